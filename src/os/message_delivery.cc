@@ -1,0 +1,87 @@
+#include "os/message_delivery.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "os/uapi.h"
+#include "os/wait.h"
+
+namespace outcore::os {
+
+MessageDelivery::MessageDelivery(const FaultSource& source, FaultFunction on_fault, bool has_poison)
+    : source_(source), on_fault_(on_fault), has_poison_(has_poison) {}
+
+MessageDelivery::~MessageDelivery() {
+  if (stop_event_ < 0) return;
+  const uint64_t one = 1;
+  while (::write(stop_event_, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+  for (std::thread& thread : threads_) thread.join();
+  ::close(stop_event_);
+}
+
+Status MessageDelivery::start(unsigned threads) {
+  stop_event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (stop_event_ < 0) return base::system_error(errno, "make an event for event threads");
+  const SignalBlock block;  // inherited: no signal of the program runs on our threads
+  try {
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  } catch (const std::system_error& e) {
+    return base::system_error(e.code().value(), "start an event thread", "ask for fewer event_threads");
+  }
+  return {};
+}
+
+void MessageDelivery::run() {
+  pollfd poll_for[2] = {{source_.fd, POLLIN, 0}, {stop_event_, POLLIN, 0}};
+  for (;;) {
+    uffd_msg message;
+    const ssize_t n = ::read(source_.fd, &message, sizeof message);
+    if (n == static_cast<ssize_t>(sizeof message)) {
+      if (message.event != UFFD_EVENT_PAGEFAULT) continue;
+      auto* address = reinterpret_cast<std::byte*>(message.arg.pagefault.address);
+      const bool is_write =
+          (message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
+      const FaultOutcome outcome = on_fault_(address, is_write);
+      if (outcome == FaultOutcome::kDone) {
+        const uint64_t page = base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage);
+        wake_range(source_, reinterpret_cast<std::byte*>(page), base::kSystemPage);
+      } else {
+        fail(address, message.arg.pagefault.feat.ptid);
+      }
+      continue;
+    }
+    poll_for[1].revents = 0;
+    ::poll(poll_for, 2, -1);
+    if ((poll_for[1].revents & POLLIN) != 0) return;
+  }
+}
+
+void MessageDelivery::fail(std::byte* address, uint32_t thread_id) {
+  auto* page = reinterpret_cast<std::byte*>(
+      base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage));
+  if (has_poison_) {
+    UffdPoison poison{};
+    poison.range = {reinterpret_cast<uint64_t>(page), base::kSystemPage};
+    if (::ioctl(source_.fd, OC_UFFDIO_POISON, &poison) == 0 || errno == EEXIST) {
+      wake_range(source_, page, base::kSystemPage);
+      return;
+    }
+  }
+  siginfo_t info{};
+  info.si_signo = SIGBUS;
+  info.si_code = BUS_ADRERR;
+  info.si_addr = address;
+  ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread_id, SIGBUS, &info);
+}
+
+}  // namespace outcore::os

@@ -1,0 +1,39 @@
+// Message delivery: event threads that read faults from a userfaultfd and answer them.
+//
+// A thread that faults sleeps in the kernel until its range is woken; so a system call may touch an absent page. If the
+// page cannot be had, the thread must get a signal all the same: the range is poisoned where the kernel can, else the
+// signal is sent to the thread by its number.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "os/fault_ranges.h"
+#include "os/signal_delivery.h"
+#include "outcore/result.h"
+
+namespace outcore::os {
+
+class MessageDelivery {
+ public:
+  // Answers faults of `source` (opened with UFFD_FEATURE_THREAD_ID) until destroyed.
+  MessageDelivery(const FaultSource& source, FaultFunction on_fault, bool has_poison);
+  MessageDelivery(const MessageDelivery&) = delete;
+  MessageDelivery& operator=(const MessageDelivery&) = delete;
+  ~MessageDelivery();
+  Status start(unsigned threads);
+
+ private:
+  void run();
+  void fail(std::byte* address, uint32_t thread_id);
+
+  const FaultSource& source_;
+  const FaultFunction on_fault_;
+  const bool has_poison_;
+  int stop_event_ = -1;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace outcore::os

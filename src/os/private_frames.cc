@@ -1,0 +1,119 @@
+#include "os/private_frames.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "os/memory_advice.h"
+#include "os/uapi.h"
+
+namespace outcore::os {
+
+std::unique_ptr<Frames> PrivateFrames::make(const FaultSource& source) {
+  return std::unique_ptr<Frames>(new PrivateFrames(source));
+}
+
+Status PrivateFrames::attach(const Piece& piece) {
+  void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (p == MAP_FAILED) return base::system_error(errno, "map frames");
+  ::madvise(p, piece.size_bytes, MADV_NOHUGEPAGE);
+  ::madvise(p, piece.size_bytes, MADV_DONTDUMP);
+  if (::madvise(p, piece.size_bytes, MADV_DONTFORK) != 0)
+    return base::system_error(errno, "keep frames from children");
+  const uint64_t mode =
+      UFFDIO_REGISTER_MODE_MISSING | (piece.is_writable ? uint64_t{UFFDIO_REGISTER_MODE_WP} : 0);
+  const int registered = register_range(source_, piece.address, piece.size_bytes, mode);
+  if (registered != 0) return base::system_error(registered, "register frames with userfaultfd");
+  if (::mprotect(p, piece.size_bytes, piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
+    return base::system_error(errno, "make frames accessible", "raise vm.max_map_count");
+  return {};
+}
+
+int PrivateFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
+  return copy_in(source_, piece.address, bytes, piece.size_bytes, piece.is_writable && !is_written);
+}
+
+int PrivateFrames::install_zeros(const Piece& piece, bool is_written) {
+  // The kernel's shared zero page cannot be write-protected: a writable view gets clean zeros as a copy.
+  if (!piece.is_writable) return zero_in(source_, piece.address, piece.size_bytes);
+  alignas(4096) static const std::byte zeros[65536] = {};
+  for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {
+    const uint64_t bytes = piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
+    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0) return r;
+  }
+  return 0;
+}
+
+int PrivateFrames::deposit(uint64_t, std::span<const std::byte>) {
+  OC_CHECK(!"private frames hold only what a view shows");
+  return -EINVAL;
+}
+
+int PrivateFrames::show(const Piece&, const SubpageSet&) {
+  OC_CHECK(!"private frames hold only what a view shows");
+  return -EINVAL;
+}
+
+int PrivateFrames::allow_write(const Piece& piece) {
+  return write_protect(source_, piece.address, piece.size_bytes, false);
+}
+
+// Written is what is present and not write-protected: /proc/self/pagemap, bits 63, 62 (swapped) and 57 (since 5.13).
+int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
+  if (!piece.is_writable) return 0;
+  constexpr uint64_t kPresentOrSwapped = uint64_t{3} << 62, kProtected = uint64_t{1} << 57;
+  constexpr size_t kEntries = 256;
+  uint64_t entry[kEntries];
+  SubpageSet found;
+  const uint64_t pages = piece.size_bytes / base::kSystemPage;
+  const uint64_t first_page = reinterpret_cast<uint64_t>(piece.address) / base::kSystemPage;
+  for (uint64_t at = 0; at < pages;) {
+    const size_t n = pages - at < kEntries ? pages - at : kEntries;
+    const ssize_t got = ::pread(source_.pagemap, entry, n * sizeof entry[0],
+                                static_cast<off_t>((first_page + at) * sizeof entry[0]));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < static_cast<ssize_t>(sizeof entry[0])) return got < 0 ? -errno : -EIO;
+    const uint64_t entries = static_cast<uint64_t>(got) / sizeof entry[0];
+    for (uint64_t i = 0; i < entries; ++i)
+      if ((entry[i] & kPresentOrSwapped) != 0 && (entry[i] & kProtected) == 0) found.add(at + i);
+    at += entries;
+  }
+  if (clear)
+    if (const int r = set_protection(piece, found, true); r != 0) return r;
+  for (uint64_t first = 0, last = 0; found.next_run(last, pages, &first, &last);)
+    written->add_range(first, last);
+  return 0;
+}
+
+int PrivateFrames::set_protection(const Piece& piece, const SubpageSet& set, bool is_protected) {
+  const uint64_t pages = piece.size_bytes / base::kSystemPage;
+  for (uint64_t first = 0, last = 0; set.next_run(last, pages, &first, &last);) {
+    const int r = write_protect(source_, piece.address + first * base::kSystemPage,
+                                (last - first) * base::kSystemPage, is_protected);
+    if (r != 0) return r;
+  }
+  return 0;
+}
+
+int PrivateFrames::restore(const Piece& piece, const SubpageSet& written) {
+  return set_protection(piece, written, false);
+}
+
+int PrivateFrames::copy_out(const Piece& piece, std::byte* into) {
+  std::memcpy(into, piece.address, piece.size_bytes);
+  return 0;
+}
+
+int PrivateFrames::free(std::span<const Piece> pieces) {
+  return advise_all(pieces, MADV_DONTNEED, source_.has_batched_advice);
+}
+
+void PrivateFrames::wake(const Piece& piece) { wake_range(source_, piece.address, piece.size_bytes); }
+
+}  // namespace outcore::os

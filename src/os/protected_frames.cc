@@ -1,0 +1,87 @@
+#include "os/protected_frames.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+#include "os/memory_file.h"
+
+namespace outcore::os {
+namespace {
+
+int protect(const Piece& piece, int protection) {
+  return ::mprotect(piece.address, piece.size_bytes, protection) == 0 ? 0 : -errno;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Frames>> ProtectedFrames::make(uint64_t size_bytes) {
+  Result<int> memfd = make_memory_file(size_bytes);
+  if (!memfd) return memfd.error();
+  return std::unique_ptr<Frames>(new ProtectedFrames(memfd.value()));
+}
+
+ProtectedFrames::~ProtectedFrames() { ::close(memfd_); }
+
+Status ProtectedFrames::attach(const Piece& piece) {
+  if (const int result = map_memory_file(memfd_, piece); result != 0)
+    return base::system_error(result, "map frames", "raise vm.max_map_count");
+  return {};
+}
+
+int ProtectedFrames::resize(uint64_t size_bytes) {
+  return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
+}
+
+int ProtectedFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
+  if (const int r = deposit(piece.offset, {bytes, piece.size_bytes}); r != 0) return r;
+  return protect(piece, is_written ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+int ProtectedFrames::install_zeros(const Piece& piece, bool is_written) {
+  // What the memfd does not hold reads zero. The page is allocated by the touch that follows.
+  return protect(piece, is_written ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+int ProtectedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
+  return write_memory_file(memfd_, offset, bytes);
+}
+
+int ProtectedFrames::show(const Piece& piece, const SubpageSet& written) {
+  const bool is_written = !written.is_empty(piece.size_bytes / base::kSystemPage);
+  return protect(piece, is_written && piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+int ProtectedFrames::allow_write(const Piece& piece) { return protect(piece, PROT_READ | PROT_WRITE); }
+
+int ProtectedFrames::unmap(std::span<const Piece> pieces) {
+  for (size_t i = 0; i < pieces.size();) {
+    Piece joined = pieces[i];
+    for (++i; i < pieces.size() && pieces[i].address == joined.address + joined.size_bytes; ++i)
+      joined.size_bytes += pieces[i].size_bytes;
+    if (const int r = protect(joined, PROT_NONE); r != 0) return r;
+  }
+  return 0;
+}
+
+int ProtectedFrames::collect(const Piece& piece, bool clear, SubpageSet*) {
+  return clear ? protect(piece, PROT_READ) : 0;
+}
+
+int ProtectedFrames::restore(const Piece& piece, const SubpageSet& written) {
+  return written.is_empty(piece.size_bytes / base::kSystemPage) ? 0 : allow_write(piece);
+}
+
+int ProtectedFrames::copy_out(const Piece& piece, std::byte* into) {
+  return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
+}
+
+int ProtectedFrames::free(std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces)
+    if (const int r = punch_memory_file(memfd_, piece.offset, piece.size_bytes); r != 0) return r;
+  return 0;
+}
+
+}  // namespace outcore::os

@@ -1,0 +1,136 @@
+#include "os/shared_frames.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+#include "os/memory_advice.h"
+#include "os/memory_file.h"
+#include "os/uapi.h"
+
+namespace outcore::os {
+
+Result<std::unique_ptr<Frames>> SharedFrames::make(const FaultSource& source, uint64_t size_bytes) {
+  Result<int> memfd = make_memory_file(size_bytes);
+  if (!memfd) return memfd.error();
+  return std::unique_ptr<Frames>(new SharedFrames(source, memfd.value()));
+}
+
+SharedFrames::~SharedFrames() { ::close(memfd_); }
+
+Status SharedFrames::attach(const Piece& piece) {
+  const int protection = piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  if (const int result = map_memory_file(memfd_, piece); result != 0)
+    return base::system_error(result, "map frames");
+  const int registered =
+      register_range(source_, piece.address, piece.size_bytes,
+                     UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
+  if (registered != 0) return base::system_error(registered, "register frames with userfaultfd");
+  if (::mprotect(piece.address, piece.size_bytes, protection) != 0)
+    return base::system_error(errno, "make frames accessible", "raise vm.max_map_count");
+  return {};
+}
+
+int SharedFrames::resize(uint64_t size_bytes) {
+  return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
+}
+
+int SharedFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
+  return copy_in(source_, piece.address, bytes, piece.size_bytes, !is_written);
+}
+
+int SharedFrames::install_zeros(const Piece& piece, bool is_written) {
+  // UFFDIO_ZEROPAGE cannot protect, so the clean zero page is a copy.
+  alignas(4096) static const std::byte zeros[65536] = {};
+  for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {
+    const uint64_t bytes = piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
+    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0) return r;
+  }
+  return 0;
+}
+
+int SharedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
+  return write_memory_file(memfd_, offset, bytes);
+}
+
+int SharedFrames::show(const Piece& piece, const SubpageSet& written) {
+  const uint64_t end = piece.size_bytes / base::kSystemPage;
+  uint64_t at = 0;
+  while (at < end) {
+    uint64_t first = end, last = end;
+    if (!written.next_run(at, end, &first, &last)) first = last = end;
+    if (first > at) {
+      const int r = continue_in(source_, piece.address + at * base::kSystemPage,
+                                (first - at) * base::kSystemPage, true);
+      if (r != 0) return r;
+    }
+    if (last > first) {
+      const int r = continue_in(source_, piece.address + first * base::kSystemPage,
+                                (last - first) * base::kSystemPage, false);
+      if (r != 0) return r;
+    }
+    at = last;
+  }
+  return 0;
+}
+
+int SharedFrames::allow_write(const Piece& piece) {
+  return write_protect(source_, piece.address, piece.size_bytes, false);
+}
+
+int SharedFrames::unmap(std::span<const Piece> pieces) {
+  return advise_all(pieces, MADV_DONTNEED, source_.has_batched_advice);
+}
+
+int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
+  constexpr uint64_t kRegions = 32;
+  PageRegion region[kRegions];
+  PagemapScan scan{};
+  scan.size = sizeof scan;
+  scan.flags = clear ? kPmScanWpMatching : 0;
+  scan.start = reinterpret_cast<uint64_t>(piece.address);
+  scan.end = scan.start + piece.size_bytes;
+  scan.vec = reinterpret_cast<uint64_t>(region);
+  scan.vec_len = kRegions;
+  scan.category_mask = kPageIsWritten;
+  scan.return_mask = kPageIsWritten;
+  const uint64_t base = scan.start;
+  while (scan.start < scan.end) {
+    const int found = ::ioctl(source_.pagemap, OC_PAGEMAP_SCAN, &scan);
+    if (found < 0) {
+      if (errno == EINTR || errno == EAGAIN) continue;
+      return -errno;
+    }
+    for (int i = 0; i < found; ++i)
+      written->add_range((region[i].start - base) / base::kSystemPage, (region[i].end - base) / base::kSystemPage);
+    if (scan.walk_end <= scan.start) break;
+    scan.start = scan.walk_end;
+  }
+  return 0;
+}
+
+int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
+  const uint64_t end = piece.size_bytes / base::kSystemPage;
+  for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
+    const int r = write_protect(source_, piece.address + first * base::kSystemPage,
+                                (last - first) * base::kSystemPage, false);
+    if (r != 0) return r;
+  }
+  return 0;
+}
+
+int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
+  return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
+}
+
+int SharedFrames::free(std::span<const Piece> pieces) {
+  return advise_all(pieces, MADV_REMOVE, source_.has_batched_advice);
+}
+
+void SharedFrames::wake(const Piece& piece) { wake_range(source_, piece.address, piece.size_bytes); }
+
+}  // namespace outcore::os

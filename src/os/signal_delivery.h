@@ -1,0 +1,29 @@
+// Signal delivery: faults answered in the faulting thread. SIGBUS for userfaultfd (SIGBUS mode), SIGSEGV for mprotect.
+//
+// The handlers run with every signal blocked, on the alternate stack where the thread has one. A fault that is not
+// ours, or that failed, goes to the handler that was there before; where there was none, the process ends with the
+// signal, as it would have without us, after one line that says why.
+#pragma once
+
+#include <cstddef>
+
+namespace outcore::os {
+
+enum class FaultOutcome {
+  kDone,    // the touch can be tried again
+  kNotOurs,
+  kFailed,  // the page cannot be had: the thread gets its signal
+};
+
+// Called on the fault path, by the faulting thread or an event thread. Must be async-signal-safe.
+using FaultFunction = FaultOutcome (*)(std::byte* address, bool is_write);
+// Why the last fault of this thread failed, one line, for the default disposition. The fault path.
+using ReasonFunction = const char* (*)();
+
+// Installs the handler once per process and signal. Any thread.
+void install_bus_handler(FaultFunction on_fault, ReasonFunction reason);
+void install_segv_handler(FaultFunction on_fault, ReasonFunction reason);
+// The handler in force is no longer ours (the program installed its own after us).
+bool is_bus_handler_replaced();
+
+}  // namespace outcore::os

@@ -1,0 +1,116 @@
+#include "region/address_map.h"
+
+#include <cerrno>
+
+#include "base/assert.h"
+
+namespace outcore::region {
+
+AddressMap& AddressMap::instance() {
+  static AddressMap* map = new AddressMap;  // never destroyed: faults may come until the process ends
+  return *map;
+}
+
+AddressMap::AddressMap() { OC_CHECK(entry_.allocate(kViewsMax).ok()); }
+
+uint64_t AddressMap::position_of(const std::byte* address) const {
+  uint64_t low = 0, high = count_.load(std::memory_order_acquire);
+  while (low < high) {
+    const uint64_t middle = (low + high) / 2;
+    if (entry_[middle].end.load(std::memory_order_acquire) <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+Status AddressMap::add(View* view) {
+  const os::SignalBlock block;
+  const os::Locked locked(writers_);
+  const uint64_t count = count_.load(std::memory_order_relaxed);
+  if (count == kViewsMax) return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
+  const std::byte* end = view->address + view->reserved_bytes;
+  const uint64_t position = position_of(view->address);
+  OC_CHECK(position == count || entry_[position].start.load() >= end);
+  open_for_change();
+  for (uint64_t i = count; i > position; --i) {
+    entry_[i].start.store(entry_[i - 1].start.load(std::memory_order_relaxed), std::memory_order_release);
+    entry_[i].end.store(entry_[i - 1].end.load(std::memory_order_relaxed), std::memory_order_release);
+    entry_[i].view.store(entry_[i - 1].view.load(std::memory_order_relaxed), std::memory_order_release);
+  }
+  entry_[position].start.store(view->address, std::memory_order_release);
+  entry_[position].end.store(end, std::memory_order_release);
+  entry_[position].view.store(view, std::memory_order_release);
+  count_.store(count + 1, std::memory_order_release);
+  close_after_change();
+  return {};
+}
+
+void AddressMap::remove(View* view) {
+  {
+    const os::SignalBlock block;
+    const os::Locked locked(writers_);
+    const uint64_t count = count_.load(std::memory_order_relaxed);
+    const uint64_t position = position_of(view->address);
+    OC_CHECK(position < count && entry_[position].view.load() == view);
+    open_for_change();
+    for (uint64_t i = position; i + 1 < count; ++i) {
+      entry_[i].start.store(entry_[i + 1].start.load(std::memory_order_relaxed), std::memory_order_release);
+      entry_[i].end.store(entry_[i + 1].end.load(std::memory_order_relaxed), std::memory_order_release);
+      entry_[i].view.store(entry_[i + 1].view.load(std::memory_order_relaxed), std::memory_order_release);
+    }
+    count_.store(count - 1, std::memory_order_release);
+    close_after_change();
+  }
+  // A holder is inside a fault, whose waits are bounded.
+  while (view->users.load(std::memory_order_acquire) != 0) os::yield();
+}
+
+View* AddressMap::find_and_hold(const std::byte* address) {
+  for (;;) {
+    const uint64_t before = sequence_.load(std::memory_order_acquire);
+    if ((before & 1) != 0) {
+      os::yield();
+      continue;
+    }
+    const uint64_t position = position_of(address);
+    View* view = nullptr;
+    if (position < count_.load(std::memory_order_acquire) &&
+        entry_[position].start.load(std::memory_order_acquire) <= address)
+      view = entry_[position].view.load(std::memory_order_acquire);
+    // A view that is being removed may be freed: hold it only while the sequence says that it is still there. Views
+    // live in memory that is never given back (ViewPool), so the count itself is always safe to touch.
+    if (view != nullptr) view->users.fetch_add(1, std::memory_order_seq_cst);
+    if (sequence_.load(std::memory_order_seq_cst) == before) {
+      if (view == nullptr || view->contains(address)) return view;
+      let_go(view);
+      return nullptr;
+    }
+    if (view != nullptr) let_go(view);
+  }
+}
+
+void AddressMap::for_each(const std::function<void(View&)>& f) {
+  const uint64_t count = count_.load(std::memory_order_acquire);
+  for (uint64_t i = 0; i < count; ++i)
+    if (View* view = entry_[i].view.load(std::memory_order_acquire); view != nullptr) f(*view);
+}
+
+bool AddressMap::overlaps(const std::byte* address, uint64_t size_bytes) {
+  const os::SignalBlock block;
+  const os::Locked locked(writers_);
+  const uint64_t position = position_of(address);
+  return position < count_.load() && entry_[position].start.load() < address + size_bytes;
+}
+
+bool AddressMap::is_valid() {
+  const uint64_t count = count_.load();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (entry_[i].start.load() >= entry_[i].end.load()) return false;
+    if (i > 0 && entry_[i - 1].end.load() > entry_[i].start.load()) return false;
+  }
+  return true;
+}
+
+}  // namespace outcore::region

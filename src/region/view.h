@@ -1,0 +1,62 @@
+// View: one mapping of a space's bytes at a range of addresses. A region is a view with an owner.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "os/address_space.h"
+#include "os/frames.h"
+#include "outcore/options.h"
+
+namespace outcore::region {
+
+struct View {
+  std::byte* address = nullptr;
+  uint64_t offset = 0;                  // of its first byte in the space (which is the offset in the store)
+  std::atomic<uint64_t> size_bytes{0};  // grows only
+  uint64_t reserved_bytes = 0;          // address space that is kept for it
+  uint64_t page_bytes = 0;
+  bool is_writable = false;
+  OnError on_error = OnError::kSignal;
+  std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
+  void* space = nullptr;                        // paging::Space
+  // Threads that are answering a fault of this view. Unmap waits until there is none.
+  std::atomic<uint32_t> users{0};
+  // A bit a page: its addresses may show bytes (only for frames that several views share).
+  os::Table<std::atomic<uint64_t>> shown;
+
+  uint64_t mapped_bytes() const {
+    return base::round_up(size_bytes.load(std::memory_order_acquire), base::kSystemPage);
+  }
+  bool contains(const std::byte* p) const { return p >= address && p < address + mapped_bytes(); }
+  uint64_t page_of(const std::byte* p) const { return (offset + static_cast<uint64_t>(p - address)) / page_bytes; }
+  uint64_t first_page() const { return offset / page_bytes; }
+  uint64_t end_page() const { return (offset + mapped_bytes() + page_bytes - 1) / page_bytes; }
+
+  // The part of the page that this view shows; empty (size 0) if none.
+  os::Piece piece_of(uint64_t page) const { return pieces_of(page, page + 1); }
+  // The same for neighbouring pages [first, end).
+  os::Piece pieces_of(uint64_t first, uint64_t end) const {
+    const uint64_t from = first * page_bytes > offset ? first * page_bytes : offset;
+    const uint64_t view_end = offset + mapped_bytes();
+    const uint64_t to = end * page_bytes < view_end ? end * page_bytes : view_end;
+    if (from >= to) return {};
+    return {address + (from - offset), from, to - from, is_writable};
+  }
+
+  bool is_shown(uint64_t page) const {
+    const uint64_t i = page - first_page();
+    return (shown[i / 64].load(std::memory_order_acquire) >> (i % 64) & 1) != 0;
+  }
+  void set_shown(uint64_t page, bool on) {
+    const uint64_t i = page - first_page(), bit = uint64_t{1} << (i % 64);
+    if (on)
+      shown[i / 64].fetch_or(bit, std::memory_order_acq_rel);
+    else
+      shown[i / 64].fetch_and(~bit, std::memory_order_acq_rel);
+  }
+};
+
+}  // namespace outcore::region
