@@ -1,0 +1,48 @@
+# The front door. `make help` says what there is; tools/ does the work.
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+export JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help packages build demo test test-qemu bench check format asan tsan install clean
+
+help:  ## say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
+	@echo "  (PREFIX=$(PREFIX), JOBS=$(JOBS); stages of the tests alone: tools/test.sh list)"
+
+packages:
+	@tools/install_packages.sh build
+
+build: packages  ## the library and the command, at build/bin/outcore
+	@cmake -S . -B build -G Ninja >/dev/null
+	@cmake --build build -j $(JOBS)
+
+demo:  ## sort 1 GiB and traverse two graphs in a fraction of their size, beside mmap
+	@tools/demo.sh
+
+test:  ## everything that is tested (about 20 minutes)
+	@tools/test.sh
+
+test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator
+	@tools/test.sh qemu
+
+bench:  ## the table of figures, on a fast device and on the disk (root)
+	@tools/bench.sh
+
+check:  ## layers, sizes, banned calls, clang-format, clang-tidy
+	@tools/test.sh tools tidy
+
+format:  ## format the C++ and C
+	@tools/format.sh
+
+asan:  ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/test.sh asan
+
+tsan:  ## tests under ThreadSanitizer
+	@tools/test.sh tsan
+
+install: build  ## install library, headers, command, man page and completion into PREFIX
+	@cmake --install build --prefix "$(PREFIX)"
+
+clean:  ## remove what was built
+	rm -rf build build-*

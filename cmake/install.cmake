@@ -1,0 +1,41 @@
+# What `make install` puts where: library, headers, command, man page, completion, and how others find us.
+include(CMakePackageConfigHelpers)
+set(OUTCORE_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/outcore)
+
+set_target_properties(outcore PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+install(TARGETS outcore EXPORT outcoreTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/outcore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+install(EXPORT outcoreTargets NAMESPACE outcore:: DESTINATION ${OUTCORE_CMAKE_DIR})
+
+configure_package_config_file(cmake/outcoreConfig.cmake.in ${CMAKE_BINARY_DIR}/outcoreConfig.cmake
+  INSTALL_DESTINATION ${OUTCORE_CMAKE_DIR})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/outcoreConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/outcoreConfig.cmake ${CMAKE_BINARY_DIR}/outcoreConfigVersion.cmake
+  DESTINATION ${OUTCORE_CMAKE_DIR})
+
+# pkg-config. A static library needs the libraries it uses named in every link; a shared one names them itself.
+get_target_property(OUTCORE_KIND outcore TYPE)
+if(OUTCORE_KIND STREQUAL "STATIC_LIBRARY")
+  set(OUTCORE_PC_REQUIRES "Requires: liburing")
+  set(OUTCORE_PC_LIBS "-loutcore -lstdc++ -lm -pthread")
+else()
+  set(OUTCORE_PC_REQUIRES "Requires.private: liburing")
+  set(OUTCORE_PC_LIBS "-loutcore")
+endif()
+# Relative to where outcore.pc lies, so that `cmake --install --prefix` may choose another place.
+file(RELATIVE_PATH OUTCORE_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/outcore.pc.in ${CMAKE_BINARY_DIR}/outcore.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/outcore.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES docs/man/outcore.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/completion/outcore.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME outcore)
+install(FILES docs/completion/_outcore DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+if(TARGET outcore_cli)
+  set_target_properties(outcore_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS outcore_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

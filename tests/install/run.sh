@@ -1,0 +1,87 @@
+#!/bin/bash
+# run.sh : installs into fresh prefixes, static and shared, and builds programs that have nothing else.
+set -euo pipefail
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+here=$source_dir/tests/install
+jobs=${JOBS:-2}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+check() { # WHAT COMMAND…: a line that says what holds, or the command's own words
+  local what=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "  ok: $what"
+  else
+    printf '%s\n  FAILED: %s\n' "$output" "$what"
+    return 1
+  fi
+}
+
+by_cmake() { # LANGUAGE: configures, builds and runs the consumer through find_package
+  local built=$scratch/$kind-cmake-$1
+  cmake -S "$here/$1" -B "$built" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" &&
+    cmake --build "$built" -j "$jobs" && "$built/consumer" "$scratch/$kind-cmake-$1.dat"
+}
+
+by_pkg_config() { # LANGUAGE COMPILER…: the same through outcore.pc
+  local language=$1 source program=$scratch/$kind-pkg-config-$1 flags
+  shift
+  source=$(echo "$here/$language"/main.c*)
+  flags=$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs outcore) || return
+  # shellcheck disable=SC2086  # flags are words
+  "$@" -Wall -Werror "$source" -o "$program" $flags && "$program" "$program.dat"
+}
+
+header_alone() { # HEADER: compiles as the only line of a program
+  local language=c++ standard=c++20
+  [[ $1 != outcore.h ]] || language=c standard=c11
+  echo "#include <outcore/$1>" |
+    "${CXX:-g++}" -x "$language" -std="$standard" -Wall -Wextra -Werror -fsyntax-only \
+      -I"$prefix/include" -
+}
+
+completion_works() {
+  bash -c 'source "$1" && COMP_WORDS=(outcore b) COMP_CWORD=1 && _outcore &&
+    [[ "${COMPREPLY[*]}" == *bench* ]]' _ "$prefix/share/bash-completion/completions/outcore"
+}
+
+man_page_is_clean() {
+  local page=$prefix/share/man/man1/outcore.1 warnings
+  [[ -s $page ]] || return 1
+  command -v man >/dev/null || return 0
+  warnings=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)
+  echo "$warnings"
+  [[ -z $warnings ]]
+}
+
+check_installation() {
+  local header status=0
+  libdir=$(dirname "$(find "$prefix" -name 'liboutcore.*' | head -n 1)")
+  export LD_LIBRARY_PATH=
+  [[ $kind == static ]] || LD_LIBRARY_PATH=$libdir
+  check "the command runs" "$prefix/bin/outcore" --version || status=1
+  check "the man page is clean" man_page_is_clean || status=1
+  check "the completion works" completion_works || status=1
+  for header in "$prefix"/include/outcore/*.h; do
+    check "${header##*/} compiles alone" header_alone "${header##*/}" || status=1
+  done
+  check "C++ by find_package" by_cmake cxx || status=1
+  check "C++ by pkg-config" by_pkg_config cxx "${CXX:-g++}" -std=c++20 || status=1
+  check "C by find_package" by_cmake c || status=1
+  check "C by pkg-config" by_pkg_config c "${CC:-gcc}" -std=c11 || status=1
+  return "$status"
+}
+
+status=0
+for kind in static shared; do
+  echo "-- $kind"
+  prefix=$scratch/$kind build=$source_dir/build-$kind shared=OFF
+  [[ $kind == static ]] || shared=ON
+  cmake -S "$source_dir" -B "$build" -G Ninja -DBUILD_SHARED_LIBS=$shared -DOUTCORE_TESTS=OFF \
+    -DOUTCORE_WERROR=ON >/dev/null
+  cmake --build "$build" -j "$jobs" -- --quiet
+  cmake --install "$build" --prefix "$prefix" >/dev/null
+  check_installation || status=1
+done
+exit "$status"

@@ -1,0 +1,65 @@
+#!/bin/bash
+# run.sh BUILD : the suite as user nobody, where the system forbids userfaultfd to users. Needs root.
+# RESULT: where the JUnit file goes. Tests that need root say so and skip.
+set -euo pipefail
+build=$(realpath "${1:?run.sh: which build directory?}")
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+result=${RESULT:-$build/unprivileged.xml}
+knob=/proc/sys/vm/unprivileged_userfaultfd
+
+# A mount namespace of our own: what is mounted below goes away with it.
+if [[ ${OUTCORE_IS_INSIDE-} != yes ]]; then
+  OUTCORE_IS_INSIDE=yes exec unshare --mount --propagation private "$0" "$build"
+fi
+
+# nobody may not enter every checkout: the first closed folder on the way is covered by an empty one that holds
+# the way to the checkout and nothing else.
+open_the_way() {
+  local folder=/ part held IFS=/
+  for part in ${source_dir#/}; do
+    folder=${folder%/}/$part
+    setpriv --reuid=nobody --regid=nogroup --clear-groups test -x "$folder" && continue
+    if [[ $folder == "$source_dir" ]]; then
+      mode_before=$(stat -c %a "$source_dir")
+      chmod o+x "$source_dir"
+      return
+    fi
+    held=$home/checkout
+    mkdir "$held"
+    mount --bind "$source_dir" "$held"
+    mount -t tmpfs -o mode=755 tmpfs "$folder"
+    mkdir -p "$source_dir"
+    mount --bind "$held" "$source_dir"
+    return
+  done
+}
+
+home=$(mktemp -d)
+before=$(cat "$knob")
+mode_before=
+finish() {
+  echo "$before" >"$knob"
+  [[ -z $mode_before ]] || chmod "$mode_before" "$source_dir"
+  umount "$home/checkout" 2>/dev/null || true
+  rm -rf --one-file-system "$home"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+open_the_way
+# The tests are named as root, once; then nobody may write ctest's log, and nothing else in the build.
+ctest --test-dir "$build" -N >/dev/null
+rm -rf "$build/Testing"
+mkdir "$build/Testing"
+mount -t tmpfs -o mode=1777 tmpfs "$build/Testing"
+chown nobody "$home"
+echo 0 >"$knob"
+
+status=0
+setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all --bounding-set=-all \
+  env HOME="$home" TMPDIR="$home" OUTCORE_IS_INSIDE= \
+  ctest --test-dir "$build" -j "${JOBS:-2}" --timeout "${CTEST_SECONDS_MAX:-300}" \
+  --output-on-failure --no-tests=error --progress -LE '^(tools|nobody-cannot)$' \
+  --output-junit "$build/Testing/unprivileged.xml" || status=$?
+cp "$build/Testing/unprivileged.xml" "$result" || status=1
+exit "$status"

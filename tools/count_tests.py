@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""count_tests: one line for all stages: "N passed, N failed, N skipped".
+
+Usage: tools/count_tests.py RESULTS STAGE…, where RESULTS holds STAGE.status and, of stages that run
+ctest, STAGE.xml or STAGE-*.xml (JUnit). A stage without tests of its own counts as one; a stage that
+failed without a failed test (its build, say) counts as one failed. Exit status 1 if any failed.
+"""
+
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+OUTCOMES = ("passed", "failed", "skipped")
+
+
+def count_file(path):
+    """[passed, failed, skipped] of one JUnit file."""
+    counts = [0, 0, 0]
+    for case in xml.parse(path).getroot().iter("testcase"):
+        is_failed = case.get("status") == "fail" or case.find("failure") is not None
+        is_skipped = case.find("skipped") is not None or case.get("status") == "notrun"
+        counts[1 if is_failed else 2 if is_skipped else 0] += 1
+    return counts
+
+
+def count_stage(results, stage):
+    counts = [0, 0, 0]
+    for path in sorted(results.glob(f"{stage}.xml")) + sorted(results.glob(f"{stage}-*.xml")):
+        try:
+            counts = [a + b for a, b in zip(counts, count_file(path))]
+        except xml.ParseError:
+            counts[1] += 1
+    status = results / f"{stage}.status"
+    verdict = status.read_text(encoding="utf-8").split(":")[0].strip() if status.exists() else "failed"
+    if sum(counts) == 0 or (verdict == "failed" and counts[1] == 0):
+        counts[OUTCOMES.index(verdict)] += 1
+    return counts
+
+
+def main(arguments):
+    if len(arguments) < 2:
+        print("usage: count_tests.py RESULTS STAGE…", file=sys.stderr)
+        return 2
+    results = pathlib.Path(arguments[0])
+    sums = [sum(column) for column in zip(*(count_stage(results, s) for s in arguments[1:]))]
+    print(", ".join(f"{n} {outcome}" for n, outcome in zip(sums, OUTCOMES)))
+    return 1 if sums[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+#!/bin/bash
+# install_packages.sh GROUP… : installs what is missing of build, test, bench, demo or qemu (Debian 12).
+# Asks apt only when something is missing; then it needs root or sudo.
+set -euo pipefail
+
+packages_of() {
+  case $1 in
+  build)
+    echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
+    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev
+    ;;
+  test) echo clang clang-format clang-tidy util-linux e2fsprogs ;;
+  bench) echo util-linux e2fsprogs mount ;;
+  demo) echo util-linux ;;
+  qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
+  *)
+    echo "install_packages.sh: '$1' is no group: build, test, bench, demo or qemu" >&2
+    return 2
+    ;;
+  esac
+}
+
+# Prints a line for each package that apt-get sets up; all that it says goes to the log.
+show_progress() {
+  local log=$1 line count=0
+  while IFS= read -r line; do
+    echo "$line" >>"$log"
+    if [[ $line == "Setting up "* ]]; then
+      count=$((count + 1))
+      line=${line#Setting up }
+      echo "  $count: ${line%% *}"
+    fi
+  done
+}
+
+run_apt() {
+  local log=$1
+  shift
+  local as_root=()
+  ((EUID == 0)) || as_root=(sudo)
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$@" 2>&1 </dev/null |
+    show_progress "$log"
+}
+
+missing=()
+wanted=()
+for group in "${@:?install_packages.sh: name a group: build, test, bench, demo or qemu}"; do
+  names=$(packages_of "$group") || exit 2
+  # shellcheck disable=SC2206  # package names have no spaces
+  wanted+=($names)
+done
+if ! command -v dpkg-query >/dev/null; then
+  echo "install_packages: no dpkg here; install yourself what these are elsewhere: ${wanted[*]}" >&2
+  exit 0
+fi
+for package in "${wanted[@]}"; do
+  state=$(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null || true)
+  [[ $state == ii* || " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+done
+((${#missing[@]})) || exit 0
+
+if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+  echo "install_packages: run this as root, then try again:" \
+    "apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+  exit 1
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "installing: ${missing[*]}"
+if ! run_apt "$log" update || ! run_apt "$log" install -y --no-install-recommends "${missing[@]}"
+then
+  tail -n 20 "$log" >&2
+  echo "install_packages: apt-get could not install: ${missing[*]} (its last words are above)" >&2
+  exit 1
+fi

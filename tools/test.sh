@@ -1,0 +1,163 @@
+#!/bin/bash
+# test.sh [STAGE…] : the whole test suite, or the stages named. `test.sh list` names them.
+# Each prints a heading and its time. Results: build/results/STAGE.xml (JUnit) and STAGE.status.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+source_dir=$PWD
+results=$source_dir/build/results
+jobs=${JOBS:-$(nproc)}
+ctest_seconds_max=${CTEST_SECONDS_MAX:-300}
+
+default_stages=(tools gcc clang tidy asan tsan unprivileged masked install)
+all_stages=("${default_stages[@]}" qemu)
+
+describe() {
+  case $1 in
+  tools) echo "layers, sizes, banned calls, formatting" ;;
+  gcc) echo "build with g++ -Werror, all tests" ;;
+  clang) echo "build with clang++ -Werror, the quick tests" ;;
+  tidy) echo "clang-tidy" ;;
+  asan) echo "checked build with AddressSanitizer and UndefinedBehaviorSanitizer" ;;
+  tsan) echo "build with ThreadSanitizer" ;;
+  unprivileged) echo "as user nobody, with vm.unprivileged_userfaultfd=0" ;;
+  masked) echo "conformance and integration with the kernel features of 5.15, 6.1 and 6.8" ;;
+  install) echo "installation, static and shared, and programs that use it" ;;
+  qemu) echo "conformance on the distribution's own kernel, under software emulation" ;;
+  esac
+}
+
+# skip REASON: the stage cannot run here. Never for a stage that could.
+skip() {
+  echo "skipped: $1"
+  skip_reason=$1
+  return 77
+}
+
+# configure_and_build DIRECTORY [CMAKE OPTION…]
+configure_and_build() {
+  local directory=$1
+  shift
+  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "$@" >/dev/null &&
+    cmake --build "$directory" -j "$jobs" -- --quiet
+}
+
+# run_ctest NAME DIRECTORY [CTEST OPTION…]: the closing lines of ctest stay the last ones.
+launcher=
+run_ctest() {
+  local name=$1 directory=$2
+  shift 2
+  $launcher ctest --test-dir "$directory" -j "$jobs" --timeout "$ctest_seconds_max" --output-on-failure \
+    --no-tests=error --progress --output-junit "$results/$name.xml" "$@"
+}
+
+stage_tools() {
+  local status=0
+  tools/check_layers.py || status=1
+  tools/check_sizes.py || status=1
+  tools/check_banned.py || status=1
+  tools/format.sh --check || status=1
+  return "$status"
+}
+
+stage_gcc() {
+  configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
+    run_ctest gcc build
+}
+
+stage_clang() {
+  configure_and_build build-clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang &&
+    run_ctest clang build-clang -LE 'stress|integration|cli|bench|sim|tools|predecessor'
+}
+
+stage_tidy() {
+  [[ -f build-clang/compile_commands.json ]] ||
+    cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+      -DOUTCORE_WERROR=ON >/dev/null || return 1
+  tools/tidy.sh build-clang
+}
+
+stage_asan() {
+  local options="detect_stack_use_after_return=0:allow_user_segv_handler=1:handle_sigbus=0"
+  options+=":handle_segv=0"
+  configure_and_build build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTCORE_CHECKED=ON \
+    -DOUTCORE_SANITIZE=address,undefined &&
+    ASAN_OPTIONS=$options UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+      run_ctest asan build-asan -LE nosan
+}
+
+stage_tsan() {
+  local options="halt_on_error=1:second_deadlock_stack=1:handle_sigbus=0:handle_segv=0"
+  # g++ 12's runtime cannot place its shadow memory where newer kernels put libraries at random.
+  local launcher="setarch --addr-no-randomize"
+  configure_and_build build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTCORE_SANITIZE=thread &&
+    TSAN_OPTIONS=$options run_ctest tsan build-tsan -LE nosan
+}
+
+stage_unprivileged() {
+  ((EUID == 0)) || skip "needs root, to set vm.unprivileged_userfaultfd and to become nobody" ||
+    return
+  configure_and_build build || return 1
+  RESULT=$results/unprivileged.xml JOBS=$jobs CTEST_SECONDS_MAX=$ctest_seconds_max \
+    tests/unprivileged/run.sh build
+}
+
+stage_masked() {
+  local kernel status=0
+  configure_and_build build || return 1
+  for kernel in 5.15 6.1 6.8; do
+    echo "-- OUTCORE_KERNEL=$kernel"
+    OUTCORE_KERNEL=$kernel run_ctest "masked-$kernel" build -L '^(conformance|integration)$' ||
+      status=1
+  done
+  return "$status"
+}
+
+stage_install() {
+  configure_and_build build && tests/install/run.sh
+}
+
+stage_qemu() {
+  configure_and_build build && RESULT=$results/qemu.xml tests/qemu/run.sh build
+}
+
+# run_stage NAME: heading, the stage, its time, its status for the sum.
+run_stage() {
+  local name=$1 began=$SECONDS status=0 verdict
+  rm -f "$results/$name"{.xml,-*.xml,.status}
+  printf '\n== %s: %s\n' "$name" "$(describe "$name")"
+  skip_reason=
+  "stage_$name" || status=$?
+  case $status in
+  0) verdict=passed ;;
+  77) verdict="skipped: $skip_reason" ;;
+  *) verdict=failed ;;
+  esac
+  echo "$verdict" >"$results/$name.status"
+  printf '== %s: %s, %d s\n' "$name" "$verdict" "$((SECONDS - began))"
+  [[ $verdict != failed ]]
+}
+
+stages=("$@")
+((${#stages[@]})) || stages=("${default_stages[@]}")
+if [[ ${stages[0]} == list ]]; then
+  for name in "${all_stages[@]}"; do printf '%-14s%s\n' "$name" "$(describe "$name")"; done
+  exit 0
+fi
+for name in "${stages[@]}"; do
+  if [[ " ${all_stages[*]} " != *" $name "* ]]; then
+    echo "test.sh: '$name' is no stage; there are: ${all_stages[*]}" >&2
+    exit 2
+  fi
+done
+tools/install_packages.sh build test || exit 1
+mkdir -p "$results"
+[[ $# != 0 ]] || rm -f "$results"/*
+
+failed=()
+for name in "${stages[@]}"; do run_stage "$name" || failed+=("$name"); done
+
+printf '\n'
+for name in "${stages[@]}"; do printf '%-14s%s\n' "$name" "$(cat "$results/$name.status")"; done
+printf 'in %d min %d s\n' "$((SECONDS / 60))" "$((SECONDS % 60))"
+tools/count_tests.py "$results" "${stages[@]}"
+((${#failed[@]} == 0))
