@@ -1,0 +1,65 @@
+// Uapi: kernel interfaces that are newer than the headers we build with (Debian 12 has those of 6.1).
+//
+// Names are our own, so that newer headers do not collide; values and layouts are the kernel's, and never change.
+#pragma once
+
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <cstdint>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440
+#endif
+
+namespace outcore::os {
+
+// Features of UFFDIO_API.
+inline constexpr uint64_t kUffdFeatureWpUnpopulated = uint64_t{1} << 13;  // since 6.4
+inline constexpr uint64_t kUffdFeaturePoison = uint64_t{1} << 14;         // since 6.6
+inline constexpr uint64_t kUffdFeatureWpAsync = uint64_t{1} << 15;        // since 6.7
+inline constexpr uint64_t kUffdFeatureMove = uint64_t{1} << 16;           // since 6.8
+
+// UFFDIO_CONTINUE, mode: the page is shown write-protected. Since 6.4.
+inline constexpr uint64_t kUffdioContinueModeWp = uint64_t{1} << 1;
+
+// UFFDIO_MOVE: a frame goes from one address to another, without a copy. Since 6.8.
+struct UffdMove {
+  uint64_t dst, src, len, mode;
+  int64_t moved;  // bytes done, or -errno
+};
+#define OC_UFFDIO_MOVE _IOWR(UFFDIO, 0x05, ::outcore::os::UffdMove)
+
+// UFFDIO_POISON: a touch of the range raises SIGBUS, in system calls EFAULT. Since 6.6.
+struct UffdPoison {
+  uffdio_range range;
+  uint64_t mode;    // UFFDIO_POISON_MODE_DONTWAKE = 1
+  int64_t updated;  // bytes done, or -errno
+};
+#define OC_UFFDIO_POISON _IOWR(UFFDIO, 0x08, ::outcore::os::UffdPoison)
+
+// PAGEMAP_SCAN, on /proc/self/pagemap: which pages of a range are in which categories. Since 6.7.
+struct PageRegion {
+  uint64_t start, end, categories;
+};
+struct PagemapScan {
+  uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+  uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+#define OC_PAGEMAP_SCAN _IOWR('f', 16, ::outcore::os::PagemapScan)
+
+// Flags of PAGEMAP_SCAN: protect what is reported, in the same step; refuse (EPERM) what is not under WP_ASYNC.
+inline constexpr uint64_t kPmScanWpMatching = 1;
+inline constexpr uint64_t kPmScanCheckWpAsync = 2;
+// Categories of PAGEMAP_SCAN.
+inline constexpr uint64_t kPageIsWpAllowed = 1;
+inline constexpr uint64_t kPageIsWritten = 2;
+inline constexpr uint64_t kPageIsFile = 4;
+inline constexpr uint64_t kPageIsPresent = 8;
+inline constexpr uint64_t kPageIsSwapped = 16;
+
+}  // namespace outcore::os
