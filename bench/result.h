@@ -1,0 +1,39 @@
+// RunResult: what one run of one memory gave, and its line of JSON (docs: how we measure).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bench/histogram.h"
+#include "outcore/result.h"
+
+namespace outcore::bench {
+
+struct RunResult {
+  std::string workload, memory, store, device;
+  uint64_t data_bytes = 0, budget_bytes = 0, page_bytes = 0;
+  unsigned threads = 0, processes = 1;
+  double seconds = 0;
+  double work = 0;       // rate = work / seconds, in `unit` a second
+  std::string unit;      // "touches/s", "MiB/s", "words/s", "edges/s"
+  uint64_t peak_bytes = 0, fills = 0, read_bytes = 0, written_bytes = 0;
+  bool is_limited = false;  // the run had a memory cgroup
+  bool is_checked = false;  // its answer was verified
+  bool is_stopped = false;  // by the time limit; `seconds` is that limit, and nothing was verified
+  Histogram latency;        // of touches; not in the JSON line but for p50_us and p99_us
+  nlohmann::json extra = nlohmann::json::object();  // everything else
+
+  double rate() const { return seconds > 0 && !is_stopped ? work / seconds : 0; }
+  // Microseconds of the touches that missed: those of 1.5 us or more. 0 if none was timed.
+  double p50_us() const;
+  double p99_us() const;
+
+  nlohmann::json to_json() const;    // the line
+  std::string to_wire() const;       // between processes: with the histogram
+  static std::optional<RunResult> from_wire(const std::string& text);
+  static Result<RunResult> from_json(const nlohmann::json& line);
+};
+
+}  // namespace outcore::bench
