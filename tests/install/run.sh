@@ -55,6 +55,22 @@ man_page_is_clean() {
   [[ -z $warnings ]]
 }
 
+# Every option that --help tells is in the manual and in both completions.
+documents_are_complete() {
+  local commands=("" info demo bench) workload option text status=0
+  for workload in random-io scan sort bfs compare table ingest; do commands+=("bench $workload"); done
+  text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
+  # shellcheck disable=SC2086  # a command is one word or two
+  for option in $(for c in "${commands[@]}"; do "$prefix/bin/outcore" $c --help; done |
+    grep -oE -- '--[a-z][a-z-]*' | sort -u); do
+    grep -qE -- "$option([^a-z-]|$)" <<<"$text" || { echo "manual: no $option"; status=1; }
+    for file in bash-completion/completions/outcore zsh/site-functions/_outcore; do
+      grep -qE -- "$option([^a-z-]|$)" "$prefix/share/$file" || { echo "$file: no $option"; status=1; }
+    done
+  done
+  return "$status"
+}
+
 check_installation() {
   local header status=0
   libdir=$(dirname "$(find "$prefix" -name 'liboutcore.*' | head -n 1)")
@@ -62,6 +78,7 @@ check_installation() {
   [[ $kind == static ]] || LD_LIBRARY_PATH=$libdir
   check "the command runs" "$prefix/bin/outcore" --version || status=1
   check "the man page is clean" man_page_is_clean || status=1
+  check "manual and completion name every option" documents_are_complete || status=1
   check "the completion works" completion_works || status=1
   for header in "$prefix"/include/outcore/*.h; do
     check "${header##*/} compiles alone" header_alone "${header##*/}" || status=1
