@@ -1,7 +1,8 @@
-// CounterBlock: the live counters behind outcore/metrics.h. Any thread, the fault path too: nothing allocates.
+// CounterBlock: the live counters behind outcore/metrics.h. Any thread, the fault path too: nothing
+// allocates.
 //
-// Counts are kept in shards, one a cache line apart, so that threads that fault at once do not fight for a line. A
-// thread keeps the shard it was given at its first count.
+// Counts are kept in shards, one a cache line apart, so that threads that fault at once do not
+// fight for a line. A thread keeps the shard it was given at its first count.
 #pragma once
 
 #include <array>
@@ -24,10 +25,12 @@ enum class Counter : uint8_t {
 inline constexpr size_t kCounterCount = 0 OUTCORE_COUNTERS(OUTCORE_ONE);
 #undef OUTCORE_ONE
 
-// Which of `shards` (a power of two) this thread counts in. Round robin over threads; no system call.
+// Which of `shards` (a power of two) this thread counts in. Round robin over threads; no system
+// call.
 inline size_t shard_of_thread(size_t shards) {
   static std::atomic<uint32_t> next{0};
-  // Initial-exec, so that the first access on a faulting thread does not go through an allocating TLS lookup.
+  // Initial-exec, so that the first access on a faulting thread does not go through an allocating
+  // TLS lookup.
   [[gnu::tls_model("initial-exec")]] static thread_local uint32_t mine = 0;  // 0: none yet
   if (mine == 0) mine = next.fetch_add(1, std::memory_order_relaxed) | 0x80000000u;
   return mine & (shards - 1);
@@ -48,7 +51,8 @@ class CounterBlock {
   uint64_t sum(Counter counter) const;
   LatencyHistogram fault_latency() const;
 
-  // 2^i … 2^(i+1) - 1 nanoseconds are bucket i; 0 is in the first, what is beyond the last in the last.
+  // 2^i … 2^(i+1) - 1 nanoseconds are bucket i; 0 is in the first, what is beyond the last in the
+  // last.
   static constexpr size_t latency_bucket(uint64_t ns) {
     const size_t bucket = ns == 0 ? 0 : 63 - static_cast<size_t>(__builtin_clzll(ns));
     return bucket < LatencyHistogram::kBuckets ? bucket : LatencyHistogram::kBuckets - 1;

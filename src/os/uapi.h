@@ -1,6 +1,8 @@
-// Uapi: kernel interfaces that are newer than the headers we build with (Debian 12 has those of 6.1).
+// Uapi: kernel interfaces that are newer than the headers we build with (Debian 12 has those
+// of 6.1).
 //
-// Names are our own, so that newer headers do not collide; values and layouts are the kernel's, and never change.
+// Names are our own, so that newer headers do not collide; values and layouts are the kernel's, and
+// never change.
 #pragma once
 
 #include <linux/userfaultfd.h>
@@ -52,7 +54,8 @@ struct PagemapScan {
 };
 #define OC_PAGEMAP_SCAN _IOWR('f', 16, ::outcore::os::PagemapScan)
 
-// Flags of PAGEMAP_SCAN: protect what is reported, in the same step; refuse (EPERM) what is not under WP_ASYNC.
+// Flags of PAGEMAP_SCAN: protect what is reported, in the same step; refuse (EPERM) what is not
+// under WP_ASYNC.
 inline constexpr uint64_t kPmScanWpMatching = 1;
 inline constexpr uint64_t kPmScanCheckWpAsync = 2;
 // Categories of PAGEMAP_SCAN.
