@@ -1,12 +1,24 @@
-# What `make install` puts where: library, headers, command, man page, completion, and how others find us.
+# What `make install` puts where: library, headers, command, man page, completion, and how others
+# find us.
 include(CMakePackageConfigHelpers)
 set(OUTCORE_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/outcore)
 
-set_target_properties(outcore PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(outcore PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 install(TARGETS outcore EXPORT outcoreTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/outcore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+install(DIRECTORY include/outcore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN *.h)
 install(EXPORT outcoreTargets NAMESPACE outcore:: DESTINATION ${OUTCORE_CMAKE_DIR})
+
+# Debian's toml++ may be a library of its own, which then is needed wherever a static Outcore is.
+get_target_property(OUTCORE_LIBRARIES outcore LINK_LIBRARIES)
+set(OUTCORE_TOML "")
+if(OUTCORE_LIBRARIES MATCHES "tomlplusplus::tomlplusplus")
+  set(OUTCORE_TOML tomlplusplus)
+endif()
+
+get_target_property(OUTCORE_KIND outcore TYPE)
 
 configure_package_config_file(cmake/outcoreConfig.cmake.in ${CMAKE_BINARY_DIR}/outcoreConfig.cmake
   INSTALL_DESTINATION ${OUTCORE_CMAKE_DIR})
@@ -15,11 +27,14 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/outcoreConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/outcoreConfig.cmake ${CMAKE_BINARY_DIR}/outcoreConfigVersion.cmake
   DESTINATION ${OUTCORE_CMAKE_DIR})
 
-# pkg-config. A static library needs the libraries it uses named in every link; a shared one names them itself.
-get_target_property(OUTCORE_KIND outcore TYPE)
+# pkg-config. A static library needs the libraries it uses named in every link; a shared one names
+# them itself.
 if(OUTCORE_KIND STREQUAL "STATIC_LIBRARY")
   set(OUTCORE_PC_REQUIRES "Requires: liburing")
   set(OUTCORE_PC_LIBS "-loutcore -lstdc++ -lm -pthread")
+  if(OUTCORE_TOML)
+    string(APPEND OUTCORE_PC_LIBS " -l${OUTCORE_TOML}")
+  endif()
 else()
   set(OUTCORE_PC_REQUIRES "Requires.private: liburing")
   set(OUTCORE_PC_LIBS "-loutcore")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """count_tests: one line for all stages: "N passed, N failed, N skipped".
 
-Usage: tools/count_tests.py RESULTS STAGE…, where RESULTS holds STAGE.status and, of stages that run
-ctest, STAGE.xml or STAGE-*.xml (JUnit). A stage without tests of its own counts as one; a stage that
-failed without a failed test (its build, say) counts as one failed. Exit status 1 if any failed.
+Usage: tools/count_tests.py RESULTS STAGE…, where RESULTS holds STAGE.status and, of stages that
+run ctest, STAGE.xml or STAGE-*.xml (JUnit). A stage without tests of its own counts as one; a stage
+that failed without a failed test (its build, say) counts as one failed. Exit status 1 if any failed.
 """
 
 import pathlib
@@ -31,7 +31,8 @@ def count_stage(results, stage):
         except xml.ParseError:
             counts[1] += 1
     status = results / f"{stage}.status"
-    verdict = status.read_text(encoding="utf-8").split(":")[0].strip() if status.exists() else "failed"
+    text = status.read_text(encoding="utf-8") if status.exists() else "failed"
+    verdict = text.split(":")[0].strip()
     if sum(counts) == 0 or (verdict == "failed" and counts[1] == 0):
         counts[OUTCOMES.index(verdict)] += 1
     return counts

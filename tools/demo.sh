@@ -1,6 +1,7 @@
 #!/bin/bash
-# demo.sh [OPTION…] : installs what is missing, builds, and runs `outcore demo` (which takes the options). The limits that
-# make mmap a fair rival are memory cgroups, so it runs as root, by sudo if need be.
+# demo.sh [OPTION…] : installs what is missing, builds, and runs `outcore demo`, which takes the
+# options. The limits that make mmap a fair rival are memory cgroups: it runs as root, by sudo if
+# need be.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/install_packages.sh build demo

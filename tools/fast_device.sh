@@ -1,7 +1,8 @@
 #!/bin/bash
 # fast_device.sh up MOUNTPOINT SIZE_MIB | down MOUNTPOINT
-# A block device in memory (zram, about 5 µs a 4 KiB O_DIRECT read) with ext4 on it: ordinary disks answer
-# after 70 µs or 17 ms, depending on caches that nobody controls. Needs root and SIZE_MIB of memory.
+# A block device in memory (zram, about 5 µs a 4 KiB O_DIRECT read) with ext4 on it: ordinary disks
+# answer after 70 µs or 17 ms, depending on caches that nobody controls. Needs root and SIZE_MIB
+# of memory.
 set -euo pipefail
 if (($# < 2)); then
   echo "usage: fast_device.sh up MOUNTPOINT SIZE_MIB | down MOUNTPOINT" >&2

@@ -7,8 +7,7 @@ formatter=$(command -v clang-format-14 || command -v clang-format) || {
   exit 1
 }
 mapfile -t files < <(
-  find include src cli bench examples tests -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) |
-    sort
+  find include src cli bench examples tests -type f -regex '.*\.\(h\|cc\|c\)' | sort
 )
 if [[ ${1-} != --check ]]; then
   "$formatter" -i "${files[@]}"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# install_packages.sh GROUP… : installs what is missing of build, test, bench, demo or qemu (Debian 12).
+# install_packages.sh GROUP… : installs what is missing; build, test, bench, demo, qemu (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 

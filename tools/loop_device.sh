@@ -1,7 +1,8 @@
 #!/bin/bash
 # loop_device.sh up MOUNTPOINT FILE SIZE_MIB | down MOUNTPOINT
-# The disk below FILE as a device of its own: a loop device with direct I/O, so that no page is cached twice, and
-# the usual read_ahead_kb of 128, so that mmap is no straw man. Makes FILE, and removes it again. Needs root.
+# The disk below FILE as a device of its own: a loop device with direct I/O, so that no page is
+# cached twice, and the usual read_ahead_kb of 128, so that mmap is no straw man. Makes FILE, and
+# removes it again. Needs root.
 set -euo pipefail
 if (($# < 2)); then
   echo "usage: loop_device.sh up MOUNTPOINT FILE SIZE_MIB | down MOUNTPOINT" >&2

@@ -1,6 +1,7 @@
 #!/bin/bash
-# memory_limit.sh MIB COMMAND… : runs COMMAND in a memory cgroup of its own (v1 or v2); page cache counts. Root.
-# Drop the file from the page cache first (forget.sh), or pages that others cached are used for free.
+# memory_limit.sh MIB COMMAND… : runs COMMAND in a memory cgroup of its own (v1 or v2); page cache
+# counts. Needs root. Drop the file from the page cache first (forget.sh), or pages that others
+# cached are used for free.
 # Prints the peak on standard error; the exit status is the command's.
 set -euo pipefail
 if (($# < 2)); then

@@ -46,8 +46,8 @@ launcher=
 run_ctest() {
   local name=$1 directory=$2
   shift 2
-  $launcher ctest --test-dir "$directory" -j "$jobs" --timeout "$ctest_seconds_max" --output-on-failure \
-    --no-tests=error --progress --output-junit "$results/$name.xml" "$@"
+  $launcher ctest --test-dir "$directory" -j "$jobs" --timeout "$ctest_seconds_max" \
+    --output-on-failure --no-tests=error --progress --output-junit "$results/$name.xml" "$@"
 }
 
 stage_tools() {

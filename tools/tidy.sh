@@ -11,8 +11,8 @@ tidy=$(command -v clang-tidy-14 || command -v clang-tidy) || {
 }
 passed=$build/tidy
 mkdir -p "$passed"
-headers=$(find include src cli bench tests -name '*.h' -print0 | sort -z | xargs -0 cat .clang-tidy |
-  sha256sum)
+headers=$(find include src cli bench tests -name '*.h' -print0 | sort -z |
+  xargs -0 cat .clang-tidy | sha256sum)
 
 # shellcheck disable=SC2317  # called by xargs, below
 tidy_file() {

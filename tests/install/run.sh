@@ -1,5 +1,6 @@
 #!/bin/bash
-# run.sh : installs into fresh prefixes, static and shared, and builds programs that have nothing else.
+# run.sh : installs into fresh prefixes, static and shared, and builds programs that have nothing
+# else.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 here=$source_dir/tests/install
@@ -58,14 +59,18 @@ man_page_is_clean() {
 # Every option that --help tells is in the manual and in both completions.
 documents_are_complete() {
   local commands=("" info demo bench) workload option text status=0
-  for workload in random-io scan sort bfs compare table ingest; do commands+=("bench $workload"); done
+  for workload in random-io scan sort bfs compare table ingest; do
+    commands+=("bench $workload")
+  done
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
   # shellcheck disable=SC2086  # a command is one word or two
   for option in $(for c in "${commands[@]}"; do "$prefix/bin/outcore" $c --help; done |
     grep -oE -- '--[a-z][a-z-]*' | sort -u); do
     grep -qE -- "$option([^a-z-]|$)" <<<"$text" || { echo "manual: no $option"; status=1; }
     for file in bash-completion/completions/outcore zsh/site-functions/_outcore; do
-      grep -qE -- "$option([^a-z-]|$)" "$prefix/share/$file" || { echo "$file: no $option"; status=1; }
+      grep -qE -- "$option([^a-z-]|$)" "$prefix/share/$file" && continue
+      echo "$file: no $option"
+      status=1
     done
   done
   return "$status"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# run.sh BUILD [PROGRAM…] : boots the distribution's own kernel (Debian 12: 6.1) in qemu, without hardware help, and
-# runs test programs of BUILD/bin there; conformance and kernel facts unless others are named.
+# run.sh BUILD [PROGRAM…] : boots the distribution's own kernel (Debian 12: 6.1) in qemu, without
+# hardware help, and runs test programs of BUILD/bin there; conformance and kernel facts unless
+# others are named.
 # RESULT: where the JUnit file goes. QEMU_SECONDS_MAX: when to give up. Root is not needed.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,8 +22,10 @@ fail() {
 # Prints the folder of the unpacked kernel package; downloads it the first time.
 fetch_kernel() {
   local package
-  package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-6\.1.*\)/\1/p')
-  [[ -n $package ]] || fail "apt knows no linux-image-cloud-amd64 6.1: apt-get update, on Debian 12"
+  package=$(apt-cache depends linux-image-cloud-amd64 |
+    sed -n 's/.*Depends: \(linux-image-6\.1.*\)/\1/p')
+  [[ -n $package ]] ||
+    fail "apt knows no linux-image-cloud-amd64 6.1: apt-get update, on Debian 12"
   if [[ ! -d $cache/$package ]]; then
     (cd "$cache" && apt-get download "$package" >/dev/null 2>&1) || fail "cannot download $package"
     dpkg-deb -x "$cache/$package"_*.deb "$cache/$package.part"
@@ -44,7 +47,7 @@ copy_program() {
 make_initramfs() {
   local program kernel=$1
   rm -rf "$root"
-  mkdir -p "$root"/{bin,dev,proc,sys,tmp,mnt,tests,etc}
+  mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,mnt,tests,etc}
   install -D /bin/busybox "$root/bin/busybox"
   install -m 755 "$source_dir/tests/qemu/init.sh" "$root/init"
   find "$kernel/lib/modules" -name 'loop.ko' -exec cp {} "$root/loop.ko" \;
@@ -61,7 +64,8 @@ make_initramfs() {
 
 boot() {
   timeout "$seconds_max" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -smp 2 \
-    -m 3072 -nographic -no-reboot -nodefaults -vga none -serial stdio -serial "file:$cache/results" \
+    -m 3072 -nographic -no-reboot -nodefaults -vga none \
+    -serial stdio -serial "file:$cache/results" \
     -kernel "$1"/boot/vmlinuz-* -initrd "$cache/initramfs" \
     -append "console=ttyS0 panic=-1 quiet mitigations=off" </dev/null
 }
@@ -74,7 +78,7 @@ join_results() {
 }
 
 for tool in qemu-system-x86_64 cpio busybox; do
-  command -v "$tool" >/dev/null || { "$source_dir/tools/install_packages.sh" qemu && break; }
+  command -v "$tool" >/dev/null || "$source_dir/tools/install_packages.sh" qemu
 done
 mkdir -p "$cache"
 rm -f "$cache/results"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh BUILD : the suite as user nobody, where the system forbids userfaultfd to users. Needs root.
+# run.sh BUILD : the suite as user nobody, where the system forbids userfaultfd to users. As root.
 # RESULT: where the JUnit file goes. Tests that need root say so and skip.
 set -euo pipefail
 build=$(realpath "${1:?run.sh: which build directory?}")
@@ -12,8 +12,8 @@ if [[ ${OUTCORE_IS_INSIDE-} != yes ]]; then
   OUTCORE_IS_INSIDE=yes exec unshare --mount --propagation private "$0" "$build"
 fi
 
-# nobody may not enter every checkout: the first closed folder on the way is covered by an empty one that holds
-# the way to the checkout and nothing else.
+# nobody may not enter every checkout: the first closed folder on the way is covered by an empty one
+# that holds the way to the checkout and nothing else.
 open_the_way() {
   local folder=/ part held IFS=/
   for part in ${source_dir#/}; do
@@ -47,7 +47,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 open_the_way
-# The tests are named as root, once; then nobody may write ctest's log, and nothing else in the build.
+# The tests are named as root, once; nobody may write ctest's log, and nothing else in the build.
 ctest --test-dir "$build" -N >/dev/null
 rm -rf "$build/Testing"
 mkdir "$build/Testing"

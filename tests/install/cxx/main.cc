@@ -1,4 +1,5 @@
-// A program that has nothing but the installed library: it writes a file through a region and reads it back.
+// A program that has nothing but the installed library: it writes a file through a region and reads
+// it back.
 #include <outcore/array.h>
 #include <outcore/region.h>
 #include <outcore/runtime.h>
