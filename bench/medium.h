@@ -1,0 +1,44 @@
+// Medium: where a benchmark's data rests, reached by plain reads and writes, outside the memories measured.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "outcore/result.h"
+
+namespace outcore::bench {
+
+// One thread. A file by the system's calls; any other store by Outcore's open_store().
+class Medium {
+ public:
+  virtual ~Medium() = default;
+  virtual Status read(uint64_t offset, std::span<std::byte> into) = 0;
+  virtual Status write(uint64_t offset, std::span<const std::byte> from) = 0;
+  virtual Status sync() = 0;
+  virtual uint64_t size_bytes() const = 0;
+};
+
+// size_bytes 0: as it is. Otherwise made that long, if it `may_create`.
+Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t size_bytes,
+                                            bool may_create);
+
+// The file that a URI names ("PATH", "file:PATH?…"); empty if it names another kind of store.
+std::string plain_path(const std::string& uri);
+// The path in any URI: for sparse:DIR?segment=64M the directory.
+std::string path_of(const std::string& uri);
+// True for stores that die with their process: of no use for a benchmark, which forks.
+bool is_volatile(const std::string& uri);
+
+// Writes out and drops the file, or the files of the directory, from the page cache.
+void forget(const std::string& path);
+// What the path rests on: "vda (read_ahead_kb 128)", or the name of its file system.
+struct Device {
+  std::string name;
+  int64_t read_ahead_kb = -1;  // -1: unknown
+};
+Device device_of(const std::string& path);
+
+}  // namespace outcore::bench

@@ -1,0 +1,143 @@
+#include "bench/memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+#include "bench/text.h"
+
+namespace outcore::bench {
+namespace {
+
+// The kernel's own memories: anonymous (dram) or a mapped file (mmap).
+class PlainMemory : public Memory {
+ public:
+  explicit PlainMemory(std::string name)
+      : name_(std::move(name)), is_anonymous_(name_.starts_with("dram")) {}
+  ~PlainMemory() override { (void)unmap_all(); }
+
+  Result<std::span<std::byte>> map(const MapRequest& request) override {
+    if (name_ == "direct") return Error{EINVAL, "direct maps nothing: use mmap"};
+    Mapping mapping{request, -1, nullptr};
+    const int flags = (request.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+    mapping.file = open(request.uri.c_str(), flags);
+    if (mapping.file < 0) return failure(errno, "open " + request.uri);
+    const int protection = PROT_READ | (request.is_writable || is_anonymous_ ? PROT_WRITE : 0);
+    void* const address =
+        is_anonymous_
+            ? mmap(nullptr, request.size_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            : mmap(nullptr, request.size_bytes, protection, MAP_SHARED, mapping.file,
+                   static_cast<off_t>(request.offset));
+    if (address == MAP_FAILED) {
+      const int code = errno;
+      ::close(mapping.file);
+      return failure(code, "mmap " + format_bytes(request.size_bytes) + " of " + request.uri);
+    }
+    mapping.bytes = static_cast<std::byte*>(address);
+    mappings_.push_back(mapping);
+    if (Status s = advise(mapping); !s) return s.error();
+    return std::span<std::byte>{mapping.bytes, request.size_bytes};
+  }
+
+  Status flush() override {
+    for (const Mapping& m : mappings_) {
+      if (!m.request.is_writable) continue;
+      if (is_anonymous_) {
+        if (Status s = copy(m, true); !s) return s;
+      } else if (msync(m.bytes, m.request.size_bytes, MS_SYNC) != 0) {
+        return failure(errno, "msync " + m.request.uri);
+      }
+    }
+    return {};
+  }
+
+  Status close() override { return unmap_all(); }
+  MemoryUsage usage() const override { return kernel_usage(); }
+
+ private:
+  struct Mapping {
+    MapRequest request;
+    int file;
+    std::byte* bytes;
+  };
+
+  Status advise(const Mapping& m) {
+    if (is_anonymous_) {
+      // Without huge pages: a rival with pages of the same size. The kernel may have none: no error.
+      madvise(m.bytes, m.request.size_bytes,
+              name_ == "dram-huge" ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+      return copy(m, false);
+    }
+    if (name_ == "mmap-random" && madvise(m.bytes, m.request.size_bytes, MADV_RANDOM) != 0)
+      return failure(errno, "madvise " + m.request.uri);
+    return {};
+  }
+
+  static Status copy(const Mapping& m, bool is_write) {
+    static constexpr uint64_t kStepBytes = uint64_t{8} << 20;
+    for (uint64_t at = 0; at < m.request.size_bytes;) {
+      const size_t size = std::min(kStepBytes, m.request.size_bytes - at);
+      const auto position = static_cast<off_t>(m.request.offset + at);
+      const ssize_t n = is_write ? pwrite(m.file, m.bytes + at, size, position)
+                                 : pread(m.file, m.bytes + at, size, position);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return failure(errno, (is_write ? "write " : "read ") + m.request.uri);
+      if (n == 0) return failure(EIO, "read " + m.request.uri, "the file is shorter than asked for");
+      at += static_cast<uint64_t>(n);
+    }
+    return {};
+  }
+
+  Status unmap_all() {
+    for (const Mapping& m : mappings_) {
+      munmap(m.bytes, m.request.size_bytes);
+      ::close(m.file);
+    }
+    mappings_.clear();
+    return {};
+  }
+
+  std::string name_;
+  bool is_anonymous_;
+  std::vector<Mapping> mappings_;
+};
+
+}  // namespace
+
+MemoryUsage kernel_usage() {
+  MemoryUsage usage;
+  rusage counts{};
+  getrusage(RUSAGE_SELF, &counts);
+  usage.fills = static_cast<uint64_t>(counts.ru_majflt);
+  std::ifstream io("/proc/self/io");
+  std::string key;
+  uint64_t value = 0;
+  while (io >> key >> value) {
+    if (key == "read_bytes:") usage.read_bytes = value;
+    if (key == "write_bytes:") usage.written_bytes = value;
+  }
+  return usage;
+}
+
+const std::vector<std::string>& memory_names() {
+  static const std::vector<std::string> names = {"dram",        "dram-huge", "mmap",
+                                                 "mmap-random", "direct",    "outcore"};
+  return names;
+}
+
+std::unique_ptr<Memory> make_plain_memory(const std::string& name) {
+  return std::make_unique<PlainMemory>(name);
+}
+
+Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options) {
+  if (name == "outcore") return make_outcore_memory(options);
+  return make_plain_memory(name);
+}
+
+}  // namespace outcore::bench

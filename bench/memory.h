@@ -1,0 +1,56 @@
+// Memory: what a workload's data lives in: Outcore, or one of its rivals, behind the same calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/options.h"
+#include "outcore/result.h"
+
+namespace outcore::bench {
+
+struct MapRequest {
+  std::string uri;          // a path, but for outcore, which takes any store
+  uint64_t offset = 0;      // a multiple of the page size
+  uint64_t size_bytes = 0;
+  bool is_writable = false;
+};
+
+// Sums since the memory was made.
+struct MemoryUsage {
+  uint64_t fills = 0;       // outcore: pages brought in; others: major faults
+  uint64_t read_bytes = 0;  // outcore: from its stores; others: from the device, for this process
+  uint64_t written_bytes = 0;
+  nlohmann::json extra = nlohmann::json::object();
+};
+
+// One thread makes, maps and closes; any thread touches. Made in the process that uses it.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual Result<std::span<std::byte>> map(const MapRequest& request) = 0;
+  virtual Status flush() = 0;  // the file has every byte that was written
+  virtual Status close() = 0;  // unmaps everything
+  virtual MemoryUsage usage() const = 0;
+  virtual uint64_t page_bytes() const { return 4096; }
+};
+
+// dram: anonymous memory with 4 KiB pages, loaded from the file. dram-huge: with huge pages.
+// mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. direct: maps nothing; the
+// workload reads with O_DIRECT (direct.h). outcore: by its public API, with the budget's share of
+// one of options.processes.
+Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options);
+std::unique_ptr<Memory> make_plain_memory(const std::string& name);
+Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options);
+
+// The names above, in the order of `all`.
+const std::vector<std::string>& memory_names();
+// What the kernel counted for this process: major faults, and bytes from and to devices.
+MemoryUsage kernel_usage();
+
+}  // namespace outcore::bench

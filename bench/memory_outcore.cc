@@ -1,0 +1,138 @@
+// Outcore as a benchmark's memory: what any user of the public API would write.
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "bench/memory.h"
+#include "bench/text.h"
+#include "outcore/runtime.h"
+
+namespace outcore::bench {
+namespace {
+
+template <typename T>
+struct Choice {
+  const char* name;
+  T value;
+};
+
+// Errors: EINVAL with the names that would do.
+template <typename T, size_t kCount>
+Result<T> choose(const std::string& what, const std::string& name,
+                 const Choice<T> (&choices)[kCount]) {
+  std::string names;
+  for (const Choice<T>& choice : choices) {
+    if (name == choice.name) return choice.value;
+    names += std::string(names.empty() ? "" : ", ") + choice.name;
+  }
+  return Error{EINVAL, what + " '" + name + "' is unknown: use one of " + names};
+}
+
+constexpr Choice<Delivery> kDeliveries[] = {{"auto", Delivery::kAuto},
+                                            {"in-thread", Delivery::kInThread},
+                                            {"messages", Delivery::kMessages},
+                                            {"mprotect", Delivery::kMprotect}};
+constexpr Choice<FrameKind> kFrames[] = {
+    {"auto", FrameKind::kAuto}, {"shared", FrameKind::kShared}, {"private", FrameKind::kPrivate}};
+constexpr Choice<Advice> kAdvices[] = {{"normal", Advice::kNormal},
+                                       {"random", Advice::kRandom},
+                                       {"sequential", Advice::kSequential}};
+
+class OutcoreMemory : public Memory {
+ public:
+  OutcoreMemory(Runtime runtime, MapOptions map_options, uint64_t page_bytes)
+      : runtime_(std::move(runtime)), map_options_(map_options), page_bytes_(page_bytes) {}
+
+  Result<std::span<std::byte>> map(const MapRequest& request) override {
+    MapOptions options = map_options_;
+    options.access = request.is_writable ? Access::kReadWrite : Access::kReadOnly;
+    options.offset = request.offset;
+    options.size_bytes = request.size_bytes;
+    Result<Region> region = runtime_.map(request.uri, options);
+    if (!region) return region.error();
+    regions_.push_back(std::move(region).value());
+    return std::span<std::byte>{regions_.back().data(), request.size_bytes};
+  }
+
+  Status flush() override {
+    for (Region& region : regions_)
+      if (region.access() == Access::kReadWrite)
+        if (Status s = region.sync(); !s) return s;
+    return {};
+  }
+
+  Status close() override {
+    Status first;
+    for (Region& region : regions_)
+      if (Status s = region.unmap(true); !s && first) first = s;
+    regions_.clear();
+    return first;
+  }
+
+  MemoryUsage usage() const override {
+    const Metrics m = runtime_.metrics();
+    MemoryUsage usage;
+    usage.fills = m.counters.fills + m.counters.prefetch_fills;
+    usage.read_bytes = m.counters.read_bytes;
+    usage.written_bytes = m.counters.written_bytes;
+    const MemoryUsage kernel = kernel_usage();
+    usage.extra = {{"faults", m.counters.faults},
+                   {"fault_fills", m.counters.fills},
+                   {"prefetch_fills", m.counters.prefetch_fills},
+                   {"rescues", m.counters.rescues},
+                   {"evictions", m.counters.evictions},
+                   {"write_backs", m.counters.write_backs},
+                   {"write_faults", m.counters.write_faults},
+                   {"waits_for_frame", m.counters.waits_for_frame},
+                   {"waits_for_page", m.counters.waits_for_page},
+                   {"used_bytes_max", m.gauges.used_bytes_max},
+                   {"metadata_bytes", m.gauges.metadata_bytes},
+                   {"device_read_bytes", kernel.read_bytes},
+                   {"device_written_bytes", kernel.written_bytes}};
+    if (!regions_.empty()) {
+      const RegionMetrics region = regions_.front().metrics();
+      usage.extra["delivery"] = region.delivery;
+      usage.extra["frames"] = region.frames;
+    }
+    return usage;
+  }
+
+  uint64_t page_bytes() const override { return page_bytes_; }
+
+ private:
+  Runtime runtime_;
+  MapOptions map_options_;
+  uint64_t page_bytes_;
+  std::vector<Region> regions_;  // after runtime_: they go first
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options) {
+  RuntimeOptions runtime_options;
+  runtime_options.budget_bytes = options.budget_bytes / std::max(1U, options.processes);
+  if (!options.policy.empty()) runtime_options.policy = options.policy;
+  MapOptions map_options;
+  map_options.page_bytes = options.page_bytes;
+  if (!options.delivery.empty()) {
+    const Result<Delivery> delivery = choose("delivery", options.delivery, kDeliveries);
+    if (!delivery) return delivery.error();
+    map_options.delivery = delivery.value();
+  }
+  if (!options.frames.empty()) {
+    const Result<FrameKind> frames = choose("frames", options.frames, kFrames);
+    if (!frames) return frames.error();
+    map_options.frames = frames.value();
+  }
+  if (!options.advice.empty()) {
+    const Result<Advice> advice = choose("advice", options.advice, kAdvices);
+    if (!advice) return advice.error();
+    map_options.advice = advice.value();
+  }
+  Result<Runtime> runtime = Runtime::start(runtime_options);
+  if (!runtime) return runtime.error();
+  return std::unique_ptr<Memory>(
+      new OutcoreMemory(std::move(runtime).value(), map_options, options.page_bytes));
+}
+
+}  // namespace outcore::bench
