@@ -1,0 +1,44 @@
+#include "policy/s3_fifo.h"
+
+#include <algorithm>
+
+namespace outcore::policy {
+namespace {
+
+// A frame of the small queue is the first queue's, of the main queue the second's. A leaving frame is in neither, so
+// its entry remembers where it came from, in the field that DI-MMAP counts faults in.
+constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1;
+
+}  // namespace
+
+Status S3Fifo::allocate(size_t frames_max) {
+  if (Status s = allocate_entries(frames_max); !s) return s;
+  return ghosts_.allocate(frames_max * parameters_[1].value / 100);
+}
+
+Queue S3Fifo::admit(Entry& entry) {
+  const bool has_ghost = ghosts_.take(entry.key);
+  entry.faults = has_ghost ? kCameFromMain : kCameFromSmall;
+  return has_ghost ? Queue::kSecond : Queue::kFirst;
+}
+
+Queue S3Fifo::readmit(Entry& entry) {
+  entry.faults = kCameFromMain;
+  return Queue::kSecond;
+}
+
+FrameId S3Fifo::pick() {
+  const bool is_smalls_turn = first().size() > small_target_ || second().size() == 0;
+  return (is_smalls_turn ? first() : second()).pop(entries_);
+}
+
+void S3Fifo::forget(const Entry& entry, bool was_victim) {
+  if (was_victim && entry.faults == kCameFromSmall) ghosts_.add(entry.key);
+}
+
+void S3Fifo::capacity_changed() {
+  small_target_ = std::max<size_t>(share(parameters_[0].value), 1);
+  ghosts_.set_history(share(parameters_[1].value));
+}
+
+}  // namespace outcore::policy
