@@ -1,0 +1,118 @@
+#include "store/registry.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "store/file_store.h"
+#include "store/memory_store.h"
+#include "store/scratch_store.h"
+#include "store/sparse_store.h"
+
+namespace outcore::store {
+namespace {
+
+using Opened = Result<std::shared_ptr<Store>>;
+
+Error refuse(const Uri& uri, const std::string& why) {
+  return {EINVAL, "store '" + uri.text + "': " + why};
+}
+
+Opened open_file(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  if (uri.path.empty()) return refuse(uri, "no path: write file:PATH");
+  FileStoreOptions file{uri.path,
+                        uri.text,
+                        options,
+                        DirectMode::kAuto,
+                        common.read_concurrency,
+                        common.write_concurrency};
+  if (const std::string* direct = uri.find("direct")) {
+    const std::vector<std::string_view> values = {"auto", "on", "off"};
+    const auto value = std::find(values.begin(), values.end(), *direct);
+    if (value == values.end())
+      return refuse(uri, "direct=" + *direct + " is unknown" + did_you_mean(*direct, values) +
+                             ": write " + one_of(values));
+    file.direct = static_cast<DirectMode>(value - values.begin());
+  }
+  return FileStore::open(file);
+}
+
+Opened open_sparse(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  if (uri.path.empty()) return refuse(uri, "no folder: write sparse:FOLDER");
+  const auto segment_bytes = uri.bytes_of("segment", 0);
+  if (!segment_bytes) return segment_bytes.error();
+  if (uri.find("segment") != nullptr)
+    if (Status s = check_metadata({0, segment_bytes.value()}, "store '" + uri.text + "'"); !s)
+      return s.error();
+  return SparseStore::open({uri.path, uri.text, options, segment_bytes.value(),
+                            common.read_concurrency, common.write_concurrency});
+}
+
+Opened open_scratch(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  return ScratchStore::open({uri.path.empty() ? options.scratch_dir : uri.path, options.size_bytes,
+                             common.read_concurrency, common.write_concurrency});
+}
+
+Opened open_memory(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  if (!uri.path.empty()) return refuse(uri, "memory has no name: write memory:");
+  return MemoryStore::open({options.size_bytes, common.read_concurrency, common.write_concurrency});
+}
+
+Status check_parameters(const Uri& uri, const StoreKind& kind) {
+  std::vector<std::string_view> known = kind.parameters;
+  known.insert(known.end(), {"read_concurrency", "write_concurrency"});
+  for (const auto& [key, value] : uri.parameters)
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      return refuse(uri, "parameter '" + key + "' is unknown" + did_you_mean(key, known) + ": " +
+                             std::string(kind.scheme) + " takes " + one_of(known));
+  return {};
+}
+
+Error refuse_scheme(const Uri& uri) {
+  std::vector<std::string_view> schemes;
+  for (const StoreKind& kind : store_kinds()) schemes.push_back(kind.scheme);
+  return refuse(uri, "scheme '" + uri.scheme + "' is unknown" + did_you_mean(uri.scheme, schemes) +
+                         ": write " + one_of(schemes) + ", or file:" + uri.text +
+                         " if that is a file's name");
+}
+
+}  // namespace
+
+const std::vector<StoreKind>& store_kinds() {
+  static const std::vector<StoreKind> kinds = {
+      {"file",
+       "PATH or file:PATH?direct=auto|on|off",
+       "a file or block device",
+       {"direct"},
+       open_file},
+      {"sparse",
+       "sparse:FOLDER?segment=64M",
+       "segment files, made on first write",
+       {"segment"},
+       open_sparse},
+      {"scratch", "scratch:[FOLDER]", "unnamed space that dies with the process", {}, open_scratch},
+      {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
+  };
+  return kinds;
+}
+
+}  // namespace outcore::store
+
+namespace outcore {
+
+Result<std::shared_ptr<Store>> open_store(const std::string& text, const OpenOptions& options) {
+  const auto uri = store::parse_uri(text);
+  if (!uri) return uri.error();
+  const auto& kinds = store::store_kinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const store::StoreKind& k) {
+    return k.scheme == uri.value().scheme;
+  });
+  if (kind == kinds.end()) return store::refuse_scheme(uri.value());
+  if (Status s = store::check_parameters(uri.value(), *kind); !s) return s.error();
+  const auto reads = uri.value().count_of("read_concurrency", 0);
+  if (!reads) return reads.error();
+  const auto writes = uri.value().count_of("write_concurrency", 0);
+  if (!writes) return writes.error();
+  return kind->open(uri.value(), options, {reads.value(), writes.value()});
+}
+
+}  // namespace outcore

@@ -1,0 +1,30 @@
+// Registry: the kinds of store there are, by scheme. A new store is one file and one line in its
+// table.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "outcore/store.h"
+#include "store/uri.h"
+
+namespace outcore::store {
+
+// Parameters common to all.
+struct CommonParameters {
+  unsigned read_concurrency = 0;
+  unsigned write_concurrency = 0;
+};
+
+struct StoreKind {
+  std::string_view scheme;
+  std::string_view syntax;  // for `outcore info`
+  std::string_view summary;
+  std::vector<std::string_view> parameters;  // its own
+  Result<std::shared_ptr<Store>> (*open)(const Uri& uri, const OpenOptions& options,
+                                         const CommonParameters& common);
+};
+
+const std::vector<StoreKind>& store_kinds();
+
+}  // namespace outcore::store

@@ -1,0 +1,170 @@
+#include "store/scratch_store.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "store/range.h"
+
+namespace outcore::store {
+namespace {
+
+constexpr uint64_t kWrittenUnitBytes = 64 << 10;
+constexpr uint64_t kCapacityMin =
+    uint64_t{1} << 40;  // what resize() can reach with holes known: a map of 2 MiB
+
+std::string default_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder != 0 ? folder : "/var/tmp";
+}
+
+// Bytes free in the filesystem; no bound if it does not say.
+uint64_t free_bytes(int fd) {
+  struct statvfs space;
+  return ::fstatvfs(fd, &space) == 0 ? uint64_t{space.f_bfree} * space.f_frsize : UINT64_MAX;
+}
+
+}  // namespace
+
+// A descriptor of a file without a name, or -errno.
+int ScratchStore::open_file() {
+  const int unnamed = ::open(folder_.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (unnamed >= 0) return unnamed;
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return -errno;
+  std::string name = folder_ + "/outcore-scratch-XXXXXX";
+  const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd < 0) return -errno;
+  ::unlink(name.c_str());
+  return fd;
+}
+
+Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& options) {
+  std::shared_ptr<ScratchStore> store(new ScratchStore);
+  store->folder_ = options.folder.empty() ? default_folder() : options.folder;
+  const int fd = store->open_file();
+  if (fd < 0)
+    return base::system_error(fd, "make a scratch file in " + store->folder_,
+                              "name a folder you may write to (scratch_dir, or TMPDIR)");
+  if (Status s = store->file_.adopt(fd, true, DirectMode::kAuto, store->uri()); !s)
+    return s.error();
+  if (Status s = store->reserve_first(options.size_bytes); !s) return s.error();
+  const uint64_t capacity = std::max(kCapacityMin, options.size_bytes);
+  if (const int error = store->written_.cover(capacity, kWrittenUnitBytes); error != 0)
+    return base::system_error(error, "map what is written of " + store->uri());
+  StoreTraits& traits = store->traits_;
+  traits.is_fault_safe = true;
+  traits.is_volatile = true;
+  traits.alignment_bytes = store->file_.is_direct() ? kDirectAlignment : 1;
+  traits.read_concurrency = options.read_concurrency;
+  traits.write_concurrency = options.write_concurrency;
+  return std::shared_ptr<Store>(std::move(store));
+}
+
+// Space for the range, and the file as long as it. 0 or -errno.
+int ScratchStore::reserve(uint64_t offset, uint64_t size_bytes) {
+  if (size_bytes == 0) return 0;
+  if (size_bytes > INT64_MAX - std::min<uint64_t>(offset, INT64_MAX)) return -EFBIG;
+  // Asked first, so that a hopeless wish does not fill the disk before it fails.
+  if (size_bytes > free_bytes(file_.fd())) return -ENOSPC;
+  int result = 0;
+  do
+    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return -errno;
+  is_reserved_ = false;
+  return ::ftruncate(file_.fd(), static_cast<off_t>(offset + size_bytes)) == 0 ? 0 : -errno;
+}
+
+Status ScratchStore::reserve_first(uint64_t size_bytes) {
+  const int error = reserve(0, size_bytes);
+  if (error == 0) {
+    size_bytes_ = size_bytes;
+    return {};
+  }
+  const std::string attempted = "reserve " + base::format_bytes(size_bytes) + " of scratch in " +
+                                folder_ + " (" + base::format_bytes(free_bytes(file_.fd())) +
+                                " free)";
+  return base::system_error(error, attempted,
+                            "name a folder with more space (scratch_dir, or TMPDIR)");
+}
+
+std::string ScratchStore::remark() const {
+  std::string text = file_.why_buffered();
+  if (!is_reserved_)
+    text += std::string(text.empty() ? "" : "; ") +
+            "the filesystem cannot reserve space: it may run out later";
+  return text;
+}
+
+int ScratchStore::read(uint64_t offset, std::span<std::byte> into) {
+  OC_CHECK(is_range_of(offset, into.size(), size_bytes()));
+  if (!written_.is_untouched(offset, into.size())) return file_.read(offset, into);
+  std::memset(into.data(), 0, into.size());
+  return 0;
+}
+
+int ScratchStore::write(uint64_t offset, std::span<const std::byte> from) {
+  OC_CHECK(is_range_of(offset, from.size(), size_bytes()));
+  written_.mark(offset, from.size());
+  return file_.write(offset, from);
+}
+
+void ScratchStore::transfer(std::span<StoreRequest> batch) {
+  bool has_untouched = false;
+  for (const StoreRequest& r : batch) {
+    OC_CHECK(is_range_of(r.offset, r.size_bytes, size_bytes()));
+    if (r.is_write)
+      written_.mark(r.offset, r.size_bytes);
+    else
+      has_untouched = has_untouched || written_.is_untouched(r.offset, r.size_bytes);
+  }
+  if (!has_untouched) return file_.transfer(batch, traits_);
+  for (size_t i = 0; i < batch.size();) {  // runs with I/O between those without
+    size_t end = i;
+    while (end < batch.size() && (batch[end].is_write ||
+                                  !written_.is_untouched(batch[end].offset, batch[end].size_bytes)))
+      ++end;
+    file_.transfer(batch.subspan(i, end - i), traits_);
+    for (; end < batch.size() && !batch[end].is_write; ++end) {
+      StoreRequest& r = batch[end];
+      if (!written_.is_untouched(r.offset, r.size_bytes)) break;
+      std::memset(r.bytes, 0, r.size_bytes);
+      r.result = 0;
+    }
+    i = end;
+  }
+}
+
+int ScratchStore::resize(uint64_t size_bytes) {
+  const uint64_t before = this->size_bytes();
+  if (size_bytes > before) {
+    if (const int error = reserve(before, size_bytes - before); error != 0) return error;
+  } else if (::ftruncate(file_.fd(), static_cast<off_t>(size_bytes)) != 0) {
+    return -errno;
+  }
+  size_bytes_.store(size_bytes, std::memory_order_release);
+  return 0;
+}
+
+int ScratchStore::discard(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
+  // The space stays reserved: it was promised.
+  const int error = file_.discard(offset, size_bytes, DiscardMode::kKeepSpace);
+  if (error == 0) written_.clear_inside(offset, size_bytes);
+  return error;
+}
+
+bool ScratchStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
+  return written_.is_untouched(offset, size_bytes);
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,58 @@
+// ScratchStore: spill space in an unnamed file: reserved when opened, gone with the process.
+//
+// Fault safe. What was never written reads zero without I/O. The file has no name, so nobody else
+// can write it, and the map of what was written is the truth.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "outcore/store.h"
+#include "store/buffer_set.h"
+#include "store/direct_file.h"
+#include "store/written_map.h"
+
+namespace outcore::store {
+
+struct ScratchStoreOptions {
+  std::string folder;  // empty: TMPDIR, else /var/tmp
+  uint64_t size_bytes = 0;
+  unsigned read_concurrency = 0;
+  unsigned write_concurrency = 0;
+};
+
+class ScratchStore final : public Store {
+ public:
+  // Errors: ENOSPC (with the bytes needed and free), ENOMEM, and what the system said of the
+  // folder.
+  static Result<std::shared_ptr<Store>> open(const ScratchStoreOptions& options);
+
+  uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int resize(uint64_t size_bytes) override;  // larger is reserved first: -ENOSPC
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return "scratch:" + folder_; }
+  std::string remark() const override;
+
+ private:
+  ScratchStore() = default;
+  int open_file();
+  int reserve(uint64_t offset, uint64_t size_bytes);
+  Status reserve_first(uint64_t size_bytes);
+
+  DirectFile file_;
+  BufferLeases leases_;
+  WrittenMap written_;
+  std::string folder_;
+  StoreTraits traits_;
+  std::atomic<uint64_t> size_bytes_{0};
+  std::atomic<bool> is_reserved_{true};  // false where the filesystem cannot reserve
+};
+
+}  // namespace outcore::store
