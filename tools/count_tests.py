@@ -2,8 +2,8 @@
 """count_tests: one line for all stages: "N passed, N failed, N skipped".
 
 Usage: tools/count_tests.py RESULTS STAGE…, where RESULTS holds STAGE.status and, of stages that
-run ctest, STAGE.xml or STAGE-*.xml (JUnit). A stage without tests of its own counts as one; a stage
-that failed without a failed test (its build, say) counts as one failed. Exit status 1 if any failed.
+run ctest, STAGE.xml or STAGE-*.xml (JUnit). A stage without tests of its own counts as one; so does
+a stage that failed without a failed test (its build, say). Exit status 1 if any failed.
 """
 
 import pathlib

@@ -7,7 +7,7 @@ formatter=$(command -v clang-format-14 || command -v clang-format) || {
   exit 1
 }
 mapfile -t files < <(
-  find include src cli bench examples tests -type f -regex '.*\.\(h\|cc\|c\)' | sort
+  find include src cli bench examples tests -regex '.*\.\(h\|cc\|c\)' 2>/dev/null | sort
 )
 if [[ ${1-} != --check ]]; then
   "$formatter" -i "${files[@]}"

@@ -47,7 +47,8 @@ run_ctest() {
   local name=$1 directory=$2
   shift 2
   $launcher ctest --test-dir "$directory" -j "$jobs" --timeout "$ctest_seconds_max" \
-    --output-on-failure --no-tests=error --progress --output-junit "$results/$name.xml" "$@"
+    --output-on-failure --no-tests=error --output-junit "$results/$name.xml" "$@" |
+    grep --line-buffered -v '^ *Start *[0-9]'
 }
 
 stage_tools() {

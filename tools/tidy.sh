@@ -11,7 +11,7 @@ tidy=$(command -v clang-tidy-14 || command -v clang-tidy) || {
 }
 passed=$build/tidy
 mkdir -p "$passed"
-headers=$(find include src cli bench tests -name '*.h' -print0 | sort -z |
+headers=$(find include src cli bench tests -name '*.h' -print0 2>/dev/null | sort -z |
   xargs -0 cat .clang-tidy | sha256sum)
 
 # shellcheck disable=SC2317  # called by xargs, below
@@ -33,7 +33,7 @@ export tidy build passed headers
 if (($#)); then
   files=("$@")
 else
-  mapfile -t files < <(find src cli bench examples -name '*.cc' | sort)
+  mapfile -t files < <(find src cli bench examples -name '*.cc' 2>/dev/null | sort)
 fi
 status=0
 # shellcheck disable=SC2016  # $1 is the inner shell's
