@@ -22,6 +22,7 @@ struct Piece {
   uint64_t offset = 0;
   uint64_t size_bytes = 0;   // a multiple of 4096
   bool is_writable = false;  // the view is
+  uint32_t first_subpage = 0;  // where its first system page stands in its page: SubpageSets count from there
 };
 
 // SubpageSet: which system pages of one page (16 MiB at most).
@@ -81,8 +82,8 @@ class Frames {
   virtual int install_zeros(const Piece& piece, bool is_written) = 0;
   // REQUIRES: can_share(). Puts bytes in; no view shows them yet.
   virtual int deposit(uint64_t offset, std::span<const std::byte> bytes) = 0;
-  // REQUIRES: can_share(). Shows bytes that are in, with these of its system pages (counted from the piece) writable
-  // and taken for written, the others clean.
+  // REQUIRES: can_share(). Shows bytes that are in, with these of its system pages writable and taken for written, the
+  // others clean.
   virtual int show(const Piece& piece, const SubpageSet& written) = 0;
   // REQUIRES: the piece is shown. A write to it proceeds, and it is taken for written.
   virtual int allow_write(const Piece& piece) = 0;
@@ -90,15 +91,19 @@ class Frames {
   // After it nobody can write the pieces, and (unless leaving_is_readable) every touch faults. Sorted by address:
   // one system call for all, neighbours joined.
   virtual int unmap(std::span<const Piece> pieces) = 0;
-  // Which system pages of the piece were written since they were installed or last cleared; adds them to `written`,
-  // counted from the piece. `clear` makes them clean in the same step: a later write is told again.
+  // Which system pages of the piece were written since they were installed or last cleared; adds them to `written`.
+  // `clear` makes them clean in the same step: a later write is told again.
   virtual int collect(const Piece& piece, bool clear, SubpageSet* written) = 0;
   // Takes `written` for written again (a write-back failed). REQUIRES: shown.
   virtual int restore(const Piece& piece, const SubpageSet& written) = 0;
   // Copies what the frames hold. `address` is where a view shows it (private frames have no other way).
   virtual int copy_out(const Piece& piece, std::byte* into) = 0;
-  // Frees the memory of the pieces. They are absent: the next touch faults. Sorted; one system call for all.
+  // Frees the memory of the pieces, which nothing shows any more unless leaving_is_readable. They are absent: the next
+  // touch faults. Sorted by offset; frames that can share go by offsets alone.
   virtual int free(std::span<const Piece> pieces) = 0;
+
+  // The piece, which is absent, was made to fail (poison): the next touch faults again.
+  virtual void forget_poison(const Piece& piece) { static_cast<void>(piece); }
 
   // Lets threads that wait in the kernel for this range look again (message delivery).
   virtual void wake(const Piece& piece) = 0;

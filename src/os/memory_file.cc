@@ -58,10 +58,15 @@ int read_memory_file(int memfd, uint64_t offset, std::span<std::byte> into) {
   return 0;
 }
 
-int punch_memory_file(int memfd, uint64_t offset, uint64_t size_bytes) {
-  while (::fallocate(memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                     static_cast<off_t>(size_bytes)) != 0)
-    if (errno != EINTR) return -errno;
+int punch_all(int memfd, std::span<const Piece> pieces) {
+  for (size_t i = 0; i < pieces.size();) {
+    const uint64_t offset = pieces[i].offset;
+    uint64_t end = offset + pieces[i].size_bytes;
+    for (++i; i < pieces.size() && pieces[i].offset == end; ++i) end += pieces[i].size_bytes;
+    while (::fallocate(memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                       static_cast<off_t>(end - offset)) != 0)
+      if (errno != EINTR) return -errno;
+  }
   return 0;
 }
 

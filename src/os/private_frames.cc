@@ -81,20 +81,22 @@ int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) 
     if (got < static_cast<ssize_t>(sizeof entry[0])) return got < 0 ? -errno : -EIO;
     const uint64_t entries = static_cast<uint64_t>(got) / sizeof entry[0];
     for (uint64_t i = 0; i < entries; ++i)
-      if ((entry[i] & kPresentOrSwapped) != 0 && (entry[i] & kProtected) == 0) found.add(at + i);
+      if ((entry[i] & kPresentOrSwapped) != 0 && (entry[i] & kProtected) == 0)
+        found.add(piece.first_subpage + at + i);
     at += entries;
   }
   if (clear)
     if (const int r = set_protection(piece, found, true); r != 0) return r;
-  for (uint64_t first = 0, last = 0; found.next_run(last, pages, &first, &last);)
+  const uint64_t end = piece.first_subpage + pages;
+  for (uint64_t first = 0, last = piece.first_subpage; found.next_run(last, end, &first, &last);)
     written->add_range(first, last);
   return 0;
 }
 
 int PrivateFrames::set_protection(const Piece& piece, const SubpageSet& set, bool is_protected) {
-  const uint64_t pages = piece.size_bytes / base::kSystemPage;
-  for (uint64_t first = 0, last = 0; set.next_run(last, pages, &first, &last);) {
-    const int r = write_protect(source_, piece.address + first * base::kSystemPage,
+  const uint64_t begin = piece.first_subpage, end = begin + piece.size_bytes / base::kSystemPage;
+  for (uint64_t first = 0, last = begin; set.next_run(last, end, &first, &last);) {
+    const int r = write_protect(source_, piece.address + (first - begin) * base::kSystemPage,
                                 (last - first) * base::kSystemPage, is_protected);
     if (r != 0) return r;
   }
@@ -112,6 +114,10 @@ int PrivateFrames::copy_out(const Piece& piece, std::byte* into) {
 
 int PrivateFrames::free(std::span<const Piece> pieces) {
   return advise_all(pieces, MADV_DONTNEED, source_.has_batched_advice);
+}
+
+void PrivateFrames::forget_poison(const Piece& piece) {
+  advise_all({&piece, 1}, MADV_DONTNEED, false);
 }
 
 void PrivateFrames::wake(const Piece& piece) { wake_range(source_, piece.address, piece.size_bytes); }

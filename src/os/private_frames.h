@@ -31,6 +31,7 @@ class PrivateFrames final : public Frames {
   int restore(const Piece& piece, const SubpageSet& written) override;
   int copy_out(const Piece& piece, std::byte* into) override;
   int free(std::span<const Piece> pieces) override;
+  void forget_poison(const Piece& piece) override;
   void wake(const Piece& piece) override;
 
  private:

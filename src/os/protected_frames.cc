@@ -50,7 +50,7 @@ int ProtectedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) 
 }
 
 int ProtectedFrames::show(const Piece& piece, const SubpageSet& written) {
-  const bool is_written = !written.is_empty(piece.size_bytes / base::kSystemPage);
+  const bool is_written = written.has(piece.first_subpage);
   return protect(piece, is_written && piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
@@ -70,18 +70,14 @@ int ProtectedFrames::collect(const Piece& piece, bool clear, SubpageSet*) {
   return clear ? protect(piece, PROT_READ) : 0;
 }
 
-int ProtectedFrames::restore(const Piece& piece, const SubpageSet& written) {
-  return written.is_empty(piece.size_bytes / base::kSystemPage) ? 0 : allow_write(piece);
+int ProtectedFrames::restore(const Piece&, const SubpageSet&) {
+  return 0;  // the engine's dirty flag is all there is; the next write faults, and is allowed
 }
 
 int ProtectedFrames::copy_out(const Piece& piece, std::byte* into) {
   return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
 }
 
-int ProtectedFrames::free(std::span<const Piece> pieces) {
-  for (const Piece& piece : pieces)
-    if (const int r = punch_memory_file(memfd_, piece.offset, piece.size_bytes); r != 0) return r;
-  return 0;
-}
+int ProtectedFrames::free(std::span<const Piece> pieces) { return punch_all(memfd_, pieces); }
 
 }  // namespace outcore::os

@@ -58,19 +58,15 @@ int SharedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
 }
 
 int SharedFrames::show(const Piece& piece, const SubpageSet& written) {
-  const uint64_t end = piece.size_bytes / base::kSystemPage;
-  uint64_t at = 0;
-  while (at < end) {
+  const uint64_t begin = piece.first_subpage, end = begin + piece.size_bytes / base::kSystemPage;
+  for (uint64_t at = begin; at < end;) {
     uint64_t first = end, last = end;
     if (!written.next_run(at, end, &first, &last)) first = last = end;
-    if (first > at) {
-      const int r = continue_in(source_, piece.address + at * base::kSystemPage,
-                                (first - at) * base::kSystemPage, true);
-      if (r != 0) return r;
-    }
-    if (last > first) {
-      const int r = continue_in(source_, piece.address + first * base::kSystemPage,
-                                (last - first) * base::kSystemPage, false);
+    for (const bool is_written : {false, true}) {
+      const uint64_t from = is_written ? first : at, to = is_written ? last : first;
+      if (from == to) continue;
+      const int r = continue_in(source_, piece.address + (from - begin) * base::kSystemPage,
+                                (to - from) * base::kSystemPage, !is_written);
       if (r != 0) return r;
     }
     at = last;
@@ -106,7 +102,8 @@ int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
       return -errno;
     }
     for (int i = 0; i < found; ++i)
-      written->add_range((region[i].start - base) / base::kSystemPage, (region[i].end - base) / base::kSystemPage);
+      written->add_range(piece.first_subpage + (region[i].start - base) / base::kSystemPage,
+                         piece.first_subpage + (region[i].end - base) / base::kSystemPage);
     if (scan.walk_end <= scan.start) break;
     scan.start = scan.walk_end;
   }
@@ -114,9 +111,9 @@ int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
 }
 
 int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
-  const uint64_t end = piece.size_bytes / base::kSystemPage;
-  for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
-    const int r = write_protect(source_, piece.address + first * base::kSystemPage,
+  const uint64_t begin = piece.first_subpage, end = begin + piece.size_bytes / base::kSystemPage;
+  for (uint64_t first = 0, last = begin; written.next_run(last, end, &first, &last);) {
+    const int r = write_protect(source_, piece.address + (first - begin) * base::kSystemPage,
                                 (last - first) * base::kSystemPage, false);
     if (r != 0) return r;
   }
@@ -127,8 +124,10 @@ int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
   return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
 }
 
-int SharedFrames::free(std::span<const Piece> pieces) {
-  return advise_all(pieces, MADV_REMOVE, source_.has_batched_advice);
+int SharedFrames::free(std::span<const Piece> pieces) { return punch_all(memfd_, pieces); }
+
+void SharedFrames::forget_poison(const Piece& piece) {
+  advise_all({&piece, 1}, MADV_DONTNEED, false);
 }
 
 void SharedFrames::wake(const Piece& piece) { wake_range(source_, piece.address, piece.size_bytes); }

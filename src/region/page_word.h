@@ -114,7 +114,7 @@ inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
     case S::kBusy: return b == S::kResident;
     case S::kUnmapping: return b == S::kLeaving || b == S::kDropping || b == S::kResident;
     case S::kLeaving: return b == S::kBusy || b == S::kDropping || b == S::kResident;
-    case S::kDropping: return b == S::kAbsent;
+    case S::kDropping: return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
     case S::kFailed: return b == S::kAbsent;
   }
   return false;

@@ -43,7 +43,8 @@ struct View {
     const uint64_t view_end = offset + mapped_bytes();
     const uint64_t to = end * page_bytes < view_end ? end * page_bytes : view_end;
     if (from >= to) return {};
-    return {address + (from - offset), from, to - from, is_writable};
+    return {address + (from - offset), from, to - from, is_writable,
+            static_cast<uint32_t>((from - first * page_bytes) / base::kSystemPage)};
   }
 
   bool is_shown(uint64_t page) const {

@@ -1,0 +1,156 @@
+// Engine: the pager of one runtime. It decides; policy, budget, stores and frames compute and return.
+//
+// Fault path: fault(). Turns: keeper threads, and fillers that find no free frame. Calls: flush, pin, … from the
+// program's threads, with signals blocked. See ARCHITECTURE.md, "One fault".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "budget/bounce_pool.h"
+#include "budget/budget.h"
+#include "budget/frame_table.h"
+#include "metrics/counter_block.h"
+#include "os/signal_delivery.h"
+#include "outcore/metrics.h"
+#include "outcore/result.h"
+#include "paging/prefetch_queue.h"
+#include "paging/shard.h"
+#include "paging/space.h"
+
+namespace outcore::paging {
+
+struct EngineOptions {
+  uint64_t budget_bytes = 0;
+  uint64_t frames_max = 0;  // frames that any later budget may need
+  std::string policy = "s3-fifo";
+  unsigned keepers = 1;
+  unsigned prefetch_threads = 1;
+  unsigned high_watermark = 97;  // percent
+  unsigned low_watermark = 95;
+  uint64_t readahead_bytes = 2 << 20;
+  uint64_t wait_ns_max = 30'000'000'000;
+  bool has_threads = true;  // false: a simulation runs turns and prefetches itself
+};
+
+// Who runs: decides what may block, and how stores are called.
+enum class Caller : uint8_t {
+  kFault,    // inside a fault handler: stores that are not fault safe are left to the prefetch threads
+  kThread,   // a thread of ours, or a call of the program
+};
+
+class Engine {
+ public:
+  static constexpr uint32_t kSpacesMax = 1 << 20;
+
+  // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
+  static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();  // REQUIRES: no space is left
+
+  // -- spaces and views; calls of the program --
+  Status add_space(Space* space);     // EINVAL: the budget is too small for its pages, with the least that would do
+  // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the space any more.
+  void drop_frames(Space& space);
+  void remove_space(Space* space);    // REQUIRES: no frame and no view of it is left
+  // Replaces frames that only one view can show by others, with the pages evicted in between: a second view comes.
+  Status replace_frames(Space& space, std::unique_ptr<os::Frames> frames);
+  Status add_view(Space& space, region::View* view);  // attaches frames; the view is in the address map afterwards
+  void remove_view(region::View* view);               // detaches; REQUIRES: flushed, and out of the address map
+
+  // -- the fault path --
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
+  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be written.
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
+
+  // -- calls of the program; pages are the space's. All with signals blocked --
+  Status flush(Space& space, uint64_t first, uint64_t end);
+  Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
+  Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
+  // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's writes.
+  int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
+  void release(Space& space, uint64_t page);
+  Status evict(Space& space, uint64_t first, uint64_t end);
+  void make_cold(Space& space, uint64_t first, uint64_t end);
+  Status discard(Space& space, region::View& view, uint64_t offset, uint64_t size_bytes);
+  void retry_failed(Space& space, uint64_t first, uint64_t end);
+  // Hints: dropped if there is no room.
+  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  Status resize_budget(uint64_t bytes);
+  uint64_t least_budget(uint64_t page_bytes) const;
+
+  // -- turns: keeper threads, fillers without a frame, simulations --
+  // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES: shard.turn is held.
+  uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
+  // Carries out one queued prefetch or demand; false if there was none.
+  bool run_prefetch();
+  // Evicts down to the low watermark if above the high one; false if nothing could be freed though it should.
+  bool keep(Shard& shard);
+
+  void add_to(Metrics& metrics) const;  // the gauges
+  uint64_t metadata_bytes() const;
+  bool is_valid() const;
+
+  budget::Budget& budget() { return budget_; }
+  budget::FrameTable& frames() { return frames_; }
+  budget::BouncePool& bounce() { return bounce_; }
+  Space* space_of(uint32_t id) const { return spaces_[id].load(std::memory_order_acquire); }
+  Shard& shard_of(const Space& space, uint64_t page);
+  std::vector<std::unique_ptr<Shard>>& shards() { return shards_; }
+  const EngineOptions& options() const { return options_; }
+
+ private:
+  friend class Eviction;
+  friend class Ahead;
+  explicit Engine(const EngineOptions& options);
+  Status prepare();
+  void start_threads();
+
+  // fault.cc
+  int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
+                       region::PageValue seen);
+  int rescue(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
+             region::PageValue seen);
+  int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
+  void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
+  int demand(region::View& view, uint64_t page, bool is_write);
+  void read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight);
+  // fill.cc
+  int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
+  int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
+  void give_frame(Space& space, uint32_t frame);
+  int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
+  int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
+  void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);
+  // prefetch.cc
+  void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  void io_loop();
+  void keep_loop(Shard& shard);
+  // flush.cc
+  Status take_write_error(Space& space);
+
+  const EngineOptions options_;
+  budget::Budget budget_;
+  budget::FrameTable frames_;
+  budget::BouncePool bounce_;
+  os::Table<std::atomic<Space*>> spaces_;
+  std::atomic<uint32_t> spaces_end_{0};
+  std::vector<std::unique_ptr<Shard>> shards_;
+  PrefetchQueue queue_;
+  std::atomic<uint64_t> pinned_bytes_{0};
+  std::atomic<uint64_t> page_bytes_max_{4096};
+  std::atomic<bool> is_stopping_{false};
+  std::vector<std::thread> threads_;
+  os::Lock spaces_lock_;
+};
+
+// Why the last fill of this thread failed: one line. The fault path.
+const char* last_fault_reason();
+
+}  // namespace outcore::paging

@@ -1,0 +1,227 @@
+// The fault path: what a touch of an absent, leaving or protected page leads to. See engine.h.
+//
+// Nothing here allocates or takes a lock that a program could hold; it touches no managed memory.
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/assert.h"
+#include "os/signal_delivery.h"
+#include "paging/engine.h"
+#include "prefetch/stream_table.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::FaultOutcome;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+thread_local char fault_reason[256];
+// The last fault that found its page resident: the same again means that the kernel took the mapping away.
+thread_local const std::byte* last_resident_touch = nullptr;
+thread_local prefetch::StreamTable streams;
+
+void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
+  std::snprintf(fault_reason, sizeof fault_reason, "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
+                static_cast<const void*>(address), static_cast<unsigned long long>(space.page_bytes),
+                static_cast<unsigned long long>(page * space.page_bytes), space.uri.c_str(),
+                ::strerrordesc_np(-error));
+}
+
+}  // namespace
+
+const char* last_fault_reason() { return fault_reason; }
+
+FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
+  if (is_write && !view.is_writable) return FaultOutcome::kNotOurs;
+  Space& space = *static_cast<Space*>(view.space);
+  const uint64_t start_ns = os::now_ns();
+  const uint64_t page = view.page_of(address);
+  space.counters.add(Counter::faults, 1);
+  const int result = bring_in(view, page, address, is_write, Caller::kFault);
+  space.counters.fault_took(os::now_ns() - start_ns);
+  if (result == 0) return FaultOutcome::kDone;
+  explain(space, page, address, result);
+  if (view.on_error == OnError::kAbort) {
+    std::fprintf(stderr, "%s\n", fault_reason);
+    std::abort();
+  }
+  return FaultOutcome::kFailed;
+}
+
+int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller) {
+  Space& space = *static_cast<Space*>(view.space);
+  region::PageWord& word = space.words[page];
+  bool is_ahead_asked = caller != Caller::kFault;
+  for (;;) {
+    PageValue seen = word.load();
+    switch (seen.state()) {
+      case PageState::kResident: {
+        const int result = resolve_resident(space, view, page, address, is_write, seen);
+        if (result != -EAGAIN) return result;
+        break;
+      }
+      case PageState::kAbsent:
+        if (space.is_frozen.load(std::memory_order_acquire)) {
+          os::yield();
+          break;
+        }
+        if (caller == Caller::kFault && !space.traits.is_fault_safe) {
+          const int result = demand(view, page, is_write);
+          if (result != -EAGAIN) return result;
+          break;
+        }
+        if (!word.change(seen, seen.with(PageState::kFilling))) break;
+        if (!is_ahead_asked) read_ahead(space, view, page, false);
+        return fill(space, view, page, is_write, caller);
+      case PageState::kLeaving: {
+        if (space.frames->leaving_is_readable() && !is_write) return 0;
+        const int result = rescue(space, view, page, address, is_write, seen);
+        if (result != -EAGAIN) return result;
+        break;
+      }
+      case PageState::kFailed:
+        return -static_cast<int>(seen.frame());
+      case PageState::kFilling:
+        if (!is_ahead_asked) read_ahead(space, view, page, true);
+        is_ahead_asked = true;
+        [[fallthrough]];
+      case PageState::kBusy:
+      case PageState::kUnmapping:
+      case PageState::kDropping:
+        wait_for_page(space, page, seen);
+        break;
+    }
+  }
+}
+
+// The page is here. Either somebody else filled it meanwhile, or this view does not show it yet, or the first write
+// must be let through. -EAGAIN: it changed, look again.
+int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte* address, bool is_write,
+                             PageValue seen) {
+  os::Frames& frames = *space.frames;
+  const bool is_shown = !frames.can_share() || view.is_shown(page);
+  const bool must_allow = is_write && address != nullptr && frames.has_write_faults();
+  if (is_shown && !must_allow) {
+    if (address == nullptr || !frames.can_share() || last_resident_touch != address) {
+      last_resident_touch = address;
+      return 0;
+    }
+    last_resident_touch = nullptr;
+  }
+  region::PageWord& word = space.words[page];
+  if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
+  int result = 0;
+  os::SubpageSet written;
+  const Piece piece = view.piece_of(page);
+  if (frames.can_share() && (!is_shown || !must_allow)) {
+    if (is_shown) frames.collect(piece, false, &written);
+    if (!frames.reports_written() && seen.has(PageValue::kDirty)) written.add_range(0, os::SubpageSet::kCount);
+    result = frames.show(piece, written);
+    if (result == 0) view.set_shown(page, true);
+    space.counters.add(Counter::minor_faults, 1);
+  }
+  uint64_t flags = 0;
+  if (result == 0 && must_allow) {
+    result = make_writable(space, view, page, address);
+    if (!frames.reports_written()) flags = PageValue::kDirty;
+  }
+  word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
+  if (result == 0) frames.wake(piece);
+  return result;
+}
+
+int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* address) {
+  Piece piece = view.piece_of(page);
+  if (space.frames->reports_written()) {  // only the system page that is written
+    const uint64_t at = base::round_down(static_cast<uint64_t>(address - piece.address), base::kSystemPage);
+    piece = {piece.address + at, piece.offset + at, base::kSystemPage, true,
+             piece.first_subpage + static_cast<uint32_t>(at / base::kSystemPage)};
+  }
+  space.counters.add(Counter::write_faults, 1);
+  return space.frames->allow_write(piece);
+}
+
+// A leaving page is touched: it comes back as it was, without I/O, in every view that showed it. What was written
+// stays written, unless its write-back is through (kCleaned); one still under way is repeated later.
+int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, bool is_write, PageValue seen) {
+  region::PageWord& word = space.words[page];
+  os::Frames& frames = *space.frames;
+  if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
+  int result = 0;
+  uint64_t flags = 0;
+  if (frames.can_share()) {
+    os::SubpageSet written;
+    if (!frames.reports_written()) {
+      if (seen.has(PageValue::kDirty)) written.add_range(0, os::SubpageSet::kCount);
+    } else if (!seen.has(PageValue::kCleaned)) {
+      space.for_each_showing(page, [&](View& v) { frames.collect(v.piece_of(page), false, &written); });
+    }
+    view.set_shown(page, true);
+    space.for_each_showing(page, [&](View& v) {
+      const Piece piece = v.piece_of(page);
+      if (const int r = frames.show(piece, written); r != 0) result = r;
+      frames.wake(piece);
+    });
+  }
+  if (result == 0 && is_write && frames.has_write_faults()) {
+    result = make_writable(space, view, page, address);
+    if (!frames.reports_written()) flags = PageValue::kDirty;
+  }
+  space.counters.add(Counter::rescues, 1);
+  shard_of(space, page).news.push(frames_, seen.frame());
+  word.update([&](PageValue v) {
+    return v.with(PageState::kResident).minus(PageValue::kCleaned).plus(flags);
+  });
+  frames.wake(view.piece_of(page));
+  return result;
+}
+
+// Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its word.
+void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
+  const uint64_t start_ns = os::now_ns();
+  space.words[page].wait_while(seen, 100'000'000);
+  space.counters.add(Counter::waits_for_page, 1);
+  space.counters.add(Counter::wait_for_page_ns, os::now_ns() - start_ns);
+}
+
+// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page to change.
+int Engine::demand(View& view, uint64_t page, bool is_write) {
+  Space& space = *static_cast<Space*>(view.space);
+  view.users.fetch_add(1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
+  const PrefetchRequest request{&view, page, 1, 1, true, is_write};
+  if (!queue_.push(request)) {
+    view.users.fetch_sub(1, std::memory_order_release);
+    os::yield();
+    return -EAGAIN;
+  }
+  const uint64_t start_ns = os::now_ns();
+  for (;;) {
+    const PageValue seen = space.words[page].load();
+    if (seen.state() != PageState::kAbsent) return -EAGAIN;
+    space.words[page].wait_while(seen, 10'000'000);
+    if (os::now_ns() - start_ns > options_.wait_ns_max) return -ETIMEDOUT;
+  }
+}
+
+void Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight) {
+  const Advice advice = view.advice.load(std::memory_order_relaxed);
+  if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return;
+  const uint64_t window_bytes = std::min(options_.readahead_bytes, budget_.limit() / 8);
+  const auto window = static_cast<uint32_t>(window_bytes / space.page_bytes);
+  if (window < 2) return;
+  const prefetch::StreamTable::Advice ahead =
+      streams.on_miss(space.id, page, window, view.end_page(), advice == Advice::kSequential, is_in_flight);
+  for (uint32_t i = 0; i < ahead.run_count; ++i)
+    prefetch(view, ahead.run[i].first_page, ahead.run[i].stride, ahead.run[i].count);
+}
+
+}  // namespace outcore::paging

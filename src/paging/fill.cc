@@ -1,0 +1,167 @@
+// Fills: a frame is taken, the store is read, the bytes are installed. See engine.h.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.h"
+#include "paging/engine.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+// REQUIRES: this thread made the page Filling.
+int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
+  uint32_t frame = budget::kNone;
+  if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame); result != 0) {
+    space.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    return result;
+  }
+  int result = read_page(space, view, page, is_write);
+  if (result != 0) space.counters.add(Counter::fill_errors, 1);
+  if (result != 0 && view.on_error == OnError::kZeroFill) {
+    space.is_degraded.store(true, std::memory_order_relaxed);
+    const Piece piece = view.piece_of(page);
+    result = space.frames->install_zeros(piece, false);
+    if (space.frames->can_share()) view.set_shown(page, result == 0);
+  }
+  space.counters.add(Counter::fills, 1);
+  finish_fill(space, page, frame, result, is_write && !space.frames->reports_written());
+  return result;
+}
+
+// A frame within the budget. If there is none, this thread evicts a batch itself rather than wait for the keeper; what
+// is left is a wait with a bound.
+int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
+  uint64_t start_ns = 0;
+  for (uint32_t attempt = 0;; ++attempt) {
+    const uint32_t changes = budget_.changes();
+    if (budget_.take(space.page_bytes)) {
+      *frame = frames_.take();
+      if (*frame != budget::kNone) break;
+      budget_.give(space.page_bytes);
+    }
+    if (start_ns == 0) {
+      if (wait_ns == 0) return -ENOMEM;
+      start_ns = os::now_ns();
+      space.counters.add(Counter::waits_for_frame, 1);
+    }
+    bool is_helped = false;
+    for (size_t i = 0; i < shards_.size() && !is_helped; ++i) {
+      Shard& shard = *shards_[(attempt + i) % shards_.size()];
+      if (!shard.turn.try_lock()) continue;
+      is_helped = run_turn(shard, 64, caller) > 0;
+      shard.turn.unlock();
+    }
+    if (is_helped) continue;
+    if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
+    for (const auto& shard : shards_)
+      if (shard->is_called.exchange(1, std::memory_order_acq_rel) == 0) os::wake_all(&shard->is_called);
+    budget_.wait_for_change(changes, 2'000'000);
+  }
+  if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
+  if (budget_.used() > budget_.limit() / 100 * options_.high_watermark) {
+    for (const auto& shard : shards_)
+      if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
+          shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
+        os::wake_all(&shard->is_called);
+  }
+  return 0;
+}
+
+void Engine::give_frame(Space& space, uint32_t frame) {
+  frames_.give(frame);
+  budget_.give(space.page_bytes);
+}
+
+int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
+  space.read_gate.enter();
+  const int result = space.store.load()->read(offset, into);
+  space.read_gate.leave();
+  space.counters.add(Counter::read_requests, 1);
+  space.counters.add(Counter::read_bytes, into.size());
+  return result;
+}
+
+namespace {
+
+// The part [offset, offset + size) of a piece, which must overlap it.
+Piece part_of(const Piece& piece, uint64_t offset, uint64_t size_bytes) {
+  const uint64_t from = std::max(offset, piece.offset);
+  const uint64_t to = std::min(offset + size_bytes, piece.offset + piece.size_bytes);
+  if (from >= to) return {};
+  return {piece.address + (from - piece.offset), from, to - from, piece.is_writable,
+          piece.first_subpage + static_cast<uint32_t>((from - piece.offset) / base::kSystemPage)};
+}
+
+}  // namespace
+
+// Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store are zero.
+int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
+  os::Frames& frames = *space.frames;
+  const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
+  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
+  const uint64_t stored = start >= store_bytes ? 0 : std::min(page_bytes, store_bytes - start);
+  const Piece piece = view.piece_of(page);
+  // Shared frames hold whole pages; a view that shows only a part gets it by show().
+  const bool is_deposited =
+      frames.can_share() && (piece.size_bytes != page_bytes || page_bytes > bounce_.shape().chunk_bytes);
+  const bool is_written = is_write && page_bytes == base::kSystemPage;
+  int result = 0;
+  if (stored == 0 || space.store.load()->is_hole(start, stored)) {
+    space.counters.add(Counter::zero_fills, 1);
+    if (!is_deposited) {
+      result = frames.install_zeros(piece, is_written);
+      if (frames.can_share()) view.set_shown(page, result == 0);
+      return result;
+    }
+  }
+  const std::span<std::byte> buffer = bounce_.take(page_bytes);
+  for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {
+    const uint64_t bytes = std::min<uint64_t>(buffer.size(), page_bytes - at);
+    const uint64_t from_store = at >= stored ? 0 : std::min(bytes, stored - at);
+    if (from_store > 0) result = read_store(space, start + at, buffer.first(from_store));
+    if (result != 0) break;
+    std::memset(buffer.data() + from_store, 0, bytes - from_store);
+    if (is_deposited) {
+      result = frames.deposit(start + at, buffer.first(bytes));
+    } else if (const Piece part = part_of(piece, start + at, bytes); part.size_bytes != 0) {
+      result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
+    }
+  }
+  bounce_.give(buffer);
+  if (result == 0 && is_deposited) result = frames.show(piece, {});
+  if (result == 0 && frames.can_share()) view.set_shown(page, true);
+  if (result != 0) {
+    const Piece whole = frames.can_share() ? Piece{nullptr, start, page_bytes, false, 0} : piece;
+    frames.free({&whole, 1});
+  }
+  return result;
+}
+
+// The page is there, or its fill failed. The shard hears of it first.
+void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty) {
+  if (result == 0) {
+    budget::FrameRecord& record = frames_[frame];
+    std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
+    std::atomic_ref(record.space).store(space.id, std::memory_order_relaxed);
+    record.prev = record.next = budget::kNone;
+    record.is_in_policy = record.list = record.is_known = 0;
+    space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    shard_of(space, page).news.push(frames_, frame);
+    space.words[page].update([&](PageValue) {
+      return PageValue(is_dirty ? PageValue::kDirty : 0).with(PageState::kResident).with_frame(frame);
+    });
+    return;
+  }
+  give_frame(space, frame);
+  space.words[page].update([&](PageValue) {
+    return PageValue().with(PageState::kFailed).with_frame(static_cast<uint32_t>(-result));
+  });
+}
+
+}  // namespace outcore::paging

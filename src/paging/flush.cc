@@ -1,0 +1,210 @@
+// Flush: dirty bytes of resident pages go to the store while the program goes on. See engine.h.
+//
+// A page that is being flushed carries kWriting: it is not evicted and not written by anybody else meanwhile. Which
+// 4 KiB were written is asked and cleared in one step; a write after that is told again, and written again later.
+#include <algorithm>
+#include <cerrno>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "paging/engine.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+// Flusher: gathers the written runs of pages in a bounce buffer and writes them, neighbours joined.
+class Flusher {
+ public:
+  Flusher(Space& space, std::span<std::byte> buffer) : space_(space), buffer_(buffer) {}
+
+  // REQUIRES: the page carries kWriting, which is ours. It is released once its bytes are stored, or have failed.
+  void add(uint64_t page, const os::SubpageSet& written) {
+    if (held_count_ == kHeldMax) write_all();
+    held_[held_count_++] = page;
+    const uint64_t start = page * space_.page_bytes;
+    const uint64_t store_bytes = space_.store_bytes.load(std::memory_order_acquire);
+    const uint64_t end = space_.page_bytes / base::kSystemPage;
+    for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
+      const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
+      for (uint64_t from = start + first * base::kSystemPage; from < to;) from += add_run(from, to - from);
+    }
+  }
+
+  // Everything that was added is stored, or the first error is noted.
+  void finish() {
+    write_all();
+    for (uint32_t i = 0; i < held_count_; ++i) let_go(held_[i]);
+    held_count_ = 0;
+  }
+  int error() const { return error_; }
+  const StoreRequest& failed() const { return failed_; }
+
+ private:
+  static constexpr uint32_t kHeldMax = 256, kRequestsMax = 64;
+
+  uint64_t add_run(uint64_t offset, uint64_t size_bytes) {
+    if (used_ == buffer_.size()) write_all();
+    const uint64_t bytes = std::min<uint64_t>(size_bytes, buffer_.size() - used_);
+    StoreRequest* last = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
+    const bool is_joined = last != nullptr && last->offset + last->size_bytes == offset;
+    if (!is_joined && request_count_ == kRequestsMax) {
+      write_all();
+      return 0;
+    }
+    Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
+    if (!space_.frames->can_share())
+      space_.for_each_showing(offset / space_.page_bytes,
+                              [&](View& v) { piece.address = v.address + (offset - v.offset); });
+    const int result = space_.frames->copy_out(piece, buffer_.data() + used_);
+    if (result != 0 && error_ == 0) error_ = result;
+    if (is_joined)
+      last->size_bytes += bytes;
+    else
+      request_[request_count_++] = {offset, buffer_.data() + used_, bytes, true, 0};
+    used_ += piece.size_bytes;
+    return bytes;
+  }
+
+  void write_all() {
+    const uint32_t limit = space_.write_gate.limit() == 0 ? kRequestsMax : space_.write_gate.limit();
+    for (uint32_t begin = 0; begin < request_count_; begin += limit) {
+      const std::span<StoreRequest> batch{request_ + begin, std::min(limit, request_count_ - begin)};
+      for (size_t i = 0; i < batch.size(); ++i) space_.write_gate.enter();
+      space_.store.load()->transfer(batch);
+      for (size_t i = 0; i < batch.size(); ++i) space_.write_gate.leave();
+      for (const StoreRequest& request : batch) account(request);
+    }
+    request_count_ = 0;
+    used_ = 0;
+    // The last page may have more to write.
+    for (uint32_t i = 0; i + 1 < held_count_; ++i) let_go(held_[i]);
+    if (held_count_ > 1) held_[0] = held_[held_count_ - 1], held_count_ = 1;
+  }
+
+  void account(const StoreRequest& request) {
+    space_.counters.add(Counter::write_requests, 1);
+    space_.counters.add(Counter::written_bytes, request.size_bytes);
+    if (request.result == 0) return;
+    space_.counters.add(Counter::write_back_errors, 1);
+    space_.is_degraded.store(true, std::memory_order_relaxed);
+    if (error_ == 0) error_ = request.result, failed_ = request;
+    // Not stored: written again, as far as anybody asks.
+    os::SubpageSet all;
+    all.add_range(0, space_.page_bytes / base::kSystemPage);
+    const uint64_t end = request.offset + request.size_bytes;
+    for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end; ++page) {
+      space_.for_each_showing(page, [&](View& view) {
+        if (!view.is_writable) return;
+        const Piece piece = view.piece_of(page);
+        const uint64_t from = std::max(request.offset, piece.offset);
+        const uint64_t to = std::min(base::round_up(end, base::kSystemPage), piece.offset + piece.size_bytes);
+        if (from >= to) return;
+        const uint64_t skip = from - piece.offset;
+        space_.frames->restore({piece.address + skip, from, to - from, true,
+                                piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)},
+                               all);
+      });
+      if (!space_.frames->reports_written())
+        space_.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
+    }
+  }
+
+  void let_go(uint64_t page) {
+    space_.counters.add(Counter::write_backs, 1);
+    space_.words[page].update([](PageValue v) { return v.minus(PageValue::kWriting); });
+  }
+
+  Space& space_;
+  const std::span<std::byte> buffer_;
+  StoreRequest request_[kRequestsMax];
+  uint32_t request_count_ = 0;
+  uint64_t held_[kHeldMax];
+  uint32_t held_count_ = 0;
+  uint64_t used_ = 0;
+  int error_ = 0;
+  StoreRequest failed_;
+};
+
+enum class Taken { kNothing, kOurs, kBusy };
+
+// kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody else changes it, and
+// `busy` is what to wait for.
+Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageValue* busy) {
+  region::PageWord& word = space.words[page];
+  for (;;) {
+    PageValue seen = word.load();
+    const PageState state = seen.state();
+    if (state == PageState::kAbsent || state == PageState::kFailed || state == PageState::kFilling)
+      return Taken::kNothing;
+    if (state == PageState::kLeaving && seen.has(PageValue::kCleaned)) return Taken::kNothing;
+    if (state != PageState::kResident || seen.has(PageValue::kWriting)) {
+      *busy = seen;
+      return Taken::kBusy;
+    }
+    if (!space.frames->reports_written() && !seen.has(PageValue::kDirty)) return Taken::kNothing;
+    // Busy while it is asked: a write fault in the middle would be let through and then forgotten.
+    if (!word.change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting))) continue;
+    // The kernel may write to pinned memory without a trace: what is pinned and written stays so.
+    const bool must_clear = seen.pins() == 0;
+    space.for_each_showing(page, [&](View& view) {
+      if (view.is_writable) space.frames->collect(view.piece_of(page), must_clear, written);
+    });
+    if (!space.frames->reports_written()) written->add_range(0, space.page_bytes / base::kSystemPage);
+    const uint64_t clean = space.frames->reports_written() || !must_clear ? 0 : PageValue::kDirty;
+    const bool is_empty = written->is_empty(space.page_bytes / base::kSystemPage);
+    word.update([&](PageValue v) {
+      return v.with(PageState::kResident).minus(clean | (is_empty ? PageValue::kWriting : 0));
+    });
+    return is_empty ? Taken::kNothing : Taken::kOurs;
+  }
+}
+
+}  // namespace
+
+Status Engine::take_write_error(Space& space) {
+  const int code = space.write_error.code.exchange(0);
+  if (code == 0) return {};
+  return base::system_error(code, "write " + std::to_string(space.write_error.size_bytes.load()) + " bytes at " +
+                                      std::to_string(space.write_error.offset.load()) + " of " + space.uri,
+                            "the bytes are kept in memory: make room or repair the store, then flush again");
+}
+
+Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
+  space.counters.add(Counter::flushes, 1);
+  if (!space.is_writable) return {};
+  const std::span<std::byte> buffer = bounce_.take(bounce_.shape().chunk_bytes);
+  Flusher flusher(space, buffer);
+  for (uint64_t page = first; page < end;) {
+    os::SubpageSet written;
+    PageValue busy;
+    const Taken taken = take_written(space, page, &written, &busy);
+    if (taken == Taken::kBusy) {
+      flusher.finish();  // whoever has that page may wait for one that we hold
+      space.words[page].wait_while(busy, 100'000'000);
+      continue;
+    }
+    if (taken == Taken::kOurs) flusher.add(page, written);
+    ++page;
+  }
+  flusher.finish();
+  bounce_.give(buffer);
+  if (flusher.error() != 0) {
+    space.write_error.code = 0;
+    const StoreRequest& failed = flusher.failed();
+    return base::system_error(flusher.error(), "write " + std::to_string(failed.size_bytes) + " bytes at " +
+                                                   std::to_string(failed.offset) + " of " + space.uri,
+                              "the bytes are kept in memory: make room or repair the store, then flush again");
+  }
+  const Status earlier = take_write_error(space);
+  if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
+  return earlier;
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,78 @@
+// Turns: the keeper's work, by its thread or by a filler that found no free frame. See engine.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "paging/eviction.h"
+
+namespace outcore::paging {
+namespace {
+
+// The policy plans in frames, the budget in bytes: they meet at the average page.
+void set_capacity(Engine& engine, Shard& shard) {
+  const uint64_t used = engine.budget().used() - std::min(engine.budget().used(), engine.bounce().shape().total_bytes());
+  const uint64_t frames = shard.policy->resident_count() + shard.policy->leaving_count();
+  if (frames == 0) return;
+  const uint64_t share = used / engine.shards().size();
+  const uint64_t page_bytes = std::max<uint64_t>(share / frames, base::kSystemPage);
+  const uint64_t before = shard.capacity_page_bytes;
+  if (before != 0 && page_bytes < before + before / 4 && page_bytes > before - before / 4) return;
+  shard.capacity_page_bytes = page_bytes;
+  const uint64_t capacity = engine.budget().limit() / engine.shards().size() / page_bytes;
+  shard.policy->set_capacity(std::clamp<uint64_t>(capacity, 1, engine.frames().count()));
+}
+
+}  // namespace
+
+uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
+  Eviction eviction(*this, shard, caller);
+  eviction.hear();
+  set_capacity(*this, shard);
+  eviction.choose(victims);
+  eviction.clean(true);
+  const size_t leaving_target = shard.policy->leaving_target();
+  if (leaving_target == 0 && shard.leaving.size() == 0) return eviction.free();
+  // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it is.
+  const bool is_full = budget_.used() + page_bytes_max_.load(std::memory_order_relaxed) > budget_.limit();
+  const uint32_t target = static_cast<uint32_t>(leaving_target);
+  const uint32_t half = shard.leaving.size() / 2;
+  eviction.rest(is_full ? std::min(target, half) : target);
+  const uint64_t freed = eviction.free();
+  OC_ASSERT(shard.policy->is_valid());
+  return freed;
+}
+
+bool Engine::keep(Shard& shard) {
+  const uint64_t limit = budget_.limit();
+  if (budget_.used() <= limit / 100 * options_.high_watermark) return true;
+  while (budget_.used() > limit / 100 * options_.low_watermark) {
+    const uint64_t over = budget_.used() - std::min(budget_.used(), limit / 100 * options_.low_watermark);
+    const uint64_t page_bytes = std::max<uint64_t>(shard.capacity_page_bytes, base::kSystemPage);
+    const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
+    const os::Locked turn(shard.turn);
+    if (run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) == 0) return false;
+  }
+  return true;
+}
+
+// The keeper's thread. Called when the high watermark is passed; where nothing can be freed (all pinned, or the store
+// refuses writes) it tries again, less and less often.
+void Engine::keep_loop(Shard& shard) {
+  uint64_t backoff_ns = 0;
+  while (!is_stopping_.load(std::memory_order_acquire)) {
+    if (backoff_ns != 0) {
+      os::wait(&shard.is_called, 2, backoff_ns);
+    } else if (shard.is_called.load(std::memory_order_acquire) == 0) {
+      os::wait(&shard.is_called, 0, 1'000'000'000);
+    }
+    shard.is_called.store(0, std::memory_order_release);
+    const uint32_t changes = budget_.changes();
+    if (keep(shard)) {
+      backoff_ns = 0;
+      continue;
+    }
+    if (backoff_ns != 0) budget_.wait_for_change(changes, backoff_ns);
+    backoff_ns = std::clamp<uint64_t>(backoff_ns * 2, 1'000'000, 500'000'000);
+  }
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,78 @@
+// Space: the pages of one store, their states and frames, and the views that show them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "metrics/counter_block.h"
+#include "os/address_space.h"
+#include "os/frames.h"
+#include "outcore/options.h"
+#include "outcore/policy.h"
+#include "outcore/store.h"
+#include "paging/gate.h"
+#include "region/page_word.h"
+#include "region/view.h"
+
+namespace outcore::paging {
+
+// The first write-back that failed since somebody was told: without memory of its own, for the keeper.
+struct WriteError {
+  std::atomic<int> code{0};  // errno; 0: none
+  std::atomic<uint64_t> offset{0};
+  std::atomic<uint64_t> size_bytes{0};
+};
+
+struct Space {
+  static constexpr uint32_t kViewsMax = 1 << 16;
+
+  uint32_t id = 0;
+  // Changes at most once: when a store that was opened read-only gets a writable view. The old one lives on in `owned`.
+  std::atomic<Store*> store{nullptr};
+  std::vector<std::shared_ptr<Store>> owned;
+  StoreTraits traits;
+  std::string uri;
+  std::atomic<uint64_t> store_bytes{0};  // grows only
+  uint64_t page_bytes = 0;
+  std::atomic<bool> is_writable{false};  // some view is, or was
+  // Fills wait: the frames are being replaced by another kind.
+  std::atomic<bool> is_frozen{false};
+  Delivery delivery = Delivery::kAuto;
+  os::Table<region::PageWord> words;
+  std::unique_ptr<os::Frames> frames;
+  os::Table<std::atomic<region::View*>> views;  // with holes
+  std::atomic<uint32_t> views_end{0};
+  std::atomic<uint64_t> resident_bytes{0};
+  std::atomic<bool> is_degraded{false};
+  WriteError write_error;
+  Gate read_gate, write_gate;
+  metrics::CounterBlock counters;
+
+  uint64_t page_count() const { return words.count(); }
+  uint32_t view_count() const {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < views_end.load(std::memory_order_acquire); ++i) count += views[i].load() != nullptr;
+    return count;
+  }
+  PageKey key_of(uint64_t page) const {
+    uint64_t x = page * 0x9E3779B97F4A7C15ull + id * 0xD1B54A32D192ED03ull;
+    x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
+    return x;
+  }
+
+  // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the page's Busy state.
+  template <typename F>
+  void for_each_showing(uint64_t page, const F& f) const {
+    const uint32_t end = views_end.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < end; ++i) {
+      region::View* view = views[i].load(std::memory_order_acquire);
+      if (view == nullptr || page < view->first_page() || page >= view->end_page()) continue;
+      if (!frames->can_share() || view->is_shown(page)) f(*view);
+    }
+  }
+};
+
+}  // namespace outcore::paging

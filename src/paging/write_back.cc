@@ -1,0 +1,152 @@
+// Write-back: what an eviction found written goes to the store, neighbours joined into one transfer. See eviction.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "base/assert.h"
+#include "paging/eviction.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+// The runs of shard_.written, clipped to the end of the store.
+void Eviction::queue_written(uint32_t i) {
+  const Victim& victim = shard_.victim[i];
+  const Space& space = *victim.space;
+  const uint64_t start = victim.page * space.page_bytes;
+  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
+  const uint64_t end = space.page_bytes / base::kSystemPage;
+  const os::SubpageSet written = shard_.written;  // issue() may run in between, and uses the scratch
+  for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
+    const uint64_t from = start + first * base::kSystemPage;
+    const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
+    if (from < to) queue_run(i, from, to - from);
+  }
+}
+
+// Copies the run into the write buffer, as pieces of the requests of a batch.
+void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
+  Space& space = *shard_.victim[i].space;
+  View* view = nullptr;
+  if (!space.frames->can_share())
+    space.for_each_showing(shard_.victim[i].page, [&](View& v) { view = &v; });
+  while (size_bytes > 0) {
+    const uint64_t room = base::round_down(shard_.write_buffer_bytes - shard_.write_buffer_used, base::kSystemPage);
+    const bool is_joined = shard_.request_count > 0 && [&] {
+      const StoreRequest& last = shard_.request[shard_.request_count - 1];
+      return shard_.victim[shard_.request_last_victim[shard_.request_count - 1]].space == &space &&
+             last.offset + last.size_bytes == offset;
+    }();
+    if (room == 0 || (!is_joined && shard_.request_count == Shard::kRequestsMax)) {
+      issue(i);
+      continue;
+    }
+    const uint64_t bytes = std::min(size_bytes, room);
+    std::byte* to = shard_.write_buffer + shard_.write_buffer_used;
+    Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
+    if (view != nullptr) piece.address = view->address + (offset - view->offset);
+    const int result = space.frames->copy_out(piece, to);
+    if (result != 0) shard_.victim[i].error = result;
+    if (is_joined) {
+      shard_.request[shard_.request_count - 1].size_bytes += bytes;
+      shard_.request_last_victim[shard_.request_count - 1] = i;
+    } else {
+      shard_.request[shard_.request_count] = {offset, to, bytes, true, 0};
+      shard_.request_first_victim[shard_.request_count] = i;
+      shard_.request_last_victim[shard_.request_count] = i;
+      ++shard_.request_count;
+    }
+    shard_.write_buffer_used += base::round_up(bytes, base::kSystemPage);
+    offset += bytes;
+    size_bytes -= bytes;
+  }
+}
+
+// Carries out the queued transfers, within each store's write concurrency, and finishes the victims before
+// `finish_end`: those that have nothing more to queue.
+void Eviction::issue(uint32_t finish_end) {
+  for (uint32_t begin = 0; begin < shard_.request_count;) {
+    Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
+    uint32_t end = begin;
+    while (end < shard_.request_count && shard_.victim[shard_.request_first_victim[end]].space == &space) ++end;
+    if (const uint32_t limit = space.write_gate.limit(); limit != 0) end = std::min(end, begin + limit);
+    const std::span<StoreRequest> batch{shard_.request + begin, end - begin};
+    for (size_t i = 0; i < batch.size(); ++i) space.write_gate.enter();
+    if (caller_ == Caller::kFault) {
+      for (StoreRequest& r : batch) r.result = space.store.load()->write(r.offset, {r.bytes, r.size_bytes});
+    } else {
+      space.store.load()->transfer(batch);
+    }
+    for (size_t i = 0; i < batch.size(); ++i) space.write_gate.leave();
+    for (uint32_t i = begin; i < end; ++i) {
+      const StoreRequest& r = shard_.request[i];
+      space.counters.add(Counter::write_requests, 1);
+      space.counters.add(Counter::written_bytes, r.size_bytes);
+      if (r.result != 0) fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
+    }
+    begin = end;
+  }
+  shard_.request_count = 0;
+  shard_.write_buffer_used = 0;
+  for (; finished_ < finish_end; ++finished_) {
+    Victim& victim = shard_.victim[finished_];
+    if (victim.is_dirty && !victim.is_out) finish_write(victim);
+  }
+}
+
+void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim, Space& space) {
+  space.counters.add(Counter::write_back_errors, 1);
+  space.is_degraded.store(true, std::memory_order_relaxed);
+  int none = 0;
+  if (space.write_error.code.compare_exchange_strong(none, -request.result)) {
+    space.write_error.offset = request.offset;
+    space.write_error.size_bytes = request.size_bytes;
+  }
+  if (first_error_ == 0) first_error_ = request.result;
+  for (uint32_t i = first_victim; i <= last_victim; ++i) {
+    Victim& victim = shard_.victim[i];
+    if (!victim.is_dirty) continue;
+    victim.error = request.result;
+    if (!space.frames->leaving_is_readable()) continue;
+    // These frames were protected to freeze them: what was to be written counts as written again.
+    os::SubpageSet all;
+    all.add_range(0, space.page_bytes / base::kSystemPage);
+    space.for_each_showing(victim.page, [&](View& view) {
+      const uint64_t from = std::max(request.offset, victim.page * space.page_bytes);
+      const uint64_t to = std::min(request.offset + request.size_bytes, (victim.page + 1) * space.page_bytes);
+      Piece piece = view.piece_of(victim.page);
+      const uint64_t skip = from - piece.offset;
+      piece.address += skip;
+      piece.first_subpage += static_cast<uint32_t>(skip / base::kSystemPage);
+      piece.size_bytes = base::round_up(to - from, base::kSystemPage);
+      space.frames->restore(piece, all);
+    });
+  }
+}
+
+void Eviction::finish_write(Victim& victim) {
+  Space& space = *victim.space;
+  const bool is_written = victim.error == 0;
+  bool is_rescued = false;
+  word_of(victim).update([&](PageValue v) {
+    const PageValue idle = v.minus(PageValue::kWriting);
+    is_rescued = v.state() != PageState::kLeaving;
+    if (is_written) return is_rescued ? idle : idle.plus(PageValue::kCleaned);
+    const PageValue dirty = space.frames->reports_written() ? idle : idle.plus(PageValue::kDirty);
+    return is_rescued ? dirty : dirty.with(PageState::kResident);
+  });
+  if (is_written) {
+    space.counters.add(Counter::write_backs, 1);
+    return;
+  }
+  // Dirty and in memory, and tried again when the policy gives it up again. Nothing maps it: the next touch is a
+  // fault, which finds it resident and shows it.
+  victim.is_out = true;
+  if (!is_rescued) drop_out(victim.frame, true);
+}
+
+}  // namespace outcore::paging
