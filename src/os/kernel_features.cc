@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <iterator>
@@ -231,8 +230,7 @@ Result<Release> parse_mask(const std::string& mask) {
   if (mask.empty() || mask == "all") return release;
   int end = 0;
   const bool is_release =
-      std::isdigit(static_cast<unsigned char>(mask.front())) != 0 &&
-      std::isdigit(static_cast<unsigned char>(mask.back())) != 0 && mask.size() < 10 &&
+      mask.size() < 10 && mask.find_first_not_of("0123456789.") == std::string::npos &&
       std::sscanf(mask.c_str(), "%u.%u%n", &release.major, &release.minor, &end) == 2 &&
       static_cast<size_t>(end) == mask.size();
   if (is_release) return release;
