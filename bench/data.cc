@@ -61,7 +61,8 @@ Status Data::claim() {
   if (exists && !is_empty && !may_overwrite_ && !read_note(note_path()).is_object())
     return Error{EEXIST, path_ + " exists and was not made by a benchmark: name another, or say "
                          "--overwrite to lose what it holds"};
-  if (!exists && plain_path(uri_).empty() == false) {
+  if (!exists || is_empty) std::filesystem::remove(note_path());
+  if (!exists && !plain_path(uri_).empty()) {
     const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0) return failure(errno, "make " + path_, "choose a directory with --dir");
     close(file);

@@ -1,0 +1,253 @@
+// random-io: one touch a page access, at random (after LRIOT, in the DI-MMAP paper, section 5).
+//
+// The first word of each 4 KiB unit tells its number, so each touch is verified; the second is a cell that
+// a write touch increments, and afterwards the file's cells must have grown by as much as was written.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "bench/clock.h"
+#include "bench/data.h"
+#include "bench/direct.h"
+#include "bench/text.h"
+#include "bench/workload.h"
+#include "bench/zipf.h"
+
+namespace outcore::bench {
+namespace {
+
+constexpr uint64_t kProgressStep = 256;
+
+// Which units are touched, and how. One object a thread; the same seed, the same touches.
+class Touches {
+ public:
+  Touches(const Options& options, uint64_t units, uint64_t first, uint64_t thread, const Zipf* zipf)
+      : random_(mix(options.seed) + thread),
+        units_(units),
+        next_(first),
+        write_percent_(options.write_percent),
+        zipf_(zipf),
+        permutation_(units, options.seed),
+        is_once_(options.distribution == "once") {}
+
+  uint64_t next_unit() {
+    if (is_once_) return permutation_(next_++);
+    // The hot ranks lie scattered over the data.
+    if (zipf_ != nullptr) return permutation_(zipf_->next(random_));
+    return random_.below(units_);
+  }
+  bool next_is_write() {
+    return write_percent_ != 0 && (write_percent_ >= 100 || random_.below(100) < write_percent_);
+  }
+
+ private:
+  Random random_;
+  uint64_t units_, next_;
+  unsigned write_percent_;
+  const Zipf* zipf_;
+  Permutation permutation_;
+  bool is_once_;
+};
+
+class RandomIo : public Workload {
+ public:
+  explicit RandomIo(const Options& options)
+      : options_(options),
+        data_(options, format("outcore-bench-words-%llu-%llu.dat",
+                              static_cast<unsigned long long>(options.size_bytes),
+                              static_cast<unsigned long long>(options.seed))),
+        tag_(format("words %llu seed %llu", static_cast<unsigned long long>(options.size_bytes),
+                    static_cast<unsigned long long>(options.seed))) {}
+
+  uint64_t data_bytes() const override { return options_.size_bytes; }
+  const std::string& uri() const override { return data_.uri(); }
+  void forget() override { data_.forget(); }
+  bool takes(const std::string&) const override { return true; }
+
+  Status prepare() override {
+    if (is_ready_) return {};
+    if (Status s = data_.claim(); !s) return s;
+    if (!data_.is_clean(tag_)) {
+      data_.mark_changed();
+      auto medium = open_medium(data_.uri(), options_.size_bytes, true);
+      if (!medium) return medium.error();
+      if (Status s = write_words(**medium, options_.size_bytes, options_.seed); !s) return s;
+      data_.mark_clean(tag_);
+    }
+    if (options_.write_percent != 0) data_.mark_changed();
+    is_ready_ = true;
+    increments_ = 0;
+    return {};
+  }
+
+  Status run(Stage& stage) override;
+  Status check(const RunResult& result) override;
+
+ private:
+  uint64_t touches_of_all() const {
+    uint64_t touches = options_.touches == 0 ? 200'000 : options_.touches;
+    if (options_.distribution == "once")
+      touches = std::min(touches, options_.size_bytes / kUnitBytes);
+    return std::max<uint64_t>(touches, uint64_t{options_.threads} * options_.processes);
+  }
+  // One thread's part, in a mapping. Returns the number of wrong units.
+  uint64_t touch(std::span<std::byte> bytes, uint64_t first_unit, uint64_t count, Touches touches,
+                 Stage& stage, Histogram& latency, std::atomic<uint64_t>& writes) const;
+  Result<uint64_t> touch_direct(uint64_t first_unit, uint64_t count, Touches touches, Stage& stage,
+                                Histogram& latency, std::atomic<uint64_t>& writes);
+
+  Options options_;
+  Data data_;
+  std::string tag_;
+  bool is_ready_ = false;
+  uint64_t increments_ = 0;  // of all cells since the file was made
+  std::mutex stripes_[256];  // direct: a unit is read, changed and written by one thread at a time
+};
+
+uint64_t RandomIo::touch(std::span<std::byte> bytes, uint64_t first_unit, uint64_t count,
+                         Touches touches, Stage& stage, Histogram& latency,
+                         std::atomic<uint64_t>& writes) const {
+  auto* const words = reinterpret_cast<uint64_t*>(bytes.data());
+  uint64_t wrong = 0, written = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t unit = touches.next_unit();
+    const bool is_write = touches.next_is_write();
+    uint64_t* const at = words + unit * kUnitWords;
+    const uint64_t start = options_.has_latency ? now_ns() : 0;
+    if (is_write) std::atomic_ref(at[1]).fetch_add(1, std::memory_order_relaxed);
+    const uint64_t number = std::atomic_ref(at[0]).load(std::memory_order_relaxed);
+    if (options_.has_latency) latency.record(now_ns() - start);
+    wrong += number != word_at(options_.seed, (first_unit + unit) * kUnitWords);
+    written += is_write;
+    if (i % kProgressStep == kProgressStep - 1) stage.progress(kProgressStep);
+  }
+  writes += written;
+  return wrong;
+}
+
+Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Touches touches,
+                                        Stage& stage, Histogram& latency,
+                                        std::atomic<uint64_t>& writes) {
+  const uint64_t page = std::min(options_.page_bytes, options_.size_bytes);
+  const bool is_writable = options_.write_percent != 0;
+  auto file = DirectFile::open(data_.path(), is_writable, 1, page);
+  if (!file) return file.error();
+  uint64_t wrong = 0, written = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t unit = first_unit + touches.next_unit();
+    const bool is_write = touches.next_is_write();
+    const uint64_t offset = unit * kUnitBytes / page * page;
+    const uint64_t size = std::min(page, options_.size_bytes - offset);
+    const uint64_t start = now_ns();
+    std::unique_lock<std::mutex> lock(stripes_[offset / page % std::size(stripes_)],
+                                      std::defer_lock);
+    if (is_writable) lock.lock();
+    if (int code = (*file)->read(offset, size); code != 0)
+      return failure(code, "read " + data_.path());
+    auto* const at = reinterpret_cast<uint64_t*>((*file)->bytes().data() +
+                                                 (unit * kUnitBytes - offset));
+    wrong += at[0] != word_at(options_.seed, unit * kUnitWords);
+    at[1] += is_write;
+    if (is_write)
+      if (int code = (*file)->write(offset, size); code != 0)
+        return failure(code, "write " + data_.path());
+    if (options_.has_latency) latency.record(now_ns() - start);
+    written += is_write;
+    if (i % kProgressStep == kProgressStep - 1) stage.progress(kProgressStep);
+  }
+  writes += written;
+  return wrong;
+}
+
+Status RandomIo::run(Stage& stage) {
+  const bool is_direct = stage.memory_name() == "direct";
+  const uint64_t threads = options_.threads;
+  // Each process has a slice of its own: two runtimes on one writable file would not see each other.
+  const uint64_t align = std::max(options_.page_bytes, kUnitBytes) / kUnitBytes;
+  const uint64_t slice = options_.size_bytes / kUnitBytes / options_.processes / align * align;
+  if (slice == 0) return Error{EINVAL, "the data has less than a page a process: use a larger --size"};
+  const uint64_t first_unit = stage.process() * slice;
+  const uint64_t count = touches_of_all() / options_.processes / threads;
+  std::optional<Zipf> zipf;
+  if (options_.distribution == "zipf") zipf.emplace(slice, options_.theta);
+  std::vector<Histogram> latencies(threads);
+  std::atomic<uint64_t> wrong{0}, writes{0};
+  std::mutex mutex;
+  Status first_error;
+
+  if (Status s = stage.settle(); !s) return s;
+  std::span<std::byte> bytes;
+  if (!is_direct) {
+    auto mapped = stage.map({data_.uri(), first_unit * kUnitBytes, slice * kUnitBytes,
+                             options_.write_percent != 0});
+    if (!mapped) return mapped.error();
+    bytes = mapped.value();
+  }
+  if (Status s = stage.start(count * threads); !s) return s;
+  on_threads(options_.threads, [&](unsigned t) {
+    Touches touches(options_, slice, t * count, stage.process() * threads + t,
+                    zipf ? &*zipf : nullptr);
+    if (!is_direct) {
+      wrong += touch(bytes, first_unit, count, touches, stage, latencies[t], writes);
+      return;
+    }
+    auto found = touch_direct(first_unit, count, touches, stage, latencies[t], writes);
+    if (found) wrong += found.value();
+    if (found) return;
+    const std::lock_guard guard(mutex);
+    first_error = found.status();
+  });
+  stage.stop();
+  if (!first_error) return first_error;
+  for (const Histogram& latency : latencies) stage.result().latency.merge(latency);
+  if (is_direct) stage.result().fills = count * threads;
+  stage.result().extra["writes"] = writes.load();
+  stage.result().extra["wrong"] = wrong.load();
+  return stage.finish(static_cast<double>(count * threads), "touches/s");
+}
+
+Status RandomIo::check(const RunResult& result) {
+  if (result.is_stopped) {
+    is_ready_ = options_.write_percent == 0;  // what it wrote is not known: make it anew
+    return {};
+  }
+  if (const uint64_t wrong = result.extra.value("wrong", uint64_t{0}); wrong != 0)
+    return Error{EILSEQ, format("%llu touches saw the bytes of another page",
+                                static_cast<unsigned long long>(wrong))};
+  if (options_.write_percent == 0) return {};
+  auto medium = open_medium(data_.uri(), options_.size_bytes, false);
+  if (!medium) return medium.error();
+  uint64_t grown = 0, wrong = 0;
+  const auto see = [&](uint64_t first, std::span<const uint64_t> words) {
+    for (uint64_t i = 0; i < words.size(); ++i) {
+      const uint64_t expected = word_at(options_.seed, first + i);
+      if ((first + i) % kUnitWords == 1)
+        grown += words[i] - expected;
+      else
+        wrong += words[i] != expected;
+    }
+  };
+  if (Status s = read_words(**medium, options_.size_bytes, see); !s) return s;
+  increments_ += result.extra.value("writes", uint64_t{0});
+  if (wrong != 0 || grown != increments_) {
+    is_ready_ = false;
+    return Error{EILSEQ, format("the file has %llu wrong words, and cells that grew by %llu where "
+                                "%llu increments were made",
+                                static_cast<unsigned long long>(wrong),
+                                static_cast<unsigned long long>(grown),
+                                static_cast<unsigned long long>(increments_))};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_random_io(const Options& options) {
+  return std::make_unique<RandomIo>(options);
+}
+
+}  // namespace outcore::bench

@@ -1,0 +1,99 @@
+#include "bench/stage.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "bench/clock.h"
+#include "bench/text.h"
+
+namespace outcore::bench {
+
+Stage::Stage(const Options& options, std::string memory_name, unsigned process, Board& board,
+             const MemoryGroup& group, uint64_t memory_bytes)
+    : options_(options),
+      memory_name_(std::move(memory_name)),
+      process_(process),
+      board_(board),
+      group_(group),
+      memory_bytes_(memory_bytes) {}
+
+uint64_t Stage::allowance_bytes(const Options& options, uint64_t memory_bytes) {
+  const uint64_t page_tables = memory_bytes / 512;
+  const uint64_t metadata = memory_bytes / 4096 * 16 + options.budget_bytes / 4096 * 64;
+  const uint64_t stacks = uint64_t{options.threads} * options.processes * (uint64_t{48} << 10);
+  const uint64_t slack = std::clamp(options.budget_bytes / 16, uint64_t{4} << 20, uint64_t{16} << 20);
+  return page_tables + metadata + stacks + slack;
+}
+
+// Waits until all processes of the run have come. They are few and soon here.
+Status Stage::wait_for(const std::atomic<unsigned>& count) const {
+  while (count.load() < options_.processes) {
+    if (board_.has_failed.load()) return Error{ECANCELED, "another process of the run failed"};
+    usleep(200);
+  }
+  return {};
+}
+
+Status Stage::settle() {
+  if (board_.settled.fetch_add(1) + 1 == options_.processes) {
+    const uint64_t own = group_.usage_bytes();
+    const uint64_t limit =
+        own + options_.budget_bytes + allowance_bytes(options_, memory_bytes_);
+    board_.own_bytes = own;
+    if (group_.is_real()) {
+      if (Status s = group_.limit(limit); !s) return s;
+      board_.limit_bytes = limit;
+    }
+    board_.has_limit = true;
+  }
+  while (!board_.has_limit.load()) {
+    if (board_.has_failed.load()) return Error{ECANCELED, "another process of the run failed"};
+    usleep(200);
+  }
+  Result<std::unique_ptr<Memory>> memory = make_memory(memory_name_, options_);
+  if (!memory) return memory.error();
+  memory_ = std::move(memory).value();
+  return {};
+}
+
+Result<std::span<std::byte>> Stage::map(const MapRequest& request) {
+  MapRequest plain = request;
+  // A file's parameters are Outcore's; the rivals open the path.
+  if (memory_name_ != "outcore" && plain.uri.starts_with("file:"))
+    plain.uri = plain.uri.substr(5, plain.uri.find('?') - 5);
+  return memory_->map(plain);
+}
+
+Status Stage::start(uint64_t work_total) {
+  board_.total.fetch_add(work_total);
+  board_.mapped.fetch_add(1);
+  if (Status s = wait_for(board_.mapped); !s) return s;
+  before_ = memory_->usage();
+  start_ns_ = now_ns();
+  uint64_t none = 0;
+  board_.started_ns.compare_exchange_strong(none, start_ns_);
+  return {};
+}
+
+void Stage::stop() { result_.seconds = seconds_since(start_ns_); }
+
+Status Stage::finish(double work, const char* unit) {
+  const uint64_t flush_start_ns = now_ns();
+  if (Status s = memory_->flush(); !s) return s;
+  const double flush_seconds = seconds_since(flush_start_ns);
+  const MemoryUsage after = memory_->usage();
+  result_.work = work;
+  result_.unit = unit;
+  result_.page_bytes = memory_->page_bytes();
+  // A workload that counts for itself (direct) has set fills.
+  if (result_.fills == 0) result_.fills = after.fills - before_.fills;
+  result_.read_bytes = after.read_bytes - before_.read_bytes;
+  result_.written_bytes = after.written_bytes - before_.written_bytes;
+  result_.extra.update(after.extra);
+  result_.extra["flush_seconds"] = flush_seconds;
+  return memory_->close();
+}
+
+}  // namespace outcore::bench

@@ -1,0 +1,30 @@
+#include "bench/workload.h"
+
+#include <cerrno>
+#include <thread>
+
+namespace outcore::bench {
+
+const std::vector<std::string>& workload_names() {
+  static const std::vector<std::string> names = {"random-io", "scan", "sort", "bfs"};
+  return names;
+}
+
+Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
+  if (options.workload == "random-io") return make_random_io(options);
+  if (options.workload == "scan") return make_scan(options);
+  if (options.workload == "sort") return make_sort(options);
+  if (options.workload == "bfs") return make_bfs(options);
+  return Error{EINVAL, "workload '" + options.workload +
+                           "' is unknown: use one of random-io, scan, sort, bfs"};
+}
+
+void on_threads(unsigned threads, const std::function<void(unsigned)>& work) {
+  std::vector<std::thread> running;
+  running.reserve(threads);
+  for (unsigned t = 1; t < threads; ++t) running.emplace_back(work, t);
+  work(0);
+  for (std::thread& thread : running) thread.join();
+}
+
+}  // namespace outcore::bench

@@ -1,0 +1,45 @@
+// Workload: one kind of work on data, whose answer is verified.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/options.h"
+#include "bench/result.h"
+#include "bench/stage.h"
+#include "outcore/result.h"
+
+namespace outcore::bench {
+
+// The parent makes one and keeps it for all runs of an invocation; run() is called in forked children.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  // Parent, before each run: the data is there, as the work expects it.
+  virtual Status prepare() = 0;
+  // Parent: the data is not in the page cache.
+  virtual void forget() = 0;
+  // Child: does the work once: settle, map, start, …, stop, finish.
+  virtual Status run(Stage& stage) = 0;
+  // Parent, after each run: errors (EILSEQ) if the answer is wrong. Outside the timed part.
+  virtual Status check(const RunResult& result) = 0;
+
+  virtual uint64_t data_bytes() const = 0;
+  virtual const std::string& uri() const = 0;
+  // The memories that it can use; `direct` is for some only.
+  virtual bool takes(const std::string& memory) const { return memory != "direct"; }
+};
+
+Result<std::unique_ptr<Workload>> make_workload(const Options& options);
+std::unique_ptr<Workload> make_random_io(const Options& options);
+std::unique_ptr<Workload> make_scan(const Options& options);
+std::unique_ptr<Workload> make_sort(const Options& options);
+std::unique_ptr<Workload> make_bfs(const Options& options);
+const std::vector<std::string>& workload_names();
+
+// Runs `work(thread)` on options.threads threads and waits for all.
+void on_threads(unsigned threads, const std::function<void(unsigned)>& work);
+
+}  // namespace outcore::bench
