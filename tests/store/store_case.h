@@ -1,0 +1,89 @@
+// StoreCase: one kind of store as the conformance suite makes it; and the folders and bytes that
+// tests need.
+#pragma once
+
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "outcore/store.h"
+
+namespace outcore::store_test {
+
+// A folder on disk that goes with the object.
+class Folder {
+ public:
+  explicit Folder(const std::string& parent = {}) {
+    const char* variable = ::getenv("TMPDIR");
+    std::string root = parent;
+    if (root.empty()) root = variable != nullptr ? variable : "/var/tmp";
+    path_ = root + "/outcore-store-test-XXXXXX";
+    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+using Bytes = std::vector<std::byte>;
+
+inline Bytes random_bytes(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Bytes bytes(count);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  return bytes;
+}
+
+inline void write_file(const std::string& path, const Bytes& bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+}
+
+inline void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Memory at a multiple of the page, as Outcore's own buffers are.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(size_t size_bytes)
+      : size_bytes_(size_bytes),
+        bytes_(static_cast<std::byte*>(::aligned_alloc(4096, (size_bytes + 4095) / 4096 * 4096))) {}
+  ~AlignedBytes() { ::free(bytes_); }
+  AlignedBytes(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(const AlignedBytes&) = delete;
+  std::span<std::byte> span() const { return {bytes_, size_bytes_}; }
+  std::byte* data() const { return bytes_; }
+
+ private:
+  size_t size_bytes_;
+  std::byte* bytes_;
+};
+
+struct StoreCase {
+  std::string name;
+  // A new store of this many bytes, all zero.
+  std::function<Result<std::shared_ptr<Store>>(const Folder& folder, uint64_t size_bytes)> make;
+  bool can_resize = true;
+};
+
+std::vector<StoreCase> all_cases();
+
+}  // namespace outcore::store_test
