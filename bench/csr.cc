@@ -126,7 +126,7 @@ Status CsrBuilder::write_range(Range& range, uint64_t first, Medium& out, CsrHea
     const auto from = targets.begin() + static_cast<int64_t>(start[v]);
     const auto to = targets.begin() + static_cast<int64_t>(start[v + 1]);
     std::sort(from, to);
-    const auto kept = std::unique_copy(from, to, end);
+    const auto kept = std::move(from, std::unique(from, to), end);
     const auto degree = static_cast<uint64_t>(kept - end);
     if (degree > header.degree_max) header.degree_max = degree, header.source = first + v;
     header.edges += degree;

@@ -1,0 +1,221 @@
+// One run: fork, limit, watch, verify.
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "bench/clock.h"
+#include "bench/progress.h"
+#include "bench/runner.h"
+#include "bench/text.h"
+
+namespace outcore::bench {
+namespace {
+
+// A process of the run, as the parent sees it.
+struct Child {
+  pid_t id = -1;
+  int pipe = -1;
+  std::string said;
+  int status = 0;
+};
+
+// Shared with the children; goes with the object.
+class SharedBoard {
+ public:
+  SharedBoard() {
+    void* const memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) board_ = new (memory) Board;
+  }
+  ~SharedBoard() {
+    if (board_ != nullptr) munmap(board_, sizeof(Board));
+  }
+  SharedBoard(const SharedBoard&) = delete;
+  SharedBoard& operator=(const SharedBoard&) = delete;
+  Board* get() const { return board_; }
+
+ private:
+  Board* board_ = nullptr;
+};
+
+[[noreturn]] void run_child(Workload& workload, const Options& options, const std::string& memory,
+                            unsigned process, Board& board, const MemoryGroup& group, int pipe) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Stage stage(options, memory, process, board, group, workload.data_bytes());
+  Status status = group.join();
+  if (status) status = workload.run(stage);
+  std::string text = stage.result().to_wire();
+  if (!status) {
+    board.has_failed = true;
+    text = nlohmann::json{{"error", status.message()}, {"code", status.code()}}.dump();
+  }
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t n = write(pipe, text.data() + at, text.size() - at);
+    if (n < 0 && errno != EINTR) _exit(3);
+    if (n > 0) at += static_cast<size_t>(n);
+  }
+  // No destructors: what the parent holds (files, groups) is the parent's.
+  _exit(status ? 0 : 1);
+}
+
+Result<std::vector<Child>> fork_children(Workload& workload, const Options& options,
+                                         const std::string& memory, Board& board,
+                                         const MemoryGroup& group) {
+  std::vector<Child> children(options.processes);
+  std::fflush(nullptr);
+  for (unsigned process = 0; process < options.processes; ++process) {
+    int ends[2];
+    if (pipe(ends) != 0) return failure(errno, "make a pipe");
+    const pid_t id = fork();
+    if (id < 0) return failure(errno, "fork");
+    if (id == 0) {
+      close(ends[0]);
+      run_child(workload, options, memory, process, board, group, ends[1]);
+    }
+    close(ends[1]);
+    children[process].id = id;
+    children[process].pipe = ends[0];
+  }
+  return children;
+}
+
+// Reads what the children say until they are done. True if the time limit ended them.
+bool watch(std::vector<Child>& children, const Options& options, Board& board, Progress& progress) {
+  static constexpr int kPollMs = 100;
+  bool is_stopped = false;
+  size_t open = children.size();
+  while (open != 0) {
+    std::vector<pollfd> waits;
+    for (const Child& child : children) waits.push_back({child.pipe, POLLIN, 0});
+    poll(waits.data(), waits.size(), kPollMs);
+    for (size_t i = 0; i < children.size(); ++i) {
+      if (children[i].pipe < 0 || waits[i].revents == 0) continue;
+      char text[16384];
+      const ssize_t n = read(children[i].pipe, text, sizeof text);
+      if (n < 0 && errno == EINTR) continue;
+      if (n > 0) children[i].said.append(text, static_cast<size_t>(n));
+      if (n > 0) continue;
+      close(children[i].pipe);
+      children[i].pipe = -1;
+      --open;
+      // A child that died said nothing; the others must not wait for it.
+      if (children[i].said.empty()) board.has_failed = true;
+    }
+    const uint64_t started = board.started_ns.load();
+    if (started == 0) continue;
+    const double seconds = seconds_since(started);
+    const uint64_t done = board.done.load(), total = board.total.load();
+    progress.show(done, total, seconds);
+    const bool is_over = options.limit_seconds > 0 && seconds > options.limit_seconds;
+    // What has done its work but is still flushing may end.
+    if (is_over && !is_stopped && done < total) {
+      is_stopped = true;
+      for (const Child& child : children) kill(child.id, SIGKILL);
+    }
+  }
+  for (Child& child : children)
+    while (waitpid(child.id, &child.status, 0) < 0 && errno == EINTR) continue;
+  return is_stopped;
+}
+
+std::string end_of(const Child& child, const MemoryGroup& group) {
+  if (group.kills() != 0)
+    return "the run needed more memory than its limit of " + format_bytes(group.limit_bytes()) +
+           ", and the kernel ended it";
+  if (WIFSIGNALED(child.status))
+    return format("the run died of signal %d (%s)", WTERMSIG(child.status),
+                  sigdescr_np(WTERMSIG(child.status)));
+  return "the run ended without a result";
+}
+
+Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& group) {
+  std::optional<RunResult> all;
+  Error first_error;
+  for (const Child& child : children) {
+    const nlohmann::json said = nlohmann::json::parse(child.said, nullptr, false);
+    std::optional<RunResult> one = RunResult::from_wire(child.said);
+    if (!one) {
+      const bool is_told = said.is_object() && said.contains("error");
+      const Error error = is_told ? Error{said["code"], said["error"]}
+                                  : Error{ECHILD, end_of(child, group)};
+      // A process that only waited for another is not the cause.
+      if (first_error.code == 0 || first_error.code == ECANCELED) first_error = error;
+      continue;
+    }
+    if (!all) {
+      all = one;
+      continue;
+    }
+    all->seconds = std::max(all->seconds, one->seconds);
+    all->work += one->work;
+    all->fills += one->fills;
+    all->read_bytes += one->read_bytes;
+    all->written_bytes += one->written_bytes;
+    all->latency.merge(one->latency);
+    for (const auto& [key, value] : one->extra.items())
+      if (value.is_number_unsigned() && all->extra.contains(key))
+        all->extra[key] = all->extra[key].get<uint64_t>() + value.get<uint64_t>();
+  }
+  if (first_error.code != 0) return first_error;
+  return *all;
+}
+
+}  // namespace
+
+Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory) {
+  Progress progress(options.workload + " " + memory);
+  progress.say("making the data");
+  if (Status s = workload.prepare(); !s) return s.error();
+  workload.forget();
+  SharedBoard board;
+  if (board.get() == nullptr) return failure(errno, "map a page");
+  MemoryGroup group;
+  std::string why_unlimited;
+  if (!options.is_unlimited && !memory.starts_with("dram")) {
+    auto made = MemoryGroup::make();
+    if (made) group = std::move(made).value();
+    if (!made) why_unlimited = made.message();
+  }
+  auto children = fork_children(workload, options, memory, *board.get(), group);
+  if (!children) return children.error();
+  const bool is_stopped = watch(*children, options, *board.get(), progress);
+  progress.say("verifying");
+
+  RunResult result;
+  if (!is_stopped) {
+    auto merged = merge(*children, group);
+    if (!merged) return merged.error();
+    result = std::move(merged).value();
+  }
+  result.is_stopped = is_stopped;
+  if (is_stopped) result.seconds = options.limit_seconds;
+  result.workload = options.workload;
+  result.memory = memory;
+  result.store = workload.uri();
+  const Device device = device_of(path_of(workload.uri()));
+  result.device = device.name;
+  result.extra["read_ahead_kb"] = device.read_ahead_kb;
+  result.data_bytes = workload.data_bytes();
+  result.budget_bytes = options.budget_bytes;
+  result.threads = options.threads;
+  result.processes = options.processes;
+  result.is_limited = group.is_real();
+  result.peak_bytes = group.peak_bytes();
+  result.extra["own_bytes"] = board.get()->own_bytes.load();
+  result.extra["limit_bytes"] = board.get()->limit_bytes.load();
+  if (!why_unlimited.empty()) result.extra["unlimited_because"] = why_unlimited;
+  group = MemoryGroup();
+  if (Status s = workload.check(result); !s) return s.error();
+  result.is_checked = !is_stopped;
+  return result;
+}
+
+}  // namespace outcore::bench
