@@ -240,6 +240,8 @@ Result<Release> parse_mask(const std::string& mask) {
 
 }  // namespace
 
+Status check_kernel_mask(const std::string& mask) { return parse_mask(mask).status(); }
+
 Result<KernelFeatures> detect_kernel_features(const std::string& mask) {
   Result<Release> newest = parse_mask(mask);
   if (!newest) return newest.error();

@@ -32,5 +32,7 @@ struct KernelFeatures {
 // that came with a newer kernel are reported absent. Errors: EINVAL (any other mask). What is
 // missing is no error.
 Result<KernelFeatures> detect_kernel_features(const std::string& mask);
+// Whether detect_kernel_features takes it; else the error that it would return.
+Status check_kernel_mask(const std::string& mask);
 
 }  // namespace outcore::os
