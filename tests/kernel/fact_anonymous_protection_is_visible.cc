@@ -1,5 +1,5 @@
-// Fact: under synchronous write protection the pagemap tells which anonymous pages may be written: bit 57 of
-// /proc/self/pagemap (Linux 5.14, so also on 6.1), and PAGEMAP_SCAN (6.7) alike.
+// Fact: under synchronous write protection the pagemap tells which anonymous pages may be written:
+// bit 57 of /proc/self/pagemap (Linux 5.14, so also on 6.1), and PAGEMAP_SCAN (6.7) alike.
 //
 // Private frames learn what is dirty from it.
 #include "kernel_fixture.h"
@@ -33,7 +33,7 @@ TEST(FactAnonymousProtectionIsVisible, PagemapScanSaysTheSame) {
   EXPECT_THAT(pagemap.written(app), ElementsAre(1, 2));
 }
 
-TEST(FactAnonymousProtectionIsVisible, AProtectedPageFaultsOnWriteOnlyAndAgainOnceItIsProtectedAgain) {
+TEST(FactAnonymousProtectionIsVisible, AProtectedPageFaultsOnWriteOnlyAndAgainOnceProtected) {
   const Mapping app = Mapping::anonymous(1);
   Userfault faults;
   OC_SKIP_IF(faults.open_private(app));

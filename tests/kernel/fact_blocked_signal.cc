@@ -9,10 +9,16 @@
 namespace outcore::kernel_test {
 namespace {
 
+constexpr int kNotToBeHad = 77;
+
+bool lacks_userfaultfd(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == kNotToBeHad;
+}
+
 int touch_with_blocked(int signal) {
   const Mapping app = Mapping::anonymous(1);
   Userfault faults;
-  if (!faults.open_private(app).empty()) return 77;
+  if (!faults.open_private(app).empty()) return kNotToBeHad;
   struct sigaction action {};
   action.sa_handler = [](int) { ::_exit(1); };
   ::sigaction(SIGBUS, &action, nullptr);
@@ -25,14 +31,14 @@ int touch_with_blocked(int signal) {
 
 TEST(FactBlockedSignal, AFaultWithSigbusBlockedKillsTheProcess) {
   const int status = status_of_child([] { return touch_with_blocked(SIGBUS); });
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "userfaultfd is not to be had";
+  if (lacks_userfaultfd(status)) GTEST_SKIP() << "userfaultfd is not to be had";
   ASSERT_TRUE(WIFSIGNALED(status)) << status;
   EXPECT_EQ(WTERMSIG(status), SIGBUS);
 }
 
 TEST(FactBlockedSignal, AFaultWithAnotherSignalBlockedCallsTheHandler) {
   const int status = status_of_child([] { return touch_with_blocked(SIGUSR1); });
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "userfaultfd is not to be had";
+  if (lacks_userfaultfd(status)) GTEST_SKIP() << "userfaultfd is not to be had";
   ASSERT_TRUE(WIFEXITED(status)) << status;
   EXPECT_EQ(WEXITSTATUS(status), 1);
 }

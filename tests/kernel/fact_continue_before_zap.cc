@@ -1,4 +1,5 @@
-// Fact: CONTINUE of a page that is still mapped is EEXIST and changes nothing: the zap after it wins.
+// Fact: CONTINUE of a page that is still mapped is EEXIST and changes nothing: the zap after it
+// wins.
 //
 // So a page may be rescued only once its unmap is over; Unmapping and Leaving are two states.
 #include <cerrno>

@@ -1,4 +1,5 @@
-// Fact: CONTINUE with write protection forgets that the page was written; without, it counts as written.
+// Fact: CONTINUE with write protection forgets that the page was written; without, it counts as
+// written.
 //
 // So a rescue either keeps the written bits itself or maps without protection.
 #include "kernel_fixture.h"

@@ -1,6 +1,7 @@
 // Fact: COPY and CONTINUE onto a present page are EEXIST and wake nobody.
 //
-// So in message delivery an EEXIST is followed by a WAKE, or a thread that faulted meanwhile sleeps for ever.
+// So in message delivery an EEXIST is followed by a WAKE, or a thread that faulted meanwhile sleeps
+// for ever.
 #include <cerrno>
 
 #include "kernel_fixture.h"

@@ -1,5 +1,5 @@
-// Fact: a page of a memfd that was unmapped and freed faults as missing again, and COPY works over the marker
-// that its write protection left behind.
+// Fact: a page of a memfd that was unmapped and freed faults as missing again, and COPY works over
+// the marker that its write protection left behind.
 #include <cerrno>
 
 #include "kernel_fixture.h"
@@ -52,7 +52,7 @@ TEST(FactFreedPageIsMissing, FreeingAPageThatIsStillMappedUnmapsItEverywhere) {
   ASSERT_EQ(read_byte(other.page(0)).value, 7);
   ASSERT_EQ(::madvise(app.page(0), kPage, MADV_REMOVE), 0);
   EXPECT_EQ(read_byte(app.page(0)).signal, SIGBUS);
-  EXPECT_EQ(read_byte(other.page(0)).value, 0) << "the other view is not watched: a new page of zeros";
+  EXPECT_EQ(read_byte(other.page(0)).value, 0) << "not watched: a new page of zeros";
 }
 
 }  // namespace

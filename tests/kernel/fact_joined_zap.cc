@@ -1,6 +1,8 @@
-// Fact: unmapping neighbours as one range, page by page, or as a batch leaves the same page table behind.
+// Fact: unmapping neighbours as one range, page by page, or as a batch leaves the same page table
+// behind.
 //
-// So kernels without batches (before 6.13) are served by joining neighbours, with the same protocol.
+// So kernels without batches (before 6.13) are served by joining neighbours, with the same
+// protocol.
 #include "kernel_fixture.h"
 
 namespace outcore::kernel_test {

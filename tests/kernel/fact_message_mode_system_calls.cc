@@ -1,5 +1,5 @@
-// Fact: with messages and privilege a system call on an absent page waits for its page; with UFFD_USER_MODE_ONLY
-// it is EFAULT.
+// Fact: with messages and privilege a system call on an absent page waits for its page; with
+// UFFD_USER_MODE_ONLY it is EFAULT.
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace {
 TEST(FactMessageModeSystemCalls, ReadIntoAnAbsentPageWaitsForItsPage) {
   const Mapping app = Mapping::anonymous(1);
   Userfault faults;
-  OC_SKIP_IF(faults.open(Taking::kMessages, UFFD_FEATURE_PAGEFAULT_FLAG_WP, Reach::kSystemCallsToo));
+  OC_SKIP_IF(faults.open(Taking::kMessages, 0, Reach::kSystemCallsToo));
   OC_SKIP_IF(faults.watch(app, UFFDIO_REGISTER_MODE_MISSING));
   const Memfd file(1);
   file.write(0, 9);

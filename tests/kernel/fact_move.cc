@@ -1,4 +1,5 @@
-// Fact: UFFDIO_MOVE takes an anonymous page out from under its writers in one step, without a copy (Linux 6.8).
+// Fact: UFFDIO_MOVE takes an anonymous page out from under its writers in one step, without a copy
+// (Linux 6.8).
 #include <cerrno>
 
 #include "kernel_fixture.h"

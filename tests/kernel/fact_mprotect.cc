@@ -1,5 +1,6 @@
-// Fact: a PROT_NONE page raises SIGSEGV with the address and whether it was a write, and a system call gets EFAULT;
-// each change of protection may cost mappings, of which there are only vm.max_map_count.
+// Fact: a PROT_NONE page raises SIGSEGV with the address and whether it was a write, and a system
+// call gets EFAULT; each change of protection may cost mappings, of which there are only
+// vm.max_map_count.
 //
 // The delivery for places where userfaultfd is blocked rests on it.
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// Fact: a page that was never installed scans as written, unless it was write-protected while it was absent.
+// Fact: a page that was never installed scans as written, unless it was write-protected while it
+// was absent.
 //
 // So a scan may name only what was installed.
 #include "kernel_fixture.h"

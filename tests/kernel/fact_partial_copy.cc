@@ -1,5 +1,5 @@
-// Fact: a COPY of several pages stops at the first that is there: EAGAIN, with the bytes done in `copy`; the next
-// COPY from there is EEXIST.
+// Fact: a COPY of several pages stops at the first that is there: EAGAIN, with the bytes done in
+// `copy`; the next COPY from there is EEXIST.
 //
 // So EAGAIN with a positive count is progress, not a reason to begin again.
 #include <cerrno>

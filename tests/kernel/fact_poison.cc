@@ -1,5 +1,6 @@
-// Fact: a poisoned page raises SIGBUS at every touch (EFAULT in system calls), until DONTNEED clears it or COPY
-// fills it (Linux 6.6). The signal's code is BUS_MCEERR_AR, or BUS_ADRERR on kernels without CONFIG_MEMORY_FAILURE.
+// Fact: a poisoned page raises SIGBUS at every touch (EFAULT in system calls), until DONTNEED
+// clears it or COPY fills it (Linux 6.6). The signal's code is BUS_MCEERR_AR, or BUS_ADRERR on
+// kernels without CONFIG_MEMORY_FAILURE.
 //
 // So in message delivery a failed read reaches the thread that touched the page.
 #include <unistd.h>
@@ -24,7 +25,7 @@ void expect_poisoned_until_cleared(const Mapping& app, const Userfault& faults) 
   ASSERT_EQ(faults.poison(app.page(0)), 0);
   expect_poisoned(app);
   ASSERT_EQ(::madvise(app.page(0), kPage, MADV_DONTNEED), 0);
-  ASSERT_EQ(faults.poison(app.page(0)), 0) << "it was absent again: only absent pages can be poisoned";
+  ASSERT_EQ(faults.poison(app.page(0)), 0) << "it was absent again";
   expect_poisoned(app);
   ASSERT_EQ(faults.copy(app.page(0), 7), 0);
   EXPECT_EQ(read_byte(app.page(0)).value, 7);

@@ -1,4 +1,5 @@
-// Fact: a PROT_NONE mapping can be watched and filled, and a later mprotect of all or part of it keeps the watch.
+// Fact: a PROT_NONE mapping can be watched and filled, and a later mprotect of all or part of it
+// keeps the watch.
 //
 // So a region appears at once: mapped without access, watched, then made accessible.
 #include "kernel_fixture.h"

@@ -1,4 +1,5 @@
-// Fact: a read-only mapping of a memfd can be watched, filled and freed, if the memfd itself may be written.
+// Fact: a read-only mapping of a memfd can be watched, filled and freed, if the memfd itself may be
+// written.
 #include <fcntl.h>
 #include <unistd.h>
 

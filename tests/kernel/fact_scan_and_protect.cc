@@ -1,5 +1,5 @@
-// Fact: PAGEMAP_SCAN can write-protect what it reports in the same step (Linux 6.7): a write is in this scan or in
-// the next, never in neither.
+// Fact: PAGEMAP_SCAN can write-protect what it reports in the same step (Linux 6.7): a write is in
+// this scan or in the next, never in neither.
 //
 // Flushing resident pages rests on it.
 #include "kernel_fixture.h"

@@ -1,6 +1,7 @@
-// Fact: a signal sent to a thread that waits for its page (message delivery) is handled at once; if the handler
-// returns, the touch is made again and a new message comes. Another thread may send it only with a negative code
-// (SI_QUEUE; the address still arrives in si_addr); with a code of the kernel's a thread may signal only itself.
+// Fact: a signal sent to a thread that waits for its page (message delivery) is handled at once; if
+// the handler returns, the touch is made again and a new message comes. Another thread may send it
+// only with a negative code (SI_QUEUE; the address still arrives in si_addr); with a code of the
+// kernel's a thread may signal only itself.
 //
 // So a failed read can be told to the thread that waits for it, where POISON is missing.
 #include <sys/syscall.h>

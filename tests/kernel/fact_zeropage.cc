@@ -1,5 +1,6 @@
-// Fact: ZEROPAGE fills with zeros: on anonymous memory with the one shared page of zeros, which takes no memory
-// until it is written and can be write-protected afterwards; on a memfd with a page of its own.
+// Fact: ZEROPAGE fills with zeros: on anonymous memory with the one shared page of zeros, which
+// takes no memory until it is written and can be write-protected afterwards; on a memfd with a page
+// of its own.
 #include "kernel_fixture.h"
 
 namespace outcore::kernel_test {

@@ -19,8 +19,7 @@
 namespace outcore::kernel_test {
 namespace {
 
-// The uapi constants live in outcore::os.
-using namespace outcore::os;  // NOLINT(google-build-using-namespace)
+using namespace outcore::os;  // the kernel's newer constants
 
 constexpr uint64_t kSharedFeatures = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                                      UFFD_FEATURE_PAGEFAULT_FLAG_WP |
@@ -160,7 +159,9 @@ std::string Userfault::open(Taking taking, uint64_t features, Reach reach) {
   uffdio_api api{};
   api.api = UFFD_API;
   const int asked = static_cast<int>(::syscall(SYS_userfaultfd, flags));
-  if (asked < 0) return system_said("userfaultfd");
+  if (asked < 0)
+    return system_said("userfaultfd") +
+           (errno == EPERM ? "; needs CAP_SYS_PTRACE, or sysctl vm.unprivileged_userfaultfd=1" : "");
   const int answer = ::ioctl(asked, UFFDIO_API, &api);
   ::close(asked);
   if (answer < 0) return system_said("UFFDIO_API");
@@ -333,14 +334,16 @@ bool Sleeper::is_asleep() const {
   const size_t name_end = line.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
   const char state = line[name_end + 2];
-  // The state first, then whether it got through: in the other order a late sleep elsewhere would deceive us.
+  // The state first, then whether it got through: in the other order a late sleep elsewhere would
+  // deceive us.
   return (state == 'S' || state == 'D') && !has_finished_;
 }
 
 ssize_t advise_self(const std::vector<iovec>& ranges, int advice) {
   const int self = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
   if (self < 0) return -errno;
-  const ssize_t advised = ::syscall(SYS_process_madvise, self, ranges.data(), ranges.size(), advice, 0);
+  const ssize_t advised =
+      ::syscall(SYS_process_madvise, self, ranges.data(), ranges.size(), advice, 0);
   const ssize_t result = advised < 0 ? -errno : advised;
   ::close(self);
   return result;

@@ -1,6 +1,7 @@
 // Kernel fixture: the few objects that the tests of kernel facts are made of. Tests only.
 //
-// Calls return 0 or -errno, or say in words why the kernel or the privilege refuses: such a test is skipped.
+// Calls return 0 or -errno, or say in words why the kernel or the privilege refuses: such a test is
+// skipped.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -150,7 +151,7 @@ class Pagemap {
 class Sleeper {
  public:
   Sleeper(Userfault& faults, std::function<void()> work);
-  ~Sleeper();  // a test that failed before join(): ends the watch, so that the thread goes on, and joins
+  ~Sleeper();  // before join(), in a test that failed: ends the watch, so that the thread goes on
   pid_t id() const;
   // Asleep now and not woken: a thread that has been woken but has not run yet is not asleep.
   bool is_asleep() const;
