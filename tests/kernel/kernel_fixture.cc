@@ -161,7 +161,7 @@ std::string Userfault::open(Taking taking, uint64_t features, Reach reach) {
   const int asked = static_cast<int>(::syscall(SYS_userfaultfd, flags));
   if (asked < 0)
     return system_said("userfaultfd") +
-           (errno == EPERM ? "; needs CAP_SYS_PTRACE, or sysctl vm.unprivileged_userfaultfd=1" : "");
+           (errno == EPERM ? "; needs CAP_SYS_PTRACE or vm.unprivileged_userfaultfd=1" : "");
   const int answer = ::ioctl(asked, UFFDIO_API, &api);
   ::close(asked);
   if (answer < 0) return system_said("UFFDIO_API");
