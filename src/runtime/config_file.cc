@@ -1,18 +1,19 @@
 #include "runtime/config_file.h"
 
+#include <fcntl.h>
 #include <toml++/toml.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <tuple>
 
 #include "base/error.h"
 
 namespace outcore::runtime {
 namespace {
+
+constexpr size_t kFileBytesMax = size_t{1} << 20;
 
 std::string place_of(const std::string& path, const toml::source_region& source) {
   return path + ":" + std::to_string(source.begin.line);
@@ -59,12 +60,25 @@ Result<std::vector<ConfigEntry>> parse(const std::string& path, const std::strin
 }  // namespace
 
 Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad() || errno == EISDIR)
-    return base::system_error(errno != 0 ? errno : EIO, "read the config file " + path,
+  const auto refuse = [&](int code) {
+    return base::system_error(code, "read the config file " + path,
                               "mend it, or set OUTCORE_CONFIG to another, or to nothing for none");
+  };
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return refuse(errno);
+  std::string text;
+  char buffer[4096];
+  ssize_t got = 0;
+  while ((got = ::read(fd, buffer, sizeof buffer)) != 0 && text.size() <= kFileBytesMax) {
+    if (got > 0)
+      text.append(buffer, static_cast<size_t>(got));
+    else if (errno != EINTR)
+      break;
+  }
+  const int code = got < 0 ? errno : 0;
+  ::close(fd);
+  if (code != 0) return refuse(code);
+  if (text.size() > kFileBytesMax) return refuse(EFBIG);
   return parse(path, text);
 }
 

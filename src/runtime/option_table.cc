@@ -236,4 +236,33 @@ std::string nearest_option(std::string_view name) {
   return base::nearest(name, names.data(), names.size());
 }
 
+std::string option_table_markdown() {
+  std::string text =
+      "# Options\n\n"
+      "Every option can be set in four places; the first that does decides:\n\n"
+      "1. by the program: a field of `RuntimeOptions`,\n"
+      "2. in the environment,\n"
+      "3. in the config file, in TOML: `OUTCORE_CONFIG` (set to nothing: none), else\n"
+      "   `~/.config/outcore.toml`, else `/etc/outcore.toml`,\n"
+      "4. by default.\n\n"
+      "A value that is out of range is an error wherever it stands, and the message says where. "
+      "Bytes\n"
+      "are numbers with k, M, G or T, powers of 1024: `64k`, `1.5G`. This page is made from the "
+      "table\n"
+      "that the parser reads (`src/runtime/option_table.cc`).\n\n"
+      "| config file | environment | `RuntimeOptions` | default | values | what it does |\n"
+      "| --- | --- | --- | --- | --- | --- |\n";
+  for (const Option& option : option_table()) {
+    const std::string& by_default = option.default_text;
+    const bool is_found = by_default.front() == '<';
+    text += "| `" + option.name + "` | `" + option.variable() + "` | `" + option.field + "` | " +
+            (is_found ? by_default.substr(1, by_default.size() - 2) : "`" + by_default + "`") +
+            " | " + option.values + " | " + option.help + " |\n";
+  }
+  text +=
+      "\n`RuntimeOptions::ignore_environment` makes a runtime deaf to environment and config "
+      "file.\n";
+  return text;
+}
+
 }  // namespace outcore::runtime

@@ -47,9 +47,9 @@ struct ResolvedOptions {
 
 // Resolves `options` against this environment and config file (empty: none); neither is read, but
 // for TMPDIR, if `ignore_environment` says so. Unknown variables that begin with OUTCORE_ are left
-// alone; an unknown name in the config file is an error. `available` is asked only for a budget
-// that is the default or a percentage. Errors: EINVAL, and those of read_config_file; the message
-// begins with the place.
+// alone; an unknown name in the config file is an error.
+// `available` is what a percentage and the default of the budget are of.
+// Errors: EINVAL, and those of read_config_file; the message begins with the place.
 Result<ResolvedOptions> resolve_options(
     const RuntimeOptions& options, const EnvironmentLookup& environment,
     const std::string& config_path,
