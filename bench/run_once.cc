@@ -12,6 +12,7 @@
 #include <new>
 
 #include "bench/clock.h"
+#include "bench/medium.h"
 #include "bench/progress.h"
 #include "bench/runner.h"
 #include "bench/text.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "bench/medium.h"
 #include "bench/text.h"
 
 namespace outcore::bench {

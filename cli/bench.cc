@@ -1,0 +1,143 @@
+// outcore bench: workloads on data larger than memory, in Outcore and its rivals.
+#include <cstdio>
+#include <memory>
+
+#include "bench/runner.h"
+#include "bench/text.h"
+#include "cli/bench_output.h"
+#include "cli/command.h"
+
+namespace outcore::cli {
+namespace {
+
+using bench::Options;
+
+// What the command line said, before it is made into Options.
+struct Request {
+  Options options;
+  std::string memory = "mmap,mmap-random,outcore";
+  std::string distribution = "uniform";
+  std::string latency = "auto";
+  bool is_json = false;
+};
+
+Status resolve(Request& request) {
+  Options& o = request.options;
+  o.memories = bench::split(request.memory, ',');
+  if (request.memory == "all") {
+    o.memories = bench::memory_names();
+    // Not all can do everything: sort and bfs need a mapping.
+    if (o.workload == "sort" || o.workload == "bfs") std::erase(o.memories, "direct");
+    std::erase(o.memories, "dram-huge");
+  }
+  const size_t colon = request.distribution.find(':');
+  o.distribution = request.distribution.substr(0, colon);
+  if (colon != std::string::npos) {
+    char* end = nullptr;
+    const std::string theta = request.distribution.substr(colon + 1);
+    o.theta = std::strtod(theta.c_str(), &end);
+    if (theta.empty() || *end != 0) o.theta = 0;  // refused below
+  }
+  // Two clock readings are nothing beside a miss, and much beside a hit.
+  o.has_latency = request.latency == "on" ||
+                  (request.latency == "auto" && o.budget_bytes < o.size_bytes);
+  return bench::check_options(o);
+}
+
+int run(Request& request) {
+  if (Status s = resolve(request); !s) return report(s.error());
+  BenchOutput output(request.is_json);
+  auto all = bench::run_in_turns(request.options, [&](const auto& r) { output.run(r); });
+  if (!all) return report(all.error());
+  output.summary(*all);
+  return 0;
+}
+
+void add_common(CLI::App& app, Request& r) {
+  Options& o = r.options;
+  add_bytes(app, "--budget", o.budget_bytes, "memory for pages; rivals get as much (256M)");
+  app.add_option("--threads", o.threads, "threads of each process (4)");
+  app.add_option("--memory", r.memory,
+                 "a list of dram, dram-huge, mmap, mmap-random, direct, outcore; or all "
+                 "(mmap,mmap-random,outcore)");
+  add_bytes(app, "--page", o.page_bytes, "page size of Outcore, and unit of direct (4k)");
+  app.add_option("--store", o.store, "URI or path of the data (a file of its own in --dir)");
+  app.add_option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)");
+  app.add_flag("--overwrite", o.may_overwrite, "--store may be a file that holds something else");
+  app.add_flag("--keep", o.is_kept, "leave the data for the next benchmark");
+  app.add_option("--repeat", o.repeat, "runs of each memory, in turns: A B A B (1)");
+  app.add_option("--seed", o.seed, "the same seed, the same data and touches (1)");
+  app.add_option("--limit", o.limit_seconds, "stop a run that takes longer than these seconds (none)");
+  app.add_flag("--unlimited", o.is_unlimited, "no memory cgroup");
+  app.add_option("--policy", o.policy, "Outcore's replacement policy (its default)");
+  app.add_option("--delivery", o.delivery, "auto, in-thread, messages, mprotect (its default)");
+  app.add_option("--frames", o.frames, "auto, shared, private (its default)");
+  app.add_option("--advice", o.advice, "normal, random, sequential (normal)");
+  app.add_flag("--json", r.is_json, "one line of JSON a run");
+}
+
+CLI::App* add_workload(CLI::App& bench, const std::string& name, const std::string& help,
+                       const std::shared_ptr<Request>& request, int& status) {
+  CLI::App* const app = bench.add_subcommand(name, help);
+  add_common(*app, *request);
+  app->callback([request, name, &status] {
+    request->options.workload = name;
+    status = run(*request);
+  });
+  return app;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+  auto request = std::make_shared<Request>();
+  Options& o = request->options;
+  CLI::App* const bench =
+      app.add_subcommand("bench", "Measure Outcore and its rivals, side by side, verified");
+  bench->require_subcommand(1);
+  bench->footer(
+      "Examples:\n"
+      "  outcore bench random-io --size 2G --budget 512M --threads 16 --write-percent 50\n"
+      "  outcore bench scan --size 1G --budget 256M --stride 17 --memory mmap,outcore --repeat 3\n"
+      "  outcore bench sort --size 1G --budget 512M --page 1M --json\n"
+      "  outcore bench bfs --scale 21 --budget 256M\n"
+      "  outcore bench compare before.json after.json");
+
+  CLI::App* const random = add_workload(
+      *bench, "random-io", "random touches, each of one 4 KiB unit (after LRIOT)", request, status);
+  add_bytes(*random, "--size", o.size_bytes, "bytes of data (1G)");
+  random->add_option("--touches", o.touches, "touches of all threads together (200000)");
+  random->add_option("--write-percent", o.write_percent, "share of touches that write (0)");
+  random->add_option("--distribution", request->distribution,
+                     "uniform, zipf[:theta], or once: each unit at most once (uniform)");
+  random->add_option("--processes", o.processes, "each with a slice of the data (1)");
+  random->add_option("--latency", request->latency, "time each touch: auto, on, off (auto)");
+  random->footer("Example:\n  outcore bench random-io --distribution zipf:0.9 --memory all");
+
+  CLI::App* const scan =
+      add_workload(*bench, "scan", "sums all data, in order, in one or more passes", request, status);
+  add_bytes(*scan, "--size", o.size_bytes, "bytes of data (1G)");
+  scan->add_option("--passes", o.passes, "how often (1)");
+  scan->add_option("--stride", o.stride, "every n-th unit of 4 KiB (1)");
+  scan->add_flag("--backward", o.is_backward, "from the end to the beginning");
+  scan->add_option("--depth", o.depth, "transfers in flight of each thread of direct (4)");
+  scan->footer("Example:\n  outcore bench scan --size 300M --budget 256M --passes 5 --threads 1");
+
+  CLI::App* const sort = add_workload(
+      *bench, "sort", "parallel quicksort of 64-bit words, in place", request, status);
+  add_bytes(*sort, "--size", o.size_bytes, "bytes of data (1G)");
+  sort->footer("Example:\n  outcore bench sort --size 1G --budget 512M --memory all --limit 120");
+
+  CLI::App* const bfs = add_workload(
+      *bench, "bfs", "breadth-first search of an R-MAT graph, or of a graph file", request, status);
+  bfs->add_option("--scale", o.scale, "2^scale vertices (18)");
+  bfs->add_option("--edge-factor", o.edge_factor, "edges a vertex (16)");
+  bfs->add_option("--graph", o.graph, "a graph file of `outcore bench ingest` instead");
+  bfs->add_flag("--fully-external", o.is_fully_external, "the levels are mapped, too");
+  bfs->footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
+
+  add_bench_tools(*bench, status);
+  add_bench_table(*bench, status);
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,161 @@
+// outcore bench compare, ingest, generate: what goes with the benchmarks.
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "bench/csr.h"
+#include "bench/data.h"
+#include "bench/runner.h"
+#include "bench/text.h"
+#include "cli/command.h"
+
+namespace outcore::cli {
+namespace {
+
+using bench::RunResult;
+using bench::Series;
+
+// What makes two runs comparable: the same work. With the memory, where both files have it.
+std::string key_of(const RunResult& run, bool has_memory) {
+  return bench::format("%-10s %9s in %9s, %u thread(s), page %s", run.workload.c_str(),
+                       bench::format_bytes(run.data_bytes).c_str(),
+                       bench::format_bytes(run.budget_bytes).c_str(), run.threads * run.processes,
+                       has_memory ? bench::format_bytes(run.page_bytes).c_str() : "any") +
+         (has_memory ? ", " + run.memory : "");
+}
+
+Result<std::vector<RunResult>> read_runs(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return bench::failure(errno, "open " + path);
+  std::vector<RunResult> runs;
+  std::string line;
+  for (unsigned number = 1; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    auto run = RunResult::from_json(nlohmann::json::parse(line, nullptr, false));
+    if (!run)
+      return Error{EINVAL, bench::format("%s, line %u: %s", path.c_str(), number,
+                                         run.message().c_str())};
+    runs.push_back(std::move(run).value());
+  }
+  if (runs.empty()) return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
+  return runs;
+}
+
+std::map<std::string, Series> by_key(const std::vector<RunResult>& runs, bool has_memory) {
+  std::map<std::string, Series> all;
+  for (const RunResult& run : runs) {
+    Series& series = all[key_of(run, has_memory)];
+    series.memory = run.memory;
+    series.runs.push_back(run);
+  }
+  return all;
+}
+
+// Prints a line for each key that both have; how many.
+unsigned print_ratios(const std::vector<RunResult>& a, const std::vector<RunResult>& b,
+                      bool has_memory) {
+  const auto as = by_key(a, has_memory), bs = by_key(b, has_memory);
+  unsigned count = 0;
+  for (const auto& [key, series] : as) {
+    const auto other = bs.find(key);
+    if (other == bs.end()) continue;
+    ++count;
+    const auto ratio = bench::compare(series, other->second);
+    if (ratio)
+      std::printf("%s: %.2f x (%.2f … %.2f)\n", key.c_str(), ratio->value, ratio->low, ratio->high);
+    else
+      std::printf("%s: %s\n", key.c_str(), ratio.message().c_str());
+  }
+  return count;
+}
+
+int compare_files(const std::string& a, const std::string& b) {
+  const auto runs_a = read_runs(a);
+  if (!runs_a) return report(runs_a.error());
+  const auto runs_b = read_runs(b);
+  if (!runs_b) return report(runs_b.error());
+  std::printf("rates of %s over rates of %s, medians (extremes)\n", a.c_str(), b.c_str());
+  if (print_ratios(*runs_a, *runs_b, true) != 0) return 0;
+  if (print_ratios(*runs_a, *runs_b, false) != 0) return 0;
+  return report(Error{ENOENT, "the files have no run of the same work: same workload, data, budget "
+                              "and threads"});
+}
+
+int tell_graph(const Result<bench::CsrHeader>& header, const std::string& path) {
+  if (!header) return report(header.error());
+  std::printf("%s: %llu vertices, %llu edges, %s; vertex %llu has most, %llu\n", path.c_str(),
+              static_cast<unsigned long long>(header->vertices),
+              static_cast<unsigned long long>(header->edges),
+              bench::format_bytes(header->size_bytes()).c_str(),
+              static_cast<unsigned long long>(header->source),
+              static_cast<unsigned long long>(header->degree_max));
+  return 0;
+}
+
+struct Paths {
+  std::string in, out, kind;
+  bool is_directed = false;
+  bench::Options options;
+};
+
+int generate(Paths& p) {
+  // The words' and the graph's files become a benchmark's: the next may overwrite them.
+  p.options.store = p.out;
+  p.options.is_kept = true;
+  bench::Data data(p.options, "");
+  if (Status s = data.claim(); !s) return report(s.error());
+  data.mark_changed();
+  if (p.kind == "rmat") {
+    const auto made = bench::make_rmat(p.out, p.options.scale, p.options.edge_factor, p.options.seed);
+    return tell_graph(made, p.out);
+  }
+  auto medium = bench::open_medium(p.out, p.options.size_bytes, true);
+  if (!medium) return report(medium.error());
+  if (Status s = bench::write_words(**medium, p.options.size_bytes, p.options.seed); !s)
+    return report(s.error());
+  std::printf("%s: %s of 64-bit words\n", p.out.c_str(),
+              bench::format_bytes(p.options.size_bytes).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_tools(CLI::App& bench_app, int& status) {
+  auto paths = std::make_shared<Paths>();
+  CLI::App* const compare =
+      bench_app.add_subcommand("compare", "ratios of two files of --json lines, with their spread");
+  compare->add_option("A", paths->in, "the file whose rates are divided")->required();
+  compare->add_option("B", paths->out, "by the rates of this one")->required();
+  compare->footer("Example:\n  outcore bench compare after.json before.json");
+  compare->callback([paths, &status] { status = compare_files(paths->in, paths->out); });
+
+  CLI::App* const ingest =
+      bench_app.add_subcommand("ingest", "makes a graph file of lines of two vertex numbers");
+  ingest->add_option("EDGES", paths->in, "the text file; # and % begin comments")->required();
+  ingest->add_option("OUT", paths->out, "the graph file, for bfs --graph")->required();
+  ingest->add_flag("--directed", paths->is_directed, "edges lead one way only");
+  ingest->footer("Example:\n  outcore bench ingest edges.txt graph.csr\n"
+                 "  outcore bench bfs --graph graph.csr --budget 64M");
+  ingest->callback([paths, &status] {
+    status = tell_graph(bench::ingest_edges(paths->in, paths->out, paths->is_directed), paths->out);
+  });
+
+  CLI::App* const make = bench_app.add_subcommand("generate", "makes a file of words, or a graph");
+  make->add_option("KIND", paths->kind, "words or rmat")
+      ->required()
+      ->check(CLI::IsMember({"words", "rmat"}));
+  make->add_option("OUT", paths->out, "the file")->required();
+  add_bytes(*make, "--size", paths->options.size_bytes, "bytes of words (1G)");
+  make->add_option("--scale", paths->options.scale, "2^scale vertices (18)")
+      ->check(CLI::Range(6, 32));
+  make->add_option("--edge-factor", paths->options.edge_factor, "edges a vertex (16)")
+      ->check(CLI::Range(1, 1024));
+  make->add_option("--seed", paths->options.seed, "the same seed, the same file (1)");
+  make->add_flag("--overwrite", paths->options.may_overwrite, "OUT may hold something else");
+  make->footer("Example:\n  outcore bench generate rmat graph.csr --scale 20");
+  make->callback([paths, &status] { status = generate(*paths); });
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,30 @@
+// Command: how the commands of `outcore` are put together: one file each, one function that adds it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "outcore/result.h"
+
+namespace outcore::cli {
+
+inline constexpr int kFailed = 1;  // exit statuses
+inline constexpr int kUsage = 2;
+
+// Adds the command; its callback sets `status` to what the program exits with.
+void add_info(CLI::App& app, int& status);
+void add_bench(CLI::App& app, int& status);
+void add_demo(CLI::App& app, int& status);
+// Parts of `bench`.
+void add_bench_tools(CLI::App& bench, int& status);  // compare, ingest, generate
+void add_bench_table(CLI::App& bench, int& status);
+
+// An option that takes "64k", "1.5G" or "4096".
+CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
+                       const std::string& help);
+
+// Prints "outcore: message" on standard error, one line, and returns kFailed, or kUsage for EINVAL.
+int report(const Error& error);
+
+}  // namespace outcore::cli

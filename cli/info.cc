@@ -1,0 +1,134 @@
+// outcore info: what the kernel and this process offer, what is missing, and the remedy.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "bench/text.h"
+#include "cli/command.h"
+#include "outcore/policy.h"
+#include "outcore/runtime.h"
+
+namespace outcore::cli {
+namespace {
+
+using bench::format_bytes;
+
+struct Entry {
+  const char* name;
+  const char* help;
+};
+
+constexpr Entry kStores[] = {
+    {"file:PATH", "a file or block device; PATH alone will do; ?direct=auto|on|off"},
+    {"sparse:DIR", "a directory of segment files, each made on its first write; ?segment=64M"},
+    {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
+    {"memory:", "for tests"}};
+
+constexpr Entry kPolicies[] = {
+    {"s3-fifo", "three queues and ghosts; :small=10%,cool=5%"},
+    {"di-mmap", "primary and hot FIFO, eviction queue, fault counts; :hot=75%"},
+    {"fifo", "first in, first out"}};
+
+constexpr Entry kLimits[] = {{"page size", "a power of two, 4 KiB … 16 MiB, for each region"},
+                             {"offset", "a multiple of 4 KiB"},
+                             {"metadata", "16 bytes a touched page and 64 bytes a frame, beside the budget"}};
+
+// "name = value (where from)", one a line, as Runtime tells them.
+Result<std::vector<std::string>> option_lines() {
+  auto runtime = Runtime::start();
+  if (!runtime) return runtime.error();
+  return bench::split(runtime->describe_options(), '\n');
+}
+
+void print_rows(const char* title, std::span<const Entry> rows) {
+  std::printf("\n%s\n", title);
+  for (const Entry& row : rows) std::printf("  %-16s %s\n", row.name, row.help);
+}
+
+nlohmann::json rows_to_json(std::span<const Entry> rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Entry& row : rows) list.push_back({{"name", row.name}, {"help", row.help}});
+  return list;
+}
+
+nlohmann::json metrics_to_json() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const MetricInfo& m : metric_list())
+    list.push_back({{"name", m.name},
+                    {"unit", m.unit},
+                    {"help", m.help},
+                    {"kind", m.is_counter ? "counter" : "gauge"}});
+  return list;
+}
+
+int print_json(bool has_options, bool has_metrics) {
+  nlohmann::json all = {{"version", version()}};
+  nlohmann::json facts = nlohmann::json::array();
+  for (const SystemFact& fact : system_facts())
+    facts.push_back({{"name", fact.name},
+                     {"available", fact.is_available},
+                     {"detail", fact.detail},
+                     {"remedy", fact.remedy}});
+  all["system"] = facts;
+  const auto [budget, why] = default_budget();
+  all["default_budget"] = {{"bytes", budget}, {"why", why}};
+  all["stores"] = rows_to_json(kStores);
+  all["policies"] = rows_to_json(kPolicies);
+  all["limits"] = rows_to_json(kLimits);
+  if (has_metrics) all["metrics"] = metrics_to_json();
+  if (has_options) {
+    auto lines = option_lines();
+    if (!lines) return report(lines.error());
+    all["options"] = *lines;
+  }
+  std::printf("%s\n", all.dump(2).c_str());
+  return 0;
+}
+
+int print_text(bool has_options, bool has_metrics) {
+  std::printf("outcore %s\n\nThis machine and process\n", version());
+  for (const SystemFact& fact : system_facts()) {
+    std::printf("  %-3s %-24s %s\n", fact.is_available ? "yes" : "no", fact.name.c_str(),
+                fact.detail.c_str());
+    if (!fact.remedy.empty()) std::printf("  %-3s %-24s remedy: %s\n", "", "", fact.remedy.c_str());
+  }
+  const auto [budget, why] = default_budget();
+  std::printf("\nDefault budget: %s (%s)\n", format_bytes(budget).c_str(), why.c_str());
+  print_rows("Stores", kStores);
+  print_rows("Policies", kPolicies);
+  print_rows("Limits", kLimits);
+  if (has_metrics) {
+    std::printf("\nMetrics\n");
+    for (const MetricInfo& m : metric_list())
+      std::printf("  %-20.*s %-12.*s %.*s\n", static_cast<int>(m.name.size()), m.name.data(),
+                  static_cast<int>(m.unit.size()), m.unit.data(), static_cast<int>(m.help.size()),
+                  m.help.data());
+  }
+  if (!has_options) return 0;
+  auto lines = option_lines();
+  if (!lines) return report(lines.error());
+  std::printf("\nOptions, and where each was set\n");
+  for (const std::string& line : *lines) std::printf("  %s\n", line.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, int& status) {
+  struct Flags {
+    bool is_json = false, has_options = false, has_metrics = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* const info = app.add_subcommand(
+      "info", "What the kernel and this process offer, what is missing and the remedy");
+  info->add_flag("--json", flags->is_json, "one JSON object");
+  info->add_flag("--options", flags->has_options, "also every option, its value and where it was set");
+  info->add_flag("--metrics", flags->has_metrics, "also the list of metrics, with units and help");
+  info->footer("Examples:\n  outcore info\n  OUTCORE_BUDGET=4G outcore info --options\n"
+               "  outcore info --json | jq .default_budget");
+  info->callback([flags, &status] {
+    status = flags->is_json ? print_json(flags->has_options, flags->has_metrics)
+                            : print_text(flags->has_options, flags->has_metrics);
+  });
+}
+
+}  // namespace outcore::cli
