@@ -17,6 +17,7 @@ namespace outcore {
 
 class Region {
  public:
+  struct Impl;  // of the library
   Region();
   Region(Region&&) noexcept;
   Region& operator=(Region&&) noexcept;
@@ -86,7 +87,6 @@ class Region {
 
  private:
   friend class Runtime;
-  struct Impl;
   explicit Region(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };

@@ -26,6 +26,7 @@ namespace outcore {
 // A range of addresses that is kept free, for MapOptions::address. Unmap its regions before it ends.
 class Reservation {
  public:
+  struct Impl;  // of the library
   Reservation();
   Reservation(Reservation&&) noexcept;
   Reservation& operator=(Reservation&&) noexcept;
@@ -35,13 +36,14 @@ class Reservation {
 
  private:
   friend class Runtime;
-  struct Impl;
   explicit Reservation(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };
 
 class Runtime {
  public:
+  struct Impl;  // of the library
+
   // Errors: EINVAL (an option, with where it was set and what would do; a budget too small for the threads and
   // page size, with the least that would do), ENOMEM, EPERM (delivery asked for is not to be had, and the remedy).
   static Result<Runtime> start(const RuntimeOptions& options = {});
@@ -71,7 +73,6 @@ class Runtime {
 
  private:
   friend class Region;
-  struct Impl;
   explicit Runtime(std::shared_ptr<Impl>);
   std::shared_ptr<Impl> impl_;
 };

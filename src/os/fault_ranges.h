@@ -14,7 +14,6 @@ struct FaultSource {
   int fd = -1;
   bool is_messages = false;         // waiters must be woken; otherwise SIGBUS mode, where nobody waits in the kernel
   bool has_batched_advice = false;  // of the kernel
-  bool has_pagemap_scan = false;
   int pagemap = -1;                 // /proc/self/pagemap
 };
 

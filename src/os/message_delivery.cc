@@ -79,7 +79,7 @@ void MessageDelivery::fail(std::byte* address, uint32_t thread_id) {
   }
   siginfo_t info{};
   info.si_signo = SIGBUS;
-  info.si_code = BUS_ADRERR;
+  info.si_code = SI_QUEUE;  // the kernel allows no code of its own for another thread: the handler puts BUS_ADRERR
   info.si_addr = address;
   ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread_id, SIGBUS, &info);
 }

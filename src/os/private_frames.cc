@@ -40,7 +40,8 @@ int PrivateFrames::install(const Piece& piece, const std::byte* bytes, bool is_w
 }
 
 int PrivateFrames::install_zeros(const Piece& piece, bool is_written) {
-  // The kernel's shared zero page cannot be write-protected: a writable view gets clean zeros as a copy.
+  // UFFDIO_ZEROPAGE cannot protect in the same call, and in between another thread could write: a writable view gets
+  // clean zeros as a copy.
   if (!piece.is_writable) return zero_in(source_, piece.address, piece.size_bytes);
   alignas(4096) static const std::byte zeros[65536] = {};
   for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {

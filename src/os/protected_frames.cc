@@ -31,6 +31,8 @@ Status ProtectedFrames::attach(const Piece& piece) {
   return {};
 }
 
+void ProtectedFrames::close_in_child() { ::close(memfd_); }
+
 int ProtectedFrames::resize(uint64_t size_bytes) {
   return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
 }

@@ -35,6 +35,8 @@ Status SharedFrames::attach(const Piece& piece) {
   return {};
 }
 
+void SharedFrames::close_in_child() { ::close(memfd_); }
+
 int SharedFrames::resize(uint64_t size_bytes) {
   return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
 }

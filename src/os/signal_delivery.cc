@@ -53,10 +53,12 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why) 
 void on_signal(Handler& handler, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   FaultOutcome outcome = FaultOutcome::kNotOurs;
-  if (info->si_code > 0) {
+  if (info->si_code > 0 || info->si_code == SI_QUEUE) {  // queued: by an event thread that could not fill (or by anybody)
     constexpr long kWriteBit = 2;
-    const bool is_write = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
+    const bool is_write =
+        info->si_code > 0 && (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
     outcome = handler.on_fault(static_cast<std::byte*>(info->si_addr), is_write);
+    if (info->si_code == SI_QUEUE && outcome == FaultOutcome::kFailed) info->si_code = BUS_ADRERR;
   }
   if (outcome != FaultOutcome::kDone)
     pass_on(handler, info, context, outcome == FaultOutcome::kFailed ? handler.reason() : nullptr);

@@ -117,6 +117,7 @@ Status Engine::add_space(Space* space) {
   while (id < kSpacesMax && spaces_[id].load() != nullptr) ++id;
   if (id == kSpacesMax) return Error{ENOMEM, "map " + space->uri + ": a runtime can have at most 1048576 stores"};
   space->id = id;
+  space->engine = this;
   spaces_[id].store(space, std::memory_order_release);
   if (id >= spaces_end_) spaces_end_ = id + 1;
   uint64_t largest = page_bytes_max_.load();
@@ -159,6 +160,8 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
   const os::SignalBlock block;
   space.is_frozen.store(true, std::memory_order_seq_cst);
   Status status;
+  for (uint64_t page = 0; page < space.page_count(); ++page)
+    while (space.words[page].load().state() == PageState::kFilling) os::yield();
   while (status.ok() && space.resident_bytes.load() != 0) {
     status = evict(space, 0, space.page_count());
     for (uint64_t page = 0; page < space.page_count() && status.ok(); ++page)

@@ -27,7 +27,7 @@ namespace {
 thread_local char fault_reason[256];
 // The last fault that found its page resident: the same again means that the kernel took the mapping away.
 thread_local const std::byte* last_resident_touch = nullptr;
-thread_local prefetch::StreamTable streams;
+constinit thread_local prefetch::StreamTable streams{};
 
 void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
   std::snprintf(fault_reason, sizeof fault_reason, "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
@@ -80,6 +80,11 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           break;
         }
         if (!word.change(seen, seen.with(PageState::kFilling))) break;
+        // Asked again now that the page is ours: whoever froze the space waits for it.
+        if (space.is_frozen.load(std::memory_order_seq_cst)) {
+          word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+          break;
+        }
         if (!is_ahead_asked) read_ahead(space, view, page, false);
         return fill(space, view, page, is_write, caller);
       case PageState::kLeaving: {

@@ -186,6 +186,10 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
       ++dropped;
       continue;
     }
+    if (space.is_frozen.load(std::memory_order_seq_cst)) {
+      word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+      break;
+    }
     if (is_large || (space.frames->can_share() && view.piece_of(page).size_bytes != space.page_bytes)) {
       if (fill(space, view, page, false, Caller::kThread) != 0) break;
       continue;

@@ -19,6 +19,8 @@
 
 namespace outcore::paging {
 
+class Engine;
+
 // The first write-back that failed since somebody was told: without memory of its own, for the keeper.
 struct WriteError {
   std::atomic<int> code{0};  // errno; 0: none
@@ -29,6 +31,7 @@ struct WriteError {
 struct Space {
   static constexpr uint32_t kViewsMax = 1 << 16;
 
+  Engine* engine = nullptr;
   uint32_t id = 0;
   // Changes at most once: when a store that was opened read-only gets a writable view. The old one lives on in `owned`.
   std::atomic<Store*> store{nullptr};

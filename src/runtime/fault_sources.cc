@@ -1,0 +1,103 @@
+#include "runtime/fault_sources.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+#include "os/signal_delivery.h"
+#include "os/uapi.h"
+#include "os/userfaultfd.h"
+#include "paging/engine.h"
+#include "region/address_map.h"
+
+namespace outcore::runtime {
+namespace {
+
+os::FaultOutcome on_fault(std::byte* address, bool is_write) {
+  region::View* view = region::AddressMap::instance().find_and_hold(address);
+  if (view == nullptr) return os::FaultOutcome::kNotOurs;
+  paging::Engine* engine = static_cast<paging::Space*>(view->space)->engine;
+  const os::FaultOutcome outcome = engine->fault(*view, address, is_write);
+  region::AddressMap::let_go(view);
+  return outcome;
+}
+
+}  // namespace
+
+void install_handlers(bool needs_segv) {
+  os::install_bus_handler(on_fault, paging::last_fault_reason);
+  if (needs_segv) os::install_segv_handler(on_fault, paging::last_fault_reason);
+}
+
+Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery, FrameKind frames,
+                                   bool is_writable, bool wants_rescue) {
+  if (delivery == Delivery::kAuto) delivery = kernel.has_sigbus ? Delivery::kInThread : Delivery::kMprotect;
+  if (delivery == Delivery::kMprotect) {
+    if (frames == FrameKind::kPrivate)
+      return Error{EINVAL, "private frames need userfaultfd; with delivery mprotect frames are shared"};
+    return Mechanism{delivery, FrameKind::kShared};
+  }
+  if (!kernel.has_sigbus) return Error{EPERM, "delivery in-thread: " + kernel.why_no_userfaultfd};
+  if (delivery == Delivery::kMessages && !kernel.has_messages)
+    return Error{EPERM, "delivery messages: " + kernel.why_no_messages};
+  const bool has_private_writes = kernel.has_anonymous_wp && kernel.has_pagemap;
+  if (frames == FrameKind::kShared && !kernel.has_write_tracking)
+    return Error{ENOTSUP, "shared frames need Linux 6.7 (write tracking): use frames=private or delivery=mprotect"};
+  if (frames == FrameKind::kPrivate && is_writable && !has_private_writes)
+    return Error{ENOTSUP, "writable private frames need Linux 5.14 (write protection in pagemap): use delivery=mprotect"};
+  if (frames == FrameKind::kAuto)
+    frames = kernel.has_write_tracking && (is_writable || wants_rescue) ? FrameKind::kShared : FrameKind::kPrivate;
+  if (frames == FrameKind::kPrivate && is_writable && !has_private_writes)
+    return Mechanism{Delivery::kMprotect, FrameKind::kShared};
+  return Mechanism{delivery, frames};
+}
+
+FaultSources::~FaultSources() {
+  for (auto& delivery : delivery_) delivery.reset();
+  for (auto& row : source_)
+    for (const os::FaultSource& source : row)
+      if (source.fd >= 0) ::close(source.fd);
+  if (pagemap_ >= 0) ::close(pagemap_);
+}
+
+void FaultSources::close_in_child() {
+  for (auto& row : source_)
+    for (const os::FaultSource& source : row)
+      if (source.fd >= 0) ::close(source.fd);
+}
+
+Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechanism) {
+  const std::lock_guard<std::mutex> guard(opening_);
+  const bool is_messages = mechanism.delivery == Delivery::kMessages;
+  const bool is_shared = mechanism.frames == FrameKind::kShared;
+  os::FaultSource& source = source_[is_messages][is_shared];
+  if (source.fd < 0)
+    if (Status s = open(source, is_messages, is_shared); !s) return s.error();
+  return &source;
+}
+
+Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_shared) {
+  if (pagemap_ < 0) pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  uint64_t features = is_messages ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
+  if (is_shared)
+    features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+                UFFD_FEATURE_WP_HUGETLBFS_SHMEM | os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
+  else if (kernel_.has_anonymous_wp)
+    features |= UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+  if (is_messages && kernel_.has_poison) features |= os::kUffdFeaturePoison;
+  Result<int> fd = os::open_userfaultfd(features, is_messages);
+  if (!fd) return fd.error();
+  source.is_messages = is_messages;
+  source.has_batched_advice = kernel_.has_batched_advice;
+  source.pagemap = pagemap_;
+  source.fd = fd.value();
+  if (!is_messages) return {};
+  auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, kernel_.has_poison);
+  const Status started = delivery->start(event_threads_);
+  delivery_[is_shared] = std::move(delivery);
+  return started;
+}
+
+}  // namespace outcore::runtime

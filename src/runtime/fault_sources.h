@@ -1,0 +1,53 @@
+// FaultSources: the userfaultfds of one runtime, opened when the first region needs them, and the choice among them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "os/fault_ranges.h"
+#include "os/kernel_features.h"
+#include "os/message_delivery.h"
+#include "outcore/options.h"
+#include "outcore/result.h"
+
+namespace outcore::runtime {
+
+// What a region gets.
+struct Mechanism {
+  Delivery delivery = Delivery::kInThread;
+  FrameKind frames = FrameKind::kPrivate;
+};
+
+// Chooses for a region, and says why where what was asked for cannot be had. `wants_rescue`: the policy lives on pages
+// that come back before they are freed, which private frames of read-only regions cannot tell.
+Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery, FrameKind frames,
+                                   bool is_writable, bool wants_rescue);
+
+class FaultSources {
+ public:
+  FaultSources(const os::KernelFeatures& kernel, unsigned event_threads)
+      : kernel_(kernel), event_threads_(event_threads) {}
+  FaultSources(const FaultSources&) = delete;
+  FaultSources& operator=(const FaultSources&) = delete;
+  ~FaultSources();
+
+  // REQUIRES: not mprotect. The source lives as long as this.
+  Result<const os::FaultSource*> source_for(const Mechanism& mechanism);
+  // For a forked child: the descriptors belong to the parent's memory.
+  void close_in_child();
+
+ private:
+  Status open(os::FaultSource& source, bool is_messages, bool is_shared);
+
+  const os::KernelFeatures kernel_;
+  const unsigned event_threads_;
+  std::mutex opening_;
+  int pagemap_ = -1;
+  os::FaultSource source_[2][2];  // [messages][shared]
+  std::unique_ptr<os::MessageDelivery> delivery_[2];
+};
+
+// Installs the process's fault handlers (once), and what keeps a forked child from paging.
+void install_handlers(bool needs_segv);
+
+}  // namespace outcore::runtime

@@ -1,0 +1,90 @@
+// Fork: what a child finds. Regions are not inherited (MADV_DONTFORK); in the child their addresses become inaccessible
+// placeholders, so that nothing else is put there, and a touch ends the child with a message instead of wrong bytes.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "region/address_map.h"
+#include "runtime/runtime_impl.h"
+
+namespace outcore::runtime {
+namespace {
+
+std::atomic<uint64_t> generation{1};
+std::mutex registry;
+std::vector<Runtime::Impl*> runtimes;
+struct sigaction segv_before {};
+
+void on_child_touch(int signal, siginfo_t* info, void* context) {
+  const auto* address = static_cast<const std::byte*>(info->si_addr);
+  bool is_placeholder = false;
+  region::AddressMap::instance().for_each([&](region::View& view) {
+    is_placeholder = is_placeholder || (address >= view.address && address < view.address + view.reserved_bytes);
+  });
+  if (is_placeholder) {
+    static const char text[] =
+        "outcore: a forked child touched a region of its parent, which it does not inherit: map it in the child, or exec\n";
+    const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
+    static_cast<void>(ignored);
+    ::_exit(128 + SIGSEGV);
+  }
+  if ((segv_before.sa_flags & SA_SIGINFO) != 0 && segv_before.sa_sigaction != nullptr) {
+    segv_before.sa_sigaction(signal, info, context);
+    return;
+  }
+  ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch comes again
+}
+
+void before_fork() { registry.lock(); }
+void after_fork_in_parent() { registry.unlock(); }
+
+void after_fork_in_child() {
+  registry.unlock();
+  generation.fetch_add(1);
+  bool has_regions = false;
+  region::AddressMap::instance().for_each([&](region::View& view) {
+    has_regions = true;
+    const uint64_t size_bytes = base::round_up(view.reserved_bytes, base::kSystemPage);
+    ::mmap(view.address, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  });
+  // The parent's descriptors: a userfaultfd acts on the parent's memory, a memfd keeps its pages alive.
+  for (Runtime::Impl* impl : runtimes) {
+    if (impl->sources != nullptr) impl->sources->close_in_child();
+    for (auto& [key, space] : impl->spaces)
+      if (space->frames != nullptr) space->frames->close_in_child();
+  }
+  runtimes.clear();
+  if (!has_regions) return;
+  struct sigaction action {};
+  action.sa_sigaction = on_child_touch;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&action.sa_mask);
+  ::sigaction(SIGSEGV, &action, &segv_before);
+}
+
+}  // namespace
+
+uint64_t process_generation() {
+  static const int registered = ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static_cast<void>(registered);
+  return generation.load(std::memory_order_relaxed);
+}
+
+void register_runtime(Runtime::Impl* impl) {
+  const std::lock_guard<std::mutex> guard(registry);
+  runtimes.push_back(impl);
+}
+
+void unregister_runtime(Runtime::Impl* impl) {
+  const std::lock_guard<std::mutex> guard(registry);
+  std::erase(runtimes, impl);
+}
+
+}  // namespace outcore::runtime

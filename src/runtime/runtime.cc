@@ -1,0 +1,201 @@
+// Runtime: start, end, and the calls that concern no single region.
+#include "outcore/runtime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "os/address_space.h"
+#include "os/wait.h"
+#include "runtime/runtime_impl.h"
+
+namespace outcore {
+
+using base::kSystemPage;
+
+Runtime::Impl::Impl() : generation(runtime::process_generation()) { runtime::register_runtime(this); }
+
+namespace {
+
+void report_at_exit(const Runtime::Impl& impl, const Metrics& metrics) {
+  const std::string& where = impl.options.metrics_at_exit;
+  if (where.empty() || where == "none") return;
+  if (where == "text") {
+    std::fputs(metrics.to_text().c_str(), stderr);
+    return;
+  }
+  std::FILE* file = std::fopen(where.c_str(), "we");
+  if (file == nullptr || std::fprintf(file, "%s\n", metrics.to_json().c_str()) < 0)
+    std::fprintf(stderr, "outcore: %s\n", base::system_error(errno, "write metrics to " + where).message.c_str());
+  if (file != nullptr) std::fclose(file);
+}
+
+Metrics collect(Runtime::Impl& impl) {
+  Metrics metrics;
+  impl.engine->add_to(metrics);
+  const std::lock_guard<std::mutex> guard(impl.mapping);
+  auto add = [&](const metrics::CounterBlock& block) {
+    const Counters counters = block.sum();
+#define OUTCORE_ADD(name, unit, help) metrics.counters.name += counters.name;
+    OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+    const LatencyHistogram latency = block.fault_latency();
+    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) metrics.fault_latency.count[i] += latency.count[i];
+  };
+  add(impl.ended);
+  for (const auto& [key, space] : impl.spaces) {
+    add(space->counters);
+    metrics.gauges.degraded += space->is_degraded.load();
+  }
+  for (const Region::Impl* region : impl.regions) metrics.regions.push_back(runtime::metrics_of(*region));
+  return metrics;
+}
+
+}  // namespace
+
+Runtime::Impl::~Impl() {
+  runtime::unregister_runtime(this);
+  if (generation != runtime::process_generation()) {
+    // A forked child: the threads are the parent's, and so is what they would be asked to end.
+    static_cast<void>(engine.release());
+    static_cast<void>(sources.release());
+    for (auto& [key, space] : spaces) static_cast<void>(space.release());
+    return;
+  }
+  if (engine != nullptr) report_at_exit(*this, collect(*this));
+  sources.reset();  // event threads use the engine
+  engine.reset();
+}
+
+Status Runtime::Impl::check_alive(const std::string& what) const {
+  if (generation == runtime::process_generation()) return {};
+  return Error{EPERM, what + ": this is a forked child, where the parent's regions are placeholders; start a runtime "
+                             "of its own in it"};
+}
+
+Result<Runtime> Runtime::start(const RuntimeOptions& options) {
+  Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(options);
+  if (!resolved) return resolved.error();
+  auto impl = std::make_shared<Impl>();
+  impl->options = std::move(resolved).value();
+  const runtime::ResolvedOptions& o = impl->options;
+  Result<os::KernelFeatures> kernel = os::detect_kernel_features(o.kernel);
+  if (!kernel) return kernel.error();
+  impl->kernel = std::move(kernel).value();
+  impl->sources = std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads);
+  paging::EngineOptions e;
+  e.budget_bytes = base::round_down(o.budget_bytes, kSystemPage);
+  const uint64_t memory_bytes =
+      static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * kSystemPage;
+  e.frames_max = std::max(e.budget_bytes, memory_bytes) / kSystemPage;
+  e.policy = o.policy;
+  e.keepers = o.keepers;
+  e.prefetch_threads = o.prefetch_threads;
+  e.high_watermark = o.high_watermark;
+  e.low_watermark = o.low_watermark;
+  e.readahead_bytes = o.readahead_bytes;
+  e.wait_ns_max = o.wait_ms_max * 1'000'000;
+  Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(e);
+  if (!engine) return engine.error();
+  impl->engine = std::move(engine).value();
+  if (o.page_bytes > kSystemPage && impl->engine->least_budget(o.page_bytes) > e.budget_bytes)
+    return Error{EINVAL, "a budget of " + base::format_bytes(e.budget_bytes) + " is too small for pages of " +
+                             base::format_bytes(o.page_bytes) + ": the least that would do is " +
+                             base::format_bytes(impl->engine->least_budget(o.page_bytes))};
+  runtime::install_handlers(true);
+  return Runtime(std::move(impl));
+}
+
+Runtime::Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Runtime::Runtime(Runtime&&) noexcept = default;
+
+Runtime& Runtime::operator=(Runtime&& other) noexcept {
+  if (this != &other) {
+    Runtime ended(std::move(*this));
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+
+Runtime::~Runtime() {
+  if (impl_ == nullptr || impl_->generation != runtime::process_generation()) return;
+  const std::lock_guard<std::mutex> guard(impl_->mapping);
+  OC_CHECK(impl_->regions.empty() && "a runtime must outlive its regions");
+}
+
+Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
+  if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
+  OpenOptions open;
+  open.is_writable = options.access == Access::kReadWrite;
+  open.may_create = options.may_create;
+  open.size_bytes = options.may_create && options.size_bytes != 0 ? options.offset + options.size_bytes : 0;
+  open.scratch_dir = impl_->options.scratch_dir;
+  if (uri.rfind("scratch:", 0) == 0 || uri.rfind("memory:", 0) == 0) {
+    open.size_bytes = options.offset + options.size_bytes;  // they are always new
+    open.is_writable = open.may_create = true;
+  }
+  Result<std::shared_ptr<Store>> store = open_store(uri, open);
+  if (!store) return store.error();
+  return map(std::move(store).value(), options);
+}
+
+Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& options) {
+  if (store == nullptr) return Error{EINVAL, "map: no store was given"};
+  const std::string uri = store->uri();
+  if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
+  Result<std::unique_ptr<Region::Impl>> region = impl_->map(std::move(store), uri, options);
+  if (!region) return region.error();
+  return Region(std::move(region).value());
+}
+
+Status Runtime::resize_budget(uint64_t bytes) {
+  if (Status s = impl_->check_alive("resize the budget"); !s) return s;
+  return impl_->engine->resize_budget(base::round_down(bytes, kSystemPage));
+}
+
+uint64_t Runtime::budget_bytes() const { return impl_->engine->budget().limit(); }
+
+Metrics Runtime::metrics() const { return collect(*impl_); }
+
+std::string Runtime::describe_options() const { return impl_->options.describe(); }
+
+const char* version() { return OUTCORE_VERSION; }
+
+// -- Reservation --
+
+Reservation::Reservation() = default;
+Reservation::Reservation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Reservation::Reservation(Reservation&&) noexcept = default;
+Reservation& Reservation::operator=(Reservation&&) noexcept = default;
+Reservation::~Reservation() = default;
+std::byte* Reservation::data() const { return impl_ == nullptr ? nullptr : impl_->address; }
+uint64_t Reservation::size_bytes() const { return impl_ == nullptr ? 0 : impl_->size_bytes; }
+
+Reservation::Impl::~Impl() {
+  if (const std::shared_ptr<Runtime::Impl> owner = runtime.lock()) {
+    const std::lock_guard<std::mutex> guard(owner->mapping);
+    std::erase(owner->reservations, this);
+  }
+  os::release_addresses(address, size_bytes);
+}
+
+Result<Reservation> Runtime::reserve(uint64_t size_bytes) {
+  if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
+  if (size_bytes == 0) return Error{EINVAL, "reserve 0 bytes: ask for at least 4096"};
+  auto reservation = std::make_unique<Reservation::Impl>();
+  size_bytes = base::round_up(size_bytes, kSystemPage);
+  Result<std::byte*> address = os::reserve_addresses(size_bytes, base::kPageBytesMax);
+  if (!address) return address.error();
+  reservation->address = address.value();
+  reservation->size_bytes = size_bytes;
+  reservation->runtime = impl_;
+  const std::lock_guard<std::mutex> guard(impl_->mapping);
+  impl_->reservations.push_back(reservation.get());
+  return Reservation(std::move(reservation));
+}
+
+}  // namespace outcore
