@@ -1,0 +1,91 @@
+#include "outcore/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace outcore {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Counters& counters) {
+  Json json;
+#define OUTCORE_KEY(name, unit, help) json[#name] = counters.name;
+  OUTCORE_COUNTERS(OUTCORE_KEY)
+#undef OUTCORE_KEY
+  return json;
+}
+
+Json json_of(const Gauges& gauges) {
+  Json json;
+#define OUTCORE_KEY(name, unit, help) json[#name] = gauges.name;
+  OUTCORE_GAUGES(OUTCORE_KEY)
+#undef OUTCORE_KEY
+  return json;
+}
+
+Json json_of(const LatencyHistogram& latency) {
+  Json json;
+  json["p50_ns"] = latency.percentile_ns(0.5);
+  json["p90_ns"] = latency.percentile_ns(0.9);
+  json["p99_ns"] = latency.percentile_ns(0.99);
+  json["p999_ns"] = latency.percentile_ns(0.999);
+  json["max_ns"] = latency.percentile_ns(1);
+  json["buckets"] = latency.count;
+  return json;
+}
+
+Json json_of(const RegionMetrics& region) {
+  Json json;
+  json["uri"] = region.uri;
+  json["address"] = region.address;
+  json["size_bytes"] = region.size_bytes;
+  json["page_bytes"] = region.page_bytes;
+  json["resident_bytes"] = region.resident_bytes;
+  json["access"] = region.access;
+  json["delivery"] = region.delivery;
+  json["frames"] = region.frames;
+  json["is_degraded"] = region.is_degraded;
+  json["counters"] = json_of(region.counters);
+  return json;
+}
+
+}  // namespace
+
+uint64_t LatencyHistogram::percentile_ns(double share) const {
+  uint64_t all = 0;
+  for (uint64_t n : count) all += n;
+  if (all == 0) return 0;
+  const double rank = std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(all));
+  const uint64_t wanted = std::clamp<uint64_t>(static_cast<uint64_t>(rank), 1, all);
+  uint64_t seen = 0;
+  size_t bucket = 0;
+  while ((seen += count[bucket]) < wanted) ++bucket;
+  return (uint64_t{2} << bucket) - 1;
+}
+
+std::string Metrics::to_json() const {
+  Json json;
+  json["counters"] = json_of(counters);
+  json["gauges"] = json_of(gauges);
+  json["fault_latency"] = json_of(fault_latency);
+  json["regions"] = Json::array();
+  for (const RegionMetrics& region : regions) json["regions"].push_back(json_of(region));
+  // File names may be any bytes; what is no UTF-8 is replaced, for the default would throw.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const std::vector<MetricInfo>& metric_list() {
+  static const std::vector<MetricInfo> list = {
+#define OUTCORE_INFO(name, unit, help) {#name, unit, help, true},
+      OUTCORE_COUNTERS(OUTCORE_INFO)
+#undef OUTCORE_INFO
+#define OUTCORE_INFO(name, unit, help) {#name, unit, help, false},
+          OUTCORE_GAUGES(OUTCORE_INFO)
+#undef OUTCORE_INFO
+  };
+  return list;
+}
+
+}  // namespace outcore
