@@ -33,12 +33,14 @@ fi
 
 at=$(mktemp -d)
 image=$(realpath "$bench_dir")/disk.$$.img
-command_id=
 take_down() {
+  local device
   trap '' INT TERM
-  [[ -z $command_id ]] || wait "$command_id" 2>/dev/null || true
   ! mountpoint -q "$at/disk" || tools/loop_device.sh down "$at/disk" || true
   ! mountpoint -q "$at/fast" || tools/fast_device.sh down "$at/fast" || true
+  # An interrupt between the steps of loop_device.sh leaves a device without a mount.
+  device=$(losetup -nO NAME -j "$image" 2>/dev/null || true)
+  [[ -z $device ]] || losetup -d "$device" || true
   rmdir "$at/disk" "$at/fast" "$at" 2>/dev/null || true
   rm -f "$image"
 }
@@ -48,11 +50,4 @@ trap 'exit 143' TERM
 
 tools/fast_device.sh up "$at/fast" "$fast_mib"
 tools/loop_device.sh up "$at/disk" "$image" "$disk_mib"
-build/bin/outcore bench table --fast "$at/fast" --disk "$at/disk" "$@" &
-command_id=$!
-trap 'kill -INT "$command_id" 2>/dev/null; exit 130' INT
-trap 'kill -TERM "$command_id" 2>/dev/null; exit 143' TERM
-status=0
-wait "$command_id" || status=$?
-command_id=
-exit "$status"
+build/bin/outcore bench table --fast "$at/fast" --disk "$at/disk" "$@"

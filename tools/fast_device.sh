@@ -25,6 +25,7 @@ up)
   fi
   id=$(cat /sys/class/zram-control/hot_add)
   trap 'give_back "$id"' ERR
+  trap 'give_back "$id"; exit 130' INT TERM
   echo "${size_mib}M" >"/sys/block/zram$id/disksize"
   mkfs.ext4 -q -m0 -O ^has_journal "/dev/zram$id"
   mkdir -p "$at"

@@ -44,7 +44,11 @@ run_apt() {
 
 missing=()
 wanted=()
-for group in "${@:?install_packages.sh: name a group: build, test, bench, demo or qemu}"; do
+if (($# == 0)); then
+  echo "usage: install_packages.sh GROUP…, of build, test, bench, demo and qemu" >&2
+  exit 2
+fi
+for group in "$@"; do
   names=$(packages_of "$group") || exit 2
   # shellcheck disable=SC2206  # package names have no spaces
   wanted+=($names)

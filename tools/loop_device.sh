@@ -13,10 +13,15 @@ action=$1 at=$2
 case $action in
 up)
   file=${3:?loop_device.sh: which file?} size_mib=${4:?loop_device.sh: how many MiB?}
+  device=
+  undo() {
+    [[ -z $device ]] || losetup -d "$device" || true
+    rm -f "$file"
+  }
+  trap undo ERR
+  trap 'undo; exit 130' INT TERM
   # Written in full: a hole or an unwritten extent would answer reads without the disk.
   dd if=/dev/zero of="$file" bs=1M count="$size_mib" oflag=direct conv=fsync status=none
-  device=
-  trap 'losetup -d "$device" 2>/dev/null || true; rm -f "$file"' ERR
   device=$(losetup --find --show --direct-io=on "$file")
   echo 128 >"/sys/block/${device#/dev/}/queue/read_ahead_kb"
   mkfs.ext4 -q -m0 -O ^has_journal -E nodiscard "$device"
