@@ -1,7 +1,7 @@
 // bfs: a level-synchronous breadth-first search of a graph file (csr.h).
 //
-// Semi-external: the graph is in the memory under test, levels and frontiers (bitmaps, walked in ascending
-// order) are the program's own. Fully external: the levels are in a second mapping.
+// Semi-external: the graph is in the memory under test, levels and frontiers (bitmaps, walked in
+// ascending order) are the program's own. Fully external: the levels are in a second mapping.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,7 +132,9 @@ class Bfs : public Workload {
   Status check(const RunResult& result) override;
 
  private:
-  uint64_t levels_bytes() const { return (header_.vertices * sizeof(uint32_t) + 4095) / 4096 * 4096; }
+  uint64_t levels_bytes() const {
+    return (header_.vertices * sizeof(uint32_t) + 4095) / 4096 * 4096;
+  }
   Result<uint64_t> reference_hash(Medium& medium) const;
   Status clear_levels();
 
@@ -162,8 +164,9 @@ Result<uint64_t> Bfs::reference_hash(Medium& medium) const {
   close(ends[0]);
   waitpid(child, nullptr, 0);
   if (n != sizeof hash)
-    return Error{ENOMEM, "the search in memory, which the others are compared with, failed: it needs " +
-                             format_bytes(header_.size_bytes())};
+    return Error{ENOMEM,
+                 "the search in memory, which the others are compared with, failed: it needs " +
+                     format_bytes(header_.size_bytes())};
   return hash;
 }
 
@@ -202,7 +205,8 @@ Status Bfs::prepare() {
 }
 
 Status Bfs::run(Stage& stage) {
-  if (options_.processes != 1) return Error{EINVAL, "bfs runs in one process: leave out --processes"};
+  if (options_.processes != 1)
+    return Error{EINVAL, "bfs runs in one process: leave out --processes"};
   const bool is_external = options_.is_fully_external;
   std::vector<uint64_t> current((header_.vertices + 63) / 64), next(current.size());
   std::vector<uint32_t> own_levels(is_external ? 0 : header_.vertices);

@@ -20,7 +20,9 @@ constexpr uint64_t kVerticesMax = uint64_t{1} << 40;
 constexpr size_t kSpillEdges = 32 * 1024;
 constexpr size_t kRangesMax = 4096;
 
-uint64_t round_up(uint64_t n, uint64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+uint64_t round_up(uint64_t n, uint64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ Result<CsrHeader> read_header(Medium& medium) {
   CsrHeader header;
   const Error refused{EINVAL, "the file is no graph of `outcore bench ingest`, or is cut short"};
   if (medium.size_bytes() < CsrHeader::kBytes) return refused;
-  if (Status s = medium.read(0, std::as_writable_bytes(std::span(&header, 1))); !s) return s.error();
+  if (Status s = medium.read(0, std::as_writable_bytes(std::span(&header, 1))); !s)
+    return s.error();
   const bool is_sane =
       header.magic == CsrHeader::kMagic && header.vertices > 0 && header.vertices <= kVerticesMax &&
       header.source < header.vertices && header.edges <= kVerticesMax * 1024 &&

@@ -2,7 +2,8 @@
 //
 // Layout, little endian, made to be mapped:
 //   byte 0      header, 4096 bytes: the fields of CsrHeader, the rest zero
-//   4096        offsets: vertices + 1 words of 64 bits; the neighbours of v are targets[offsets[v] …
+//   4096        offsets: vertices + 1 words of 64 bits; the neighbours of v are targets[offsets[v]
+//   …
 //               offsets[v + 1] - 1]; then zeros up to a multiple of 4096
 //   targets_at  targets: `edges` words of 64 bits, ascending for each vertex, without duplicates
 #pragma once
@@ -42,8 +43,8 @@ struct CsrView {
 // Errors: EINVAL if it is no graph, is cut short, or says impossible sizes.
 Result<CsrHeader> read_header(Medium& medium);
 
-// Makes a graph file out of core: edges go to files by ranges of vertices, and each range, of at most some
-// 128 MiB, is sorted in memory. One thread.
+// Makes a graph file out of core: edges go to files by ranges of vertices, and each range, of at
+// most some 128 MiB, is sorted in memory. One thread.
 class CsrBuilder {
  public:
   // Edges join vertices below `vertices`. `edges_expected` only decides how many ranges there are.
@@ -72,14 +73,15 @@ class CsrBuilder {
   std::vector<Range> ranges_;
 };
 
-// R-MAT (Chakrabarti et al. 2004) with Graph500's parameters and scrambled names: 2^scale vertices, edge_factor
-// edges each, both directions stored.
+// R-MAT (Chakrabarti et al. 2004) with Graph500's parameters and scrambled names: 2^scale vertices,
+// edge_factor edges each, both directions stored.
 Result<CsrHeader> make_rmat(const std::string& out_uri, unsigned scale, unsigned edge_factor,
                             uint64_t seed);
 
-// Reads "FROM TO" lines of numbers; lines that begin with # or % are left out. is_directed: one direction only.
-// Errors: EINVAL with the line that is no edge.
-Result<CsrHeader> ingest_edges(const std::string& path, const std::string& out_uri, bool is_directed);
+// Reads "FROM TO" lines of numbers; lines that begin with # or % are left out. is_directed: one
+// direction only. Errors: EINVAL with the line that is no edge.
+Result<CsrHeader> ingest_edges(const std::string& path, const std::string& out_uri,
+                               bool is_directed);
 
 // Levels of a breadth-first search, by a plain queue over a graph in memory: the reference.
 // Level 0: never reached; 1: the source.

@@ -53,14 +53,16 @@ Data::~Data() {
 Status Data::claim() {
   if (is_claimed_) return {};
   if (is_volatile(uri_))
-    return Error{EINVAL, "store " + uri_ + " dies with its process: a benchmark needs one that "
-                         "stays, as file:PATH or sparse:DIR"};
+    return Error{EINVAL, "store " + uri_ +
+                             " dies with its process: a benchmark needs one that "
+                             "stays, as file:PATH or sparse:DIR"};
   struct stat facts {};
   const bool exists = stat(path_.c_str(), &facts) == 0;
   const bool is_empty = exists && S_ISREG(facts.st_mode) && facts.st_size == 0;
   if (exists && !is_empty && !may_overwrite_ && !read_note(note_path()).is_object())
-    return Error{EEXIST, path_ + " exists and was not made by a benchmark: name another, or say "
-                         "--overwrite to lose what it holds"};
+    return Error{EEXIST, path_ +
+                             " exists and was not made by a benchmark: name another, or say "
+                             "--overwrite to lose what it holds"};
   if (!exists || is_empty) std::filesystem::remove(note_path());
   if (!exists && !plain_path(uri_).empty()) {
     const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -13,12 +13,13 @@
 
 namespace outcore::bench {
 
-// Beside a file F lies F.bench.json, which says what a benchmark put there and whether it is still so.
-// A file without it is somebody's: it is never overwritten unless options.may_overwrite. The parent
-// process owns it; a lock keeps other benchmarks away.
+// Beside a file F lies F.bench.json, which says what a benchmark put there and whether it is still
+// so. A file without it is somebody's: it is never overwritten unless options.may_overwrite. The
+// parent process owns it; a lock keeps other benchmarks away.
 class Data {
  public:
-  // `tag` names the content; equal tags, equal bytes. `file_name` is used where options.store is empty.
+  // `tag` names the content; equal tags, equal bytes. `file_name` is used where options.store is
+  // empty.
   Data(const Options& options, std::string file_name);
   ~Data();  // removes what it made, unless options.is_kept or the user named the store
   Data(const Data&) = delete;
@@ -27,7 +28,8 @@ class Data {
   const std::string& uri() const { return uri_; }
   const std::string& path() const { return path_; }
 
-  // Takes the file, so that it may be written. Errors: EEXIST (somebody's), EBUSY (another benchmark).
+  // Takes the file, so that it may be written. Errors: EEXIST (somebody's), EBUSY (another
+  // benchmark).
   Status claim();
   // True if the file holds what `tag` says, unchanged since it was made.
   bool is_clean(const std::string& tag) const;

@@ -70,8 +70,8 @@ int DirectFile::read_all(uint64_t count, uint64_t size_bytes,
   const auto begin = [&](unsigned part) {
     index_of[part] = next;
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
-    io_uring_prep_read(entry, file_, buffer_ + part * unit_bytes_, static_cast<unsigned>(size_bytes),
-                       offset_of(next++));
+    io_uring_prep_read(entry, file_, buffer_ + part * unit_bytes_,
+                       static_cast<unsigned>(size_bytes), offset_of(next++));
     io_uring_sqe_set_data64(entry, part);
   };
   for (unsigned part = 0; part < depth_ && next < count; ++part) begin(part);

@@ -29,7 +29,8 @@ class DirectFile {
   std::span<std::byte> bytes() { return {buffer_, unit_bytes_}; }
 
   // Reads the units at offset_of(0 … count - 1), `depth` at a time; see(index, bytes) in any order.
-  int read_all(uint64_t count, uint64_t size_bytes, const std::function<uint64_t(uint64_t)>& offset_of,
+  int read_all(uint64_t count, uint64_t size_bytes,
+               const std::function<uint64_t(uint64_t)>& offset_of,
                const std::function<void(uint64_t, std::span<const std::byte>)>& see);
 
  private:

@@ -12,7 +12,8 @@
 namespace outcore::bench {
 namespace {
 
-// One edge of the recursive matrix: at each level one of four quarters, with Graph500's probabilities.
+// One edge of the recursive matrix: at each level one of four quarters, with Graph500's
+// probabilities.
 std::pair<uint64_t, uint64_t> rmat_edge(unsigned scale, Random& random) {
   static constexpr uint64_t kA = 0x91EB'851E, kAb = 0xC28F'5C28, kAbc = 0xF333'3333;  // .57 .19 .19
   uint64_t from = 0, to = 0, bits = 0;
@@ -41,8 +42,9 @@ Status for_each_edge(const std::string& path, See see) {
       while (at < end && (*at == ' ' || *at == '\t' || *at == ',')) ++at;
       const auto parsed = std::from_chars(at, end, v);
       if (parsed.ec != std::errc() || v >= uint64_t{1} << 40)
-        return Error{EINVAL, format("%s, line %llu is no edge: write two vertex numbers, as in 17 42",
-                                    path.c_str(), static_cast<unsigned long long>(number))};
+        return Error{EINVAL,
+                     format("%s, line %llu is no edge: write two vertex numbers, as in 17 42",
+                            path.c_str(), static_cast<unsigned long long>(number))};
       at = parsed.ptr;
     }
     if (Status s = see(vertex[0], vertex[1]); !s) return s;
@@ -57,10 +59,10 @@ Result<CsrHeader> make_rmat(const std::string& out_uri, unsigned scale, unsigned
   const uint64_t vertices = uint64_t{1} << scale, edges = vertices * edge_factor;
   auto builder = CsrBuilder::make(out_uri, vertices, 2 * edges);
   if (!builder) return builder.error();
-  Random random(seed);
+  Random numbers(seed);
   const Permutation name_of(vertices, seed);
   for (uint64_t i = 0; i < edges; ++i) {
-    const auto [from, to] = rmat_edge(scale, random);
+    const auto [from, to] = rmat_edge(scale, numbers);
     const uint64_t a = name_of(from), b = name_of(to);
     if (Status s = (*builder)->add(a, b); !s) return s.error();
     if (Status s = (*builder)->add(b, a); !s) return s.error();

@@ -23,14 +23,12 @@ class FileMedium : public Medium {
   ~FileMedium() override { close(file_); }
 
   Status read(uint64_t offset, std::span<std::byte> into) override {
-    return move(offset, into.data(), into.size(), [this](auto* p, size_t n, off_t at) {
-      return pread(file_, p, n, at);
-    });
+    return move(offset, into.data(), into.size(),
+                [this](auto* p, size_t n, off_t at) { return pread(file_, p, n, at); });
   }
   Status write(uint64_t offset, std::span<const std::byte> from) override {
-    return move(offset, from.data(), from.size(), [this](auto* p, size_t n, off_t at) {
-      return pwrite(file_, p, n, at);
-    });
+    return move(offset, from.data(), from.size(),
+                [this](auto* p, size_t n, off_t at) { return pwrite(file_, p, n, at); });
   }
   Status sync() override {
     return fdatasync(file_) == 0 ? Status() : Status(failure(errno, "sync " + path_));
@@ -86,9 +84,9 @@ Result<std::unique_ptr<Medium>> open_file(const std::string& path, uint64_t size
   if (S_ISBLK(facts.st_mode)) present = static_cast<uint64_t>(lseek(file, 0, SEEK_END));
   if (size_bytes > present) {
     if (!may_create || S_ISBLK(facts.st_mode))
-      return failure(EINVAL, format("open %s: %s are asked for and it has %s", path.c_str(),
-                                    format_bytes(size_bytes).c_str(),
-                                    format_bytes(present).c_str()));
+      return failure(EINVAL,
+                     format("open %s: %s are asked for and it has %s", path.c_str(),
+                            format_bytes(size_bytes).c_str(), format_bytes(present).c_str()));
     // Reserved, so that a full device is an error here and not a signal in a rival.
     if (const int code = posix_fallocate(file, 0, static_cast<off_t>(size_bytes)); code != 0)
       return failure(code, "reserve " + format_bytes(size_bytes) + " for " + path);

@@ -1,4 +1,5 @@
-// Medium: where a benchmark's data rests, reached by plain reads and writes, outside the memories measured.
+// Medium: where a benchmark's data rests, reached by plain reads and writes, outside the memories
+// measured.
 #pragma once
 
 #include <cstddef>

@@ -29,11 +29,10 @@ class PlainMemory : public Memory {
     mapping.file = open(request.uri.c_str(), flags);
     if (mapping.file < 0) return failure(errno, "open " + request.uri);
     const int protection = PROT_READ | (request.is_writable || is_anonymous_ ? PROT_WRITE : 0);
-    void* const address =
-        is_anonymous_
-            ? mmap(nullptr, request.size_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-            : mmap(nullptr, request.size_bytes, protection, MAP_SHARED, mapping.file,
-                   static_cast<off_t>(request.offset));
+    void* const address = is_anonymous_ ? mmap(nullptr, request.size_bytes, protection,
+                                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                        : mmap(nullptr, request.size_bytes, protection, MAP_SHARED,
+                                               mapping.file, static_cast<off_t>(request.offset));
     if (address == MAP_FAILED) {
       const int code = errno;
       ::close(mapping.file);
@@ -69,7 +68,8 @@ class PlainMemory : public Memory {
 
   Status advise(const Mapping& m) {
     if (is_anonymous_) {
-      // Without huge pages: a rival with pages of the same size. The kernel may have none: no error.
+      // Without huge pages: a rival with pages of the same size. The kernel may have none: no
+      // error.
       madvise(m.bytes, m.request.size_bytes,
               name_ == "dram-huge" ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
       return copy(m, false);
@@ -88,7 +88,8 @@ class PlainMemory : public Memory {
                                  : pread(m.file, m.bytes + at, size, position);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return failure(errno, (is_write ? "write " : "read ") + m.request.uri);
-      if (n == 0) return failure(EIO, "read " + m.request.uri, "the file is shorter than asked for");
+      if (n == 0)
+        return failure(EIO, "read " + m.request.uri, "the file is shorter than asked for");
       at += static_cast<uint64_t>(n);
     }
     return {};

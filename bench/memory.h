@@ -15,8 +15,8 @@
 namespace outcore::bench {
 
 struct MapRequest {
-  std::string uri;          // a path, but for outcore, which takes any store
-  uint64_t offset = 0;      // a multiple of the page size
+  std::string uri;      // a path, but for outcore, which takes any store
+  uint64_t offset = 0;  // a multiple of the page size
   uint64_t size_bytes = 0;
   bool is_writable = false;
 };

@@ -49,10 +49,12 @@ Result<MemoryGroup> MemoryGroup::make() {
   // The root may hand memory down already, or may not: the files below tell.
   if (is_v2) (void)write_text(root + "/cgroup.subtree_control", "+memory");
   if (mkdir(path.c_str(), 0755) != 0)
-    return failure(errno, "make the memory cgroup " + path, "run as root to give all the same memory");
+    return failure(errno, "make the memory cgroup " + path,
+                   "run as root to give all the same memory");
   MemoryGroup group(path, is_v2);
   if (access((path + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes")).c_str(), W_OK) != 0)
-    return failure(errno, "limit the memory cgroup " + path, "give the memory controller to " + root);
+    return failure(errno, "limit the memory cgroup " + path,
+                   "give the memory controller to " + root);
   // Without this a rival could escape into swap.
   if (is_v2) (void)write_text(path + "/memory.swap.max", "0");
   return group;
@@ -96,9 +98,9 @@ uint64_t MemoryGroup::limit_bytes() const {
 }
 
 uint64_t MemoryGroup::kills() const {
-  return is_real() ? read_entry(path_ + (is_v2_ ? "/memory.events" : "/memory.oom_control"),
-                                "oom_kill")
-                   : 0;
+  return is_real()
+             ? read_entry(path_ + (is_v2_ ? "/memory.events" : "/memory.oom_control"), "oom_kill")
+             : 0;
 }
 
 void MemoryGroup::destroy() {

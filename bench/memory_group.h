@@ -8,7 +8,8 @@
 
 namespace outcore::bench {
 
-// The page cache counts against it. Needs root; the parent makes and destroys it, its processes join.
+// The page cache counts against it. Needs root; the parent makes and destroys it, its processes
+// join.
 class MemoryGroup {
  public:
   MemoryGroup() = default;  // no group: join() succeeds and limits nothing

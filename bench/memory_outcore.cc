@@ -34,9 +34,8 @@ constexpr Choice<Delivery> kDeliveries[] = {{"auto", Delivery::kAuto},
                                             {"mprotect", Delivery::kMprotect}};
 constexpr Choice<FrameKind> kFrames[] = {
     {"auto", FrameKind::kAuto}, {"shared", FrameKind::kShared}, {"private", FrameKind::kPrivate}};
-constexpr Choice<Advice> kAdvices[] = {{"normal", Advice::kNormal},
-                                       {"random", Advice::kRandom},
-                                       {"sequential", Advice::kSequential}};
+constexpr Choice<Advice> kAdvices[] = {
+    {"normal", Advice::kNormal}, {"random", Advice::kRandom}, {"sequential", Advice::kSequential}};
 
 class OutcoreMemory : public Memory {
  public:

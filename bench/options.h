@@ -16,40 +16,40 @@ struct Options {
   std::string workload = "random-io";
   std::vector<std::string> memories = {"mmap", "mmap-random", "outcore"};
 
-  std::string store;            // URI; empty: a file of its own in `dir`
-  std::string dir;              // empty: OUTCORE_BENCH_DIR, TMPDIR, else /var/tmp
-  bool may_overwrite = false;   // `store` may be a file that is not a benchmark's
-  bool is_kept = false;         // the data stays for the next benchmark
+  std::string store;           // URI; empty: a file of its own in `dir`
+  std::string dir;             // empty: OUTCORE_BENCH_DIR, TMPDIR, else /var/tmp
+  bool may_overwrite = false;  // `store` may be a file that is not a benchmark's
+  bool is_kept = false;        // the data stays for the next benchmark
   uint64_t size_bytes = uint64_t{1} << 30;
   uint64_t budget_bytes = uint64_t{256} << 20;
-  uint64_t page_bytes = 4096;   // of Outcore, and of the transfers of `direct`
-  unsigned threads = 4;         // of each process
+  uint64_t page_bytes = 4096;  // of Outcore, and of the transfers of `direct`
+  unsigned threads = 4;        // of each process
   unsigned processes = 1;
   unsigned repeat = 1;
   uint64_t seed = 1;
-  double limit_seconds = 0;     // a run that takes longer is stopped; 0: none
-  bool is_unlimited = false;    // no memory cgroup
+  double limit_seconds = 0;   // a run that takes longer is stopped; 0: none
+  bool is_unlimited = false;  // no memory cgroup
 
   // Outcore's own settings; empty: its default.
   std::string policy, delivery, frames, advice;
 
   // random-io
-  uint64_t touches = 0;         // of all threads together; 0: 200,000
+  uint64_t touches = 0;  // of all threads together; 0: 200,000
   unsigned write_percent = 0;
   std::string distribution = "uniform";  // uniform, zipf, once (each unit at most once)
-  double theta = 0.99;          // of zipf
-  bool has_latency = true;      // time each touch
+  double theta = 0.99;                   // of zipf
+  bool has_latency = true;               // time each touch
 
   // scan
   unsigned passes = 1;
-  uint64_t stride = 1;          // every n-th unit of 4 KiB
+  uint64_t stride = 1;  // every n-th unit of 4 KiB
   bool is_backward = false;
-  unsigned depth = 4;           // transfers in flight of each thread of `direct`
+  unsigned depth = 4;  // transfers in flight of each thread of `direct`
 
   // bfs
-  unsigned scale = 18;          // 2^scale vertices
-  unsigned edge_factor = 16;    // edges a vertex, before both directions are stored
-  std::string graph;            // a CSR file (see csr.h) instead of an R-MAT graph
+  unsigned scale = 18;             // 2^scale vertices
+  unsigned edge_factor = 16;       // edges a vertex, before both directions are stored
+  std::string graph;               // a CSR file (see csr.h) instead of an R-MAT graph
   bool is_fully_external = false;  // the levels are in a region too
 };
 

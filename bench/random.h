@@ -34,7 +34,8 @@ class Permutation {
     while ((uint64_t{1} << bits_) < n) ++bits_;
     mask_ = bits_ == 64 ? ~uint64_t{0} : (uint64_t{1} << bits_) - 1;
   }
-  // REQUIRES: i < n. Walks the cycle of a bijection of the next power of two until it is back inside.
+  // REQUIRES: i < n. Walks the cycle of a bijection of the next power of two until it is back
+  // inside.
   uint64_t operator()(uint64_t i) const {
     do {
       i = round(round(i));

@@ -1,7 +1,8 @@
 // random-io: one touch a page access, at random (after LRIOT, in the DI-MMAP paper, section 5).
 //
-// The first word of each 4 KiB unit tells its number, so each touch is verified; the second is a cell that
-// a write touch increments, and afterwards the file's cells must have grown by as much as was written.
+// The first word of each 4 KiB unit tells its number, so each touch is verified; the second is a
+// cell that a write touch increments, and afterwards the file's cells must have grown by as much as
+// was written.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -148,8 +149,8 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
     if (is_writable) lock.lock();
     if (int code = (*file)->read(offset, size); code != 0)
       return failure(code, "read " + data_.path());
-    auto* const at = reinterpret_cast<uint64_t*>((*file)->bytes().data() +
-                                                 (unit * kUnitBytes - offset));
+    auto* const at =
+        reinterpret_cast<uint64_t*>((*file)->bytes().data() + (unit * kUnitBytes - offset));
     wrong += at[0] != word_at(options_.seed, unit * kUnitWords);
     at[1] += is_write;
     if (is_write)
@@ -166,10 +167,12 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
 Status RandomIo::run(Stage& stage) {
   const bool is_direct = stage.memory_name() == "direct";
   const uint64_t threads = options_.threads;
-  // Each process has a slice of its own: two runtimes on one writable file would not see each other.
+  // Each process has a slice of its own: two runtimes on one writable file would not see each
+  // other.
   const uint64_t align = std::max(options_.page_bytes, kUnitBytes) / kUnitBytes;
   const uint64_t slice = options_.size_bytes / kUnitBytes / options_.processes / align * align;
-  if (slice == 0) return Error{EINVAL, "the data has less than a page a process: use a larger --size"};
+  if (slice == 0)
+    return Error{EINVAL, "the data has less than a page a process: use a larger --size"};
   const uint64_t first_unit = stage.process() * slice;
   const uint64_t count = touches_of_all() / options_.processes / threads;
   std::optional<Zipf> zipf;
@@ -182,8 +185,8 @@ Status RandomIo::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
   std::span<std::byte> bytes;
   if (!is_direct) {
-    auto mapped = stage.map({data_.uri(), first_unit * kUnitBytes, slice * kUnitBytes,
-                             options_.write_percent != 0});
+    auto mapped = stage.map(
+        {data_.uri(), first_unit * kUnitBytes, slice * kUnitBytes, options_.write_percent != 0});
     if (!mapped) return mapped.error();
     bytes = mapped.value();
   }

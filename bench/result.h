@@ -16,8 +16,8 @@ struct RunResult {
   uint64_t data_bytes = 0, budget_bytes = 0, page_bytes = 0;
   unsigned threads = 0, processes = 1;
   double seconds = 0;
-  double work = 0;       // rate = work / seconds, in `unit` a second
-  std::string unit;      // "touches/s", "MiB/s", "words/s", "edges/s"
+  double work = 0;   // rate = work / seconds, in `unit` a second
+  std::string unit;  // "touches/s", "MiB/s", "words/s", "edges/s"
   uint64_t peak_bytes = 0, fills = 0, read_bytes = 0, written_bytes = 0;
   bool is_limited = false;  // the run had a memory cgroup
   bool is_checked = false;  // its answer was verified
@@ -30,8 +30,8 @@ struct RunResult {
   double p50_us() const;
   double p99_us() const;
 
-  nlohmann::json to_json() const;    // the line
-  std::string to_wire() const;       // between processes: with the histogram
+  nlohmann::json to_json() const;  // the line
+  std::string to_wire() const;     // between processes: with the histogram
   static std::optional<RunResult> from_wire(const std::string& text);
   static Result<RunResult> from_json(const nlohmann::json& line);
 };

@@ -32,8 +32,8 @@ struct Child {
 class SharedBoard {
  public:
   SharedBoard() {
-    void* const memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const memory =
+        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED) board_ = new (memory) Board;
   }
   ~SharedBoard() {
@@ -145,8 +145,8 @@ Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& g
     std::optional<RunResult> one = RunResult::from_wire(child.said);
     if (!one) {
       const bool is_told = said.is_object() && said.contains("error");
-      const Error error = is_told ? Error{said["code"], said["error"]}
-                                  : Error{ECHILD, end_of(child, group)};
+      const Error error =
+          is_told ? Error{said["code"], said["error"]} : Error{ECHILD, end_of(child, group)};
       // A process that only waited for another is not the cause.
       if (first_error.code == 0 || first_error.code == ECANCELED) first_error = error;
       continue;

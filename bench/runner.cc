@@ -82,7 +82,8 @@ Result<Ratio> compare(const Series& a, const Series& b) {
 Status check_options(const Options& o) {
   const auto refuse = [](std::string why) { return Status(Error{EINVAL, std::move(why)}); };
   if (!has(workload_names(), o.workload))
-    return refuse("workload '" + o.workload + "' is unknown: use one of " + joined(workload_names()));
+    return refuse("workload '" + o.workload + "' is unknown: use one of " +
+                  joined(workload_names()));
   for (const std::string& memory : o.memories)
     if (!has(memory_names(), memory))
       return refuse("memory '" + memory + "' is unknown: use one of " + joined(memory_names()) +
@@ -103,12 +104,15 @@ Status check_options(const Options& o) {
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
   if (!has({"uniform", "zipf", "once"}, o.distribution))
-    return refuse("distribution '" + o.distribution + "' is unknown: use uniform, zipf[:theta] or once");
-  if (!(o.theta > 0 && o.theta < 1)) return refuse("zipf's theta must lie between 0 and 1, as in zipf:0.99");
+    return refuse("distribution '" + o.distribution +
+                  "' is unknown: use uniform, zipf[:theta] or once");
+  if (!(o.theta > 0 && o.theta < 1))
+    return refuse("zipf's theta must lie between 0 and 1, as in zipf:0.99");
   if (o.scale < 6 || o.scale > 32) return refuse("--scale must be 6 … 32");
   if (o.edge_factor == 0 || o.edge_factor > 1024) return refuse("--edge-factor must be 1 … 1024");
   if (is_volatile(o.store))
-    return refuse("store " + o.store + " dies with its process: use one that stays, as file:PATH or "
+    return refuse("store " + o.store +
+                  " dies with its process: use one that stays, as file:PATH or "
                   "sparse:DIR");
   if (!o.store.empty() && plain_path(o.store).empty())
     for (const std::string& memory : o.memories)
@@ -122,7 +126,8 @@ Result<std::vector<Series>> run_in_turns(Workload& workload, const Options& opti
   std::vector<Series> all;
   for (const std::string& memory : options.memories) {
     if (!workload.takes(memory))
-      return Error{EINVAL, options.workload + " cannot use " + memory + ": leave it out of --memory"};
+      return Error{EINVAL,
+                   options.workload + " cannot use " + memory + ": leave it out of --memory"};
     all.push_back({memory, {}});
   }
   for (unsigned turn = 0; turn < options.repeat; ++turn) {
@@ -130,7 +135,8 @@ Result<std::vector<Series>> run_in_turns(Workload& workload, const Options& opti
       // What was stopped once would be again.
       if (!series.runs.empty() && series.runs.back().is_stopped) continue;
       auto run = run_once(workload, options, series.memory);
-      if (!run) return Error{run.code(), options.workload + " in " + series.memory + ": " + run.message()};
+      if (!run)
+        return Error{run.code(), options.workload + " in " + series.memory + ": " + run.message()};
       see(*run);
       series.runs.push_back(std::move(run).value());
     }

@@ -1,4 +1,5 @@
-// Runner: runs a workload in each memory, one after another in turns, and judges whether figures compare.
+// Runner: runs a workload in each memory, one after another in turns, and judges whether figures
+// compare.
 #pragma once
 
 #include <functional>
@@ -34,12 +35,12 @@ inline constexpr double kOuterDifferenceMax = 0.20;
 struct Ratio {
   double value = 0, low = 0, high = 0;  // of medians; of the extremes
 };
-// Rates of a over rates of b. Errors: EAGAIN if the outer runs of either differ by more than 20 %, ETIME if
-// all runs of one were stopped.
+// Rates of a over rates of b. Errors: EAGAIN if the outer runs of either differ by more than 20 %,
+// ETIME if all runs of one were stopped.
 Result<Ratio> compare(const Series& a, const Series& b);
 
-// One run in a child process of its own, in a memory cgroup where that can be made, verified. Errors: what
-// failed in the child, or EILSEQ if the answer was wrong.
+// One run in a child process of its own, in a memory cgroup where that can be made, verified.
+// Errors: what failed in the child, or EILSEQ if the answer was wrong.
 Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory);
 
 // All memories in turns (A B A B), options.repeat times; `see` hears of each run as it ends.

@@ -1,4 +1,5 @@
-// scan: sums the words of all units, or of every n-th, forwards or backwards, in one or more passes.
+// scan: sums the words of all units, or of every n-th, forwards or backwards, in one or more
+// passes.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -115,7 +116,8 @@ Result<uint64_t> Scan::scan_direct(uint64_t first, uint64_t last, Stage& stage) 
 
 Status Scan::run(Stage& stage) {
   const bool is_direct = stage.memory_name() == "direct";
-  if (options_.processes != 1) return Error{EINVAL, "scan runs in one process: leave out --processes"};
+  if (options_.processes != 1)
+    return Error{EINVAL, "scan runs in one process: leave out --processes"};
   std::atomic<uint64_t> sum{0};
   std::mutex mutex;
   Status first_error;
@@ -128,7 +130,8 @@ Status Scan::run(Stage& stage) {
   }
   if (Status s = stage.start(units_ * options_.passes); !s) return s;
   on_threads(options_.threads, [&](unsigned t) {
-    const uint64_t first = units_ * t / options_.threads, last = units_ * (t + 1) / options_.threads;
+    const uint64_t first = units_ * t / options_.threads,
+                   last = units_ * (t + 1) / options_.threads;
     for (unsigned pass = 0; pass < options_.passes; ++pass) {
       if (!is_direct) {
         sum += scan_mapped(bytes.data(), first, last, stage);

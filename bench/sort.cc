@@ -12,8 +12,8 @@
 namespace outcore::bench {
 namespace {
 
-// Ranges that wait to be sorted: the newest first, so that work stays where memory is warm. Bounded: a thread
-// that finds it full sorts the range itself.
+// Ranges that wait to be sorted: the newest first, so that work stays where memory is warm.
+// Bounded: a thread that finds it full sorts the range itself.
 class RangeStack {
  public:
   static constexpr size_t kRangesMax = 4096;
@@ -58,7 +58,8 @@ uint64_t pivot_of(std::span<const uint64_t> range) {
   return samples[4];
 }
 
-// Hoare's partition: words of [0, result) are <= those of [result, size). Both parts are smaller than the whole.
+// Hoare's partition: words of [0, result) are <= those of [result, size). Both parts are smaller
+// than the whole.
 size_t partition(std::span<uint64_t> range) {
   const uint64_t pivot = pivot_of(range);
   size_t low = 0, high = range.size() - 1;
@@ -132,7 +133,8 @@ void Sort::sort(std::span<uint64_t> range, RangeStack& stack, Stage& stage) cons
 }
 
 Status Sort::run(Stage& stage) {
-  if (options_.processes != 1) return Error{EINVAL, "sort runs in one process: leave out --processes"};
+  if (options_.processes != 1)
+    return Error{EINVAL, "sort runs in one process: leave out --processes"};
   if (Status s = stage.settle(); !s) return s;
   auto mapped = stage.map({data_.uri(), 0, options_.size_bytes, true});
   if (!mapped) return mapped.error();

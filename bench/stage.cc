@@ -23,7 +23,8 @@ uint64_t Stage::allowance_bytes(const Options& options, uint64_t memory_bytes) {
   const uint64_t page_tables = memory_bytes / 512;
   const uint64_t metadata = memory_bytes / 4096 * 16 + options.budget_bytes / 4096 * 64;
   const uint64_t stacks = uint64_t{options.threads} * options.processes * (uint64_t{48} << 10);
-  const uint64_t slack = std::clamp(options.budget_bytes / 16, uint64_t{4} << 20, uint64_t{16} << 20);
+  const uint64_t slack =
+      std::clamp(options.budget_bytes / 16, uint64_t{4} << 20, uint64_t{16} << 20);
   return page_tables + metadata + stacks + slack;
 }
 
@@ -39,8 +40,7 @@ Status Stage::wait_for(const std::atomic<unsigned>& count) const {
 Status Stage::settle() {
   if (board_.settled.fetch_add(1) + 1 == options_.processes) {
     const uint64_t own = group_.usage_bytes();
-    const uint64_t limit =
-        own + options_.budget_bytes + allowance_bytes(options_, memory_bytes_);
+    const uint64_t limit = own + options_.budget_bytes + allowance_bytes(options_, memory_bytes_);
     board_.own_bytes = own;
     if (group_.is_real()) {
       if (Status s = group_.limit(limit); !s) return s;

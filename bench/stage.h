@@ -17,8 +17,8 @@ namespace outcore::bench {
 struct Board {
   std::atomic<unsigned> settled{0}, mapped{0};  // processes that have come so far
   std::atomic<bool> has_limit{false}, has_failed{false};
-  std::atomic<uint64_t> started_ns{0};          // when the first began its timed part
-  std::atomic<uint64_t> done{0}, total{0};      // work, for the progress bar
+  std::atomic<uint64_t> started_ns{0};      // when the first began its timed part
+  std::atomic<uint64_t> done{0}, total{0};  // work, for the progress bar
   std::atomic<uint64_t> own_bytes{0}, limit_bytes{0};
 };
 
@@ -34,8 +34,8 @@ class Stage {
   unsigned process() const { return process_; }
   RunResult& result() { return result_; }
 
-  // The workload's own arrays are allocated and touched: whatever comes now is data. Limits the group to
-  // what is used now + budget + allowance, when all processes are here.
+  // The workload's own arrays are allocated and touched: whatever comes now is data. Limits the
+  // group to what is used now + budget + allowance, when all processes are here.
   Status settle();
   Result<std::span<std::byte>> map(const MapRequest& request);
   // The timed part. start() waits for all processes.

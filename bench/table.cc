@@ -119,9 +119,9 @@ RowResult judge_peak(const Parts& parts) {
     const uint64_t allowed = run.budget_bytes + run.extra.value("metadata_bytes", uint64_t{0}) +
                              run.data_bytes / 512 + 16 * kMiB +
                              run.extra.value("own_bytes", uint64_t{0});
-    result.figure += (result.figure.empty() ? "" : ", ") +
-                     format("%s of %s", format_bytes(run.peak_bytes).c_str(),
-                            format_bytes(allowed).c_str());
+    result.figure +=
+        (result.figure.empty() ? "" : ", ") +
+        format("%s of %s", format_bytes(run.peak_bytes).c_str(), format_bytes(allowed).c_str());
     result.is_met = result.is_met && run.peak_bytes <= allowed;
   }
   return result;
@@ -149,8 +149,8 @@ class Rows {
   }
   void add(std::string name, std::string target, bool is_fast, std::vector<Options> parts,
            std::function<RowResult(const Parts&)> judge) {
-    rows_.push_back({std::move(name), std::move(target), is_fast, std::move(parts),
-                     std::move(judge)});
+    rows_.push_back(
+        {std::move(name), std::move(target), is_fast, std::move(parts), std::move(judge)});
   }
   std::vector<Options> random_io(bool is_fast, std::vector<unsigned> threads, unsigned writes,
                                  const std::string& delivery, std::vector<std::string> memories);

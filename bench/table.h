@@ -10,8 +10,9 @@
 namespace outcore::bench {
 
 struct TableOptions {
-  std::string disk_dir;   // on the machine's disk
-  std::string fast_dir;   // on a device of a few microseconds; empty: rows that need one are left out
+  std::string disk_dir;  // on the machine's disk
+  std::string
+      fast_dir;  // on a device of a few microseconds; empty: rows that need one are left out
   bool is_quick = false;  // a quarter of the data, and one run each
   std::string only;       // rows whose name has this; empty: all
 };
@@ -26,7 +27,7 @@ struct RowResult {
 struct Row {
   std::string name;
   std::string target;
-  bool is_fast = false;  // needs the fast device; otherwise runs on the disk
+  bool is_fast = false;        // needs the fast device; otherwise runs on the disk
   std::vector<Options> parts;  // each gives one vector of Series
   std::function<RowResult(const std::vector<std::vector<Series>>&)> judge;
 };

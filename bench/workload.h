@@ -13,7 +13,8 @@
 
 namespace outcore::bench {
 
-// The parent makes one and keeps it for all runs of an invocation; run() is called in forked children.
+// The parent makes one and keeps it for all runs of an invocation; run() is called in forked
+// children.
 class Workload {
  public:
   virtual ~Workload() = default;

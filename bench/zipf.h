@@ -8,8 +8,9 @@
 
 namespace outcore::bench {
 
-// After Gray et al., "Quickly generating billion-record synthetic databases" (1994), as YCSB has it.
-// Constant time a number. Read by any thread; each passes its own Random. REQUIRES: 0 < theta < 1.
+// After Gray et al., "Quickly generating billion-record synthetic databases" (1994), as YCSB has
+// it. Constant time a number. Read by any thread; each passes its own Random. REQUIRES: 0 < theta
+// < 1.
 class Zipf {
  public:
   Zipf(uint64_t n, double theta) : n_(static_cast<double>(n)), theta_(theta), zeta_(zeta(n)) {

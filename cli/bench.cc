@@ -39,8 +39,8 @@ Status resolve(Request& request) {
     if (theta.empty() || *end != 0) o.theta = 0;  // refused below
   }
   // Two clock readings are nothing beside a miss, and much beside a hit.
-  o.has_latency = request.latency == "on" ||
-                  (request.latency == "auto" && o.budget_bytes < o.size_bytes);
+  o.has_latency =
+      request.latency == "on" || (request.latency == "auto" && o.budget_bytes < o.size_bytes);
   return bench::check_options(o);
 }
 
@@ -67,7 +67,8 @@ void add_common(CLI::App& app, Request& r) {
   app.add_flag("--keep", o.is_kept, "leave the data for the next benchmark");
   app.add_option("--repeat", o.repeat, "runs of each memory, in turns: A B A B (1)");
   app.add_option("--seed", o.seed, "the same seed, the same data and touches (1)");
-  app.add_option("--limit", o.limit_seconds, "stop a run that takes longer than these seconds (none)");
+  app.add_option("--limit", o.limit_seconds,
+                 "stop a run that takes longer than these seconds (none)");
   app.add_flag("--unlimited", o.is_unlimited, "no memory cgroup");
   app.add_option("--policy", o.policy, "Outcore's replacement policy (its default)");
   app.add_option("--delivery", o.delivery, "auto, in-thread, messages, mprotect (its default)");
@@ -114,8 +115,8 @@ void add_bench(CLI::App& app, int& status) {
   random->add_option("--latency", request->latency, "time each touch: auto, on, off (auto)");
   random->footer("Example:\n  outcore bench random-io --distribution zipf:0.9 --memory all");
 
-  CLI::App* const scan =
-      add_workload(*bench, "scan", "sums all data, in order, in one or more passes", request, status);
+  CLI::App* const scan = add_workload(
+      *bench, "scan", "sums all data, in order, in one or more passes", request, status);
   add_bytes(*scan, "--size", o.size_bytes, "bytes of data (1G)");
   scan->add_option("--passes", o.passes, "how often (1)");
   scan->add_option("--stride", o.stride, "every n-th unit of 4 KiB (1)");
@@ -123,8 +124,8 @@ void add_bench(CLI::App& app, int& status) {
   scan->add_option("--depth", o.depth, "transfers in flight of each thread of direct (4)");
   scan->footer("Example:\n  outcore bench scan --size 300M --budget 256M --passes 5 --threads 1");
 
-  CLI::App* const sort = add_workload(
-      *bench, "sort", "parallel quicksort of 64-bit words, in place", request, status);
+  CLI::App* const sort =
+      add_workload(*bench, "sort", "parallel quicksort of 64-bit words, in place", request, status);
   add_bytes(*sort, "--size", o.size_bytes, "bytes of data (1G)");
   sort->footer("Example:\n  outcore bench sort --size 1G --budget 512M --memory all --limit 120");
 

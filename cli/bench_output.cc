@@ -19,8 +19,8 @@ void BenchOutput::run(const RunResult& r) {
     return;
   }
   if (!has_head_) {
-    std::printf("%s: %s on %s (read-ahead %lld KiB), budget %s, %u thread%s%s\n", r.workload.c_str(),
-                format_bytes(r.data_bytes).c_str(), r.device.c_str(),
+    std::printf("%s: %s on %s (read-ahead %lld KiB), budget %s, %u thread%s%s\n",
+                r.workload.c_str(), format_bytes(r.data_bytes).c_str(), r.device.c_str(),
                 static_cast<long long>(r.extra.value("read_ahead_kb", int64_t{-1})),
                 format_bytes(r.budget_bytes).c_str(), r.threads, r.threads == 1 ? "" : "s",
                 r.processes > 1 ? format(" in each of %u processes", r.processes).c_str() : "");
@@ -33,14 +33,14 @@ void BenchOutput::run(const RunResult& r) {
     std::fflush(stdout);
     return;
   }
-  std::printf("%-12s %9s %14s %9s %9s %10s %9s %10s %10s  %s\n", r.memory.c_str(),
-              bench::format_seconds(r.seconds).c_str(),
-              (format_count(r.rate()) + " " + r.unit).c_str(),
-              r.p50_us() > 0 ? format("%.1f", r.p50_us()).c_str() : "-",
-              r.p99_us() > 0 ? format("%.1f", r.p99_us()).c_str() : "-",
-              r.peak_bytes > 0 ? format_bytes(r.peak_bytes).c_str() : "-",
-              format_count(static_cast<double>(r.fills)).c_str(), format_bytes(r.read_bytes).c_str(),
-              format_bytes(r.written_bytes).c_str(), r.is_checked ? "verified" : "not verified");
+  std::printf(
+      "%-12s %9s %14s %9s %9s %10s %9s %10s %10s  %s\n", r.memory.c_str(),
+      bench::format_seconds(r.seconds).c_str(), (format_count(r.rate()) + " " + r.unit).c_str(),
+      r.p50_us() > 0 ? format("%.1f", r.p50_us()).c_str() : "-",
+      r.p99_us() > 0 ? format("%.1f", r.p99_us()).c_str() : "-",
+      r.peak_bytes > 0 ? format_bytes(r.peak_bytes).c_str() : "-",
+      format_count(static_cast<double>(r.fills)).c_str(), format_bytes(r.read_bytes).c_str(),
+      format_bytes(r.written_bytes).c_str(), r.is_checked ? "verified" : "not verified");
   if (!has_told_unlimited_ && r.extra.contains("unlimited_because")) {
     std::fprintf(stderr, "outcore: memory is not limited: %s\n",
                  r.extra["unlimited_because"].get<std::string>().c_str());
@@ -55,9 +55,9 @@ void BenchOutput::summary(const std::vector<Series>& all) {
   for (const Series& series : all) {
     if (series.memory == "outcore") outcore = &series;
     if (series.runs.size() > 1 && !series.is_stopped())
-      std::printf("%-12s median %s %s; first and last run differ by %.0f %%\n", series.memory.c_str(),
-                  format_count(series.median_rate()).c_str(), series.runs.front().unit.c_str(),
-                  series.outer_difference() * 100);
+      std::printf("%-12s median %s %s; first and last run differ by %.0f %%\n",
+                  series.memory.c_str(), format_count(series.median_rate()).c_str(),
+                  series.runs.front().unit.c_str(), series.outer_difference() * 100);
   }
   if (outcore == nullptr) return;
   for (const Series& series : all) {

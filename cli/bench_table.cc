@@ -64,14 +64,15 @@ int run_table(const TableRequest& request) {
 
 void add_bench_table(CLI::App& bench_app, int& status) {
   auto request = std::make_shared<TableRequest>();
-  CLI::App* const table =
-      bench_app.add_subcommand("table", "what Outcore must show, row by row: target, figure, verdict");
+  CLI::App* const table = bench_app.add_subcommand(
+      "table", "what Outcore must show, row by row: target, figure, verdict");
   table->add_flag("--quick", request->options.is_quick, "a quarter of the data, one run each");
   request->options.disk_dir = "/var/tmp";
   table->add_option("--disk", request->options.disk_dir, "a directory on the disk (/var/tmp)")
       ->check(CLI::ExistingDirectory);
-  table->add_option("--fast", request->options.fast_dir,
-                    "a directory on a device of a few microseconds, as tools/fast_device.sh makes")
+  table
+      ->add_option("--fast", request->options.fast_dir,
+                   "a directory on a device of a few microseconds, as tools/fast_device.sh makes")
       ->check(CLI::ExistingDirectory);
   table->add_option("--only", request->options.only, "rows whose name has this");
   table->add_option("--json-file", request->json_path, "all runs, one a line (bench-table.json)");

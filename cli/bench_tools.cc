@@ -35,11 +35,12 @@ Result<std::vector<RunResult>> read_runs(const std::string& path) {
     if (line.empty()) continue;
     auto run = RunResult::from_json(nlohmann::json::parse(line, nullptr, false));
     if (!run)
-      return Error{EINVAL, bench::format("%s, line %u: %s", path.c_str(), number,
-                                         run.message().c_str())};
+      return Error{EINVAL,
+                   bench::format("%s, line %u: %s", path.c_str(), number, run.message().c_str())};
     runs.push_back(std::move(run).value());
   }
-  if (runs.empty()) return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
+  if (runs.empty())
+    return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
   return runs;
 }
 
@@ -72,15 +73,16 @@ unsigned print_ratios(const std::vector<RunResult>& a, const std::vector<RunResu
 }
 
 int compare_files(const std::string& a, const std::string& b) {
-  const auto runs_a = read_runs(a);
+  auto runs_a = read_runs(a);
   if (!runs_a) return report(runs_a.error());
-  const auto runs_b = read_runs(b);
+  auto runs_b = read_runs(b);
   if (!runs_b) return report(runs_b.error());
   std::printf("rates of %s over rates of %s, medians (extremes)\n", a.c_str(), b.c_str());
   if (print_ratios(*runs_a, *runs_b, true) != 0) return 0;
   if (print_ratios(*runs_a, *runs_b, false) != 0) return 0;
-  return report(Error{ENOENT, "the files have no run of the same work: same workload, data, budget "
-                              "and threads"});
+  return report(Error{ENOENT,
+                      "the files have no run of the same work: same workload, data, budget "
+                      "and threads"});
 }
 
 int tell_graph(const Result<bench::CsrHeader>& header, const std::string& path) {
@@ -108,7 +110,8 @@ int generate(Paths& p) {
   if (Status s = data.claim(); !s) return report(s.error());
   data.mark_changed();
   if (p.kind == "rmat") {
-    const auto made = bench::make_rmat(p.out, p.options.scale, p.options.edge_factor, p.options.seed);
+    const auto made =
+        bench::make_rmat(p.out, p.options.scale, p.options.edge_factor, p.options.seed);
     return tell_graph(made, p.out);
   }
   auto medium = bench::open_medium(p.out, p.options.size_bytes, true);
@@ -136,8 +139,9 @@ void add_bench_tools(CLI::App& bench_app, int& status) {
   ingest->add_option("EDGES", paths->in, "the text file; # and % begin comments")->required();
   ingest->add_option("OUT", paths->out, "the graph file, for bfs --graph")->required();
   ingest->add_flag("--directed", paths->is_directed, "edges lead one way only");
-  ingest->footer("Example:\n  outcore bench ingest edges.txt graph.csr\n"
-                 "  outcore bench bfs --graph graph.csr --budget 64M");
+  ingest->footer(
+      "Example:\n  outcore bench ingest edges.txt graph.csr\n"
+      "  outcore bench bfs --graph graph.csr --budget 64M");
   ingest->callback([paths, &status] {
     status = tell_graph(bench::ingest_edges(paths->in, paths->out, paths->is_directed), paths->out);
   });

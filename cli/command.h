@@ -1,4 +1,5 @@
-// Command: how the commands of `outcore` are put together: one file each, one function that adds it.
+// Command: how the commands of `outcore` are put together: one file each, one function that adds
+// it.
 #pragma once
 
 #include <CLI/CLI.hpp>

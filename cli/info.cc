@@ -28,9 +28,10 @@ constexpr Entry kPolicies[] = {
     {"di-mmap", "primary and hot FIFO, eviction queue, fault counts; :hot=75%"},
     {"fifo", "first in, first out"}};
 
-constexpr Entry kLimits[] = {{"page size", "a power of two, 4 KiB … 16 MiB, for each region"},
-                             {"offset", "a multiple of 4 KiB"},
-                             {"metadata", "16 bytes a touched page and 64 bytes a frame, beside the budget"}};
+constexpr Entry kLimits[] = {
+    {"page size", "a power of two, 4 KiB … 16 MiB, for each region"},
+    {"offset", "a multiple of 4 KiB"},
+    {"metadata", "16 bytes a touched page and 64 bytes a frame, beside the budget"}};
 
 // "name = value (where from)", one a line, as Runtime tells them.
 Result<std::vector<std::string>> option_lines() {
@@ -121,10 +122,12 @@ void add_info(CLI::App& app, int& status) {
   CLI::App* const info = app.add_subcommand(
       "info", "What the kernel and this process offer, what is missing and the remedy");
   info->add_flag("--json", flags->is_json, "one JSON object");
-  info->add_flag("--options", flags->has_options, "also every option, its value and where it was set");
+  info->add_flag("--options", flags->has_options,
+                 "also every option, its value and where it was set");
   info->add_flag("--metrics", flags->has_metrics, "also the list of metrics, with units and help");
-  info->footer("Examples:\n  outcore info\n  OUTCORE_BUDGET=4G outcore info --options\n"
-               "  outcore info --json | jq .default_budget");
+  info->footer(
+      "Examples:\n  outcore info\n  OUTCORE_BUDGET=4G outcore info --options\n"
+      "  outcore info --json | jq .default_budget");
   info->callback([flags, &status] {
     status = flags->is_json ? print_json(flags->has_options, flags->has_metrics)
                             : print_text(flags->has_options, flags->has_metrics);

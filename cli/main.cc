@@ -41,7 +41,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (!words.empty()) {
     const auto rest = last.remaining();
     const bool is_word = !rest.empty() && !rest.front().starts_with("-");
-    text = (is_word ? "'" + rest.front() + "' is no command: " : text + ": ") + "use one of " + words;
+    text =
+        (is_word ? "'" + rest.front() + "' is no command: " : text + ": ") + "use one of " + words;
   }
   std::fprintf(stderr, "outcore: %s; see %s --help\n", text.c_str(), verb_of(app).c_str());
   return kUsage;
@@ -55,7 +56,8 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
     char* end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
     std::string unit;
-    for (; *end != 0; ++end) unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*end)));
+    for (; *end != 0; ++end)
+      unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*end)));
     if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
     if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
     static const std::string kUnits = "kmgtp";

@@ -2,8 +2,8 @@
 """package_graph: the dependency graph of the distribution's own package index, as an edge list.
 
 Usage: tools/package_graph.py [FILE] > edges.txt. FILE is a Packages file; without it, what
-`apt-cache dumpavail` prints. A line `# vertex NUMBER NAME` names each vertex; `FROM TO` is an edge from a
-package to one that it depends on, recommends or suggests (all alternatives).
+`apt-cache dumpavail` prints. A line `# vertex NUMBER NAME` names each vertex; `FROM TO` is an edge
+from a package to one that it depends on, recommends or suggests (all alternatives).
 """
 
 import re

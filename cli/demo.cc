@@ -1,0 +1,221 @@
+// outcore demo: the main job on real input, through Outcore and through plain mmap under the same
+// memory.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "bench/csr.h"
+#include "bench/data.h"
+#include "bench/runner.h"
+#include "bench/text.h"
+#include "cli/command.h"
+
+namespace outcore::cli {
+namespace {
+
+using bench::format;
+using bench::format_bytes;
+using bench::format_count;
+using bench::format_seconds;
+using bench::Options;
+using bench::Series;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+struct Demo {
+  std::string dir, edges;
+  uint64_t size_bytes = 1024 * kMiB;
+  unsigned scale = 20;
+  double limit_seconds = 120;
+  unsigned threads = 4;
+  bool has_failed = false;
+  bool is_limited = true;
+};
+
+// Outcore first: it says how long the work takes, and the rivals need not be waited for for ever.
+Options base_options(const Demo& demo) {
+  Options o;
+  o.dir = demo.dir;
+  o.threads = demo.threads;
+  o.limit_seconds = demo.limit_seconds;
+  o.memories = {"outcore", "mmap-random", "mmap"};
+  return o;
+}
+
+void print_head() {
+  std::printf("  %-26s %10s %10s %11s %11s %11s\n", "", "time", "fills", "read", "written",
+              "peak memory");
+}
+
+const char* name_for_people(const std::string& memory) {
+  if (memory == "outcore") return "Outcore";
+  if (memory == "mmap") return "mmap, kernel's readahead";
+  if (memory == "mmap-random") return "mmap, MADV_RANDOM";
+  return memory.c_str();
+}
+
+void print_run(Demo& demo, const bench::RunResult& r) {
+  if (r.is_stopped) {
+    std::printf("  %-26s > %.0f s, stopped\n", name_for_people(r.memory), r.seconds);
+  } else {
+    std::printf("  %-26s %10s %10s %11s %11s %11s  %s\n", name_for_people(r.memory),
+                format_seconds(r.seconds).c_str(),
+                format_count(static_cast<double>(r.fills)).c_str(),
+                format_bytes(r.read_bytes).c_str(), format_bytes(r.written_bytes).c_str(),
+                r.peak_bytes != 0 ? format_bytes(r.peak_bytes).c_str() : "-",
+                r.is_checked ? "verified" : "NOT VERIFIED");
+  }
+  demo.is_limited = demo.is_limited && r.is_limited;
+  std::fflush(stdout);
+}
+
+// "Outcore took 0.41 of the time of the better mmap."
+void print_comparison(const std::vector<Series>& all) {
+  const Series& outcore = all.front();
+  const Series* best = nullptr;
+  for (size_t i = 1; i < all.size(); ++i)
+    if (!all[i].is_stopped() && (best == nullptr || all[i].median_rate() > best->median_rate()))
+      best = &all[i];
+  if (outcore.is_stopped()) {
+    std::printf("  Outcore was stopped by the time limit.\n");
+  } else if (best == nullptr) {
+    std::printf("  Plain mmap did not finish: Outcore is more than %.1f times as fast.\n",
+                all.back().runs.front().seconds / outcore.median_seconds());
+  } else {
+    const double ratio = outcore.median_rate() / best->median_rate();
+    std::printf("  Outcore is %.2f times as fast as the better mmap.\n", ratio);
+  }
+}
+
+void run_part(Demo& demo, const Options& options) {
+  print_head();
+  auto all = bench::run_in_turns(options, [&](const auto& run) { print_run(demo, run); });
+  if (!all) {
+    report(all.error());
+    demo.has_failed = true;
+    return;
+  }
+  print_comparison(*all);
+}
+
+void sort_words(Demo& demo) {
+  Options o = base_options(demo);
+  o.workload = "sort";
+  o.size_bytes = demo.size_bytes;
+  o.budget_bytes = demo.size_bytes / 4;
+  o.page_bytes = 256 * 1024;
+  std::printf("\n1. Sort %s of 64-bit words in place with %s of memory, %u threads, pages of %s\n",
+              format_bytes(o.size_bytes).c_str(), format_bytes(o.budget_bytes).c_str(), o.threads,
+              format_bytes(o.page_bytes).c_str());
+  run_part(demo, o);
+}
+
+// The name that the edge list gives to a vertex, in a comment "# vertex NUMBER NAME".
+std::string name_of(const std::string& edges, uint64_t vertex) {
+  std::ifstream file(edges);
+  const std::string wanted = format("# vertex %llu ", static_cast<unsigned long long>(vertex));
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(wanted)) return line.substr(wanted.size());
+  return format("vertex %llu", static_cast<unsigned long long>(vertex));
+}
+
+void search_edges(Demo& demo) {
+  Options o = base_options(demo);
+  o.workload = "bfs";
+  const bench::Data place(o, "outcore-demo-packages.csr");
+  o.graph = place.path();
+  const auto header = bench::ingest_edges(demo.edges, o.graph, false);
+  if (!header) {
+    report(header.error());
+    demo.has_failed = true;
+    return;
+  }
+  o.budget_bytes = std::max(header.value().size_bytes() / 4 / 4096 * 4096, kMiB);
+  std::printf(
+      "\n2. Search the graph of %s: %s vertices, %s edges, %s, with %s of memory,\n"
+      "   from %s, which has most neighbours (%s)\n",
+      std::filesystem::path(demo.edges).filename().c_str(),
+      format_count(static_cast<double>(header.value().vertices)).c_str(),
+      format_count(static_cast<double>(header.value().edges)).c_str(),
+      format_bytes(header.value().size_bytes()).c_str(), format_bytes(o.budget_bytes).c_str(),
+      name_of(demo.edges, header.value().source).c_str(),
+      format_count(static_cast<double>(header.value().degree_max)).c_str());
+  run_part(demo, o);
+  std::error_code ignored;
+  std::filesystem::remove(o.graph, ignored);
+}
+
+void search_rmat(Demo& demo) {
+  Options o = base_options(demo);
+  o.workload = "bfs";
+  o.scale = demo.scale;
+  const uint64_t about = (uint64_t{1} << o.scale) * o.edge_factor * 2 * sizeof(uint64_t);
+  o.budget_bytes = std::max(about / 4, kMiB);
+  o.page_bytes = 64 * 1024;
+  std::printf(
+      "\n3. Search an R-MAT graph of 2^%u vertices, about %s, with %s of memory, pages of %s\n",
+      o.scale, format_bytes(about).c_str(), format_bytes(o.budget_bytes).c_str(),
+      format_bytes(o.page_bytes).c_str());
+  run_part(demo, o);
+}
+
+int run_demo(Demo& demo) {
+  const bench::Data place(base_options(demo), "outcore-demo");
+  const std::string dir = std::filesystem::path(place.path()).parent_path();
+  const bench::Device device = bench::device_of(dir);
+  std::printf(
+      "Work on data four times larger than its memory, in %s on %s (the kernel reads %lld KiB "
+      "ahead there).\nEach run has a memory cgroup of its own; answers are verified outside "
+      "the time measured.\n",
+      dir.c_str(), device.name.c_str(), static_cast<long long>(device.read_ahead_kb));
+  sort_words(demo);
+  if (demo.edges.empty())
+    std::printf(
+        "\n2. No graph of packages: make one with tools/package_graph.py and name it with "
+        "--edges\n");
+  else
+    search_edges(demo);
+  search_rmat(demo);
+  std::printf(
+      "\nfills: times a page had to be brought in (mmap: major faults, each of which may read many "
+      "pages ahead).\nread, written: bytes from and to the device. peak memory: of the whole "
+      "cgroup, "
+      "the page cache and the\nprogram's own arrays included. Outcore chooses what leaves memory, "
+      "writes back only the 4 KiB that changed\nand reads pages of the size it was told; mmap's "
+      "page "
+      "cache guesses.\n");
+  if (!demo.is_limited)
+    std::fprintf(stderr, "outcore: memory was not limited, so mmap had all of it: run as root\n");
+  return demo.has_failed ? kFailed : 0;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, int& status) {
+  auto demo = std::make_shared<Demo>();
+  CLI::App* const command = app.add_subcommand(
+      "demo",
+      "Sort a file and search graphs several times their memory, in Outcore and plain mmap");
+  command
+      ->add_option("--dir", demo->dir,
+                   "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")
+      ->check(CLI::ExistingDirectory);
+  add_bytes(*command, "--size", demo->size_bytes, "bytes to sort (1G)");
+  command
+      ->add_option("--edges", demo->edges, "a text file of edges, as tools/package_graph.py prints")
+      ->check(CLI::ExistingFile);
+  command->add_option("--scale", demo->scale, "2^scale vertices of the R-MAT graph (20)")
+      ->check(CLI::Range(6, 30));
+  command->add_option("--threads", demo->threads, "threads (4)")->check(CLI::Range(1, 256));
+  command->add_option("--limit", demo->limit_seconds, "seconds after which a run is stopped (120)");
+  command->footer("Example:\n  outcore demo --dir /var/tmp --size 1G");
+  command->callback([demo, &status] {
+    if (demo->size_bytes < 4 * kMiB || demo->size_bytes % 4096 != 0)
+      status = report(Error{EINVAL, "--size must be a multiple of 4 KiB, 4 MiB or more"});
+    else
+      status = run_demo(*demo);
+  });
+}
+
+}  // namespace outcore::cli
