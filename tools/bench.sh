@@ -50,4 +50,5 @@ trap 'exit 143' TERM
 
 tools/fast_device.sh up "$at/fast" "$fast_mib"
 tools/loop_device.sh up "$at/disk" "$image" "$disk_mib"
-build/bin/outcore bench table --fast "$at/fast" --disk "$at/disk" "$@"
+build/bin/outcore bench table --fast "$at/fast" --disk "$at/disk" \
+  --json-file build/bench-table.json "$@"

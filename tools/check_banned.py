@@ -47,12 +47,12 @@ def call(names):
 
 RULES = [
     Rule(ALL_CODE, call("strcpy|strcat|stpcpy|sprintf|vsprintf|gets"), "knows no bound: snprintf"),
-    Rule(ALL_CODE, call("rand|srand|random|drand48"), "cannot be replayed: a seeded generator"),
+    Rule(ALL_CODE, call("rand|srand|drand48"), "cannot be replayed: a seeded generator"),
     Rule(ALL_CODE, call("atoi|atol|atoll|atof"), "takes anything: strtoull, or parse_bytes"),
     Rule(ALL_CODE, call("strtok|asctime|ctime|localtime|gmtime|readdir_r|tmpnam|mktemp"),
          "is not safe among threads: the _r form, or mkstemp"),
     Rule(ALL_CODE, call("alloca"), "has no limit: a named maximum"),
-    Rule(ALL_CODE, r"(?:\.|->)detach\s*\(", "leaves a thread that nobody ends: join it"),
+    Rule(ALL_CODE, r"(?:\.|->)detach\s*\(\s*\)", "leaves a thread that nobody ends: join it"),
     Rule(ALL_CODE, r"\busing\s+namespace\s+std\b", "hides where names come from"),
     Rule(ALL_CODE, r"\bstd::endl\b", "flushes: '\\n'"),
     Rule(ALL_CODE, r"\b\w*(?:Manager|Helper|Backend|Worker|Utils?)\b",

@@ -14,4 +14,17 @@ if ((EUID != 0)); then
   }
   as_root=(sudo --preserve-env=TMPDIR)
 fi
-exec "${as_root[@]}" build/bin/outcore demo "$@"
+
+# The graph of the distribution's own packages, if apt has the index.
+edges=build/debian-packages.edges
+if [[ -z $(apt-cache dumpavail 2>/dev/null | head -c 1) ]]; then
+  echo "fetching the package index"
+  "${as_root[@]}" apt-get update -qq || true
+fi
+graph=()
+if tools/package_graph.py >"$edges" && [[ -s $edges ]]; then
+  graph=(--edges "$edges")
+else
+  echo "demo: apt has no package index here: the graph of packages is left out" >&2
+fi
+exec "${as_root[@]}" build/bin/outcore demo "${graph[@]}" "$@"

@@ -43,8 +43,12 @@ header_alone() { # HEADER: compiles as the only line of a program
 }
 
 completion_works() {
-  bash -c 'source "$1" && COMP_WORDS=(outcore b) COMP_CWORD=1 && _outcore &&
-    [[ "${COMPREPLY[*]}" == *bench* ]]' _ "$prefix/share/bash-completion/completions/outcore"
+  # shellcheck disable=SC2016  # the inner shell's
+  bash -c 'source "$1" && COMP_WORDS=("$2" b) COMP_CWORD=1 && _outcore &&
+    [[ "${COMPREPLY[*]}" == bench ]] &&
+    COMP_WORDS=("$2" bench sort --bu) COMP_CWORD=3 && _outcore &&
+    [[ "${COMPREPLY[*]}" == --budget ]]' \
+    _ "$prefix/share/bash-completion/completions/outcore" "$prefix/bin/outcore"
 }
 
 man_page_is_clean() {
@@ -56,10 +60,10 @@ man_page_is_clean() {
   [[ -z $warnings ]]
 }
 
-# Every option that --help tells is in the manual and in both completions.
-documents_are_complete() {
+# Every option that --help tells is in the manual; the completions ask --help themselves.
+manual_is_complete() {
   local commands=("" info demo bench) workload option text status=0
-  for workload in random-io scan sort bfs compare table ingest; do
+  for workload in random-io scan sort bfs compare table ingest generate; do
     commands+=("bench $workload")
   done
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
@@ -67,11 +71,6 @@ documents_are_complete() {
   for option in $(for c in "${commands[@]}"; do "$prefix/bin/outcore" $c --help; done |
     grep -oE -- '--[a-z][a-z-]*' | sort -u); do
     grep -qE -- "$option([^a-z-]|$)" <<<"$text" || { echo "manual: no $option"; status=1; }
-    for file in bash-completion/completions/outcore zsh/site-functions/_outcore; do
-      grep -qE -- "$option([^a-z-]|$)" "$prefix/share/$file" && continue
-      echo "$file: no $option"
-      status=1
-    done
   done
   return "$status"
 }
@@ -83,7 +82,7 @@ check_installation() {
   [[ $kind == static ]] || LD_LIBRARY_PATH=$libdir
   check "the command runs" "$prefix/bin/outcore" --version || status=1
   check "the man page is clean" man_page_is_clean || status=1
-  check "manual and completion name every option" documents_are_complete || status=1
+  check "the manual names every option" manual_is_complete || status=1
   check "the completion works" completion_works || status=1
   for header in "$prefix"/include/outcore/*.h; do
     check "${header##*/} compiles alone" header_alone "${header##*/}" || status=1
