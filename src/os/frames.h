@@ -62,7 +62,7 @@ class Frames {
   virtual bool leaving_is_readable() const = 0;
   // Frames can hold bytes that no view shows, and several views can show them.
   virtual bool can_share() const = 0;
-  // collect() knows what was written. Otherwise the engine remembers whole pages, by the write faults it saw.
+  // collect() knows which system pages were written. Otherwise the engine takes a page with write faults as a whole.
   virtual bool reports_written() const { return true; }
   // The engine is told of the first write to a clean system page by a fault (no kernel tracking).
   virtual bool has_write_faults() const = 0;

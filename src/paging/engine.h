@@ -47,6 +47,7 @@ enum class Caller : uint8_t {
 class Engine {
  public:
   static constexpr uint32_t kSpacesMax = 1 << 20;
+  static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
   static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
@@ -125,6 +126,8 @@ class Engine {
   int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
   int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
   void give_frame(Space& space, uint32_t frame);
+  void call_keepers();
+  bool help(Caller caller, uint32_t first_choice);
   int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
   void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);

@@ -180,6 +180,8 @@ void Eviction::put_back(Victim& victim) {
 void Eviction::collect(Victim& victim) {
   Space& space = *victim.space;
   const bool is_unmapped = !space.frames->leaving_is_readable();
+  // Where the first write to a page is a fault, most pages need not be asked.
+  if (space.frames->has_write_faults() && !word_of(victim).load().has(PageValue::kDirty)) return;
   shard_.written = {};
   int result = 0;
   if (space.frames->reports_written()) {
@@ -188,7 +190,7 @@ void Eviction::collect(Victim& victim) {
       const int r = space.frames->collect(view.piece_of(victim.page), !is_unmapped, &shard_.written);
       if (r != 0) result = r;
     });
-  } else if (word_of(victim).load().has(PageValue::kDirty)) {
+  } else {
     shard_.written.add_range(0, space.page_bytes / base::kSystemPage);
   }
   victim.is_dirty = !shard_.written.is_empty(space.page_bytes / base::kSystemPage);
@@ -236,10 +238,11 @@ uint64_t Eviction::free() {
       word_of(victim).update([](PageValue) { return PageValue(); });
       space.resident_bytes.fetch_sub(space.page_bytes, std::memory_order_relaxed);
       space.counters.add(Counter::evictions, 1);
-      engine_.give_frame(space, victim.frame);
+      frames_.give(victim.frame);
       freed += space.page_bytes;
     }
   });
+  if (freed != 0) engine_.budget_.give(freed);  // at once: those who wait wake up once
   return freed;
 }
 

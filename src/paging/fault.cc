@@ -137,7 +137,7 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   uint64_t flags = 0;
   if (result == 0 && must_allow) {
     result = make_writable(space, view, page, address);
-    if (!frames.reports_written()) flags = PageValue::kDirty;
+    flags = PageValue::kDirty;
   }
   word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
   if (result == 0) frames.wake(piece);
@@ -179,7 +179,7 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
   }
   if (result == 0 && is_write && frames.has_write_faults()) {
     result = make_writable(space, view, page, address);
-    if (!frames.reports_written()) flags = PageValue::kDirty;
+    flags = PageValue::kDirty;
   }
   space.counters.add(Counter::rescues, 1);
   shard_of(space, page).news.push(frames_, seen.frame());

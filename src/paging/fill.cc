@@ -30,7 +30,7 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
     if (space.frames->can_share()) view.set_shown(page, result == 0);
   }
   space.counters.add(Counter::fills, 1);
-  finish_fill(space, page, frame, result, is_write && !space.frames->reports_written());
+  finish_fill(space, page, frame, result, is_write && space.frames->has_write_faults());
   return result;
 }
 
@@ -50,27 +50,37 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
       start_ns = os::now_ns();
       space.counters.add(Counter::waits_for_frame, 1);
     }
-    bool is_helped = false;
-    for (size_t i = 0; i < shards_.size() && !is_helped; ++i) {
-      Shard& shard = *shards_[(attempt + i) % shards_.size()];
-      if (!shard.turn.try_lock()) continue;
-      is_helped = run_turn(shard, 64, caller) > 0;
-      shard.turn.unlock();
-    }
-    if (is_helped) continue;
+    if (help(caller, attempt)) continue;
     if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
-    for (const auto& shard : shards_)
-      if (shard->is_called.exchange(1, std::memory_order_acq_rel) == 0) os::wake_all(&shard->is_called);
+    call_keepers();
     budget_.wait_for_change(changes, 2'000'000);
   }
   if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
-  if (budget_.used() > budget_.limit() / 100 * options_.high_watermark) {
-    for (const auto& shard : shards_)
-      if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
-          shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
-        os::wake_all(&shard->is_called);
-  }
+  const uint64_t used = budget_.used(), limit = budget_.limit();
+  if (used <= limit / 100 * options_.high_watermark) return 0;
+  call_keepers();
+  // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait saved for all.
+  if (used > limit - std::max(limit / 128, 4 * space.page_bytes)) help(caller, static_cast<uint32_t>(*frame));
   return 0;
+}
+
+void Engine::call_keepers() {
+  for (const auto& shard : shards_)
+    if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
+        shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
+      os::wake_all(&shard->is_called);
+}
+
+// Runs a turn of some shard whose turn is free. True if it freed something.
+bool Engine::help(Caller caller, uint32_t first_choice) {
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    Shard& shard = *shards_[(first_choice + i) % shards_.size()];
+    if (!shard.turn.try_lock()) continue;
+    const bool has_freed = run_turn(shard, kHelpVictims, caller) > 0;
+    shard.turn.unlock();
+    if (has_freed) return true;
+  }
+  return false;
 }
 
 void Engine::give_frame(Space& space, uint32_t frame) {

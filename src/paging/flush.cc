@@ -111,7 +111,7 @@ class Flusher {
                                 piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)},
                                all);
       });
-      if (!space_.frames->reports_written())
+      if (space_.frames->has_write_faults())
         space_.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
     }
   }
@@ -148,7 +148,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
       *busy = seen;
       return Taken::kBusy;
     }
-    if (!space.frames->reports_written() && !seen.has(PageValue::kDirty)) return Taken::kNothing;
+    if (space.frames->has_write_faults() && !seen.has(PageValue::kDirty)) return Taken::kNothing;
     // Busy while it is asked: a write fault in the middle would be let through and then forgotten.
     if (!word.change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting))) continue;
     // The kernel may write to pinned memory without a trace: what is pinned and written stays so.
@@ -157,7 +157,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
       if (view.is_writable) space.frames->collect(view.piece_of(page), must_clear, written);
     });
     if (!space.frames->reports_written()) written->add_range(0, space.page_bytes / base::kSystemPage);
-    const uint64_t clean = space.frames->reports_written() || !must_clear ? 0 : PageValue::kDirty;
+    const uint64_t clean = space.frames->has_write_faults() && must_clear ? PageValue::kDirty : 0;
     const bool is_empty = written->is_empty(space.page_bytes / base::kSystemPage);
     word.update([&](PageValue v) {
       return v.with(PageState::kResident).minus(clean | (is_empty ? PageValue::kWriting : 0));

@@ -88,7 +88,7 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
       const uint64_t last = base::round_up(static_cast<uint64_t>(from + size_bytes - part.address), base::kSystemPage);
       if (part.size_bytes > last) part.size_bytes = last;
       result = space.frames->allow_write(space.frames->reports_written() ? part : piece);
-      const uint64_t flags = space.frames->reports_written() ? 0 : PageValue::kDirty;
+      const uint64_t flags = space.frames->has_write_faults() ? PageValue::kDirty : 0;
       word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
       if (result != 0) release(space, page);
     }

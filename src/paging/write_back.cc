@@ -136,7 +136,7 @@ void Eviction::finish_write(Victim& victim) {
     const PageValue idle = v.minus(PageValue::kWriting);
     is_rescued = v.state() != PageState::kLeaving;
     if (is_written) return is_rescued ? idle : idle.plus(PageValue::kCleaned);
-    const PageValue dirty = space.frames->reports_written() ? idle : idle.plus(PageValue::kDirty);
+    const PageValue dirty = space.frames->has_write_faults() ? idle.plus(PageValue::kDirty) : idle;
     return is_rescued ? dirty : dirty.with(PageState::kResident);
   });
   if (is_written) {

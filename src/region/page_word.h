@@ -37,7 +37,7 @@ class PageValue {
   static constexpr uint64_t kWriting = 1 << 6;
   // Leaving, and everything that was written is in the store.
   static constexpr uint64_t kCleaned = 1 << 7;
-  // Written since it was last clean: only where frames cannot report it themselves.
+  // Some of it was written since it was last clean: where the first write to a clean page is a fault.
   static constexpr uint64_t kDirty = 1 << 8;
   constexpr bool has(uint64_t flag) const { return (bits_ & flag) != 0; }
   constexpr PageValue plus(uint64_t flag) const { return PageValue(bits_ | flag); }
