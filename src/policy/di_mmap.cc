@@ -7,9 +7,7 @@ Status DiMmap::allocate(size_t frames_max) {
   return buckets_.allocate(parameters_[2].value);
 }
 
-uint32_t& DiMmap::bucket_of(PageKey key) {
-  return buckets_[(key >> 32) * buckets_.count() >> 32];
-}
+uint32_t& DiMmap::bucket_of(PageKey key) { return buckets_[(key >> 32) * buckets_.count() >> 32]; }
 
 Queue DiMmap::admit(Entry& entry) {
   entry.faults = bucket_of(entry.key) + 1;

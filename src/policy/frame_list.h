@@ -1,5 +1,5 @@
-// FrameList: a queue of frames, oldest first, threaded through the policy's table of entries. Whoever holds the
-// shard's turn; nothing is allocated.
+// FrameList: a queue of frames, oldest first, threaded through the policy's table of entries.
+// Whoever holds the shard's turn; nothing is allocated.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace outcore::policy {
 
-// Which queue a frame is in. Zero bytes, as fresh tables have them, mean a frame that the policy does not know.
+// Which queue a frame is in. Zero bytes, as fresh tables have them, mean a frame that the policy
+// does not know.
 enum class Queue : uint8_t { kUnknown, kLeaving, kFirst, kSecond };
 inline constexpr size_t kQueues = 4;
 

@@ -51,10 +51,12 @@ Status parse_one(const std::string& full, std::string_view item, std::span<Param
     if (parameter.key != key) continue;
     if (is_given[i]) return refuse("'" + std::string(key) + "' is given twice: give it once");
     is_given[i] = true;
-    if (equals != std::string_view::npos && parse_value(item.substr(equals + 1), &parameter)) return {};
-    return refuse("'" + std::string(item) + "' is not allowed: write " + std::string(key) + "= and a whole number from " +
-                  format_value(parameter, parameter.least) + " to " + format_value(parameter, parameter.most) +
-                  ", as in " + std::string(key) + "=" + format_value(parameter, parameter.value));
+    if (equals != std::string_view::npos && parse_value(item.substr(equals + 1), &parameter))
+      return {};
+    return refuse("'" + std::string(item) + "' is not allowed: write " + std::string(key) +
+                  "= and a whole number from " + format_value(parameter, parameter.least) + " to " +
+                  format_value(parameter, parameter.most) + ", as in " + std::string(key) + "=" +
+                  format_value(parameter, parameter.value));
   }
   return refuse("there is no parameter '" + std::string(key) + "'" + did_you_mean(key, known) +
                 " (parameters: " + joined(known) + ")");
@@ -62,7 +64,8 @@ Status parse_one(const std::string& full, std::string_view item, std::span<Param
 
 }  // namespace
 
-Status parse_parameters(const std::string& full, std::string_view text, std::span<Parameter> parameters) {
+Status parse_parameters(const std::string& full, std::string_view text,
+                        std::span<Parameter> parameters) {
   std::vector<bool> is_given(parameters.size());
   while (!text.empty()) {
     const size_t comma = text.find(',');
@@ -82,7 +85,8 @@ std::string format_name(std::string_view name, std::span<const Parameter> parame
   return text;
 }
 
-Error unknown_policy(const std::string& full, std::string_view name, std::span<const std::string_view> names) {
+Error unknown_policy(const std::string& full, std::string_view name,
+                     std::span<const std::string_view> names) {
   return {EINVAL, "policy '" + full + "': there is no policy '" + std::string(name) + "'" +
                       did_you_mean(name, names) + " (policies: " + joined(names) + ")"};
 }

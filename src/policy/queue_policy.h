@@ -1,5 +1,6 @@
 // QueuePolicy: what all our policies share: frames stand in up to two queues, or are leaving.
-// A policy says which queue a page joins and which frame is given up; the bookkeeping and its checks are here.
+// A policy says which queue a page joins and which frame is given up; the bookkeeping and its
+// checks are here.
 #pragma once
 
 #include "outcore/policy.h"
@@ -47,7 +48,9 @@ class QueuePolicy : public Policy {
   const FrameList& second() const { return list(Queue::kSecond); }
   Entry& entry_of(FrameId frame);
   // Percent of the capacity, in frames.
-  size_t share(uint64_t percent) const { return capacity_ / 100 * percent + capacity_ % 100 * percent / 100; }
+  size_t share(uint64_t percent) const {
+    return capacity_ / 100 * percent + capacity_ % 100 * percent / 100;
+  }
 
   EntryTable entries_;
   size_t capacity_ = 0;

@@ -14,8 +14,8 @@ using policy::Fifo;
 using policy::S3Fifo;
 
 template <typename T>
-Result<std::unique_ptr<Policy>> make(const std::string& full, std::string_view text, size_t frames_max,
-                                     size_t capacity) {
+Result<std::unique_ptr<Policy>> make(const std::string& full, std::string_view text,
+                                     size_t frames_max, size_t capacity) {
   typename T::Parameters parameters = T::kParameters;
   if (Status s = policy::parse_parameters(full, text, parameters); !s) return s.error();
   auto made = std::make_unique<T>(parameters);
@@ -33,10 +33,12 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_policy(const std::string& name, size_t frames_max, size_t capacity) {
+Result<std::unique_ptr<Policy>> make_policy(const std::string& name, size_t frames_max,
+                                            size_t capacity) {
   if (frames_max == 0 || frames_max >= static_cast<uint32_t>(kNoFrame) || capacity > frames_max)
     return Error{EINVAL, "policy '" + name + "' for " + std::to_string(capacity) + " of " +
-                             std::to_string(frames_max) + " frames: at least 1 and fewer than 2^32 - 1 frames, and no "
+                             std::to_string(frames_max) +
+                             " frames: at least 1 and fewer than 2^32 - 1 frames, and no "
                              "larger capacity"};
   const size_t colon = name.find(':');
   const std::string_view wanted = std::string_view(name).substr(0, colon);

@@ -5,8 +5,9 @@
 namespace outcore::policy {
 namespace {
 
-// A frame of the small queue is the first queue's, of the main queue the second's. A leaving frame is in neither, so
-// its entry remembers where it came from, in the field that DI-MMAP counts faults in.
+// A frame of the small queue is the first queue's, of the main queue the second's. A leaving frame
+// is in neither, so its entry remembers where it came from, in the field that DI-MMAP counts faults
+// in.
 constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1;
 
 }  // namespace

@@ -1,12 +1,14 @@
 // S3Fifo: most pages are touched once; only those that come back get a lasting place.
 //
-// Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), without the access bits that a pager does
-// not have. New pages join a small queue (10 % of the memory). What leaves it is remembered as a ghost; a page that
-// comes back while its ghost lives joins the main queue. A rescued page has shown that it is in use and joins the main
-// queue as well. The small queue gives up pages while it is over its share, otherwise the main queue does.
+// Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), without the access
+// bits that a pager does not have. New pages join a small queue (10 % of the memory). What leaves
+// it is remembered as a ghost; a page that comes back while its ghost lives joins the main queue. A
+// rescued page has shown that it is in use and joins the main queue as well. The small queue gives
+// up pages while it is over its share, otherwise the main queue does.
 //
-// Why it is the default: a loop over 1.2 times the memory misses 29 %, where FIFO, LRU and CLOCK miss all.
-// `cool=N%`: that share of the memory rests before it is freed, and recency is sampled by who is rescued there.
+// Why it is the default: a loop over 1.2 times the memory misses 29 %, where FIFO, LRU and CLOCK
+// miss all. `cool=N%`: that share of the memory rests before it is freed, and recency is sampled by
+// who is rescued there.
 #pragma once
 
 #include <array>
@@ -21,7 +23,8 @@ class S3Fifo final : public QueuePolicy {
  public:
   static constexpr std::string_view kName = "s3-fifo";
   using Parameters = std::array<Parameter, 3>;
-  // small: the small queue's share. ghosts: pages remembered, in percent of the frames. cool: the resting share.
+  // small: the small queue's share. ghosts: pages remembered, in percent of the frames. cool: the
+  // resting share.
   static constexpr Parameters kParameters = {
       {{"small", 10, 1, 90}, {"ghosts", 100, 0, 400}, {"cool", 0, 0, 50}}};
 

@@ -11,7 +11,8 @@ namespace {
 static_assert(std::is_trivially_default_constructible_v<StreamTable>);
 static_assert(std::is_trivially_destructible_v<StreamTable>);
 
-// Pages of one space differ by their distance; those of two spaces, but for one pair in 16 million, by far more.
+// Pages of one space differ by their distance; those of two spaces, but for one pair in 16 million,
+// by far more.
 uint64_t word_of(uint64_t space_id, int64_t page) {
   const uint64_t tag = (space_id + 1) * 0x9E3779B97F4A7C15ull >> 40;
   return (tag << 40 | static_cast<uint64_t>(page)) + 1;
@@ -31,8 +32,9 @@ PageRun clipped(int64_t first, int64_t stride, uint32_t count, uint64_t page_end
 
 }  // namespace
 
-StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page, uint32_t window_pages_max,
-                                         uint64_t page_end, bool is_sequential, bool is_in_flight) {
+StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page,
+                                         uint32_t window_pages_max, uint64_t page_end,
+                                         bool is_sequential, bool is_in_flight) {
   if (window_pages_max == 0 || page >= kPagesMax) return {};
   const auto here = static_cast<int64_t>(page);
   const uint32_t window_max = std::min(window_pages_max, uint32_t{1} << 24);
@@ -47,7 +49,9 @@ StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page, uint3
     if (follow(*best, how, here, window_max, is_in_flight)) return issue(*best, page_end);
     if (best->stride != 0) return {};
   }
-  const int64_t stride = detect(space_id, here, is_sequential);
+  const bool is_resting = resting_ > 0;
+  if (is_resting) --resting_;
+  const int64_t stride = is_resting ? 0 : detect(space_id, here, is_sequential);
   remember(space_id, here);
   if (stride == 0) return {};
   Stream& fresh = start(space_id, here, stride);
@@ -69,21 +73,24 @@ StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, i
   return steps <= steps_issued + 2 * int64_t{stream.window} ? Match::kBeyond : Match::kNone;
 }
 
-// Moves the stream on. True if a window is to be issued from its end; if not, it waits, or is forgotten (stride 0).
-bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t window_max, bool is_in_flight) {
+// Moves the stream on. True if a window is to be issued from its end; if not, it waits, or is
+// forgotten (stride 0).
+bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t window_max,
+                         bool is_in_flight) {
   stream.used = clock_;
   // The same page again: other threads' fills, or a fault that had to be repeated.
   if (page == stream.last) return false;
-  const bool is_dry = how != Match::kInside && page != stream.tripwire;
-  const bool has_passed = how == Match::kInside && stream.tripwire != stream.end &&
-                          (page - stream.tripwire) / stream.stride > 0;
+  const bool has_tripwire = stream.tripwire != stream.end;
+  const bool is_dry = how != Match::kInside && !(has_tripwire && page == stream.tripwire);
+  const bool has_passed =
+      how == Match::kInside && has_tripwire && (page - stream.tripwire) / stream.stride > 0;
   stream.last = page;
   if (how == Match::kInside && !is_in_flight) {
     ++stream.wasted;
     if (stream.wasted > std::max(stream.window / 4, 1u)) {
       stream.window /= 2;
       if (stream.window < kFirstWindow) {
-        stream.stride = 0;
+        give_up(stream);
         return false;
       }
       stream.end = page + stream.stride;
@@ -92,9 +99,18 @@ bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t windo
   }
   if (how == Match::kInside && !has_passed) return false;
   if (is_dry) stream.end = page + stream.stride;
-  if (how == Match::kArrived) stream.window = stream.window * 2;
+  if (how == Match::kArrived) {
+    stream.window *= 2;
+    failures_ = 0;
+  }
   stream.window = std::min(stream.window, window_max);
   return true;
+}
+
+void StreamTable::give_up(Stream& stream) {
+  stream.stride = 0;
+  resting_ = kRest << failures_;
+  if (failures_ < kFailuresMax) ++failures_;
 }
 
 // The stride of the shortest row of equally spaced misses that `page` ends; 0 if there is none.
@@ -151,12 +167,14 @@ StreamTable::Advice StreamTable::issue(Stream& stream, uint64_t page_end) {
   };
   add(clipped(first, stream.stride, before, page_end));
   if (stream.window > before)
-    add(clipped(stream.tripwire + stream.stride, stream.stride, stream.window - before - 1, page_end));
+    add(clipped(stream.tripwire + stream.stride, stream.stride, stream.window - before - 1,
+                page_end));
   return advice;
 }
 
 bool StreamTable::is_valid() const {
-  if (missed_next_ >= kHistory) return false;
+  if (missed_next_ >= kHistory || failures_ > kFailuresMax || resting_ > kRest << kFailuresMax)
+    return false;
   for (const Stream& stream : stream_) {
     if (stream.stride == 0) continue;
     if (magnitude(stream.stride) > kStrideMax || stream.window == 0) return false;

@@ -13,7 +13,9 @@ namespace {
 class Model {
  public:
   Model(const std::string& name, uint32_t frames_max)
-      : policy_(make_policy(name, frames_max, frames_max / 2).value()), state_(frames_max), frames_max_(frames_max) {}
+      : policy_(make_policy(name, frames_max, frames_max / 2).value()),
+        state_(frames_max),
+        frames_max_(frames_max) {}
 
   void step(Dice& dice) {
     const FrameId frame{static_cast<uint32_t>(dice.below(frames_max_))};
@@ -47,11 +49,13 @@ class Model {
     std::vector<FrameId> out(count);
     const size_t resident = count_of(State::kResident);
     const size_t chosen = policy_->choose_victims(out);
-    ASSERT_EQ(chosen, std::min(count, resident)) << "a victim for every place while one is resident";
+    ASSERT_EQ(chosen, std::min(count, resident))
+        << "a victim for every place while one is resident";
     for (size_t i = 0; i < chosen; ++i) {
       ASSERT_LT(static_cast<uint32_t>(out[i]), frames_max_);
       State& state = state_[static_cast<uint32_t>(out[i])];
-      ASSERT_EQ(state, State::kResident) << "a victim that is not resident: " << static_cast<uint32_t>(out[i]);
+      ASSERT_EQ(state, State::kResident)
+          << "a victim that is not resident: " << static_cast<uint32_t>(out[i]);
       state = State::kLeaving;
     }
   }
@@ -73,7 +77,9 @@ class Model {
 
  private:
   enum class State : uint8_t { kUnknown, kResident, kLeaving };
-  size_t count_of(State state) const { return static_cast<size_t>(std::count(state_.begin(), state_.end(), state)); }
+  size_t count_of(State state) const {
+    return static_cast<size_t>(std::count(state_.begin(), state_.end(), state));
+  }
 
   std::unique_ptr<Policy> policy_;
   std::vector<State> state_;
@@ -180,8 +186,10 @@ TEST_P(EveryPolicy, MisuseIsABugThatStopsTheProgram) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicy,
-                         testing::Values("fifo", "fifo:cool=20%", "s3-fifo", "s3-fifo:small=50%,ghosts=20%",
-                                         "s3-fifo:ghosts=0%,cool=10%", "di-mmap", "di-mmap:hot=0%,queue=0%",
+                         testing::Values("fifo", "fifo:cool=20%", "s3-fifo",
+                                         "s3-fifo:small=50%,ghosts=20%",
+                                         "s3-fifo:ghosts=0%,cool=10%", "di-mmap",
+                                         "di-mmap:hot=0%,queue=0%",
                                          "di-mmap:hot=90%,queue=50%,buckets=3"),
                          [](const auto& chosen) {
                            std::string name;

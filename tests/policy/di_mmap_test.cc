@@ -13,7 +13,9 @@ PageKey key(uint64_t n) { return n << 61; }
 
 class DiMmapTest : public testing::Test {
  protected:
-  void make(const std::string& name, size_t frames) { policy = make_policy(name, frames, frames).value(); }
+  void make(const std::string& name, size_t frames) {
+    policy = make_policy(name, frames, frames).value();
+  }
   void fill(uint32_t frame, PageKey k) { policy->filled(FrameId{frame}, k); }
   uint32_t victim() {
     FrameId out[1];

@@ -46,12 +46,14 @@ TEST_P(GhostTableTest, StaysValidThroughManyTurnsOfItsClock) {
   Dice dice(3);
   for (uint64_t turn = 0; turn < 20; ++turn) {
     for (uint64_t i = 0; i < 40'000; ++i)
-      dice.below(4) == 0 ? void(ghosts.take(key_of_page(dice.below(300'000)))) : ghosts.add(key_of_page(dice.below(300'000)));
+      dice.below(4) == 0 ? void(ghosts.take(key_of_page(dice.below(300'000))))
+                         : ghosts.add(key_of_page(dice.below(300'000)));
     ASSERT_TRUE(ghosts.is_valid()) << turn;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Histories, GhostTableTest, testing::Values(1, 10, 1000, 32767, 32768, 200'000));
+INSTANTIATE_TEST_SUITE_P(Histories, GhostTableTest,
+                         testing::Values(1, 10, 1000, 32767, 32768, 200'000));
 
 TEST(GhostTable, AnotherHistoryForgetsEverything) {
   GhostTable ghosts;

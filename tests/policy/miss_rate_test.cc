@@ -14,7 +14,8 @@ constexpr uint64_t kTouches = 3'000'000;
 using Workload = std::function<uint64_t(uint64_t, Dice&)>;
 
 // The misses of the last two thirds of kTouches touches, in percent.
-double misses_of(const std::string& policy, const Workload& next_page, size_t batch = SimulatedPager::kBatch) {
+double misses_of(const std::string& policy, const Workload& next_page,
+                 size_t batch = SimulatedPager::kBatch) {
   SimulatedPager pager(policy, kFrames, kPages, batch);
   Dice dice(1);
   for (uint64_t i = 0; i < kTouches; ++i) {
@@ -29,7 +30,9 @@ Workload zipf() {
   return [zipf = Zipf(kPages, .99)](uint64_t, Dice& dice) { return zipf.next(dice); };
 }
 Workload zipf_and_scan() {
-  return [zipf = Zipf(kPages, .99)](uint64_t i, Dice& dice) { return i % 4 == 3 ? i / 4 % kPages : zipf.next(dice); };
+  return [zipf = Zipf(kPages, .99)](uint64_t i, Dice& dice) {
+    return i % 4 == 3 ? i / 4 % kPages : zipf.next(dice);
+  };
 }
 Workload loop() {
   return [](uint64_t i, Dice&) { return i % (kFrames * 12 / 10); };
@@ -38,15 +41,22 @@ Workload uniform() {
   return [](uint64_t, Dice& dice) { return dice.below(kPages); };
 }
 
-TEST(MissRate, ALoopLargerThanMemoryMissesAlwaysUnderFifo) { EXPECT_GT(misses_of("fifo", loop()), 99); }
-
-TEST(MissRate, ALoopLargerThanMemoryMissesAThirdUnderS3Fifo) { EXPECT_LE(misses_of("s3-fifo", loop()), 35); }
-
-TEST(MissRate, S3FifoNeedsNoParticularBatch) {
-  for (const size_t batch : {1, 16, 64, 512}) EXPECT_LE(misses_of("s3-fifo", loop(), batch), 36) << batch;
+TEST(MissRate, ALoopLargerThanMemoryMissesAlwaysUnderFifo) {
+  EXPECT_GT(misses_of("fifo", loop()), 99);
 }
 
-TEST(MissRate, S3FifoKeepsItsLoopWhileItSamplesRecency) { EXPECT_LE(misses_of("s3-fifo:cool=5%", loop()), 37); }
+TEST(MissRate, ALoopLargerThanMemoryMissesAThirdUnderS3Fifo) {
+  EXPECT_LE(misses_of("s3-fifo", loop()), 35);
+}
+
+TEST(MissRate, S3FifoNeedsNoParticularBatch) {
+  for (const size_t batch : {1, 16, 64, 512})
+    EXPECT_LE(misses_of("s3-fifo", loop(), batch), 36) << batch;
+}
+
+TEST(MissRate, S3FifoKeepsItsLoopWhileItSamplesRecency) {
+  EXPECT_LE(misses_of("s3-fifo:cool=5%", loop()), 37);
+}
 
 TEST(MissRate, S3FifoBeatsFifoOnSkewedTouches) {
   const double fifo = misses_of("fifo", zipf()), s3 = misses_of("s3-fifo", zipf());

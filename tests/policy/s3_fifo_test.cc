@@ -9,7 +9,9 @@ namespace {
 
 class S3FifoTest : public testing::Test {
  protected:
-  void make(const std::string& name, size_t frames) { policy = make_policy(name, frames, frames).value(); }
+  void make(const std::string& name, size_t frames) {
+    policy = make_policy(name, frames, frames).value();
+  }
   void fill(uint32_t frame, uint64_t page) { policy->filled(FrameId{frame}, key_of_page(page)); }
   uint32_t victim() {
     FrameId out[1];

@@ -1,4 +1,5 @@
-// SimulatedPager: the engine as a policy sees it: batches between two watermarks, leaving frames that rest, rescues.
+// SimulatedPager: the engine as a policy sees it: batches between two watermarks, leaving frames
+// that rest, rescues.
 #pragma once
 
 #include <algorithm>
@@ -34,13 +35,15 @@ class Zipf {
   Zipf(uint64_t count, double theta) : count_(count), theta_(theta) {
     for (uint64_t i = 1; i <= count; ++i) zeta_ += 1 / std::pow(static_cast<double>(i), theta);
     alpha_ = 1 / (1 - theta);
-    eta_ = (1 - std::pow(2.0 / static_cast<double>(count), 1 - theta)) / (1 - (1 + 1 / std::pow(2, theta)) / zeta_);
+    eta_ = (1 - std::pow(2.0 / static_cast<double>(count), 1 - theta)) /
+           (1 - (1 + 1 / std::pow(2, theta)) / zeta_);
   }
   uint64_t next(Dice& dice) const {
     const double u = dice.share(), uz = u * zeta_;
     uint64_t rank = uz < 1 ? 0 : 1;
     if (uz >= 1 + std::pow(.5, theta_))
-      rank = static_cast<uint64_t>(static_cast<double>(count_) * std::pow(eta_ * u - eta_ + 1, alpha_));
+      rank = static_cast<uint64_t>(static_cast<double>(count_) *
+                                   std::pow(eta_ * u - eta_ + 1, alpha_));
     return (std::min(rank, count_ - 1) * 0x9E3779B97F4A7C15ull >> 17) % count_;
   }
 
@@ -63,7 +66,10 @@ class SimulatedPager {
   uint64_t touches = 0, misses = 0, rescues = 0;
 
   SimulatedPager(const std::string& name, size_t frames, size_t pages, size_t batch = kBatch)
-      : policy_(make_policy(name, frames, frames).value()), frames_(frames), batch_(batch), page_(pages) {
+      : policy_(make_policy(name, frames, frames).value()),
+        frames_(frames),
+        batch_(batch),
+        page_(pages) {
     for (size_t i = frames; i-- > 0;) free_.push_back(FrameId{static_cast<uint32_t>(i)});
     page_of_.resize(frames);
   }
@@ -88,7 +94,9 @@ class SimulatedPager {
     policy_->filled(p.frame, key_of_page(page));
   }
 
-  double miss_percent() const { return 100.0 * static_cast<double>(misses) / static_cast<double>(touches); }
+  double miss_percent() const {
+    return 100.0 * static_cast<double>(misses) / static_cast<double>(touches);
+  }
   void forget_counts() { touches = misses = rescues = 0; }
   Policy& policy() { return *policy_; }
 
@@ -97,7 +105,8 @@ class SimulatedPager {
   struct Page {
     FrameId frame = kNoFrame;
     State state = State::kAbsent;
-    uint32_t stays = 0;  // rescues so far: a place in the resting line is good for the stay that it was taken in
+    uint32_t stays =
+        0;  // rescues so far: a place in the resting line is good for the stay that it was taken in
   };
   struct Place {
     uint64_t page;
@@ -108,11 +117,12 @@ class SimulatedPager {
     return page_[place.page].state == State::kLeaving && page_[place.page].stays == place.stays;
   }
 
-  // Frees a batch: chooses as many as it takes for the resting line to hold its target besides, and frees the oldest.
+  // Frees a batch: chooses as many as it takes for the resting line to hold its target besides, and
+  // frees the oldest.
   void evict() {
     const size_t batch = std::min(batch_, std::max<size_t>(frames_ / 8, 1));
-    std::vector<FrameId> chosen(batch + policy_->leaving_target() - std::min(policy_->leaving_target(),
-                                                                            policy_->leaving_count()));
+    std::vector<FrameId> chosen(batch + policy_->leaving_target() -
+                                std::min(policy_->leaving_target(), policy_->leaving_count()));
     chosen.resize(policy_->choose_victims(chosen));
     for (const FrameId frame : chosen) {
       const uint64_t page = page_of_[static_cast<uint32_t>(frame)];
