@@ -3,6 +3,7 @@
 # Prints the options that `outcore WORD…` takes, and its subcommands.
 _outcore_words() {
   "${COMP_WORDS[0]}" "$@" --help 2>/dev/null | awk '
+    /^Examples?:/ { exit }
     /^Subcommands:/ { is_commands = 1; next }
     is_commands && /^  [a-z]/ { print $1 }
     !is_commands { while (match($0, /--[a-z][a-z-]*/)) {
