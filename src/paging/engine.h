@@ -48,6 +48,8 @@ class Engine {
  public:
   static constexpr uint32_t kSpacesMax = 1 << 20;
   static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
+  static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
+  static constexpr uint64_t kAlongBytesMax = 128 << 10;
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
   static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
@@ -121,7 +123,7 @@ class Engine {
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
   void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
   int demand(region::View& view, uint64_t page, bool is_write);
-  void read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight);
+  uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight, int64_t* stride);
   // fill.cc
   int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
   int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
@@ -133,6 +135,8 @@ class Engine {
   void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);
   // prefetch.cc
   void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
+  int fill_along(Space& space, region::View& view, uint64_t page, int64_t stride, uint32_t count, Caller caller);
   void io_loop();
   void keep_loop(Shard& shard);
   // flush.cc

@@ -60,7 +60,7 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
 int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller) {
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
-  bool is_ahead_asked = caller != Caller::kFault;
+  bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
   for (;;) {
     PageValue seen = word.load();
     switch (seen.state()) {
@@ -85,7 +85,17 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           word.update([](PageValue v) { return v.with(PageState::kAbsent); });
           break;
         }
-        if (!is_ahead_asked) read_ahead(space, view, page, false);
+        if (!is_ahead_asked) {
+          is_ahead_asked = true;
+          int64_t stride = 0;
+          const uint32_t along = read_ahead(space, view, page, false, &stride);
+          if (along > 1 && !has_tried_along && travels_in_runs(space, view, page)) {
+            has_tried_along = true;
+            const int result = fill_along(space, view, page, stride, along, caller);
+            if (result != -EAGAIN) return result;
+            break;
+          }
+        }
         return fill(space, view, page, is_write, caller);
       case PageState::kLeaving: {
         if (space.frames->leaving_is_readable() && !is_write) return 0;
@@ -96,8 +106,11 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
       case PageState::kFailed:
         return -static_cast<int>(seen.frame());
       case PageState::kFilling:
-        if (!is_ahead_asked) read_ahead(space, view, page, true);
-        is_ahead_asked = true;
+        if (!is_ahead_asked) {
+          int64_t stride = 0;
+          read_ahead(space, view, page, true, &stride);
+          is_ahead_asked = true;
+        }
         [[fallthrough]];
       case PageState::kBusy:
       case PageState::kUnmapping:
@@ -217,16 +230,32 @@ int Engine::demand(View& view, uint64_t page, bool is_write) {
   }
 }
 
-void Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight) {
+// Issues what the thread's streams advise. Returns how many neighbours of a sequential reader may be filled along with
+// the page, at this touch.
+uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight, int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
-  if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return;
+  if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
   const uint64_t window_bytes = std::min(options_.readahead_bytes, budget_.limit() / 8);
   const auto window = static_cast<uint32_t>(window_bytes / space.page_bytes);
-  if (window < 2) return;
+  if (window < 2) return 0;
   const prefetch::StreamTable::Advice ahead =
-      streams.on_miss(space.id, page, window, view.end_page(), advice == Advice::kSequential, is_in_flight);
-  for (uint32_t i = 0; i < ahead.run_count; ++i)
-    prefetch(view, ahead.run[i].first_page, ahead.run[i].stride, ahead.run[i].count);
+      streams.on_miss(space.id, page, window, view.end_page(), advice == Advice::kSequential,
+                      is_in_flight || queue_.has_hints());
+  const auto along_max =
+      static_cast<uint32_t>(std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) / space.page_bytes);
+  const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
+  const uint32_t along = is_neighbourly ? std::min(ahead.issued + 1, along_max) : 0;
+  *stride = ahead.stride;
+  for (uint32_t i = 0; i < ahead.run_count; ++i) {
+    prefetch::PageRun run = ahead.run[i];
+    if (along > 1 && run.first_page == page + static_cast<uint64_t>(ahead.stride)) {
+      const uint32_t ours = std::min(run.count, along - 1);  // this thread's own share
+      run.first_page += static_cast<uint64_t>(ahead.stride * ours);
+      run.count -= ours;
+    }
+    if (run.count > 0) prefetch(view, run.first_page, run.stride, run.count);
+  }
+  return along;
 }
 
 }  // namespace outcore::paging

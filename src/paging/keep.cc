@@ -49,7 +49,10 @@ bool Engine::keep(Shard& shard) {
     const uint64_t page_bytes = std::max<uint64_t>(shard.capacity_page_bytes, base::kSystemPage);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
     const os::Locked turn(shard.turn);
-    if (run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) == 0) return false;
+    const uint32_t resting = shard.leaving.size();
+    const bool has_freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) > 0;
+    // The queue of leaving pages fills before it gives anything.
+    if (!has_freed && shard.leaving.size() <= resting) return false;
   }
   return true;
 }

@@ -70,7 +70,8 @@ void Engine::io_loop() {
 // at the end, all runs are read in one batch and installed.
 class Ahead {
  public:
-  Ahead(Engine& engine, Space& space, View& view) : engine_(engine), space_(space), view_(view) {}
+  Ahead(Engine& engine, Space& space, View& view, Caller caller)
+      : engine_(engine), space_(space), view_(view), caller_(caller) {}
 
   // REQUIRES: the page is Filling and ours, with this frame.
   void add(uint64_t page, uint32_t frame) {
@@ -127,7 +128,11 @@ class Ahead {
     for (uint32_t begin = 0; begin < requests; begin += limit) {
       const std::span<StoreRequest> batch{request + begin, std::min(limit, requests - begin)};
       for (size_t i = 0; i < batch.size(); ++i) space_.read_gate.enter();
-      space_.store.load()->transfer(batch);
+      if (caller_ == Caller::kFault) {  // transfer() may allocate
+        for (StoreRequest& r : batch) r.result = space_.store.load()->read(r.offset, {r.bytes, r.size_bytes});
+      } else {
+        space_.store.load()->transfer(batch);
+      }
       for (size_t i = 0; i < batch.size(); ++i) space_.read_gate.leave();
     }
     for (uint32_t i = 0; i < requests; ++i) {
@@ -164,17 +169,51 @@ class Ahead {
   Engine& engine_;
   Space& space_;
   View& view_;
+  const Caller caller_;
   Run run_[kRunsMax];
   uint32_t run_count_ = 0;
   uint32_t frame_[kPagesMax];
   uint32_t page_count_ = 0;
 };
 
+// Larger pages, and those that the view shows in part, are filled one by one.
+bool Engine::travels_in_runs(const Space& space, const View& view, uint64_t page) const {
+  if (space.page_bytes > bounce_.shape().chunk_bytes) return false;
+  return !space.frames->can_share() || view.piece_of(page).size_bytes == space.page_bytes;
+}
+
+// The page that is touched, and up to `count` - 1 neighbours in the direction of the reader, in one transfer: a reader
+// that is faster than the prefetch threads pays one fault for all of them. REQUIRES: the page is Filling and ours.
+int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, uint32_t count, Caller caller) {
+  uint32_t frame[kAlongMax];
+  if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame[0]); result != 0) {
+    space.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    return result;
+  }
+  uint32_t n = 1;
+  for (; n < std::min(count, kAlongMax); ++n) {
+    const uint64_t next = page + static_cast<uint64_t>(stride * n);
+    if (next < view.first_page() || next >= view.end_page() || !travels_in_runs(space, view, next)) break;
+    PageValue seen = space.words[next].load();
+    if (seen.state() != PageState::kAbsent || !space.words[next].change(seen, seen.with(PageState::kFilling))) break;
+    if (!space.is_frozen.load(std::memory_order_seq_cst) && take_frame(space, caller, 0, &frame[n]) == 0) continue;
+    space.words[next].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    break;
+  }
+  Ahead along(*this, space, view, caller);
+  for (uint32_t i = 0; i < n; ++i) {  // in the order of the store
+    const uint32_t which = stride > 0 ? i : n - 1 - i;
+    along.add(page + static_cast<uint64_t>(stride * which), frame[which]);
+  }
+  along.finish();
+  space.counters.add(Counter::fills, 1);
+  return -EAGAIN;  // it is there, or absent again because the transfer failed: look
+}
+
 void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
   Space& space = *static_cast<Space*>(view.space);
-  Ahead ahead(*this, space, view);
+  Ahead ahead(*this, space, view, Caller::kThread);
   const uint64_t begin = view.first_page(), end = view.end_page();
-  const bool is_large = space.page_bytes > bounce_.shape().chunk_bytes;
   uint64_t page = first, dropped = 0;
   for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
     if (page < begin || page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
@@ -190,7 +229,7 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
       word.update([](PageValue v) { return v.with(PageState::kAbsent); });
       break;
     }
-    if (is_large || (space.frames->can_share() && view.piece_of(page).size_bytes != space.page_bytes)) {
+    if (!travels_in_runs(space, view, page)) {
       if (fill(space, view, page, false, Caller::kThread) != 0) break;
       continue;
     }

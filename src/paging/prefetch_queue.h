@@ -30,6 +30,7 @@ class PrefetchQueue {
       Ring& ring = request.is_demand ? demands_ : hints_;
       if (ring.end - ring.begin == kRequestsMax) return false;
       ring.request[ring.end++ % kRequestsMax] = request;
+      hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
     }
     changes_.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) != 0) os::wake_one(&changes_);
@@ -42,8 +43,12 @@ class PrefetchQueue {
     Ring& ring = demands_.begin != demands_.end ? demands_ : hints_;
     if (ring.begin == ring.end) return false;
     *request = ring.request[ring.begin++ % kRequestsMax];
+    hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
     return true;
   }
+
+  // Hints wait: what is not there yet may be on its way. The fault path; a glance, no lock.
+  bool has_hints() const { return hints_waiting_.load(std::memory_order_relaxed) != 0; }
 
   uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }
   void wait_for_change(uint32_t seen) {
@@ -63,6 +68,7 @@ class PrefetchQueue {
   };
   os::Lock lock_;
   Ring demands_, hints_;
+  std::atomic<uint64_t> hints_waiting_{0};
   std::atomic<uint32_t> changes_{0};
   std::atomic<uint32_t> sleepers_{0};
 };

@@ -47,7 +47,7 @@ StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page,
   }
   if (best != nullptr) {
     if (follow(*best, how, here, window_max, is_in_flight)) return issue(*best, page_end);
-    if (best->stride != 0) return {};
+    if (best->stride != 0) return place_in(*best, {});
   }
   const bool is_resting = resting_ > 0;
   if (is_resting) --resting_;
@@ -169,6 +169,12 @@ StreamTable::Advice StreamTable::issue(Stream& stream, uint64_t page_end) {
   if (stream.window > before)
     add(clipped(stream.tripwire + stream.stride, stream.stride, stream.window - before - 1,
                 page_end));
+  return place_in(stream, advice);
+}
+
+StreamTable::Advice StreamTable::place_in(const Stream& stream, Advice advice) {
+  advice.stride = stream.stride;
+  advice.issued = static_cast<uint32_t>((stream.end - stream.last) / stream.stride - 1);
   return advice;
 }
 

@@ -51,6 +51,8 @@ class StreamTable {
   struct Advice {
     PageRun run[2];
     uint32_t run_count;
+    int64_t stride;   // of the stream that the miss belongs to; 0: none
+    uint32_t issued;  // pages of it that are issued, now or before, and lie ahead of the miss
   };
 
   // The thread missed `page` of `space_id`. window_pages_max: the largest window; 0: no advice.
@@ -84,6 +86,7 @@ class StreamTable {
   bool follow(Stream& stream, Match how, int64_t page, uint32_t window_max, bool is_in_flight);
   void give_up(Stream& stream);
   static Advice issue(Stream& stream, uint64_t page_end);
+  static Advice place_in(const Stream& stream, Advice advice);
   void remember(uint64_t space_id, int64_t page);
 
   Stream stream_[kStreams];
