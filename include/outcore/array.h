@@ -13,15 +13,17 @@
 
 namespace outcore {
 
-// Owns its region. T must be trivially copyable: the bytes are what the store holds. Use Array<const T> for
-// read-only regions. Element access is unchecked, as with std::span.
+// Owns its region. T must be trivially copyable: the bytes are what the store holds. Use
+// Array<const T> for read-only regions. Element access is unchecked, as with std::span.
 template <typename T>
 class Array {
-  static_assert(std::is_trivially_copyable_v<T>, "the store holds the bytes of T: T must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "the store holds the bytes of T: T must be trivially copyable");
 
  public:
-  // Takes the region as an array of `count` elements that starts `offset` bytes in; count 0: as many as fit.
-  // Errors: EINVAL (past the end, misaligned, size no multiple), EACCES (T not const and the region read-only).
+  // Takes the region as an array of `count` elements that starts `offset` bytes in; count 0: as
+  // many as fit. Errors: EINVAL (past the end, misaligned, size no multiple), EACCES (T not const
+  // and the region read-only).
   static Result<Array> of(Region region, uint64_t offset = 0, uint64_t count = 0) {
     const auto refuse = [&](int code, std::string why) {
       return Error{code, "array over " + region.uri() + ": " + std::move(why)};
@@ -30,15 +32,16 @@ class Array {
     if (!std::is_const_v<T> && region.access() == Access::kReadOnly)
       return refuse(EACCES, "the region is read-only: use Array<const T>, or map it read-write");
     if (offset % alignof(T) != 0)
-      return refuse(EINVAL, "offset " + std::to_string(offset) + " is no multiple of the alignment " +
-                                std::to_string(alignof(T)));
+      return refuse(EINVAL, "offset " + std::to_string(offset) +
+                                " is no multiple of the alignment " + std::to_string(alignof(T)));
     if (offset > region.size_bytes())
       return refuse(EINVAL, "offset " + std::to_string(offset) + " is past its end at " +
                                 std::to_string(region.size_bytes()));
     const uint64_t room_bytes = region.size_bytes() - offset;
     if (count == 0) {
       if (room_bytes % sizeof(T) != 0)
-        return refuse(EINVAL, std::to_string(room_bytes) + " bytes are no multiple of the element's " +
+        return refuse(EINVAL, std::to_string(room_bytes) +
+                                  " bytes are no multiple of the element's " +
                                   std::to_string(sizeof(T)) + ": give a count");
       count = room_bytes / sizeof(T);
     }

@@ -1,5 +1,5 @@
-// Metrics: what happened, counted from the first day. One list; names, units and help are the same in every
-// language, in JSON and in `outcore info --metrics`.
+// Metrics: what happened, counted from the first day. One list; names, units and help are the same
+// in every language, in JSON and in `outcore info --metrics`.
 #pragma once
 
 #include <array>
@@ -11,37 +11,39 @@
 namespace outcore {
 
 // X(name, unit, help)
-#define OUTCORE_COUNTERS(X)                                                                            \
-  X(faults, "count", "faults that reached the runtime")                                                \
-  X(fills, "pages", "pages brought in by a fault")                                                     \
-  X(prefetch_fills, "pages", "pages brought in ahead of a fault")                                      \
-  X(zero_fills, "pages", "pages never written and never stored: filled without I/O")                   \
-  X(minor_faults, "count", "faults on pages that were resident through another view")                  \
-  X(write_faults, "count", "first writes to clean pages that took a fault")                            \
-  X(rescues, "pages", "leaving pages touched before they were freed: back without I/O")                \
-  X(evictions, "pages", "pages freed to make room or on request")                                      \
-  X(write_backs, "pages", "pages of which something was written back")                                 \
-  X(read_bytes, "bytes", "read from stores")                                                           \
-  X(written_bytes, "bytes", "written to stores")                                                       \
-  X(read_requests, "count", "transfers from stores")                                                   \
-  X(write_requests, "count", "transfers to stores")                                                    \
-  X(fill_errors, "count", "fills that failed")                                                         \
-  X(write_back_errors, "count", "write-backs that failed; the pages stay dirty and are tried again")   \
-  X(waits_for_frame, "count", "fills that found no free frame and had to evict or wait")               \
-  X(waits_for_page, "count", "faults that waited for another thread's fill, unmap or write-back")      \
-  X(wait_for_frame_ns, "nanoseconds", "time in waits_for_frame")                                       \
-  X(wait_for_page_ns, "nanoseconds", "time in waits_for_page")                                         \
-  X(prefetch_dropped, "pages", "prefetches given up: no free frame, queue full, or already there")     \
-  X(flushes, "count", "flush calls")                                                                   \
+#define OUTCORE_COUNTERS(X)                                                                        \
+  X(faults, "count", "faults that reached the runtime")                                            \
+  X(fills, "pages", "pages brought in by a fault")                                                 \
+  X(prefetch_fills, "pages", "pages brought in ahead of a fault")                                  \
+  X(zero_fills, "pages", "pages never written and never stored: filled without I/O")               \
+  X(minor_faults, "count", "faults on pages that were resident through another view")              \
+  X(write_faults, "count", "first writes to clean pages that took a fault")                        \
+  X(rescues, "pages", "leaving pages touched before they were freed: back without I/O")            \
+  X(evictions, "pages", "pages freed to make room or on request")                                  \
+  X(write_backs, "pages", "pages of which something was written back")                             \
+  X(read_bytes, "bytes", "read from stores")                                                       \
+  X(written_bytes, "bytes", "written to stores")                                                   \
+  X(read_requests, "count", "transfers from stores")                                               \
+  X(write_requests, "count", "transfers to stores")                                                \
+  X(fill_errors, "count", "fills that failed")                                                     \
+  X(write_back_errors, "count",                                                                    \
+    "write-backs that failed; the pages stay dirty and are tried again")                           \
+  X(waits_for_frame, "count", "fills that found no free frame and had to evict or wait")           \
+  X(waits_for_page, "count", "faults that waited for another thread's fill, unmap or write-back")  \
+  X(wait_for_frame_ns, "nanoseconds", "time in waits_for_frame")                                   \
+  X(wait_for_page_ns, "nanoseconds", "time in waits_for_page")                                     \
+  X(prefetch_dropped, "pages", "prefetches given up: no free frame, queue full, or already there") \
+  X(flushes, "count", "flush calls")                                                               \
   X(discarded, "pages", "pages dropped by discard")
 
 // X(name, unit, help): values of now, not sums.
-#define OUTCORE_GAUGES(X)                                                                              \
-  X(budget_bytes, "bytes", "the limit")                                                                \
-  X(used_bytes, "bytes", "resident, leaving and in-flight pages, and bounce buffers")                  \
-  X(used_bytes_max, "bytes", "the highest used_bytes so far")                                          \
-  X(bounce_bytes, "bytes", "bounce buffers, part of used_bytes")                                       \
-  X(metadata_bytes, "bytes", "page words and frame records touched so far; not part of the budget")    \
+#define OUTCORE_GAUGES(X)                                                             \
+  X(budget_bytes, "bytes", "the limit")                                               \
+  X(used_bytes, "bytes", "resident, leaving and in-flight pages, and bounce buffers") \
+  X(used_bytes_max, "bytes", "the highest used_bytes so far")                         \
+  X(bounce_bytes, "bytes", "bounce buffers, part of used_bytes")                      \
+  X(metadata_bytes, "bytes",                                                          \
+    "page words and frame records touched so far; not part of the budget")            \
   X(degraded, "regions", "regions with a write-back that failed and has not succeeded since")
 
 struct Counters {
@@ -56,11 +58,13 @@ struct Gauges {
 #undef OUTCORE_FIELD
 };
 
-// Fault latency: bucket i counts faults of 2^i … 2^(i+1) - 1 nanoseconds, from the entry of the handler.
+// Fault latency: bucket i counts faults of 2^i … 2^(i+1) - 1 nanoseconds, from the entry of the
+// handler.
 struct LatencyHistogram {
   static constexpr size_t kBuckets = 40;
   std::array<uint64_t, kBuckets> count{};
-  // The upper edge of the bucket that holds the given share (0 … 1) of all faults; 0 if there was none.
+  // The upper edge of the bucket that holds the given share (0 … 1) of all faults; 0 if there was
+  // none.
   uint64_t percentile_ns(double share) const;
 };
 

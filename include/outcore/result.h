@@ -1,7 +1,7 @@
 // Result: what a call returns, and Error: why it failed.
 //
-// Three kinds of error, three treatments (ARCHITECTURE.md): a bug stops the program, a failed call returns
-// a Result, a failed fill becomes what the region's options say. Nothing in Outcore throws.
+// Three kinds of error, three treatments (ARCHITECTURE.md): a bug stops the program, a failed call
+// returns a Result, a failed fill becomes what the region's options say. Nothing in Outcore throws.
 // Any thread. Not used on the fault path, where functions return 0 or -errno and allocate nothing.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace outcore {
 
-// An errno value and one line for people: what was attempted on what, why it failed, and the remedy.
+// An errno value and one line for people: what was attempted on what, why it failed, and the
+// remedy.
 struct Error {
   int code = 0;
   std::string message;
@@ -34,7 +35,8 @@ class [[nodiscard]] Status {
   Error error_;
 };
 
-// Result<T>: a T, or an Error. REQUIRES: ok() before value(); a call without it stops the program with the message.
+// Result<T>: a T, or an Error. REQUIRES: ok() before value(); a call without it stops the program
+// with the message.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -5,9 +5,9 @@
 //   region.data()[123] = std::byte{7};
 //   if (auto s = region.sync(); !s) std::fprintf(stderr, "%s\n", s.message().c_str());
 //
-// Several runtimes may live in one process; each has its own buffer. Any thread may call anything, but for
-// destruction. Move-only. The first start installs handlers for SIGBUS (and SIGSEGV for mprotect delivery), which
-// pass on faults that are not Outcore's to the handlers found there.
+// Several runtimes may live in one process; each has its own buffer. Any thread may call anything,
+// but for destruction. Move-only. The first start installs handlers for SIGBUS (and SIGSEGV for
+// mprotect delivery), which pass on faults that are not Outcore's to the handlers found there.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@
 
 namespace outcore {
 
-// A range of addresses that is kept free, for MapOptions::address. Unmap its regions before it ends.
+// A range of addresses that is kept free, for MapOptions::address. Unmap its regions before it
+// ends.
 class Reservation {
  public:
   struct Impl;  // of the library
@@ -44,26 +45,28 @@ class Runtime {
  public:
   struct Impl;  // of the library
 
-  // Errors: EINVAL (an option, with where it was set and what would do; a budget too small for the threads and
-  // page size, with the least that would do), ENOMEM, EPERM (delivery asked for is not to be had, and the remedy).
+  // Errors: EINVAL (an option, with where it was set and what would do; a budget too small for the
+  // threads and page size, with the least that would do), ENOMEM, EPERM (delivery asked for is not
+  // to be had, and the remedy).
   static Result<Runtime> start(const RuntimeOptions& options = {});
 
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
   ~Runtime();  // REQUIRES: no region of it is left (asserted). Ends its threads.
 
-  // Maps a store that is opened for it. Errors: as open_store; EINVAL (offset, size, page size, address: what would
-  // do); ENOMEM (address space; budget too small for the page size); EBUSY (store mapped already with another page
-  // size or delivery); EACCES.
+  // Maps a store that is opened for it. Errors: as open_store; EINVAL (offset, size, page size,
+  // address: what would do); ENOMEM (address space; budget too small for the page size); EBUSY
+  // (store mapped already with another page size or delivery); EACCES.
   Result<Region> map(const std::string& uri, const MapOptions& options = {});
-  // The same with a store object of the caller's. The region shares ownership. Two regions of one store object, or of
-  // stores with equal identity(), show the same bytes and share frames.
+  // The same with a store object of the caller's. The region shares ownership. Two regions of one
+  // store object, or of stores with equal identity(), show the same bytes and share frames.
   Result<Region> map(std::shared_ptr<Store> store, const MapOptions& options = {});
 
   Result<Reservation> reserve(uint64_t size_bytes);
 
-  // Changes the budget; smaller evicts before it returns. Errors: EBUSY (pinned or unwritable pages are in the way
-  // after the bound of waits; the old budget stays), EINVAL (the least that would do).
+  // Changes the budget; smaller evicts before it returns. Errors: EBUSY (pinned or unwritable pages
+  // are in the way after the bound of waits; the old budget stays), EINVAL (the least that would
+  // do).
   Status resize_budget(uint64_t bytes);
   uint64_t budget_bytes() const;
 
@@ -77,15 +80,17 @@ class Runtime {
   std::shared_ptr<Impl> impl_;
 };
 
-// What the kernel and this process offer, what `auto` would choose and why, and the remedy for what is missing.
+// What the kernel and this process offer, what `auto` would choose and why, and the remedy for what
+// is missing.
 struct SystemFact {
-  std::string name;     // "userfaultfd", "write tracking", …
+  std::string name;  // "userfaultfd", "write tracking", …
   bool is_available;
-  std::string detail;   // what it is used for, or why it is missing
-  std::string remedy;   // empty if available or if there is none
+  std::string detail;  // what it is used for, or why it is missing
+  std::string remedy;  // empty if available or if there is none
 };
 std::vector<SystemFact> system_facts();
-// The budget that a runtime gets by default here, and why: "half of 3.8 GiB available in cgroup /x".
+// The budget that a runtime gets by default here, and why: "half of 3.8 GiB available in cgroup
+// /x".
 std::pair<uint64_t, std::string> default_budget();
 
 const char* version();

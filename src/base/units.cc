@@ -10,7 +10,8 @@ namespace outcore::base {
 Result<uint64_t> parse_bytes(std::string_view text) {
   const std::string copy(text);
   const auto refuse = [&] {
-    return Error{EINVAL, "'" + copy + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
+    return Error{EINVAL,
+                 "'" + copy + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
   };
   if (copy.empty() || !std::isdigit(static_cast<unsigned char>(copy[0]))) return refuse();
   char* end = nullptr;

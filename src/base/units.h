@@ -1,4 +1,5 @@
-// Units: byte counts as people write them. "4G", "64k", "1.5MiB", "4096"; powers of 1024 throughout.
+// Units: byte counts as people write them. "4G", "64k", "1.5MiB", "4096"; powers of 1024
+// throughout.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,15 @@ namespace outcore::base {
 inline constexpr uint64_t kSystemPage = 4096;
 inline constexpr uint64_t kPageBytesMax = uint64_t{16} << 20;
 
-// Errors: EINVAL for anything that is not a number with one of the units, or does not fit in 64 bits.
+// Errors: EINVAL for anything that is not a number with one of the units, or does not fit in 64
+// bits.
 Result<uint64_t> parse_bytes(std::string_view text);
 // "1.5 GiB", "64 KiB", "123 B".
 std::string format_bytes(uint64_t bytes);
 
-constexpr uint64_t round_up(uint64_t n, uint64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+constexpr uint64_t round_up(uint64_t n, uint64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 constexpr uint64_t round_down(uint64_t n, uint64_t multiple) { return n / multiple * multiple; }
 constexpr bool is_power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 

@@ -23,8 +23,10 @@ uint64_t power_of_two_below(uint64_t n) {
 
 BouncePool::Shape BouncePool::shape_for(uint64_t budget_bytes) {
   Shape shape;
-  shape.small_count = static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 64 / kSmall, 4, 256));
-  shape.chunk_bytes = std::clamp<uint64_t>(power_of_two_below(budget_bytes / 128), 16 << 10, 512 << 10);
+  shape.small_count =
+      static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 64 / kSmall, 4, 256));
+  shape.chunk_bytes =
+      std::clamp<uint64_t>(power_of_two_below(budget_bytes / 128), 16 << 10, 512 << 10);
   shape.chunk_count =
       static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 24 / shape.chunk_bytes, 3, 16));
   return shape;
@@ -51,7 +53,8 @@ uint32_t BouncePool::pop(Stack& stack) {
   while (static_cast<uint32_t>(head) != kEmpty) {
     const uint32_t i = static_cast<uint32_t>(head);
     const uint64_t next = stack.next[i].load(std::memory_order_relaxed);
-    if (stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel))
+    if (stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next,
+                                         std::memory_order_acq_rel))
       return i;
   }
   return kEmpty;
@@ -61,7 +64,8 @@ void BouncePool::push(Stack& stack, uint32_t i) {
   uint64_t head = stack.head.load(std::memory_order_acquire);
   do {
     stack.next[i].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
-  } while (!stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | i, std::memory_order_acq_rel));
+  } while (!stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | i,
+                                             std::memory_order_acq_rel));
 }
 
 std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
@@ -86,7 +90,8 @@ std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
 void BouncePool::give(std::span<std::byte> buffer) {
   OC_CHECK(buffer.data() >= memory_ && buffer.data() < memory_ + shape_.total_bytes());
   if (buffer.data() < chunks())
-    push(stack_[0], static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));
+    push(stack_[0],
+         static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));
   else
     push(stack_[1], static_cast<uint32_t>((buffer.data() - chunks()) /
                                           static_cast<ptrdiff_t>(shape_.chunk_bytes)));

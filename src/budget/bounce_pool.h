@@ -1,7 +1,9 @@
-// BouncePool: the buffers through which bytes travel between stores and frames. Made once, inside the budget.
+// BouncePool: the buffers through which bytes travel between stores and frames. Made once, inside
+// the budget.
 //
-// Two sizes: small ones for single system pages, chunks for larger transfers. A buffer is held only during one
-// transfer, so a wait for one ends when some transfer does. The fault path: no allocation, no lock.
+// Two sizes: small ones for single system pages, chunks for larger transfers. A buffer is held only
+// during one transfer, so a wait for one ends when some transfer does. The fault path: no
+// allocation, no lock.
 #pragma once
 
 #include <array>
@@ -22,7 +24,9 @@ class BouncePool {
     uint32_t small_count = 0;
     uint32_t chunk_count = 0;
     uint64_t chunk_bytes = 0;
-    uint64_t total_bytes() const { return small_count * uint64_t{4096} + chunk_count * chunk_bytes; }
+    uint64_t total_bytes() const {
+      return small_count * uint64_t{4096} + chunk_count * chunk_bytes;
+    }
   };
   // What a budget of this size can spare: about 1/16 of it, at most 10 MiB.
   static Shape shape_for(uint64_t budget_bytes);
@@ -33,8 +37,8 @@ class BouncePool {
   BouncePool& operator=(const BouncePool&) = delete;
   Status allocate(const Shape& shape);
 
-  // A buffer of at least size_bytes, if one is free that is large enough; else empty. The span says how large it is:
-  // a request above the chunk size gets a chunk.
+  // A buffer of at least size_bytes, if one is free that is large enough; else empty. The span says
+  // how large it is: a request above the chunk size gets a chunk.
   std::span<std::byte> try_take(uint64_t size_bytes);
   // The same, waiting until one is free.
   std::span<std::byte> take(uint64_t size_bytes);

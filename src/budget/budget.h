@@ -1,5 +1,6 @@
-// Budget: how many bytes may be resident, leaving, in flight and in bounce buffers together. A hard limit:
-// used <= limit at every instant, but for the moment in which a smaller limit waits for evictions (resize).
+// Budget: how many bytes may be resident, leaving, in flight and in bounce buffers together. A hard
+// limit: used <= limit at every instant, but for the moment in which a smaller limit waits for
+// evictions (resize).
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,8 @@ class Budget {
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_acq_rel));
     const uint64_t now = used + bytes;
     uint64_t highest = used_max_.load(std::memory_order_relaxed);
-    while (now > highest && !used_max_.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
+    while (now > highest &&
+           !used_max_.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
     }
     return true;
   }

@@ -15,8 +15,9 @@ namespace {
 constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 Error no_addresses(uint64_t size_bytes) {
-  return base::system_error(errno, "reserve " + base::format_bytes(size_bytes) + " of addresses",
-                            "map less, or raise the limit (ulimit -v, vm.max_map_count, vm.overcommit_memory)");
+  return base::system_error(
+      errno, "reserve " + base::format_bytes(size_bytes) + " of addresses",
+      "map less, or raise the limit (ulimit -v, vm.max_map_count, vm.overcommit_memory)");
 }
 
 }  // namespace
@@ -32,7 +33,8 @@ Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment) {
   const uint64_t start = reinterpret_cast<uint64_t>(raw);
   const uint64_t aligned = base::round_up(start, alignment);
   if (aligned > start) ::munmap(raw, aligned - start);
-  const uint64_t end = start + padded, used_end = aligned + base::round_up(size_bytes, base::kSystemPage);
+  const uint64_t end = start + padded,
+                 used_end = aligned + base::round_up(size_bytes, base::kSystemPage);
   if (end > used_end) ::munmap(reinterpret_cast<void*>(used_end), end - used_end);
   return reinterpret_cast<std::byte*>(aligned);
 }
@@ -42,8 +44,8 @@ void release_addresses(std::byte* address, uint64_t size_bytes) {
 }
 
 int make_inaccessible(std::byte* address, uint64_t size_bytes) {
-  void* p = ::mmap(address, base::round_up(size_bytes, base::kSystemPage), PROT_NONE, kReserved | MAP_FIXED,
-                   -1, 0);
+  void* p = ::mmap(address, base::round_up(size_bytes, base::kSystemPage), PROT_NONE,
+                   kReserved | MAP_FIXED, -1, 0);
   return p == MAP_FAILED ? -errno : 0;
 }
 
@@ -57,7 +59,8 @@ Result<std::byte*> allocate_table(uint64_t size_bytes) {
 }
 
 void free_table(std::byte* table, uint64_t size_bytes) {
-  ::munmap(table, std::max<uint64_t>(base::round_up(size_bytes, base::kSystemPage), base::kSystemPage));
+  ::munmap(table,
+           std::max<uint64_t>(base::round_up(size_bytes, base::kSystemPage), base::kSystemPage));
 }
 
 uint64_t touched_bytes(const std::byte* table, uint64_t size_bytes) {

@@ -1,4 +1,5 @@
-// AddressSpace: mapping and unmapping ranges of addresses, and memory for tables that are touched as they are used.
+// AddressSpace: mapping and unmapping ranges of addresses, and memory for tables that are touched
+// as they are used.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,15 @@
 
 namespace outcore::os {
 
-// Inaccessible addresses, aligned to `alignment` (a power of two ≥ 4096). Nothing else gets them until release().
+// Inaccessible addresses, aligned to `alignment` (a power of two ≥ 4096). Nothing else gets them
+// until release().
 Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment);
 void release_addresses(std::byte* address, uint64_t size_bytes);
 // Back to inaccessible, in one step: no other thread can take the range in between.
 int make_inaccessible(std::byte* address, uint64_t size_bytes);
 
-// Zeroed memory for a table, charged as it is touched; not in core dumps, without huge pages (a touched word must
-// cost one page, not 512). The process that forks shares it copy-on-write.
+// Zeroed memory for a table, charged as it is touched; not in core dumps, without huge pages (a
+// touched word must cost one page, not 512). The process that forks shares it copy-on-write.
 Result<std::byte*> allocate_table(uint64_t size_bytes);
 void free_table(std::byte* table, uint64_t size_bytes);
 // Bytes of the range that are touched. Walks it: for metrics.
@@ -43,8 +45,9 @@ class Table {
   const T& operator[](uint64_t i) const { return data_[i]; }
   uint64_t count() const { return count_; }
   uint64_t touched() const {
-    return data_ == nullptr ? 0
-                            : touched_bytes(reinterpret_cast<const std::byte*>(data_), count_ * sizeof(T));
+    return data_ == nullptr
+               ? 0
+               : touched_bytes(reinterpret_cast<const std::byte*>(data_), count_ * sizeof(T));
   }
 
  private:

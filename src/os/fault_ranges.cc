@@ -12,7 +12,8 @@ namespace {
 
 uint64_t as_number(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
 
-// Calls `step(offset, bytes, &done)` until all is done. A page that is there already is stepped over.
+// Calls `step(offset, bytes, &done)` until all is done. A page that is there already is stepped
+// over.
 template <typename Step>
 int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step) {
   constexpr uint64_t kPage = 4096;
@@ -70,10 +71,12 @@ int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, b
   });
 }
 
-int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes, bool is_protected) {
-  uffdio_writeprotect w{{as_number(at), size_bytes},
-                        is_protected ? uint64_t{UFFDIO_WRITEPROTECT_MODE_WP}
-                                     : (source.is_messages ? 0 : uint64_t{UFFDIO_WRITEPROTECT_MODE_DONTWAKE})};
+int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes,
+                  bool is_protected) {
+  uffdio_writeprotect w{
+      {as_number(at), size_bytes},
+      is_protected ? uint64_t{UFFDIO_WRITEPROTECT_MODE_WP}
+                   : (source.is_messages ? 0 : uint64_t{UFFDIO_WRITEPROTECT_MODE_DONTWAKE})};
   while (::ioctl(source.fd, UFFDIO_WRITEPROTECT, &w) != 0) {
     if (errno != EAGAIN && errno != EINTR) return -errno;
     yield();

@@ -1,4 +1,5 @@
-// Fault ranges: the userfaultfd calls that fill, show, protect and wake ranges, each carried to its end.
+// Fault ranges: the userfaultfd calls that fill, show, protect and wake ranges, each carried to its
+// end.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,20 @@
 
 namespace outcore::os {
 
-// FaultSource: a userfaultfd and what it was opened for. Frames register their ranges with it. Constant after start.
+// FaultSource: a userfaultfd and what it was opened for. Frames register their ranges with it.
+// Constant after start.
 struct FaultSource {
   int fd = -1;
-  bool is_messages = false;         // waiters must be woken; otherwise SIGBUS mode, where nobody waits in the kernel
+  bool is_messages =
+      false;  // waiters must be woken; otherwise SIGBUS mode, where nobody waits in the kernel
   bool has_batched_advice = false;  // of the kernel
   int pagemap = -1;                 // /proc/self/pagemap
 };
 
-// All: 0 or -errno. EAGAIN (the address space is changing) is tried again; EEXIST is success with a wake.
-int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes, bool is_protected);
+// All: 0 or -errno. EAGAIN (the address space is changing) is tried again; EEXIST is success with a
+// wake.
+int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes,
+            bool is_protected);
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes);
 int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes, bool is_protected);

@@ -1,9 +1,10 @@
 // Frames: how the bytes of one space's pages enter and leave memory.
 //
-// Three kinds, one contract: shared (a memfd), private (anonymous memory), protected (a memfd and mprotect, where
-// userfaultfd is blocked); and a simulated one in tests. Frames know addresses and offsets, not pages' states: the
-// engine promises that no two calls run on the same page at once, but for allow_write, and that only what was
-// installed and not freed is named. Everything here is on the fault path: nothing allocates, errors are -errno.
+// Three kinds, one contract: shared (a memfd), private (anonymous memory), protected (a memfd and
+// mprotect, where userfaultfd is blocked); and a simulated one in tests. Frames know addresses and
+// offsets, not pages' states: the engine promises that no two calls run on the same page at once,
+// but for allow_write, and that only what was installed and not freed is named. Everything here is
+// on the fault path: nothing allocates, errors are -errno.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,15 @@
 
 namespace outcore::os {
 
-// Part of a page (or of neighbouring pages) as one view shows it. `offset` counts from the start of the space.
+// Part of a page (or of neighbouring pages) as one view shows it. `offset` counts from the start of
+// the space.
 struct Piece {
   std::byte* address = nullptr;
   uint64_t offset = 0;
   uint64_t size_bytes = 0;   // a multiple of 4096
   bool is_writable = false;  // the view is
-  uint32_t first_subpage = 0;  // where its first system page stands in its page: SubpageSets count from there
+  uint32_t first_subpage =
+      0;  // where its first system page stands in its page: SubpageSets count from there
 };
 
 // SubpageSet: which system pages of one page (16 MiB at most).
@@ -34,7 +37,8 @@ class SubpageSet {
   void add_range(uint64_t first, uint64_t end) {
     for (uint64_t i = first; i < end; ++i) add(i);
   }
-  // The first run of members (or of non-members) in [from, end): sets first and last + 1; false if there is none.
+  // The first run of members (or of non-members) in [from, end): sets first and last + 1; false if
+  // there is none.
   bool next_run(uint64_t from, uint64_t end, uint64_t* run_first, uint64_t* run_end) const {
     while (from < end && !has(from)) ++from;
     if (from >= end) return false;
@@ -62,50 +66,54 @@ class Frames {
   virtual bool leaving_is_readable() const = 0;
   // Frames can hold bytes that no view shows, and several views can show them.
   virtual bool can_share() const = 0;
-  // collect() knows which system pages were written. Otherwise the engine takes a page with write faults as a whole.
+  // collect() knows which system pages were written. Otherwise the engine takes a page with write
+  // faults as a whole.
   virtual bool reports_written() const { return true; }
   // The engine is told of the first write to a clean system page by a fault (no kernel tracking).
   virtual bool has_write_faults() const = 0;
 
-  // Makes piece.address … show the frames from piece.offset; absent pages fault. The range appears at once: before, it
-  // is inaccessible. REQUIRES: it lies in reserved addresses. Not on the fault path.
+  // Makes piece.address … show the frames from piece.offset; absent pages fault. The range appears
+  // at once: before, it is inaccessible. REQUIRES: it lies in reserved addresses. Not on the fault
+  // path.
   virtual Status attach(const Piece& piece) = 0;
   // The range is about to be unmapped or replaced by the caller.
   virtual void detach(const Piece& piece) = 0;
   // The space has this many bytes now (never fewer than before). Not on the fault path.
   virtual int resize(uint64_t size_bytes) = 0;
 
-  // Fills an absent piece with bytes and shows it; clean but for what `is_written` says (all of it). If the kernel
-  // has the page already (EEXIST), that is success.
+  // Fills an absent piece with bytes and shows it; clean but for what `is_written` says (all of
+  // it). If the kernel has the page already (EEXIST), that is success.
   virtual int install(const Piece& piece, const std::byte* bytes, bool is_written) = 0;
   // The same with zeros.
   virtual int install_zeros(const Piece& piece, bool is_written) = 0;
   // REQUIRES: can_share(). Puts bytes in; no view shows them yet.
   virtual int deposit(uint64_t offset, std::span<const std::byte> bytes) = 0;
-  // REQUIRES: can_share(). Shows bytes that are in, with these of its system pages writable and taken for written, the
-  // others clean.
+  // REQUIRES: can_share(). Shows bytes that are in, with these of its system pages writable and
+  // taken for written, the others clean.
   virtual int show(const Piece& piece, const SubpageSet& written) = 0;
   // REQUIRES: the piece is shown. A write to it proceeds, and it is taken for written.
   virtual int allow_write(const Piece& piece) = 0;
 
-  // After it nobody can write the pieces, and (unless leaving_is_readable) every touch faults. Sorted by address:
-  // one system call for all, neighbours joined.
+  // After it nobody can write the pieces, and (unless leaving_is_readable) every touch faults.
+  // Sorted by address: one system call for all, neighbours joined.
   virtual int unmap(std::span<const Piece> pieces) = 0;
-  // Which system pages of the piece were written since they were installed or last cleared; adds them to `written`.
-  // `clear` makes them clean in the same step: a later write is told again.
+  // Which system pages of the piece were written since they were installed or last cleared; adds
+  // them to `written`. `clear` makes them clean in the same step: a later write is told again.
   virtual int collect(const Piece& piece, bool clear, SubpageSet* written) = 0;
   // Takes `written` for written again (a write-back failed). REQUIRES: shown.
   virtual int restore(const Piece& piece, const SubpageSet& written) = 0;
-  // Copies what the frames hold. `address` is where a view shows it (private frames have no other way).
+  // Copies what the frames hold. `address` is where a view shows it (private frames have no other
+  // way).
   virtual int copy_out(const Piece& piece, std::byte* into) = 0;
-  // Frees the memory of the pieces, which nothing shows any more unless leaving_is_readable. They are absent: the next
-  // touch faults. Sorted by offset; frames that can share go by offsets alone.
+  // Frees the memory of the pieces, which nothing shows any more unless leaving_is_readable. They
+  // are absent: the next touch faults. Sorted by offset; frames that can share go by offsets alone.
   virtual int free(std::span<const Piece> pieces) = 0;
 
   // The piece, which is absent, was made to fail (poison): the next touch faults again.
   virtual void forget_poison(const Piece& piece) { static_cast<void>(piece); }
 
-  // In a forked child: gives up what would keep the parent's memory alive. Nothing else may be called afterwards.
+  // In a forked child: gives up what would keep the parent's memory alive. Nothing else may be
+  // called afterwards.
   virtual void close_in_child() {}
 
   // Lets threads that wait in the kernel for this range look again (message delivery).

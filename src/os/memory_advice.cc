@@ -10,8 +10,9 @@
 namespace outcore::os {
 namespace {
 
-// PIDFD_SELF_THREAD_GROUP is newer than process_madvise: a descriptor of ourselves, opened once. A forked child that
-// used its parent's would advise the parent; children never get here (paging is dead in them).
+// PIDFD_SELF_THREAD_GROUP is newer than process_madvise: a descriptor of ourselves, opened once. A
+// forked child that used its parent's would advise the parent; children never get here (paging is
+// dead in them).
 int self() {
   static const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
   return pidfd;
@@ -55,7 +56,8 @@ int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advic
       }
     }
     if (count == kRanges) {
-      if (const int result = advise_batch(range, count, advice, has_batched_advice); result != 0) return result;
+      if (const int result = advise_batch(range, count, advice, has_batched_advice); result != 0)
+        return result;
       count = 0;
     }
     range[count++] = {piece.address, piece.size_bytes};

@@ -12,7 +12,8 @@ namespace outcore::os {
 
 Result<int> make_memory_file(uint64_t size_bytes) {
   const int memfd = ::memfd_create("outcore-frames", MFD_CLOEXEC);
-  if (memfd < 0) return base::system_error(errno, "make frames", "raise the limit of open files (ulimit -n)");
+  if (memfd < 0)
+    return base::system_error(errno, "make frames", "raise the limit of open files (ulimit -n)");
   if (::ftruncate(memfd, static_cast<off_t>(size_bytes)) != 0) {
     const int error = errno;
     ::close(memfd);
@@ -63,8 +64,8 @@ int punch_all(int memfd, std::span<const Piece> pieces) {
     const uint64_t offset = pieces[i].offset;
     uint64_t end = offset + pieces[i].size_bytes;
     for (++i; i < pieces.size() && pieces[i].offset == end; ++i) end += pieces[i].size_bytes;
-    while (::fallocate(memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                       static_cast<off_t>(end - offset)) != 0)
+    while (::fallocate(memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                       static_cast<off_t>(offset), static_cast<off_t>(end - offset)) != 0)
       if (errno != EINTR) return -errno;
   }
   return 0;

@@ -36,7 +36,8 @@ Status MessageDelivery::start(unsigned threads) {
   try {
     for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
   } catch (const std::system_error& e) {
-    return base::system_error(e.code().value(), "start an event thread", "ask for fewer event_threads");
+    return base::system_error(e.code().value(), "start an event thread",
+                              "ask for fewer event_threads");
   }
   return {};
 }
@@ -53,7 +54,8 @@ void MessageDelivery::run() {
           (message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
       const FaultOutcome outcome = on_fault_(address, is_write);
       if (outcome == FaultOutcome::kDone) {
-        const uint64_t page = base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage);
+        const uint64_t page =
+            base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage);
         wake_range(source_, reinterpret_cast<std::byte*>(page), base::kSystemPage);
       } else {
         fail(address, message.arg.pagefault.feat.ptid);
@@ -79,7 +81,8 @@ void MessageDelivery::fail(std::byte* address, uint32_t thread_id) {
   }
   siginfo_t info{};
   info.si_signo = SIGBUS;
-  info.si_code = SI_QUEUE;  // the kernel allows no code of its own for another thread: the handler puts BUS_ADRERR
+  info.si_code = SI_QUEUE;  // the kernel allows no code of its own for another thread: the handler
+                            // puts BUS_ADRERR
   info.si_addr = address;
   ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread_id, SIGBUS, &info);
 }

@@ -1,8 +1,8 @@
 // Message delivery: event threads that read faults from a userfaultfd and answer them.
 //
-// A thread that faults sleeps in the kernel until its range is woken; so a system call may touch an absent page. If the
-// page cannot be had, the thread must get a signal all the same: the range is poisoned where the kernel can, else the
-// signal is sent to the thread by its number.
+// A thread that faults sleeps in the kernel until its range is woken; so a system call may touch an
+// absent page. If the page cannot be had, the thread must get a signal all the same: the range is
+// poisoned where the kernel can, else the signal is sent to the thread by its number.
 #pragma once
 
 #include <atomic>

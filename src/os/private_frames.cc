@@ -40,13 +40,15 @@ int PrivateFrames::install(const Piece& piece, const std::byte* bytes, bool is_w
 }
 
 int PrivateFrames::install_zeros(const Piece& piece, bool is_written) {
-  // UFFDIO_ZEROPAGE cannot protect in the same call, and in between another thread could write: a writable view gets
-  // clean zeros as a copy.
+  // UFFDIO_ZEROPAGE cannot protect in the same call, and in between another thread could write: a
+  // writable view gets clean zeros as a copy.
   if (!piece.is_writable) return zero_in(source_, piece.address, piece.size_bytes);
   alignas(4096) static const std::byte zeros[65536] = {};
   for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {
-    const uint64_t bytes = piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
-    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0) return r;
+    const uint64_t bytes =
+        piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
+    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0)
+      return r;
   }
   return 0;
 }
@@ -65,7 +67,8 @@ int PrivateFrames::allow_write(const Piece& piece) {
   return write_protect(source_, piece.address, piece.size_bytes, false);
 }
 
-// Written is what is present and not write-protected: /proc/self/pagemap, bits 63, 62 (swapped) and 57 (since 5.13).
+// Written is what is present and not write-protected: /proc/self/pagemap, bits 63, 62 (swapped) and
+// 57 (since 5.13).
 int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   if (!piece.is_writable) return 0;
   constexpr uint64_t kPresentOrSwapped = uint64_t{3} << 62, kProtected = uint64_t{1} << 57;
@@ -121,6 +124,8 @@ void PrivateFrames::forget_poison(const Piece& piece) {
   advise_all({&piece, 1}, MADV_DONTNEED, false);
 }
 
-void PrivateFrames::wake(const Piece& piece) { wake_range(source_, piece.address, piece.size_bytes); }
+void PrivateFrames::wake(const Piece& piece) {
+  wake_range(source_, piece.address, piece.size_bytes);
+}
 
 }  // namespace outcore::os

@@ -1,5 +1,5 @@
-// PrivateFrames: anonymous pages of one view. The cheapest fill; writes are tracked by faults (synchronous write
-// protection), and a leaving page stays readable until it is freed.
+// PrivateFrames: anonymous pages of one view. The cheapest fill; writes are tracked by faults
+// (synchronous write protection), and a leaving page stays readable until it is freed.
 #pragma once
 
 #include <memory>

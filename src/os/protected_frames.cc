@@ -56,7 +56,9 @@ int ProtectedFrames::show(const Piece& piece, const SubpageSet& written) {
   return protect(piece, is_written && piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
-int ProtectedFrames::allow_write(const Piece& piece) { return protect(piece, PROT_READ | PROT_WRITE); }
+int ProtectedFrames::allow_write(const Piece& piece) {
+  return protect(piece, PROT_READ | PROT_WRITE);
+}
 
 int ProtectedFrames::unmap(std::span<const Piece> pieces) {
   for (size_t i = 0; i < pieces.size();) {

@@ -1,8 +1,10 @@
-// ProtectedFrames: a memfd and mprotect, for places where userfaultfd is blocked (Docker's default profile).
+// ProtectedFrames: a memfd and mprotect, for places where userfaultfd is blocked (Docker's default
+// profile).
 //
-// A page is shown by making its addresses accessible and unmapped by taking that back, so each run of pages with one
-// protection costs the kernel a mapping (vm.max_map_count). Writes are learnt by a fault, a whole page at a time: the
-// engine remembers that (has_write_faults), and collect() reports nothing of its own.
+// A page is shown by making its addresses accessible and unmapped by taking that back, so each run
+// of pages with one protection costs the kernel a mapping (vm.max_map_count). Writes are learnt by
+// a fault, a whole page at a time: the engine remembers that (has_write_faults), and collect()
+// reports nothing of its own.
 #pragma once
 
 #include <memory>

@@ -26,9 +26,9 @@ Status SharedFrames::attach(const Piece& piece) {
   const int protection = piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
   if (const int result = map_memory_file(memfd_, piece); result != 0)
     return base::system_error(result, "map frames");
-  const int registered =
-      register_range(source_, piece.address, piece.size_bytes,
-                     UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
+  const int registered = register_range(
+      source_, piece.address, piece.size_bytes,
+      UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
   if (registered != 0) return base::system_error(registered, "register frames with userfaultfd");
   if (::mprotect(piece.address, piece.size_bytes, protection) != 0)
     return base::system_error(errno, "make frames accessible", "raise vm.max_map_count");
@@ -49,8 +49,10 @@ int SharedFrames::install_zeros(const Piece& piece, bool is_written) {
   // UFFDIO_ZEROPAGE cannot protect, so the clean zero page is a copy.
   alignas(4096) static const std::byte zeros[65536] = {};
   for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {
-    const uint64_t bytes = piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
-    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0) return r;
+    const uint64_t bytes =
+        piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
+    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0)
+      return r;
   }
   return 0;
 }
@@ -132,6 +134,8 @@ void SharedFrames::forget_poison(const Piece& piece) {
   advise_all({&piece, 1}, MADV_DONTNEED, false);
 }
 
-void SharedFrames::wake(const Piece& piece) { wake_range(source_, piece.address, piece.size_bytes); }
+void SharedFrames::wake(const Piece& piece) {
+  wake_range(source_, piece.address, piece.size_bytes);
+}
 
 }  // namespace outcore::os

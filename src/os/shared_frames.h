@@ -1,7 +1,9 @@
-// SharedFrames: pages of a memfd, mapped by any number of views; the kernel tracks writes at 4 KiB (WP_ASYNC).
+// SharedFrames: pages of a memfd, mapped by any number of views; the kernel tracks writes at 4 KiB
+// (WP_ASYNC).
 //
-// What it rests on (docs/internals/kernel-facts.md): a page that was installed write-protected and then zapped keeps
-// its written bit, so a batch is unmapped first and asked afterwards, without write faults and without a race.
+// What it rests on (docs/internals/kernel-facts.md): a page that was installed write-protected and
+// then zapped keeps its written bit, so a batch is unmapped first and asked afterwards, without
+// write faults and without a race.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ struct Handler {
 
 Handler bus{SIGBUS};
 Handler segv{SIGSEGV};
-std::mutex installing;
+std::mutex installing;  // banned-ok: of start(), not of the handlers
 
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why) {
   const struct sigaction& before = handler.before;
@@ -53,10 +53,13 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why) 
 void on_signal(Handler& handler, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   FaultOutcome outcome = FaultOutcome::kNotOurs;
-  if (info->si_code > 0 || info->si_code == SI_QUEUE) {  // queued: by an event thread that could not fill (or by anybody)
+  if (info->si_code > 0 ||
+      info->si_code ==
+          SI_QUEUE) {  // queued: by an event thread that could not fill (or by anybody)
     constexpr long kWriteBit = 2;
     const bool is_write =
-        info->si_code > 0 && (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
+        info->si_code > 0 &&
+        (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
     outcome = handler.on_fault(static_cast<std::byte*>(info->si_addr), is_write);
     if (info->si_code == SI_QUEUE && outcome == FaultOutcome::kFailed) info->si_code = BUS_ADRERR;
   }
@@ -70,7 +73,7 @@ void on_segv(int, siginfo_t* info, void* context) { on_signal(segv, info, contex
 
 void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
              void (*entry)(int, siginfo_t*, void*)) {
-  const std::lock_guard<std::mutex> guard(installing);
+  const std::lock_guard<std::mutex> guard(installing);  // banned-ok: as above
   if (handler.is_installed) return;
   handler.on_fault = on_fault;
   handler.reason = reason;

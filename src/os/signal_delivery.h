@@ -1,8 +1,10 @@
-// Signal delivery: faults answered in the faulting thread. SIGBUS for userfaultfd (SIGBUS mode), SIGSEGV for mprotect.
+// Signal delivery: faults answered in the faulting thread. SIGBUS for userfaultfd (SIGBUS mode),
+// SIGSEGV for mprotect.
 //
-// The handlers run with every signal blocked, on the alternate stack where the thread has one. A fault that is not
-// ours, or that failed, goes to the handler that was there before; where there was none, the process ends with the
-// signal, as it would have without us, after one line that says why.
+// The handlers run with every signal blocked, on the alternate stack where the thread has one. A
+// fault that is not ours, or that failed, goes to the handler that was there before; where there
+// was none, the process ends with the signal, as it would have without us, after one line that says
+// why.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +12,7 @@
 namespace outcore::os {
 
 enum class FaultOutcome {
-  kDone,    // the touch can be tried again
+  kDone,  // the touch can be tried again
   kNotOurs,
   kFailed,  // the page cannot be had: the thread gets its signal
 };

@@ -1,7 +1,8 @@
-// Wait: sleeping until a 32-bit word changes, and a small lock made of it. Any thread, the fault path too.
+// Wait: sleeping until a 32-bit word changes, and a small lock made of it. Any thread, the fault
+// path too.
 //
-// Every wait of the engine goes through here, so that a simulation can put its own scheduler in their place
-// (wait_hooks): then threads are fibers, and one seed decides every interleaving.
+// Every wait of the engine goes through here, so that a simulation can put its own scheduler in
+// their place (wait_hooks): then threads are fibers, and one seed decides every interleaving.
 #pragma once
 
 #include <atomic>
@@ -19,15 +20,16 @@ struct WaitHooks {
 // nullptr but in simulations. Set before any thread of the engine runs.
 extern WaitHooks* wait_hooks;
 
-// Returns when the word is not `while_value`, was woken, timed out or was interrupted: callers check again.
+// Returns when the word is not `while_value`, was woken, timed out or was interrupted: callers
+// check again.
 void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_all(std::atomic<uint32_t>* word);
 void wake_one(std::atomic<uint32_t>* word);
 void yield();
 uint64_t now_ns();
 
-// Lock: mutual exclusion whose holder cannot be interrupted by a signal that needs it. The caller blocks signals
-// (SignalBlock) or is inside the fault handler, which runs with all signals blocked.
+// Lock: mutual exclusion whose holder cannot be interrupted by a signal that needs it. The caller
+// blocks signals (SignalBlock) or is inside the fault handler, which runs with all signals blocked.
 class Lock {
  public:
   bool try_lock() {
@@ -41,8 +43,9 @@ class Lock {
   std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and somebody waits
 };
 
-// SignalBlock: no asynchronous signal reaches this thread during its life. Engine calls from ordinary code hold
-// one: a program's signal handler that touches managed memory must not find its own thread in the middle of a fill.
+// SignalBlock: no asynchronous signal reaches this thread during its life. Engine calls from
+// ordinary code hold one: a program's signal handler that touches managed memory must not find its
+// own thread in the middle of a fill.
 class SignalBlock {
  public:
   SignalBlock();

@@ -19,12 +19,14 @@ using region::View;
 
 namespace {
 
-// Pages that must fit beside the buffers, so that a fill, the pages ahead and a batch on its way out can coexist.
+// Pages that must fit beside the buffers, so that a fill, the pages ahead and a batch on its way
+// out can coexist.
 constexpr uint64_t kPagesLeast = 8;
 constexpr uint64_t kBudgetLeast = 256 << 10;
 
 uint64_t write_buffer_bytes(uint64_t budget_bytes, unsigned keepers) {
-  return std::clamp<uint64_t>(base::round_down(budget_bytes / 32 / keepers, base::kSystemPage), 16 << 10, 1 << 20);
+  return std::clamp<uint64_t>(base::round_down(budget_bytes / 32 / keepers, base::kSystemPage),
+                              16 << 10, 1 << 20);
 }
 
 }  // namespace
@@ -43,19 +45,22 @@ Status Engine::prepare() {
   const uint64_t fixed = shape.total_bytes() + options_.keepers * buffers;
   if (options_.budget_bytes < kBudgetLeast || fixed > options_.budget_bytes / 2) {
     const uint64_t least = std::max(kBudgetLeast, 2 * options_.keepers * uint64_t{64 << 10});
-    return Error{EINVAL, "a budget of " + format_bytes(options_.budget_bytes) + " is too small for " +
-                             std::to_string(options_.keepers) + " keeper(s): the least that would do is " +
-                             format_bytes(least)};
+    return Error{EINVAL, "a budget of " + format_bytes(options_.budget_bytes) +
+                             " is too small for " + std::to_string(options_.keepers) +
+                             " keeper(s): the least that would do is " + format_bytes(least)};
   }
   if (Status s = bounce_.allocate(shape); !s) return s;
-  if (Status s = frames_.allocate(static_cast<uint32_t>(std::min<uint64_t>(options_.frames_max, 0xFFFFFFF0))); !s)
+  if (Status s = frames_.allocate(
+          static_cast<uint32_t>(std::min<uint64_t>(options_.frames_max, 0xFFFFFFF0)));
+      !s)
     return s;
   if (Status s = spaces_.allocate(kSpacesMax); !s) return s;
   OC_CHECK(budget_.take(fixed));
   for (unsigned i = 0; i < options_.keepers; ++i) {
     auto shard = std::make_unique<Shard>();
     const uint64_t capacity = options_.budget_bytes / base::kSystemPage / options_.keepers;
-    Result<std::unique_ptr<Policy>> policy = make_policy(options_.policy, frames_.count(), capacity);
+    Result<std::unique_ptr<Policy>> policy =
+        make_policy(options_.policy, frames_.count(), capacity);
     if (!policy) return policy.error();
     shard->policy = std::move(policy).value();
     Result<std::byte*> buffer = os::allocate_table(buffers);
@@ -77,8 +82,10 @@ Status Engine::prepare() {
 
 void Engine::start_threads() {
   const os::SignalBlock block;  // inherited: no signal of the program runs on our threads
-  for (const auto& shard : shards_) threads_.emplace_back([this, s = shard.get()] { keep_loop(*s); });
-  for (unsigned i = 0; i < options_.prefetch_threads; ++i) threads_.emplace_back([this] { io_loop(); });
+  for (const auto& shard : shards_)
+    threads_.emplace_back([this, s = shard.get()] { keep_loop(*s); });
+  for (unsigned i = 0; i < options_.prefetch_threads; ++i)
+    threads_.emplace_back([this] { io_loop(); });
 }
 
 Engine::~Engine() {
@@ -100,7 +107,8 @@ Shard& Engine::shard_of(const Space& space, uint64_t page) {
 
 uint64_t Engine::least_budget(uint64_t page_bytes) const {
   const uint64_t fixed =
-      bounce_.shape().total_bytes() + options_.keepers * write_buffer_bytes(options_.budget_bytes, options_.keepers);
+      bounce_.shape().total_bytes() +
+      options_.keepers * write_buffer_bytes(options_.budget_bytes, options_.keepers);
   return fixed + (kPagesLeast + options_.prefetch_threads) * page_bytes;
 }
 
@@ -115,13 +123,15 @@ Status Engine::add_space(Space* space) {
   const os::Locked locked(spaces_lock_);
   uint32_t id = 0;
   while (id < kSpacesMax && spaces_[id].load() != nullptr) ++id;
-  if (id == kSpacesMax) return Error{ENOMEM, "map " + space->uri + ": a runtime can have at most 1048576 stores"};
+  if (id == kSpacesMax)
+    return Error{ENOMEM, "map " + space->uri + ": a runtime can have at most 1048576 stores"};
   space->id = id;
   space->engine = this;
   spaces_[id].store(space, std::memory_order_release);
   if (id >= spaces_end_) spaces_end_ = id + 1;
   uint64_t largest = page_bytes_max_.load();
-  while (space->page_bytes > largest && !page_bytes_max_.compare_exchange_weak(largest, space->page_bytes)) {
+  while (space->page_bytes > largest &&
+         !page_bytes_max_.compare_exchange_weak(largest, space->page_bytes)) {
   }
   return {};
 }
@@ -144,7 +154,8 @@ void Engine::drop_frames(Space& space) {
           if (seen.state() == PageState::kAbsent) continue;
           if (seen.pins() != 0) {  // the region goes, and its pins with it
             pinned_bytes_.fetch_sub(space.page_bytes);
-            space.words[page].update([](PageValue v) { return v.with_pins(0).minus(PageValue::kParked); });
+            space.words[page].update(
+                [](PageValue v) { return v.with_pins(0).minus(PageValue::kParked); });
           }
           eviction.take_page(space, page, &busy);
         }
@@ -152,7 +163,8 @@ void Engine::drop_frames(Space& space) {
         eviction.free();
       }
     }
-    if (space.resident_bytes.load() != 0) os::yield();  // a late prefetch or write-back still holds a page
+    if (space.resident_bytes.load() != 0)
+      os::yield();  // a late prefetch or write-back still holds a page
   }
 }
 
@@ -166,18 +178,23 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
     status = evict(space, 0, space.page_count());
     for (uint64_t page = 0; page < space.page_count() && status.ok(); ++page)
       if (space.words[page].load().pins() != 0)
-        status = Error{EBUSY, "map " + space.uri + " once more: a page of its first region is pinned; unpin it, or map "
-                              "the first with shared frames"};
+        status =
+            Error{EBUSY, "map " + space.uri +
+                             " once more: a page of its first region is pinned; unpin it, or map "
+                             "the first with shared frames"};
   }
   View* view = nullptr;
   for (uint32_t i = 0; i < space.views_end; ++i)
     if (View* v = space.views[i].load(); v != nullptr) view = v;
   if (status.ok() && view != nullptr) {
-    const uint64_t pages = (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
+    const uint64_t pages =
+        (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
     status = view->shown.allocate((pages + 63) / 64 + 1);
-    // A touch from here to the end finds the range inaccessible, and waits in the handler for the thaw.
+    // A touch from here to the end finds the range inaccessible, and waits in the handler for the
+    // thaw.
     if (status.ok())
-      status = frames->attach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+      status =
+          frames->attach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
   }
   if (status.ok()) space.frames = std::move(frames);
   space.is_frozen.store(false, std::memory_order_seq_cst);
@@ -200,17 +217,21 @@ Status Engine::add_view(Space& space, View* view) {
   view->space = &space;
   view->page_bytes = space.page_bytes;
   if (space.frames->can_share()) {
-    const uint64_t pages = (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
+    const uint64_t pages =
+        (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
     if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
   }
-  if (Status s = space.frames->attach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0}); !s)
+  if (Status s = space.frames->attach(
+          {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+      !s)
     return s;
   const os::SignalBlock block;
   {
     const os::Locked locked(spaces_lock_);
     uint32_t slot = 0;
     while (slot < Space::kViewsMax && space.views[slot].load() != nullptr) ++slot;
-    if (slot == Space::kViewsMax) return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
+    if (slot == Space::kViewsMax)
+      return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
     space.views[slot].store(view, std::memory_order_release);
     if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
   }
@@ -225,12 +246,14 @@ void Engine::remove_view(View* view) {
     for (uint32_t i = 0; i < space.views_end; ++i)
       if (space.views[i].load() == view) space.views[i].store(nullptr, std::memory_order_release);
   }
-  // A page may be Busy through another view, and that thread may look at this one: those holds are short.
+  // A page may be Busy through another view, and that thread may look at this one: those holds are
+  // short.
   for (uint32_t frame = 0; frame < frames_.used_once() && space.view_count() > 0; ++frame) {
     budget::FrameRecord& record = frames_[frame];
     if (std::atomic_ref(record.space).load() != space.id) continue;
     const uint64_t page = std::atomic_ref(record.page).load();
-    while (page < space.page_count() && space.words[page].load().state() == PageState::kBusy) os::yield();
+    while (page < space.page_count() && space.words[page].load().state() == PageState::kBusy)
+      os::yield();
   }
   space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
 }
@@ -238,10 +261,11 @@ void Engine::remove_view(View* view) {
 Status Engine::resize_budget(uint64_t bytes) {
   const uint64_t least = least_budget(page_bytes_max_.load());
   if (bytes < least)
-    return Error{EINVAL, "resize the budget to " + format_bytes(bytes) + ": the least that would do is " +
-                             format_bytes(least)};
+    return Error{EINVAL, "resize the budget to " + format_bytes(bytes) +
+                             ": the least that would do is " + format_bytes(least)};
   if (bytes / base::kSystemPage > frames_.count())
-    return Error{EINVAL, "resize the budget to " + format_bytes(bytes) + ": it can grow to at most " +
+    return Error{EINVAL, "resize the budget to " + format_bytes(bytes) +
+                             ": it can grow to at most " +
                              format_bytes(uint64_t{frames_.count()} * base::kSystemPage)};
   const os::SignalBlock block;
   const uint64_t before = budget_.limit();
@@ -285,14 +309,16 @@ void Engine::add_to(Metrics& metrics) const {
   metrics.gauges.used_bytes = budget_.used();
   metrics.gauges.used_bytes_max = budget_.used_max();
   metrics.gauges.bounce_bytes =
-      bounce_.shape().total_bytes() + options_.keepers * write_buffer_bytes(options_.budget_bytes, options_.keepers);
+      bounce_.shape().total_bytes() +
+      options_.keepers * write_buffer_bytes(options_.budget_bytes, options_.keepers);
   metrics.gauges.metadata_bytes = metadata_bytes();
 }
 
 bool Engine::is_valid() const {
   uint64_t resident = 0;
   for (uint32_t i = 0; i < spaces_end_; ++i)
-    if (const Space* space = spaces_[i].load(); space != nullptr) resident += space->resident_bytes.load();
+    if (const Space* space = spaces_[i].load(); space != nullptr)
+      resident += space->resident_bytes.load();
   return resident <= budget_.used() && region::AddressMap::instance().is_valid();
 }
 

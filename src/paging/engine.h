@@ -1,7 +1,8 @@
-// Engine: the pager of one runtime. It decides; policy, budget, stores and frames compute and return.
+// Engine: the pager of one runtime. It decides; policy, budget, stores and frames compute and
+// return.
 //
-// Fault path: fault(). Turns: keeper threads, and fillers that find no free frame. Calls: flush, pin, … from the
-// program's threads, with signals blocked. See ARCHITECTURE.md, "One fault".
+// Fault path: fault(). Turns: keeper threads, and fillers that find no free frame. Calls: flush,
+// pin, … from the program's threads, with signals blocked. See ARCHITECTURE.md, "One fault".
 #pragma once
 
 #include <atomic>
@@ -40,8 +41,9 @@ struct EngineOptions {
 
 // Who runs: decides what may block, and how stores are called.
 enum class Caller : uint8_t {
-  kFault,    // inside a fault handler: stores that are not fault safe are left to the prefetch threads
-  kThread,   // a thread of ours, or a call of the program
+  kFault,   // inside a fault handler: stores that are not fault safe are left to the prefetch
+            // threads
+  kThread,  // a thread of ours, or a call of the program
 };
 
 class Engine {
@@ -58,25 +60,31 @@ class Engine {
   ~Engine();  // REQUIRES: no space is left
 
   // -- spaces and views; calls of the program --
-  Status add_space(Space* space);     // EINVAL: the budget is too small for its pages, with the least that would do
+  Status add_space(
+      Space* space);  // EINVAL: the budget is too small for its pages, with the least that would do
   // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the space any more.
   void drop_frames(Space& space);
-  void remove_space(Space* space);    // REQUIRES: no frame and no view of it is left
-  // Replaces frames that only one view can show by others, with the pages evicted in between: a second view comes.
+  void remove_space(Space* space);  // REQUIRES: no frame and no view of it is left
+  // Replaces frames that only one view can show by others, with the pages evicted in between: a
+  // second view comes.
   Status replace_frames(Space& space, std::unique_ptr<os::Frames> frames);
-  Status add_view(Space& space, region::View* view);  // attaches frames; the view is in the address map afterwards
-  void remove_view(region::View* view);               // detaches; REQUIRES: flushed, and out of the address map
+  Status add_view(
+      Space& space,
+      region::View* view);  // attaches frames; the view is in the address map afterwards
+  void remove_view(region::View* view);  // detaches; REQUIRES: flushed, and out of the address map
 
   // -- the fault path --
   os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
-  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be written.
+  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
+  // written.
   int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
 
   // -- calls of the program; pages are the space's. All with signals blocked --
   Status flush(Space& space, uint64_t first, uint64_t end);
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
   Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
-  // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's writes.
+  // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's
+  // writes.
   int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
   void release(Space& space, uint64_t page);
   Status evict(Space& space, uint64_t first, uint64_t end);
@@ -89,11 +97,13 @@ class Engine {
   uint64_t least_budget(uint64_t page_bytes) const;
 
   // -- turns: keeper threads, fillers without a frame, simulations --
-  // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES: shard.turn is held.
+  // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES:
+  // shard.turn is held.
   uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
   // Carries out one queued prefetch or demand; false if there was none.
   bool run_prefetch();
-  // Evicts down to the low watermark if above the high one; false if nothing could be freed though it should.
+  // Evicts down to the low watermark if above the high one; false if nothing could be freed though
+  // it should.
   bool keep(Shard& shard);
 
   void add_to(Metrics& metrics) const;  // the gauges
@@ -116,14 +126,15 @@ class Engine {
   void start_threads();
 
   // fault.cc
-  int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
-                       region::PageValue seen);
+  int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address,
+                       bool is_write, region::PageValue seen);
   int rescue(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
              region::PageValue seen);
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
   void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
   int demand(region::View& view, uint64_t page, bool is_write);
-  uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight, int64_t* stride);
+  uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
+                      int64_t* stride);
   // fill.cc
   int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
   int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
@@ -136,7 +147,8 @@ class Engine {
   // prefetch.cc
   void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
-  int fill_along(Space& space, region::View& view, uint64_t page, int64_t stride, uint32_t count, Caller caller);
+  int fill_along(Space& space, region::View& view, uint64_t page, int64_t stride, uint32_t count,
+                 Caller caller);
   void io_loop();
   void keep_loop(Shard& shard);
   // flush.cc

@@ -55,7 +55,8 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
     }
     if (seen.pins() != 0) {
       if (!was_chosen) return false;
-      if (!seen.has(PageValue::kParked) && !word.change(seen, seen.plus(PageValue::kParked))) continue;
+      if (!seen.has(PageValue::kParked) && !word.change(seen, seen.plus(PageValue::kParked)))
+        continue;
       if (record.is_in_policy != 0) shard_.policy->removed(FrameId{frame});
       record.is_in_policy = 0;
       return false;
@@ -134,8 +135,9 @@ void Eviction::clean(bool keep_bytes) {
       if (victim.is_out) continue;
     }
     if (!victim.is_dirty) {
-      word_of(victim).update(
-          [](PageValue v) { return v.with(PageState::kLeaving).minus(PageValue::kDirty).plus(PageValue::kCleaned); });
+      word_of(victim).update([](PageValue v) {
+        return v.with(PageState::kLeaving).minus(PageValue::kDirty).plus(PageValue::kCleaned);
+      });
       continue;
     }
     word_of(victim).update([](PageValue v) {
@@ -187,18 +189,21 @@ void Eviction::collect(Victim& victim) {
   if (space.frames->reports_written()) {
     space.for_each_showing(victim.page, [&](View& view) {
       if (!view.is_writable) return;
-      const int r = space.frames->collect(view.piece_of(victim.page), !is_unmapped, &shard_.written);
+      const int r =
+          space.frames->collect(view.piece_of(victim.page), !is_unmapped, &shard_.written);
       if (r != 0) result = r;
     });
   } else {
     shard_.written.add_range(0, space.page_bytes / base::kSystemPage);
   }
   victim.is_dirty = !shard_.written.is_empty(space.page_bytes / base::kSystemPage);
-  const bool must_leave_it = victim.is_dirty && caller_ == Caller::kFault && !space.traits.is_fault_safe;
+  const bool must_leave_it =
+      victim.is_dirty && caller_ == Caller::kFault && !space.traits.is_fault_safe;
   if (result == 0 && !must_leave_it) return;
   if (!is_unmapped)
-    space.for_each_showing(victim.page,
-                           [&](View& view) { space.frames->restore(view.piece_of(victim.page), shard_.written); });
+    space.for_each_showing(victim.page, [&](View& view) {
+      space.frames->restore(view.piece_of(victim.page), shard_.written);
+    });
   put_back(victim);
 }
 
@@ -217,9 +222,11 @@ uint64_t Eviction::free() {
       victim.is_out = !is_ours;
       if (!is_ours) continue;
       if (space.frames->can_share()) {
-        shard_.piece[pieces++] = {nullptr, victim.page * space.page_bytes, space.page_bytes, false, 0};
+        shard_.piece[pieces++] = {nullptr, victim.page * space.page_bytes, space.page_bytes, false,
+                                  0};
       } else {
-        space.for_each_showing(victim.page, [&](View& view) { shard_.piece[pieces++] = view.piece_of(victim.page); });
+        space.for_each_showing(
+            victim.page, [&](View& view) { shard_.piece[pieces++] = view.piece_of(victim.page); });
       }
     }
     if (pieces == 0) return;
@@ -257,7 +264,8 @@ void Eviction::rest(uint32_t leaving_target) {
   for (uint32_t i = 0; i < count_; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
-    if (word_of(victim).load().state() == PageState::kLeaving) shard_.leaving.push(frames_, victim.frame);
+    if (word_of(victim).load().state() == PageState::kLeaving)
+      shard_.leaving.push(frames_, victim.frame);
   }
   count_ = 0;
   while (shard_.leaving.size() > leaving_target && count_ < Shard::kVictimsMax) {

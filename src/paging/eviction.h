@@ -1,8 +1,9 @@
-// Eviction: one turn's batch of pages on their way out. Unmap all, ask which 4 KiB were written, write those back with
-// neighbours joined, free. A page touched before it is freed is rescued, and drops out of the batch.
+// Eviction: one turn's batch of pages on their way out. Unmap all, ask which 4 KiB were written,
+// write those back with neighbours joined, free. A page touched before it is freed is rescued, and
+// drops out of the batch.
 //
-// Held by whoever holds the shard's turn; at most one a shard. Never waits for a page: pinned, filling and busy pages
-// are passed over (U6).
+// Held by whoever holds the shard's turn; at most one a shard. Never waits for a page: pinned,
+// filling and busy pages are passed over (U6).
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,20 @@ class Eviction {
   void hear();
   // Takes up to `count` frames that the policy gives up.
   void choose(uint32_t count);
-  // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a batch, and returns
-  // where it stopped. Pages in other hands are passed over and counted in `busy`.
+  // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
+  // batch, and returns where it stopped. Pages in other hands are passed over and counted in
+  // `busy`.
   uint64_t take_range(Space& space, uint64_t first, uint64_t end, uint64_t* busy);
   // The same for one page. REQUIRES: !is_full().
   void take_page(Space& space, uint64_t page, uint64_t* busy);
   bool is_full() const { return count_ == Shard::kVictimsMax; }
-  // Unmaps the batch. With `keep_bytes`, writes back what was written; without, it is dropped (discard).
+  // Unmaps the batch. With `keep_bytes`, writes back what was written; without, it is dropped
+  // (discard).
   void clean(bool keep_bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
-  // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many as are too many.
+  // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
+  // as are too many.
   void rest(uint32_t leaving_target);
 
   uint32_t count() const { return count_; }
@@ -46,7 +50,8 @@ class Eviction {
   void queue_written(uint32_t i);
   void queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes);
   void issue(uint32_t finish_end);
-  void fail_request(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim, Space& space);
+  void fail_request(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim,
+                    Space& space);
   void finish_write(Victim& victim);
   region::PageWord& word_of(const Victim& victim) { return victim.space->words[victim.page]; }
   void forget(uint32_t frame);

@@ -1,7 +1,7 @@
 // The fault path: what a touch of an absent, leaving or protected page leads to. See engine.h.
 //
 // Nothing here allocates or takes a lock that a program could hold; it touches no managed memory.
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -25,13 +25,16 @@ using region::View;
 namespace {
 
 thread_local char fault_reason[256];
-// The last fault that found its page resident: the same again means that the kernel took the mapping away.
+// The last fault that found its page resident: the same again means that the kernel took the
+// mapping away.
 thread_local const std::byte* last_resident_touch = nullptr;
 constinit thread_local prefetch::StreamTable streams{};
 
 void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
-  std::snprintf(fault_reason, sizeof fault_reason, "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
-                static_cast<const void*>(address), static_cast<unsigned long long>(space.page_bytes),
+  std::snprintf(fault_reason, sizeof fault_reason,
+                "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
+                static_cast<const void*>(address),
+                static_cast<unsigned long long>(space.page_bytes),
                 static_cast<unsigned long long>(page * space.page_bytes), space.uri.c_str(),
                 ::strerrordesc_np(-error));
 }
@@ -51,7 +54,8 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
   if (result == 0) return FaultOutcome::kDone;
   explain(space, page, address, result);
   if (view.on_error == OnError::kAbort) {
-    std::fprintf(stderr, "%s\n", fault_reason);
+    const ssize_t ignored = ::write(STDERR_FILENO, fault_reason, std::strlen(fault_reason));
+    static_cast<void>(ignored);
     std::abort();
   }
   return FaultOutcome::kFailed;
@@ -121,10 +125,10 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   }
 }
 
-// The page is here. Either somebody else filled it meanwhile, or this view does not show it yet, or the first write
-// must be let through. -EAGAIN: it changed, look again.
-int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte* address, bool is_write,
-                             PageValue seen) {
+// The page is here. Either somebody else filled it meanwhile, or this view does not show it yet, or
+// the first write must be let through. -EAGAIN: it changed, look again.
+int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte* address,
+                             bool is_write, PageValue seen) {
   os::Frames& frames = *space.frames;
   const bool is_shown = !frames.can_share() || view.is_shown(page);
   const bool must_allow = is_write && address != nullptr && frames.has_write_faults();
@@ -142,7 +146,8 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   const Piece piece = view.piece_of(page);
   if (frames.can_share() && (!is_shown || !must_allow)) {
     if (is_shown) frames.collect(piece, false, &written);
-    if (!frames.reports_written() && seen.has(PageValue::kDirty)) written.add_range(0, os::SubpageSet::kCount);
+    if (!frames.reports_written() && seen.has(PageValue::kDirty))
+      written.add_range(0, os::SubpageSet::kCount);
     result = frames.show(piece, written);
     if (result == 0) view.set_shown(page, true);
     space.counters.add(Counter::minor_faults, 1);
@@ -160,7 +165,8 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
 int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* address) {
   Piece piece = view.piece_of(page);
   if (space.frames->reports_written()) {  // only the system page that is written
-    const uint64_t at = base::round_down(static_cast<uint64_t>(address - piece.address), base::kSystemPage);
+    const uint64_t at =
+        base::round_down(static_cast<uint64_t>(address - piece.address), base::kSystemPage);
     piece = {piece.address + at, piece.offset + at, base::kSystemPage, true,
              piece.first_subpage + static_cast<uint32_t>(at / base::kSystemPage)};
   }
@@ -168,9 +174,11 @@ int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* ad
   return space.frames->allow_write(piece);
 }
 
-// A leaving page is touched: it comes back as it was, without I/O, in every view that showed it. What was written
-// stays written, unless its write-back is through (kCleaned); one still under way is repeated later.
-int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, bool is_write, PageValue seen) {
+// A leaving page is touched: it comes back as it was, without I/O, in every view that showed it.
+// What was written stays written, unless its write-back is through (kCleaned); one still under way
+// is repeated later.
+int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, bool is_write,
+                   PageValue seen) {
   region::PageWord& word = space.words[page];
   os::Frames& frames = *space.frames;
   if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
@@ -181,7 +189,8 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
     if (!frames.reports_written()) {
       if (seen.has(PageValue::kDirty)) written.add_range(0, os::SubpageSet::kCount);
     } else if (!seen.has(PageValue::kCleaned)) {
-      space.for_each_showing(page, [&](View& v) { frames.collect(v.piece_of(page), false, &written); });
+      space.for_each_showing(page,
+                             [&](View& v) { frames.collect(v.piece_of(page), false, &written); });
     }
     view.set_shown(page, true);
     space.for_each_showing(page, [&](View& v) {
@@ -203,7 +212,8 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
   return result;
 }
 
-// Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its word.
+// Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
+// word.
 void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
   const uint64_t start_ns = os::now_ns();
   space.words[page].wait_while(seen, 100'000'000);
@@ -211,10 +221,12 @@ void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
   space.counters.add(Counter::wait_for_page_ns, os::now_ns() - start_ns);
 }
 
-// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page to change.
+// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page
+// to change.
 int Engine::demand(View& view, uint64_t page, bool is_write) {
   Space& space = *static_cast<Space*>(view.space);
-  view.users.fetch_add(1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
+  view.users.fetch_add(
+      1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
   const PrefetchRequest request{&view, page, 1, 1, true, is_write};
   if (!queue_.push(request)) {
     view.users.fetch_sub(1, std::memory_order_release);
@@ -230,9 +242,10 @@ int Engine::demand(View& view, uint64_t page, bool is_write) {
   }
 }
 
-// Issues what the thread's streams advise. Returns how many neighbours of a sequential reader may be filled along with
-// the page, at this touch.
-uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight, int64_t* stride) {
+// Issues what the thread's streams advise. Returns how many neighbours of a sequential reader may
+// be filled along with the page, at this touch.
+uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight,
+                            int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
   const uint64_t window_bytes = std::min(options_.readahead_bytes, budget_.limit() / 8);
@@ -241,8 +254,8 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
   const prefetch::StreamTable::Advice ahead =
       streams.on_miss(space.id, page, window, view.end_page(), advice == Advice::kSequential,
                       is_in_flight || queue_.has_hints());
-  const auto along_max =
-      static_cast<uint32_t>(std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) / space.page_bytes);
+  const auto along_max = static_cast<uint32_t>(
+      std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) / space.page_bytes);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
   const uint32_t along = is_neighbourly ? std::min(ahead.issued + 1, along_max) : 0;
   *stride = ahead.stride;

@@ -34,8 +34,8 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
   return result;
 }
 
-// A frame within the budget. If there is none, this thread evicts a batch itself rather than wait for the keeper; what
-// is left is a wait with a bound.
+// A frame within the budget. If there is none, this thread evicts a batch itself rather than wait
+// for the keeper; what is left is a wait with a bound.
 int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
@@ -59,8 +59,10 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
   const uint64_t used = budget_.used(), limit = budget_.limit();
   if (used <= limit / 100 * options_.high_watermark) return 0;
   call_keepers();
-  // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait saved for all.
-  if (used > limit - std::max(limit / 128, 4 * space.page_bytes)) help(caller, static_cast<uint32_t>(*frame));
+  // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
+  // saved for all.
+  if (used > limit - std::max(limit / 128, 4 * space.page_bytes))
+    help(caller, static_cast<uint32_t>(*frame));
   return 0;
 }
 
@@ -110,7 +112,8 @@ Piece part_of(const Piece& piece, uint64_t offset, uint64_t size_bytes) {
 
 }  // namespace
 
-// Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store are zero.
+// Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
+// are zero.
 int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
@@ -118,8 +121,8 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   const uint64_t stored = start >= store_bytes ? 0 : std::min(page_bytes, store_bytes - start);
   const Piece piece = view.piece_of(page);
   // Shared frames hold whole pages; a view that shows only a part gets it by show().
-  const bool is_deposited =
-      frames.can_share() && (piece.size_bytes != page_bytes || page_bytes > bounce_.shape().chunk_bytes);
+  const bool is_deposited = frames.can_share() && (piece.size_bytes != page_bytes ||
+                                                   page_bytes > bounce_.shape().chunk_bytes);
   const bool is_written = is_write && page_bytes == base::kSystemPage;
   int result = 0;
   if (stored == 0 || space.store.load()->is_hole(start, stored)) {
@@ -164,7 +167,9 @@ void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
     shard_of(space, page).news.push(frames_, frame);
     space.words[page].update([&](PageValue) {
-      return PageValue(is_dirty ? PageValue::kDirty : 0).with(PageState::kResident).with_frame(frame);
+      return PageValue(is_dirty ? PageValue::kDirty : 0)
+          .with(PageState::kResident)
+          .with_frame(frame);
     });
     return;
   }

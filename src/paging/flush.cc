@@ -1,7 +1,8 @@
 // Flush: dirty bytes of resident pages go to the store while the program goes on. See engine.h.
 //
-// A page that is being flushed carries kWriting: it is not evicted and not written by anybody else meanwhile. Which
-// 4 KiB were written is asked and cleared in one step; a write after that is told again, and written again later.
+// A page that is being flushed carries kWriting: it is not evicted and not written by anybody else
+// meanwhile. Which 4 KiB were written is asked and cleared in one step; a write after that is told
+// again, and written again later.
 #include <algorithm>
 #include <cerrno>
 
@@ -24,7 +25,8 @@ class Flusher {
  public:
   Flusher(Space& space, std::span<std::byte> buffer) : space_(space), buffer_(buffer) {}
 
-  // REQUIRES: the page carries kWriting, which is ours. It is released once its bytes are stored, or have failed.
+  // REQUIRES: the page carries kWriting, which is ours. It is released once its bytes are stored,
+  // or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
     if (held_count_ == kHeldMax) write_all();
     held_[held_count_++] = page;
@@ -33,7 +35,8 @@ class Flusher {
     const uint64_t end = space_.page_bytes / base::kSystemPage;
     for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
       const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
-      for (uint64_t from = start + first * base::kSystemPage; from < to;) from += add_run(from, to - from);
+      for (uint64_t from = start + first * base::kSystemPage; from < to;)
+        from += add_run(from, to - from);
     }
   }
 
@@ -73,9 +76,11 @@ class Flusher {
   }
 
   void write_all() {
-    const uint32_t limit = space_.write_gate.limit() == 0 ? kRequestsMax : space_.write_gate.limit();
+    const uint32_t limit =
+        space_.write_gate.limit() == 0 ? kRequestsMax : space_.write_gate.limit();
     for (uint32_t begin = 0; begin < request_count_; begin += limit) {
-      const std::span<StoreRequest> batch{request_ + begin, std::min(limit, request_count_ - begin)};
+      const std::span<StoreRequest> batch{request_ + begin,
+                                          std::min(limit, request_count_ - begin)};
       for (size_t i = 0; i < batch.size(); ++i) space_.write_gate.enter();
       space_.store.load()->transfer(batch);
       for (size_t i = 0; i < batch.size(); ++i) space_.write_gate.leave();
@@ -99,17 +104,20 @@ class Flusher {
     os::SubpageSet all;
     all.add_range(0, space_.page_bytes / base::kSystemPage);
     const uint64_t end = request.offset + request.size_bytes;
-    for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end; ++page) {
+    for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end;
+         ++page) {
       space_.for_each_showing(page, [&](View& view) {
         if (!view.is_writable) return;
         const Piece piece = view.piece_of(page);
         const uint64_t from = std::max(request.offset, piece.offset);
-        const uint64_t to = std::min(base::round_up(end, base::kSystemPage), piece.offset + piece.size_bytes);
+        const uint64_t to =
+            std::min(base::round_up(end, base::kSystemPage), piece.offset + piece.size_bytes);
         if (from >= to) return;
         const uint64_t skip = from - piece.offset;
-        space_.frames->restore({piece.address + skip, from, to - from, true,
-                                piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)},
-                               all);
+        space_.frames->restore(
+            {piece.address + skip, from, to - from, true,
+             piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)},
+            all);
       });
       if (space_.frames->has_write_faults())
         space_.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
@@ -134,8 +142,8 @@ class Flusher {
 
 enum class Taken { kNothing, kOurs, kBusy };
 
-// kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody else changes it, and
-// `busy` is what to wait for.
+// kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody
+// else changes it, and `busy` is what to wait for.
 Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageValue* busy) {
   region::PageWord& word = space.words[page];
   for (;;) {
@@ -156,7 +164,8 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
     space.for_each_showing(page, [&](View& view) {
       if (view.is_writable) space.frames->collect(view.piece_of(page), must_clear, written);
     });
-    if (!space.frames->reports_written()) written->add_range(0, space.page_bytes / base::kSystemPage);
+    if (!space.frames->reports_written())
+      written->add_range(0, space.page_bytes / base::kSystemPage);
     const uint64_t clean = space.frames->has_write_faults() && must_clear ? PageValue::kDirty : 0;
     const bool is_empty = written->is_empty(space.page_bytes / base::kSystemPage);
     word.update([&](PageValue v) {
@@ -171,9 +180,11 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
 Status Engine::take_write_error(Space& space) {
   const int code = space.write_error.code.exchange(0);
   if (code == 0) return {};
-  return base::system_error(code, "write " + std::to_string(space.write_error.size_bytes.load()) + " bytes at " +
-                                      std::to_string(space.write_error.offset.load()) + " of " + space.uri,
-                            "the bytes are kept in memory: make room or repair the store, then flush again");
+  return base::system_error(
+      code,
+      "write " + std::to_string(space.write_error.size_bytes.load()) + " bytes at " +
+          std::to_string(space.write_error.offset.load()) + " of " + space.uri,
+      "the bytes are kept in memory: make room or repair the store, then flush again");
 }
 
 Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
@@ -198,9 +209,11 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
   if (flusher.error() != 0) {
     space.write_error.code = 0;
     const StoreRequest& failed = flusher.failed();
-    return base::system_error(flusher.error(), "write " + std::to_string(failed.size_bytes) + " bytes at " +
-                                                   std::to_string(failed.offset) + " of " + space.uri,
-                              "the bytes are kept in memory: make room or repair the store, then flush again");
+    return base::system_error(
+        flusher.error(),
+        "write " + std::to_string(failed.size_bytes) + " bytes at " +
+            std::to_string(failed.offset) + " of " + space.uri,
+        "the bytes are kept in memory: make room or repair the store, then flush again");
   }
   const Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;

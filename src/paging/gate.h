@@ -1,4 +1,5 @@
-// Gate: how many transfers of a kind a store gets at a time (U7: a device that slows down under many writers).
+// Gate: how many transfers of a kind a store gets at a time (U7: a device that slows down under
+// many writers).
 #pragma once
 
 #include <atomic>

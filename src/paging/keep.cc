@@ -9,7 +9,8 @@ namespace {
 
 // The policy plans in frames, the budget in bytes: they meet at the average page.
 void set_capacity(Engine& engine, Shard& shard) {
-  const uint64_t used = engine.budget().used() - std::min(engine.budget().used(), engine.bounce().shape().total_bytes());
+  const uint64_t used = engine.budget().used() -
+                        std::min(engine.budget().used(), engine.bounce().shape().total_bytes());
   const uint64_t frames = shard.policy->resident_count() + shard.policy->leaving_count();
   if (frames == 0) return;
   const uint64_t share = used / engine.shards().size();
@@ -31,8 +32,10 @@ uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
   eviction.clean(true);
   const size_t leaving_target = shard.policy->leaving_target();
   if (leaving_target == 0 && shard.leaving.size() == 0) return eviction.free();
-  // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it is.
-  const bool is_full = budget_.used() + page_bytes_max_.load(std::memory_order_relaxed) > budget_.limit();
+  // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it
+  // is.
+  const bool is_full =
+      budget_.used() + page_bytes_max_.load(std::memory_order_relaxed) > budget_.limit();
   const uint32_t target = static_cast<uint32_t>(leaving_target);
   const uint32_t half = shard.leaving.size() / 2;
   eviction.rest(is_full ? std::min(target, half) : target);
@@ -45,7 +48,8 @@ bool Engine::keep(Shard& shard) {
   const uint64_t limit = budget_.limit();
   if (budget_.used() <= limit / 100 * options_.high_watermark) return true;
   while (budget_.used() > limit / 100 * options_.low_watermark) {
-    const uint64_t over = budget_.used() - std::min(budget_.used(), limit / 100 * options_.low_watermark);
+    const uint64_t over =
+        budget_.used() - std::min(budget_.used(), limit / 100 * options_.low_watermark);
     const uint64_t page_bytes = std::max<uint64_t>(shard.capacity_page_bytes, base::kSystemPage);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
     const os::Locked turn(shard.turn);
@@ -57,8 +61,8 @@ bool Engine::keep(Shard& shard) {
   return true;
 }
 
-// The keeper's thread. Called when the high watermark is passed; where nothing can be freed (all pinned, or the store
-// refuses writes) it tries again, less and less often.
+// The keeper's thread. Called when the high watermark is passed; where nothing can be freed (all
+// pinned, or the store refuses writes) it tries again, less and less often.
 void Engine::keep_loop(Shard& shard) {
   uint64_t backoff_ns = 0;
   while (!is_stopping_.load(std::memory_order_acquire)) {

@@ -1,8 +1,9 @@
 // News: frames that were filled, rescued or unpinned, on their way to the shard that keeps them.
 //
-// A stack that is taken whole. A frame is in it at most once: it is pushed when it is filled; again only when it was
-// rescued or unparked, which needs that the shard has heard of it. News are pushed before the page becomes resident,
-// so whoever holds the turn and sees a resident page can hear of it first.
+// A stack that is taken whole. A frame is in it at most once: it is pushed when it is filled; again
+// only when it was rescued or unparked, which needs that the shard has heard of it. News are pushed
+// before the page becomes resident, so whoever holds the turn and sees a resident page can hear of
+// it first.
 #pragma once
 
 #include <atomic>

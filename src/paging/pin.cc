@@ -15,7 +15,8 @@ using region::View;
 int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   Space& space = *static_cast<Space*>(view.space);
   for (;;) {
-    if (const int result = bring_in(view, page, address, is_write, Caller::kThread); result != 0) return result;
+    if (const int result = bring_in(view, page, address, is_write, Caller::kThread); result != 0)
+      return result;
     PageValue seen = space.words[page].load();
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
       if (seen.has(PageValue::kWriting)) space.words[page].wait_while(seen, 100'000'000);
@@ -29,8 +30,9 @@ int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   }
 }
 
-// The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it before it can be
-// evicted again. So the news are pushed while the pin still holds the frame in its place.
+// The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it
+// before it can be evicted again. So the news are pushed while the pin still holds the frame in its
+// place.
 void Engine::release(Space& space, uint64_t page) {
   region::PageWord& word = space.words[page];
   PageValue seen = word.load();
@@ -85,7 +87,8 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
         part = {piece.address + skip, piece.offset + skip, piece.size_bytes - skip, true,
                 piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)};
       }
-      const uint64_t last = base::round_up(static_cast<uint64_t>(from + size_bytes - part.address), base::kSystemPage);
+      const uint64_t last = base::round_up(static_cast<uint64_t>(from + size_bytes - part.address),
+                                           base::kSystemPage);
       if (part.size_bytes > last) part.size_bytes = last;
       result = space.frames->allow_write(space.frames->reports_written() ? part : piece);
       const uint64_t flags = space.frames->has_write_faults() ? PageValue::kDirty : 0;
@@ -105,7 +108,8 @@ Status Engine::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)
     if (space.words[page].load().pins() == 0)
-      return Error{EINVAL, "unpin page " + std::to_string(page) + " of " + space.uri + ": it is not pinned"};
+      return Error{
+          EINVAL, "unpin page " + std::to_string(page) + " of " + space.uri + ": it is not pinned"};
   for (uint64_t page = first; page < end; ++page) release(space, page);
   return {};
 }

@@ -66,8 +66,8 @@ void Engine::io_loop() {
   }
 }
 
-// Ahead: one request's fills. Pages begun (Filling, with a frame) are gathered in runs; when the buffers are used up, or
-// at the end, all runs are read in one batch and installed.
+// Ahead: one request's fills. Pages begun (Filling, with a frame) are gathered in runs; when the
+// buffers are used up, or at the end, all runs are read in one batch and installed.
 class Ahead {
  public:
   Ahead(Engine& engine, Space& space, View& view, Caller caller)
@@ -96,13 +96,15 @@ class Ahead {
   bool extends(uint64_t page) const {
     if (run_count_ == 0) return false;
     const Run& last = run_[run_count_ - 1];
-    return last.first + last.pages == page && (last.pages + 1) * space_.page_bytes <= last.buffer.size();
+    return last.first + last.pages == page &&
+           (last.pages + 1) * space_.page_bytes <= last.buffer.size();
   }
 
   bool open_run(uint64_t page) {
     if (run_count_ == kRunsMax) return false;
     // The first may wait for a buffer: this thread holds none. A later one must not.
-    const uint64_t wanted = std::max<uint64_t>(space_.page_bytes, engine_.bounce_.shape().chunk_bytes);
+    const uint64_t wanted =
+        std::max<uint64_t>(space_.page_bytes, engine_.bounce_.shape().chunk_bytes);
     const std::span<std::byte> buffer =
         run_count_ == 0 ? engine_.bounce_.take(wanted) : engine_.bounce_.try_take(wanted);
     if (buffer.empty()) return false;
@@ -129,7 +131,8 @@ class Ahead {
       const std::span<StoreRequest> batch{request + begin, std::min(limit, requests - begin)};
       for (size_t i = 0; i < batch.size(); ++i) space_.read_gate.enter();
       if (caller_ == Caller::kFault) {  // transfer() may allocate
-        for (StoreRequest& r : batch) r.result = space_.store.load()->read(r.offset, {r.bytes, r.size_bytes});
+        for (StoreRequest& r : batch)
+          r.result = space_.store.load()->read(r.offset, {r.bytes, r.size_bytes});
       } else {
         space_.store.load()->transfer(batch);
       }
@@ -146,7 +149,8 @@ class Ahead {
     os::Frames& frames = *space_.frames;
     const uint64_t start = run.first * space_.page_bytes;
     const Piece piece = view_.pieces_of(run.first, run.first + run.pages);
-    if (run.result == 0) run.result = frames.install(piece, run.buffer.data() + (piece.offset - start), false);
+    if (run.result == 0)
+      run.result = frames.install(piece, run.buffer.data() + (piece.offset - start), false);
     for (uint32_t i = 0; i < run.pages; ++i) {
       const uint64_t page = run.first + i;
       if (run.result == 0) {
@@ -156,8 +160,9 @@ class Ahead {
         continue;
       }
       // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
-      const Piece gone = frames.can_share() ? Piece{nullptr, page * space_.page_bytes, space_.page_bytes, false, 0}
-                                            : view_.piece_of(page);
+      const Piece gone = frames.can_share()
+                             ? Piece{nullptr, page * space_.page_bytes, space_.page_bytes, false, 0}
+                             : view_.piece_of(page);
       frames.unmap({&gone, frames.can_share() ? size_t{0} : size_t{1}});
       frames.free({&gone, 1});
       engine_.give_frame(space_, frame_[run.first_frame + i]);
@@ -182,9 +187,11 @@ bool Engine::travels_in_runs(const Space& space, const View& view, uint64_t page
   return !space.frames->can_share() || view.piece_of(page).size_bytes == space.page_bytes;
 }
 
-// The page that is touched, and up to `count` - 1 neighbours in the direction of the reader, in one transfer: a reader
-// that is faster than the prefetch threads pays one fault for all of them. REQUIRES: the page is Filling and ours.
-int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, uint32_t count, Caller caller) {
+// The page that is touched, and up to `count` - 1 neighbours in the direction of the reader, in one
+// transfer: a reader that is faster than the prefetch threads pays one fault for all of them.
+// REQUIRES: the page is Filling and ours.
+int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, uint32_t count,
+                       Caller caller) {
   uint32_t frame[kAlongMax];
   if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame[0]); result != 0) {
     space.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
@@ -193,10 +200,15 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
   uint32_t n = 1;
   for (; n < std::min(count, kAlongMax); ++n) {
     const uint64_t next = page + static_cast<uint64_t>(stride * n);
-    if (next < view.first_page() || next >= view.end_page() || !travels_in_runs(space, view, next)) break;
+    if (next < view.first_page() || next >= view.end_page() || !travels_in_runs(space, view, next))
+      break;
     PageValue seen = space.words[next].load();
-    if (seen.state() != PageState::kAbsent || !space.words[next].change(seen, seen.with(PageState::kFilling))) break;
-    if (!space.is_frozen.load(std::memory_order_seq_cst) && take_frame(space, caller, 0, &frame[n]) == 0) continue;
+    if (seen.state() != PageState::kAbsent ||
+        !space.words[next].change(seen, seen.with(PageState::kFilling)))
+      break;
+    if (!space.is_frozen.load(std::memory_order_seq_cst) &&
+        take_frame(space, caller, 0, &frame[n]) == 0)
+      continue;
     space.words[next].update([](PageValue v) { return v.with(PageState::kAbsent); });
     break;
   }

@@ -1,5 +1,6 @@
-// PrefetchQueue: fills that prefetch threads carry out. Hints from readers, and demands of faulting threads whose
-// store must not be called inside a signal handler. Bounded: a hint that finds it full is dropped, a demand waits.
+// PrefetchQueue: fills that prefetch threads carry out. Hints from readers, and demands of faulting
+// threads whose store must not be called inside a signal handler. Bounded: a hint that finds it
+// full is dropped, a demand waits.
 #pragma once
 
 #include <atomic>

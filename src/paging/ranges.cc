@@ -12,7 +12,8 @@ using metrics::Counter;
 using region::PageState;
 using region::PageValue;
 
-// Evicts what is resident and not pinned. Pages in other hands are tried again until they are out or have come back.
+// Evicts what is resident and not pinned. Pages in other hands are tried again until they are out
+// or have come back.
 Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
   int error = 0;
   for (const auto& shard : shards_) {
@@ -28,9 +29,11 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
     }
   }
   if (error != 0)
-    return base::system_error(error, "write back pages " + std::to_string(first) + " … " + std::to_string(end - 1) +
-                                         " of " + space.uri,
-                              "the bytes are kept in memory: make room or repair the store, then flush");
+    return base::system_error(
+        error,
+        "write back pages " + std::to_string(first) + " … " + std::to_string(end - 1) + " of " +
+            space.uri,
+        "the bytes are kept in memory: make room or repair the store, then flush");
   return {};
 }
 
@@ -54,7 +57,8 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
 void Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
   for (uint64_t page = first; page < end; ++page) {
     PageValue seen = space.words[page].load();
-    if (seen.state() != PageState::kFailed || !space.words[page].change(seen, PageValue())) continue;
+    if (seen.state() != PageState::kFailed || !space.words[page].change(seen, PageValue()))
+      continue;
     // Poison of message delivery is in the page table: taking the mapping away takes it along.
     space.for_each_showing(page, [&](region::View& view) {
       const os::Piece piece = view.piece_of(page);
@@ -71,8 +75,8 @@ bool is_takeable(const PageValue& seen) {
 
 }  // namespace
 
-// Page by page: while a page is ours (Filling, or Leaving with the turn held) nobody fills, rescues or writes it back,
-// so the store's bytes can change under it.
+// Page by page: while a page is ours (Filling, or Leaving with the turn held) nobody fills, rescues
+// or writes it back, so the store's bytes can change under it.
 Status Engine::discard(Space& space, region::View& view, uint64_t offset, uint64_t size_bytes) {
   static_cast<void>(view);
   const uint64_t first = offset / space.page_bytes, end = (offset + size_bytes) / space.page_bytes;
@@ -80,12 +84,14 @@ Status Engine::discard(Space& space, region::View& view, uint64_t offset, uint64
     region::PageWord& word = space.words[page];
     PageValue seen = word.load();
     if (seen.pins() != 0)
-      return Error{EBUSY, "discard page " + std::to_string(page) + " of " + space.uri + ": it is pinned; unpin it first"};
+      return Error{EBUSY, "discard page " + std::to_string(page) + " of " + space.uri +
+                              ": it is pinned; unpin it first"};
     if (seen.state() == PageState::kFailed) {
       word.change(seen, PageValue());
       continue;
     }
-    if (seen.state() != PageState::kAbsent && !is_takeable(seen) && seen.state() != PageState::kLeaving) {
+    if (seen.state() != PageState::kAbsent && !is_takeable(seen) &&
+        seen.state() != PageState::kLeaving) {
       word.wait_while(seen, 10'000'000);
       continue;
     }
@@ -103,15 +109,16 @@ Status Engine::discard(Space& space, region::View& view, uint64_t offset, uint64
       eviction.clean(false);
     }
     if (!is_absent && eviction.count() == 0) continue;  // it changed hands: look again
-    const int result = space.store.load()->discard(page * space.page_bytes,
-                                            std::min(space.page_bytes, space.store_bytes.load() -
-                                                                           std::min(space.store_bytes.load(),
-                                                                                    page * space.page_bytes)));
+    const int result = space.store.load()->discard(
+        page * space.page_bytes,
+        std::min(space.page_bytes, space.store_bytes.load() - std::min(space.store_bytes.load(),
+                                                                       page * space.page_bytes)));
     if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
     const bool is_gone = is_absent || eviction.free() > 0;
     if (result != 0)
-      return base::system_error(result, "discard " + std::to_string(space.page_bytes) + " bytes at " +
-                                            std::to_string(page * space.page_bytes) + " of " + space.uri);
+      return base::system_error(result, "discard " + std::to_string(space.page_bytes) +
+                                            " bytes at " + std::to_string(page * space.page_bytes) +
+                                            " of " + space.uri);
     if (!is_gone) continue;  // rescued by a touch in between: once more
     space.counters.add(Counter::discarded, 1);
     ++page;

@@ -1,5 +1,5 @@
-// Shard: a share of the pages, with its policy. Whoever holds its turn is its keeper: a thread of ours, or a filler
-// that found no free frame. Nothing here needs another lock.
+// Shard: a share of the pages, with its policy. Whoever holds its turn is its keeper: a thread of
+// ours, or a filler that found no free frame. Nothing here needs another lock.
 #pragma once
 
 #include <atomic>

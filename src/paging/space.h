@@ -21,7 +21,8 @@ namespace outcore::paging {
 
 class Engine;
 
-// The first write-back that failed since somebody was told: without memory of its own, for the keeper.
+// The first write-back that failed since somebody was told: without memory of its own, for the
+// keeper.
 struct WriteError {
   std::atomic<int> code{0};  // errno; 0: none
   std::atomic<uint64_t> offset{0};
@@ -33,7 +34,8 @@ struct Space {
 
   Engine* engine = nullptr;
   uint32_t id = 0;
-  // Changes at most once: when a store that was opened read-only gets a writable view. The old one lives on in `owned`.
+  // Changes at most once: when a store that was opened read-only gets a writable view. The old one
+  // lives on in `owned`.
   std::atomic<Store*> store{nullptr};
   std::vector<std::shared_ptr<Store>> owned;
   StoreTraits traits;
@@ -57,7 +59,8 @@ struct Space {
   uint64_t page_count() const { return words.count(); }
   uint32_t view_count() const {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < views_end.load(std::memory_order_acquire); ++i) count += views[i].load() != nullptr;
+    for (uint32_t i = 0; i < views_end.load(std::memory_order_acquire); ++i)
+      count += views[i].load() != nullptr;
     return count;
   }
   PageKey key_of(uint64_t page) const {
@@ -66,7 +69,8 @@ struct Space {
     return x;
   }
 
-  // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the page's Busy state.
+  // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the
+  // page's Busy state.
   template <typename F>
   void for_each_showing(uint64_t page, const F& f) const {
     const uint32_t end = views_end.load(std::memory_order_acquire);

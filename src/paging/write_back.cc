@@ -1,4 +1,5 @@
-// Write-back: what an eviction found written goes to the store, neighbours joined into one transfer. See eviction.h.
+// Write-back: what an eviction found written goes to the store, neighbours joined into one
+// transfer. See eviction.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -20,7 +21,8 @@ void Eviction::queue_written(uint32_t i) {
   const uint64_t start = victim.page * space.page_bytes;
   const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
   const uint64_t end = space.page_bytes / base::kSystemPage;
-  const os::SubpageSet written = shard_.written;  // issue() may run in between, and uses the scratch
+  const os::SubpageSet written =
+      shard_.written;  // issue() may run in between, and uses the scratch
   for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
     const uint64_t from = start + first * base::kSystemPage;
     const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
@@ -35,7 +37,8 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   if (!space.frames->can_share())
     space.for_each_showing(shard_.victim[i].page, [&](View& v) { view = &v; });
   while (size_bytes > 0) {
-    const uint64_t room = base::round_down(shard_.write_buffer_bytes - shard_.write_buffer_used, base::kSystemPage);
+    const uint64_t room =
+        base::round_down(shard_.write_buffer_bytes - shard_.write_buffer_used, base::kSystemPage);
     const bool is_joined = shard_.request_count > 0 && [&] {
       const StoreRequest& last = shard_.request[shard_.request_count - 1];
       return shard_.victim[shard_.request_last_victim[shard_.request_count - 1]].space == &space &&
@@ -66,18 +69,22 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   }
 }
 
-// Carries out the queued transfers, within each store's write concurrency, and finishes the victims before
-// `finish_end`: those that have nothing more to queue.
+// Carries out the queued transfers, within each store's write concurrency, and finishes the victims
+// before `finish_end`: those that have nothing more to queue.
 void Eviction::issue(uint32_t finish_end) {
   for (uint32_t begin = 0; begin < shard_.request_count;) {
     Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
     uint32_t end = begin;
-    while (end < shard_.request_count && shard_.victim[shard_.request_first_victim[end]].space == &space) ++end;
-    if (const uint32_t limit = space.write_gate.limit(); limit != 0) end = std::min(end, begin + limit);
+    while (end < shard_.request_count &&
+           shard_.victim[shard_.request_first_victim[end]].space == &space)
+      ++end;
+    if (const uint32_t limit = space.write_gate.limit(); limit != 0)
+      end = std::min(end, begin + limit);
     const std::span<StoreRequest> batch{shard_.request + begin, end - begin};
     for (size_t i = 0; i < batch.size(); ++i) space.write_gate.enter();
     if (caller_ == Caller::kFault) {
-      for (StoreRequest& r : batch) r.result = space.store.load()->write(r.offset, {r.bytes, r.size_bytes});
+      for (StoreRequest& r : batch)
+        r.result = space.store.load()->write(r.offset, {r.bytes, r.size_bytes});
     } else {
       space.store.load()->transfer(batch);
     }
@@ -86,7 +93,8 @@ void Eviction::issue(uint32_t finish_end) {
       const StoreRequest& r = shard_.request[i];
       space.counters.add(Counter::write_requests, 1);
       space.counters.add(Counter::written_bytes, r.size_bytes);
-      if (r.result != 0) fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
+      if (r.result != 0)
+        fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
     }
     begin = end;
   }
@@ -98,7 +106,8 @@ void Eviction::issue(uint32_t finish_end) {
   }
 }
 
-void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim, Space& space) {
+void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
+                            uint32_t last_victim, Space& space) {
   space.counters.add(Counter::write_back_errors, 1);
   space.is_degraded.store(true, std::memory_order_relaxed);
   int none = 0;
@@ -117,7 +126,8 @@ void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim, 
     all.add_range(0, space.page_bytes / base::kSystemPage);
     space.for_each_showing(victim.page, [&](View& view) {
       const uint64_t from = std::max(request.offset, victim.page * space.page_bytes);
-      const uint64_t to = std::min(request.offset + request.size_bytes, (victim.page + 1) * space.page_bytes);
+      const uint64_t to =
+          std::min(request.offset + request.size_bytes, (victim.page + 1) * space.page_bytes);
       Piece piece = view.piece_of(victim.page);
       const uint64_t skip = from - piece.offset;
       piece.address += skip;
@@ -143,8 +153,8 @@ void Eviction::finish_write(Victim& victim) {
     space.counters.add(Counter::write_backs, 1);
     return;
   }
-  // Dirty and in memory, and tried again when the policy gives it up again. Nothing maps it: the next touch is a
-  // fault, which finds it resident and shows it.
+  // Dirty and in memory, and tried again when the policy gives it up again. Nothing maps it: the
+  // next touch is a fault, which finds it resident and shows it.
   victim.is_out = true;
   if (!is_rescued) drop_out(victim.frame, true);
 }

@@ -7,7 +7,8 @@
 namespace outcore::region {
 
 AddressMap& AddressMap::instance() {
-  static AddressMap* map = new AddressMap;  // never destroyed: faults may come until the process ends
+  static AddressMap* map =
+      new AddressMap;  // never destroyed: faults may come until the process ends
   return *map;
 }
 
@@ -35,9 +36,12 @@ Status AddressMap::add(View* view) {
   OC_CHECK(position == count || entry_[position].start.load() >= end);
   open_for_change();
   for (uint64_t i = count; i > position; --i) {
-    entry_[i].start.store(entry_[i - 1].start.load(std::memory_order_relaxed), std::memory_order_release);
-    entry_[i].end.store(entry_[i - 1].end.load(std::memory_order_relaxed), std::memory_order_release);
-    entry_[i].view.store(entry_[i - 1].view.load(std::memory_order_relaxed), std::memory_order_release);
+    entry_[i].start.store(entry_[i - 1].start.load(std::memory_order_relaxed),
+                          std::memory_order_release);
+    entry_[i].end.store(entry_[i - 1].end.load(std::memory_order_relaxed),
+                        std::memory_order_release);
+    entry_[i].view.store(entry_[i - 1].view.load(std::memory_order_relaxed),
+                         std::memory_order_release);
   }
   entry_[position].start.store(view->address, std::memory_order_release);
   entry_[position].end.store(end, std::memory_order_release);
@@ -56,9 +60,12 @@ void AddressMap::remove(View* view) {
     OC_CHECK(position < count && entry_[position].view.load() == view);
     open_for_change();
     for (uint64_t i = position; i + 1 < count; ++i) {
-      entry_[i].start.store(entry_[i + 1].start.load(std::memory_order_relaxed), std::memory_order_release);
-      entry_[i].end.store(entry_[i + 1].end.load(std::memory_order_relaxed), std::memory_order_release);
-      entry_[i].view.store(entry_[i + 1].view.load(std::memory_order_relaxed), std::memory_order_release);
+      entry_[i].start.store(entry_[i + 1].start.load(std::memory_order_relaxed),
+                            std::memory_order_release);
+      entry_[i].end.store(entry_[i + 1].end.load(std::memory_order_relaxed),
+                          std::memory_order_release);
+      entry_[i].view.store(entry_[i + 1].view.load(std::memory_order_relaxed),
+                           std::memory_order_release);
     }
     count_.store(count - 1, std::memory_order_release);
     close_after_change();
@@ -79,8 +86,9 @@ View* AddressMap::find_and_hold(const std::byte* address) {
     if (position < count_.load(std::memory_order_acquire) &&
         entry_[position].start.load(std::memory_order_acquire) <= address)
       view = entry_[position].view.load(std::memory_order_acquire);
-    // A view that is being removed may be freed: hold it only while the sequence says that it is still there. Views
-    // live in memory that is never given back (ViewPool), so the count itself is always safe to touch.
+    // A view that is being removed may be freed: hold it only while the sequence says that it is
+    // still there. Views live in memory that is never given back (ViewPool), so the count itself is
+    // always safe to touch.
     if (view != nullptr) view->users.fetch_add(1, std::memory_order_seq_cst);
     if (sequence_.load(std::memory_order_seq_cst) == before) {
       if (view == nullptr || view->contains(address)) return view;

@@ -1,7 +1,9 @@
-// AddressMap: which view an address belongs to. One for the process: a fault comes with an address and nothing else.
+// AddressMap: which view an address belongs to. One for the process: a fault comes with an address
+// and nothing else.
 //
-// Readers are on the fault path and take no lock: a sorted table under a sequence counter, read again if a writer came
-// between. Views are found, and held (View::users), in one step; a held view is not freed.
+// Readers are on the fault path and take no lock: a sorted table under a sequence counter, read
+// again if a writer came between. Views are found, and held (View::users), in one step; a held view
+// is not freed.
 #pragma once
 
 #include <atomic>
@@ -32,7 +34,8 @@ class AddressMap {
   View* find_and_hold(const std::byte* address);
   static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
 
-  // Calls f for every view. For fork's child, where nothing else runs, and for metrics (under the writers' lock).
+  // Calls f for every view. For fork's child, where nothing else runs, and for metrics (under the
+  // writers' lock).
   void for_each(const std::function<void(View&)>& f);
   // True if [address, address + size) overlaps the reserved addresses of some view.
   bool overlaps(const std::byte* address, uint64_t size_bytes);
@@ -45,7 +48,8 @@ class AddressMap {
     std::atomic<View*> view;
   };
   AddressMap();
-  uint64_t position_of(const std::byte* address) const;  // first entry whose end is past the address
+  uint64_t position_of(
+      const std::byte* address) const;  // first entry whose end is past the address
   void open_for_change() { sequence_.fetch_add(1, std::memory_order_acq_rel); }
   void close_after_change() { sequence_.fetch_add(1, std::memory_order_release); }
 

@@ -1,12 +1,15 @@
-// PageWord: the state of one page, in one atomic word. Fillers and keepers meet here and nowhere else.
+// PageWord: the state of one page, in one atomic word. Fillers and keepers meet here and nowhere
+// else.
 //
-//   Absent ─▶ Filling ─▶ Resident ◀─▶ Busy          Busy: mapped or rescued by one thread; others wait
+//   Absent ─▶ Filling ─▶ Resident ◀─▶ Busy          Busy: mapped or rescued by one thread; others
+//   wait
 //     ▲          │           │   ▲
 //     │          ▼           ▼   │ rescued (through Busy)
 //     │        Failed     Unmapping ─▶ Leaving ─▶ Dropping ─▶ Absent
 //
-// Who may leave a state: Filling and Busy, the thread that entered it. Resident without pins ─▶ Unmapping, Leaving ─▶
-// Dropping ─▶ Absent: the holder of the shard's turn. Leaving ─▶ Busy: any fault (a rescue).
+// Who may leave a state: Filling and Busy, the thread that entered it. Resident without pins ─▶
+// Unmapping, Leaving ─▶ Dropping ─▶ Absent: the holder of the shard's turn. Leaving ─▶ Busy: any
+// fault (a rescue).
 #pragma once
 
 #include <atomic>
@@ -17,7 +20,16 @@
 
 namespace outcore::region {
 
-enum class PageState : uint8_t { kAbsent, kFilling, kResident, kBusy, kUnmapping, kLeaving, kDropping, kFailed };
+enum class PageState : uint8_t {
+  kAbsent,
+  kFilling,
+  kResident,
+  kBusy,
+  kUnmapping,
+  kLeaving,
+  kDropping,
+  kFailed
+};
 
 // A value of the word. The low half is what waiters sleep on.
 class PageValue {
@@ -27,7 +39,9 @@ class PageValue {
   constexpr uint64_t bits() const { return bits_; }
 
   constexpr PageState state() const { return static_cast<PageState>(bits_ & 15); }
-  constexpr PageValue with(PageState s) const { return PageValue((bits_ & ~uint64_t{15}) | static_cast<uint64_t>(s)); }
+  constexpr PageValue with(PageState s) const {
+    return PageValue((bits_ & ~uint64_t{15}) | static_cast<uint64_t>(s));
+  }
 
   // Somebody sleeps until the word changes.
   static constexpr uint64_t kWaiters = 1 << 4;
@@ -37,7 +51,8 @@ class PageValue {
   static constexpr uint64_t kWriting = 1 << 6;
   // Leaving, and everything that was written is in the store.
   static constexpr uint64_t kCleaned = 1 << 7;
-  // Some of it was written since it was last clean: where the first write to a clean page is a fault.
+  // Some of it was written since it was last clean: where the first write to a clean page is a
+  // fault.
   static constexpr uint64_t kDirty = 1 << 8;
   constexpr bool has(uint64_t flag) const { return (bits_ & flag) != 0; }
   constexpr PageValue plus(uint64_t flag) const { return PageValue(bits_ | flag); }
@@ -62,11 +77,13 @@ class PageWord {
  public:
   PageValue load() const { return PageValue(bits_.load(std::memory_order_acquire)); }
 
-  // True if the word was `seen` and is now `next`; otherwise `seen` is what it is. Wakes those who waited for a change.
+  // True if the word was `seen` and is now `next`; otherwise `seen` is what it is. Wakes those who
+  // waited for a change.
   bool change(PageValue& seen, PageValue next) {
     OC_ASSERT(is_step_allowed(seen, next));
     uint64_t bits = seen.bits();
-    if (!bits_.compare_exchange_strong(bits, next.minus(PageValue::kWaiters).bits(), std::memory_order_acq_rel)) {
+    if (!bits_.compare_exchange_strong(bits, next.minus(PageValue::kWaiters).bits(),
+                                       std::memory_order_acq_rel)) {
       seen = PageValue(bits);
       return false;
     }
@@ -84,7 +101,8 @@ class PageWord {
     }
   }
 
-  // Sleeps until the word is no longer `seen`, at most about timeout_ns. Spurious returns are allowed.
+  // Sleeps until the word is no longer `seen`, at most about timeout_ns. Spurious returns are
+  // allowed.
   void wait_while(PageValue seen, uint64_t timeout_ns) {
     uint64_t bits = seen.bits();
     const PageValue waited = seen.plus(PageValue::kWaiters);
@@ -108,14 +126,22 @@ inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
   if (b == S::kDropping && to.has(PageValue::kWriting)) return false;
   if (a == b) return true;
   switch (a) {
-    case S::kAbsent: return b == S::kFilling;
-    case S::kFilling: return b == S::kResident || b == S::kFailed || b == S::kAbsent;
-    case S::kResident: return b == S::kBusy || b == S::kUnmapping;
-    case S::kBusy: return b == S::kResident;
-    case S::kUnmapping: return b == S::kLeaving || b == S::kDropping || b == S::kResident;
-    case S::kLeaving: return b == S::kBusy || b == S::kDropping || b == S::kResident;
-    case S::kDropping: return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
-    case S::kFailed: return b == S::kAbsent;
+    case S::kAbsent:
+      return b == S::kFilling;
+    case S::kFilling:
+      return b == S::kResident || b == S::kFailed || b == S::kAbsent;
+    case S::kResident:
+      return b == S::kBusy || b == S::kUnmapping;
+    case S::kBusy:
+      return b == S::kResident;
+    case S::kUnmapping:
+      return b == S::kLeaving || b == S::kDropping || b == S::kResident;
+    case S::kLeaving:
+      return b == S::kBusy || b == S::kDropping || b == S::kResident;
+    case S::kDropping:
+      return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
+    case S::kFailed:
+      return b == S::kAbsent;
   }
   return false;
 }

@@ -14,7 +14,7 @@ namespace outcore::region {
 
 struct View {
   std::byte* address = nullptr;
-  uint64_t offset = 0;                  // of its first byte in the space (which is the offset in the store)
+  uint64_t offset = 0;  // of its first byte in the space (which is the offset in the store)
   std::atomic<uint64_t> size_bytes{0};  // grows only
   uint64_t reserved_bytes = 0;          // address space that is kept for it
   uint64_t page_bytes = 0;
@@ -31,7 +31,9 @@ struct View {
     return base::round_up(size_bytes.load(std::memory_order_acquire), base::kSystemPage);
   }
   bool contains(const std::byte* p) const { return p >= address && p < address + mapped_bytes(); }
-  uint64_t page_of(const std::byte* p) const { return (offset + static_cast<uint64_t>(p - address)) / page_bytes; }
+  uint64_t page_of(const std::byte* p) const {
+    return (offset + static_cast<uint64_t>(p - address)) / page_bytes;
+  }
   uint64_t first_page() const { return offset / page_bytes; }
   uint64_t end_page() const { return (offset + mapped_bytes() + page_bytes - 1) / page_bytes; }
 

@@ -1,5 +1,5 @@
-// ViewPool: memory for views that is never given back, so that a late reader of the address map touches a View, if
-// perhaps the wrong one, and never something else.
+// ViewPool: memory for views that is never given back, so that a late reader of the address map
+// touches a View, if perhaps the wrong one, and never something else.
 #pragma once
 
 #include <new>

@@ -31,12 +31,14 @@ void install_handlers(bool needs_segv) {
   if (needs_segv) os::install_segv_handler(on_fault, paging::last_fault_reason);
 }
 
-Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery, FrameKind frames,
-                                   bool is_writable, bool wants_rescue) {
-  if (delivery == Delivery::kAuto) delivery = kernel.has_sigbus ? Delivery::kInThread : Delivery::kMprotect;
+Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery,
+                                   FrameKind frames, bool is_writable, bool wants_rescue) {
+  if (delivery == Delivery::kAuto)
+    delivery = kernel.has_sigbus ? Delivery::kInThread : Delivery::kMprotect;
   if (delivery == Delivery::kMprotect) {
     if (frames == FrameKind::kPrivate)
-      return Error{EINVAL, "private frames need userfaultfd; with delivery mprotect frames are shared"};
+      return Error{EINVAL,
+                   "private frames need userfaultfd; with delivery mprotect frames are shared"};
     return Mechanism{delivery, FrameKind::kShared};
   }
   if (!kernel.has_sigbus) return Error{EPERM, "delivery in-thread: " + kernel.why_no_userfaultfd};
@@ -44,11 +46,16 @@ Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery de
     return Error{EPERM, "delivery messages: " + kernel.why_no_messages};
   const bool has_private_writes = kernel.has_anonymous_wp && kernel.has_pagemap;
   if (frames == FrameKind::kShared && !kernel.has_write_tracking)
-    return Error{ENOTSUP, "shared frames need Linux 6.7 (write tracking): use frames=private or delivery=mprotect"};
+    return Error{
+        ENOTSUP,
+        "shared frames need Linux 6.7 (write tracking): use frames=private or delivery=mprotect"};
   if (frames == FrameKind::kPrivate && is_writable && !has_private_writes)
-    return Error{ENOTSUP, "writable private frames need Linux 5.14 (write protection in pagemap): use delivery=mprotect"};
+    return Error{ENOTSUP,
+                 "writable private frames need Linux 5.14 (write protection in pagemap): use "
+                 "delivery=mprotect"};
   if (frames == FrameKind::kAuto)
-    frames = kernel.has_write_tracking && (is_writable || wants_rescue) ? FrameKind::kShared : FrameKind::kPrivate;
+    frames = kernel.has_write_tracking && (is_writable || wants_rescue) ? FrameKind::kShared
+                                                                        : FrameKind::kPrivate;
   if (frames == FrameKind::kPrivate && is_writable && !has_private_writes)
     return Mechanism{Delivery::kMprotect, FrameKind::kShared};
   return Mechanism{delivery, frames};
@@ -82,8 +89,9 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   if (pagemap_ < 0) pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   uint64_t features = is_messages ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
   if (is_shared)
-    features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-                UFFD_FEATURE_WP_HUGETLBFS_SHMEM | os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
+    features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+                UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
   else if (kernel_.has_anonymous_wp)
     features |= UFFD_FEATURE_PAGEFAULT_FLAG_WP;
   if (is_messages && kernel_.has_poison) features |= os::kUffdFeaturePoison;

@@ -1,4 +1,5 @@
-// FaultSources: the userfaultfds of one runtime, opened when the first region needs them, and the choice among them.
+// FaultSources: the userfaultfds of one runtime, opened when the first region needs them, and the
+// choice among them.
 #pragma once
 
 #include <memory>
@@ -18,10 +19,11 @@ struct Mechanism {
   FrameKind frames = FrameKind::kPrivate;
 };
 
-// Chooses for a region, and says why where what was asked for cannot be had. `wants_rescue`: the policy lives on pages
-// that come back before they are freed, which private frames of read-only regions cannot tell.
-Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery, FrameKind frames,
-                                   bool is_writable, bool wants_rescue);
+// Chooses for a region, and says why where what was asked for cannot be had. `wants_rescue`: the
+// policy lives on pages that come back before they are freed, which private frames of read-only
+// regions cannot tell.
+Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery,
+                                   FrameKind frames, bool is_writable, bool wants_rescue);
 
 class FaultSources {
  public:

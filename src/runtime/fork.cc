@@ -1,5 +1,6 @@
-// Fork: what a child finds. Regions are not inherited (MADV_DONTFORK); in the child their addresses become inaccessible
-// placeholders, so that nothing else is put there, and a touch ends the child with a message instead of wrong bytes.
+// Fork: what a child finds. Regions are not inherited (MADV_DONTFORK); in the child their addresses
+// become inaccessible placeholders, so that nothing else is put there, and a touch ends the child
+// with a message instead of wrong bytes.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -26,11 +27,13 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
   const auto* address = static_cast<const std::byte*>(info->si_addr);
   bool is_placeholder = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
-    is_placeholder = is_placeholder || (address >= view.address && address < view.address + view.reserved_bytes);
+    is_placeholder =
+        is_placeholder || (address >= view.address && address < view.address + view.reserved_bytes);
   });
   if (is_placeholder) {
     static const char text[] =
-        "outcore: a forked child touched a region of its parent, which it does not inherit: map it in the child, or exec\n";
+        "outcore: a forked child touched a region of its parent, which it does not inherit: map it "
+        "in the child, or exec\n";
     const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
     static_cast<void>(ignored);
     ::_exit(128 + SIGSEGV);
@@ -52,9 +55,11 @@ void after_fork_in_child() {
   region::AddressMap::instance().for_each([&](region::View& view) {
     has_regions = true;
     const uint64_t size_bytes = base::round_up(view.reserved_bytes, base::kSystemPage);
-    ::mmap(view.address, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    ::mmap(view.address, size_bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   });
-  // The parent's descriptors: a userfaultfd acts on the parent's memory, a memfd keeps its pages alive.
+  // The parent's descriptors: a userfaultfd acts on the parent's memory, a memfd keeps its pages
+  // alive.
   for (Runtime::Impl* impl : runtimes) {
     if (impl->sources != nullptr) impl->sources->close_in_child();
     for (auto& [key, space] : impl->spaces)
@@ -72,7 +77,8 @@ void after_fork_in_child() {
 }  // namespace
 
 uint64_t process_generation() {
-  static const int registered = ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static const int registered =
+      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   static_cast<void>(registered);
   return generation.load(std::memory_order_relaxed);
 }

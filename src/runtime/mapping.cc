@@ -22,25 +22,31 @@ using paging::Space;
 
 namespace {
 
-Error refuse(int code, const std::string& uri, const std::string& why) { return {code, "map " + uri + ": " + why}; }
+Error refuse(int code, const std::string& uri, const std::string& why) {
+  return {code, "map " + uri + ": " + why};
+}
 
 // What is wrong with the numbers, whatever the store.
 Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) {
   if (o.offset % kSystemPage != 0)
     return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
-  if (o.page_bytes != 0 &&
-      (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage || o.page_bytes > kPageBytesMax))
+  if (o.page_bytes != 0 && (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage ||
+                            o.page_bytes > kPageBytesMax))
     return refuse(EINVAL, uri,
-                  "pages of " + std::to_string(o.page_bytes) + " bytes: a power of two from 4 KiB to 16 MiB will do");
+                  "pages of " + std::to_string(o.page_bytes) +
+                      " bytes: a power of two from 4 KiB to 16 MiB will do");
   if (o.offset > store_bytes)
-    return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is past the end at " + std::to_string(store_bytes));
+    return refuse(EINVAL, uri,
+                  "offset " + std::to_string(o.offset) + " is past the end at " +
+                      std::to_string(store_bytes));
   if (o.size_bytes > (uint64_t{1} << 46) || o.reserve_bytes > (uint64_t{1} << 46))
     return refuse(EINVAL, uri, "more than 64 TiB of addresses");
   const uint64_t room_bytes = store_bytes - o.offset;
   if (o.access == Access::kReadWrite && o.size_bytes > round_up(room_bytes, kSystemPage))
     return refuse(EINVAL, uri,
-                  format_bytes(o.size_bytes) + " from offset " + std::to_string(o.offset) + ", but the store ends at " +
-                      std::to_string(store_bytes) + ": map less, or create or grow it (may_create)");
+                  format_bytes(o.size_bytes) + " from offset " + std::to_string(o.offset) +
+                      ", but the store ends at " + std::to_string(store_bytes) +
+                      ": map less, or create or grow it (may_create)");
   if (o.reserve_bytes != 0 && o.reserve_bytes < o.size_bytes)
     return refuse(EINVAL, uri, "reserve_bytes is smaller than the size");
   if (reinterpret_cast<uint64_t>(o.address) % kSystemPage != 0)
@@ -50,20 +56,24 @@ Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) 
 
 }  // namespace
 
-Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> store, const std::string& uri,
+Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> store,
+                                                         const std::string& uri,
                                                          const MapOptions& asked) {
   const std::lock_guard<std::mutex> guard(mapping);
   MapOptions o = asked;
-  if (o.may_create && o.access == Access::kReadWrite && o.offset + o.size_bytes > store->size_bytes())
+  if (o.may_create && o.access == Access::kReadWrite &&
+      o.offset + o.size_bytes > store->size_bytes())
     if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
-      return base::system_error(r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
+      return base::system_error(
+          r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
   if (Status s = check(uri, o, store->size_bytes()); !s) return s.error();
   if (o.size_bytes == 0) o.size_bytes = store->size_bytes() - o.offset;
   const uint64_t shown_bytes = std::max<uint64_t>(round_up(o.size_bytes, kSystemPage), kSystemPage);
   const uint64_t reserve_bytes = std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
   auto region = std::make_unique<Region::Impl>();
-  Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes, &region->space_key);
+  Result<Space*> space =
+      space_for(std::move(store), uri, o, o.offset + reserve_bytes, &region->space_key);
   if (!space) return space.error();
   Result<std::byte*> address = place(o, reserve_bytes, space.value()->page_bytes);
   if (!address) {
@@ -96,14 +106,16 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
 }
 
 // The space of the store: a new one, or the one that shows the same bytes already.
-Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri, const MapOptions& o,
-                                        uint64_t end_bytes, std::string* key) {
+Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
+                                        const MapOptions& o, uint64_t end_bytes, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   const std::string identity = store->identity();
-  *key = identity.empty() ? "object " + std::to_string(reinterpret_cast<uintptr_t>(store.get())) : identity;
+  *key = identity.empty() ? "object " + std::to_string(reinterpret_cast<uintptr_t>(store.get()))
+                          : identity;
   if (o.access == Access::kPrivate) {
     if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable)
-      if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s) return s.error();
+      if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
+        return s.error();
     Result<std::shared_ptr<Store>> overlay =
         runtime::private_overlay(std::move(store), o.offset, o.size_bytes, options.scratch_dir);
     if (!overlay) return overlay.error();
@@ -112,15 +124,17 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   } else if (const auto found = spaces.find(*key); found != spaces.end()) {
     Space& space = *found->second;
     if (end_bytes > space.page_count() * space.page_bytes)
-      return refuse(EBUSY, uri, "it is mapped already, with less room to grow: unmap it first, or reserve more at the first map");
+      return refuse(EBUSY, uri,
+                    "it is mapped already, with less room to grow: unmap it first, or reserve more "
+                    "at the first map");
     if (Status s = join(space, std::move(store), o, page_bytes); !s) return s.error();
     return &space;
   }
 
   const bool wants_rescue = engine->shards()[0]->policy->leaving_target() > 0;
-  Result<runtime::Mechanism> mechanism =
-      runtime::choose_mechanism(kernel, o.delivery.value_or(options.delivery), o.frames.value_or(options.frames),
-                                o.access != Access::kReadOnly, wants_rescue);
+  Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(
+      kernel, o.delivery.value_or(options.delivery), o.frames.value_or(options.frames),
+      o.access != Access::kReadOnly, wants_rescue);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
   auto space = std::make_unique<Space>();
   space->traits = store->traits();
@@ -132,10 +146,13 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   space->is_writable = o.access != Access::kReadOnly;
   space->read_gate.set_limit(space->traits.read_concurrency);
   space->write_gate.set_limit(space->traits.write_concurrency);
-  // A second view may show more than the first: the table spans the store, and is touched as it is used.
+  // A second view may show more than the first: the table spans the store, and is touched as it is
+  // used.
   const uint64_t span_bytes = std::max(end_bytes, round_up(space->store_bytes, kSystemPage));
-  if (Status s = space->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s) return s.error();
-  if (Status s = make_frames(*space, mechanism.value()); !s) return refuse(s.code(), uri, s.message());
+  if (Status s = space->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
+    return s.error();
+  if (Status s = make_frames(*space, mechanism.value()); !s)
+    return refuse(s.code(), uri, s.message());
   if (Status s = engine->add_space(space.get()); !s) return s.error();
   return (spaces[*key] = std::move(space)).get();
 }
@@ -162,17 +179,22 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
 }
 
 // Another view of a space: the same pages, the same frames.
-Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const MapOptions& o, uint64_t page_bytes) {
+Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const MapOptions& o,
+                           uint64_t page_bytes) {
   if (o.page_bytes != 0 && page_bytes != space.page_bytes)
     return refuse(EBUSY, space.uri,
-                  "it is mapped already, with pages of " + format_bytes(space.page_bytes) + ": use the same, or unmap it first");
+                  "it is mapped already, with pages of " + format_bytes(space.page_bytes) +
+                      ": use the same, or unmap it first");
   if (o.delivery.has_value() && *o.delivery != Delivery::kAuto && *o.delivery != space.delivery)
-    return refuse(EBUSY, space.uri, "it is mapped already, with another delivery: use the same, or unmap it first");
+    return refuse(EBUSY, space.uri,
+                  "it is mapped already, with another delivery: use the same, or unmap it first");
   if (!space.frames->can_share()) {
     if (!kernel.has_write_tracking)
       return refuse(ENOTSUP, space.uri,
-                    "it is mapped already, and this kernel cannot share its frames (Linux 6.7 can): map it with delivery=mprotect");
-    Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
+                    "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
+                    "can): map it with delivery=mprotect");
+    Result<const os::FaultSource*> source =
+        sources->source_for({space.delivery, FrameKind::kShared});
     if (!source) return source.error();
     Result<std::unique_ptr<os::Frames>> frames =
         os::SharedFrames::make(*source.value(), space.page_count() * space.page_bytes);
@@ -192,13 +214,17 @@ Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const Map
   return {};
 }
 
-Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes, uint64_t page_bytes) {
-  if (o.address == nullptr) return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
+Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
+                                        uint64_t page_bytes) {
+  if (o.address == nullptr)
+    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
   auto* address = static_cast<std::byte*>(o.address);
-  const bool is_inside = std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
-    return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
-  });
-  if (!is_inside) return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
+  const bool is_inside =
+      std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
+        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
+      });
+  if (!is_inside)
+    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
   if (region::AddressMap::instance().overlaps(address, reserve_bytes))
     return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
   return address;

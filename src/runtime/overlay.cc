@@ -7,7 +7,8 @@
 
 namespace outcore::runtime {
 
-Result<std::shared_ptr<Store>> private_overlay(std::shared_ptr<Store> base, uint64_t offset, uint64_t size_bytes,
+Result<std::shared_ptr<Store>> private_overlay(std::shared_ptr<Store> base, uint64_t offset,
+                                               uint64_t size_bytes,
                                                const std::string& scratch_dir) {
   OpenOptions open;
   open.is_writable = open.may_create = true;
@@ -16,9 +17,10 @@ Result<std::shared_ptr<Store>> private_overlay(std::shared_ptr<Store> base, uint
   if (open.size_bytes == 0) open.size_bytes = base::kSystemPage;
   Result<std::shared_ptr<Store>> scratch = open_store("scratch:", open);
   if (!scratch) return scratch.error();
-  std::shared_ptr<Store> overlay =
-      store::make_overlay(base, std::move(scratch).value(), offset, base::round_up(size_bytes, base::kSystemPage));
-  if (overlay == nullptr) return Error{ENOMEM, "map " + base->uri() + " privately: no memory for its table of changes"};
+  std::shared_ptr<Store> overlay = store::make_overlay(
+      base, std::move(scratch).value(), offset, base::round_up(size_bytes, base::kSystemPage));
+  if (overlay == nullptr)
+    return Error{ENOMEM, "map " + base->uri() + " privately: no memory for its table of changes"};
   return overlay;
 }
 

@@ -1,4 +1,5 @@
-// Region: the calls on one mapping. Each checks its range, blocks signals, and lets the engine do the work.
+// Region: the calls on one mapping. Each checks its range, blocks signals, and lets the engine do
+// the work.
 #include "outcore/region.h"
 
 #include <sys/mman.h>
@@ -24,7 +25,9 @@ const char* name_of(Access a) {
   return a == Access::kReadOnly ? "read-only" : a == Access::kReadWrite ? "read-write" : "private";
 }
 const char* name_of(Delivery d) {
-  return d == Delivery::kInThread ? "in-thread" : d == Delivery::kMessages ? "messages" : "mprotect";
+  return d == Delivery::kInThread   ? "in-thread"
+         : d == Delivery::kMessages ? "messages"
+                                    : "mprotect";
 }
 
 }  // namespace
@@ -63,8 +66,10 @@ struct Call {
     if (!status.ok()) return;
     const uint64_t mapped = r->view->mapped_bytes();
     if (offset > mapped || size_bytes > mapped - offset) {
-      status = Error{EINVAL, std::string(what) + " " + std::to_string(size_bytes) + " bytes at " + std::to_string(offset) +
-                                 " of " + r->uri + ": the region ends at " + std::to_string(r->view->size_bytes.load())};
+      status =
+          Error{EINVAL, std::string(what) + " " + std::to_string(size_bytes) + " bytes at " +
+                            std::to_string(offset) + " of " + r->uri + ": the region ends at " +
+                            std::to_string(r->view->size_bytes.load())};
       return;
     }
     from = r->view->address + offset;
@@ -93,7 +98,8 @@ Region& Region::operator=(Region&& other) noexcept {
 Region::~Region() {
   if (impl_ == nullptr || impl_->view == nullptr) return;
   if (!impl_->runtime->check_alive("unmap").ok()) return;
-  if (const Status s = unmap(true); !s) std::fprintf(stderr, "outcore: unmap lost bytes: %s\n", s.message().c_str());
+  if (const Status s = unmap(true); !s)
+    std::fprintf(stderr, "outcore: unmap lost bytes: %s\n", s.message().c_str());
 }
 
 bool Region::is_mapped() const { return impl_ != nullptr && impl_->view != nullptr; }
@@ -102,7 +108,9 @@ uint64_t Region::size_bytes() const { return is_mapped() ? impl_->view->size_byt
 uint64_t Region::page_bytes() const { return is_mapped() ? impl_->space->page_bytes : 0; }
 Access Region::access() const { return impl_ == nullptr ? Access::kReadOnly : impl_->access; }
 Delivery Region::delivery() const { return is_mapped() ? impl_->space->delivery : Delivery::kAuto; }
-FrameKind Region::frames() const { return is_mapped() ? impl_->space->frames->kind() : FrameKind::kAuto; }
+FrameKind Region::frames() const {
+  return is_mapped() ? impl_->space->frames->kind() : FrameKind::kAuto;
+}
 const std::string& Region::uri() const {
   static const std::string none;
   return impl_ == nullptr ? none : impl_->uri;
@@ -136,8 +144,8 @@ Status Region::prefetch(std::span<const uint64_t> pages) {
   const uint64_t base = impl_->view->first_page(), count = impl_->view->end_page() - base;
   for (const uint64_t page : pages)
     if (page >= count)
-      return Error{EINVAL, "prefetch page " + std::to_string(page) + " of " + impl_->uri + ": it has " +
-                               std::to_string(count) + " pages"};
+      return Error{EINVAL, "prefetch page " + std::to_string(page) + " of " + impl_->uri +
+                               ": it has " + std::to_string(count) + " pages"};
   const os::SignalBlock block;
   for (size_t i = 0; i < pages.size();) {  // neighbours in the list go together
     size_t n = 1;
@@ -156,7 +164,9 @@ Status Region::prefault(uint64_t offset, uint64_t size_bytes) {
   engine.prefetch(*impl_->view, call.first, 1, call.end - call.first);
   for (uint64_t page = call.first; page < call.end; ++page) {
     const int result = engine.bring_in(*impl_->view, page, nullptr, false, paging::Caller::kThread);
-    if (result != 0) return base::system_error(result, "prefault page " + std::to_string(page) + " of " + impl_->uri);
+    if (result != 0)
+      return base::system_error(result,
+                                "prefault page " + std::to_string(page) + " of " + impl_->uri);
   }
   return {};
 }
@@ -204,13 +214,16 @@ Status Region::sync() {
 Status Region::discard(uint64_t offset, uint64_t size_bytes) {
   const Call call(impl_.get(), "discard", offset, size_bytes);
   if (!call.status.ok()) return call.status;
-  if (impl_->access == Access::kReadOnly) return Error{EACCES, "discard in " + impl_->uri + ": the region is read-only"};
+  if (impl_->access == Access::kReadOnly)
+    return Error{EACCES, "discard in " + impl_->uri + ": the region is read-only"};
   if (offset % kSystemPage != 0 || size_bytes % kSystemPage != 0)
-    return Error{EINVAL, "discard in " + impl_->uri + ": offset and size must be multiples of 4096"};
+    return Error{EINVAL,
+                 "discard in " + impl_->uri + ": offset and size must be multiples of 4096"};
   // Whole pages go; parts of pages, at either end, are zeroed as a write would.
   const uint64_t page_bytes = impl_->space->page_bytes, start = impl_->view->offset;
   const uint64_t from = start + offset, to = from + size_bytes;
-  const uint64_t first = std::min(round_up(from, page_bytes), to), last = std::max(base::round_down(to, page_bytes), first);
+  const uint64_t first = std::min(round_up(from, page_bytes), to),
+                 last = std::max(base::round_down(to, page_bytes), first);
   const std::vector<std::byte> zeros(kSystemPage);
   for (const auto& [a, b] : {std::pair{from, first}, std::pair{last, to}})
     for (uint64_t at = a; at < b; at += kSystemPage)
@@ -224,10 +237,13 @@ Status Region::grow(uint64_t size_bytes) {
   const Call call(impl_.get(), "grow", 0, 0);
   if (!call.status.ok()) return call.status;
   region::View& view = *impl_->view;
-  if (impl_->access != Access::kReadWrite) return Error{EACCES, "grow " + impl_->uri + ": the region is not read-write"};
-  if (size_bytes < view.size_bytes.load() || round_up(size_bytes, kSystemPage) > impl_->reserve_bytes)
-    return Error{EINVAL, "grow " + impl_->uri + " to " + std::to_string(size_bytes) + " bytes: from " +
-                             std::to_string(view.size_bytes.load()) + " to " + std::to_string(impl_->reserve_bytes) +
+  if (impl_->access != Access::kReadWrite)
+    return Error{EACCES, "grow " + impl_->uri + ": the region is not read-write"};
+  if (size_bytes < view.size_bytes.load() ||
+      round_up(size_bytes, kSystemPage) > impl_->reserve_bytes)
+    return Error{EINVAL, "grow " + impl_->uri + " to " + std::to_string(size_bytes) +
+                             " bytes: from " + std::to_string(view.size_bytes.load()) + " to " +
+                             std::to_string(impl_->reserve_bytes) +
                              " (reserve_bytes of the map) will do"};
   const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
   Space& space = *impl_->space;
@@ -235,7 +251,8 @@ Status Region::grow(uint64_t size_bytes) {
   const uint64_t store_bytes = view.offset + size_bytes;
   if (store_bytes > store.size_bytes())
     if (const int result = store.resize(store_bytes); result != 0)
-      return base::system_error(result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
+      return base::system_error(
+          result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
   const os::SignalBlock block;
   // A page that the old end cut was shown in part only: it must come back whole.
   const uint64_t edge = (view.offset + view.mapped_bytes()) / space.page_bytes;
@@ -244,7 +261,8 @@ Status Region::grow(uint64_t size_bytes) {
   if (after > before) {
     if (!space.frames->can_share() && edge < space.page_count())
       if (Status s = impl_->runtime->engine->evict(space, edge, edge + 1); !s) return s;
-    Status s = space.frames->attach({view.address + before, view.offset + before, after - before, true, 0});
+    Status s = space.frames->attach(
+        {view.address + before, view.offset + before, after - before, true, 0});
     if (!s) return Error{s.code(), "grow " + impl_->uri + ": " + s.message()};
   }
   view.size_bytes.store(size_bytes);
@@ -253,13 +271,16 @@ Status Region::grow(uint64_t size_bytes) {
   return {};
 }
 
-// The page is held while the bytes are copied through a buffer of our own: the caller's memory may be managed, too.
-static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t size_bytes, bool is_write) {
+// The page is held while the bytes are copied through a buffer of our own: the caller's memory may
+// be managed, too.
+static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t size_bytes,
+                        bool is_write) {
   const uint64_t page = r.view->page_of(at);
   paging::Engine& engine = *r.runtime->engine;
   const os::SignalBlock block;
   if (const int result = engine.hold(*r.view, page, at, is_write); result != 0)
-    return base::system_error(result, std::string(is_write ? "write" : "read") + " page " + std::to_string(page) + " of " + r.uri);
+    return base::system_error(result, std::string(is_write ? "write" : "read") + " page " +
+                                          std::to_string(page) + " of " + r.uri);
   if (is_write)
     std::memcpy(at, buffer, size_bytes);
   else
@@ -274,7 +295,8 @@ Status Region::read(uint64_t offset, std::span<std::byte> into) const {
   std::byte buffer[kSystemPage];
   for (size_t done = 0; done < into.size();) {
     std::byte* at = call.from + done;
-    const size_t n = std::min<size_t>(into.size() - done, kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
+    const size_t n = std::min<size_t>(into.size() - done,
+                                      kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
     if (Status s = copy_held(*impl_, at, buffer, n, false); !s) return s;
     std::memcpy(into.data() + done, buffer, n);
     done += n;
@@ -285,11 +307,13 @@ Status Region::read(uint64_t offset, std::span<std::byte> into) const {
 Status Region::write(uint64_t offset, std::span<const std::byte> from) {
   const Call call(impl_.get(), "write", offset, from.size());
   if (!call.status.ok()) return call.status;
-  if (impl_->access == Access::kReadOnly) return Error{EACCES, "write to " + impl_->uri + ": the region is read-only"};
+  if (impl_->access == Access::kReadOnly)
+    return Error{EACCES, "write to " + impl_->uri + ": the region is read-only"};
   std::byte buffer[kSystemPage];
   for (size_t done = 0; done < from.size();) {
     std::byte* at = call.from + done;
-    const size_t n = std::min<size_t>(from.size() - done, kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
+    const size_t n = std::min<size_t>(from.size() - done,
+                                      kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
     std::memcpy(buffer, from.data() + done, n);
     if (Status s = copy_held(*impl_, at, buffer, n, true); !s) return s;
     done += n;
@@ -305,7 +329,9 @@ Status Region::retry_failed() {
   return {};
 }
 
-RegionMetrics Region::metrics() const { return is_mapped() ? runtime::metrics_of(*impl_) : RegionMetrics{}; }
+RegionMetrics Region::metrics() const {
+  return is_mapped() ? runtime::metrics_of(*impl_) : RegionMetrics{};
+}
 
 Status Region::unmap(bool force) {
   const Call call(impl_.get(), "unmap", 0, 0);

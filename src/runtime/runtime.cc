@@ -17,7 +17,9 @@ namespace outcore {
 
 using base::kSystemPage;
 
-Runtime::Impl::Impl() : generation(runtime::process_generation()) { runtime::register_runtime(this); }
+Runtime::Impl::Impl() : generation(runtime::process_generation()) {
+  runtime::register_runtime(this);
+}
 
 namespace {
 
@@ -30,7 +32,8 @@ void report_at_exit(const Runtime::Impl& impl, const Metrics& metrics) {
   }
   std::FILE* file = std::fopen(where.c_str(), "we");
   if (file == nullptr || std::fprintf(file, "%s\n", metrics.to_json().c_str()) < 0)
-    std::fprintf(stderr, "outcore: %s\n", base::system_error(errno, "write metrics to " + where).message.c_str());
+    std::fprintf(stderr, "outcore: %s\n",
+                 base::system_error(errno, "write metrics to " + where).message.c_str());
   if (file != nullptr) std::fclose(file);
 }
 
@@ -44,14 +47,16 @@ Metrics collect(Runtime::Impl& impl) {
     OUTCORE_COUNTERS(OUTCORE_ADD)
 #undef OUTCORE_ADD
     const LatencyHistogram latency = block.fault_latency();
-    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) metrics.fault_latency.count[i] += latency.count[i];
+    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+      metrics.fault_latency.count[i] += latency.count[i];
   };
   add(impl.ended);
   for (const auto& [key, space] : impl.spaces) {
     add(space->counters);
     metrics.gauges.degraded += space->is_degraded.load();
   }
-  for (const Region::Impl* region : impl.regions) metrics.regions.push_back(runtime::metrics_of(*region));
+  for (const Region::Impl* region : impl.regions)
+    metrics.regions.push_back(runtime::metrics_of(*region));
   return metrics;
 }
 
@@ -73,8 +78,11 @@ Runtime::Impl::~Impl() {
 
 Status Runtime::Impl::check_alive(const std::string& what) const {
   if (generation == runtime::process_generation()) return {};
-  return Error{EPERM, what + ": this is a forked child, where the parent's regions are placeholders; start a runtime "
-                             "of its own in it"};
+  return Error{
+      EPERM,
+      what +
+          ": this is a forked child, where the parent's regions are placeholders; start a runtime "
+          "of its own in it"};
 }
 
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
@@ -103,8 +111,9 @@ Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   if (!engine) return engine.error();
   impl->engine = std::move(engine).value();
   if (o.page_bytes > kSystemPage && impl->engine->least_budget(o.page_bytes) > e.budget_bytes)
-    return Error{EINVAL, "a budget of " + base::format_bytes(e.budget_bytes) + " is too small for pages of " +
-                             base::format_bytes(o.page_bytes) + ": the least that would do is " +
+    return Error{EINVAL, "a budget of " + base::format_bytes(e.budget_bytes) +
+                             " is too small for pages of " + base::format_bytes(o.page_bytes) +
+                             ": the least that would do is " +
                              base::format_bytes(impl->engine->least_budget(o.page_bytes))};
   runtime::install_handlers(true);
   return Runtime(std::move(impl));
@@ -132,7 +141,8 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
   OpenOptions open;
   open.is_writable = options.access == Access::kReadWrite;
   open.may_create = options.may_create;
-  open.size_bytes = options.may_create && options.size_bytes != 0 ? options.offset + options.size_bytes : 0;
+  open.size_bytes =
+      options.may_create && options.size_bytes != 0 ? options.offset + options.size_bytes : 0;
   open.scratch_dir = impl_->options.scratch_dir;
   if (uri.rfind("scratch:", 0) == 0 || uri.rfind("memory:", 0) == 0) {
     open.size_bytes = options.offset + options.size_bytes;  // they are always new

@@ -1,4 +1,4 @@
-// Runtime::Impl and Region::Impl: the rooms put together. Here and nowhere else.
+// Runtime impl: the rooms put together. Here and nowhere else.
 #pragma once
 
 #include <map>
@@ -46,9 +46,10 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 
  private:
-  Result<paging::Space*> space_for(std::shared_ptr<Store> store, const std::string& uri, const MapOptions& options,
-                                   uint64_t end_bytes, std::string* key);
-  Status join(paging::Space& space, std::shared_ptr<Store> store, const MapOptions& options, uint64_t page_bytes);
+  Result<paging::Space*> space_for(std::shared_ptr<Store> store, const std::string& uri,
+                                   const MapOptions& options, uint64_t end_bytes, std::string* key);
+  Status join(paging::Space& space, std::shared_ptr<Store> store, const MapOptions& options,
+              uint64_t page_bytes);
   Status make_frames(paging::Space& space, const runtime::Mechanism& mechanism);
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
   void give_place_back(const Region::Impl& region);
