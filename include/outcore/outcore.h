@@ -1,0 +1,275 @@
+// Outcore in C: the whole C API, for C11 and later; C++ may include it too.
+//
+// The verbs are those of the C++ headers, where each is described at length; docs/reference/c.md
+// has examples. What holds for all of it:
+//
+// Outcome    A function that can fail returns 0, or -errno. What was attempted on what, why it
+// failed
+//            and the remedy are then in oc_last_error(). Nothing is thrown; memory that is short
+//            is -ENOMEM. A handle or pointer that must not be NULL and is: -EINVAL.
+// Ownership  What a function makes it hands out through its last parameter, NULL if it failed; the
+//            caller ends it with the function named beside its type. Texts and structs that are
+//            passed in are copied. Texts that are handed out belong to the handle they came from.
+// Not set    In structs, 0 or NULL is "not set": the default then decides, as
+//            docs/reference/options.md tells. Start each struct with its _init function, so that
+//            it may grow in later releases.
+// Units      Bytes and milliseconds, as the names say. Offsets count from the region's first byte;
+//            a range may be anything inside the region, and is widened to pages.
+// Threads    Any thread may call anything, but what ends a handle must not race with its other
+//            uses.
+// fork       A child has no runtime: calls on its parent's handles return -EPERM.
+// Releases   A function or field that is not from 0.1 says since when it is there.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct oc_runtime oc_runtime;          // a budget, and the regions that share it; oc_stop
+typedef struct oc_region oc_region;            // a mapping of a store; oc_unmap
+typedef struct oc_reservation oc_reservation;  // addresses kept free; oc_release
+typedef struct oc_store oc_store;              // a store of the program's own; oc_store_free
+
+// Why the calling thread's last failed call failed: one line, valid until its next failed call. ""
+// if none failed. A call that succeeds changes nothing.
+const char* oc_last_error(void);
+const char* oc_version(void);  // "0.1.0"
+
+// -- Values: of fields and parameters that are uint32_t --
+
+enum {                // oc_map_options.access
+  OC_READ_ONLY = 0,   // a write raises SIGSEGV, as with mmap
+  OC_READ_WRITE = 1,  // changes reach the store by write-back, flush and unmap
+  OC_PRIVATE = 2,     // changes are this region's own and never reach the store
+};
+enum {                        // delivery: how the runtime learns of a fault; 0: not set
+  OC_DELIVERY_AUTO = 1,       // what suits the kernel best
+  OC_DELIVERY_IN_THREAD = 2,  // the faulting thread fills; a system call on an absent page: EFAULT
+  OC_DELIVERY_MESSAGES = 3,   // event threads fill; a system call on an absent page works
+  OC_DELIVERY_MPROTECT = 4,   // where userfaultfd is blocked; a system call as with IN_THREAD
+};
+enum {                    // frames: what holds a resident page; 0: not set
+  OC_FRAMES_AUTO = 1,     // what suits the kernel best
+  OC_FRAMES_SHARED = 2,   // a memfd: writes are tracked at 4 KiB without faults
+  OC_FRAMES_PRIVATE = 3,  // anonymous memory: the cheapest fill
+};
+enum {                     // on_error: what a touch gets whose fill failed; 0: not set
+  OC_ON_ERROR_SIGNAL = 1,  // SIGBUS with the address, as with mmap
+  OC_ON_ERROR_ZERO = 2,    // zeros, and the region is degraded
+  OC_ON_ERROR_ABORT = 3,   // the program ends with a message
+};
+enum {                       // advice
+  OC_ADVICE_NORMAL = 0,      // readahead on
+  OC_ADVICE_RANDOM = 1,      // readahead off
+  OC_ADVICE_SEQUENTIAL = 2,  // readahead starts at its largest window
+  OC_ADVICE_WILL_NEED = 3,   // prefetch the range
+  OC_ADVICE_DONT_NEED = 4,   // evict the range now; dirty bytes are written back first
+  OC_ADVICE_COLD = 5,        // the range is the first to leave
+};
+
+// For options whose 0 means something: sets them to 0.
+#define OC_ZERO UINT64_MAX
+
+// -- Runtime --
+
+typedef struct oc_options {
+  size_t struct_bytes;       // set by oc_options_init
+  uint64_t budget_bytes;     // a hard limit of resident pages, pages in flight and bounce buffers
+  uint64_t page_bytes;       // of regions that do not say
+  uint64_t readahead_bytes;  // largest window of a sequential reader; OC_ZERO: none
+  uint64_t wait_ms_max;      // bound of a wait for memory that cannot be freed; OC_ZERO: none
+  const char* policy;        // "s3-fifo", "di-mmap:hot=75%", "fifo"
+  const char* scratch_dir;   // where private regions and scratch stores rest
+  const char* metrics_at_exit;  // "none", "text" (standard error), or a path for JSON
+  const char* kernel;           // leave out kernel features newer than "5.15", "6.1", "6.8"
+  uint32_t keepers;
+  uint32_t prefetch_threads;
+  uint32_t event_threads;
+  uint32_t high_watermark;              // percent of the budget: above it keepers evict
+  uint32_t low_watermark;               // percent of the budget: down to it
+  uint32_t delivery, frames, on_error;  // of regions that do not say
+  uint32_t ignore_environment;          // 1: also ignores config files
+  uint32_t unused;                      // 0
+} oc_options;
+
+static inline void oc_options_init(oc_options* options) {
+  memset(options, 0, sizeof *options);
+  options->struct_bytes = sizeof *options;
+}
+
+// Starts a runtime; options may be NULL. Errors: -EINVAL (an option, with where it was set and what
+// would do; a budget too small, with the least that would do), -ENOMEM, -EPERM (delivery).
+int oc_start(const oc_options* options, oc_runtime** runtime);
+// Ends the runtime and its threads. -EBUSY: a region or a reservation is left, and nothing
+// happened.
+int oc_stop(oc_runtime* runtime);
+
+// Smaller evicts before it returns. Errors: -EBUSY (pinned or unwritable pages are in the way; the
+// old budget stays), -EINVAL (with the least that would do).
+int oc_resize_budget(oc_runtime* runtime, uint64_t bytes);
+uint64_t oc_budget(const oc_runtime* runtime);
+
+// Addresses kept free for oc_map_options.address.
+int oc_reserve(oc_runtime* runtime, uint64_t size_bytes, oc_reservation** reservation);
+void* oc_reservation_data(const oc_reservation* reservation);
+uint64_t oc_reservation_size(const oc_reservation* reservation);
+// -EBUSY: a region is inside, and nothing happened.
+int oc_release(oc_reservation* reservation);
+
+// -- Mapping --
+
+typedef struct oc_map_options {
+  size_t struct_bytes;     // set by oc_map_options_init
+  uint64_t offset;         // first byte of the store to map; a multiple of 4096
+  uint64_t size_bytes;     // 0: to the end of the store
+  uint64_t page_bytes;     // unit of fault, eviction and I/O: a power of two, 4 KiB … 16 MiB
+  uint64_t reserve_bytes;  // address space kept for oc_grow; 0: as large as the region
+  void* address;           // inside a reservation of this runtime; NULL: Outcore chooses
+  uint32_t access;
+  uint32_t may_create;  // 1: create the store, or make it larger, so that offset + size_bytes fit
+  uint32_t advice;
+  uint32_t delivery, frames, on_error;  // 0: the runtime's
+} oc_map_options;
+
+static inline void oc_map_options_init(oc_map_options* options) {
+  memset(options, 0, sizeof *options);
+  options->struct_bytes = sizeof *options;
+}
+
+// Maps a store by URI: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR], memory:.
+// Options may be NULL: all of it, read-only. Errors: what the system said of the store; -EINVAL
+// (URI, offset, size, page size, address), -ENOMEM (addresses; the budget), -EBUSY (mapped already
+// with another page size or delivery), -EACCES.
+int oc_map(oc_runtime* runtime, const char* uri, const oc_map_options* options, oc_region** region);
+
+// Flushes and unmaps. 0: the region is gone, and so is its handle. An error is the first of its
+// write-backs, and then the region stays as it was, so that no byte is lost; but with force (1) it
+// is gone also then, and what could not be stored is lost.
+int oc_unmap(oc_region* region, int force);
+
+void* oc_data(const oc_region* region);          // first byte; stays until oc_unmap
+uint64_t oc_size(const oc_region* region);       // bytes
+uint64_t oc_page_size(const oc_region* region);  // bytes
+const char* oc_uri(const oc_region* region);
+uint32_t oc_access_of(const oc_region* region);    // OC_READ_ONLY …
+uint32_t oc_delivery_of(const oc_region* region);  // what was chosen: never 0, never AUTO
+uint32_t oc_frames_of(const oc_region* region);    // what was chosen: never 0, never AUTO
+
+// -- Region --
+
+// Brings the range in and keeps it resident until oc_unpin; pins nest. System calls and devices may
+// use pinned memory in every delivery. Errors: -ENOMEM (more than the budget can hold), the
+// store's.
+int oc_pin(oc_region* region, uint64_t offset, uint64_t size_bytes);
+int oc_unpin(oc_region* region, uint64_t offset, uint64_t size_bytes);  // -EINVAL: was not pinned
+// Starts to bring pages in, and returns at once; what does not fit is dropped.
+int oc_prefetch(oc_region* region, uint64_t offset, uint64_t size_bytes);
+// The same for a list of page numbers (offset / page size), in any order.
+int oc_prefetch_list(oc_region* region, const uint64_t* pages, size_t count);
+// Brings the range in, and returns when it is there. Nothing keeps it there.
+int oc_prefault(oc_region* region, uint64_t offset, uint64_t size_bytes);
+int oc_advise(oc_region* region, uint64_t offset, uint64_t size_bytes, uint32_t advice);
+
+// 0: the store has every byte that was written before the call. Else the store's first error since
+// the last flush.
+int oc_flush(oc_region* region);
+int oc_flush_range(oc_region* region, uint64_t offset, uint64_t size_bytes);
+int oc_sync(oc_region* region);  // oc_flush, and then the store is made durable
+
+// The range reads zero from now on, in the region and in the store. Multiples of 4096 (-EINVAL).
+int oc_discard(oc_region* region, uint64_t offset, uint64_t size_bytes);
+// Makes store and region larger, in place. -EINVAL: beyond reserve_bytes, or smaller.
+int oc_grow(oc_region* region, uint64_t size_bytes);
+
+// Like memcpy, but a failed fill is a returned error, not a signal. Also for system calls in
+// in-thread delivery: oc_read() and then write(2).
+int oc_read(const oc_region* region, uint64_t offset, void* into, size_t size_bytes);
+int oc_write(oc_region* region, uint64_t offset, const void* from, size_t size_bytes);
+// Makes failed pages absent again: the next touch tries the store again.
+int oc_retry_failed(oc_region* region);
+
+// -- A store of one's own --
+
+// Each function gets the context, returns 0 or -errno (anything above 0 counts as -EIO), and may be
+// called by any thread, many at a time, until `end`.
+typedef struct oc_store_calls {
+  size_t struct_bytes;              // set by oc_store_calls_init
+  const char* name;                 // for messages; NULL: "custom:"
+  uint64_t (*size)(void* context);  // required. Bytes in the store; only resize changes it
+  // Required. Fills all of `into` with the bytes at offset; never asked for bytes past the end.
+  int (*read)(void* context, uint64_t offset, void* into, size_t size_bytes);
+  // Stores all of `from`; never two at a time on the same bytes. NULL: the store is read-only.
+  int (*write)(void* context, uint64_t offset, const void* from, size_t size_bytes);
+  int (*sync)(void* context);                         // makes it durable; NULL: nothing to do
+  int (*resize)(void* context, uint64_t size_bytes);  // new bytes read zero; NULL: -ENOTSUP
+  int (*discard)(void* context, uint64_t offset, uint64_t size_bytes);  // NULL: zeros are written
+  void (*end)(void* context);  // the last call: neither handle nor region is left; NULL: none
+  uint64_t alignment_bytes;    // transfers that are multiples of this go the fast way; 0: any
+  uint32_t read_concurrency;   // transfers at a time that the store serves well; 0: no limit
+  uint32_t write_concurrency;
+  // 1: read may be called inside a signal handler of the thread that faults: it allocates nothing
+  // and takes no lock that the program could hold. 0: threads of the runtime call it.
+  uint32_t is_fault_safe;
+  uint32_t is_volatile;  // 1: its bytes die with the process
+} oc_store_calls;
+
+static inline void oc_store_calls_init(oc_store_calls* calls) {
+  memset(calls, 0, sizeof *calls);
+  calls->struct_bytes = sizeof *calls;
+}
+
+// If it fails, nothing is called, `end` neither.
+int oc_store_new(const oc_store_calls* calls, void* context, oc_store** store);
+// The caller's hold on it ends; regions over it keep theirs. NULL is nothing.
+void oc_store_free(oc_store* store);
+// As oc_map. Two regions of one store show the same bytes. may_create makes it larger by `resize`.
+int oc_map_store(oc_runtime* runtime, oc_store* store, const oc_map_options* options,
+                 oc_region** region);
+
+// -- Metrics: docs/reference/metrics.md tells what each counts --
+
+enum { OC_LATENCY_BUCKETS = 40 };
+
+typedef struct oc_metric_values {
+  size_t struct_bytes;  // set by oc_metric_values_init
+  // Counters.
+  uint64_t faults, fills, prefetch_fills, zero_fills, minor_faults, write_faults, rescues,
+      evictions;
+  uint64_t write_backs, read_bytes, written_bytes, read_requests, write_requests;
+  uint64_t fill_errors, write_back_errors;
+  uint64_t waits_for_frame, waits_for_page, wait_for_frame_ns, wait_for_page_ns;
+  uint64_t prefetch_dropped, flushes, discarded;
+  // Values of now.
+  uint64_t budget_bytes, used_bytes, used_bytes_max, bounce_bytes, metadata_bytes, degraded;
+  uint64_t fault_latency[OC_LATENCY_BUCKETS];  // [i]: faults of 2^i … 2^(i+1) - 1 ns
+} oc_metric_values;
+
+static inline void oc_metric_values_init(oc_metric_values* values) {
+  memset(values, 0, sizeof *values);
+  values->struct_bytes = sizeof *values;
+}
+
+int oc_metrics(const oc_runtime* runtime, oc_metric_values* values);
+// Counters of the region's store pages: regions that share a store share these. Of the values of
+// now only used_bytes (its resident pages) and degraded (0 or 1); the rest is 0.
+int oc_region_metrics(const oc_region* region, oc_metric_values* values);
+
+// -- Texts: written to `buffer` with a final NUL, and *needed_bytes (may be NULL) says how many
+// bytes that takes. -ERANGE: the buffer is too small, and nothing was written; a NULL buffer of 0
+// bytes only asks how many, and that is no error. --
+
+int oc_metrics_json(const oc_runtime* runtime, char* buffer, size_t size_bytes,
+                    size_t* needed_bytes);
+// "name = value (where from)" of every option, one a line.
+int oc_describe_options(const oc_runtime* runtime, char* buffer, size_t size_bytes,
+                        size_t* needed_bytes);
+// What this kernel and process offer, what is missing and the remedy, and the default budget.
+int oc_info_json(char* buffer, size_t size_bytes, size_t* needed_bytes);
+
+#ifdef __cplusplus
+}
+#endif

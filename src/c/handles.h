@@ -1,0 +1,39 @@
+// Handles: what the opaque types of the C API are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "outcore/outcore.h"
+#include "outcore/region.h"
+#include "outcore/runtime.h"
+#include "outcore/store.h"
+
+// A runtime, and what it must outlive: C has no owner that would see to it.
+struct oc_runtime {
+  explicit oc_runtime(outcore::Runtime started) : runtime(std::move(started)) {}
+
+  outcore::Runtime runtime;
+  std::mutex mutex;  // of the two below; never held while the engine works
+  std::vector<const oc_region*> regions;
+  size_t reservation_count = 0;
+};
+
+struct oc_region {
+  oc_runtime* owner = nullptr;
+  outcore::Region region;
+  uintptr_t address = 0;  // to find regions inside a reservation, while others may unmap
+};
+
+struct oc_reservation {
+  oc_runtime* owner = nullptr;
+  outcore::Reservation reservation;
+};
+
+struct oc_store {
+  std::shared_ptr<outcore::Store> store;
+  bool is_writable = false;
+};

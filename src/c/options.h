@@ -1,0 +1,16 @@
+// Options: the option structs of the C API as those of C++. Any thread.
+#pragma once
+
+#include "outcore/options.h"
+#include "outcore/outcore.h"
+#include "outcore/result.h"
+
+namespace outcore::c {
+
+// `from` may be NULL. Errors: EINVAL, E2BIG (the struct, see versioned.h; a value of no
+// enumeration).
+Status take_options(const oc_options* from, RuntimeOptions* into);
+Status take_options(const oc_map_options* from, MapOptions* into);
+Status take_advice(uint32_t value, Advice* into);
+
+}  // namespace outcore::c

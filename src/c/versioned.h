@@ -1,0 +1,36 @@
+// Versioned: structs of the C API that may be older or newer than this library.
+// A struct says its size in its first field; fields that its program does not know are not set.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "outcore/result.h"
+
+namespace outcore::c {
+
+// Copies *from into *into, as far as both know the fields; from may be NULL for "nothing is set".
+// Errors: EINVAL (shorter than the struct of 0.1: never initialised), E2BIG (the program is newer,
+// and has set a field that this library does not know).
+template <typename T>
+Status take_struct(const T* from, size_t first_release_bytes, const char* name, T* into) {
+  *into = T{};
+  if (from == nullptr) return {};
+  const size_t size_bytes = from->struct_bytes;
+  if (size_bytes < first_release_bytes)
+    return Error{EINVAL, std::string(name) + ".struct_bytes is " + std::to_string(size_bytes) +
+                             ": start the struct with " + name + "_init()"};
+  const auto* bytes = reinterpret_cast<const char*>(from);
+  for (size_t i = sizeof(T); i < size_bytes; ++i)
+    if (bytes[i] != 0)
+      return Error{E2BIG, std::string(name) +
+                              " sets a field that this release does not know: run " +
+                              "it with the Outcore it was built with, or a newer one"};
+  std::memcpy(static_cast<void*>(into), from, std::min(size_bytes, sizeof(T)));
+  return {};
+}
+
+}  // namespace outcore::c
