@@ -38,6 +38,7 @@ nlohmann::json RunResult::to_json() const {
                          {"limited", is_limited},
                          {"stopped", is_stopped},
                          {"checked", is_checked}};
+  if (is_stopped) line["stopped_because"] = stop_reason;
   line.update(extra);
   return line;
 }
@@ -92,6 +93,7 @@ Result<RunResult> RunResult::from_json(const nlohmann::json& line) {
   result.unit = line.value("unit", "");
   result.is_checked = line.value("checked", false);
   result.is_stopped = line.value("stopped", false);
+  result.stop_reason = line.value("stopped_because", "");
   result.extra = line;
   return result;
 }

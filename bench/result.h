@@ -21,7 +21,8 @@ struct RunResult {
   uint64_t peak_bytes = 0, fills = 0, read_bytes = 0, written_bytes = 0;
   bool is_limited = false;  // the run had a memory cgroup
   bool is_checked = false;  // its answer was verified
-  bool is_stopped = false;  // by the time limit; `seconds` is that limit, and nothing was verified
+  bool is_stopped = false;  // by the time limit (`seconds` is that) or the memory limit; unverified
+  std::string stop_reason;  // "> 120 s, stopped"; empty if it was not
   Histogram latency;        // of touches; not in the JSON line but for p50_us and p99_us
   nlohmann::json extra = nlohmann::json::object();  // everything else
 

@@ -191,13 +191,20 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   progress.say("verifying");
 
   RunResult result;
-  if (!is_stopped) {
+  if (is_stopped) {
+    result.is_stopped = true;
+    result.seconds = options.limit_seconds;
+    result.stop_reason = format("> %.0f s, stopped", options.limit_seconds);
+  } else if (memory.starts_with("mmap") && group.kills() != 0) {
+    // Not a failure of ours: the kernel reads ahead more than the rival may hold.
+    result.is_stopped = true;
+    result.stop_reason =
+        "ended by the kernel: it needs more than its " + format_bytes(group.limit_bytes());
+  } else {
     auto merged = merge(*children, group);
     if (!merged) return merged.error();
     result = std::move(merged).value();
   }
-  result.is_stopped = is_stopped;
-  if (is_stopped) result.seconds = options.limit_seconds;
   result.workload = options.workload;
   result.memory = memory;
   result.store = workload.uri();
@@ -215,7 +222,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   if (!why_unlimited.empty()) result.extra["unlimited_because"] = why_unlimited;
   group = MemoryGroup();
   if (Status s = workload.check(result); !s) return s.error();
-  result.is_checked = !is_stopped;
+  result.is_checked = !result.is_stopped;
   return result;
 }
 

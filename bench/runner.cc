@@ -56,7 +56,7 @@ double Series::outer_difference() const {
 Result<Ratio> compare(const Series& a, const Series& b) {
   for (const Series* series : {&a, &b}) {
     if (series->runs.empty() || series->is_stopped())
-      return Error{ETIME, series->memory + " was stopped by the time limit"};
+      return Error{ETIME, series->memory + " did not finish"};
     if (series->outer_difference() > kOuterDifferenceMax)
       return Error{EAGAIN, format("no ratio: the first and last run of %s differ by %.0f %%",
                                   series->memory.c_str(), series->outer_difference() * 100)};

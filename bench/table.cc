@@ -42,7 +42,7 @@ std::function<RowResult(const Parts&)> at_least(std::vector<double> targets, std
       if (!result.figure.empty()) result.figure += ", ";
       if (outcore == nullptr) return unmeasured("outcore did not run");
       if (other == nullptr || (other->is_stopped() && !outcore->is_stopped())) {
-        result.figure += "rival stopped by the time limit";
+        result.figure += "the rival did not finish";
         continue;
       }
       const auto ratio = compare(*outcore, *other);

@@ -29,7 +29,7 @@ void BenchOutput::run(const RunResult& r) {
     has_head_ = true;
   }
   if (r.is_stopped) {
-    std::printf("%-12s > %.0f s, stopped\n", r.memory.c_str(), r.seconds);
+    std::printf("%-12s %s\n", r.memory.c_str(), r.stop_reason.c_str());
     std::fflush(stdout);
     return;
   }

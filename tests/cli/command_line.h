@@ -1,0 +1,72 @@
+// CommandLine: runs the built command as a child, and gives what it printed and how it ended.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace outcore::cli {
+
+struct Outcome {
+  int status = -1;  // exit status; -1 if a signal ended it
+  std::string out, err;
+
+  size_t error_lines() const {
+    return static_cast<size_t>(std::count(err.begin(), err.end(), '\n'));
+  }
+  // Each line of standard output as JSON; a line that is none gives a discarded value.
+  std::vector<nlohmann::json> lines() const {
+    std::vector<nlohmann::json> all;
+    std::istringstream text(out);
+    for (std::string line; std::getline(text, line);)
+      all.push_back(nlohmann::json::parse(line, nullptr, false));
+    return all;
+  }
+};
+
+// A directory of the test's own, which goes with it.
+class CommandTest : public testing::Test {
+ protected:
+  CommandTest() {
+    std::string name = testing::TempDir() + "outcore-cli-XXXXXX";
+    dir_ = mkdtemp(name.data()) != nullptr ? name : "";
+  }
+  ~CommandTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(dir_, ignored);
+  }
+  void SetUp() override { ASSERT_FALSE(dir_.empty()) << "no directory for tests"; }
+
+  // `arguments` as a shell would take them.
+  Outcome run(const std::string& arguments) const {
+    const std::string errors = dir_ + "/stderr";
+    const std::string command = std::string(OUTCORE_COMMAND) + " " + arguments + " 2>" + errors;
+    Outcome outcome;
+    FILE* const pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    char text[4096];
+    for (size_t n = 0; (n = fread(text, 1, sizeof text, pipe)) != 0;) outcome.out.append(text, n);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+    std::ifstream file(errors);
+    outcome.err.assign(std::istreambuf_iterator<char>(file), {});
+    return outcome;
+  }
+  std::string path(const std::string& name) const { return dir_ + "/" + name; }
+  const std::string& dir() const { return dir_; }
+
+ private:
+  std::string dir_;
+};
+
+}  // namespace outcore::cli
