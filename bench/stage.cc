@@ -28,6 +28,13 @@ uint64_t Stage::allowance_bytes(const Options& options, uint64_t memory_bytes) {
   return page_tables + metadata + stacks + slack;
 }
 
+// The buffers of `direct` are its own, but come only with the timed part.
+uint64_t Stage::transfer_bytes() const {
+  static constexpr uint64_t kTransferBytes = uint64_t{1} << 20;
+  if (memory_name_ != "direct") return 0;
+  return options_.threads * options_.depth * std::max(options_.page_bytes, kTransferBytes);
+}
+
 // Waits until all processes of the run have come. They are few and soon here.
 Status Stage::wait_for(const std::atomic<unsigned>& count) const {
   while (count.load() < options_.processes) {
@@ -40,7 +47,8 @@ Status Stage::wait_for(const std::atomic<unsigned>& count) const {
 Status Stage::settle() {
   if (board_.settled.fetch_add(1) + 1 == options_.processes) {
     const uint64_t own = group_.usage_bytes();
-    const uint64_t limit = own + options_.budget_bytes + allowance_bytes(options_, memory_bytes_);
+    const uint64_t limit =
+        own + options_.budget_bytes + transfer_bytes() + allowance_bytes(options_, memory_bytes_);
     board_.own_bytes = own;
     if (group_.is_real()) {
       if (Status s = group_.limit(limit); !s) return s;

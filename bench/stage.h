@@ -49,6 +49,7 @@ class Stage {
   static uint64_t allowance_bytes(const Options& options, uint64_t memory_bytes);
 
  private:
+  uint64_t transfer_bytes() const;
   Status wait_for(const std::atomic<unsigned>& count) const;
   const Options& options_;
   std::string memory_name_;

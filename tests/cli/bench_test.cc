@@ -145,7 +145,7 @@ TEST_F(Bench, AGraphOfAnEdgeListIsSearched) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_NE(made.out.find("1000 vertices, 2000 edges"), std::string::npos) << made.out;
   const Outcome outcome =
-      bench("bfs --memory dram,mmap --budget 1M --json --graph " + path("ring.csr"));
+      bench("bfs --memory dram,mmap --budget 32M --json --graph " + path("ring.csr"));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const auto& line : outcome.lines()) {
     EXPECT_EQ(line["reached"], 1000);
