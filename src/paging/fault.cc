@@ -199,7 +199,7 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
       frames.wake(piece);
     });
   }
-  if (result == 0 && is_write && frames.has_write_faults()) {
+  if (result == 0 && is_write && address != nullptr && frames.has_write_faults()) {
     result = make_writable(space, view, page, address);
     flags = PageValue::kDirty;
   }
