@@ -21,7 +21,9 @@ struct View {
   bool is_writable = false;
   OnError on_error = OnError::kSignal;
   std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
-  void* space = nullptr;                        // paging::Space
+  // In a forked child: a region of the parent, of which only a placeholder is there.
+  std::atomic<bool> is_inherited{false};
+  void* space = nullptr;  // paging::Space
   // Threads that are answering a fault of this view. Unmap waits until there is none.
   std::atomic<uint32_t> users{0};
   // A bit a page: its addresses may show bytes (only for frames that several views share).

@@ -27,8 +27,8 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
   const auto* address = static_cast<const std::byte*>(info->si_addr);
   bool is_placeholder = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
-    is_placeholder =
-        is_placeholder || (address >= view.address && address < view.address + view.reserved_bytes);
+    is_placeholder = is_placeholder || (view.is_inherited.load() && address >= view.address &&
+                                        address < view.address + view.reserved_bytes);
   });
   if (is_placeholder) {
     static const char text[] =
@@ -54,6 +54,7 @@ void after_fork_in_child() {
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
     has_regions = true;
+    view.is_inherited.store(true);
     const uint64_t size_bytes = base::round_up(view.reserved_bytes, base::kSystemPage);
     ::mmap(view.address, size_bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -66,7 +67,9 @@ void after_fork_in_child() {
       if (space->frames != nullptr) space->frames->close_in_child();
   }
   runtimes.clear();
-  if (!has_regions) return;
+  static bool is_installed = false;  // by a parent that was itself a child
+  if (!has_regions || is_installed) return;
+  is_installed = true;
   struct sigaction action {};
   action.sa_sigaction = on_child_touch;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

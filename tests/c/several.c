@@ -49,7 +49,8 @@ static void a_child_gets_eperm(oc_runtime* runtime, oc_region* region) {
     CHECK_IS(-EPERM, oc_unmap(region, 0));
     CHECK_IS(-EPERM, oc_unmap(region, 1));  // its handle is gone
     oc_runtime* own = start(4 << 20);
-    const oc_map_options options = map_options(OC_READ_ONLY, 0);
+    oc_map_options options = map_options(OC_READ_ONLY, 0);
+    options.delivery = OC_DELIVERY_MPROTECT;  // its faults come as the touch of a placeholder does
     CHECK_OK(oc_map(own, file_path, &options, &other));
     CHECK(*(uint64_t*)oc_data(other) == word_in_file(0));
     CHECK_OK(oc_unmap(other, 0));
