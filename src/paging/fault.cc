@@ -65,6 +65,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
   bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
+  uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
   for (;;) {
     PageValue seen = word.load();
     switch (seen.state()) {
@@ -79,7 +80,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           break;
         }
         if (caller == Caller::kFault && !space.traits.is_fault_safe) {
-          const int result = demand(view, page, is_write);
+          const int result = demand(view, page, is_write, &demanded_ns);
           if (result != -EAGAIN) return result;
           break;
         }
@@ -221,25 +222,25 @@ void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
   space.counters.add(Counter::wait_for_page_ns, os::now_ns() - start_ns);
 }
 
-// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page
-// to change.
-int Engine::demand(View& view, uint64_t page, bool is_write) {
+// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page to
+// change. It may be filled and gone again before we look, or its fill may find no memory: so the
+// demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
+int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
   Space& space = *static_cast<Space*>(view.space);
+  const uint64_t now_ns = os::now_ns();
+  if (*start_ns == 0) *start_ns = now_ns;
+  if (now_ns - *start_ns > options_.wait_ns_max) return -ETIMEDOUT;
+  const PageValue seen = space.words[page].load();
+  if (seen.state() != PageState::kAbsent) return -EAGAIN;
   view.users.fetch_add(
       1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
-  const PrefetchRequest request{&view, page, 1, 1, true, is_write};
-  if (!queue_.push(request)) {
+  if (!queue_.push({&view, page, 1, 1, true, is_write})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;
   }
-  const uint64_t start_ns = os::now_ns();
-  for (;;) {
-    const PageValue seen = space.words[page].load();
-    if (seen.state() != PageState::kAbsent) return -EAGAIN;
-    space.words[page].wait_while(seen, 10'000'000);
-    if (os::now_ns() - start_ns > options_.wait_ns_max) return -ETIMEDOUT;
-  }
+  space.words[page].wait_while(seen, 10'000'000);
+  return -EAGAIN;
 }
 
 // Issues what the thread's streams advise. Returns how many neighbours of a sequential reader may
