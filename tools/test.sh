@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.." || exit
 source_dir=$PWD
 results=$source_dir/build/results
 jobs=${JOBS:-$(nproc)}
+# Objects are the same in every checkout of the same sources.
+export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 ctest_seconds_max=${CTEST_SECONDS_MAX:-300}
 
 default_stages=(tools gcc clang tidy asan tsan unprivileged masked install)
