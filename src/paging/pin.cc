@@ -18,6 +18,11 @@ int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
     if (const int result = bring_in(view, page, address, is_write, Caller::kThread); result != 0)
       return result;
     PageValue seen = space.words[page].load();
+    if (seen.state() == PageState::kLeaving) {  // readable as it is, but it must not leave
+      const int result = rescue(space, view, page, address, is_write, seen);
+      if (result != 0 && result != -EAGAIN) return result;
+      continue;
+    }
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
       if (seen.has(PageValue::kWriting)) space.words[page].wait_while(seen, 100'000'000);
       continue;
