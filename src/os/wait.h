@@ -16,6 +16,8 @@ struct WaitHooks {
   virtual void wake_all(std::atomic<uint32_t>* word) = 0;
   virtual void yield() = 0;
   virtual uint64_t now_ns() = 0;
+  // Threads may overtake each other here. Asked in checked builds only.
+  virtual void interleave() {}
 };
 // nullptr but in simulations. Set before any thread of the engine runs.
 extern WaitHooks* wait_hooks;

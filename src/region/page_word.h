@@ -75,11 +75,15 @@ class PageValue {
 
 class PageWord {
  public:
-  PageValue load() const { return PageValue(bits_.load(std::memory_order_acquire)); }
+  PageValue load() const {
+    let_others_run();
+    return PageValue(bits_.load(std::memory_order_acquire));
+  }
 
   // True if the word was `seen` and is now `next`; otherwise `seen` is what it is. Wakes those who
   // waited for a change.
   bool change(PageValue& seen, PageValue next) {
+    let_others_run();
     OC_ASSERT(is_step_allowed(seen, next));
     uint64_t bits = seen.bits();
     if (!bits_.compare_exchange_strong(bits, next.minus(PageValue::kWaiters).bits(),
@@ -113,6 +117,12 @@ class PageWord {
   }
 
  private:
+  // Between a look at the word and its change a simulation lets other threads run.
+  static void let_others_run() {
+#ifdef OUTCORE_CHECKED
+    if (os::wait_hooks != nullptr) os::wait_hooks->interleave();
+#endif
+  }
   static bool is_step_allowed(PageValue from, PageValue to);
   std::atomic<uint32_t>* low() { return reinterpret_cast<std::atomic<uint32_t>*>(&bits_); }
   std::atomic<uint64_t> bits_{0};
@@ -141,7 +151,7 @@ inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
     case S::kDropping:
       return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
     case S::kFailed:
-      return b == S::kAbsent;
+      return b == S::kAbsent || b == S::kFilling;  // Filling: its poison is taken away
   }
   return false;
 }
