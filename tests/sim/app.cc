@@ -50,7 +50,8 @@ void App::act() {
 std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_write) {
   const uint64_t offset = view.view->offset + static_cast<uint64_t>(address - view.view->address);
   for (unsigned failures = 0;;) {
-    sim_.fibers_.step(is_write ? "touch to write" : "touch to read", offset);
+    sim_.fibers_.step(is_write ? "touch to write" : "touch to read", offset,
+                      reinterpret_cast<uint64_t>(view.view->address) >> 20 & 0xFFFF);
     if (std::byte* bytes = sim_.kernel_.touch(address, is_write); bytes != nullptr) return bytes;
     ++sim_.tally_.faults;
     sim_.fibers_.set_in_fault(true);

@@ -22,7 +22,7 @@ namespace outcore::sim {
 class Fibers final : public os::WaitHooks {
  public:
   struct Limits {
-    uint64_t steps_max = 20'000'000;  // more are a livelock
+    uint64_t steps_max = 2'000'000;  // more are a livelock
     bool is_traced = false;           // every event goes to stderr
   };
 
@@ -60,6 +60,7 @@ class Fibers final : public os::WaitHooks {
   void wake_all(std::atomic<uint32_t>* word) override;
   void yield() override;
   uint64_t now_ns() override;
+  void interleave() override { step("page word"); }
 
  private:
   enum class State : uint8_t { kRunnable, kWaiting, kEnded };

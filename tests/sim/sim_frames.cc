@@ -65,13 +65,13 @@ std::byte* SimFrames::touch(PageEntry& entry, uint64_t offset, bool is_write) {
 Status SimFrames::attach(const Piece& piece) {
   check(piece, "attach of an empty piece");
   kernel_.map({piece.address, piece.offset, piece.size_bytes, piece.is_writable, this, {}});
-  kernel_.fibers.step("attach", piece.offset, piece.size_bytes);
+  step("attach", piece.offset, piece.size_bytes);
   return {};
 }
 
 void SimFrames::detach(const Piece& piece) {
   kernel_.unmap(piece.address, piece.size_bytes);
-  kernel_.fibers.step("detach", piece.offset, piece.size_bytes);
+  step("detach", piece.offset, piece.size_bytes);
 }
 
 int SimFrames::resize(uint64_t size_bytes) {
@@ -86,7 +86,7 @@ int SimFrames::put_and_show(const Piece& piece, const std::byte* bytes, bool is_
       is_refused ? kernel_.fibers.random().below(piece.size_bytes / kSystemPage) : UINT64_MAX;
   for (uint64_t i = 0; i < piece.size_bytes / kSystemPage; ++i) {
     const uint64_t at = i * kSystemPage;
-    kernel_.fibers.step("install", piece.offset + at, is_written);
+    step("install", piece.offset + at, is_written);
     if (i == refused_at) {
       for (uint64_t done = 0; done < at; done += kSystemPage)
         page_at(piece.offset + done).is_failed_install = true;
@@ -115,7 +115,7 @@ int SimFrames::install_zeros(const Piece& piece, bool is_written) {
 int SimFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
   kernel_.fibers.require(can_share(), "deposit into private frames");
   for (uint64_t at = 0; at < bytes.size(); at += kSystemPage) {
-    kernel_.fibers.step("deposit", offset + at);
+    step("deposit", offset + at);
     kernel_.for_each_entry(this, offset + at, [&](const Mapping&, const PageEntry& entry) {
       kernel_.fibers.require(!entry.is_present, "deposit into a page that is shown", offset + at);
     });
@@ -129,7 +129,7 @@ int SimFrames::show(const Piece& piece, const SubpageSet& written) {
   check(piece, "show of an empty piece");
   for (uint64_t i = 0; i < piece.size_bytes / kSystemPage; ++i) {
     const uint64_t offset = piece.offset + i * kSystemPage;
-    kernel_.fibers.step("show", offset, written.has(piece.first_subpage + i));
+    step("show", offset, written.has(piece.first_subpage + i));
     PageEntry& entry = entry_of(piece, i * kSystemPage);
     if (model_ == FramesModel::kProtected) {
       entry = {true, !(written.has(piece.first_subpage) && piece.is_writable)};
@@ -158,7 +158,7 @@ int SimFrames::allow_write(const Piece& piece) {
 void SimFrames::set_protection(const Piece& piece, const SubpageSet& set, bool is_protected) {
   for (uint64_t i = 0; i < piece.size_bytes / kSystemPage; ++i) {
     if (!set.has(piece.first_subpage + i)) continue;
-    kernel_.fibers.step(is_protected ? "protect" : "unprotect", piece.offset + i * kSystemPage);
+    step(is_protected ? "protect" : "unprotect", piece.offset + i * kSystemPage);
     entry_of(piece, i * kSystemPage).is_protected = is_protected;
   }
 }
@@ -172,7 +172,7 @@ int SimFrames::unmap(std::span<const Piece> pieces) {
     end = piece.address + piece.size_bytes;
     if (kernel_.fibers.random().chance(kernel_.refusals.unmap)) return -ENOMEM;
     for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
-      kernel_.fibers.step("unmap", piece.offset + at);
+      step("unmap", piece.offset + at);
       PageEntry& entry = entry_of(piece, at);
       entry.is_present = false;
       if (defect_ == Defect::kForgetsWrittenAtUnmap) entry.is_protected = true;
@@ -186,7 +186,7 @@ int SimFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   if (is_private() && !piece.is_writable) return 0;
   SubpageSet found;
   for (uint64_t i = 0; i < piece.size_bytes / kSystemPage; ++i) {
-    kernel_.fibers.step("collect", piece.offset + i * kSystemPage, clear);
+    step("collect", piece.offset + i * kSystemPage, clear);
     PageEntry& entry = entry_of(piece, i * kSystemPage);
     if (model_ == FramesModel::kProtected) {
       if (clear) entry.is_protected = true;
@@ -211,7 +211,7 @@ int SimFrames::restore(const Piece& piece, const SubpageSet& written) {
 int SimFrames::copy_out(const Piece& piece, std::byte* into) {
   check(piece, "copy_out of an empty piece");
   for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
-    kernel_.fibers.step("copy_out", piece.offset + at);
+    step("copy_out", piece.offset + at);
     if (is_private())
       kernel_.fibers.require(entry_of(piece, at).is_present, "copy_out of an absent page",
                              piece.offset + at);
@@ -234,7 +234,7 @@ int SimFrames::free(std::span<const Piece> pieces) {
     end = piece.offset + piece.size_bytes;
     if (kernel_.fibers.random().chance(kernel_.refusals.free)) return -EINVAL;
     for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
-      kernel_.fibers.step("free", piece.offset + at);
+      step("free", piece.offset + at);
       const bool may_be_shown = is_private() || page_at(piece.offset + at).is_failed_install;
       if (is_private()) entry_of(piece, at) = {};
       kernel_.for_each_entry(this, piece.offset + at, [&](const Mapping&, PageEntry& entry) {
@@ -248,6 +248,6 @@ int SimFrames::free(std::span<const Piece> pieces) {
   return 0;
 }
 
-void SimFrames::wake(const Piece& piece) { kernel_.fibers.step("wake", piece.offset); }
+void SimFrames::wake(const Piece& piece) { step("wake", piece.offset); }
 
 }  // namespace outcore::sim

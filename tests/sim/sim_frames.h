@@ -24,7 +24,8 @@ class SimFrames final : public os::Frames {
   enum class Defect : uint8_t { kNone, kForgetsWrittenAtUnmap, kInstallsZeros, kLosesClear };
 
   SimFrames(SimKernel& kernel, FramesModel model, uint64_t size_bytes)
-      : kernel_(kernel), model_(model), page_(size_bytes / base::kSystemPage) {}
+      : kernel_(kernel), model_(model), trace_base_(kernel.next_frames_id() * 1'000'000'000'000),
+        page_(size_bytes / base::kSystemPage) {}
   ~SimFrames() override;
   void set_defect(Defect defect) { defect_ = defect; }
 
@@ -60,6 +61,10 @@ class SimFrames final : public os::Frames {
     std::unique_ptr<std::array<std::byte, base::kSystemPage>> bytes;
     bool is_failed_install = false;  // a neighbour's install failed: it is freed as it is
   };
+  // A scheduling point; the trace shows which frames it was.
+  void step(const char* what, uint64_t offset, uint64_t b = 0) {
+    kernel_.fibers.step(what, trace_base_ + offset, b);
+  }
   bool is_private() const { return model_ == FramesModel::kPrivate; }
   SystemPage& page_at(uint64_t offset);
   void put(uint64_t offset, const std::byte* bytes);
@@ -74,6 +79,7 @@ class SimFrames final : public os::Frames {
   SimKernel& kernel_;
   const FramesModel model_;
   Defect defect_ = Defect::kNone;
+  const uint64_t trace_base_;
   std::vector<SystemPage> page_;
 };
 

@@ -70,12 +70,14 @@ class SimKernel {
   // What the kernel does to pinned memory: no fault, no trace.
   std::byte* touch_pinned(std::byte* address);
 
+  uint64_t next_frames_id() { return frames_ids_++; }
   void memory_changed(int64_t bytes);
   uint64_t resident_bytes() const { return resident_bytes_; }
 
  private:
   std::map<const std::byte*, Mapping> mappings_;
   uint64_t resident_bytes_ = 0;
+  uint64_t frames_ids_ = 0;
 };
 
 }  // namespace outcore::sim
