@@ -76,15 +76,13 @@ class Flusher {
   }
 
   void write_all() {
-    const uint32_t limit =
-        space_.write_gate.limit() == 0 ? kRequestsMax : space_.write_gate.limit();
-    for (uint32_t begin = 0; begin < request_count_; begin += limit) {
-      const std::span<StoreRequest> batch{request_ + begin,
-                                          std::min(limit, request_count_ - begin)};
-      for (size_t i = 0; i < batch.size(); ++i) space_.write_gate.enter();
+    for (uint32_t begin = 0; begin < request_count_;) {
+      const uint32_t at_once = space_.write_gate.enter(request_count_ - begin);
+      const std::span<StoreRequest> batch{request_ + begin, at_once};
       space_.store.load()->transfer(batch);
-      for (size_t i = 0; i < batch.size(); ++i) space_.write_gate.leave();
+      space_.write_gate.leave(at_once);
       for (const StoreRequest& request : batch) account(request);
+      begin += at_once;
     }
     request_count_ = 0;
     used_ = 0;
@@ -149,8 +147,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
   for (;;) {
     PageValue seen = word.load();
     const PageState state = seen.state();
-    if (state == PageState::kAbsent || state == PageState::kFailed || state == PageState::kFilling)
-      return Taken::kNothing;
+    if (state == PageState::kAbsent || state == PageState::kFailed) return Taken::kNothing;
     if (state == PageState::kLeaving && seen.has(PageValue::kCleaned)) return Taken::kNothing;
     if (state != PageState::kResident || seen.has(PageValue::kWriting)) {
       *busy = seen;

@@ -126,17 +126,17 @@ class Ahead {
       of_run[requests] = i;
       request[requests++] = {start, run.buffer.data(), static_cast<size_t>(stored), false, 0};
     }
-    const uint32_t limit = space_.read_gate.limit() == 0 ? kRunsMax : space_.read_gate.limit();
-    for (uint32_t begin = 0; begin < requests; begin += limit) {
-      const std::span<StoreRequest> batch{request + begin, std::min(limit, requests - begin)};
-      for (size_t i = 0; i < batch.size(); ++i) space_.read_gate.enter();
+    for (uint32_t begin = 0; begin < requests;) {
+      const uint32_t at_once = space_.read_gate.enter(requests - begin);
+      const std::span<StoreRequest> batch{request + begin, at_once};
       if (caller_ == Caller::kFault) {  // transfer() may allocate
         for (StoreRequest& r : batch)
           r.result = space_.store.load()->read(r.offset, {r.bytes, r.size_bytes});
       } else {
         space_.store.load()->transfer(batch);
       }
-      for (size_t i = 0; i < batch.size(); ++i) space_.read_gate.leave();
+      space_.read_gate.leave(at_once);
+      begin += at_once;
     }
     for (uint32_t i = 0; i < requests; ++i) {
       run_[of_run[i]].result = request[i].result;

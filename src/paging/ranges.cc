@@ -12,20 +12,48 @@ using metrics::Counter;
 using region::PageState;
 using region::PageValue;
 
-// Evicts what is resident and not pinned. Pages in other hands are tried again until they are out
-// or have come back.
+namespace {
+
+// Somebody is about to finish with it: a fill, a write-back, a batch on its way out.
+bool is_in_other_hands(const PageValue& seen) {
+  switch (seen.state()) {
+    case PageState::kAbsent:
+    case PageState::kFailed: return false;
+    case PageState::kResident:
+    case PageState::kLeaving: return seen.has(PageValue::kWriting);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+// Evicts what is resident and not pinned. Pages in other hands are waited for, and tried again: but
+// not for ever, as somebody else may touch them all the time.
 Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
+  constexpr int kTriesMax = 4;
   int error = 0;
   for (const auto& shard : shards_) {
+    int tries = 0;
     for (uint64_t page = first; page < end;) {
-      const os::Locked turn(shard->turn);
-      Eviction eviction(*this, *shard, Caller::kThread);
-      eviction.hear();
-      uint64_t busy = 0;
-      page = eviction.take_range(space, page, end, &busy);
-      eviction.clean(true);
-      eviction.free();
-      if (eviction.first_error() != 0) error = eviction.first_error();
+      uint64_t busy = 0, next = page;
+      {
+        const os::Locked turn(shard->turn);
+        Eviction eviction(*this, *shard, Caller::kThread);
+        eviction.hear();
+        next = eviction.take_range(space, page, end, &busy);
+        eviction.clean(true);
+        eviction.free();
+        if (eviction.first_error() != 0) error = eviction.first_error();
+      }
+      bool is_again = false;
+      for (uint64_t p = page; p < next && busy != 0 && tries < kTriesMax; ++p) {
+        const PageValue seen = space.words[p].load();
+        if (!is_in_other_hands(seen) || &shard_of(space, p) != shard.get()) continue;
+        space.words[p].wait_while(seen, 10'000'000);
+        is_again = true;
+      }
+      tries = is_again ? tries + 1 : 0;
+      if (!is_again) page = next;
     }
   }
   if (error != 0)
@@ -56,14 +84,20 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
 
 void Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
   for (uint64_t page = first; page < end; ++page) {
-    PageValue seen = space.words[page].load();
-    if (seen.state() != PageState::kFailed || !space.words[page].change(seen, PageValue()))
+    region::PageWord& word = space.words[page];
+    PageValue seen = word.load();
+    if (seen.state() != PageState::kFailed ||
+        !word.change(seen, PageValue().with(PageState::kFilling)))
       continue;
-    // Poison of message delivery is in the page table: taking the mapping away takes it along.
-    space.for_each_showing(page, [&](region::View& view) {
-      const os::Piece piece = view.piece_of(page);
-      space.frames->forget_poison(piece);
-    });
+    // Poison of message delivery is in the page table: taking the mapping away takes it along. The
+    // page is ours meanwhile, or bytes that were just filled would go with it.
+    for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i) {
+      const region::View* view = space.views[i].load(std::memory_order_acquire);
+      if (view == nullptr) continue;
+      if (const os::Piece piece = view->piece_of(page); piece.size_bytes != 0)
+        space.frames->forget_poison(piece);
+    }
+    word.update([](PageValue v) { return v.with(PageState::kAbsent); });
   }
 }
 

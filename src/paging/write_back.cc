@@ -78,17 +78,16 @@ void Eviction::issue(uint32_t finish_end) {
     while (end < shard_.request_count &&
            shard_.victim[shard_.request_first_victim[end]].space == &space)
       ++end;
-    if (const uint32_t limit = space.write_gate.limit(); limit != 0)
-      end = std::min(end, begin + limit);
-    const std::span<StoreRequest> batch{shard_.request + begin, end - begin};
-    for (size_t i = 0; i < batch.size(); ++i) space.write_gate.enter();
+    const uint32_t at_once = space.write_gate.enter(end - begin);
+    end = begin + at_once;
+    const std::span<StoreRequest> batch{shard_.request + begin, at_once};
     if (caller_ == Caller::kFault) {
       for (StoreRequest& r : batch)
         r.result = space.store.load()->write(r.offset, {r.bytes, r.size_bytes});
     } else {
       space.store.load()->transfer(batch);
     }
-    for (size_t i = 0; i < batch.size(); ++i) space.write_gate.leave();
+    space.write_gate.leave(at_once);
     for (uint32_t i = begin; i < end; ++i) {
       const StoreRequest& r = shard_.request[i];
       space.counters.add(Counter::write_requests, 1);
