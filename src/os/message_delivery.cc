@@ -74,7 +74,14 @@ void MessageDelivery::fail(std::byte* address, uint32_t thread_id) {
   if (has_poison_) {
     UffdPoison poison{};
     poison.range = {reinterpret_cast<uint64_t>(page), base::kSystemPage};
-    if (::ioctl(source_.fd, OC_UFFDIO_POISON, &poison) == 0 || errno == EEXIST) {
+    int result = ::ioctl(source_.fd, OC_UFFDIO_POISON, &poison);
+    if (result != 0 && errno == EEXIST) {
+      // Perhaps only the mark that an evicted page was clean, which poison does not replace. If it
+      // is a page, somebody filled it meanwhile: the touch comes again, and finds it.
+      write_protect(source_, page, base::kSystemPage, false);
+      result = ::ioctl(source_.fd, OC_UFFDIO_POISON, &poison);
+    }
+    if (result == 0 || errno == EEXIST) {
       wake_range(source_, page, base::kSystemPage);
       return;
     }

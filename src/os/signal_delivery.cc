@@ -28,7 +28,8 @@ Handler bus{SIGBUS};
 Handler segv{SIGSEGV};
 std::mutex installing;  // banned-ok: of start(), not of the handlers
 
-void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why) {
+// `must_raise`: the touch will not come again with this signal.
+void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
   const struct sigaction& before = handler.before;
   if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
     before.sa_sigaction(handler.signal, info, context);
@@ -43,11 +44,11 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why) 
     ignored = ::write(STDERR_FILENO, "\n", 1);
     static_cast<void>(ignored);
   }
-  // A fault cannot be ignored: the touch comes again, and the default disposition ends the process.
+  // A fault cannot be ignored: the default disposition ends the process, when the touch comes again.
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
   ::sigaction(handler.signal, &fresh, nullptr);
-  if (info->si_code <= 0) ::raise(handler.signal);  // sent by somebody: no touch will repeat it
+  if (must_raise) ::raise(handler.signal);
 }
 
 void on_signal(Handler& handler, siginfo_t* info, void* context) {
@@ -61,10 +62,16 @@ void on_signal(Handler& handler, siginfo_t* info, void* context) {
         info->si_code > 0 &&
         (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
     outcome = handler.on_fault(static_cast<std::byte*>(info->si_addr), is_write);
-    if (info->si_code == SI_QUEUE && outcome == FaultOutcome::kFailed) info->si_code = BUS_ADRERR;
   }
-  if (outcome != FaultOutcome::kDone)
-    pass_on(handler, info, context, outcome == FaultOutcome::kFailed ? handler.reason() : nullptr);
+  if (outcome == FaultOutcome::kFailed) {
+    // However the fault came (SIGSEGV, poison, a signal of an event thread), a failed fill is a bus
+    // error at the address, as with mmap.
+    info->si_signo = SIGBUS;
+    info->si_code = BUS_ADRERR;
+    pass_on(bus, info, context, bus.reason(), true);
+  } else if (outcome == FaultOutcome::kNotOurs) {
+    pass_on(handler, info, context, nullptr, info->si_code <= 0);
+  }
   errno = saved_errno;
 }
 
