@@ -192,7 +192,7 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
     status = view->shown.allocate((pages + 63) / 64 + 1);
     // A touch from here to the end finds the range inaccessible, and waits in the handler for the
     // thaw.
-    if (status.ok())
+    if (status.ok() && view->mapped_bytes() != 0)
       status =
           frames->attach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
   }
@@ -221,10 +221,11 @@ Status Engine::add_view(Space& space, View* view) {
         (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
     if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
   }
-  if (Status s = space.frames->attach(
-          {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
-      !s)
-    return s;
+  if (view->mapped_bytes() != 0)
+    if (Status s = space.frames->attach(
+            {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+        !s)
+      return s;
   const os::SignalBlock block;
   {
     const os::Locked locked(spaces_lock_);

@@ -258,17 +258,16 @@ Status Region::grow(uint64_t size_bytes) {
   const uint64_t edge = (view.offset + view.mapped_bytes()) / space.page_bytes;
   if (store_bytes > space.store_bytes.load()) space.store_bytes.store(store_bytes);
   const uint64_t before = view.mapped_bytes(), after = round_up(size_bytes, kSystemPage);
+  const bool has_edge = after > before && edge < space.page_count();
   if (after > before) {
-    if (!space.frames->can_share() && edge < space.page_count())
-      if (Status s = impl_->runtime->engine->evict(space, edge, edge + 1); !s) return s;
+    if (has_edge && !space.frames->can_share() && space.words[edge].load().pins() != 0)
+      return Error{EBUSY, "grow " + impl_->uri + ": its last page is pinned; unpin it first"};
     Status s = space.frames->attach(
         {view.address + before, view.offset + before, after - before, true, 0});
     if (!s) return Error{s.code(), "grow " + impl_->uri + ": " + s.message()};
   }
   view.size_bytes.store(size_bytes);
-  if (after > before && space.frames->can_share() && edge < space.page_count())
-    return impl_->runtime->engine->evict(space, edge, edge + 1);
-  return {};
+  return has_edge ? impl_->runtime->engine->evict(space, edge, edge + 1) : Status();
 }
 
 // The page is held while the bytes are copied through a buffer of our own: the caller's memory may
