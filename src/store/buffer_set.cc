@@ -19,11 +19,11 @@ void BufferSet::add(Buffer buffer) {
   const std::lock_guard lock(mutex_);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
                                [&](const Entry& e) { return e.buffer.data() >= buffer.data(); });
-  if (at != entries_.end() && is_same(at->buffer, buffer)) {
+  if (at != entries_.end() && is_same(at->buffer, buffer))
     ++at->lease_count;
-    return;
-  }
-  entries_.insert(at, Entry{buffer, 1});
+  else
+    entries_.insert(at, Entry{buffer, 1});
+  // Also if it was there: it may be new memory at an old address.
   generation_.fetch_add(1, std::memory_order_release);
 }
 
@@ -46,6 +46,16 @@ uint64_t BufferSet::copy(std::vector<Buffer>& into, size_t count_max) const {
   return generation();
 }
 
+void BufferSet::forget(Buffer memory) {
+  const std::lock_guard lock(mutex_);
+  const auto is_overlapping = [&](const Entry& e) {
+    return e.buffer.data() < memory.data() + memory.size() &&
+           memory.data() < e.buffer.data() + e.buffer.size();
+  };
+  if (std::erase_if(entries_, is_overlapping) > 0)
+    generation_.fetch_add(1, std::memory_order_release);
+}
+
 BufferLeases::~BufferLeases() {
   for (const Buffer buffer : lent_) BufferSet::of_process().remove(buffer);
 }
@@ -53,10 +63,13 @@ BufferLeases::~BufferLeases() {
 void BufferLeases::lend(Buffer buffer) {
   if (buffer.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (const Buffer lent : lent_)
-    if (is_same(lent, buffer)) return;
-  lent_.push_back(buffer);
+  const auto is_it = [&](Buffer lent) { return is_same(lent, buffer); };
+  const bool is_lent = std::any_of(lent_.begin(), lent_.end(), is_it);
   BufferSet::of_process().add(buffer);
+  if (is_lent)
+    BufferSet::of_process().remove(buffer);
+  else
+    lent_.push_back(buffer);
 }
 
 }  // namespace outcore::store

@@ -22,6 +22,10 @@ class BufferSet {
 
   void add(Buffer buffer);
   void remove(Buffer buffer);
+  // Whatever overlaps this memory leaves the set, lent or not. Whoever frees memory that was lent
+  // calls this first: a store may outlive it, and what is mapped at its address next is not what
+  // the kernel holds.
+  void forget(Buffer memory);
 
   // Changes with the set. 0: the set was never used.
   uint64_t generation() const;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -108,7 +107,7 @@ std::string ScratchStore::remark() const {
 int ScratchStore::read(uint64_t offset, std::span<std::byte> into) {
   OC_CHECK(is_range_of(offset, into.size(), size_bytes()));
   if (!written_.is_untouched(offset, into.size())) return file_.read(offset, into);
-  std::memset(into.data(), 0, into.size());
+  std::fill(into.begin(), into.end(), std::byte{0});
   return 0;
 }
 
@@ -137,7 +136,7 @@ void ScratchStore::transfer(std::span<StoreRequest> batch) {
     for (; end < batch.size() && !batch[end].is_write; ++end) {
       StoreRequest& r = batch[end];
       if (!written_.is_untouched(r.offset, r.size_bytes)) break;
-      std::memset(r.bytes, 0, r.size_bytes);
+      std::fill_n(r.bytes, r.size_bytes, std::byte{0});
       r.result = 0;
     }
     i = end;

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +91,58 @@ TEST_F(Ring, ABufferIsRegisteredAsLongAsAStoreLendsIt) {
   other.reset();
   auto last = make_file(folder, "h");
   EXPECT_EQ(transfer(*last), 0u);
+}
+
+// New memory at an old address, where the kernel may still hold the old pages.
+std::span<std::byte> map_anew(std::span<std::byte> old, size_t size_bytes) {
+  if (!old.empty()) ::munmap(old.data(), old.size());
+  void* memory =
+      ::mmap(old.data(), size_bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | (old.empty() ? 0 : MAP_FIXED_NOREPLACE), -1, 0);
+  EXPECT_NE(memory, MAP_FAILED);
+  return {static_cast<std::byte*>(memory), size_bytes};
+}
+
+// Reads two pages of a store that holds `bytes` into the buffer, as a batch.
+bool reads_right(Store& store, std::span<std::byte> buffer, const Bytes& bytes) {
+  StoreRequest batch[] = {{0, buffer.data(), 4096, false, 77},
+                          {4096, buffer.data() + 4096, 4096, false, 77}};
+  store.transfer(batch);
+  return batch[0].result == 0 && batch[1].result == 0 &&
+         std::equal(bytes.begin(), bytes.end(), buffer.begin());
+}
+
+TEST_F(Ring, ABufferRegisteredAgainAtTheSameAddressIsTheNewMemory) {
+  const Folder folder;
+  const Bytes bytes = random_bytes(8192, 7);
+  auto store = make_file(folder);
+  ASSERT_EQ(store->write(0, bytes), 0);
+  auto memory = map_anew({}, 64 << 10);
+  for (int turn = 0; turn < 3; ++turn) {
+    store->register_buffer(memory);
+    EXPECT_TRUE(reads_right(*store, memory, bytes)) << turn;
+    memory = map_anew(memory, 64 << 10);
+  }
+  // Another store lends it; the first has not given it back.
+  auto other = make_file(folder);
+  other->register_buffer(memory);
+  EXPECT_TRUE(reads_right(*other, memory, bytes));
+  ::munmap(memory.data(), memory.size());
+}
+
+TEST_F(Ring, AForgottenBufferIsNotUsedForWhatComesToItsAddress) {
+  const Folder folder;
+  const Bytes bytes = random_bytes(8192, 8);
+  auto store = make_file(folder);
+  ASSERT_EQ(store->write(0, bytes), 0);
+  auto memory = map_anew({}, 64 << 10);
+  store->register_buffer(memory);
+  ASSERT_TRUE(reads_right(*store, memory, bytes));
+  store::BufferSet::of_process().forget(memory);
+  memory = map_anew(memory, 64 << 10);
+  EXPECT_TRUE(reads_right(*store, memory, bytes));
+  EXPECT_EQ(IoRing::of_this_thread()->registered_count(), 0u);
+  ::munmap(memory.data(), memory.size());
 }
 
 TEST_F(Ring, ABufferThatCannotBeRegisteredIsUsedWithoutIt) {
