@@ -19,8 +19,9 @@ Status S3Fifo::allocate(size_t frames_max) {
 
 Queue S3Fifo::admit(Entry& entry) {
   const bool has_ghost = ghosts_.take(entry.key);
-  entry.faults = has_ghost ? kCameFromMain : kCameFromSmall;
-  return has_ghost ? Queue::kSecond : Queue::kFirst;
+  const bool is_free = !has_been_full_ && second().size() < main_share_;
+  entry.faults = has_ghost || is_free ? kCameFromMain : kCameFromSmall;
+  return has_ghost || is_free ? Queue::kSecond : Queue::kFirst;
 }
 
 Queue S3Fifo::readmit(Entry& entry) {
@@ -29,6 +30,7 @@ Queue S3Fifo::readmit(Entry& entry) {
 }
 
 FrameId S3Fifo::pick() {
+  has_been_full_ = true;
   const bool is_smalls_turn = first().size() > small_target_ || second().size() == 0;
   return (is_smalls_turn ? first() : second()).pop(entries_);
 }
@@ -39,6 +41,7 @@ void S3Fifo::forget(const Entry& entry, bool was_victim) {
 
 void S3Fifo::capacity_changed() {
   small_target_ = std::max<size_t>(share(parameters_[0].value), 1);
+  main_share_ = share(100 - parameters_[0].value);
   ghosts_.set_history(share(parameters_[1].value));
 }
 
