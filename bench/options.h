@@ -28,6 +28,7 @@ struct Options {
   unsigned repeat = 1;
   uint64_t seed = 1;
   double limit_seconds = 0;   // a run that takes longer is stopped; 0: none
+  bool is_warm = false;       // all data is touched before the time starts
   bool is_unlimited = false;  // no memory cgroup
 
   // Outcore's own settings; empty: its default.

@@ -24,7 +24,7 @@ uint64_t Stage::allowance_bytes(const Options& options, uint64_t memory_bytes) {
   const uint64_t metadata = memory_bytes / 4096 * 16 + options.budget_bytes / 4096 * 64;
   const uint64_t stacks = uint64_t{options.threads} * options.processes * (uint64_t{48} << 10);
   const uint64_t slack =
-      std::clamp(options.budget_bytes / 16, uint64_t{4} << 20, uint64_t{16} << 20);
+      std::clamp(options.budget_bytes / 16, uint64_t{2} << 20, uint64_t{16} << 20);
   return page_tables + metadata + stacks + slack;
 }
 
@@ -71,10 +71,19 @@ Result<std::span<std::byte>> Stage::map(const MapRequest& request) {
   // A file's parameters are Outcore's; the rivals open the path.
   if (memory_name_ != "outcore" && plain.uri.starts_with("file:"))
     plain.uri = plain.uri.substr(5, plain.uri.find('?') - 5);
-  return memory_->map(plain);
+  Result<std::span<std::byte>> bytes = memory_->map(plain);
+  if (bytes) mapped_.push_back(bytes.value());
+  return bytes;
+}
+
+void Stage::warm_up() const {
+  for (const std::span<std::byte> bytes : mapped_)
+    for (uint64_t at = 0; at < bytes.size(); at += kUnitBytes)
+      (void)std::atomic_ref(bytes[at]).load(std::memory_order_relaxed);
 }
 
 Status Stage::start(uint64_t work_total) {
+  if (options_.is_warm) warm_up();
   board_.total.fetch_add(work_total);
   board_.mapped.fetch_add(1);
   if (Status s = wait_for(board_.mapped); !s) return s;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "bench/memory.h"
 #include "bench/memory_group.h"
@@ -50,6 +52,7 @@ class Stage {
 
  private:
   uint64_t transfer_bytes() const;
+  void warm_up() const;
   Status wait_for(const std::atomic<unsigned>& count) const;
   const Options& options_;
   std::string memory_name_;
@@ -58,6 +61,7 @@ class Stage {
   const MemoryGroup& group_;
   uint64_t memory_bytes_;
   std::unique_ptr<Memory> memory_;
+  std::vector<std::span<std::byte>> mapped_;
   MemoryUsage before_;
   uint64_t start_ns_ = 0;
   RunResult result_;

@@ -117,8 +117,7 @@ RowResult judge_peak(const Parts& parts) {
     const RunResult& run = find(part, "outcore")->median_run();
     if (!run.is_limited) return unmeasured("no memory cgroup: run as root");
     const uint64_t allowed = run.budget_bytes + run.extra.value("metadata_bytes", uint64_t{0}) +
-                             run.data_bytes / 512 + 16 * kMiB +
-                             run.extra.value("own_bytes", uint64_t{0});
+                             run.data_bytes / 512 + 16 * kMiB;
     result.figure +=
         (result.figure.empty() ? "" : ", ") +
         format("%s of %s", format_bytes(run.peak_bytes).c_str(), format_bytes(allowed).c_str());
@@ -261,6 +260,7 @@ void Rows::add_limits() {
     o.touches = 50'000'000;
     o.passes = 40;
     o.has_latency = false;
+    o.is_warm = true;
     resident.push_back(o);
   }
   add("resident data: random-io, scan, sort", "1.00 x dram", is_fast, resident, judge_resident);

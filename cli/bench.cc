@@ -69,6 +69,7 @@ void add_common(CLI::App& app, Request& r) {
   app.add_option("--seed", o.seed, "the same seed, the same data and touches (1)");
   app.add_option("--limit", o.limit_seconds,
                  "stop a run that takes longer than these seconds (none)");
+  app.add_flag("--warm", o.is_warm, "touch all data before the time starts");
   app.add_flag("--unlimited", o.is_unlimited, "no memory cgroup");
   app.add_option("--policy", o.policy, "Outcore's replacement policy (its default)");
   app.add_option("--delivery", o.delivery, "auto, in-thread, messages, mprotect (its default)");

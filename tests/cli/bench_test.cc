@@ -21,6 +21,7 @@ constexpr Work kWorks[] = {
     {"processes", "random-io --size 4M --touches 4000 --processes 2 --write-percent 20", true},
     {"large_pages", "random-io --size 4M --touches 500 --page 64k --write-percent 50", true},
     {"scan", "scan --size 4M --passes 2", true},
+    {"warm_scan", "scan --size 4M --warm", true},
     {"backward", "scan --size 4M --backward", true},
     {"strides", "scan --size 4M --stride 3", true},
     {"sort", "sort --size 4M", false},
