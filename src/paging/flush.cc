@@ -21,13 +21,15 @@ using region::View;
 namespace {
 
 // Flusher: gathers the written runs of pages in a bounce buffer and writes them, neighbours joined.
+// It has the buffer only from the first page to finish(): a fill may wait for one.
 class Flusher {
  public:
-  Flusher(Space& space, std::span<std::byte> buffer) : space_(space), buffer_(buffer) {}
+  Flusher(Space& space, budget::BouncePool& bounce) : space_(space), bounce_(bounce) {}
 
   // REQUIRES: the page carries kWriting, which is ours. It is released once its bytes are stored,
   // or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
+    if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
     if (held_count_ == kHeldMax) write_all();
     held_[held_count_++] = page;
     const uint64_t start = page * space_.page_bytes;
@@ -45,6 +47,8 @@ class Flusher {
     write_all();
     for (uint32_t i = 0; i < held_count_; ++i) let_go(held_[i]);
     held_count_ = 0;
+    if (!buffer_.empty()) bounce_.give(buffer_);
+    buffer_ = {};
   }
   int error() const { return error_; }
   const StoreRequest& failed() const { return failed_; }
@@ -128,7 +132,8 @@ class Flusher {
   }
 
   Space& space_;
-  const std::span<std::byte> buffer_;
+  budget::BouncePool& bounce_;
+  std::span<std::byte> buffer_;
   StoreRequest request_[kRequestsMax];
   uint32_t request_count_ = 0;
   uint64_t held_[kHeldMax];
@@ -187,14 +192,13 @@ Status Engine::take_write_error(Space& space) {
 Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
   space.counters.add(Counter::flushes, 1);
   if (!space.is_writable) return {};
-  const std::span<std::byte> buffer = bounce_.take(bounce_.shape().chunk_bytes);
-  Flusher flusher(space, buffer);
+  Flusher flusher(space, bounce_);
   for (uint64_t page = first; page < end;) {
     os::SubpageSet written;
     PageValue busy;
     const Taken taken = take_written(space, page, &written, &busy);
     if (taken == Taken::kBusy) {
-      flusher.finish();  // whoever has that page may wait for one that we hold
+      flusher.finish();  // whoever has that page may wait for one that we hold, or for the buffer
       space.words[page].wait_while(busy, 100'000'000);
       continue;
     }
@@ -202,7 +206,6 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
     ++page;
   }
   flusher.finish();
-  bounce_.give(buffer);
   if (flusher.error() != 0) {
     space.write_error.code = 0;
     const StoreRequest& failed = flusher.failed();
