@@ -173,10 +173,32 @@ void Eviction::unmap(uint32_t begin, uint32_t end) {
 void Eviction::put_back(Victim& victim) {
   if (victim.is_out) return;
   victim.is_out = true;
+  show_again(victim, word_of(victim).load().has(PageValue::kDirty));
   word_of(victim).update([](PageValue v) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned | PageValue::kWriting);
   });
   drop_out(victim.frame, true);
+}
+
+// What was unmapped and stays is shown again in every view that showed it: a pin or a system call
+// finds it there. If the kernel refuses that too, the next touch but one tries again.
+// REQUIRES: the page's state is ours alone.
+void Eviction::show_again(const Victim& victim, bool is_dirty) {
+  Space& space = *victim.space;
+  if (space.frames->leaving_is_readable()) return;
+  os::SubpageSet written;
+  if (!space.frames->reports_written()) {
+    if (is_dirty) written.add_range(0, os::SubpageSet::kCount);
+  } else {
+    space.for_each_showing(victim.page, [&](View& view) {
+      space.frames->collect(view.piece_of(victim.page), false, &written);
+    });
+  }
+  space.for_each_showing(victim.page, [&](View& view) {
+    const Piece piece = view.piece_of(victim.page);
+    space.frames->show(piece, written);
+    space.frames->wake(piece);
+  });
 }
 
 void Eviction::collect(Victim& victim) {

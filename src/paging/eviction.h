@@ -44,6 +44,7 @@ class Eviction {
  private:
   bool take(uint32_t frame, bool was_chosen);
   void put_back(Victim& victim);
+  void show_again(const Victim& victim, bool is_dirty);
   void drop_out(uint32_t frame, bool was_chosen);
   void unmap(uint32_t begin, uint32_t end);
   void collect(Victim& victim);

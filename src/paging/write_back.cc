@@ -139,23 +139,27 @@ void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
 
 void Eviction::finish_write(Victim& victim) {
   Space& space = *victim.space;
-  const bool is_written = victim.error == 0;
-  bool is_rescued = false;
-  word_of(victim).update([&](PageValue v) {
-    const PageValue idle = v.minus(PageValue::kWriting);
-    is_rescued = v.state() != PageState::kLeaving;
-    if (is_written) return is_rescued ? idle : idle.plus(PageValue::kCleaned);
-    const PageValue dirty = space.frames->has_write_faults() ? idle.plus(PageValue::kDirty) : idle;
-    return is_rescued ? dirty : dirty.with(PageState::kResident);
-  });
-  if (is_written) {
+  if (victim.error == 0) {
+    word_of(victim).update([](PageValue v) {
+      const PageValue idle = v.minus(PageValue::kWriting);
+      return v.state() == PageState::kLeaving ? idle.plus(PageValue::kCleaned) : idle;
+    });
     space.counters.add(Counter::write_backs, 1);
     return;
   }
-  // Dirty and in memory, and tried again when the policy gives it up again. Nothing maps it: the
-  // next touch is a fault, which finds it resident and shows it.
+  // Dirty and in memory, and tried again when the policy gives it up again.
   victim.is_out = true;
-  if (!is_rescued) drop_out(victim.frame, true);
+  const uint64_t dirty = space.frames->has_write_faults() ? PageValue::kDirty : 0;
+  PageValue seen = word_of(victim).load();
+  bool is_ours = false;
+  while (!is_ours && seen.state() == PageState::kLeaving)
+    is_ours = word_of(victim).change(seen, seen.with(PageState::kBusy));
+  if (is_ours) show_again(victim, true);
+  word_of(victim).update([&](PageValue v) {
+    const PageValue idle = v.minus(PageValue::kWriting).plus(dirty);
+    return is_ours ? idle.with(PageState::kResident) : idle;
+  });
+  if (is_ours) drop_out(victim.frame, true);
 }
 
 }  // namespace outcore::paging
