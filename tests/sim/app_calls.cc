@@ -108,7 +108,7 @@ void App::change_views(SimFile& file) {
   }
   // The first view stays; a pinned one is not unmapped.
   const size_t index = 1 + random_.below(file.views.size() - 1);
-  if (file.views[index]->users == 0) sim_.unmap_view(file, index);
+  if (file.views[index]->users == 0) sim_.unmap_view(file, file.views[index].get());
 }
 
 }  // namespace outcore::sim

@@ -37,6 +37,8 @@ class Fibers final : public os::WaitHooks {
   bool run();
   // What went wrong, the last events and every fiber's place; empty if nothing did.
   const std::string& failure() const { return failure_; }
+  // Adds to the report of a failure what the simulation around it knows.
+  std::function<std::string()> describe;
 
   // -- from a fiber --
   // A scheduling point. `what` must be a literal; it and the numbers appear in the trace.
@@ -73,7 +75,7 @@ class Fibers final : public os::WaitHooks {
     std::atomic<uint32_t>* word = nullptr;
     uint32_t while_value = 0;
     uint64_t deadline_ns = 0;
-    bool is_timed_out = false;
+    bool is_lost = false;  // woken by its time limit although the word had changed
     bool is_in_fault = false;
     uint64_t weight = 1;
     const char* place = "not started";

@@ -7,7 +7,8 @@ namespace outcore::sim {
 
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ull + 0x1234567) {}
+  // Seeds that are near each other give numbers that have nothing in common.
+  explicit Random(uint64_t seed) : state_(seed) { state_ = next() ^ seed << 32; }
 
   uint64_t next() {
     uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);

@@ -27,7 +27,34 @@ Simulation::Simulation(const Plan& plan, bool is_traced)
     : plan_(plan),
       fibers_(plan.seed, {.is_traced = is_traced}),
       kernel_(fibers_),
-      next_address_(take_addresses()) {}
+      next_address_(take_addresses()) {
+  fibers_.describe = [this] { return describe(); };
+}
+
+// The pages that are not absent, as their words say.
+std::string Simulation::describe() const {
+  constexpr const char* kStates[] = {"absent",    "filling", "resident", "busy",
+                                     "unmapping", "leaving", "dropping", "failed"};
+  if (engine_ == nullptr) return {};
+  std::string text = "budget " + std::to_string(engine_->budget().used()) + " of " +
+                     std::to_string(engine_->budget().limit()) + "\n";
+  for (const auto& file : files_) {
+    const uint64_t pages = file->space == nullptr ? 0 : file->space->page_count();
+    for (uint64_t page = 0; page < pages; ++page) {
+      // Without the scheduling point of load(): this is the end.
+      uint64_t bits = 0;
+      std::memcpy(&bits, &file->space->words[page], sizeof bits);
+      const region::PageValue word(bits);
+      if (word.state() == region::PageState::kAbsent) continue;
+      const unsigned flags = bits >> 4 & 31;
+      text += " " + std::to_string(page) + ":" + kStates[static_cast<int>(word.state())] +
+              (flags == 0 ? "" : " flags " + std::to_string(flags)) +
+              (word.pins() == 0 ? "" : " pins " + std::to_string(word.pins())) + ",";
+    }
+    text += "\n";
+  }
+  return text;
+}
 
 bool Simulation::run() {
   fibers_.add("main", [this] { live(); });
@@ -168,7 +195,7 @@ void Simulation::finish() {
   is_stopping_ = true;
   while (services_left_ != 0) fibers_.sleep(1'000'000);
   for (auto& file : files_) {
-    while (!file->views.empty()) unmap_view(*file, file->views.size() - 1);
+    while (!file->views.empty()) unmap_view(*file, file->views.back().get());
     engine_->remove_space(file->space.get());
   }
   fibers_.require(kernel_.resident_bytes() == 0, "memory is left behind",

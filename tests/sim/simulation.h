@@ -55,9 +55,10 @@ class Simulation {
   void finish();
   void finish_file(SimFile& file);
   void check_all(SimFile& file);
+  std::string describe() const;
   // views.cc
   Status map_view(SimFile& file, uint64_t offset, uint64_t size_bytes, bool is_writable);
-  void unmap_view(SimFile& file, size_t index);
+  void unmap_view(SimFile& file, SimView* leaving);
   Status flush(SimFile& file, uint64_t first, uint64_t end);
 
   const Plan plan_;

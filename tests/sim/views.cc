@@ -36,8 +36,11 @@ Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
   return {};
 }
 
-void Simulation::unmap_view(SimFile& file, size_t index) {
+void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   const os::Locked locked(mapping_);
+  size_t index = 0;
+  while (index < file.views.size() && file.views[index].get() != leaving) ++index;
+  if (index == file.views.size()) return;  // somebody else was faster
   // Out of the list first: programs touch it no more. What they have begun, they finish.
   std::unique_ptr<SimView> ending = std::move(file.views[index]);
   file.views.erase(file.views.begin() + static_cast<ptrdiff_t>(index));
