@@ -1,12 +1,16 @@
 #include "bench/memory_group.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "bench/text.h"
@@ -39,6 +43,19 @@ uint64_t read_entry(const std::string& path, const std::string& key) {
   return 0;
 }
 
+// Groups of benchmarks that were killed: their process is gone, and so is what they held.
+void sweep(const std::string& root) {
+  static constexpr std::string_view kPrefix = "outcore-";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(root, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kPrefix)) continue;
+    const long id = std::strtol(name.c_str() + kPrefix.size(), nullptr, 10);
+    if (id > 0 && kill(static_cast<pid_t>(id), 0) != 0 && errno == ESRCH)
+      rmdir(entry.path().c_str());  // fails if somebody is still in it
+  }
+}
+
 }  // namespace
 
 Result<MemoryGroup> MemoryGroup::make() {
@@ -48,6 +65,7 @@ Result<MemoryGroup> MemoryGroup::make() {
   const std::string path = format("%s/outcore-%d-%u", root.c_str(), getpid(), next++);
   // The root may hand memory down already, or may not: the files below tell.
   if (is_v2) (void)write_text(root + "/cgroup.subtree_control", "+memory");
+  sweep(root);
   if (mkdir(path.c_str(), 0755) != 0)
     return failure(errno, "make the memory cgroup " + path,
                    "run as root to give all the same memory");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -19,6 +20,8 @@
 
 namespace outcore::bench {
 namespace {
+
+std::atomic<bool> is_interrupted{false};
 
 // A process of the run, as the parent sees it.
 struct Child {
@@ -110,6 +113,8 @@ bool watch(std::vector<Child>& children, const Options& options, Board& board, P
       // A child that died said nothing; the others must not wait for it.
       if (children[i].said.empty()) board.has_failed = true;
     }
+    if (is_interrupted.load())
+      for (const Child& child : children) kill(child.id, SIGKILL);
     const uint64_t started = board.started_ns.load();
     if (started == 0) continue;
     const double seconds = seconds_since(started);
@@ -171,11 +176,21 @@ Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& g
 
 }  // namespace
 
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { is_interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
 Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory) {
   Progress progress(options.workload + " " + memory);
+  if (is_interrupted.load()) return Error{EINTR, "interrupted"};
   progress.say("making the data");
   if (Status s = workload.prepare(); !s) return s.error();
   workload.forget();
+  if (is_interrupted.load()) return Error{EINTR, "interrupted"};
   SharedBoard board;
   if (board.get() == nullptr) return failure(errno, "map a page");
   MemoryGroup group;
@@ -188,6 +203,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   auto children = fork_children(workload, options, memory, *board.get(), group);
   if (!children) return children.error();
   const bool is_stopped = watch(*children, options, *board.get(), progress);
+  if (is_interrupted.load()) return Error{EINTR, "interrupted"};
   progress.say("verifying");
 
   RunResult result;

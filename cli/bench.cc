@@ -46,6 +46,7 @@ Status resolve(Request& request) {
 
 int run(Request& request) {
   if (Status s = resolve(request); !s) return report(s.error());
+  bench::catch_interrupts();
   BenchOutput output(request.is_json);
   auto all = bench::run_in_turns(request.options, [&](const auto& r) { output.run(r); });
   if (!all) return report(all.error());

@@ -32,6 +32,7 @@ void tell_devices(const bench::TableOptions& options) {
 int run_table(const TableRequest& request) {
   std::ofstream json(request.json_path);
   if (!json) return report(bench::failure(errno, "write " + request.json_path, "use --json-file"));
+  bench::catch_interrupts();
   tell_devices(request.options);
   std::printf("\n%-50s %-36s %-30s %s\n", "work", "at least", "figure", "");
   unsigned met = 0, missed = 0, open = 0;

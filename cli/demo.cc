@@ -168,6 +168,7 @@ int run_demo(Demo& demo) {
       "ahead there).\nEach run has a memory cgroup of its own; answers are verified outside "
       "the time measured.\n",
       dir.c_str(), device.name.c_str(), static_cast<long long>(device.read_ahead_kb));
+  bench::catch_interrupts();
   sort_words(demo);
   if (demo.edges.empty())
     std::printf(

@@ -87,6 +87,17 @@ TEST_F(Bench, LeavesNoDataUnlessAsked) {
   EXPECT_EQ(std::filesystem::file_size(path("outcore-bench-words-1048576-1.dat")), 1048576U);
 }
 
+TEST_F(Bench, AnInterruptedRunLeavesNoData) {
+  const std::string command = "timeout --preserve-status -s INT 2 " OUTCORE_COMMAND
+                              " bench scan --size 1M --passes 1000000000 --memory dram --dir " +
+                              path("work") + " 2>" + path("err");
+  std::filesystem::create_directory(path("work"));
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(path("work")));
+}
+
 TEST_F(Bench, NeverOverwritesAFileOfTheUser) {
   std::ofstream(path("precious")) << "thesis";
   const Outcome outcome = bench("sort --size 1M --memory dram --store " + path("precious"));
