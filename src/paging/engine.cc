@@ -276,7 +276,13 @@ Status Engine::resize_budget(uint64_t bytes) {
     bool is_moving = false;
     for (const auto& shard : shards_) {
       const os::Locked turn(shard->turn);
-      is_moving = run_turn(*shard, Shard::kVictimsMax, Caller::kThread) > 0 || is_moving;
+      const uint64_t over = budget_.used() - std::min(budget_.used(), bytes);
+      const uint64_t page_bytes =
+          shard->capacity_page_bytes != 0 ? shard->capacity_page_bytes : page_bytes_max_.load();
+      const uint64_t share = over / page_bytes / shards_.size() + 1;
+      const auto victims =
+          static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
+      is_moving = run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
     }
     if (is_moving) continue;
     if (os::now_ns() - start_ns > options_.wait_ns_max) {
