@@ -116,8 +116,11 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable)
       if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
         return s.error();
+    // Whole pages: where frames do not tell what was written, whole pages are written back.
+    const uint64_t from = base::round_down(o.offset, page_bytes);
+    const uint64_t to = round_up(o.offset + o.size_bytes, page_bytes);
     Result<std::shared_ptr<Store>> overlay =
-        runtime::private_overlay(std::move(store), o.offset, o.size_bytes, options.scratch_dir);
+        runtime::private_overlay(std::move(store), from, to - from, options.scratch_dir);
     if (!overlay) return overlay.error();
     store = std::move(overlay).value();
     *key = "private " + std::to_string(nameless++);
