@@ -47,10 +47,13 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
       }
       bool is_again = false;
       for (uint64_t p = page; p < next && busy != 0 && tries < kTriesMax; ++p) {
-        const PageValue seen = space.words[p].load();
+        PageValue seen = space.words[p].load();
         if (!is_in_other_hands(seen) || &shard_of(space, p) != shard.get()) continue;
-        space.words[p].wait_while(seen, 10'000'000);
         is_again = true;
+        while (is_in_other_hands(seen)) {
+          space.words[p].wait_while(seen, 100'000'000);
+          seen = space.words[p].load();
+        }
       }
       tries = is_again ? tries + 1 : 0;
       if (!is_again) page = next;
