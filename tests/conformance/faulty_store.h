@@ -1,0 +1,107 @@
+// FaultyStore: bytes in memory behind a store that fails, waits and counts as a test commands.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "outcore/store.h"
+
+namespace outcore::scene {
+
+class FaultyStore : public Store {
+ public:
+  explicit FaultyStore(std::vector<std::byte> bytes, StoreTraits traits = safe())
+      : bytes_(std::move(bytes)), traits_(traits) {}
+
+  static StoreTraits safe() {
+    StoreTraits traits;
+    traits.is_fault_safe = true;
+    traits.is_volatile = true;
+    return traits;
+  }
+  static StoreTraits unsafe() {
+    StoreTraits traits;
+    traits.is_volatile = true;
+    return traits;
+  }
+
+  // Commands: any thread, any time. An errno, or 0 for none.
+  std::atomic<int> read_error{0};
+  std::atomic<int> write_error{0};
+  // Only transfers that touch the byte at this offset fail; ~0: all.
+  std::atomic<uint64_t> error_offset{~uint64_t{0}};
+  // While it is set, writes wait.
+  std::atomic<bool> holds_writes{false};
+
+  // Counts.
+  std::atomic<uint64_t> reads{0}, writes{0};
+  std::atomic<uint64_t> read_sum{0}, written_sum{0};  // bytes
+  // Reads that touch the watched range. The range is set before the store is mapped.
+  std::atomic<uint64_t> watched_reads{0};
+  uint64_t watched_offset = 0, watched_size = 0;
+  std::atomic<int> readers_max{0}, writers_max{0}, writers{0};
+
+  uint64_t size_bytes() const override { return bytes_.size(); }
+
+  int read(uint64_t offset, std::span<std::byte> into) override {
+    const Inside inside(readers_, readers_max);
+    ++reads;
+    read_sum += into.size();
+    if (offset < watched_offset + watched_size && watched_offset < offset + into.size())
+      ++watched_reads;
+    if (const int error = read_error; error != 0 && is_meant(offset, into.size())) return -error;
+    if (!traits_.is_fault_safe) {  // as a client library does: allocate, and take a lock of the program's
+      const std::lock_guard<std::mutex> guard(lock_);
+      std::vector<std::byte> copy(bytes_.begin() + static_cast<ptrdiff_t>(offset),
+                                  bytes_.begin() + static_cast<ptrdiff_t>(offset + into.size()));
+      std::memcpy(into.data(), copy.data(), into.size());
+      return 0;
+    }
+    std::memcpy(into.data(), bytes_.data() + offset, into.size());
+    return 0;
+  }
+
+  int write(uint64_t offset, std::span<const std::byte> from) override {
+    const Inside inside(writers, writers_max);
+    ++writes;
+    holds_writes.wait(true);
+    if (const int error = write_error; error != 0 && is_meant(offset, from.size())) return -error;
+    written_sum += from.size();
+    std::memcpy(bytes_.data() + offset, from.data(), from.size());
+    return 0;
+  }
+
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return "faulty:store"; }
+
+  // The bytes themselves. REQUIRES: no transfer runs on them.
+  std::vector<std::byte>& bytes() { return bytes_; }
+
+ private:
+  struct Inside {
+    Inside(std::atomic<int>& count, std::atomic<int>& most) : count_(count) {
+      const int now = ++count_;
+      int highest = most;
+      while (now > highest && !most.compare_exchange_weak(highest, now)) {
+      }
+    }
+    ~Inside() { --count_; }
+    std::atomic<int>& count_;
+  };
+  bool is_meant(uint64_t offset, uint64_t size_bytes) const {
+    const uint64_t at = error_offset;
+    return at == ~uint64_t{0} || (at >= offset && at < offset + size_bytes);
+  }
+
+  std::vector<std::byte> bytes_;
+  const StoreTraits traits_;
+  std::mutex lock_;
+  std::atomic<int> readers_{0};
+};
+
+}  // namespace outcore::scene
