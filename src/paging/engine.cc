@@ -271,6 +271,15 @@ Status Engine::resize_budget(uint64_t bytes) {
   const os::SignalBlock block;
   const uint64_t before = budget_.limit();
   budget_.set_limit(bytes);
+  // Known at once: fills must not starve meanwhile.
+  const uint64_t pinned = pinned_bytes_.load() + pinning_bytes_.load();
+  if (bytes < before && pinned + pin_reserve_bytes() > bytes) {
+    budget_.set_limit(before);
+    return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
+                            format_bytes(pinned) + " are pinned; the least that would do is " +
+                            format_bytes(pinned + pin_reserve_bytes()) +
+                            "; the budget stays at " + format_bytes(before)};
+  }
   const uint64_t start_ns = os::now_ns();
   while (budget_.used() > bytes) {
     bool is_moving = false;

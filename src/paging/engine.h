@@ -151,6 +151,12 @@ class Engine {
                  Caller caller);
   void io_loop();
   void keep_loop(Shard& shard);
+  // pin.cc
+  // What pins must leave of the budget, so that fills can go on beside them.
+  uint64_t pin_reserve_bytes() const {
+    return bounce_.shape().total_bytes() + 8 * page_bytes_max_.load();
+  }
+  Status claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
   // flush.cc
   Status take_write_error(Space& space);
 
@@ -163,6 +169,7 @@ class Engine {
   std::vector<std::unique_ptr<Shard>> shards_;
   PrefetchQueue queue_;
   std::atomic<uint64_t> pinned_bytes_{0};
+  std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max_{4096};
   std::atomic<bool> is_stopping_{false};
   std::vector<std::thread> threads_;

@@ -1,4 +1,5 @@
 // Pins and holds: pages that stay. See engine.h.
+#include <algorithm>
 #include <cerrno>
 
 #include "base/assert.h"
@@ -55,25 +56,42 @@ void Engine::release(Space& space, uint64_t page) {
   }
 }
 
+// Pins that are under way count with those that are in: two at once could each find the room that
+// is there once, and together leave none to fills.
+Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
+                          uint64_t* claimed_bytes) {
+  const auto is_too_much = [&] {
+    return pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > budget_.limit();
+  };
+  *claimed_bytes = (end - first) * space.page_bytes;
+  pinning_bytes_.fetch_add(*claimed_bytes);
+  if (!is_too_much()) return {};
+  // Pages that are pinned already are counted twice here: look closer only in that case.
+  uint64_t fresh = 0;
+  for (uint64_t page = first; page < end; ++page)
+    if (space.words[page].load().pins() == 0) fresh += space.page_bytes;
+  pinning_bytes_.fetch_sub(*claimed_bytes - fresh);
+  *claimed_bytes = fresh;
+  if (!is_too_much()) return {};
+  pinning_bytes_.fetch_sub(fresh);
+  return Error{ENOMEM, "pin " + base::format_bytes((end - first) * space.page_bytes) + " of " +
+                           space.uri + ": the budget of " + base::format_bytes(budget_.limit()) +
+                           " cannot hold it; the least that would do is " +
+                           base::format_bytes(pinned_bytes_.load() + pinning_bytes_.load() +
+                                              fresh + pin_reserve_bytes())};
+}
+
 Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   Space& space = *static_cast<Space*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
-  const uint64_t reserve = bounce_.shape().total_bytes() + 8 * page_bytes_max_.load();
-  const uint64_t wanted = (end - first) * space.page_bytes;
-  if (pinned_bytes_.load() + wanted + reserve > budget_.limit()) {
-    // Pages that are pinned already are counted twice here: look closer only in that case.
-    uint64_t fresh = 0;
-    for (uint64_t page = first; page < end; ++page)
-      if (space.words[page].load().pins() == 0) fresh += space.page_bytes;
-    if (pinned_bytes_.load() + fresh + reserve > budget_.limit())
-      return Error{ENOMEM, "pin " + base::format_bytes(size_bytes) + " of " + space.uri +
-                               ": the budget of " + base::format_bytes(budget_.limit()) +
-                               " cannot hold it; the least that would do is " +
-                               base::format_bytes(pinned_bytes_.load() + fresh + reserve)};
-  }
+  uint64_t claimed = 0;
+  if (Status s = claim_pins(space, first, end, &claimed); !s) return s;
   for (uint64_t page = first; page < end; ++page) {
     const Piece piece = view.piece_of(page);
     int result = hold(view, page, piece.address, false);
+    const uint64_t done = result != 0 ? claimed : std::min(claimed, space.page_bytes);
+    pinning_bytes_.fetch_sub(done);
+    claimed -= done;
     if (result == 0 && view.is_writable) {
       // The kernel may write through a pin without a fault: from now on it counts as written.
       region::PageWord& word = space.words[page];
@@ -101,10 +119,12 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
       if (result != 0) release(space, page);
     }
     if (result != 0) {
+      pinning_bytes_.fetch_sub(claimed);
       for (uint64_t p = first; p < page; ++p) release(space, p);
       return base::system_error(result, "pin page " + std::to_string(page) + " of " + space.uri);
     }
   }
+  pinning_bytes_.fetch_sub(claimed);
   return {};
 }
 
