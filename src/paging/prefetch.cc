@@ -160,10 +160,11 @@ class Ahead {
         continue;
       }
       // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
+      const Piece shown = view_.piece_of(page);
+      frames.unmap({&shown, 1});
       const Piece gone = frames.can_share()
                              ? Piece{nullptr, page * space_.page_bytes, space_.page_bytes, false, 0}
-                             : view_.piece_of(page);
-      frames.unmap({&gone, frames.can_share() ? size_t{0} : size_t{1}});
+                             : shown;
       frames.free({&gone, 1});
       engine_.give_frame(space_, frame_[run.first_frame + i]);
       space_.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
