@@ -110,11 +110,11 @@ bool App::write_cell(SimFile& file, SimView& view, uint64_t i) {
 }
 
 bool App::pick_cell(SimFile& file, const SimView& view, uint64_t* cell) {
-  const uint64_t first = (view.view->offset + kSystemPage - 1) / kSystemPage *
-                         Oracle::kCellsOfSystemPage;
-  const uint64_t end = std::min(file.oracle->cell_count(),
-                                (view.view->offset + view.view->mapped_bytes()) / kSystemPage *
-                                    Oracle::kCellsOfSystemPage);
+  const uint64_t first =
+      (view.view->offset + kSystemPage - 1) / kSystemPage * Oracle::kCellsOfSystemPage;
+  const uint64_t end =
+      std::min(file.oracle->cell_count(), (view.view->offset + view.view->mapped_bytes()) /
+                                              kSystemPage * Oracle::kCellsOfSystemPage);
   if (first >= end) return false;
   const uint64_t count = end - first;
   const uint64_t hot = std::max<uint64_t>(count / 8, 1);

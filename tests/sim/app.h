@@ -10,8 +10,8 @@ class App {
   App(Simulation& simulation, uint64_t seed) : sim_(simulation), random_(seed) {}
 
   void run();
-  // Reads or writes one cell through the view's page table, taking faults as they come. False if the
-  // page could not be had.
+  // Reads or writes one cell through the view's page table, taking faults as they come. False if
+  // the page could not be had.
   bool read_cell(SimFile& file, SimView& view, uint64_t cell);
   bool write_cell(SimFile& file, SimView& view, uint64_t cell);
 

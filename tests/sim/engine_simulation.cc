@@ -80,13 +80,14 @@ void run_seeds(FramesModel model, const char* test) {
     sum.flush_errors += outcome.tally.flush_errors;
     sum.steps += outcome.tally.steps;
   }
-  std::printf("%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes (%llu failed)\n",
-              static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(sum.steps),
-              static_cast<unsigned long long>(sum.touches),
-              static_cast<unsigned long long>(sum.faults),
-              static_cast<unsigned long long>(sum.failed_faults),
-              static_cast<unsigned long long>(sum.flushes),
-              static_cast<unsigned long long>(sum.flush_errors));
+  std::printf(
+      "%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes (%llu "
+      "failed)\n",
+      static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(sum.steps),
+      static_cast<unsigned long long>(sum.touches), static_cast<unsigned long long>(sum.faults),
+      static_cast<unsigned long long>(sum.failed_faults),
+      static_cast<unsigned long long>(sum.flushes),
+      static_cast<unsigned long long>(sum.flush_errors));
 }
 
 TEST(EngineSimulation, SharedFramesLoseNoByte) {
@@ -99,6 +100,96 @@ TEST(EngineSimulation, PrivateFramesLoseNoByte) {
 
 TEST(EngineSimulation, ProtectedFramesLoseNoByte) {
   run_seeds(FramesModel::kProtected, "EngineSimulation.ProtectedFramesLoseNoByte");
+}
+
+TEST(EngineSimulation, ASeedReplaysStepByStep) {
+  for (const FramesModel model :
+       {FramesModel::kShared, FramesModel::kPrivate, FramesModel::kProtected}) {
+    const Plan plan = Plan::make(7, model);
+    const Outcome once = run_plan(plan), again = run_plan(plan);
+    EXPECT_EQ(once.tally.steps, again.tally.steps);
+    EXPECT_EQ(once.trace_hash, again.trace_hash);
+    EXPECT_NE(once.trace_hash, run_plan(Plan::make(8, model)).trace_hash);
+  }
+}
+
+// The simulation must be able to fail: something is broken on purpose, and found within few seeds.
+template <typename Break>
+std::string first_failure(FramesModel model, const Break& break_it) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Plan plan = Plan::make(seed, model);
+    // Nothing else fails, so what is found is what was broken.
+    plan.has_faults = false;
+    plan.refusals = {};
+    plan.behaviour = {};
+    plan.wait_ns_max = 20'000'000'000;
+    break_it(plan);
+    const Outcome outcome = run_plan(plan);
+    if (!outcome.is_good) return outcome.failure;
+  }
+  return {};
+}
+
+TEST(SimulationItself, FindsFramesThatForgetWhatWasWrittenAtUnmap) {
+  const std::string failure = first_failure(FramesModel::kShared, [](Plan& plan) {
+    plan.defect = SimFrames::Defect::kForgetsWrittenAtUnmap;
+  });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsFramesThatInstallOtherBytes) {
+  const std::string failure = first_failure(
+      FramesModel::kPrivate, [](Plan& plan) { plan.defect = SimFrames::Defect::kInstallsZeros; });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsFramesThatForgetToProtect) {
+  const std::string failure = first_failure(FramesModel::kPrivate, [](Plan& plan) {
+    plan.defect = SimFrames::Defect::kForgetsToProtect;
+  });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsAStoreThatLiesAboutAWrite) {
+  const std::string failure = first_failure(
+      FramesModel::kShared, [](Plan& plan) { plan.behaviour.lies_about_writes = true; });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, TellsEveryFibersPlaceWhenItFails) {
+  const std::string failure = first_failure(
+      FramesModel::kShared, [](Plan& plan) { plan.behaviour.lies_about_writes = true; });
+  EXPECT_NE(failure.find("fibers, and where they are"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("main "), std::string::npos) << failure;
+}
+
+TEST(Fibers, AWakeThatIsForgottenIsFound) {
+  Fibers fibers(1, {});
+  std::atomic<uint32_t> word{0};
+  fibers.add("sleeper", [&] {
+    while (word.load() == 0) os::wait(&word, 0, 1'000'000);
+  });
+  fibers.add("other", [&] {
+    fibers.sleep(10'000);
+    word = 1;  // and no wake_all
+  });
+  EXPECT_FALSE(fibers.run());
+  EXPECT_NE(fibers.failure().find("lost wake-up"), std::string::npos) << fibers.failure();
+}
+
+TEST(Fibers, TwoThatWaitForEachOtherAreALivelock) {
+  Fibers fibers(1, {.steps_max = 10'000});
+  std::atomic<uint32_t> first{0}, second{0};
+  fibers.add("one", [&] {
+    while (first.load() == 0) os::wait(&first, 0, 1'000'000);
+    second = 1;
+  });
+  fibers.add("two", [&] {
+    while (second.load() == 0) os::wait(&second, 0, 1'000'000);
+    first = 1;
+  });
+  EXPECT_FALSE(fibers.run());
+  EXPECT_NE(fibers.failure().find("livelock"), std::string::npos) << fibers.failure();
 }
 
 }  // namespace

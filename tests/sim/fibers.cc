@@ -88,8 +88,7 @@ Fibers::Fiber* Fibers::pick() {
       if (fiber->state == State::kWaiting && fiber->deadline_ns <= now_ns_) {
         fiber->state = State::kRunnable;
         // Time would hide this in the field: a sleeper that is only helped by its time limit.
-        fiber->is_lost =
-            fiber->word != nullptr && fiber->word->load() != fiber->while_value;
+        fiber->is_lost = fiber->word != nullptr && fiber->word->load() != fiber->while_value;
       }
       if (fiber->state == State::kRunnable)
         weight += fiber->weight;

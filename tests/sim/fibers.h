@@ -23,7 +23,7 @@ class Fibers final : public os::WaitHooks {
  public:
   struct Limits {
     uint64_t steps_max = 2'000'000;  // more are a livelock
-    bool is_traced = false;           // every event goes to stderr
+    bool is_traced = false;          // every event goes to stderr
   };
 
   Fibers(uint64_t seed, const Limits& limits);

@@ -1,5 +1,5 @@
-// Oracle: what a store's bytes must be, as a plain array. Cells of 8 bytes are written and read; what
-// lies between them is zero for ever, so a page or a tear in the wrong place shows.
+// Oracle: what a store's bytes must be, as a plain array. Cells of 8 bytes are written and read;
+// what lies between them is zero for ever, so a page or a tear in the wrong place shows.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Cell {
 
 // What goes on with a page besides plain touches.
 struct PageUse {
-  unsigned writers = 0;        // fibers in the middle of a write, or holding a pin
-  bool is_discarded = false;   // a discard is under way
-  bool is_undefined = false;   // a discard failed: nothing is known until it is rewritten
+  unsigned writers = 0;       // fibers in the middle of a write, or holding a pin
+  bool is_discarded = false;  // a discard is under way
+  bool is_undefined = false;  // a discard failed: nothing is known until it is rewritten
 };
 
 class Oracle {

@@ -16,7 +16,8 @@ FilePlan make_file(Random& random, FramesModel model) {
   if (random.chance(500)) file.store_bytes -= random.below(file.page_bytes);
   if (random.chance(250)) file.view_offset = 4096 * random.below(file.page_bytes / 4096 + 3);
   file.traits.is_fault_safe = random.chance(700);
-  if (random.chance(300)) file.traits.read_concurrency = static_cast<unsigned>(random.between(1, 3));
+  if (random.chance(300))
+    file.traits.read_concurrency = static_cast<unsigned>(random.between(1, 3));
   if (random.chance(400))
     file.traits.write_concurrency = static_cast<unsigned>(random.between(1, 3));
   return file;
@@ -61,14 +62,13 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
 }
 
 std::string Plan::describe() const {
-  std::string text = "policy " + policy + ", shards " + std::to_string(shards) + ", prefetchers " +
-                     std::to_string(prefetchers) + ", keepers " + std::to_string(keepers_running) +
-                     ", apps " + std::to_string(apps) + ", ops " + std::to_string(ops) +
-                     ", faults " + std::to_string(has_faults) + " (read " +
-                     std::to_string(behaviour.read_failures) + ", write " +
-                     std::to_string(behaviour.write_failures) + ", install " +
-                     std::to_string(refusals.install) + ", unmap " +
-                     std::to_string(refusals.unmap) + ")";
+  std::string text =
+      "policy " + policy + ", shards " + std::to_string(shards) + ", prefetchers " +
+      std::to_string(prefetchers) + ", keepers " + std::to_string(keepers_running) + ", apps " +
+      std::to_string(apps) + ", ops " + std::to_string(ops) + ", faults " +
+      std::to_string(has_faults) + " (read " + std::to_string(behaviour.read_failures) +
+      ", write " + std::to_string(behaviour.write_failures) + ", install " +
+      std::to_string(refusals.install) + ", unmap " + std::to_string(refusals.unmap) + ")";
   constexpr const char* kNames[] = {"shared", "private", "protected"};
   for (const FilePlan& file : files)
     text += std::string("; ") + kNames[static_cast<int>(file.model)] + " frames, pages of " +

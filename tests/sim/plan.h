@@ -25,11 +25,11 @@ struct Plan {
   unsigned prefetchers = 1;
   unsigned keepers_running = 1;  // 0: fillers must help themselves
   unsigned apps = 1;
-  uint64_t ops = 0;             // of each app
-  uint64_t budget_slack = 0;    // above the least that would do
+  uint64_t ops = 0;           // of each app
+  uint64_t budget_slack = 0;  // above the least that would do
   uint64_t readahead_bytes = 0;
   uint64_t wait_ns_max = 0;
-  bool has_faults = false;      // of the store or the kernel
+  bool has_faults = false;  // of the store or the kernel
   bool has_pins = true;
   bool has_second_views = true;
   SimStore::Behaviour behaviour;

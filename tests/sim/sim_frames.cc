@@ -64,7 +64,7 @@ std::byte* SimFrames::touch(PageEntry& entry, uint64_t offset, bool is_write) {
 
 Status SimFrames::attach(const Piece& piece) {
   check(piece, "attach of an empty piece");
-  kernel_.map({piece.address, piece.offset, piece.size_bytes, piece.is_writable, this, {}});
+  kernel_.map({piece.address, piece.offset, piece.size_bytes, piece.is_writable, this, false, {}});
   step("attach", piece.offset, piece.size_bytes);
   return {};
 }
@@ -116,8 +116,9 @@ int SimFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
   kernel_.fibers.require(can_share(), "deposit into private frames");
   for (uint64_t at = 0; at < bytes.size(); at += kSystemPage) {
     step("deposit", offset + at);
-    kernel_.for_each_entry(this, offset + at, [&](const Mapping&, const PageEntry& entry) {
-      kernel_.fibers.require(!entry.is_present, "deposit into a page that is shown", offset + at);
+    kernel_.for_each_entry(this, offset + at, [&](const Mapping& m, const PageEntry& entry) {
+      kernel_.fibers.require(m.is_ending || !entry.is_present, "deposit into a page that is shown",
+                             offset + at);
     });
     put(offset + at, bytes.data() + at);
   }
@@ -195,10 +196,11 @@ int SimFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
     if (entry.is_protected || (is_private() && !entry.is_present)) continue;
     found.add(piece.first_subpage + i);
     written->add(piece.first_subpage + i);
-    if (clear && is_async()) entry.is_protected = defect_ != Defect::kLosesClear;
+    if (clear && is_async()) entry.is_protected = true;
   }
   // Private frames look first and protect afterwards.
-  if (clear && is_private()) set_protection(piece, found, true);
+  if (clear && is_private() && defect_ != Defect::kForgetsToProtect)
+    set_protection(piece, found, true);
   return 0;
 }
 
@@ -237,9 +239,9 @@ int SimFrames::free(std::span<const Piece> pieces) {
       step("free", piece.offset + at);
       const bool may_be_shown = is_private() || page_at(piece.offset + at).is_failed_install;
       if (is_private()) entry_of(piece, at) = {};
-      kernel_.for_each_entry(this, piece.offset + at, [&](const Mapping&, PageEntry& entry) {
-        kernel_.fibers.require(may_be_shown || !entry.is_present, "a page is freed that is shown",
-                               piece.offset + at);
+      kernel_.for_each_entry(this, piece.offset + at, [&](const Mapping& m, PageEntry& entry) {
+        kernel_.fibers.require(may_be_shown || m.is_ending || !entry.is_present,
+                               "a page is freed that is shown", piece.offset + at);
         entry.is_present = false;
       });
       drop(piece.offset + at);

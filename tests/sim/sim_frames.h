@@ -21,10 +21,12 @@ enum class FramesModel : uint8_t {
 class SimFrames final : public os::Frames {
  public:
   // Broken on purpose, so that tests can show that the simulation notices.
-  enum class Defect : uint8_t { kNone, kForgetsWrittenAtUnmap, kInstallsZeros, kLosesClear };
+  enum class Defect : uint8_t { kNone, kForgetsWrittenAtUnmap, kInstallsZeros, kForgetsToProtect };
 
   SimFrames(SimKernel& kernel, FramesModel model, uint64_t size_bytes)
-      : kernel_(kernel), model_(model), trace_base_(kernel.next_frames_id() * 1'000'000'000'000),
+      : kernel_(kernel),
+        model_(model),
+        trace_base_(kernel.next_frames_id() * 1'000'000'000'000),
         page_(size_bytes / base::kSystemPage) {}
   ~SimFrames() override;
   void set_defect(Defect defect) { defect_ = defect; }

@@ -22,8 +22,7 @@ void SimKernel::map(const Mapping& mapping) {
 
 void SimKernel::unmap(std::byte* address, uint64_t size_bytes) {
   for (auto i = mappings_.begin(); i != mappings_.end();) {
-    const bool is_apart =
-        i->second.end() <= address || i->second.address >= address + size_bytes;
+    const bool is_apart = i->second.end() <= address || i->second.address >= address + size_bytes;
     if (!is_apart)
       fibers.require(i->second.address >= address && i->second.end() <= address + size_bytes,
                      "a mapping is unmapped in part");
@@ -61,7 +60,8 @@ std::byte* SimKernel::touch_pinned(std::byte* address) {
   const PageEntry& entry = mapping->entry[at / kSystemPage];
   fibers.require(entry.is_present, "a pinned page is not there", mapping->offset + at);
   fibers.require(!entry.is_protected || !mapping->is_writable || mapping->owner->is_async(),
-                 "a pinned page is write-protected: the kernel's write fails", mapping->offset + at);
+                 "a pinned page is write-protected: the kernel's write fails",
+                 mapping->offset + at);
   return mapping->owner->bytes_at(mapping->offset + at);
 }
 

@@ -31,6 +31,7 @@ struct Mapping {
   uint64_t size_bytes = 0;
   bool is_writable = false;
   SimFrames* owner = nullptr;
+  bool is_ending = false;  // nobody touches it any more: what it shows does not matter
   std::vector<PageEntry> entry;
 
   std::byte* end() const { return address + size_bytes; }

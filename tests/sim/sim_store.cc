@@ -49,9 +49,8 @@ void SimStore::end(uint64_t offset, uint64_t size_bytes, bool is_write) {
 }
 
 void SimStore::delay(const char* what, uint64_t offset) {
-  const uint64_t steps = behaviour.delay_steps_max == 0
-                             ? 1
-                             : 1 + fibers_.random().below(behaviour.delay_steps_max);
+  const uint64_t steps =
+      behaviour.delay_steps_max == 0 ? 1 : 1 + fibers_.random().below(behaviour.delay_steps_max);
   for (uint64_t i = 0; i < steps; ++i) fibers_.step(what, offset, i);
   if (fibers_.random().chance(behaviour.delay_steps_max))
     fibers_.sleep(fibers_.random().below(2'000'000));

@@ -17,7 +17,8 @@ class SimStore final : public Store {
     uint64_t write_failures = 0;  // in thousandths; a failed write leaves garbage
     uint64_t discard_failures = 0;
     uint64_t delay_steps_max = 0;
-    bool lies_about_writes = false;  // now and then says 0 and stores nothing: for tests of the tests
+    bool lies_about_writes =
+        false;  // now and then says 0 and stores nothing: for tests of the tests
   };
 
   SimStore(Fibers& fibers, uint64_t size_bytes, const StoreTraits& traits);

@@ -198,8 +198,7 @@ void Simulation::finish() {
     while (!file->views.empty()) unmap_view(*file, file->views.back().get());
     engine_->remove_space(file->space.get());
   }
-  fibers_.require(kernel_.resident_bytes() == 0, "memory is left behind",
-                  kernel_.resident_bytes());
+  fibers_.require(kernel_.resident_bytes() == 0, "memory is left behind", kernel_.resident_bytes());
   fibers_.require(engine_->budget().used() == fixed_bytes_, "budget is left behind",
                   engine_->budget().used(), fixed_bytes_);
   fibers_.require(engine_->is_valid(), "the engine is valid at the end");

@@ -12,8 +12,7 @@ using region::AddressMap;
 using region::View;
 using region::ViewPool;
 
-Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
-                            bool is_writable) {
+Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes, bool is_writable) {
   const os::Locked locked(mapping_);
   paging::Space& space = *file.space;
   if (!file.views.empty() && !space.frames->can_share()) {
@@ -53,6 +52,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
     flushed = flush(file, view->first_page(), view->end_page());
   }
   AddressMap::instance().remove(view);
+  kernel_.find(view->address)->is_ending = true;
   if (file.space->view_count() == 1) engine_->drop_frames(*file.space);
   engine_->remove_view(view);
   kernel_.unmap(view->address, view->reserved_bytes);
