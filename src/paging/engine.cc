@@ -310,6 +310,12 @@ Status Engine::resize_budget(uint64_t bytes) {
   return {};
 }
 
+std::vector<std::span<std::byte>> Engine::buffers() const {
+  std::vector<std::span<std::byte>> all{bounce_.memory()};
+  for (const auto& shard : shards_) all.push_back({shard->write_buffer, shard->write_buffer_bytes});
+  return all;
+}
+
 uint64_t Engine::metadata_bytes() const {
   uint64_t bytes = frames_.touched_bytes();
   for (const auto& shard : shards_) bytes += shard->policy->metadata_bytes();

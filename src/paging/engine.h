@@ -108,6 +108,8 @@ class Engine {
 
   void add_to(Metrics& metrics) const;  // the gauges
   uint64_t metadata_bytes() const;
+  // All memory through which bytes travel; constant while the engine lives.
+  std::vector<std::span<std::byte>> buffers() const;
   bool is_valid() const;
 
   budget::Budget& budget() { return budget_; }

@@ -157,6 +157,8 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   if (Status s = make_frames(*space, mechanism.value()); !s)
     return refuse(s.code(), uri, s.message());
   if (Status s = engine->add_space(space.get()); !s) return s.error();
+  for (const std::span<std::byte> buffer : engine->buffers())
+    space->store.load()->register_buffer(buffer);
   return (spaces[*key] = std::move(space)).get();
 }
 

@@ -12,6 +12,7 @@
 #include "os/address_space.h"
 #include "os/wait.h"
 #include "runtime/runtime_impl.h"
+#include "store/buffer_set.h"
 
 namespace outcore {
 
@@ -73,6 +74,10 @@ Runtime::Impl::~Impl() {
   }
   if (engine != nullptr) report_at_exit(*this, collect(*this));
   sources.reset();  // event threads use the engine
+  // A store of the program's may outlive the buffers that it was lent.
+  if (engine != nullptr)
+    for (const std::span<std::byte> buffer : engine->buffers())
+      store::BufferSet::of_process().forget(buffer);
   engine.reset();
 }
 
