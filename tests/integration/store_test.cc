@@ -1,0 +1,137 @@
+// Stores of the program's own: those that must not be called in a signal handler, and those that want
+// few transfers at a time.
+#include <algorithm>
+#include <thread>
+
+#include "tests/conformance/faulty_store.h"
+#include "tests/conformance/mechanism.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+class OwnStore : public OnMechanism {
+ protected:
+  RuntimeOptions options() const override {
+    RuntimeOptions options = OnMechanism::options();
+    options.wait_ms_max = 300;
+    return options;
+  }
+  std::shared_ptr<FaultyStore> unsafe_store(uint64_t size_bytes) {
+    return std::make_shared<FaultyStore>(pattern(size_bytes), FaultyStore::unsafe());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Mechanisms, OwnStore,
+                         testing::Values(Mechanism{Delivery::kInThread, FrameKind::kShared, 4096},
+                                         Mechanism{Delivery::kInThread, FrameKind::kPrivate, 4096},
+                                         Mechanism{Delivery::kMessages, FrameKind::kShared, 65536},
+                                         Mechanism{Delivery::kMprotect, FrameKind::kShared, 4096}),
+                         [](const testing::TestParamInfo<Mechanism>& of) { return name_of(of.param); });
+
+TEST_P(OwnStore, ThatAllocatesServesFaultsOfManyThreads) {
+  const auto store = unsafe_store(data_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  std::atomic<uint64_t> wrong = 0;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t at = t * 4096; at < data_bytes(); at += 4 * 4096) {
+        wrong += region.data()[at] != byte_at(at);
+        region.data()[at + 1] = std::byte{0x3C};
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0u);
+  ASSERT_TRUE(region.unmap().ok());
+  Bytes expected = pattern(data_bytes());
+  for (uint64_t at = 0; at < data_bytes(); at += 4096) expected[at + 1] = std::byte{0x3C};
+  EXPECT_TRUE(store->bytes() == expected);
+}
+
+TEST_P(OwnStore, ThatAllocatesAndFailsRaisesBusError) {
+  const auto store = unsafe_store(data_bytes());
+  MapOptions options = map_options(Access::kReadOnly);
+  options.advice = Advice::kRandom;
+  Region region = runtime_->map(store, options).value();
+  store->read_error = EIO;
+  EXPECT_EQ(read_of(region.data() + page_bytes()).signal, SIGBUS);
+  store->read_error = 0;
+  ASSERT_TRUE(region.retry_failed().ok());
+  EXPECT_EQ(read_of(region.data() + page_bytes()).signal, 0);
+}
+
+TEST_P(OwnStore, ThatAllocatesAndCannotBeWrittenDoesNotHang) {
+  const auto store = unsafe_store(data_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  store->write_error = EIO;
+  uint64_t at = 0;
+  while (at < data_bytes() && write_of(region.data() + at, std::byte{1}).signal == 0) at += 4096;
+  EXPECT_LT(at, data_bytes()) << "the budget is full of pages that cannot leave";
+  store->write_error = 0;
+  static_cast<void>(region.flush());
+  EXPECT_TRUE(region.flush().ok());
+  EXPECT_EQ(write_of(region.data() + at, std::byte{1}).signal, 0);
+}
+
+TEST_P(OwnStore, GetsNoMoreTransfersAtATimeThanItSays) {
+  StoreTraits traits = FaultyStore::safe();
+  traits.read_concurrency = 2;
+  traits.write_concurrency = 2;
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()), traits);
+  Region region = map(store, Access::kReadWrite).value();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t at = t * 4096; at < data_bytes(); at += 6 * 4096)
+        region.data()[at + t] = byte_at(at + t);
+      EXPECT_TRUE(region.flush().ok());
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(region.unmap().ok());
+  EXPECT_LE(store->readers_max, 2);
+  EXPECT_LE(store->writers_max, 2);
+  EXPECT_TRUE(store->bytes() == pattern(data_bytes()));
+}
+
+TEST_P(OwnStore, ManyFlushesShareAStoreThatTakesFewWrites) {
+  // Each flush has many transfers to make: none may hold some places while it waits for more.
+  StoreTraits traits = FaultyStore::safe();
+  traits.write_concurrency = 4;
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()), traits);
+  Region region = map(store, Access::kReadWrite).value();
+  const uint64_t part = budget_bytes() / 2 / 4;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 20; ++round) {
+        for (uint64_t at = t * part; at < (t + 1) * part; at += 2 * 4096)  // no neighbours
+          region.data()[at] = byte_at(at);
+        EXPECT_TRUE(region.flush(t * part, part).ok());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(store->writers_max, 4);
+}
+
+TEST_P(OwnStore, ThatIsBusyWritingDoesNotStopReadersOfResidentPages) {
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()));
+  Region region = map(store, Access::kReadWrite).value();
+  region.data()[0] = std::byte{1};
+  ASSERT_EQ(region.data()[page_bytes()], byte_at(page_bytes()));
+  store->holds_writes = true;
+  std::thread flusher([&] { EXPECT_TRUE(region.flush().ok()); });
+  while (store->writers == 0) std::this_thread::yield();
+  EXPECT_EQ(region.data()[0], std::byte{1});
+  region.data()[0] = std::byte{2};  // the page that is being written
+  EXPECT_EQ(region.data()[page_bytes()], byte_at(page_bytes()));
+  EXPECT_EQ(region.data()[data_bytes() - 1], byte_at(data_bytes() - 1));  // and others come in
+  store->holds_writes = false;
+  store->holds_writes.notify_all();
+  flusher.join();
+  EXPECT_TRUE(region.flush().ok());
+  EXPECT_EQ(store->bytes()[0], std::byte{2}) << "written again after the flush that it missed";
+}
+
+}  // namespace
+}  // namespace outcore
