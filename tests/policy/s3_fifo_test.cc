@@ -12,6 +12,12 @@ class S3FifoTest : public testing::Test {
   void make(const std::string& name, size_t frames) {
     policy = make_policy(name, frames, frames).value();
   }
+  // The same, after memory was full for the first time.
+  void make_full_once(const std::string& name, size_t frames) {
+    make(name, frames);
+    fill(0, 1'000'000);
+    free_victim(0);
+  }
   void fill(uint32_t frame, uint64_t page) { policy->filled(FrameId{frame}, key_of_page(page)); }
   uint32_t victim() {
     FrameId out[1];
@@ -25,8 +31,17 @@ class S3FifoTest : public testing::Test {
   std::unique_ptr<Policy> policy;
 };
 
-TEST_F(S3FifoTest, APageThatComesBackWhileItsGhostLivesStaysLonger) {
+TEST_F(S3FifoTest, UntilMemoryIsFullPagesJoinTheMainQueue) {
   make("s3-fifo", 10);
+  for (uint32_t f = 0; f < 10; ++f) fill(f, f);  // main: 0 … 8; small: 9
+  free_victim(0);
+  fill(0, 100);  // small
+  EXPECT_EQ(victim(), 9u);
+  EXPECT_EQ(victim(), 1u);
+}
+
+TEST_F(S3FifoTest, APageThatComesBackWhileItsGhostLivesStaysLonger) {
+  make_full_once("s3-fifo", 10);
   for (uint32_t f = 0; f < 4; ++f) fill(f, f);
   free_victim(0);
   fill(0, 0);  // its ghost was there: main queue
@@ -37,7 +52,7 @@ TEST_F(S3FifoTest, APageThatComesBackWhileItsGhostLivesStaysLonger) {
 }
 
 TEST_F(S3FifoTest, AGhostCountsOnce) {
-  make("s3-fifo", 10);
+  make_full_once("s3-fifo", 10);
   fill(0, 0);
   free_victim(0);
   fill(0, 0);  // main, and its ghost is used up
@@ -48,7 +63,7 @@ TEST_F(S3FifoTest, AGhostCountsOnce) {
 }
 
 TEST_F(S3FifoTest, ARescuedPageJoinsTheMainQueue) {
-  make("s3-fifo", 10);
+  make_full_once("s3-fifo", 10);
   for (uint32_t f = 0; f < 4; ++f) fill(f, f);
   ASSERT_EQ(victim(), 0u);
   policy->rescued(FrameId{0});
@@ -58,7 +73,7 @@ TEST_F(S3FifoTest, ARescuedPageJoinsTheMainQueue) {
 }
 
 TEST_F(S3FifoTest, TheMainQueueGivesUpPagesWhileTheSmallOneIsWithinItsShare) {
-  make("s3-fifo:small=50%", 10);
+  make_full_once("s3-fifo:small=50%", 10);
   for (uint32_t f = 0; f < 10; ++f) fill(f, f);
   for (uint32_t f = 0; f < 3; ++f) free_victim(f);
   for (uint32_t f = 0; f < 3; ++f) fill(f, f);  // main: 0, 1, 2; small: 3 … 9
@@ -66,7 +81,7 @@ TEST_F(S3FifoTest, TheMainQueueGivesUpPagesWhileTheSmallOneIsWithinItsShare) {
 }
 
 TEST_F(S3FifoTest, ARemovedPageLeavesNoGhost) {
-  make("s3-fifo", 10);
+  make_full_once("s3-fifo", 10);
   fill(0, 0);
   policy->removed(FrameId{0});
   for (uint32_t f = 0; f < 4; ++f) fill(f, f);
@@ -74,7 +89,7 @@ TEST_F(S3FifoTest, ARemovedPageLeavesNoGhost) {
 }
 
 TEST_F(S3FifoTest, WithoutGhostsAndRescuesItIsFifo) {
-  make("s3-fifo:ghosts=0%", 10);
+  make_full_once("s3-fifo:ghosts=0%", 10);
   for (uint32_t i = 0; i < 100; ++i) {
     fill(i % 10, i % 7);
     if (i >= 9) free_victim((i + 1) % 10);
