@@ -44,7 +44,8 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
     ignored = ::write(STDERR_FILENO, "\n", 1);
     static_cast<void>(ignored);
   }
-  // A fault cannot be ignored: the default disposition ends the process, when the touch comes again.
+  // A fault cannot be ignored: the default disposition ends the process, when the touch comes
+  // again.
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
   ::sigaction(handler.signal, &fresh, nullptr);

@@ -18,10 +18,13 @@ namespace {
 bool is_in_other_hands(const PageValue& seen) {
   switch (seen.state()) {
     case PageState::kAbsent:
-    case PageState::kFailed: return false;
+    case PageState::kFailed:
+      return false;
     case PageState::kResident:
-    case PageState::kLeaving: return seen.has(PageValue::kWriting);
-    default: return true;
+    case PageState::kLeaving:
+      return seen.has(PageValue::kWriting);
+    default:
+      return true;
   }
 }
 

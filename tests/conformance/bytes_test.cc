@@ -175,7 +175,8 @@ TEST_P(BytesOf, ReadAndWriteCopyWithoutAFault) {
 }
 
 TEST_P(BytesOf, PagesOfNeighboursInOneBatchStayApart) {
-  // Every system page says which it is, and is written only there: joined write-backs must not shift.
+  // Every system page says which it is, and is written only there: joined write-backs must not
+  // shift.
   MapOptions options = map_options(Access::kReadWrite);
   options.size_bytes = data_bytes();
   const Region region = runtime_->map("memory:", options).value();

@@ -66,7 +66,8 @@ TEST_P(ErrorsOf, ZeroFillGivesZerosAndSaysSo) {
   options.advice = Advice::kRandom;
   Region region = runtime_->map(store, options).value();
   store->read_error = EIO;
-  for (uint64_t i = 0; i < page_bytes(); ++i) ASSERT_EQ(region.data()[page_bytes() + i], std::byte{0});
+  for (uint64_t i = 0; i < page_bytes(); ++i)
+    ASSERT_EQ(region.data()[page_bytes() + i], std::byte{0});
   EXPECT_TRUE(region.metrics().is_degraded);
   EXPECT_EQ(runtime_->metrics().gauges.degraded, 1u);
   store->read_error = 0;

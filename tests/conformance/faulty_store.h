@@ -55,7 +55,8 @@ class FaultyStore : public Store {
     if (offset < watched_offset + watched_size && watched_offset < offset + into.size())
       ++watched_reads;
     if (const int error = read_error; error != 0 && is_meant(offset, into.size())) return -error;
-    if (!traits_.is_fault_safe) {  // as a client library does: allocate, and take a lock of the program's
+    if (!traits_.is_fault_safe) {  // as a client library does: allocate, and take a lock of the
+                                   // program's
       const std::lock_guard<std::mutex> guard(lock_);
       std::vector<std::byte> copy(bytes_.begin() + static_cast<ptrdiff_t>(offset),
                                   bytes_.begin() + static_cast<ptrdiff_t>(offset + into.size()));

@@ -39,7 +39,8 @@ inline std::vector<Mechanism> all_mechanisms() {
   return all;
 }
 
-// The fixture of the suite: a runtime that is a few pages large, and a file that is several times that.
+// The fixture of the suite: a runtime that is a few pages large, and a file that is several times
+// that.
 class OnMechanism : public testing::TestWithParam<Mechanism> {
  protected:
   void SetUp() override {
@@ -47,7 +48,8 @@ class OnMechanism : public testing::TestWithParam<Mechanism> {
     ASSERT_TRUE(started.ok()) << started.message();
     runtime_.emplace(std::move(started).value());
     // What the kernel lacks shows when a small region is mapped.
-    Result<Region> probe = runtime_->map(std::make_shared<Empty>(), map_options(Access::kReadWrite));
+    Result<Region> probe =
+        runtime_->map(std::make_shared<Empty>(), map_options(Access::kReadWrite));
     if (!probe.ok() && (probe.code() == EPERM || probe.code() == ENOTSUP))
       GTEST_SKIP() << probe.message();
     ASSERT_TRUE(probe.ok()) << probe.message();
@@ -98,10 +100,9 @@ class OnMechanism : public testing::TestWithParam<Mechanism> {
   };
 };
 
-#define OUTCORE_ON_ALL_MECHANISMS(Suite)                                                    \
-  INSTANTIATE_TEST_SUITE_P(Mechanisms, Suite, testing::ValuesIn(scene::all_mechanisms()),   \
-                           [](const testing::TestParamInfo<scene::Mechanism>& of) {         \
-                             return scene::name_of(of.param);                               \
-                           })
+#define OUTCORE_ON_ALL_MECHANISMS(Suite)                             \
+  INSTANTIATE_TEST_SUITE_P(                                          \
+      Mechanisms, Suite, testing::ValuesIn(scene::all_mechanisms()), \
+      [](const testing::TestParamInfo<scene::Mechanism>& of) { return scene::name_of(of.param); })
 
 }  // namespace outcore::scene

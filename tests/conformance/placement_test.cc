@@ -64,12 +64,14 @@ TEST_P(PlacementOf, GrowsInPlace) {
   EXPECT_EQ(first_difference(region.data(), first), first);
   region.data()[first - 1] = std::byte{0x11};
   uint64_t size = first;
-  for (const uint64_t larger : {first + 1, 3 * page_bytes(), 3 * page_bytes() + 4096 + 5, 16 * page_bytes()}) {
+  for (const uint64_t larger :
+       {first + 1, 3 * page_bytes(), 3 * page_bytes() + 4096 + 5, 16 * page_bytes()}) {
     const Status s = region.grow(larger);
     ASSERT_TRUE(s.ok()) << s.message();
     ASSERT_EQ(region.data(), place);
     ASSERT_EQ(region.size_bytes(), larger);
-    for (uint64_t at = size; at < larger; at += 1000) ASSERT_EQ(region.data()[at], std::byte{0}) << at;
+    for (uint64_t at = size; at < larger; at += 1000)
+      ASSERT_EQ(region.data()[at], std::byte{0}) << at;
     region.data()[larger - 1] = std::byte{0x22};
     ASSERT_EQ(region.data()[first - 1], std::byte{0x11});
     size = larger;
@@ -100,7 +102,8 @@ TEST_P(PlacementOf, GrowsBesideAPinnedPage) {
     ASSERT_TRUE(region.unpin(first - 1, 1).ok());
   }
   EXPECT_EQ(first_difference(region.data(), first), first);
-  for (uint64_t at = first; at < 8 * page_bytes(); at += 512) ASSERT_EQ(region.data()[at], std::byte{0});
+  for (uint64_t at = first; at < 8 * page_bytes(); at += 512)
+    ASSERT_EQ(region.data()[at], std::byte{0});
 }
 
 TEST_P(PlacementOf, AnEmptyFileGrows) {
@@ -143,7 +146,8 @@ TEST_P(PlacementOf, DiscardedRangesReadZero) {
   for (uint64_t at = 0; at < size; at += page_bytes()) region.data()[at] = std::byte{1};
   const uint64_t from = page_bytes() + 4096, bytes = 3 * page_bytes();
   ASSERT_TRUE(region.discard(from, bytes).ok());
-  for (uint64_t at = from; at < from + bytes; ++at) ASSERT_EQ(region.data()[at], std::byte{0}) << at;
+  for (uint64_t at = from; at < from + bytes; ++at)
+    ASSERT_EQ(region.data()[at], std::byte{0}) << at;
   region.data()[from + bytes / 2] = std::byte{0x31};  // and can be written again
   ASSERT_TRUE(region.unmap().ok());
   Bytes expected = pattern(size);
@@ -196,7 +200,8 @@ TEST_P(PlacementOf, ThousandsOfRegionsLiveAtOnce) {
     MapOptions options = map_options(Access::kReadOnly);
     options.size_bytes = 4096;
     if (can_share) options.offset = i % 64 * 4096;
-    Result<Region> region = can_share ? runtime_->map(path, options) : runtime_->map("memory:", options);
+    Result<Region> region =
+        can_share ? runtime_->map(path, options) : runtime_->map("memory:", options);
     ASSERT_TRUE(region.ok()) << i << ": " << region.message();
     regions.push_back(std::move(region).value());
   }

@@ -180,8 +180,9 @@ TEST_P(ResidencyOf, ColdPagesAreTheFirstToLeave) {
   ASSERT_TRUE(region.prefault(0, held * page_bytes()).ok());  // their fills are through
   // The youngest half is cold now; the budget shrinks by a little: the old ones stay.
   const uint64_t first_cold = held / 2;
-  ASSERT_TRUE(region.advise(first_cold * page_bytes(), (held - first_cold) * page_bytes(),
-                            Advice::kCold).ok());
+  ASSERT_TRUE(
+      region.advise(first_cold * page_bytes(), (held - first_cold) * page_bytes(), Advice::kCold)
+          .ok());
   const uint64_t used = runtime_->metrics().gauges.used_bytes;
   ASSERT_TRUE(runtime_->resize_budget(used - page_bytes()).ok());
   const uint64_t before = fills();

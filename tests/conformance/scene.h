@@ -34,8 +34,8 @@ using Bytes = std::vector<std::byte>;
 
 inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
-// A folder that goes with the object. In memory if the machine has a place for that, for what is tested
-// is the pager and not the disk; `parent` puts it elsewhere.
+// A folder that goes with the object. In memory if the machine has a place for that, for what is
+// tested is the pager and not the disk; `parent` puts it elsewhere.
 class Folder {
  public:
   explicit Folder(std::string parent = {}) {
@@ -136,7 +136,8 @@ inline bool install() {
 inline const bool is_installed = install();
 }  // namespace detail
 
-// Carries out `touch`, and says which signal it raised. `touch` must own nothing: it is jumped out of.
+// Carries out `touch`, and says which signal it raised. `touch` must own nothing: it is jumped out
+// of.
 template <typename F>
 [[nodiscard]] Touch touch_of(const F& touch) {
   detail::caught = {};
@@ -158,7 +159,7 @@ template <typename F>
 // -- children --
 
 struct Ending {
-  int status = 0;  // as waitpid tells
+  int status = 0;    // as waitpid tells
   std::string text;  // what it wrote to stderr
   bool has_exited(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
   bool was_killed_by(int signal) const { return WIFSIGNALED(status) && WTERMSIG(status) == signal; }

@@ -20,7 +20,9 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, Children,
                                          Mechanism{Delivery::kMessages, FrameKind::kShared, 4096},
                                          Mechanism{Delivery::kMessages, FrameKind::kPrivate, 4096},
                                          Mechanism{Delivery::kMprotect, FrameKind::kShared, 4096}),
-                         [](const testing::TestParamInfo<Mechanism>& of) { return name_of(of.param); });
+                         [](const testing::TestParamInfo<Mechanism>& of) {
+                           return name_of(of.param);
+                         });
 
 int status_of(pid_t child) {
   int status = 0;

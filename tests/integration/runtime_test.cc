@@ -225,13 +225,14 @@ TEST(Threads, ThatFaultWhileTheProcessExitsDoNotHinderIt) {
       Result<Region> region = runtime.map(folder / "a", options);
       if (!region.ok()) return region.code() == EPERM ? 0 : 1;
       std::atomic<uint64_t> touches = 0;
+      std::vector<std::thread> threads;  // never joined: the process exits under them
       for (uint64_t t = 0; t < 4; ++t)
-        std::thread([&, t] {
+        threads.emplace_back([&, t] {
           for (uint64_t at = t * 4096;; at = (at + 4 * 4096) % (8 * kMiB)) {
             static_cast<void>(*static_cast<volatile std::byte*>(region->data() + at));
             ++touches;
           }
-        }).detach();
+        });
       while (touches < 1000) std::this_thread::yield();
       ::_exit(0);
     });

@@ -1,5 +1,5 @@
-// Stores of the program's own: those that must not be called in a signal handler, and those that want
-// few transfers at a time.
+// Stores of the program's own: those that must not be called in a signal handler, and those that
+// want few transfers at a time.
 #include <algorithm>
 #include <thread>
 
@@ -27,7 +27,9 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, OwnStore,
                                          Mechanism{Delivery::kInThread, FrameKind::kPrivate, 4096},
                                          Mechanism{Delivery::kMessages, FrameKind::kShared, 65536},
                                          Mechanism{Delivery::kMprotect, FrameKind::kShared, 4096}),
-                         [](const testing::TestParamInfo<Mechanism>& of) { return name_of(of.param); });
+                         [](const testing::TestParamInfo<Mechanism>& of) {
+                           return name_of(of.param);
+                         });
 
 TEST_P(OwnStore, ThatAllocatesServesFaultsOfManyThreads) {
   const auto store = unsafe_store(data_bytes());

@@ -1,4 +1,5 @@
-// Defects of UMap, each shown to be absent here. In-thread and by messages, where the delivery matters.
+// Defects of UMap, each shown to be absent here. In-thread and by messages, where the delivery
+// matters.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -57,8 +58,9 @@ TEST_P(Predecessor, WritesToPinnedPagesAreKept) {
   ASSERT_TRUE(region.flush().ok());
   region.data()[8] = std::byte{0x88};  // no fault tells of it
   ASSERT_TRUE(region.unpin(0, page_bytes()).ok());
-  ASSERT_EQ(first_difference(region.data() + page_bytes(), data_bytes() - page_bytes(), page_bytes()),
-            data_bytes() - page_bytes());  // everything else passes through the budget
+  ASSERT_EQ(
+      first_difference(region.data() + page_bytes(), data_bytes() - page_bytes(), page_bytes()),
+      data_bytes() - page_bytes());  // everything else passes through the budget
   EXPECT_EQ(region.data()[8], std::byte{0x88});
   ASSERT_TRUE(region.unmap().ok());
   EXPECT_EQ(read_file(path)[8], std::byte{0x88});
@@ -88,8 +90,8 @@ TEST_P(Predecessor, AFixedMappingDoesNotOverwriteItsNeighbour) {
   EXPECT_FALSE(runtime_->map(file_of(page_bytes(), "other"), options).ok());
   EXPECT_EQ(region.data()[3 * page_bytes()], std::byte{0x44});
   // Nor memory that is not ours at all.
-  void* foreign = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* foreign =
+      ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   std::memset(foreign, 0x66, page_bytes());
   options.address = foreign;
   EXPECT_FALSE(runtime_->map(folder_ / "other", options).ok());
@@ -116,7 +118,8 @@ TEST_P(Predecessor, AStoreErrorDoesNotEndTheProcess) {
 TEST_P(Predecessor, SignalsDoNotEndTheProcess) {
   static std::atomic<uint64_t> heard;
   heard = 0;
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = [](int) { ++heard; };  // without SA_RESTART: EINTR everywhere
   ::sigaction(SIGUSR1, &action, &before);
   const std::string path = file_of(data_bytes());
@@ -267,7 +270,8 @@ TEST(PredecessorDefaults, TheDefaultBudgetHeedsARealCgroup) {
     }
     ::rmdir(made.c_str());
   }
-  if (group.empty()) GTEST_SKIP() << "no cgroup with a memory controller can be made here: run as root";
+  if (group.empty())
+    GTEST_SKIP() << "no cgroup with a memory controller can be made here: run as root";
   const Ending ending = in_child([&] {
     std::ofstream(group + "/cgroup.procs") << ::getpid() << std::flush;
     const auto [bytes, why] = default_budget();

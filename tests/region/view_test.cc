@@ -7,7 +7,8 @@ namespace {
 
 constexpr uint64_t kPage = 65536, kSystemPage = 4096;
 
-// Shows bytes 4096 … 4096 + 150000 of a space with pages of 64 KiB: it starts and ends inside a page.
+// Shows bytes 4096 … 4096 + 150000 of a space with pages of 64 KiB: it starts and ends inside a
+// page.
 class ViewTest : public testing::Test {
  protected:
   ViewTest() {

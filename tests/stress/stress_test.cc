@@ -1,8 +1,8 @@
 // Stress: many threads do everything at once, on a budget that is far too small, against an oracle.
 //
-// The oracle: each page carries its number, and has a cell that is only ever added to atomically; the
-// sum of each page's cell is counted beside. OUTCORE_STRESS_SECONDS per configuration (default 2),
-// OUTCORE_STRESS_SEED to play one again.
+// The oracle: each page carries its number, and has a cell that is only ever added to atomically;
+// the sum of each page's cell is counted beside. OUTCORE_STRESS_SECONDS per configuration (default
+// 2), OUTCORE_STRESS_SEED to play one again.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -59,9 +59,9 @@ class Stress : public testing::TestWithParam<Configuration> {
   static constexpr uint64_t kSystemPages = 4096;  // 16 MiB of data
   static constexpr uint64_t kBytes = kSystemPages * 4096;
 
-  static double seconds() {
+  static uint64_t seconds() {
     const char* text = ::getenv("OUTCORE_STRESS_SECONDS");
-    return text != nullptr ? std::atof(text) : 2;
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : 2;
   }
   static uint64_t seed() {
     const char* text = ::getenv("OUTCORE_STRESS_SEED");
@@ -174,7 +174,7 @@ TEST_P(Stress, NoByteIsLostAndNoPageIsAnother) {
   if (!region.ok() && (region.code() == EPERM || region.code() == ENOTSUP))
     GTEST_SKIP() << region.message();
   ASSERT_TRUE(region.ok()) << region.message();
-  end_ = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds() * 1000));
+  end_ = Clock::now() + std::chrono::seconds(seconds());
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < c.threads; ++t)
     threads.emplace_back([&, t] {
