@@ -277,8 +277,8 @@ Status Engine::resize_budget(uint64_t bytes) {
     budget_.set_limit(before);
     return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
                             format_bytes(pinned) + " are pinned; the least that would do is " +
-                            format_bytes(pinned + pin_reserve_bytes()) +
-                            "; the budget stays at " + format_bytes(before)};
+                            format_bytes(pinned + pin_reserve_bytes()) + "; the budget stays at " +
+                            format_bytes(before)};
   }
   const uint64_t start_ns = os::now_ns();
   while (budget_.used() > bytes) {

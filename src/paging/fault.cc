@@ -222,8 +222,8 @@ void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
   space.counters.add(Counter::wait_for_page_ns, os::now_ns() - start_ns);
 }
 
-// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page to
-// change. It may be filled and gone again before we look, or its fill may find no memory: so the
+// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page
+// to change. It may be filled and gone again before we look, or its fill may find no memory: so the
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
 int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
   Space& space = *static_cast<Space*>(view.space);

@@ -77,8 +77,8 @@ Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
   return Error{ENOMEM, "pin " + base::format_bytes((end - first) * space.page_bytes) + " of " +
                            space.uri + ": the budget of " + base::format_bytes(budget_.limit()) +
                            " cannot hold it; the least that would do is " +
-                           base::format_bytes(pinned_bytes_.load() + pinning_bytes_.load() +
-                                              fresh + pin_reserve_bytes())};
+                           base::format_bytes(pinned_bytes_.load() + pinning_bytes_.load() + fresh +
+                                              pin_reserve_bytes())};
 }
 
 Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {

@@ -29,9 +29,7 @@ std::vector<size_t> written_after(const std::function<void(const Mapping&)>& unm
   return pagemap.written(app);
 }
 
-void join(const Mapping& app) {
-  EXPECT_EQ(::madvise(app.page(4), 8 * kPage, MADV_DONTNEED), 0);
-}
+void join(const Mapping& app) { EXPECT_EQ(::madvise(app.page(4), 8 * kPage, MADV_DONTNEED), 0); }
 
 void one_by_one(const Mapping& app) {
   for (size_t i = 4; i < 12; ++i) EXPECT_EQ(::madvise(app.page(i), kPage, MADV_DONTNEED), 0);

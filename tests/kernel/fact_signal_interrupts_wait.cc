@@ -62,7 +62,8 @@ TEST(FactSignalInterruptsWait, IfTheHandlerReturnsANewMessageComes) {
   const Mapping app = Mapping::anonymous(1);
   Userfault faults;
   OC_SKIP_IF(faults.open_private(app, Taking::kMessages));
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = [](int) { ++handled; };
   ASSERT_EQ(::sigaction(SIGBUS, &action, &before), 0);
   handled = 0;

@@ -13,8 +13,8 @@ class FactTwoViews : public ::testing::Test {
     std::string reason = pagemap_.lacks_scan();
     if (reason.empty()) reason = faults_.open_shared(a_);
     if (reason.empty())
-      reason = faults_.watch(b_, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR |
-                                     UFFDIO_REGISTER_MODE_WP);
+      reason = faults_.watch(
+          b_, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
     return reason;
   }
   Memfd memfd_;

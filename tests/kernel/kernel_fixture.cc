@@ -21,10 +21,9 @@ namespace {
 
 using namespace outcore::os;  // the kernel's newer constants
 
-constexpr uint64_t kSharedFeatures = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
-                                     UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-                                     UFFD_FEATURE_WP_HUGETLBFS_SHMEM | kUffdFeatureWpUnpopulated |
-                                     kUffdFeatureWpAsync;
+constexpr uint64_t kSharedFeatures =
+    UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+    UFFD_FEATURE_WP_HUGETLBFS_SHMEM | kUffdFeatureWpUnpopulated | kUffdFeatureWpAsync;
 
 std::string system_said(const char* attempted) {
   return std::string(attempted) + ": " + std::strerror(errno);
@@ -122,7 +121,8 @@ Mapping::~Mapping() {
 }
 
 Touch run_catching(const std::function<char()>& work) {
-  struct sigaction action {}, old_bus {}, old_segv {};
+  struct sigaction action {
+  }, old_bus{}, old_segv{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGBUS, &action, &old_bus);
@@ -154,8 +154,7 @@ void Userfault::close() {
 
 std::string Userfault::open(Taking taking, uint64_t features, Reach reach) {
   if (taking == Taking::kSignals) features |= UFFD_FEATURE_SIGBUS;
-  const int flags =
-      O_CLOEXEC | O_NONBLOCK | (reach == Reach::kUserOnly ? UFFD_USER_MODE_ONLY : 0);
+  const int flags = O_CLOEXEC | O_NONBLOCK | (reach == Reach::kUserOnly ? UFFD_USER_MODE_ONLY : 0);
   uffdio_api api{};
   api.api = UFFD_API;
   const int asked = static_cast<int>(::syscall(SYS_userfaultfd, flags));
@@ -178,8 +177,8 @@ std::string Userfault::open(Taking taking, uint64_t features, Reach reach) {
 std::string Userfault::open_shared(const Mapping& mapping, Taking taking) {
   const std::string reason = open(taking, kSharedFeatures);
   if (!reason.empty()) return reason;
-  return watch(mapping, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR |
-                            UFFDIO_REGISTER_MODE_WP);
+  return watch(mapping,
+               UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
 }
 
 std::string Userfault::open_private(const Mapping& mapping, Taking taking) {
@@ -199,8 +198,7 @@ int Userfault::copy(char* page, char value, uint64_t mode) const {
   return copy_many(page, 1, value, mode).error;
 }
 
-Userfault::Copied Userfault::copy_many(char* first, size_t pages, char value,
-                                       uint64_t mode) const {
+Userfault::Copied Userfault::copy_many(char* first, size_t pages, char value, uint64_t mode) const {
   const std::vector<char> bytes(pages * kPage, value);
   uffdio_copy request{number(first), number(bytes.data()), bytes.size(), mode, 0};
   const int error = result_of(::ioctl(fd_, UFFDIO_COPY, &request));
@@ -254,9 +252,7 @@ bool Userfault::has_message() const {
   return ::poll(&ready, 1, 0) > 0;
 }
 
-Pagemap::Pagemap() : fd_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {
-  OC_CHECK(fd_ >= 0);
-}
+Pagemap::Pagemap() : fd_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) { OC_CHECK(fd_ >= 0); }
 
 Pagemap::~Pagemap() { ::close(fd_); }
 
@@ -354,8 +350,8 @@ std::string lacks_self_advice(int advice) {
   const Mapping mapping = Mapping::of(memfd.fd(), 1);
   const ssize_t result = advise_self({{mapping.page(0), kPage}}, advice);
   if (result == kPage) return "";
-  return "process_madvise on oneself refuses advice " + std::to_string(advice) + " (Linux 6.13): " +
-         std::strerror(static_cast<int>(-result));
+  return "process_madvise on oneself refuses advice " + std::to_string(advice) +
+         " (Linux 6.13): " + std::strerror(static_cast<int>(-result));
 }
 
 int status_of_child(const std::function<int()>& work) {

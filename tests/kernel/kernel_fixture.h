@@ -22,10 +22,10 @@
 #include "os/uapi.h"
 
 // Ends the test as skipped with the reason, unless the reason is empty.
-#define OC_SKIP_IF(reason)                                          \
-  do {                                                              \
-    const std::string why_ = (reason);                              \
-    if (!why_.empty()) GTEST_SKIP() << why_;                        \
+#define OC_SKIP_IF(reason)                   \
+  do {                                       \
+    const std::string why_ = (reason);       \
+    if (!why_.empty()) GTEST_SKIP() << why_; \
   } while (false)
 
 namespace outcore::kernel_test {

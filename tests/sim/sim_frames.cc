@@ -228,13 +228,23 @@ int SimFrames::copy_out(const Piece& piece, std::byte* into) {
   return 0;
 }
 
+// Memory that the program locked is not freed. What a failed fill takes back was never locked.
+bool SimFrames::is_refused(const Piece& piece) {
+  if (!is_private() || !kernel_.fibers.random().chance(kernel_.refusals.free)) return false;
+  for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage)
+    if (!entry_of(piece, at).is_present || page_at(piece.offset + at).is_failed_install)
+      return false;
+  return true;
+}
+
 int SimFrames::free(std::span<const Piece> pieces) {
   uint64_t end = 0;
   for (const Piece& piece : pieces) {
     check(piece, "free of an empty piece");
     kernel_.fibers.require(piece.offset >= end, "free of pieces that are not sorted");
     end = piece.offset + piece.size_bytes;
-    if (kernel_.fibers.random().chance(kernel_.refusals.free)) return -EINVAL;
+    // As madvise on locked memory: what came before it is gone.
+    if (is_refused(piece)) return -EINVAL;
     for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
       step("free", piece.offset + at);
       const bool may_be_shown = is_private() || page_at(piece.offset + at).is_failed_install;

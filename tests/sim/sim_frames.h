@@ -75,6 +75,7 @@ class SimFrames final : public os::Frames {
     return kernel_.entry(piece.address + at, this);
   }
   void check(const os::Piece& piece, const char* call);
+  bool is_refused(const os::Piece& piece);
   int put_and_show(const os::Piece& piece, const std::byte* bytes, bool is_written);
   void set_protection(const os::Piece& piece, const os::SubpageSet& set, bool is_protected);
 

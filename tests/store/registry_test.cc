@@ -91,7 +91,7 @@ TEST(OpenStore, ConcurrencyIsATraitOfEveryKind) {
   options.is_writable = options.may_create = true;
   options.size_bytes = 4096;
   for (const std::string& uri : {"file:" + (folder / "f"), "sparse:" + (folder / "s"),
-                                "scratch:" + folder.path(), std::string("memory:")}) {
+                                 "scratch:" + folder.path(), std::string("memory:")}) {
     const auto store = open_store(uri + "?read_concurrency=7&write_concurrency=2", options);
     ASSERT_TRUE(store.ok()) << store.message();
     EXPECT_EQ(store.value()->traits().read_concurrency, 7u);
