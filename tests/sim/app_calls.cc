@@ -76,7 +76,7 @@ void App::rewrite(SimFile& file, SimView& view, uint64_t first, uint64_t end) {
     std::byte* bytes = nullptr;
     while (bytes == nullptr) {
       bytes = touch(file, view, address_of(view, at), true);
-      if (bytes == nullptr) sim_.fibers_.sleep(100'000);
+      if (bytes == nullptr) sim_.fibers_.let_pass(100'000);
     }
     std::memset(bytes, 0, std::min(kSystemPage, to - at));
   }

@@ -170,7 +170,7 @@ TEST(Fibers, AWakeThatIsForgottenIsFound) {
     while (word.load() == 0) os::wait(&word, 0, 1'000'000);
   });
   fibers.add("other", [&] {
-    fibers.sleep(10'000);
+    fibers.let_pass(10'000);
     word = 1;  // and no wake_all
   });
   EXPECT_FALSE(fibers.run());

@@ -158,7 +158,7 @@ std::string Fibers::report(const std::string& why) const {
   return describe ? text + describe() : text;
 }
 
-void Fibers::sleep(uint64_t ns) {
+void Fibers::let_pass(uint64_t ns) {
   note("sleep", ns, 0);
   ++steps_;
   current_->word = nullptr;

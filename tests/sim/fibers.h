@@ -46,7 +46,7 @@ class Fibers final : public os::WaitHooks {
   // Ends the run with a failure.
   [[noreturn]] void fail(const std::string& why);
   void require(bool is_true, const char* what, uint64_t a = 0, uint64_t b = 0);
-  void sleep(uint64_t ns);
+  void let_pass(uint64_t ns);
   // Whether the fiber that runs is inside a fault handler: stores and tests ask.
   bool is_in_fault() const { return current_ != nullptr && current_->is_in_fault; }
   void set_in_fault(bool on) { current_->is_in_fault = on; }

@@ -53,7 +53,7 @@ void SimStore::delay(const char* what, uint64_t offset) {
       behaviour.delay_steps_max == 0 ? 1 : 1 + fibers_.random().below(behaviour.delay_steps_max);
   for (uint64_t i = 0; i < steps; ++i) fibers_.step(what, offset, i);
   if (fibers_.random().chance(behaviour.delay_steps_max))
-    fibers_.sleep(fibers_.random().below(2'000'000));
+    fibers_.let_pass(fibers_.random().below(2'000'000));
 }
 
 int SimStore::read(uint64_t offset, std::span<std::byte> into) {

@@ -171,14 +171,14 @@ void Simulation::keep(unsigned index) {
   while (!is_stopping_) {
     if (shard.is_called.load() == 0) os::wait(&shard.is_called, 0, 10'000'000);
     shard.is_called = 0;
-    if (!engine_->keep(shard)) fibers_.sleep(1'000'000);
+    if (!engine_->keep(shard)) fibers_.let_pass(1'000'000);
   }
   --services_left_;
 }
 
 void Simulation::prefetch() {
   while (!is_stopping_)
-    if (!engine_->run_prefetch()) fibers_.sleep(100'000);
+    if (!engine_->run_prefetch()) fibers_.let_pass(100'000);
   while (engine_->run_prefetch()) {
   }
   --services_left_;
@@ -193,7 +193,7 @@ void Simulation::finish() {
   }
   for (auto& file : files_) finish_file(*file);
   is_stopping_ = true;
-  while (services_left_ != 0) fibers_.sleep(1'000'000);
+  while (services_left_ != 0) fibers_.let_pass(1'000'000);
   for (auto& file : files_) {
     while (!file->views.empty()) unmap_view(*file, file->views.back().get());
     engine_->remove_space(file->space.get());

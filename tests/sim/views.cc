@@ -48,7 +48,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   Status flushed = flush(file, view->first_page(), view->end_page());
   while (!flushed.ok()) {
     fibers_.require(plan_.has_faults, "a flush fails though the store does not");
-    fibers_.sleep(100'000);
+    fibers_.let_pass(100'000);
     flushed = flush(file, view->first_page(), view->end_page());
   }
   AddressMap::instance().remove(view);
