@@ -256,7 +256,8 @@ uint64_t Eviction::free() {
     for (uint32_t i = begin; i < end; ++i) {
       Victim& victim = shard_.victim[i];
       if (victim.is_out) continue;
-      if (result != 0) {
+      // The kernel refused one (locked memory), and those before it are gone: ask for each alone.
+      if (result != 0 && !free_alone(victim)) {
         put_back(victim);
         continue;
       }
@@ -273,6 +274,20 @@ uint64_t Eviction::free() {
   });
   if (freed != 0) engine_.budget_.give(freed);  // at once: those who wait wake up once
   return freed;
+}
+
+bool Eviction::free_alone(const Victim& victim) {
+  Space& space = *victim.space;
+  if (space.frames->can_share()) {
+    const Piece piece{nullptr, victim.page * space.page_bytes, space.page_bytes, false, 0};
+    return space.frames->free({&piece, 1}) == 0;
+  }
+  bool is_free = true;
+  space.for_each_showing(victim.page, [&](View& view) {
+    const Piece piece = view.piece_of(victim.page);
+    is_free = space.frames->free({&piece, 1}) == 0 && is_free;
+  });
+  return is_free;
 }
 
 void Eviction::forget(uint32_t frame) {

@@ -55,6 +55,7 @@ class Eviction {
                     Space& space);
   void finish_write(Victim& victim);
   region::PageWord& word_of(const Victim& victim) { return victim.space->words[victim.page]; }
+  bool free_alone(const Victim& victim);
   void forget(uint32_t frame);
   // Calls f(begin, end) for every stretch of victims of one space.
   template <typename F>
