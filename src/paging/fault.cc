@@ -65,13 +65,14 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
   bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
+  uint32_t tries = 0;
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
   for (;;) {
     PageValue seen = word.load();
     switch (seen.state()) {
       case PageState::kResident: {
         const int result = resolve_resident(space, view, page, address, is_write, seen);
-        if (result != -EAGAIN) return result;
+        if (result != -EAGAIN && !can_repeat(result, caller, &tries)) return result;
         break;
       }
       case PageState::kAbsent:
@@ -105,7 +106,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
       case PageState::kLeaving: {
         if (space.frames->leaving_is_readable() && !is_write) return 0;
         const int result = rescue(space, view, page, address, is_write, seen);
-        if (result != -EAGAIN) return result;
+        if (result != -EAGAIN && !can_repeat(result, caller, &tries)) return result;
         break;
       }
       case PageState::kFailed:
@@ -130,11 +131,12 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
 // the first write must be let through. -EAGAIN: it changed, look again.
 int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte* address,
                              bool is_write, PageValue seen) {
-  os::Frames& frames = *space.frames;
-  const bool is_shown = !frames.can_share() || view.is_shown(page);
-  const bool must_allow = is_write && address != nullptr && frames.has_write_faults();
-  if (is_shown && !must_allow) {
-    if (address == nullptr || !frames.can_share() || last_resident_touch != address) {
+  const auto is_shown_now = [&] { return !space.frames->can_share() || view.is_shown(page); };
+  const auto must_allow_now = [&] {
+    return is_write && address != nullptr && space.frames->has_write_faults();
+  };
+  if (is_shown_now() && !must_allow_now()) {
+    if (address == nullptr || !space.frames->can_share() || last_resident_touch != address) {
       last_resident_touch = address;
       return 0;
     }
@@ -142,6 +144,10 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   }
   region::PageWord& word = space.words[page];
   if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
+  // Asked again now that the page is ours: it may have gone and come back in the same frame, through
+  // another view or in frames of another kind, and its word tells nothing of that.
+  os::Frames& frames = *space.frames;
+  const bool is_shown = is_shown_now(), must_allow = must_allow_now();
   int result = 0;
   os::SubpageSet written;
   const Piece piece = view.piece_of(page);
@@ -181,8 +187,8 @@ int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* ad
 int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, bool is_write,
                    PageValue seen) {
   region::PageWord& word = space.words[page];
-  os::Frames& frames = *space.frames;
   if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
+  os::Frames& frames = *space.frames;
   int result = 0;
   uint64_t flags = 0;
   if (frames.can_share()) {

@@ -29,6 +29,23 @@ struct WriteError {
   std::atomic<uint64_t> size_bytes{0};
 };
 
+// CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones stay,
+// empty, for threads that looked at them a moment before.
+class CurrentFrames {
+ public:
+  CurrentFrames& operator=(std::unique_ptr<os::Frames> frames) {
+    current_.store(frames.get(), std::memory_order_release);
+    owned_.push_back(std::move(frames));
+    return *this;
+  }
+  os::Frames* operator->() const { return current_.load(std::memory_order_acquire); }
+  os::Frames& operator*() const { return *current_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<os::Frames*> current_{nullptr};
+  std::vector<std::unique_ptr<os::Frames>> owned_;
+};
+
 struct Space {
   static constexpr uint32_t kViewsMax = 1 << 16;
 
@@ -47,7 +64,7 @@ struct Space {
   std::atomic<bool> is_frozen{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
-  std::unique_ptr<os::Frames> frames;
+  CurrentFrames frames;
   os::Table<std::atomic<region::View*>> views;  // with holes
   std::atomic<uint32_t> views_end{0};
   std::atomic<uint64_t> resident_bytes{0};
