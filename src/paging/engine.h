@@ -143,6 +143,7 @@ class Engine {
   void give_frame(Space& space, uint32_t frame);
   void call_keepers();
   bool help(Caller caller, uint32_t first_choice);
+  bool can_repeat(int result, Caller caller, uint32_t* tries);
   int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
   void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);

@@ -22,6 +22,8 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
     return result;
   }
   int result = read_page(space, view, page, is_write);
+  for (uint32_t tries = 0; can_repeat(result, caller, &tries);)
+    result = read_page(space, view, page, is_write);
   if (result != 0) space.counters.add(Counter::fill_errors, 1);
   if (result != 0 && view.on_error == OnError::kZeroFill) {
     space.is_degraded.store(true, std::memory_order_relaxed);
@@ -88,6 +90,13 @@ bool Engine::help(Caller caller, uint32_t first_choice) {
     if (has_freed) return true;
   }
   return false;
+}
+
+// With mprotect a page among others takes mappings of its own, of which the kernel gives a process a
+// bounded number (vm.max_map_count): evicting gives some back.
+bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
+  constexpr uint32_t kTriesMax = 64;
+  return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);
 }
 
 void Engine::give_frame(Space& space, uint32_t frame) {

@@ -50,9 +50,9 @@ bool Engine::keep(Shard& shard) {
   while (budget_.used() > limit / 100 * options_.low_watermark) {
     const uint64_t over =
         budget_.used() - std::min(budget_.used(), limit / 100 * options_.low_watermark);
+    const os::Locked turn(shard.turn);
     const uint64_t page_bytes = std::max<uint64_t>(shard.capacity_page_bytes, base::kSystemPage);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
-    const os::Locked turn(shard.turn);
     const uint32_t resting = shard.leaving.size();
     const bool has_freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) > 0;
     // The queue of leaving pages fills before it gives anything.

@@ -28,6 +28,13 @@
 #define OUTCORE_TEST_IS_SANITIZED 0
 #endif
 
+// Forked children of these tests have threads of their own, and end without ado.
+#ifdef __SANITIZE_THREAD__
+extern "C" inline __attribute__((used)) const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+#endif
+
 namespace outcore::scene {
 
 using Bytes = std::vector<std::byte>;

@@ -111,6 +111,9 @@ TEST_P(Children, AForkedChildMayDestroyWhatItInherits) {
 }
 
 TEST_P(Children, AForkedChildMayHaveARuntimeOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer knows no new threads in the child of a process that had some";
+#endif
   const std::string path = file_of(4 * page_bytes());
   const std::string other = file_of(data_bytes(), "other");
   const Region region = map(path, Access::kReadWrite).value();

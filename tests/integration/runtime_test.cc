@@ -213,6 +213,30 @@ TEST(Threads, ThatEndRightAfterAFaultLeaveNothingBehind) {
   }
 }
 
+// With mprotect each page among absent ones is a mapping of its own, and the kernel bounds those.
+TEST(Mprotect, HoldsNoMorePagesThanTheKernelGivesMappings) {
+  std::ifstream in("/proc/sys/vm/max_map_count");
+  uint64_t mappings_max = 0;
+  in >> mappings_max;
+  if (mappings_max == 0 || mappings_max > 70'000)
+    GTEST_SKIP() << "vm.max_map_count is " << mappings_max << ": too many to use up";
+  RuntimeOptions options = options_with(2 * mappings_max * 4096);
+  options.readahead_bytes = 0;
+  Runtime runtime = Runtime::start(options).value();
+  MapOptions map;
+  map.access = Access::kReadWrite;
+  map.delivery = Delivery::kMprotect;
+  map.size_bytes = 2 * mappings_max * 4096;
+  const Region region = runtime.map("memory:", map).value();
+  for (uint64_t at = 0; at < map.size_bytes; at += 8192) {
+    const Touch touch = at % 3 == 0 ? write_of(region.data() + at, std::byte{1})
+                                    : read_of(region.data() + at);
+    ASSERT_EQ(touch.signal, 0) << "page " << at / 8192;
+  }
+  for (uint64_t at = 0; at < map.size_bytes; at += 8192)
+    ASSERT_EQ(region.data()[at], std::byte{at % 3 == 0}) << at;
+}
+
 // A process that exits while others fault: nothing may hang, nothing may crash.
 TEST(Threads, ThatFaultWhileTheProcessExitsDoNotHinderIt) {
   const Folder folder;

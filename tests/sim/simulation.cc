@@ -49,7 +49,14 @@ std::string Simulation::describe() const {
       const unsigned flags = bits >> 4 & 31;
       text += " " + std::to_string(page) + ":" + kStates[static_cast<int>(word.state())] +
               (flags == 0 ? "" : " flags " + std::to_string(flags)) +
-              (word.pins() == 0 ? "" : " pins " + std::to_string(word.pins())) + ",";
+              (word.pins() == 0 ? "" : " pins " + std::to_string(word.pins()));
+      if (word.state() != region::PageState::kFilling &&
+          word.state() != region::PageState::kFailed) {
+        const budget::FrameRecord& record = engine_->frames()[word.frame()];
+        text += record.is_in_policy != 0 ? "" : " not in the policy";
+        text += record.list == 0 ? "" : " in list " + std::to_string(record.list);
+      }
+      text += ",";
     }
     text += "\n";
   }
