@@ -38,6 +38,7 @@ class CurrentFrames {
     owned_.push_back(std::move(frames));
     return *this;
   }
+  explicit operator bool() const { return current_.load(std::memory_order_acquire) != nullptr; }
   os::Frames* operator->() const { return current_.load(std::memory_order_acquire); }
   os::Frames& operator*() const { return *current_.load(std::memory_order_acquire); }
 

@@ -64,7 +64,7 @@ void after_fork_in_child() {
   for (Runtime::Impl* impl : runtimes) {
     if (impl->sources != nullptr) impl->sources->close_in_child();
     for (auto& [key, space] : impl->spaces)
-      if (space->frames != nullptr) space->frames->close_in_child();
+      if (space->frames) space->frames->close_in_child();
   }
   runtimes.clear();
   static bool is_installed = false;  // by a parent that was itself a child
