@@ -46,10 +46,14 @@ uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
 
 bool Engine::keep(Shard& shard) {
   const uint64_t limit = budget_.limit();
-  if (budget_.used() <= limit / 100 * options_.high_watermark) return true;
-  while (budget_.used() > limit / 100 * options_.low_watermark) {
-    const uint64_t over =
-        budget_.used() - std::min(budget_.used(), limit / 100 * options_.low_watermark);
+  // Pages may be large beside the share above the watermark: the largest must find room, too. A
+  // filler inside a fault handler may not be able to make it (a store that is not fault safe).
+  const uint64_t room = limit - std::min(limit, page_bytes_max_.load(std::memory_order_relaxed));
+  const uint64_t high = std::min(limit / 100 * options_.high_watermark, room);
+  const uint64_t low = std::min(limit / 100 * options_.low_watermark, room);
+  if (budget_.used() <= high) return true;
+  while (budget_.used() > low) {
+    const uint64_t over = budget_.used() - std::min(budget_.used(), low);
     const os::Locked turn(shard.turn);
     const uint64_t page_bytes = std::max<uint64_t>(shard.capacity_page_bytes, base::kSystemPage);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
