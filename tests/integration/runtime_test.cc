@@ -140,7 +140,7 @@ TEST(MetricsOf, ARuntimeArePlausible) {
   EXPECT_EQ(latencies, m.counters.faults);
   ASSERT_EQ(m.regions.size(), 1u);
   EXPECT_EQ(m.regions[0].counters.fills, m.counters.fills);
-  EXPECT_EQ(m.regions[0].resident_bytes, m.gauges.used_bytes - m.gauges.bounce_bytes);
+  EXPECT_LE(m.regions[0].resident_bytes, m.gauges.used_bytes - m.gauges.bounce_bytes);
   ASSERT_TRUE(region.unmap().ok());
   const Metrics after = runtime.metrics();
   EXPECT_EQ(after.counters.written_bytes, kBytes) << "counters outlive their region";
@@ -229,8 +229,8 @@ TEST(Mprotect, HoldsNoMorePagesThanTheKernelGivesMappings) {
   map.size_bytes = 2 * mappings_max * 4096;
   const Region region = runtime.map("memory:", map).value();
   for (uint64_t at = 0; at < map.size_bytes; at += 8192) {
-    const Touch touch = at % 3 == 0 ? write_of(region.data() + at, std::byte{1})
-                                    : read_of(region.data() + at);
+    const Touch touch =
+        at % 3 == 0 ? write_of(region.data() + at, std::byte{1}) : read_of(region.data() + at);
     ASSERT_EQ(touch.signal, 0) << "page " << at / 8192;
   }
   for (uint64_t at = 0; at < map.size_bytes; at += 8192)

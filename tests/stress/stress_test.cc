@@ -141,10 +141,9 @@ void Stress::work(Runtime& runtime, Region& region, uint64_t random, bool is_wil
     } else if (dice < 28) {
       note(region.prefetch(at, few), "prefetch");
     } else if (dice < 32) {
-      Cells seen;
-      note(region.read(at + cell_at(page), {reinterpret_cast<std::byte*>(&seen), sizeof seen}),
-           "read");
-      if (seen.number != page) ++wrong_;
+      uint64_t number = 0;
+      note(region.read(at + cell_at(page), std::as_writable_bytes(std::span(&number, 1))), "read");
+      if (number != page) ++wrong_;
     } else if (dice < 34 && can_share) {
       use_view_of_its_own(runtime, x / 1024);
     } else if (dice < 35) {
