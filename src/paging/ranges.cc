@@ -77,9 +77,10 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
     if (seen.state() != PageState::kResident || seen.pins() != 0) continue;
     Shard& shard = shard_of(space, page);
     const os::Locked turn(shard.turn);
-    Eviction(*this, shard, Caller::kThread).hear();
     const PageValue now = space.words[page].load();
     if (now.state() != PageState::kResident || now.pins() != 0) continue;
+    // After the look: a page that was rescued a moment ago is resident, and its news are here.
+    Eviction(*this, shard, Caller::kThread).hear();
     budget::FrameRecord& record = frames_[now.frame()];
     if (record.is_in_policy == 0) continue;  // cold already, or parked
     shard.policy->removed(FrameId{now.frame()});
