@@ -16,7 +16,6 @@ namespace outcore::sim {
 struct SimView {
   region::View* view = nullptr;
   unsigned users = 0;  // app fibers in the middle of something with it
-  bool is_ending = false;
 };
 
 // A store, its space, its views and its oracle.

@@ -40,10 +40,10 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   size_t index = 0;
   while (index < file.views.size() && file.views[index].get() != leaving) ++index;
   if (index == file.views.size()) return;  // somebody else was faster
-  // Out of the list first: programs touch it no more. What they have begun, they finish.
+  if (leaving->users != 0) return;  // pinned meanwhile
+  // Out of the list first: programs touch it no more.
   std::unique_ptr<SimView> ending = std::move(file.views[index]);
   file.views.erase(file.views.begin() + static_cast<ptrdiff_t>(index));
-  while (ending->users != 0) os::yield();
   View* view = ending->view;
   Status flushed = flush(file, view->first_page(), view->end_page());
   while (!flushed.ok()) {
