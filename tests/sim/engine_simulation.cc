@@ -14,6 +14,9 @@
 
 #include "tests/sim/simulation.h"
 
+// Of LeakSanitizer, if it is there: a run that fails leaves its fibers and what they own.
+extern "C" [[gnu::weak]] void __lsan_disable();
+
 namespace outcore::sim {
 namespace {
 
@@ -46,6 +49,7 @@ struct Outcome {
 Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
   Outcome outcome;
   std::thread([&] {
+    if (&__lsan_disable != nullptr) __lsan_disable();
     auto* simulation = new Simulation(plan, number_from("OUTCORE_SIM_TRACE", 0) != 0);
     under_way = simulation;
     under_way_title = title;

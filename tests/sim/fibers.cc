@@ -6,8 +6,23 @@
 #include <cstdio>
 #include <cstdlib>
 
+// ThreadSanitizer keeps a history for each fiber, if it is told of them.
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace outcore::sim {
 namespace {
+
+#ifdef __SANITIZE_THREAD__
+void* new_history() { return __tsan_create_fiber(0); }
+void* current_history() { return __tsan_get_current_fiber(); }
+void switch_history(void* to) { __tsan_switch_to_fiber(to, 0); }
+#else
+void* new_history() { return nullptr; }
+void* current_history() { return nullptr; }
+void switch_history(void*) {}
+#endif
 
 constexpr size_t kGuardBytes = 4096;
 
@@ -50,6 +65,7 @@ void Fibers::add(const std::string& name, std::function<void()> body) {
   const auto self = reinterpret_cast<uint64_t>(this);
   ::makecontext(&fiber->context, reinterpret_cast<void (*)()>(&Fibers::enter), 2,
                 static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
+  fiber->history = new_history();
   fibers_.push_back(std::move(fiber));
 }
 
@@ -67,10 +83,12 @@ void Fibers::enter(unsigned high, unsigned low) {
 bool Fibers::run() {
   os::WaitHooks* const before = os::wait_hooks;
   os::wait_hooks = this;
+  home_history_ = current_history();
   while (!has_failed_) {
     Fiber* next = pick();
     if (next == nullptr) break;
     current_ = next;
+    switch_history(next->history);
     ::swapcontext(&home_, &next->context);
     current_ = nullptr;
   }
@@ -113,6 +131,7 @@ Fibers::Fiber* Fibers::pick() {
 
 void Fibers::switch_away() {
   Fiber* fiber = current_;
+  switch_history(home_history_);
   ::swapcontext(&fiber->context, &home_);
 }
 

@@ -71,6 +71,7 @@ class Fibers final : public os::WaitHooks {
     std::function<void()> body;
     ucontext_t context{};
     std::byte* stack = nullptr;
+    void* history = nullptr;  // of ThreadSanitizer
     State state = State::kRunnable;
     std::atomic<uint32_t>* word = nullptr;
     uint32_t while_value = 0;
@@ -101,6 +102,7 @@ class Fibers final : public os::WaitHooks {
   Fiber* current_ = nullptr;
   uint32_t current_index_ = 0;
   ucontext_t home_{};
+  void* home_history_ = nullptr;
   uint64_t now_ns_ = 1'000'000'000;
   uint64_t steps_ = 0;
   uint64_t switch_permille_;

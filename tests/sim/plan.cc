@@ -58,6 +58,9 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
                                        FramesModel::kProtected};
     plan.files.push_back(make_file(random, random.one_of(kModels)));
   }
+  // Without a keeper nobody could write back for fillers that must not call the store.
+  for (const FilePlan& file : plan.files)
+    if (!file.traits.is_fault_safe) plan.keepers_running = plan.shards;
   return plan;
 }
 

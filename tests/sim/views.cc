@@ -40,7 +40,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   size_t index = 0;
   while (index < file.views.size() && file.views[index].get() != leaving) ++index;
   if (index == file.views.size()) return;  // somebody else was faster
-  if (leaving->users != 0) return;  // pinned meanwhile
+  if (leaving->users != 0) return;         // pinned meanwhile
   // Out of the list first: programs touch it no more.
   std::unique_ptr<SimView> ending = std::move(file.views[index]);
   file.views.erase(file.views.begin() + static_cast<ptrdiff_t>(index));
