@@ -164,7 +164,10 @@ void Eviction::unmap(uint32_t begin, uint32_t end) {
     }
     if (pieces == 0 || space.frames->unmap({shard_.piece, pieces}) == 0) continue;
     // The kernel refused (memory locked by mlockall, say): what may still be mapped stays resident.
-    for (uint32_t i = begin; i < end; ++i) put_back(shard_.victim[i]);
+    // What was at rest is not mapped, and may be rescued right now: it is not ours to put back.
+    for (uint32_t i = begin; i < end; ++i)
+      if (word_of(shard_.victim[i]).load().state() == PageState::kUnmapping)
+        put_back(shard_.victim[i]);
     return;
   }
 }
