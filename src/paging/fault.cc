@@ -144,8 +144,8 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   }
   region::PageWord& word = space.words[page];
   if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
-  // Asked again now that the page is ours: it may have gone and come back in the same frame, through
-  // another view or in frames of another kind, and its word tells nothing of that.
+  // Asked again now that the page is ours: it may have gone and come back in the same frame,
+  // through another view or in frames of another kind, and its word tells nothing of that.
   os::Frames& frames = *space.frames;
   const bool is_shown = is_shown_now(), must_allow = must_allow_now();
   int result = 0;

@@ -92,8 +92,8 @@ bool Engine::help(Caller caller, uint32_t first_choice) {
   return false;
 }
 
-// With mprotect a page among others takes mappings of its own, of which the kernel gives a process a
-// bounded number (vm.max_map_count): evicting gives some back.
+// With mprotect a page among others takes mappings of its own, of which the kernel gives a process
+// a bounded number (vm.max_map_count): evicting gives some back.
 bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
   constexpr uint32_t kTriesMax = 64;
   return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);

@@ -49,9 +49,12 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
         if (eviction.first_error() != 0) error = eviction.first_error();
       }
       bool is_again = false;
-      for (uint64_t p = page; p < next && busy != 0 && tries < kTriesMax; ++p) {
+      for (uint64_t p = page; p < next && busy != 0 && error == 0 && tries < kTriesMax; ++p) {
         PageValue seen = space.words[p].load();
-        if (!is_in_other_hands(seen) || &shard_of(space, p) != shard.get()) continue;
+        // It may be back already from the hands that it was in when it was passed over.
+        const bool is_there = seen.state() == PageState::kResident && seen.pins() == 0;
+        if (!is_there && !is_in_other_hands(seen)) continue;
+        if (&shard_of(space, p) != shard.get()) continue;
         is_again = true;
         while (is_in_other_hands(seen)) {
           space.words[p].wait_while(seen, 100'000'000);

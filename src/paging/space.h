@@ -29,8 +29,8 @@ struct WriteError {
   std::atomic<uint64_t> size_bytes{0};
 };
 
-// CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones stay,
-// empty, for threads that looked at them a moment before.
+// CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones
+// stay, empty, for threads that looked at them a moment before.
 class CurrentFrames {
  public:
   CurrentFrames& operator=(std::unique_ptr<os::Frames> frames) {
