@@ -20,7 +20,7 @@ namespace {
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize("thread"))) void copy_while_written(const std::byte* from,
                                                                std::byte* into, uint64_t bytes) {
-  const auto* words = reinterpret_cast<const volatile uint64_t*>(from);  // banned-ok: no memcpy call
+  const auto* words = reinterpret_cast<const volatile uint64_t*>(from);  // banned-ok: no memcpy
   for (uint64_t i = 0; i < bytes / 8; ++i) reinterpret_cast<uint64_t*>(into)[i] = words[i];
 }
 #else
