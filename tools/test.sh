@@ -1,5 +1,5 @@
 #!/bin/bash
-# test.sh [STAGE…] : the whole test suite, or the stages named. `test.sh list` names them.
+# test.sh [STAGE…] : the default stages, or those named. `test.sh list` names them.
 # Each prints a heading and its time. Results: build/results/STAGE.xml (JUnit) and STAGE.status.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
