@@ -12,7 +12,9 @@ JUNIT = """<testsuite tests="4">
 <testcase name="a" status="run"/><testcase name="b" status="run"/>
 <testcase name="c" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
 {}</testsuite>"""
-FAILED = '<testcase name="d" status="fail"><failure message=""/></testcase>'
+FAILED = """<testcase name="d" status="fail"><failure message=""/>
+<system-out>began
+expected 1, was 2</system-out></testcase>"""
 
 
 class CountTests(unittest.TestCase):
@@ -43,6 +45,13 @@ class CountTests(unittest.TestCase):
     def test_a_stage_that_never_ended_is_a_failure(self):
         self.assertEqual(count_tests.count_stage(self.results, "never"), [0, 1, 0])
         self.assertEqual(self.stage("failed", "<testsuite"), [0, 1, 0])
+
+    def test_failed_tests_are_named_with_their_last_words(self):
+        self.stage("failed", JUNIT.format(FAILED))
+        self.assertEqual(
+            count_tests.failures_of(self.results, "s"),
+            ["failed: s: d", "    began", "    expected 1, was 2"],
+        )
 
     def test_several_files_of_a_stage_are_one(self):
         (self.results / "s-6.1.xml").write_text(JUNIT.format(""), encoding="utf-8")
