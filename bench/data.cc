@@ -34,7 +34,7 @@ nlohmann::json read_note(const std::string& path) {
 
 }  // namespace
 
-Data::Data(const Options& options, std::string file_name)
+Data::Data(const Options& options, const std::string& file_name)
     : uri_(options.store.empty() ? default_dir(options) + "/" + file_name : options.store),
       path_(path_of(uri_)),
       is_own_(options.store.empty()),

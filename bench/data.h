@@ -20,7 +20,7 @@ class Data {
  public:
   // `tag` names the content; equal tags, equal bytes. `file_name` is used where options.store is
   // empty.
-  Data(const Options& options, std::string file_name);
+  Data(const Options& options, const std::string& file_name);
   ~Data();  // removes what it made, unless options.is_kept or the user named the store
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;

@@ -98,6 +98,7 @@ bool watch(std::vector<Child>& children, const Options& options, Board& board, P
   size_t open = children.size();
   while (open != 0) {
     std::vector<pollfd> waits;
+    waits.reserve(children.size());
     for (const Child& child : children) waits.push_back({child.pipe, POLLIN, 0});
     poll(waits.data(), waits.size(), kPollMs);
     for (size_t i = 0; i < children.size(); ++i) {
@@ -197,8 +198,10 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   std::string why_unlimited;
   if (!options.is_unlimited && !memory.starts_with("dram")) {
     auto made = MemoryGroup::make();
-    if (made) group = std::move(made).value();
-    if (!made) why_unlimited = made.message();
+    if (made)
+      group = std::move(made).value();
+    else
+      why_unlimited = made.message();
   }
   auto children = fork_children(workload, options, memory, *board.get(), group);
   if (!children) return children.error();

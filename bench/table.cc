@@ -151,8 +151,9 @@ class Rows {
     rows_.push_back(
         {std::move(name), std::move(target), is_fast, std::move(parts), std::move(judge)});
   }
-  std::vector<Options> random_io(bool is_fast, std::vector<unsigned> threads, unsigned writes,
-                                 const std::string& delivery, std::vector<std::string> memories);
+  std::vector<Options> random_io(bool is_fast, const std::vector<unsigned>& threads,
+                                 unsigned writes, const std::string& delivery,
+                                 const std::vector<std::string>& memories);
   void add_random();
   void add_scans();
   void add_programs();
@@ -163,9 +164,9 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-std::vector<Options> Rows::random_io(bool is_fast, std::vector<unsigned> threads, unsigned writes,
-                                     const std::string& delivery,
-                                     std::vector<std::string> memories) {
+std::vector<Options> Rows::random_io(bool is_fast, const std::vector<unsigned>& threads,
+                                     unsigned writes, const std::string& delivery,
+                                     const std::vector<std::string>& memories) {
   std::vector<Options> parts;
   for (const unsigned count : threads) {
     Options o = on(is_fast, memories);

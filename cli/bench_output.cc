@@ -49,7 +49,7 @@ void BenchOutput::run(const RunResult& r) {
   std::fflush(stdout);
 }
 
-void BenchOutput::summary(const std::vector<Series>& all) {
+void BenchOutput::summary(const std::vector<Series>& all) const {
   if (is_json_ || all.empty()) return;
   const Series* outcore = nullptr;
   for (const Series& series : all) {

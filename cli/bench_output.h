@@ -12,7 +12,7 @@ class BenchOutput {
   explicit BenchOutput(bool is_json) : is_json_(is_json) {}
   void run(const bench::RunResult& result);
   // Medians, spread, and Outcore's ratio to each rival. Nothing in JSON: `bench compare` does it.
-  void summary(const std::vector<bench::Series>& all);
+  void summary(const std::vector<bench::Series>& all) const;
 
  private:
   bool is_json_, has_head_ = false, has_told_unlimited_ = false;

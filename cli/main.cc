@@ -60,9 +60,9 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
       unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*end)));
     if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
     if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
-    static const std::string kUnits = "kmgtp";
+    static const std::string units = "kmgtp";
     double factor = 1;
-    const size_t power = unit.size() == 1 ? kUnits.find(unit[0]) : std::string::npos;
+    const size_t power = unit.size() == 1 ? units.find(unit[0]) : std::string::npos;
     if (power != std::string::npos)
       for (size_t i = 0; i <= power; ++i) factor *= 1024;
     const bool is_digit = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0;

@@ -4,9 +4,8 @@
 // has examples. What holds for all of it:
 //
 // Outcome    A function that can fail returns 0, or -errno. What was attempted on what, why it
-// failed
-//            and the remedy are then in oc_last_error(). Nothing is thrown; memory that is short
-//            is -ENOMEM. A handle or pointer that must not be NULL and is: -EINVAL.
+//            failed and the remedy are then in oc_last_error(). Nothing is thrown; memory that is
+//            short is -ENOMEM. A handle or pointer that must not be NULL and is: -EINVAL.
 // Ownership  What a function makes it hands out through its last parameter, NULL if it failed; the
 //            caller ends it with the function named beside its type. Texts and structs that are
 //            passed in are copied. Texts that are handed out belong to the handle they came from.
@@ -20,6 +19,8 @@
 // fork       A child has no runtime: calls on its parent's handles return -EPERM.
 // Releases   A function or field that is not from 0.1 says since when it is there.
 #pragma once
+
+// NOLINTBEGIN(modernize-*,readability-identifier-naming): C, with names as in C
 
 #include <stddef.h>
 #include <stdint.h>
@@ -273,3 +274,5 @@ int oc_info_json(char* buffer, size_t size_bytes, size_t* needed_bytes);
 #ifdef __cplusplus
 }
 #endif
+
+// NOLINTEND(modernize-*,readability-identifier-naming)

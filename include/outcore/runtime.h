@@ -25,7 +25,7 @@ namespace outcore {
 
 // A range of addresses that is kept free, for MapOptions::address. Unmap its regions before it
 // ends.
-class Reservation {
+class Reservation {  // REQUIRES, at its end: no region inside is left (asserted)
  public:
   struct Impl;  // of the library
   Reservation();
@@ -70,7 +70,7 @@ class Runtime {
   Status resize_budget(uint64_t bytes);
   uint64_t budget_bytes() const;
 
-  Metrics metrics() const;
+  Metrics metrics() const;  // empty in a forked child
   // "name = value (where from)" of every option, one a line.
   std::string describe_options() const;
 

@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "os/uapi.h"
@@ -47,6 +48,16 @@ int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uin
     *done = c.copy;
     return result;
   });
+}
+
+int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes,
+                  bool is_protected) {
+  alignas(4096) static const std::byte zeros[65536] = {};
+  for (uint64_t at = 0; at < size_bytes; at += sizeof zeros) {
+    const uint64_t bytes = std::min<uint64_t>(size_bytes - at, sizeof zeros);
+    if (const int r = copy_in(source, to + at, zeros, bytes, is_protected); r != 0) return r;
+  }
+  return 0;
 }
 
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes) {

@@ -24,6 +24,8 @@ struct FaultSource {
 // wake.
 int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes,
             bool is_protected);
+// Zeros as a copy: UFFDIO_ZEROPAGE cannot protect.
+int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes);
 int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes, bool is_protected);

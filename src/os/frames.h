@@ -112,10 +112,6 @@ class Frames {
   // The piece, which is absent, was made to fail (poison): the next touch faults again.
   virtual void forget_poison(const Piece& piece) { static_cast<void>(piece); }
 
-  // In a forked child: gives up what would keep the parent's memory alive. Nothing else may be
-  // called afterwards.
-  virtual void close_in_child() {}
-
   // Lets threads that wait in the kernel for this range look again (message delivery).
   virtual void wake(const Piece& piece) = 0;
 };

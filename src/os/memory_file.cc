@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "os/parents_descriptors.h"
 
 namespace outcore::os {
 
@@ -20,6 +21,7 @@ Result<int> make_memory_file(uint64_t size_bytes) {
     return base::system_error(error, "size frames to " + base::format_bytes(size_bytes),
                               "lift the file size limit (ulimit -f)");
   }
+  ParentsDescriptors::add(memfd);
   return memfd;
 }
 

@@ -57,17 +57,9 @@ int PrivateFrames::install(const Piece& piece, const std::byte* bytes, bool is_w
 }
 
 int PrivateFrames::install_zeros(const Piece& piece, bool is_written) {
-  // UFFDIO_ZEROPAGE cannot protect in the same call, and in between another thread could write: a
-  // writable view gets clean zeros as a copy.
+  // Protected in a second call, another thread could write in between: a writable view gets copies.
   if (!piece.is_writable) return zero_in(source_, piece.address, piece.size_bytes);
-  alignas(4096) static const std::byte zeros[65536] = {};
-  for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {
-    const uint64_t bytes =
-        piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
-    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0)
-      return r;
-  }
-  return 0;
+  return copy_zeros_in(source_, piece.address, piece.size_bytes, !is_written);
 }
 
 int PrivateFrames::deposit(uint64_t, std::span<const std::byte>) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "os/memory_file.h"
+#include "os/parents_descriptors.h"
 
 namespace outcore::os {
 namespace {
@@ -23,15 +24,13 @@ Result<std::unique_ptr<Frames>> ProtectedFrames::make(uint64_t size_bytes) {
   return std::unique_ptr<Frames>(new ProtectedFrames(memfd.value()));
 }
 
-ProtectedFrames::~ProtectedFrames() { ::close(memfd_); }
+ProtectedFrames::~ProtectedFrames() { ParentsDescriptors::close(memfd_); }
 
 Status ProtectedFrames::attach(const Piece& piece) {
   if (const int result = map_memory_file(memfd_, piece); result != 0)
     return base::system_error(result, "map frames", "raise vm.max_map_count");
   return {};
 }
-
-void ProtectedFrames::close_in_child() { ::close(memfd_); }
 
 int ProtectedFrames::resize(uint64_t size_bytes) {
   return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;

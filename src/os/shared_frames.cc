@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "os/memory_advice.h"
 #include "os/memory_file.h"
+#include "os/parents_descriptors.h"
 #include "os/uapi.h"
 
 namespace outcore::os {
@@ -20,7 +21,7 @@ Result<std::unique_ptr<Frames>> SharedFrames::make(const FaultSource& source, ui
   return std::unique_ptr<Frames>(new SharedFrames(source, memfd.value()));
 }
 
-SharedFrames::~SharedFrames() { ::close(memfd_); }
+SharedFrames::~SharedFrames() { ParentsDescriptors::close(memfd_); }
 
 Status SharedFrames::attach(const Piece& piece) {
   const int protection = piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -35,8 +36,6 @@ Status SharedFrames::attach(const Piece& piece) {
   return {};
 }
 
-void SharedFrames::close_in_child() { ::close(memfd_); }
-
 int SharedFrames::resize(uint64_t size_bytes) {
   return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
 }
@@ -46,15 +45,7 @@ int SharedFrames::install(const Piece& piece, const std::byte* bytes, bool is_wr
 }
 
 int SharedFrames::install_zeros(const Piece& piece, bool is_written) {
-  // UFFDIO_ZEROPAGE cannot protect, so the clean zero page is a copy.
-  alignas(4096) static const std::byte zeros[65536] = {};
-  for (uint64_t at = 0; at < piece.size_bytes; at += sizeof zeros) {
-    const uint64_t bytes =
-        piece.size_bytes - at < sizeof zeros ? piece.size_bytes - at : sizeof zeros;
-    if (const int r = copy_in(source_, piece.address + at, zeros, bytes, !is_written); r != 0)
-      return r;
-  }
-  return 0;
+  return copy_zeros_in(source_, piece.address, piece.size_bytes, !is_written);
 }
 
 int SharedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {

@@ -26,7 +26,6 @@ class SharedFrames final : public Frames {
   Status attach(const Piece& piece) override;
   void detach(const Piece&) override {}
   int resize(uint64_t size_bytes) override;
-  void close_in_child() override;
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;
   int install_zeros(const Piece& piece, bool is_written) override;
   int deposit(uint64_t offset, std::span<const std::byte> bytes) override;

@@ -7,7 +7,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
+
+#include "os/process_lock.h"
 
 #ifndef __x86_64__
 #error "the write bit of a fault is read from x86-64 registers: port signal_delivery.cc first"
@@ -26,7 +27,7 @@ struct Handler {
 
 Handler bus{SIGBUS};
 Handler segv{SIGSEGV};
-std::mutex installing;  // banned-ok: of start(), not of the handlers
+ProcessLock installing;
 
 // `must_raise`: the touch will not come again with this signal.
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
@@ -81,7 +82,8 @@ void on_segv(int, siginfo_t* info, void* context) { on_signal(segv, info, contex
 
 void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
              void (*entry)(int, siginfo_t*, void*)) {
-  const std::lock_guard<std::mutex> guard(installing);  // banned-ok: as above
+  const SignalBlock block;
+  const Locked locked(installing);
   if (handler.is_installed) return;
   handler.on_fault = on_fault;
   handler.reason = reason;

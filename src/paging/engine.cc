@@ -12,7 +12,6 @@
 namespace outcore::paging {
 
 using base::format_bytes;
-using metrics::Counter;
 using region::PageState;
 using region::PageValue;
 using region::View;
@@ -247,14 +246,17 @@ void Engine::remove_view(View* view) {
     for (uint32_t i = 0; i < space.views_end; ++i)
       if (space.views[i].load() == view) space.views[i].store(nullptr, std::memory_order_release);
   }
-  // A page may be Busy through another view, and that thread may look at this one: those holds are
-  // short.
+  // A page may be Busy or written back through another view, and that thread may look at this one:
+  // those holds are short.
   for (uint32_t frame = 0; frame < frames_.used_once() && space.view_count() > 0; ++frame) {
     budget::FrameRecord& record = frames_[frame];
     if (std::atomic_ref(record.space).load() != space.id) continue;
     const uint64_t page = std::atomic_ref(record.page).load();
-    while (page < space.page_count() && space.words[page].load().state() == PageState::kBusy)
-      os::yield();
+    const auto is_looked_at = [&] {
+      const PageValue seen = space.words[page].load();
+      return seen.state() == PageState::kBusy || seen.has(PageValue::kWriting);
+    };
+    while (page < space.page_count() && is_looked_at()) os::yield();
   }
   space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
 }
@@ -269,6 +271,7 @@ Status Engine::resize_budget(uint64_t bytes) {
                              ": it can grow to at most " +
                              format_bytes(uint64_t{frames_.count()} * base::kSystemPage)};
   const os::SignalBlock block;
+  const os::Locked resizing(resize_lock_);  // or one call could put back what another has changed
   const uint64_t before = budget_.limit();
   budget_.set_limit(bytes);
   // Known at once: fills must not starve meanwhile.

@@ -89,7 +89,7 @@ class Engine {
   void release(Space& space, uint64_t page);
   Status evict(Space& space, uint64_t first, uint64_t end);
   void make_cold(Space& space, uint64_t first, uint64_t end);
-  Status discard(Space& space, region::View& view, uint64_t offset, uint64_t size_bytes);
+  Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
   void retry_failed(Space& space, uint64_t first, uint64_t end);
   // Hints: dropped if there is no room.
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
@@ -144,6 +144,7 @@ class Engine {
   void call_keepers();
   bool help(Caller caller, uint32_t first_choice);
   bool can_repeat(int result, Caller caller, uint32_t* tries);
+  int fill_zeros(Space& space, region::View& view, uint64_t page, bool is_written);
   int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
   void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);
@@ -177,6 +178,7 @@ class Engine {
   std::atomic<bool> is_stopping_{false};
   std::vector<std::thread> threads_;
   os::Lock spaces_lock_;
+  os::Lock resize_lock_;
 };
 
 // Why the last fill of this thread failed: one line. The fault path.

@@ -134,6 +134,10 @@ void Eviction::clean(bool keep_bytes) {
       collect(victim);
       if (victim.is_out) continue;
     }
+    if (!keep_bytes) {  // what was written may still have to stay
+      word_of(victim).update([](PageValue v) { return v.with(PageState::kLeaving); });
+      continue;
+    }
     if (!victim.is_dirty) {
       word_of(victim).update([](PageValue v) {
         return v.with(PageState::kLeaving).minus(PageValue::kDirty).plus(PageValue::kCleaned);
@@ -181,6 +185,26 @@ void Eviction::put_back(Victim& victim) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned | PageValue::kWriting);
   });
   drop_out(victim.frame, true);
+}
+
+// What could not leave stays: Leaving → Resident, in the policy's hands, unless a touch was faster.
+void Eviction::stay(Victim& victim, uint64_t minus, uint64_t plus) {
+  victim.is_out = true;
+  PageValue seen = word_of(victim).load();
+  bool is_ours = false;
+  while (!is_ours && seen.state() == PageState::kLeaving)
+    is_ours = word_of(victim).change(seen, seen.with(PageState::kBusy));
+  if (is_ours) show_again(victim, seen.plus(plus).has(PageValue::kDirty));
+  word_of(victim).update([&](PageValue v) {
+    const PageValue idle = v.minus(minus).plus(plus);
+    return is_ours ? idle.with(PageState::kResident) : idle;
+  });
+  if (is_ours) drop_out(victim.frame, true);
+}
+
+void Eviction::stay_all() {
+  for (uint32_t i = 0; i < count_; ++i)
+    if (!shard_.victim[i].is_out) stay(shard_.victim[i], PageValue::kCleaned, 0);
 }
 
 // What was unmapped and stays is shown again in every view that showed it: a pin or a system call

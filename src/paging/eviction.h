@@ -34,6 +34,8 @@ class Eviction {
   void clean(bool keep_bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
+  // Without keep_bytes, instead of free(): the batch stays, with what was written.
+  void stay_all();
   // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
   // as are too many.
   void rest(uint32_t leaving_target);
@@ -44,6 +46,7 @@ class Eviction {
  private:
   bool take(uint32_t frame, bool was_chosen);
   void put_back(Victim& victim);
+  void stay(Victim& victim, uint64_t minus, uint64_t plus);
   void show_again(const Victim& victim, bool is_dirty);
   void drop_out(uint32_t frame, bool was_chosen);
   void unmap(uint32_t begin, uint32_t end);

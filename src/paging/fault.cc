@@ -31,12 +31,12 @@ thread_local const std::byte* last_resident_touch = nullptr;
 constinit thread_local prefetch::StreamTable streams{};
 
 void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
-  std::snprintf(fault_reason, sizeof fault_reason,
-                "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
-                static_cast<const void*>(address),
-                static_cast<unsigned long long>(space.page_bytes),
-                static_cast<unsigned long long>(page * space.page_bytes), space.uri.c_str(),
-                ::strerrordesc_np(-error));
+  const uint64_t offset = page * space.page_bytes;
+  std::snprintf(
+      fault_reason, sizeof fault_reason,
+      "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
+      static_cast<const void*>(address), static_cast<unsigned long long>(space.page_bytes),
+      static_cast<unsigned long long>(offset), space.uri.c_str(), ::strerrordesc_np(-error));
 }
 
 }  // namespace

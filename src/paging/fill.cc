@@ -27,9 +27,7 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
   if (result != 0) space.counters.add(Counter::fill_errors, 1);
   if (result != 0 && view.on_error == OnError::kZeroFill) {
     space.is_degraded.store(true, std::memory_order_relaxed);
-    const Piece piece = view.piece_of(page);
-    result = space.frames->install_zeros(piece, false);
-    if (space.frames->can_share()) view.set_shown(page, result == 0);
+    result = fill_zeros(space, view, page, false);
   }
   space.counters.add(Counter::fills, 1);
   finish_fill(space, page, frame, result, is_write && space.frames->has_write_faults());
@@ -133,6 +131,25 @@ void take_back(os::Frames& frames, const Piece& piece, uint64_t start, uint64_t 
 
 }  // namespace
 
+// The whole page reads zero, whatever part of it the view shows.
+int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written) {
+  static const std::byte zeros[65536] = {};
+  os::Frames& frames = *space.frames;
+  const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
+  const Piece piece = view.piece_of(page);
+  int result = 0;
+  if (!frames.can_share() || piece.size_bytes == page_bytes) {
+    result = frames.install_zeros(piece, is_written);
+  } else {
+    for (uint64_t at = 0; at < page_bytes && result == 0; at += sizeof zeros)
+      result = frames.deposit(start + at, {zeros, std::min(sizeof zeros, page_bytes - at)});
+    if (result == 0) result = frames.show(piece, {});
+  }
+  if (frames.can_share()) view.set_shown(page, result == 0);
+  if (result != 0) take_back(frames, piece, start, page_bytes);
+  return result;
+}
+
 // Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
 // are zero.
 int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
@@ -148,12 +165,7 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   int result = 0;
   if (stored == 0 || space.store.load()->is_hole(start, stored)) {
     space.counters.add(Counter::zero_fills, 1);
-    if (!is_deposited) {
-      result = frames.install_zeros(piece, is_written);
-      if (frames.can_share()) view.set_shown(page, result == 0);
-      if (result != 0) take_back(frames, piece, start, page_bytes);
-      return result;
-    }
+    return fill_zeros(space, view, page, is_written);
   }
   const std::span<std::byte> buffer = bounce_.take(page_bytes);
   for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {

@@ -215,7 +215,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
             std::to_string(failed.offset) + " of " + space.uri,
         "the bytes are kept in memory: make room or repair the store, then flush again");
   }
-  const Status earlier = take_write_error(space);
+  Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
   return earlier;
 }

@@ -70,11 +70,8 @@ bool Engine::keep(Shard& shard) {
 void Engine::keep_loop(Shard& shard) {
   uint64_t backoff_ns = 0;
   while (!is_stopping_.load(std::memory_order_acquire)) {
-    if (backoff_ns != 0) {
-      os::wait(&shard.is_called, 2, backoff_ns);
-    } else if (shard.is_called.load(std::memory_order_acquire) == 0) {
+    if (backoff_ns == 0 && shard.is_called.load(std::memory_order_acquire) == 0)
       os::wait(&shard.is_called, 0, 1'000'000'000);
-    }
     shard.is_called.store(0, std::memory_order_release);
     const uint32_t changes = budget_.changes();
     if (keep(shard)) {

@@ -121,15 +121,22 @@ bool is_takeable(const PageValue& seen) {
 
 // Page by page: while a page is ours (Filling, or Leaving with the turn held) nobody fills, rescues
 // or writes it back, so the store's bytes can change under it.
-Status Engine::discard(Space& space, region::View& view, uint64_t offset, uint64_t size_bytes) {
-  static_cast<void>(view);
+Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
+  constexpr uint64_t kHoldNsMax = 200'000'000;  // a read or write of a region ends; a pin may not
+  uint64_t pinned_ns = 0;
   const uint64_t first = offset / space.page_bytes, end = (offset + size_bytes) / space.page_bytes;
   for (uint64_t page = first; page < end;) {
     region::PageWord& word = space.words[page];
     PageValue seen = word.load();
-    if (seen.pins() != 0)
+    if (seen.pins() != 0) {
+      if (pinned_ns == 0) pinned_ns = os::now_ns();
+      if (os::now_ns() - pinned_ns < kHoldNsMax) {
+        word.wait_while(seen, 10'000'000);
+        continue;
+      }
       return Error{EBUSY, "discard page " + std::to_string(page) + " of " + space.uri +
                               ": it is pinned; unpin it first"};
+    }
     if (seen.state() == PageState::kFailed) {
       word.change(seen, PageValue());
       continue;
@@ -158,12 +165,16 @@ Status Engine::discard(Space& space, region::View& view, uint64_t offset, uint64
         std::min(space.page_bytes, space.store_bytes.load() - std::min(space.store_bytes.load(),
                                                                        page * space.page_bytes)));
     if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
-    const bool is_gone = is_absent || eviction.free() > 0;
-    if (result != 0)
-      return base::system_error(result, "discard " + std::to_string(space.page_bytes) +
-                                            " bytes at " + std::to_string(page * space.page_bytes) +
-                                            " of " + space.uri);
-    if (!is_gone) continue;  // rescued by a touch in between: once more
+    if (result != 0) {
+      eviction.stay_all();
+      return base::system_error(result,
+                                "discard " + std::to_string(space.page_bytes) + " bytes at " +
+                                    std::to_string(page * space.page_bytes) + " of " + space.uri,
+                                "the bytes are kept");
+    }
+    // Rescued by a touch in between: once more.
+    if (!is_absent && eviction.free() == 0) continue;
+    pinned_ns = 0;
     space.counters.add(Counter::discarded, 1);
     ++page;
   }

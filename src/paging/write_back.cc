@@ -148,18 +148,7 @@ void Eviction::finish_write(Victim& victim) {
     return;
   }
   // Dirty and in memory, and tried again when the policy gives it up again.
-  victim.is_out = true;
-  const uint64_t dirty = space.frames->has_write_faults() ? PageValue::kDirty : 0;
-  PageValue seen = word_of(victim).load();
-  bool is_ours = false;
-  while (!is_ours && seen.state() == PageState::kLeaving)
-    is_ours = word_of(victim).change(seen, seen.with(PageState::kBusy));
-  if (is_ours) show_again(victim, true);
-  word_of(victim).update([&](PageValue v) {
-    const PageValue idle = v.minus(PageValue::kWriting).plus(dirty);
-    return is_ours ? idle.with(PageState::kResident) : idle;
-  });
-  if (is_ours) drop_out(victim.frame, true);
+  stay(victim, PageValue::kWriting, space.frames->has_write_faults() ? PageValue::kDirty : 0);
 }
 
 }  // namespace outcore::paging

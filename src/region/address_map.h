@@ -12,7 +12,7 @@
 #include <functional>
 
 #include "os/address_space.h"
-#include "os/wait.h"
+#include "os/process_lock.h"
 #include "outcore/result.h"
 #include "region/view.h"
 
@@ -53,7 +53,7 @@ class AddressMap {
   void open_for_change() { sequence_.fetch_add(1, std::memory_order_acq_rel); }
   void close_after_change() { sequence_.fetch_add(1, std::memory_order_release); }
 
-  os::Lock writers_;
+  os::ProcessLock writers_;
   std::atomic<uint64_t> sequence_{0};  // odd while a writer changes the table
   std::atomic<uint64_t> count_{0};
   os::Table<Entry> entry_;

@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "os/wait.h"
+#include "os/process_lock.h"
 #include "region/view.h"
 
 namespace outcore::region {
@@ -47,7 +47,7 @@ class ViewPool {
     View view;
     Node* next = nullptr;
   };
-  os::Lock lock_;
+  os::ProcessLock lock_;
   Node* free_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "os/parents_descriptors.h"
 #include "os/signal_delivery.h"
 #include "os/uapi.h"
 #include "os/userfaultfd.h"
@@ -65,14 +66,8 @@ FaultSources::~FaultSources() {
   for (auto& delivery : delivery_) delivery.reset();
   for (auto& row : source_)
     for (const os::FaultSource& source : row)
-      if (source.fd >= 0) ::close(source.fd);
+      if (source.fd >= 0) os::ParentsDescriptors::close(source.fd);
   if (pagemap_ >= 0) ::close(pagemap_);
-}
-
-void FaultSources::close_in_child() {
-  for (auto& row : source_)
-    for (const os::FaultSource& source : row)
-      if (source.fd >= 0) ::close(source.fd);
 }
 
 Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechanism) {
@@ -101,6 +96,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   source.has_batched_advice = kernel_.has_batched_advice;
   source.pagemap = pagemap_;
   source.fd = fd.value();
+  os::ParentsDescriptors::add(source.fd);
   if (!is_messages) return {};
   auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, kernel_.has_poison);
   const Status started = delivery->start(event_threads_);

@@ -35,8 +35,6 @@ class FaultSources {
 
   // REQUIRES: not mprotect. The source lives as long as this.
   Result<const os::FaultSource*> source_for(const Mechanism& mechanism);
-  // For a forked child: the descriptors belong to the parent's memory.
-  void close_in_child();
 
  private:
   Status open(os::FaultSource& source, bool is_messages, bool is_shared);

@@ -6,12 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <mutex>
-#include <vector>
 
+#include "os/parents_descriptors.h"
+#include "os/process_lock.h"
 #include "region/address_map.h"
 #include "runtime/runtime_impl.h"
 
@@ -19,8 +18,6 @@ namespace outcore::runtime {
 namespace {
 
 std::atomic<uint64_t> generation{1};
-std::mutex registry;
-std::vector<Runtime::Impl*> runtimes;
 struct sigaction segv_before {};
 
 void on_child_touch(int signal, siginfo_t* info, void* context) {
@@ -45,11 +42,12 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
   ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch comes again
 }
 
-void before_fork() { registry.lock(); }
-void after_fork_in_parent() { registry.unlock(); }
+void before_fork() { os::ProcessLock::lock_all(); }
+void after_fork_in_parent() { os::ProcessLock::unlock_all(); }
 
 void after_fork_in_child() {
-  registry.unlock();
+  os::ParentsDescriptors::close_in_child();
+  os::ProcessLock::unlock_all();
   generation.fetch_add(1);
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
@@ -59,14 +57,6 @@ void after_fork_in_child() {
     ::mmap(view.address, size_bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   });
-  // The parent's descriptors: a userfaultfd acts on the parent's memory, a memfd keeps its pages
-  // alive.
-  for (Runtime::Impl* impl : runtimes) {
-    if (impl->sources != nullptr) impl->sources->close_in_child();
-    for (auto& [key, space] : impl->spaces)
-      if (space->frames) space->frames->close_in_child();
-  }
-  runtimes.clear();
   static bool is_installed = false;  // by a parent that was itself a child
   if (!has_regions || is_installed) return;
   is_installed = true;
@@ -84,16 +74,6 @@ uint64_t process_generation() {
       ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   static_cast<void>(registered);
   return generation.load(std::memory_order_relaxed);
-}
-
-void register_runtime(Runtime::Impl* impl) {
-  const std::lock_guard<std::mutex> guard(registry);
-  runtimes.push_back(impl);
-}
-
-void unregister_runtime(Runtime::Impl* impl) {
-  const std::lock_guard<std::mutex> guard(registry);
-  std::erase(runtimes, impl);
 }
 
 }  // namespace outcore::runtime

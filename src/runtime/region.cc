@@ -230,7 +230,7 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
       if (Status s = write(at - start, zeros); !s) return s;
   if (first == last) return {};
   const os::SignalBlock block;
-  return impl_->runtime->engine->discard(*impl_->space, *impl_->view, first, last - first);
+  return impl_->runtime->engine->discard(*impl_->space, first, last - first);
 }
 
 Status Region::grow(uint64_t size_bytes) {

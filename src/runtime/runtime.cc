@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "os/address_space.h"
 #include "os/wait.h"
+#include "region/address_map.h"
 #include "runtime/runtime_impl.h"
 #include "store/buffer_set.h"
 
@@ -18,9 +19,7 @@ namespace outcore {
 
 using base::kSystemPage;
 
-Runtime::Impl::Impl() : generation(runtime::process_generation()) {
-  runtime::register_runtime(this);
-}
+Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
 
 namespace {
 
@@ -64,7 +63,6 @@ Metrics collect(Runtime::Impl& impl) {
 }  // namespace
 
 Runtime::Impl::~Impl() {
-  runtime::unregister_runtime(this);
   if (generation != runtime::process_generation()) {
     // A forked child: the threads are the parent's, and so is what they would be asked to end.
     static_cast<void>(engine.release());
@@ -174,7 +172,10 @@ Status Runtime::resize_budget(uint64_t bytes) {
 
 uint64_t Runtime::budget_bytes() const { return impl_->engine->budget().limit(); }
 
-Metrics Runtime::metrics() const { return collect(*impl_); }
+Metrics Runtime::metrics() const {
+  if (!impl_->check_alive("metrics").ok()) return {};  // the parent's are not the child's
+  return collect(*impl_);
+}
 
 std::string Runtime::describe_options() const { return impl_->options.describe(); }
 
@@ -191,9 +192,12 @@ std::byte* Reservation::data() const { return impl_ == nullptr ? nullptr : impl_
 uint64_t Reservation::size_bytes() const { return impl_ == nullptr ? 0 : impl_->size_bytes; }
 
 Reservation::Impl::~Impl() {
-  if (const std::shared_ptr<Runtime::Impl> owner = runtime.lock()) {
+  const std::shared_ptr<Runtime::Impl> owner = runtime.lock();
+  if (owner != nullptr && owner->check_alive("release addresses").ok()) {
     const std::lock_guard<std::mutex> guard(owner->mapping);
     std::erase(owner->reservations, this);
+    OC_CHECK(!region::AddressMap::instance().overlaps(address, size_bytes) &&
+             "a reservation must outlive its regions");
   }
   os::release_addresses(address, size_bytes);
 }

@@ -70,8 +70,6 @@ struct Region::Impl {
 // Forked children: see fork.cc.
 namespace runtime {
 uint64_t process_generation();
-void register_runtime(Runtime::Impl* impl);
-void unregister_runtime(Runtime::Impl* impl);
 RegionMetrics metrics_of(const Region::Impl& region);
 }  // namespace runtime
 

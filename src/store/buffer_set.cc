@@ -16,7 +16,8 @@ BufferSet& BufferSet::of_process() {
 }
 
 void BufferSet::add(Buffer buffer) {
-  const std::lock_guard lock(mutex_);
+  const os::SignalBlock block;
+  const os::Locked locked(lock_);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
                                [&](const Entry& e) { return e.buffer.data() >= buffer.data(); });
   if (at != entries_.end() && is_same(at->buffer, buffer))
@@ -28,7 +29,8 @@ void BufferSet::add(Buffer buffer) {
 }
 
 void BufferSet::remove(Buffer buffer) {
-  const std::lock_guard lock(mutex_);
+  const os::SignalBlock block;
+  const os::Locked locked(lock_);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
                                [&](const Entry& e) { return is_same(e.buffer, buffer); });
   if (at == entries_.end() || --at->lease_count > 0) return;
@@ -39,7 +41,8 @@ void BufferSet::remove(Buffer buffer) {
 uint64_t BufferSet::generation() const { return generation_.load(std::memory_order_acquire); }
 
 uint64_t BufferSet::copy(std::vector<Buffer>& into, size_t count_max) const {
-  const std::lock_guard lock(mutex_);
+  const os::SignalBlock block;
+  const os::Locked locked(lock_);
   into.clear();
   for (const Entry& entry : entries_)
     if (into.size() < count_max) into.push_back(entry.buffer);
@@ -47,7 +50,8 @@ uint64_t BufferSet::copy(std::vector<Buffer>& into, size_t count_max) const {
 }
 
 void BufferSet::forget(Buffer memory) {
-  const std::lock_guard lock(mutex_);
+  const os::SignalBlock block;
+  const os::Locked locked(lock_);
   const auto is_overlapping = [&](const Entry& e) {
     return e.buffer.data() < memory.data() + memory.size() &&
            memory.data() < e.buffer.data() + e.buffer.size();

@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "os/process_lock.h"
+
 namespace outcore::store {
 
 using Buffer = std::span<std::byte>;
@@ -37,9 +39,9 @@ class BufferSet {
     Buffer buffer;
     size_t lease_count;
   };
-  mutable std::mutex mutex_;
+  mutable os::ProcessLock lock_;
   std::vector<Entry> entries_;            // ascending by address
-  std::atomic<uint64_t> generation_ = 0;  // changed under the mutex, read without
+  std::atomic<uint64_t> generation_ = 0;  // changed under the lock, read without
 };
 
 // BufferLeases: the buffers that one store has lent; gives them back when it ends.

@@ -74,6 +74,44 @@ TEST_P(ErrorsOf, ZeroFillGivesZerosAndSaysSo) {
   EXPECT_EQ(region.data()[2 * page_bytes()], byte_at(2 * page_bytes()));
 }
 
+TEST_P(ErrorsOf, ZeroFillOfAPartIsZerosInTheWholePage) {
+  const auto store = store_of(4 * page_bytes());
+  MapOptions options = map_options(Access::kReadOnly);
+  options.on_error = OnError::kZeroFill;
+  options.advice = Advice::kRandom;
+  Result<Region> whole = runtime_->map(store, options);
+  options.offset = page_bytes() / 2 / 4096 * 4096;  // in the middle of a page, if it has one
+  options.size_bytes = 4096;
+  Result<Region> part = runtime_->map(store, options);
+  if (part.code() == ENOTSUP) GTEST_SKIP() << part.message();
+  ASSERT_TRUE(part.ok()) << part.message();
+  store->read_error = EIO;
+  EXPECT_EQ(part->data()[0], std::byte{0});
+  store->read_error = 0;
+  for (uint64_t at = 0; at < page_bytes(); ++at)
+    ASSERT_EQ(whole->data()[at], std::byte{0}) << at << ": the page is as its first view got it";
+  EXPECT_EQ(whole->data()[page_bytes()], byte_at(page_bytes()));
+}
+
+TEST_P(ErrorsOf, ADiscardThatTheStoreRefusesKeepsWhatWasWritten) {
+  const auto store = store_of(4 * page_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  region.data()[page_bytes() + 5] = std::byte{0xAA};
+  store->discard_error = EIO;
+  const Status refused = region.discard(page_bytes(), 2 * page_bytes());
+  EXPECT_EQ(refused.code(), EIO);
+  EXPECT_NE(refused.message().find("faulty:store"), std::string::npos) << refused.message();
+  EXPECT_EQ(region.data()[page_bytes() + 5], std::byte{0xAA});
+  evict_all(region);
+  EXPECT_EQ(store->bytes()[page_bytes() + 5], std::byte{0xAA});
+  region.data()[page_bytes() + 5] = std::byte{0xBB};
+  store->discard_error = 0;
+  ASSERT_TRUE(region.discard(page_bytes(), 2 * page_bytes()).ok());
+  EXPECT_EQ(region.data()[page_bytes() + 5], std::byte{0});
+  EXPECT_TRUE(region.unmap().ok());
+  EXPECT_EQ(store->bytes()[page_bytes() + 5], std::byte{0});
+}
+
 TEST_P(ErrorsOf, AbortEndsTheProgramWithAMessage) {
   const Ending ending = in_child([&] {
     ::signal(SIGABRT, SIG_DFL);

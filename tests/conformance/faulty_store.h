@@ -33,6 +33,7 @@ class FaultyStore : public Store {
   // Commands: any thread, any time. An errno, or 0 for none.
   std::atomic<int> read_error{0};
   std::atomic<int> write_error{0};
+  std::atomic<int> discard_error{0};
   // Only transfers that touch the byte at this offset fail; ~0: all.
   std::atomic<uint64_t> error_offset{~uint64_t{0}};
   // While it is set, writes wait.
@@ -74,6 +75,12 @@ class FaultyStore : public Store {
     if (const int error = write_error; error != 0 && is_meant(offset, from.size())) return -error;
     written_sum += from.size();
     std::memcpy(bytes_.data() + offset, from.data(), from.size());
+    return 0;
+  }
+
+  int discard(uint64_t offset, uint64_t size_bytes) override {
+    if (const int error = discard_error; error != 0) return -error;
+    std::memset(bytes_.data() + offset, 0, size_bytes);
     return 0;
   }
 

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "region/address_map.h"
 #include "tests/conformance/mechanism.h"
 
 extern char** environ;
@@ -92,6 +93,31 @@ TEST_P(Children, TheApiSaysEPermInAForkedChild) {
   EXPECT_TRUE(ending.has_exited(0)) << ending;
   EXPECT_TRUE(region.unmap().ok());
   EXPECT_EQ(read_file(path)[0], std::byte{1});
+}
+
+TEST_P(Children, AForkInTheMiddleOfAMapLeavesNoLockBehind) {
+  const std::string path = file_of(4 * page_bytes());
+  std::atomic<bool> is_done = false;
+  std::thread mapper([&] {
+    while (!is_done) {
+      const Result<Region> region = map(path, Access::kReadWrite);
+      EXPECT_TRUE(region.ok()) << region.message();
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);  // a lock that stayed behind would be waited for until then
+      require(runtime_->metrics().regions.empty(), "the parent's regions are not the child's");
+      std::byte* at = static_cast<std::byte*>(
+          ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      ::_exit(region::AddressMap::instance().overlaps(at, 4096) ? 1 : 0);
+    }
+    const int status = status_of(child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  is_done = true;
+  mapper.join();
 }
 
 TEST_P(Children, AForkedChildMayDestroyWhatItInherits) {

@@ -57,8 +57,8 @@ void App::discard_range(SimFile& file, SimView& view) {
     Cell& cell = oracle.cell(i);
     cell = {0, cell.value, ++sim_.events_};
   }
-  const Status discarded = sim_.engine_->discard(*file.space, *view.view, first * page_bytes,
-                                                 (end - first) * page_bytes);
+  const Status discarded =
+      sim_.engine_->discard(*file.space, first * page_bytes, (end - first) * page_bytes);
   for (uint64_t i = first * cells; i < last_cell; ++i) oracle.cell(i).changed_at = ++sim_.events_;
   for (uint64_t page = first; page < end; ++page) {
     oracle.use_of_page(page).is_discarded = false;
