@@ -63,7 +63,7 @@ struct RuntimeOptions {
   std::optional<std::string> policy{};         // default "s3-fifo"
   std::optional<uint64_t> page_bytes{};        // of regions that do not say: default 4 KiB
   std::optional<unsigned> keepers{};           // shards, each with a thread that evicts: default 1
-  std::optional<unsigned> prefetch_threads{};  // default 1
+  std::optional<unsigned> prefetch_threads{};  // default 2
   std::optional<unsigned>
       event_threads;  // for messages delivery, started with its first region: default 2
   std::optional<unsigned>

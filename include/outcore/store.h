@@ -36,6 +36,9 @@ struct StoreTraits {
   unsigned write_concurrency =
       0;  // the same for writes; a device that slows down under writers is throttled
   bool is_volatile = false;  // dies with the process (scratch, memory)
+  // A read may overlap a write that is under way: what it gets of those bytes may be anything, and
+  // is thrown away. Files can; then neighbours with small gaps are read in one transfer.
+  bool can_read_while_written = false;
 };
 
 class Store {
@@ -47,7 +50,7 @@ class Store {
 
   // Fills all of `into` with the bytes at `offset`. 0, or -errno; never short: a store that is
   // shorter than it said is -EIO. REQUIRES: offset + into.size() <= size_bytes(). Any thread, many
-  // at a time.
+  // at a time; none on bytes that are being written, unless can_read_while_written.
   virtual int read(uint64_t offset, std::span<std::byte> into) = 0;
 
   // Stores all of `from`. 0 means that a later read() returns these bytes. 0, or -errno (then what

@@ -3,6 +3,7 @@
 // evictions (resize).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -33,7 +34,10 @@ class Budget {
     const uint64_t before = used_.fetch_sub(bytes, std::memory_order_acq_rel);
     OC_CHECK(before >= bytes);
     changes_.fetch_add(1, std::memory_order_release);
-    if (waiters_.load(std::memory_order_seq_cst) != 0) os::wake_all(&changes_);
+    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+    // Not all at once: each should find a few pages before it must wait again.
+    constexpr uint64_t kBytesEach = 256 << 10;
+    os::wake(&changes_, static_cast<uint32_t>(std::min<uint64_t>(bytes / kBytesEach + 1, 1 << 16)));
   }
 
   // Sleeps until something was given after `seen` was read from changes(), at most timeout_ns.

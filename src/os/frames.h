@@ -99,6 +99,7 @@ class Frames {
   virtual int unmap(std::span<const Piece> pieces) = 0;
   // Which system pages of the piece were written since they were installed or last cleared; adds
   // them to `written`. `clear` makes them clean in the same step: a later write is told again.
+  // REQUIRES, of frames with write faults: the page that the piece belongs to was written.
   virtual int collect(const Piece& piece, bool clear, SubpageSet* written) = 0;
   // Takes `written` for written again (a write-back failed). REQUIRES: shown.
   virtual int restore(const Piece& piece, const SubpageSet& written) = 0;

@@ -17,8 +17,9 @@
 
 namespace outcore::os {
 
-MessageDelivery::MessageDelivery(const FaultSource& source, FaultFunction on_fault, bool has_poison)
-    : source_(source), on_fault_(on_fault), has_poison_(has_poison) {}
+MessageDelivery::MessageDelivery(const FaultSource& source, FaultFunction on_fault,
+                                 ManyFunction on_many, bool has_poison)
+    : source_(source), on_fault_(on_fault), on_many_(on_many), has_poison_(has_poison) {}
 
 MessageDelivery::~MessageDelivery() {
   if (stop_event_ < 0) return;
@@ -44,28 +45,48 @@ Status MessageDelivery::start(unsigned threads) {
 
 void MessageDelivery::run() {
   pollfd poll_for[2] = {{source_.fd, POLLIN, 0}, {stop_event_, POLLIN, 0}};
+  uffd_msg message[kMessagesMax];
   for (;;) {
-    uffd_msg message;
-    const ssize_t n = ::read(source_.fd, &message, sizeof message);
-    if (n == static_cast<ssize_t>(sizeof message)) {
-      if (message.event != UFFD_EVENT_PAGEFAULT) continue;
-      auto* address = reinterpret_cast<std::byte*>(message.arg.pagefault.address);
-      const bool is_write =
-          (message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
-      const FaultOutcome outcome = on_fault_(address, is_write);
-      if (outcome == FaultOutcome::kDone) {
-        const uint64_t page =
-            base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage);
-        wake_range(source_, reinterpret_cast<std::byte*>(page), base::kSystemPage);
-      } else {
-        fail(address, message.arg.pagefault.feat.ptid);
-      }
+    const ssize_t n = ::read(source_.fd, message, sizeof message);
+    if (n <= 0) {
+      if (is_worth_spinning()) continue;
+      poll_for[1].revents = 0;
+      ::poll(poll_for, 2, -1);
+      if ((poll_for[1].revents & POLLIN) != 0) return;
       continue;
     }
-    poll_for[1].revents = 0;
-    ::poll(poll_for, 2, -1);
-    if ((poll_for[1].revents & POLLIN) != 0) return;
+    last_ns_.store(now_ns(), std::memory_order_relaxed);
+    Touch touch[kMessagesMax];
+    uint32_t thread_id[kMessagesMax], count = 0;
+    for (size_t i = 0; i < static_cast<size_t>(n) / sizeof message[0]; ++i) {
+      if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
+      const auto& fault = message[i].arg.pagefault;
+      touch[count] = {reinterpret_cast<std::byte*>(fault.address),
+                      (fault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0};
+      thread_id[count++] = fault.feat.ptid;
+    }
+    if (count > 1) on_many_({touch, count});
+    for (uint32_t i = 0; i < count; ++i) answer(touch[i].address, touch[i].is_write, thread_id[i]);
   }
+}
+
+// To wake a sleeping thread on an idle core costs more than a fill. So event threads stay awake for
+// a moment after a fault, unless others want the core: then yielding takes long.
+bool MessageDelivery::is_worth_spinning() const {
+  constexpr uint64_t kSpinNs = 50'000, kCrowdedNs = 30'000;
+  const uint64_t now = now_ns();
+  if (now > last_ns_.load(std::memory_order_relaxed) + kSpinNs) return false;
+  yield();
+  return now_ns() < now + kCrowdedNs;
+}
+
+void MessageDelivery::answer(std::byte* address, bool is_write, uint32_t thread_id) {
+  if (on_fault_(address, is_write) != FaultOutcome::kDone) {
+    fail(address, thread_id);
+    return;
+  }
+  const uint64_t page = base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage);
+  wake_range(source_, reinterpret_cast<std::byte*>(page), base::kSystemPage);
 }
 
 void MessageDelivery::fail(std::byte* address, uint32_t thread_id) {

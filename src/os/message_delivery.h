@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -16,22 +17,32 @@
 
 namespace outcore::os {
 
+// Told of faults that came together, before each is answered. Event threads only.
+using ManyFunction = void (*)(std::span<const Touch> touches);
+
 class MessageDelivery {
  public:
   // Answers faults of `source` (opened with UFFD_FEATURE_THREAD_ID) until destroyed.
-  MessageDelivery(const FaultSource& source, FaultFunction on_fault, bool has_poison);
+  MessageDelivery(const FaultSource& source, FaultFunction on_fault, ManyFunction on_many,
+                  bool has_poison);
   MessageDelivery(const MessageDelivery&) = delete;
   MessageDelivery& operator=(const MessageDelivery&) = delete;
   ~MessageDelivery();
   Status start(unsigned threads);
 
  private:
+  static constexpr uint32_t kMessagesMax = 8;  // the rest is for the other event threads
+
   void run();
+  bool is_worth_spinning() const;
+  void answer(std::byte* address, bool is_write, uint32_t thread_id);
   void fail(std::byte* address, uint32_t thread_id);
 
   const FaultSource& source_;
   const FaultFunction on_fault_;
+  const ManyFunction on_many_;
   const bool has_poison_;
+  std::atomic<uint64_t> last_ns_{0};  // when the last fault came
   int stop_event_ = -1;
   std::vector<std::thread> threads_;
 };

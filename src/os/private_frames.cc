@@ -80,6 +80,10 @@ int PrivateFrames::allow_write(const Piece& piece) {
 // 57 (since 5.13).
 int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   if (!piece.is_writable) return 0;
+  if (piece.size_bytes == base::kSystemPage) {  // asked because something was written
+    written->add(piece.first_subpage);
+    return clear ? write_protect(source_, piece.address, piece.size_bytes, true) : 0;
+  }
   constexpr uint64_t kPresentOrSwapped = uint64_t{3} << 62, kProtected = uint64_t{1} << 57;
   constexpr size_t kEntries = 256;
   uint64_t entry[kEntries];

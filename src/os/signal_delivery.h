@@ -17,6 +17,11 @@ enum class FaultOutcome {
   kFailed,  // the page cannot be had: the thread gets its signal
 };
 
+struct Touch {
+  std::byte* address = nullptr;
+  bool is_write = false;
+};
+
 // Called on the fault path, by the faulting thread or an event thread. Must be async-signal-safe.
 using FaultFunction = FaultOutcome (*)(std::byte* address, bool is_write);
 // Why the last fault of this thread failed, one line, for the default disposition. The fault path.

@@ -28,9 +28,9 @@ void wake_all(std::atomic<uint32_t>* word) {
   ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void wake_one(std::atomic<uint32_t>* word) {
+void wake(std::atomic<uint32_t>* word, uint32_t most) {
   if (wait_hooks != nullptr) return wait_hooks->wake_all(word);
-  ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
 }
 
 void yield() {
@@ -46,7 +46,7 @@ void Lock::lock() {
 }
 
 void Lock::unlock() {
-  if (word_.exchange(0, std::memory_order_release) == 2) wake_one(&word_);
+  if (word_.exchange(0, std::memory_order_release) == 2) wake(&word_, 1);
 }
 
 SignalBlock::SignalBlock() {

@@ -26,7 +26,7 @@ extern WaitHooks* wait_hooks;
 // check again.
 void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_all(std::atomic<uint32_t>* word);
-void wake_one(std::atomic<uint32_t>* word);
+void wake(std::atomic<uint32_t>* word, uint32_t most);
 void yield();
 uint64_t now_ns();
 

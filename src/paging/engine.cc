@@ -158,7 +158,7 @@ void Engine::drop_frames(Space& space) {
           }
           eviction.take_page(space, page, &busy);
         }
-        eviction.clean(false);
+        eviction.clean(Bytes::kDrop);
         eviction.free();
       }
     }

@@ -52,6 +52,7 @@ class Engine {
   static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
   static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
+  static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
   static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
@@ -75,6 +76,9 @@ class Engine {
 
   // -- the fault path --
   os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
+  // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
+  // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
+  void fill_many(region::View& view, std::span<const os::Touch> touches);
   // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
   // written.
   int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
@@ -133,6 +137,7 @@ class Engine {
   int rescue(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
              region::PageValue seen);
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
+  void note_late_write(Space& space, region::View& view);
   void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,

@@ -121,7 +121,7 @@ void Eviction::for_each_space(const F& f) {
   }
 }
 
-void Eviction::clean(bool keep_bytes) {
+void Eviction::clean(Bytes bytes) {
   std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {
     return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
   });
@@ -129,14 +129,15 @@ void Eviction::clean(bool keep_bytes) {
   finished_ = 0;
   for (uint32_t i = 0; i < count_; ++i) {
     Victim& victim = shard_.victim[i];
-    if (victim.is_out || word_of(victim).load().state() != PageState::kUnmapping) continue;
-    if (keep_bytes && victim.space->is_writable) {
+    if (victim.is_out) continue;
+    if (bytes == Bytes::kHold) {
+      hold(victim);
+      continue;
+    }
+    if (word_of(victim).load().state() != PageState::kUnmapping) continue;
+    if (bytes == Bytes::kWriteBack && victim.space->is_writable) {
       collect(victim);
       if (victim.is_out) continue;
-    }
-    if (!keep_bytes) {  // what was written may still have to stay
-      word_of(victim).update([](PageValue v) { return v.with(PageState::kLeaving); });
-      continue;
     }
     if (!victim.is_dirty) {
       word_of(victim).update([](PageValue v) {
@@ -202,9 +203,33 @@ void Eviction::stay(Victim& victim, uint64_t minus, uint64_t plus) {
   if (is_ours) drop_out(victim.frame, true);
 }
 
+// Unmapping, or Leaving and at rest → Leaving, and written by nobody (kWriting) though it be
+// rescued.
+void Eviction::hold(Victim& victim) {
+  PageValue seen = word_of(victim).load();
+  bool is_ours = false;
+  while (!is_ours && !seen.has(PageValue::kWriting) &&
+         (seen.state() == PageState::kUnmapping || seen.state() == PageState::kLeaving))
+    is_ours =
+        word_of(victim).change(seen, seen.with(PageState::kLeaving).plus(PageValue::kWriting));
+  victim.is_out = !is_ours;
+}
+
+bool Eviction::holds_any() const {
+  return std::any_of(shard_.victim, shard_.victim + count_,
+                     [](const Victim& victim) { return !victim.is_out; });
+}
+
+void Eviction::let_go() {
+  for (uint32_t i = 0; i < count_; ++i)
+    if (Victim& victim = shard_.victim[i]; !victim.is_out)
+      word_of(victim).update([](PageValue v) { return v.minus(PageValue::kWriting); });
+}
+
 void Eviction::stay_all() {
   for (uint32_t i = 0; i < count_; ++i)
-    if (!shard_.victim[i].is_out) stay(shard_.victim[i], PageValue::kCleaned, 0);
+    if (Victim& victim = shard_.victim[i]; !victim.is_out)
+      stay(victim, PageValue::kCleaned | PageValue::kWriting, 0);
 }
 
 // What was unmapped and stays is shown again in every view that showed it: a pin or a system call

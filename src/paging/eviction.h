@@ -12,6 +12,13 @@
 
 namespace outcore::paging {
 
+// Bytes: what becomes of those that were written.
+enum class Bytes : uint8_t {
+  kWriteBack,
+  kDrop,
+  kHold,  // nobody writes them to the store, rescued or not, until let_go() or stay_all()
+};
+
 class Eviction {
  public:
   // REQUIRES: shard.turn is held for the life of this.
@@ -29,23 +36,24 @@ class Eviction {
   // The same for one page. REQUIRES: !is_full().
   void take_page(Space& space, uint64_t page, uint64_t* busy);
   bool is_full() const { return count_ == Shard::kVictimsMax; }
-  // Unmaps the batch. With `keep_bytes`, writes back what was written; without, it is dropped
-  // (discard).
-  void clean(bool keep_bytes);
+  // Unmaps the batch, and does this with what was written.
+  void clean(Bytes bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
-  // Without keep_bytes, instead of free(): the batch stays, with what was written.
+  // After Bytes::kHold: the batch may be freed, unless it was rescued; or it stays as it was.
+  void let_go();
   void stay_all();
   // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
   // as are too many.
   void rest(uint32_t leaving_target);
 
-  uint32_t count() const { return count_; }
+  bool holds_any() const;  // of the batch, some is still a victim
   int first_error() const { return first_error_; }
 
  private:
   bool take(uint32_t frame, bool was_chosen);
   void put_back(Victim& victim);
+  void hold(Victim& victim);
   void stay(Victim& victim, uint64_t minus, uint64_t plus);
   void show_again(const Victim& victim, bool is_dirty);
   void drop_out(uint32_t frame, bool was_chosen);

@@ -135,8 +135,11 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   const auto must_allow_now = [&] {
     return is_write && address != nullptr && space.frames->has_write_faults();
   };
-  if (is_shown_now() && !must_allow_now()) {
-    if (address == nullptr || !space.frames->can_share() || last_resident_touch != address) {
+  // Written already: somebody else's fault let it through.
+  const bool is_allowed = seen.has(PageValue::kDirty) && space.page_bytes == base::kSystemPage;
+  if (is_shown_now() && (is_allowed || !must_allow_now())) {
+    const bool is_sure = !space.frames->can_share() && !is_allowed;
+    if (address == nullptr || is_sure || last_resident_touch != address) {
       last_resident_touch = address;
       return 0;
     }
@@ -178,7 +181,24 @@ int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* ad
              piece.first_subpage + static_cast<uint32_t>(at / base::kSystemPage)};
   }
   space.counters.add(Counter::write_faults, 1);
+  note_late_write(space, view);
   return space.frames->allow_write(piece);
+}
+
+// A page that was filled for a read is written: a second fault, where the frames have write faults.
+// If many pages have both, frames without are cheaper, though their fills and evictions are dearer
+// (docs/internals/decisions/0004-frames.md). The pages are evicted in between, so only a few may be
+// there.
+void Engine::note_late_write(Space& space, View& view) {
+  constexpr uint32_t kLook = 512, kFillsMax = 4 * kLook;
+  constexpr uint64_t kResidentBytesMax = 64 << 20;
+  if (!space.share_frames || space.frames->can_share()) return;
+  if ((space.late_writes.fetch_add(1, std::memory_order_relaxed) + 1) % kLook != 0) return;
+  if (space.fills_since_look.exchange(0) > kFillsMax) return;
+  if (space.resident_bytes.load() > kResidentBytesMax || pinned_bytes_.load() != 0) return;
+  view.users.fetch_add(1, std::memory_order_relaxed);
+  if (!queue_.push({&view, 0, 1, 0, Errand::kShareFrames, false}))
+    view.users.fetch_sub(1, std::memory_order_release);
 }
 
 // A leaving page is touched: it comes back as it was, without I/O, in every view that showed it.
@@ -240,7 +260,7 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
   view.users.fetch_add(
       1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
-  if (!queue_.push({&view, page, 1, 1, true, is_write})) {
+  if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;
@@ -260,7 +280,7 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
   if (window < 2) return 0;
   const prefetch::StreamTable::Advice ahead =
       streams.on_miss(space.id, page, window, view.end_page(), advice == Advice::kSequential,
-                      is_in_flight || queue_.has_hints());
+                      is_in_flight || queue_.hints_waiting() != 0);
   const auto along_max = static_cast<uint32_t>(
       std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) / space.page_bytes);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
@@ -273,7 +293,13 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
       run.first_page += static_cast<uint64_t>(ahead.stride * ours);
       run.count -= ours;
     }
-    if (run.count > 0) prefetch(view, run.first_page, run.stride, run.count);
+    if (run.count == 0) continue;
+    // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
+    // in what was read, and evicted, in the meantime.
+    if (queue_.hints_waiting() < kHintsMax)
+      prefetch(view, run.first_page, run.stride, run.count);
+    else
+      space.counters.add(Counter::prefetch_dropped, run.count);
   }
   return along;
 }

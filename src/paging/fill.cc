@@ -196,6 +196,7 @@ void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    if (space.share_frames) space.fills_since_look.fetch_add(1, std::memory_order_relaxed);
     shard_of(space, page).news.push(frames_, frame);
     space.words[page].update([&](PageValue) {
       return PageValue(is_dirty ? PageValue::kDirty : 0)

@@ -29,7 +29,7 @@ uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
   eviction.hear();
   set_capacity(*this, shard);
   eviction.choose(victims);
-  eviction.clean(true);
+  eviction.clean(Bytes::kWriteBack);
   const size_t leaving_target = shard.policy->leaving_target();
   if (leaving_target == 0 && shard.leaving.size() == 0) return eviction.free();
   // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it

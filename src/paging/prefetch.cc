@@ -19,12 +19,17 @@ using region::View;
 namespace {
 
 constexpr uint32_t kRunsMax = 8, kPagesMax = 512;
+// What may lie between two pages of a run: to read it as well costs less than a transfer of its own
+// ("data sieving": Thakur et al., Frontiers '99).
+constexpr uint64_t kGapBytesMax = 12 << 10;
 
-// Run: neighbouring pages that travel through one buffer.
+// Run: pages, equally spaced, that travel through one buffer.
 struct Run {
   uint64_t first = 0;
+  uint64_t stride = 1;
   uint32_t pages = 0;
   uint32_t first_frame = 0;  // index of its first page's frame
+  bool is_written = false;   // filled for writes
   std::span<std::byte> buffer;
   int result = 0;
 };
@@ -37,7 +42,7 @@ void Engine::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
-    if (!queue_.push({&view, first, stride, n, false, false})) {
+    if (!queue_.push({&view, first, stride, n, Errand::kHint, false})) {
       AddressMap::let_go(&view);
       space.counters.add(Counter::prefetch_dropped, count);
       return;
@@ -51,10 +56,17 @@ bool Engine::run_prefetch() {
   PrefetchRequest request;
   if (!queue_.pop(&request)) return false;
   View& view = *request.view;
-  if (request.is_demand)
-    static_cast<void>(bring_in(view, request.first, nullptr, request.is_write, Caller::kThread));
-  else
-    fill_ahead(view, request.first, request.stride, request.count);
+  switch (request.errand) {
+    case Errand::kHint:
+      fill_ahead(view, request.first, request.stride, request.count);
+      break;
+    case Errand::kDemand:
+      static_cast<void>(bring_in(view, request.first, nullptr, request.is_write, Caller::kThread));
+      break;
+    case Errand::kShareFrames:
+      static_cast<Space*>(view.space)->share_frames();
+      break;
+  }
   AddressMap::let_go(&view);
   return true;
 }
@@ -70,14 +82,21 @@ void Engine::io_loop() {
 // buffers are used up, or at the end, all runs are read in one batch and installed.
 class Ahead {
  public:
-  Ahead(Engine& engine, Space& space, View& view, Caller caller)
-      : engine_(engine), space_(space), view_(view), caller_(caller) {}
+  // `run_bytes`: how long runs may become.
+  Ahead(Engine& engine, Space& space, View& view, Caller caller, Counter counter,
+        uint64_t run_bytes)
+      : engine_(engine),
+        space_(space),
+        view_(view),
+        caller_(caller),
+        counter_(counter),
+        run_bytes_(std::max(space.page_bytes, run_bytes)) {}
 
-  // REQUIRES: the page is Filling and ours, with this frame.
-  void add(uint64_t page, uint32_t frame) {
-    if (page_count_ == kPagesMax || (!extends(page) && !open_run(page))) {
+  // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
+  void add(uint64_t page, uint32_t frame, bool is_written = false) {
+    if (page_count_ == kPagesMax || (!extends(page, is_written) && !open_run(page, is_written))) {
       finish();
-      OC_CHECK(open_run(page));
+      OC_CHECK(open_run(page, is_written));
     }
     frame_[page_count_++] = frame;
     ++run_[run_count_ - 1].pages;
@@ -93,22 +112,32 @@ class Ahead {
   }
 
  private:
-  bool extends(uint64_t page) const {
+  // Whether the last run can take the page; its second page sets its stride.
+  bool extends(uint64_t page, bool is_written) {
     if (run_count_ == 0) return false;
-    const Run& last = run_[run_count_ - 1];
-    return last.first + last.pages == page &&
-           (last.pages + 1) * space_.page_bytes <= last.buffer.size();
+    Run& last = run_[run_count_ - 1];
+    if (page <= last.first || last.is_written != is_written) return false;
+    const uint64_t span_bytes = (page - last.first + 1) * space_.page_bytes;
+    if (span_bytes > last.buffer.size()) return false;
+    if (last.pages == 1) {
+      const uint64_t stride = page - last.first;
+      const uint64_t gap_bytes = (stride - 1) * space_.page_bytes;
+      if (gap_bytes > (space_.traits.can_read_while_written ? kGapBytesMax : 0)) return false;
+      last.stride = stride;
+    }
+    return page == last.first + last.pages * last.stride;
+  }
+  uint64_t span_bytes(const Run& run) const {
+    return ((run.pages - 1) * run.stride + 1) * space_.page_bytes;
   }
 
-  bool open_run(uint64_t page) {
+  bool open_run(uint64_t page, bool is_written) {
     if (run_count_ == kRunsMax) return false;
     // The first may wait for a buffer: this thread holds none. A later one must not.
-    const uint64_t wanted =
-        std::max<uint64_t>(space_.page_bytes, engine_.bounce_.shape().chunk_bytes);
     const std::span<std::byte> buffer =
-        run_count_ == 0 ? engine_.bounce_.take(wanted) : engine_.bounce_.try_take(wanted);
+        run_count_ == 0 ? engine_.bounce_.take(run_bytes_) : engine_.bounce_.try_take(run_bytes_);
     if (buffer.empty()) return false;
-    run_[run_count_++] = {page, 0, page_count_, buffer, 0};
+    run_[run_count_++] = {page, 1, 0, page_count_, is_written, buffer, 0};
     return true;
   }
 
@@ -118,7 +147,7 @@ class Ahead {
     const uint64_t store_bytes = space_.store_bytes.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < run_count_; ++i) {
       Run& run = run_[i];
-      const uint64_t start = run.first * space_.page_bytes, bytes = run.pages * space_.page_bytes;
+      const uint64_t start = run.first * space_.page_bytes, bytes = span_bytes(run);
       const uint64_t stored = start >= store_bytes ? 0 : std::min(bytes, store_bytes - start);
       const bool is_hole = stored == 0 || space_.store.load()->is_hole(start, stored);
       std::memset(run.buffer.data() + (is_hole ? 0 : stored), 0, bytes - (is_hole ? 0 : stored));
@@ -145,37 +174,46 @@ class Ahead {
     }
   }
 
+  // Neighbours in one step, others page by page.
   void install(Run& run) {
-    os::Frames& frames = *space_.frames;
-    const uint64_t start = run.first * space_.page_bytes;
-    const Piece piece = view_.pieces_of(run.first, run.first + run.pages);
-    if (run.result == 0)
-      run.result = frames.install(piece, run.buffer.data() + (piece.offset - start), false);
-    for (uint32_t i = 0; i < run.pages; ++i) {
-      const uint64_t page = run.first + i;
-      if (run.result == 0) {
-        if (frames.can_share()) view_.set_shown(page, true);
-        space_.counters.add(Counter::prefetch_fills, 1);
-        engine_.finish_fill(space_, page, frame_[run.first_frame + i], 0, false);
-        continue;
-      }
-      // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
-      const Piece shown = view_.piece_of(page);
-      frames.unmap({&shown, 1});
-      const Piece gone = frames.can_share()
-                             ? Piece{nullptr, page * space_.page_bytes, space_.page_bytes, false, 0}
-                             : shown;
-      frames.free({&gone, 1});
-      engine_.give_frame(space_, frame_[run.first_frame + i]);
-      space_.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
-      frames.wake(view_.piece_of(page));
+    const uint32_t at_once = run.stride == 1 ? run.pages : 1;
+    for (uint32_t i = 0; i < run.pages; i += at_once) {
+      const uint64_t first = run.first + i * run.stride;
+      const Piece piece = view_.pieces_of(first, first + at_once);
+      const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * space_.page_bytes);
+      const int result =
+          run.result != 0 ? run.result : space_.frames->install(piece, bytes, run.is_written);
+      for (uint32_t page = 0; page < at_once; ++page)
+        finish_page(first + page, frame_[run.first_frame + i + page], result, run.is_written);
     }
+  }
+
+  void finish_page(uint64_t page, uint32_t frame, int result, bool is_written) {
+    os::Frames& frames = *space_.frames;
+    if (result == 0) {
+      if (frames.can_share()) view_.set_shown(page, true);
+      space_.counters.add(counter_, 1);
+      engine_.finish_fill(space_, page, frame, 0, is_written && frames.has_write_faults());
+      return;
+    }
+    // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
+    const Piece shown = view_.piece_of(page);
+    frames.unmap({&shown, 1});
+    const Piece gone = frames.can_share()
+                           ? Piece{nullptr, page * space_.page_bytes, space_.page_bytes, false, 0}
+                           : shown;
+    frames.free({&gone, 1});
+    engine_.give_frame(space_, frame);
+    space_.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    frames.wake(view_.piece_of(page));
   }
 
   Engine& engine_;
   Space& space_;
   View& view_;
   const Caller caller_;
+  const Counter counter_;
+  const uint64_t run_bytes_;
   Run run_[kRunsMax];
   uint32_t run_count_ = 0;
   uint32_t frame_[kPagesMax];
@@ -213,7 +251,7 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
     space.words[next].update([](PageValue v) { return v.with(PageState::kAbsent); });
     break;
   }
-  Ahead along(*this, space, view, caller);
+  Ahead along(*this, space, view, caller, Counter::prefetch_fills, bounce_.shape().chunk_bytes);
   for (uint32_t i = 0; i < n; ++i) {  // in the order of the store
     const uint32_t which = stride > 0 ? i : n - 1 - i;
     along.add(page + static_cast<uint64_t>(stride * which), frame[which]);
@@ -223,13 +261,45 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
   return -EAGAIN;  // it is there, or absent again because the transfer failed: look
 }
 
+void Engine::fill_many(View& view, std::span<const os::Touch> touches) {
+  Space& space = *static_cast<Space*>(view.space);
+  if (!space.traits.is_fault_safe) return;
+  Ahead many(*this, space, view, Caller::kThread, Counter::fills, base::kSystemPage);
+  for (const os::Touch& touch : touches) {
+    if (touch.is_write && !view.is_writable) continue;
+    const uint64_t page = view.page_of(touch.address);
+    region::PageWord& word = space.words[page];
+    PageValue seen = word.load();
+    if (seen.state() != PageState::kAbsent || !word.change(seen, seen.with(PageState::kFilling)))
+      continue;
+    int64_t stride = 0;
+    uint32_t frame = budget::kNone;
+    const bool is_left = space.is_frozen.load(std::memory_order_seq_cst) ||
+                         !travels_in_runs(space, view, page) ||
+                         read_ahead(space, view, page, false, &stride) > 1 ||
+                         take_frame(space, Caller::kThread, 0, &frame) != 0;
+    if (is_left)
+      word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+    else
+      many.add(page, frame, touch.is_write && space.page_bytes == base::kSystemPage);
+  }
+  many.finish();
+}
+
 void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
   Space& space = *static_cast<Space*>(view.space);
-  Ahead ahead(*this, space, view, Caller::kThread);
+  Ahead ahead(*this, space, view, Caller::kThread, Counter::prefetch_fills,
+              bounce_.shape().chunk_bytes);
   const uint64_t begin = view.first_page(), end = view.end_page();
   uint64_t page = first, dropped = 0;
+  if (stride < 0) {  // in the order of the store
+    while (count > 0 && page + static_cast<uint64_t>(stride) * (count - 1) >= end) --count;
+    page += static_cast<uint64_t>(stride) * (count - 1);
+    stride = -stride;
+  }
   for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
-    if (page < begin || page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
+    if (page < begin) continue;
+    if (page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
     region::PageWord& word = space.words[page];
     PageValue seen = word.load();
     if (seen.state() != PageState::kAbsent || !word.change(seen, seen.with(PageState::kFilling))) {

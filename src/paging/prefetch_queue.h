@@ -1,6 +1,6 @@
-// PrefetchQueue: fills that prefetch threads carry out. Hints from readers, and demands of faulting
-// threads whose store must not be called inside a signal handler. Bounded: a hint that finds it
-// full is dropped, a demand waits.
+// PrefetchQueue: what prefetch threads carry out. Hints from readers, demands of faulting threads
+// whose store must not be called inside a signal handler, and changes of frames. Bounded: a hint
+// that finds it full is dropped, a demand waits.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,14 @@
 
 namespace outcore::paging {
 
+enum class Errand : uint8_t { kHint, kDemand, kShareFrames };
+
 struct PrefetchRequest {
   region::View* view = nullptr;  // held (View::users) while it is queued
   uint64_t first = 0;            // pages of the space
   int64_t stride = 1;
   uint64_t count = 0;
-  bool is_demand = false;
+  Errand errand = Errand::kHint;
   bool is_write = false;
 };
 
@@ -28,13 +30,13 @@ class PrefetchQueue {
   bool push(const PrefetchRequest& request) {
     {
       const os::Locked locked(lock_);
-      Ring& ring = request.is_demand ? demands_ : hints_;
+      Ring& ring = request.errand == Errand::kHint ? hints_ : demands_;
       if (ring.end - ring.begin == kRequestsMax) return false;
       ring.request[ring.end++ % kRequestsMax] = request;
       hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
     }
     changes_.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) os::wake_one(&changes_);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0) os::wake(&changes_, 1);
     return true;
   }
 
@@ -48,8 +50,8 @@ class PrefetchQueue {
     return true;
   }
 
-  // Hints wait: what is not there yet may be on its way. The fault path; a glance, no lock.
-  bool has_hints() const { return hints_waiting_.load(std::memory_order_relaxed) != 0; }
+  // If there are any, what is not there yet may be on its way. The fault path; a glance, no lock.
+  uint64_t hints_waiting() const { return hints_waiting_.load(std::memory_order_relaxed); }
 
   uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }
   void wait_for_change(uint32_t seen) {

@@ -44,7 +44,7 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
         Eviction eviction(*this, *shard, Caller::kThread);
         eviction.hear();
         next = eviction.take_range(space, page, end, &busy);
-        eviction.clean(true);
+        eviction.clean(Bytes::kWriteBack);
         eviction.free();
         if (eviction.first_error() != 0) error = eviction.first_error();
       }
@@ -157,9 +157,9 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
       is_absent = word.change(seen, seen.with(PageState::kFilling));
     } else {
       eviction.take_range(space, page, page + 1, &busy);
-      eviction.clean(false);
+      eviction.clean(Bytes::kHold);
     }
-    if (!is_absent && eviction.count() == 0) continue;  // it changed hands: look again
+    if (!is_absent && !eviction.holds_any()) continue;  // it changed hands: look again
     const int result = space.store.load()->discard(
         page * space.page_bytes,
         std::min(space.page_bytes, space.store_bytes.load() - std::min(space.store_bytes.load(),
@@ -172,6 +172,7 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
                                     std::to_string(page * space.page_bytes) + " of " + space.uri,
                                 "the bytes are kept");
     }
+    eviction.let_go();
     // Rescued by a touch in between: once more.
     if (!is_absent && eviction.free() == 0) continue;
     pinned_ns = 0;

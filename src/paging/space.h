@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,6 +67,10 @@ struct Space {
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
   CurrentFrames frames;
+  // Replaces frames that have write faults by shared ones that have none; empty: it cannot be done,
+  // or was not left to us. A prefetch thread calls it, and holds a view.
+  std::function<void()> share_frames;
+  std::atomic<uint32_t> late_writes{0}, fills_since_look{0};
   os::Table<std::atomic<region::View*>> views;  // with holes
   std::atomic<uint32_t> views_end{0};
   std::atomic<uint64_t> resident_bytes{0};

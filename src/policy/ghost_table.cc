@@ -68,11 +68,12 @@ void GhostTable::add(PageKey key) {
   sweep_one_bucket();
 }
 
-bool GhostTable::take(PageKey key) {
+bool GhostTable::take(PageKey key, uint64_t* age) {
   if (history_ == 0) return false;
   uint32_t* bucket = bucket_of(key);
   for (uint32_t i = 0; i < kBucketWords; ++i) {
     if ((bucket[i] & 0xFFFF) != fingerprint_of(key) || !is_live(bucket[i])) continue;
+    if (age != nullptr) *age = age_of(bucket[i]) * additions_a_tick_;
     bucket[i] = 0;
     return true;
   }

@@ -25,8 +25,8 @@ class GhostTable {
   void set_history(uint64_t history);
 
   void add(PageKey key);
-  // Was the key added lately? If so, forgets it.
-  bool take(PageKey key);
+  // Was the key added lately? If so, forgets it, and says how many were added since, about.
+  bool take(PageKey key, uint64_t* age = nullptr);
 
   uint64_t history() const { return history_; }
   bool is_valid() const;  // O(n)

@@ -18,10 +18,24 @@ Status S3Fifo::allocate(size_t frames_max) {
 }
 
 Queue S3Fifo::admit(Entry& entry) {
-  const bool has_ghost = ghosts_.take(entry.key);
+  uint64_t age = 0;
+  const bool has_ghost = ghosts_.take(entry.key, &age);
+  adapt(has_ghost && age < small_target_);
   const bool is_free = !has_been_full_ && second().size() < main_share_;
   entry.faults = has_ghost || is_free ? kCameFromMain : kCameFromSmall;
   return has_ghost || is_free ? Queue::kSecond : Queue::kFirst;
+}
+
+// A page that comes back so soon would still be there if the small queue were longer by as much
+// again: a page that was brought in ahead, say, whose reader had to wait for a core. Without such
+// pages the queue shrinks back to its share.
+void S3Fifo::adapt(bool came_too_soon) {
+  if (came_too_soon) {
+    small_target_ = std::min(small_target_ + 1, std::max(share(kSmallPercentMax), small_least_));
+  } else if (++patience_ == kPatience) {
+    patience_ = 0;
+    if (small_target_ > small_least_) --small_target_;
+  }
 }
 
 Queue S3Fifo::readmit(Entry& entry) {
@@ -40,7 +54,7 @@ void S3Fifo::forget(const Entry& entry, bool was_victim) {
 }
 
 void S3Fifo::capacity_changed() {
-  small_target_ = std::max<size_t>(share(parameters_[0].value), 1);
+  small_target_ = small_least_ = std::max<size_t>(share(parameters_[0].value), 1);
   main_share_ = share(100 - parameters_[0].value);
   ghosts_.set_history(share(parameters_[1].value));
 }

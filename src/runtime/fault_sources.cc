@@ -25,6 +25,20 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
   return outcome;
 }
 
+// Those of one region together.
+void on_many(std::span<const os::Touch> touches) {
+  while (!touches.empty()) {
+    region::View* view = region::AddressMap::instance().find_and_hold(touches[0].address);
+    size_t n = 1;
+    if (view != nullptr) {
+      while (n < touches.size() && view->contains(touches[n].address)) ++n;
+      static_cast<paging::Space*>(view->space)->engine->fill_many(*view, touches.first(n));
+      region::AddressMap::let_go(view);
+    }
+    touches = touches.subspan(n);
+  }
+}
+
 }  // namespace
 
 void install_handlers(bool needs_segv) {
@@ -32,8 +46,10 @@ void install_handlers(bool needs_segv) {
   if (needs_segv) os::install_segv_handler(on_fault, paging::last_fault_reason);
 }
 
-Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery,
-                                   FrameKind frames, bool is_writable, bool wants_rescue) {
+Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wanted& wanted) {
+  Delivery delivery = wanted.delivery;
+  FrameKind frames = wanted.frames;
+  const bool is_writable = wanted.is_writable;
   if (delivery == Delivery::kAuto)
     delivery = kernel.has_sigbus ? Delivery::kInThread : Delivery::kMprotect;
   if (delivery == Delivery::kMprotect) {
@@ -54,9 +70,15 @@ Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery de
     return Error{ENOTSUP,
                  "writable private frames need Linux 5.14 (write protection in pagemap): use "
                  "delivery=mprotect"};
-  if (frames == FrameKind::kAuto)
-    frames = kernel.has_write_tracking && (is_writable || wants_rescue) ? FrameKind::kShared
-                                                                        : FrameKind::kPrivate;
+  if (frames == FrameKind::kAuto) {
+    // One fault a page and one eviction a page are cheapest on private frames. Dearer there are the
+    // write faults: one for each 4 KiB that was read first, each with a context switch for
+    // messages.
+    const bool has_few_write_faults = has_private_writes && delivery == Delivery::kInThread &&
+                                      wanted.page_bytes == base::kSystemPage;
+    const bool is_private = !wanted.wants_rescue && (!is_writable || has_few_write_faults);
+    frames = kernel.has_write_tracking && !is_private ? FrameKind::kShared : FrameKind::kPrivate;
+  }
   if (frames == FrameKind::kPrivate && is_writable && !has_private_writes)
     return Mechanism{Delivery::kMprotect, FrameKind::kShared};
   return Mechanism{delivery, frames};
@@ -98,7 +120,8 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   source.fd = fd.value();
   os::ParentsDescriptors::add(source.fd);
   if (!is_messages) return {};
-  auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, kernel_.has_poison);
+  auto delivery =
+      std::make_unique<os::MessageDelivery>(source, on_fault, on_many, kernel_.has_poison);
   const Status started = delivery->start(event_threads_);
   delivery_[is_shared] = std::move(delivery);
   return started;

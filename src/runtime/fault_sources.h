@@ -19,11 +19,19 @@ struct Mechanism {
   FrameKind frames = FrameKind::kPrivate;
 };
 
-// Chooses for a region, and says why where what was asked for cannot be had. `wants_rescue`: the
-// policy lives on pages that come back before they are freed, which private frames of read-only
-// regions cannot tell.
-Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, Delivery delivery,
-                                   FrameKind frames, bool is_writable, bool wants_rescue);
+// What is asked for a region.
+struct Wanted {
+  Delivery delivery = Delivery::kAuto;
+  FrameKind frames = FrameKind::kAuto;
+  uint64_t page_bytes = 4096;
+  bool is_writable = false;
+  // The policy lives on pages that come back before they are freed, which private frames cannot
+  // tell of reads.
+  bool wants_rescue = false;
+};
+
+// Chooses for a region, and says why where what was asked for cannot be had.
+Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wanted& wanted);
 
 class FaultSources {
  public:

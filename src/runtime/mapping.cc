@@ -134,10 +134,10 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     return &space;
   }
 
-  const bool wants_rescue = engine->shards()[0]->policy->leaving_target() > 0;
-  Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(
-      kernel, o.delivery.value_or(options.delivery), o.frames.value_or(options.frames),
-      o.access != Access::kReadOnly, wants_rescue);
+  const runtime::Wanted wanted{
+      o.delivery.value_or(options.delivery), o.frames.value_or(options.frames), page_bytes,
+      o.access != Access::kReadOnly, engine->shards()[0]->policy->leaving_target() > 0};
+  Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
   auto space = std::make_unique<Space>();
   space->traits = store->traits();
@@ -156,6 +156,13 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     return s.error();
   if (Status s = make_frames(*space, mechanism.value()); !s)
     return refuse(s.code(), uri, s.message());
+  if (wanted.frames == FrameKind::kAuto && space->delivery == Delivery::kInThread &&
+      kernel.has_write_tracking && space->frames->has_write_faults())
+    space->share_frames = [this, s = space.get()] {
+      // Whoever maps or unmaps may wait for the view that the caller holds: then not now.
+      const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
+      if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
+    };
   if (Status s = engine->add_space(space.get()); !s) return s.error();
   for (const std::span<std::byte> buffer : engine->buffers())
     space->store.load()->register_buffer(buffer);
@@ -183,6 +190,16 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
   return {};
 }
 
+// REQUIRES: the mapping lock.
+Status Runtime::Impl::share_frames(Space& space) {
+  Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
+  if (!source) return source.error();
+  Result<std::unique_ptr<os::Frames>> frames =
+      os::SharedFrames::make(*source.value(), space.page_count() * space.page_bytes);
+  if (!frames) return frames.error();
+  return engine->replace_frames(space, std::move(frames).value());
+}
+
 // Another view of a space: the same pages, the same frames.
 Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const MapOptions& o,
                            uint64_t page_bytes) {
@@ -198,13 +215,7 @@ Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const Map
       return refuse(ENOTSUP, space.uri,
                     "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
                     "can): map it with delivery=mprotect");
-    Result<const os::FaultSource*> source =
-        sources->source_for({space.delivery, FrameKind::kShared});
-    if (!source) return source.error();
-    Result<std::unique_ptr<os::Frames>> frames =
-        os::SharedFrames::make(*source.value(), space.page_count() * space.page_bytes);
-    if (!frames) return frames.error();
-    if (Status s = engine->replace_frames(space, std::move(frames).value()); !s) return s;
+    if (Status s = share_frames(space); !s) return s;
   }
   if (o.access == Access::kReadWrite && !space.is_writable) {
     // The store that is there may have been opened read-only.

@@ -193,7 +193,7 @@ std::vector<Option> make_fault_options() {
       count(
           {"keepers", "keepers", "1", "", "shards, each with a thread that evicts and writes back"},
           {&R::keepers, &O::keepers}, kThreadsMax),
-      count({"prefetch_threads", "prefetch_threads", "1", "", "threads that fill ahead"},
+      count({"prefetch_threads", "prefetch_threads", "2", "", "threads that fill ahead"},
             {&R::prefetch_threads, &O::prefetch_threads}, kThreadsMax),
       count({"event_threads", "event_threads", "2", "",
              "threads that fill in messages delivery, started with its first region"},

@@ -50,6 +50,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
                                    const MapOptions& options, uint64_t end_bytes, std::string* key);
   Status join(paging::Space& space, std::shared_ptr<Store> store, const MapOptions& options,
               uint64_t page_bytes);
+  Status share_frames(paging::Space& space);
   Status make_frames(paging::Space& space, const runtime::Mechanism& mechanism);
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
   void give_place_back(const Region::Impl& region);

@@ -60,6 +60,7 @@ Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& opt
     return base::system_error(error, "map what is written of " + store->uri());
   StoreTraits& traits = store->traits_;
   traits.is_fault_safe = true;
+  traits.can_read_while_written = true;
   traits.is_volatile = true;
   traits.alignment_bytes = store->file_.is_direct() ? kDirectAlignment : 1;
   traits.read_concurrency = options.read_concurrency;

@@ -59,6 +59,7 @@ Status SparseStore::open_folder(const SparseStoreOptions& options) {
   is_direct_refused_ = !why.empty();
   why_buffered_ = (why.empty() ? "O_DIRECT is refused by the filesystem" : why) + ": buffered";
   traits_.is_fault_safe = true;
+  traits_.can_read_while_written = true;
   traits_.alignment_bytes = is_direct() ? kDirectAlignment : 1;
   traits_.read_concurrency = options.read_concurrency;
   traits_.write_concurrency = options.write_concurrency;

@@ -66,7 +66,7 @@ TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   EXPECT_EQ(o.policy, "s3-fifo");
   EXPECT_EQ(o.page_bytes, 4096u);
   EXPECT_EQ(o.keepers, 1u);
-  EXPECT_EQ(o.prefetch_threads, 1u);
+  EXPECT_EQ(o.prefetch_threads, 2u);
   EXPECT_EQ(o.event_threads, 2u);
   EXPECT_EQ(o.high_watermark, 97u);
   EXPECT_EQ(o.low_watermark, 95u);

@@ -73,11 +73,20 @@ TEST_F(S3FifoTest, ARescuedPageJoinsTheMainQueue) {
 }
 
 TEST_F(S3FifoTest, TheMainQueueGivesUpPagesWhileTheSmallOneIsWithinItsShare) {
-  make_full_once("s3-fifo:small=50%", 10);
+  make_full_once("s3-fifo:small=50%,ghosts=100%", 10);
   for (uint32_t f = 0; f < 10; ++f) fill(f, f);
   for (uint32_t f = 0; f < 3; ++f) free_victim(f);
   for (uint32_t f = 0; f < 3; ++f) fill(f, f);  // main: 0, 1, 2; small: 3 … 9
   for (const uint32_t f : {3, 4, 0, 1, 2, 5, 6}) EXPECT_EQ(victim(), f);
+}
+
+TEST_F(S3FifoTest, PagesThatComeBackTooSoonMakeTheSmallQueueLonger) {
+  make_full_once("s3-fifo:small=5%,ghosts=100%", 100);
+  for (uint32_t f = 0; f < 20; ++f) fill(f, f);
+  for (uint32_t f = 0; f < 10; ++f) free_victim(f);
+  for (uint32_t f = 10; f-- > 0;) fill(f, f);  // at once: main; small: 10 … 19, its target 15
+  for (uint32_t f = 10; f-- > 0;) EXPECT_EQ(victim(), f) << "small is within its longer target";
+  EXPECT_EQ(victim(), 10u);
 }
 
 TEST_F(S3FifoTest, ARemovedPageLeavesNoGhost) {

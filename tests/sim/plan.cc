@@ -16,6 +16,7 @@ FilePlan make_file(Random& random, FramesModel model) {
   if (random.chance(500)) file.store_bytes -= random.below(file.page_bytes);
   if (random.chance(250)) file.view_offset = 4096 * random.below(file.page_bytes / 4096 + 3);
   file.traits.is_fault_safe = random.chance(700);
+  file.traits.can_read_while_written = random.chance(500);
   if (random.chance(300))
     file.traits.read_concurrency = static_cast<unsigned>(random.between(1, 3));
   if (random.chance(400))
@@ -77,7 +78,8 @@ std::string Plan::describe() const {
     text += std::string("; ") + kNames[static_cast<int>(file.model)] + " frames, pages of " +
             std::to_string(file.page_bytes) + ", store of " + std::to_string(file.store_bytes) +
             ", view from " + std::to_string(file.view_offset) + ", fault safe " +
-            std::to_string(file.traits.is_fault_safe);
+            std::to_string(file.traits.is_fault_safe) + ", read while written " +
+            std::to_string(file.traits.can_read_while_written);
   return text;
 }
 

@@ -34,7 +34,8 @@ void SimStore::check_caller(uint64_t offset, uint64_t size_bytes) {
 void SimStore::begin(uint64_t offset, uint64_t size_bytes, bool is_write) {
   check_caller(offset, size_bytes);
   for (const Transfer& t : under_way_)
-    if (t.offset < offset + size_bytes && offset < t.end)
+    if (t.offset < offset + size_bytes && offset < t.end &&
+        !(traits_.can_read_while_written && is_write != t.is_write))
       fibers_.require(!is_write && !t.is_write, "two transfers of the same bytes, one a write",
                       offset, size_bytes);
   under_way_.push_back({offset, offset + size_bytes, is_write});
