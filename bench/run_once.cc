@@ -23,6 +23,18 @@ namespace {
 
 std::atomic<bool> is_interrupted{false};
 
+// One interrupt may come twice (`timeout`, and terminals, tell the process and its group). Whoever
+// interrupts again later wants the end at once.
+void on_interrupt(int signal) {
+  static std::atomic<uint64_t> first_ns{0};
+  uint64_t none = 0;
+  const uint64_t now = now_ns();
+  is_interrupted = true;
+  if (first_ns.compare_exchange_strong(none, now) || now - none < 1'000'000'000) return;
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
 // A process of the run, as the parent sees it.
 struct Child {
   pid_t id = -1;
@@ -179,8 +191,7 @@ Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& g
 
 void catch_interrupts() {
   struct sigaction action {};
-  action.sa_handler = [](int) { is_interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
