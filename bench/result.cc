@@ -2,6 +2,9 @@
 
 #include <cerrno>
 #include <cmath>
+#include <fstream>
+
+#include "bench/text.h"
 
 namespace outcore::bench {
 namespace {
@@ -96,6 +99,23 @@ Result<RunResult> RunResult::from_json(const nlohmann::json& line) {
   result.stop_reason = line.value("stopped_because", "");
   result.extra = line;
   return result;
+}
+
+Result<std::vector<RunResult>> read_runs(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return failure(errno, "open " + path);
+  std::vector<RunResult> runs;
+  std::string line;
+  for (unsigned number = 1; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    auto run = RunResult::from_json(nlohmann::json::parse(line, nullptr, false));
+    if (!run)
+      return Error{EINVAL, format("%s, line %u: %s", path.c_str(), number, run.message().c_str())};
+    runs.push_back(std::move(run).value());
+  }
+  if (runs.empty())
+    return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
+  return runs;
 }
 
 }  // namespace outcore::bench

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/histogram.h"
 #include "outcore/result.h"
@@ -36,5 +37,8 @@ struct RunResult {
   static std::optional<RunResult> from_wire(const std::string& text);
   static Result<RunResult> from_json(const nlohmann::json& line);
 };
+
+// The runs of a file of such lines. Errors: no file, a line that is none, no line.
+Result<std::vector<RunResult>> read_runs(const std::string& path);
 
 }  // namespace outcore::bench

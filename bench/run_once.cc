@@ -187,6 +187,19 @@ Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& g
   return *all;
 }
 
+// What sets this run apart from others of its workload, beside sizes and threads.
+std::string variant_of(const Options& options) {
+  std::string variant;
+  const auto add = [&](bool is_so, const std::string& what) {
+    if (is_so) variant += (variant.empty() ? "" : ", ") + what;
+  };
+  add(options.write_percent != 0, std::to_string(options.write_percent) + " % writes");
+  add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
+  add(options.is_backward, "backward");
+  add(options.passes > 1, std::to_string(options.passes) + " passes");
+  return variant;
+}
+
 }  // namespace
 
 void catch_interrupts() {
@@ -241,6 +254,8 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   const Device device = device_of(path_of(workload.uri()));
   result.device = device.name;
   result.extra["read_ahead_kb"] = device.read_ahead_kb;
+  if (const std::string variant = variant_of(options); !variant.empty())
+    result.extra["variant"] = variant;
   result.data_bytes = workload.data_bytes();
   result.budget_bytes = options.budget_bytes;
   result.threads = options.threads;

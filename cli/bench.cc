@@ -104,7 +104,8 @@ void add_bench(CLI::App& app, int& status) {
       "  outcore bench scan --size 1G --budget 256M --stride 17 --memory mmap,outcore --repeat 3\n"
       "  outcore bench sort --size 1G --budget 512M --page 1M --json\n"
       "  outcore bench bfs --scale 21 --budget 256M\n"
-      "  outcore bench compare before.json after.json");
+      "  outcore bench compare before.json after.json\n"
+      "  outcore bench report runs.json");
 
   CLI::App* const random = add_workload(
       *bench, "random-io", "random touches, each of one 4 KiB unit (after LRIOT)", request, status);
@@ -140,6 +141,7 @@ void add_bench(CLI::App& app, int& status) {
   bfs->footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
 
   add_bench_tools(*bench, status);
+  add_bench_report(*bench, status);
   add_bench_table(*bench, status);
 }
 

@@ -1,7 +1,6 @@
 // outcore bench compare, ingest, generate: what goes with the benchmarks.
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 
@@ -24,24 +23,6 @@ std::string key_of(const RunResult& run, bool has_memory) {
                        bench::format_bytes(run.budget_bytes).c_str(), run.threads * run.processes,
                        has_memory ? bench::format_bytes(run.page_bytes).c_str() : "any") +
          (has_memory ? ", " + run.memory : "");
-}
-
-Result<std::vector<RunResult>> read_runs(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return bench::failure(errno, "open " + path);
-  std::vector<RunResult> runs;
-  std::string line;
-  for (unsigned number = 1; std::getline(file, line); ++number) {
-    if (line.empty()) continue;
-    auto run = RunResult::from_json(nlohmann::json::parse(line, nullptr, false));
-    if (!run)
-      return Error{EINVAL,
-                   bench::format("%s, line %u: %s", path.c_str(), number, run.message().c_str())};
-    runs.push_back(std::move(run).value());
-  }
-  if (runs.empty())
-    return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
-  return runs;
 }
 
 std::map<std::string, Series> by_key(const std::vector<RunResult>& runs, bool has_memory) {
@@ -73,9 +54,9 @@ unsigned print_ratios(const std::vector<RunResult>& a, const std::vector<RunResu
 }
 
 int compare_files(const std::string& a, const std::string& b) {
-  auto runs_a = read_runs(a);
+  auto runs_a = bench::read_runs(a);
   if (!runs_a) return report(runs_a.error());
-  auto runs_b = read_runs(b);
+  auto runs_b = bench::read_runs(b);
   if (!runs_b) return report(runs_b.error());
   std::printf("rates of %s over rates of %s, medians (extremes)\n", a.c_str(), b.c_str());
   if (print_ratios(*runs_a, *runs_b, true) != 0) return 0;

@@ -19,6 +19,7 @@ void add_bench(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);
 // Parts of `bench`.
 void add_bench_tools(CLI::App& bench, int& status);  // compare, ingest, generate
+void add_bench_report(CLI::App& bench, int& status);
 void add_bench_table(CLI::App& bench, int& status);
 
 // An option that takes "64k", "1.5G" or "4096".

@@ -24,7 +24,7 @@ constexpr Entry kStores[] = {
     {"memory:", "for tests"}};
 
 constexpr Entry kPolicies[] = {
-    {"s3-fifo", "three queues and ghosts; :small=5%,cool=5%"},
+    {"s3-fifo", "three queues and ghosts; :small=3%,cool=5%"},
     {"di-mmap", "primary and hot FIFO, eviction queue, fault counts; :hot=75%"},
     {"fifo", "first in, first out"}};
 

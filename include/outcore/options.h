@@ -67,8 +67,8 @@ struct RuntimeOptions {
   std::optional<unsigned>
       event_threads;  // for messages delivery, started with its first region: default 2
   std::optional<unsigned>
-      high_watermark;  // percent of the budget: above it keepers evict. Default 97
-  std::optional<unsigned> low_watermark{};  // percent of the budget: down to it. Default 95
+      high_watermark;  // percent of the budget: above it keepers evict. Default 98
+  std::optional<unsigned> low_watermark{};  // percent of the budget: down to it. Default 97
   std::optional<uint64_t>
       readahead_bytes;  // largest window of a sequential reader; 0: none. Default 2 MiB
   std::optional<uint64_t>

@@ -28,7 +28,7 @@ BouncePool::Shape BouncePool::shape_for(uint64_t budget_bytes) {
   shape.chunk_bytes =
       std::clamp<uint64_t>(power_of_two_below(budget_bytes / 128), 16 << 10, 512 << 10);
   shape.chunk_count =
-      static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 24 / shape.chunk_bytes, 3, 16));
+      static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 40 / shape.chunk_bytes, 3, 16));
   return shape;
 }
 

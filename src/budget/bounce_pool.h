@@ -28,7 +28,7 @@ class BouncePool {
       return small_count * uint64_t{4096} + chunk_count * chunk_bytes;
     }
   };
-  // What a budget of this size can spare: about 1/16 of it, at most 10 MiB.
+  // What a budget of this size can spare: about 1/32 of it, at most 9 MiB.
   static Shape shape_for(uint64_t budget_bytes);
 
   BouncePool() = default;

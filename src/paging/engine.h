@@ -32,8 +32,8 @@ struct EngineOptions {
   std::string policy = "s3-fifo";
   unsigned keepers = 1;
   unsigned prefetch_threads = 1;
-  unsigned high_watermark = 97;  // percent
-  unsigned low_watermark = 95;
+  unsigned high_watermark = 98;  // percent
+  unsigned low_watermark = 97;
   uint64_t readahead_bytes = 2 << 20;
   uint64_t wait_ns_max = 30'000'000'000;
   bool has_threads = true;  // false: a simulation runs turns and prefetches itself

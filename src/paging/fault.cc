@@ -187,8 +187,8 @@ int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* ad
 
 // A page that was filled for a read is written: a second fault, where the frames have write faults.
 // If many pages have both, frames without are cheaper, though their fills and evictions are dearer
-// (docs/internals/decisions/0004-frames.md). The pages are evicted in between, so only a few may be
-// there.
+// (docs/internals/decisions/0004-frames-and-delivery.md). The pages are evicted in between, so only
+// a few may be there.
 void Engine::note_late_write(Space& space, View& view) {
   constexpr uint32_t kLook = 512, kFillsMax = 4 * kLook;
   constexpr uint64_t kResidentBytesMax = 64 << 20;

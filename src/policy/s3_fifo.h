@@ -1,7 +1,7 @@
 // S3Fifo: most pages are touched once; only those that come back get a lasting place.
 //
 // Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), without the access
-// bits that a pager does not have. New pages join a small queue (5 % of the memory). What leaves
+// bits that a pager does not have. New pages join a small queue (3 % of the memory). What leaves
 // it is remembered as a ghost for a while (20 % of the memory's pages: without access bits, a
 // longer memory promotes what has not shown that it is hot); a page that comes back meanwhile joins
 // the main queue. A rescued page has shown that it is in use and joins the main queue as well. The
@@ -9,7 +9,7 @@
 // memory is full for the first time nothing competes, and pages join the main queue up to its share
 // (our addition: the second pass of a loop finds the beginning, instead of missing nearly all).
 //
-// Why it is the default: a loop over 1.2 times the memory misses 22 %, where FIFO, LRU and CLOCK
+// Why it is the default: a loop over 1.2 times the memory misses 20 %, where FIFO, LRU and CLOCK
 // miss all. `cool=N%`: that share of the memory rests before it is freed, and recency is sampled by
 // who is rescued there.
 #pragma once
@@ -29,7 +29,7 @@ class S3Fifo final : public QueuePolicy {
   // small: the small queue's share. ghosts: pages remembered, in percent of the frames. cool: the
   // resting share.
   static constexpr Parameters kParameters = {
-      {{"small", 5, 1, 90}, {"ghosts", 20, 0, 400}, {"cool", 0, 0, 50}}};
+      {{"small", 3, 1, 90}, {"ghosts", 20, 0, 400}, {"cool", 0, 0, 50}}};
 
   explicit S3Fifo(const Parameters& parameters)
       : QueuePolicy(parameters[2].value), parameters_(parameters) {}

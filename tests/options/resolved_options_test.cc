@@ -68,8 +68,8 @@ TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   EXPECT_EQ(o.keepers, 1u);
   EXPECT_EQ(o.prefetch_threads, 2u);
   EXPECT_EQ(o.event_threads, 2u);
-  EXPECT_EQ(o.high_watermark, 97u);
-  EXPECT_EQ(o.low_watermark, 95u);
+  EXPECT_EQ(o.high_watermark, 98u);
+  EXPECT_EQ(o.low_watermark, 97u);
   EXPECT_EQ(o.readahead_bytes, 2 * kMiB);
   EXPECT_EQ(o.wait_ms_max, 30'000u);
   EXPECT_EQ(o.delivery, Delivery::kAuto);
@@ -231,13 +231,13 @@ TEST_F(ResolveOptions, ABadValueIsRefusedAlsoWhereAHigherPlaceHasAGoodOne) {
 }
 
 TEST_F(ResolveOptions, WatermarksThatCrossAreNamedWithBothPlaces) {
-  environment_["OUTCORE_LOW_WATERMARK"] = "97";
+  environment_["OUTCORE_LOW_WATERMARK"] = "98";
   EXPECT_EQ(
       refusal(),
-      "low_watermark = 97 (OUTCORE_LOW_WATERMARK) must be below high_watermark = 97 (default): "
+      "low_watermark = 98 (OUTCORE_LOW_WATERMARK) must be below high_watermark = 98 (default): "
       "set both");
-  environment_["OUTCORE_HIGH_WATERMARK"] = "98";
-  EXPECT_EQ(resolved().high_watermark, 98u);
+  environment_["OUTCORE_HIGH_WATERMARK"] = "99";
+  EXPECT_EQ(resolved().high_watermark, 99u);
 }
 
 TEST_F(ResolveOptions, UnknownAndEmptyVariablesAreLeftAlone) {
