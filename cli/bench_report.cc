@@ -112,7 +112,8 @@ std::string script_of(const Figure& figure, const std::string& path) {
       << "\nset style data histogram\nset style histogram errorbars gap 1 lw 1\n"
          "set style fill solid 0.9 noborder\nset yrange [0:*]\nset format y '%.1s %c'\n"
          "set grid y lc '#dddddd'\nset border 3\nset tics nomirror\n"
-         "set key outside right top reverse Left\nset bars 0.6\n$runs << EOD\n";
+         "set key outside right top reverse Left\nset bars 0.6\nset rmargin 24\ndo for [i=1:16] { "
+         "set linetype i lc rgb '#333333' }\n$runs << EOD\n";
   for (const std::string& group : figure.groups) {
     out << quoted(group);
     for (const std::string& memory : figure.memories) {

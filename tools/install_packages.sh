@@ -9,8 +9,8 @@ packages_of() {
     echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
     echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev
     ;;
-  test) echo clang clang-format clang-tidy util-linux e2fsprogs ;;
-  bench) echo util-linux e2fsprogs mount ;;
+  test) echo clang clang-format clang-tidy util-linux e2fsprogs gnuplot-nox ;;
+  bench) echo util-linux e2fsprogs mount gnuplot-nox ;;
   demo) echo util-linux ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
   *)

@@ -80,6 +80,39 @@ TEST_F(Bench, MemoriesRunInTurns) {
   EXPECT_EQ(order, (std::vector<std::string>{"dram", "mmap", "dram", "mmap"}));
 }
 
+TEST_F(Bench, AReportIsAFigureOfEachWork) {
+  const std::string runs = path("runs.json"), out = path("figures");
+  std::ofstream file(runs);
+  for (const char* work : {"scan --size 1M --threads 1", "scan --size 1M --threads 2 --backward",
+                           "sort --size 1M --threads 2"}) {
+    const Outcome outcome = bench(std::string(work) + " --memory dram,mmap --repeat 2 --json");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    file << outcome.out;
+  }
+  file.close();
+  const Outcome outcome = run("bench report " + runs + " --out " + out);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* name : {"scan.png", "sort.png"}) {
+    std::ifstream figure(out + "/" + name, std::ios::binary);
+    std::string signature(8, ' ');
+    figure.read(signature.data(), 8);
+    EXPECT_EQ(signature, "\x89PNG\r\n\x1a\n") << name;
+    EXPECT_NE(outcome.out.find(name), std::string::npos) << outcome.out;
+  }
+}
+
+TEST_F(Bench, AReportOfNothingIsOneLine) {
+  std::ofstream(path("empty.json")) << "";
+  std::ofstream(path("broken.json")) << "{]\n";
+  for (const char* name : {"missing.json", "empty.json", "broken.json"}) {
+    const Outcome outcome = run("bench report " + path(name) + " --out " + path("figures"));
+    EXPECT_NE(outcome.status, 0) << name;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("figures")));
+}
+
 TEST_F(Bench, LeavesNoDataUnlessAsked) {
   ASSERT_EQ(bench("scan --size 1M --memory dram").status, 0);
   EXPECT_FALSE(std::filesystem::exists(path("outcore-bench-words-1048576-1.dat")));

@@ -22,7 +22,9 @@ inline std::string name_of(const Mechanism& m) {
   std::string name = m.delivery == Delivery::kInThread   ? "InThread"
                      : m.delivery == Delivery::kMessages ? "Messages"
                                                          : "Mprotect";
-  name += m.frames == FrameKind::kShared ? "Shared" : "Private";
+  name += m.frames == FrameKind::kShared    ? "Shared"
+          : m.frames == FrameKind::kPrivate ? "Private"
+                                            : "Auto";
   return name + std::to_string(m.page_bytes / kKiB) + "KiB";
 }
 // For messages of gtest.

@@ -38,15 +38,20 @@ std::vector<Configuration> configurations() {
   }
   for (const std::string& policy : policies)
     all.push_back({{Delivery::kInThread, FrameKind::kShared, 4096}, policy, 64, 1});
+  // Frames that are replaced on the way.
+  for (const unsigned threads : {4u, 64u})
+    all.push_back({{Delivery::kInThread, FrameKind::kAuto, 4096}, "s3-fifo", threads, 1});
   return all;
 }
 
-std::string name_of_configuration(const testing::TestParamInfo<Configuration>& of) {
-  std::string policy = of.param.policy;
+std::string name_of(const Configuration& c) {
+  std::string policy = c.policy;
   std::erase(policy, '-');
-  return name_of(of.param.mechanism) + "_" + policy + "_" + std::to_string(of.param.threads) +
-         "threads_" + std::to_string(of.param.keepers) + "keepers";
+  return scene::name_of(c.mechanism) + "_" + policy + "_" + std::to_string(c.threads) + "threads_" +
+         std::to_string(c.keepers) + "keepers";
 }
+// For messages of gtest.
+void PrintTo(const Configuration& c, std::ostream* out) { *out << name_of(c); }
 
 // What a page of the file is: its number, and what was added to it.
 struct Cells {
@@ -197,7 +202,9 @@ TEST_P(Stress, NoByteIsLostAndNoPageIsAnother) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Configurations, Stress, testing::ValuesIn(configurations()),
-                         name_of_configuration);
+                         [](const testing::TestParamInfo<Configuration>& of) {
+                           return name_of(of.param);
+                         });
 
 }  // namespace
 }  // namespace outcore
