@@ -106,10 +106,10 @@ void install_segv_handler(FaultFunction on_fault, ReasonFunction reason) {
   install(segv, on_fault, reason, on_segv);
 }
 
-bool is_bus_handler_replaced() {
+bool is_segv_handler_replaced() {
   struct sigaction now {};
-  ::sigaction(SIGBUS, nullptr, &now);
-  return bus.is_installed && now.sa_sigaction != on_bus;
+  ::sigaction(SIGSEGV, nullptr, &now);
+  return segv.is_installed && now.sa_sigaction != on_segv;
 }
 
 }  // namespace outcore::os

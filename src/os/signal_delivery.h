@@ -31,6 +31,6 @@ using ReasonFunction = const char* (*)();
 void install_bus_handler(FaultFunction on_fault, ReasonFunction reason);
 void install_segv_handler(FaultFunction on_fault, ReasonFunction reason);
 // The handler in force is no longer ours (the program installed its own after us).
-bool is_bus_handler_replaced();
+bool is_segv_handler_replaced();
 
 }  // namespace outcore::os

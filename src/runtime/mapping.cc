@@ -7,6 +7,7 @@
 #include "os/private_frames.h"
 #include "os/protected_frames.h"
 #include "os/shared_frames.h"
+#include "os/signal_delivery.h"
 #include "region/address_map.h"
 #include "region/view_pool.h"
 #include "runtime/overlay.h"
@@ -159,6 +160,8 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   if (wanted.frames == FrameKind::kAuto && space->delivery == Delivery::kInThread &&
       kernel.has_write_tracking && space->frames->has_write_faults())
     space->share_frames = [this, s = space.get()] {
+      // While frames are replaced touches raise SIGSEGV: a handler of the program's would see them.
+      if (os::is_segv_handler_replaced()) return;
       // Whoever maps or unmaps may wait for the view that the caller holds: then not now.
       const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));

@@ -1,5 +1,8 @@
 // Frames of writable regions: private ones at first, and shared ones in their place where pages are
 // read before they are written.
+#include <signal.h>
+#include <unistd.h>
+
 #include <thread>
 #include <vector>
 
@@ -88,6 +91,17 @@ TEST_F(FramesOf, APinnedPageKeepsThemAsTheyAre) {
   ASSERT_TRUE(region_.unpin(0, 4096).ok());
   for (int i = 0; i < 50 && region_.frames() == FrameKind::kPrivate; ++i) count_all_up();
   EXPECT_EQ(region_.frames(), FrameKind::kShared);
+  expect_counts_in_file();
+}
+
+TEST_F(FramesOf, ASegvHandlerOfTheProgramKeepsThemAsTheyAre) {
+  struct sigaction own {
+  }, before{};
+  own.sa_handler = [](int) { ::_exit(3); };
+  ASSERT_EQ(::sigaction(SIGSEGV, &own, &before), 0);
+  for (int i = 0; i < 4; ++i) count_all_up();
+  EXPECT_EQ(region_.frames(), FrameKind::kPrivate);
+  ASSERT_EQ(::sigaction(SIGSEGV, &before, nullptr), 0);
   expect_counts_in_file();
 }
 
