@@ -54,9 +54,10 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
                       reinterpret_cast<uint64_t>(view.view->address) >> 20 & 0xFFFF);
     if (std::byte* bytes = sim_.kernel_.touch(address, is_write); bytes != nullptr) return bytes;
     ++sim_.tally_.faults;
-    sim_.fibers_.set_in_fault(true);
     region::View* found = AddressMap::instance().find_and_hold(address);
     sim_.fibers_.require(found == view.view, "the address belongs to its view", offset);
+    if (random_.chance(100)) fault_with_others(*found, {address, is_write});
+    sim_.fibers_.set_in_fault(true);
     const os::FaultOutcome outcome = sim_.engine_->fault(*found, address, is_write);
     AddressMap::let_go(found);
     sim_.fibers_.set_in_fault(false);
@@ -69,6 +70,16 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
     sim_.engine_->retry_failed(*file.space, page, page + 1);
     if (!sim_.is_faultless_) return nullptr;
   }
+}
+
+// As an event thread does that finds several faults at once.
+void App::fault_with_others(region::View& view, const os::Touch& own) {
+  os::Touch touches[4] = {own};
+  for (size_t i = 1; i < std::size(touches); ++i) {
+    const uint64_t at = random_.below(view.mapped_bytes() / kSystemPage) * kSystemPage;
+    touches[i] = {view.address + at, view.is_writable && random_.chance(300)};
+  }
+  sim_.engine_->fill_many(view, {touches, random_.between(2, std::size(touches))});
 }
 
 void App::check_cell(SimFile& file, uint64_t i, uint64_t seen) {

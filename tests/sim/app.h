@@ -39,6 +39,7 @@ class App {
   void resize();
   void change_views(SimFile& file);
 
+  void fault_with_others(region::View& view, const os::Touch& own);
   std::byte* touch(SimFile& file, SimView& view, std::byte* address, bool is_write);
   void check_cell(SimFile& file, uint64_t cell, uint64_t seen);
   void set_cell(SimFile& file, uint64_t cell, std::byte* bytes);
