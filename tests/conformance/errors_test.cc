@@ -113,6 +113,7 @@ TEST_P(ErrorsOf, ADiscardThatTheStoreRefusesKeepsWhatWasWritten) {
 }
 
 TEST_P(ErrorsOf, AbortEndsTheProgramWithAMessage) {
+  OUTCORE_NEEDS_FORK();
   const Ending ending = in_child([&] {
     ::signal(SIGABRT, SIG_DFL);
     Runtime runtime = Runtime::start(options()).value();
@@ -128,6 +129,7 @@ TEST_P(ErrorsOf, AbortEndsTheProgramWithAMessage) {
 }
 
 TEST_P(ErrorsOf, WithoutAHandlerOfItsOwnTheProgramDiesOfBusErrorWithAMessage) {
+  OUTCORE_NEEDS_FORK();
   const Ending ending = in_child([&] {
     const auto store = store_of(4 * page_bytes());
     ::signal(SIGBUS, SIG_DFL), ::signal(SIGSEGV, SIG_DFL);

@@ -88,6 +88,7 @@ TEST_P(PrivateRegion, WithAnOffsetKeepsItsChanges) {
 }
 
 TEST_P(PrivateRegion, NoScratchSpaceIsAnErrorOfTheMap) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(data_bytes());
   const std::string small = folder_ / "small";
   std::filesystem::create_directory(small);

@@ -176,6 +176,14 @@ inline std::ostream& operator<<(std::ostream& out, const Ending& e) {
   return out << "status " << e.status << ", stderr: " << e.text;
 }
 
+// First in a test that forks while other threads run.
+#ifdef __SANITIZE_ADDRESS__
+#define OUTCORE_NEEDS_FORK() \
+  GTEST_SKIP() << "AddressSanitizer's allocator may be locked by another thread when one forks"
+#else
+#define OUTCORE_NEEDS_FORK() static_cast<void>(0)
+#endif
+
 // Runs `play` in a forked child, whose exit status is what it returns.
 inline Ending in_child(const std::function<int()>& play) {
   int pipe_of[2];

@@ -57,6 +57,7 @@ int status_of_spawn() {
 }
 
 TEST_P(Children, ATouchEndsAForkedChildWithAMessage) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(data_bytes());
   const Region region = map(path, Access::kReadWrite).value();
   region.data()[0] = std::byte{1};
@@ -75,6 +76,7 @@ TEST_P(Children, ATouchEndsAForkedChildWithAMessage) {
 }
 
 TEST_P(Children, TheApiSaysEPermInAForkedChild) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(4 * page_bytes());
   Region region = map(path, Access::kReadWrite).value();
   region.data()[0] = std::byte{1};
@@ -96,6 +98,7 @@ TEST_P(Children, TheApiSaysEPermInAForkedChild) {
 }
 
 TEST_P(Children, AForkInTheMiddleOfAMapLeavesNoLockBehind) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(4 * page_bytes());
   std::atomic<bool> is_done = false;
   std::thread mapper([&] {
@@ -121,6 +124,7 @@ TEST_P(Children, AForkInTheMiddleOfAMapLeavesNoLockBehind) {
 }
 
 TEST_P(Children, AForkedChildMayDestroyWhatItInherits) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(4 * page_bytes());
   std::optional<Region> region = map(path, Access::kReadWrite).value();
   region->data()[0] = std::byte{0x21};
@@ -137,6 +141,7 @@ TEST_P(Children, AForkedChildMayDestroyWhatItInherits) {
 }
 
 TEST_P(Children, AForkedChildMayHaveARuntimeOfItsOwn) {
+  OUTCORE_NEEDS_FORK();
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer knows no new threads in the child of a process that had some";
 #endif
@@ -160,6 +165,7 @@ TEST_P(Children, AForkedChildMayHaveARuntimeOfItsOwn) {
 }
 
 TEST_P(Children, AGrandchildIsToldTheSame) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(4 * page_bytes());
   const Region region = map(path, Access::kReadWrite).value();
   const Ending ending = in_child([&] {
@@ -172,6 +178,7 @@ TEST_P(Children, AGrandchildIsToldTheSame) {
 }
 
 TEST_P(Children, AWildTouchInAChildOfAChildDiesOfItsSignal) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(page_bytes());
   const Region region = map(path, Access::kReadWrite).value();
   void* wild = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -189,6 +196,7 @@ TEST_P(Children, AWildTouchInAChildOfAChildDiesOfItsSignal) {
 }
 
 TEST_P(Children, ExecVforkAndSpawnWorkBesideRegionsUnderLoad) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(data_bytes());
   const Region region = map(path, Access::kReadWrite).value();
   std::atomic<bool> is_done = false;
@@ -208,6 +216,7 @@ TEST_P(Children, ExecVforkAndSpawnWorkBesideRegionsUnderLoad) {
 }
 
 TEST_P(Children, TheParentIsUndisturbedByAChildThatLives) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(data_bytes());
   Region region = map(path, Access::kReadWrite).value();
   region.data()[0] = std::byte{1};

@@ -239,6 +239,7 @@ TEST(Mprotect, HoldsNoMorePagesThanTheKernelGivesMappings) {
 
 // A process that exits while others fault: nothing may hang, nothing may crash.
 TEST(Threads, ThatFaultWhileTheProcessExitsDoNotHinderIt) {
+  OUTCORE_NEEDS_FORK();
   const Folder folder;
   write_file(folder / "a", pattern(8 * kMiB));
   for (const Delivery delivery : {Delivery::kInThread, Delivery::kMessages}) {

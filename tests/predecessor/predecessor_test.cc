@@ -67,6 +67,7 @@ TEST_P(Predecessor, WritesToPinnedPagesAreKept) {
 }
 
 TEST_P(Predecessor, AForkedChildDoesNotReadZeros) {
+  OUTCORE_NEEDS_FORK();
   const std::string path = file_of(data_bytes());
   const Region region = map(path, Access::kReadWrite).value();
   ASSERT_EQ(region.data()[0], byte_at(0));
@@ -257,6 +258,7 @@ TEST(PredecessorDefaults, TheDefaultBudgetHeedsTheCgroup) {
 
 // In a real cgroup, where this process may make one.
 TEST(PredecessorDefaults, TheDefaultBudgetHeedsARealCgroup) {
+  OUTCORE_NEEDS_FORK();
   std::string group;
   for (const char* mount : {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}) {
     const std::string made = std::string(mount) + "/outcore-test-" + std::to_string(::getpid());
