@@ -122,13 +122,6 @@ Piece part_of(const Piece& piece, uint64_t offset, uint64_t size_bytes) {
           piece.first_subpage + static_cast<uint32_t>((from - piece.offset) / base::kSystemPage)};
 }
 
-// A fill failed in the middle: what it installed goes, shown or not.
-void take_back(os::Frames& frames, const Piece& piece, uint64_t start, uint64_t page_bytes) {
-  if (frames.can_share()) frames.unmap({&piece, 1});
-  const Piece gone = frames.can_share() ? Piece{nullptr, start, page_bytes, false, 0} : piece;
-  frames.free({&gone, 1});
-}
-
 }  // namespace
 
 // The whole page reads zero, whatever part of it the view shows.
@@ -146,7 +139,7 @@ int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written)
     if (result == 0) result = frames.show(piece, {});
   }
   if (frames.can_share()) view.set_shown(page, result == 0);
-  if (result != 0) take_back(frames, piece, start, page_bytes);
+  if (result != 0) space.take_back(piece, page);
   return result;
 }
 
@@ -183,7 +176,7 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   bounce_.give(buffer);
   if (result == 0 && is_deposited) result = frames.show(piece, {});
   if (result == 0 && frames.can_share()) view.set_shown(page, true);
-  if (result != 0) take_back(frames, piece, start, page_bytes);
+  if (result != 0) space.take_back(piece, page);
   return result;
 }
 

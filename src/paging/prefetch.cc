@@ -197,12 +197,7 @@ class Ahead {
       return;
     }
     // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
-    const Piece shown = view_.piece_of(page);
-    frames.unmap({&shown, 1});
-    const Piece gone = frames.can_share()
-                           ? Piece{nullptr, page * space_.page_bytes, space_.page_bytes, false, 0}
-                           : shown;
-    frames.free({&gone, 1});
+    space_.take_back(view_.piece_of(page), page);
     engine_.give_frame(space_, frame);
     space_.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
     frames.wake(view_.piece_of(page));

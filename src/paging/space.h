@@ -92,6 +92,15 @@ struct Space {
     return x;
   }
 
+  // A fill failed in the middle: what it installed of the page goes, shown or not. REQUIRES: the
+  // page is Filling and the caller's; `piece` is what its view shows.
+  void take_back(const os::Piece& piece, uint64_t page) {
+    if (frames->can_share()) frames->unmap({&piece, 1});
+    const os::Piece gone =
+        frames->can_share() ? os::Piece{nullptr, page * page_bytes, page_bytes, false, 0} : piece;
+    frames->free({&gone, 1});
+  }
+
   // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the
   // page's Busy state.
   template <typename F>
