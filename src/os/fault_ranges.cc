@@ -1,10 +1,12 @@
 #include "os/fault_ranges.h"
 
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "base/units.h"
 #include "os/uapi.h"
 #include "os/wait.h"
 
@@ -17,7 +19,6 @@ uint64_t as_number(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
 // over.
 template <typename Step>
 int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step) {
-  constexpr uint64_t kPage = 4096;
   uint64_t at = 0;
   while (at < size_bytes) {
     int64_t done = 0;
@@ -25,8 +26,8 @@ int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes,
     const int error = errno;
     if (done > 0) at += static_cast<uint64_t>(done);
     if (error == EEXIST) {
-      wake_range(source, to + at, kPage);
-      at += kPage;
+      wake_range(source, to + at, base::kSystemPage);
+      at += base::kSystemPage;
     } else if (error == EAGAIN || error == EINTR) {
       if (done <= 0) yield();
     } else {
@@ -99,6 +100,23 @@ void wake_range(const FaultSource& source, std::byte* at, uint64_t size_bytes) {
   if (!source.is_messages) return;
   uffdio_range range{as_number(at), size_bytes};
   ::ioctl(source.fd, UFFDIO_WAKE, &range);
+}
+
+int poison(const FaultSource& source, std::byte* at) {
+  if (!source.has_poison) {
+    void* p = ::mmap(at, base::kSystemPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                     source.nothing, 0);
+    return p == MAP_FAILED ? -errno : 0;
+  }
+  UffdPoison p{};
+  p.range = {as_number(at), base::kSystemPage};
+  int result = ::ioctl(source.fd, OC_UFFDIO_POISON, &p);
+  if (result != 0 && errno == EEXIST) {
+    // Poisoned already; or the mark that an evicted page was clean, which poison does not replace.
+    write_protect(source, at, base::kSystemPage, false);
+    result = ::ioctl(source.fd, OC_UFFDIO_POISON, &p);
+  }
+  return result == 0 || errno == EEXIST ? 0 : -errno;
 }
 
 int register_range(const FaultSource& source, std::byte* at, uint64_t size_bytes, uint64_t mode) {

@@ -110,8 +110,11 @@ class Frames {
   // are absent: the next touch faults. Sorted by offset; frames that can share go by offsets alone.
   virtual int free(std::span<const Piece> pieces) = 0;
 
-  // The piece, which is absent, was made to fail (poison): the next touch faults again.
-  virtual void forget_poison(const Piece& piece) { static_cast<void>(piece); }
+  // Message delivery, where whoever touched sleeps in the kernel: makes touches of this system page
+  // fail. REQUIRES: its page is absent.
+  virtual int poison(std::byte* at) { return static_cast<void>(at), 0; }
+  // The piece is absent, and some of it may be poisoned: the next touch faults again.
+  virtual int forget_poison(const Piece& piece) { return static_cast<void>(piece), 0; }
 
   // Lets threads that wait in the kernel for this range look again (message delivery).
   virtual void wake(const Piece& piece) = 0;

@@ -1,10 +1,7 @@
 #include "os/message_delivery.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,8 +15,8 @@
 namespace outcore::os {
 
 MessageDelivery::MessageDelivery(const FaultSource& source, FaultFunction on_fault,
-                                 ManyFunction on_many, bool has_poison)
-    : source_(source), on_fault_(on_fault), on_many_(on_many), has_poison_(has_poison) {}
+                                 ManyFunction on_many)
+    : source_(source), on_fault_(on_fault), on_many_(on_many) {}
 
 MessageDelivery::~MessageDelivery() {
   if (stop_event_ < 0) return;
@@ -57,16 +54,15 @@ void MessageDelivery::run() {
     }
     last_ns_.store(now_ns(), std::memory_order_relaxed);
     Touch touch[kMessagesMax];
-    uint32_t thread_id[kMessagesMax], count = 0;
+    uint32_t count = 0;
     for (size_t i = 0; i < static_cast<size_t>(n) / sizeof message[0]; ++i) {
       if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
       const auto& fault = message[i].arg.pagefault;
-      touch[count] = {reinterpret_cast<std::byte*>(fault.address),
-                      (fault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0};
-      thread_id[count++] = fault.feat.ptid;
+      touch[count++] = {reinterpret_cast<std::byte*>(fault.address),
+                        (fault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0};
     }
     if (count > 1) on_many_({touch, count});
-    for (uint32_t i = 0; i < count; ++i) answer(touch[i].address, touch[i].is_write, thread_id[i]);
+    for (uint32_t i = 0; i < count; ++i) answer(touch[i]);
   }
 }
 
@@ -80,39 +76,12 @@ bool MessageDelivery::is_worth_spinning() const {
   return now_ns() < now + kCrowdedNs;
 }
 
-void MessageDelivery::answer(std::byte* address, bool is_write, uint32_t thread_id) {
-  if (on_fault_(address, is_write) != FaultOutcome::kDone) {
-    fail(address, thread_id);
-    return;
-  }
-  const uint64_t page = base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage);
+// Wherever the fault led, the touch is tried again: it finds its page, or poison.
+void MessageDelivery::answer(const Touch& touch) {
+  static_cast<void>(on_fault_(touch.address, touch.is_write));
+  const uint64_t page =
+      base::round_down(reinterpret_cast<uint64_t>(touch.address), base::kSystemPage);
   wake_range(source_, reinterpret_cast<std::byte*>(page), base::kSystemPage);
-}
-
-void MessageDelivery::fail(std::byte* address, uint32_t thread_id) {
-  auto* page = reinterpret_cast<std::byte*>(
-      base::round_down(reinterpret_cast<uint64_t>(address), base::kSystemPage));
-  if (has_poison_) {
-    UffdPoison poison{};
-    poison.range = {reinterpret_cast<uint64_t>(page), base::kSystemPage};
-    int result = ::ioctl(source_.fd, OC_UFFDIO_POISON, &poison);
-    if (result != 0 && errno == EEXIST) {
-      // Perhaps only the mark that an evicted page was clean, which poison does not replace. If it
-      // is a page, somebody filled it meanwhile: the touch comes again, and finds it.
-      write_protect(source_, page, base::kSystemPage, false);
-      result = ::ioctl(source_.fd, OC_UFFDIO_POISON, &poison);
-    }
-    if (result == 0 || errno == EEXIST) {
-      wake_range(source_, page, base::kSystemPage);
-      return;
-    }
-  }
-  siginfo_t info{};
-  info.si_signo = SIGBUS;
-  info.si_code = SI_QUEUE;  // the kernel allows no code of its own for another thread: the handler
-                            // puts BUS_ADRERR
-  info.si_addr = address;
-  ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread_id, SIGBUS, &info);
 }
 
 }  // namespace outcore::os

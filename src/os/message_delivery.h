@@ -1,8 +1,7 @@
 // Message delivery: event threads that read faults from a userfaultfd and answer them.
 //
 // A thread that faults sleeps in the kernel until its range is woken; so a system call may touch an
-// absent page. If the page cannot be had, the thread must get a signal all the same: the range is
-// poisoned where the kernel can, else the signal is sent to the thread by its number.
+// absent page. If the page cannot be had, the engine poisons it before the thread is woken.
 #pragma once
 
 #include <atomic>
@@ -22,9 +21,8 @@ using ManyFunction = void (*)(std::span<const Touch> touches);
 
 class MessageDelivery {
  public:
-  // Answers faults of `source` (opened with UFFD_FEATURE_THREAD_ID) until destroyed.
-  MessageDelivery(const FaultSource& source, FaultFunction on_fault, ManyFunction on_many,
-                  bool has_poison);
+  // Answers faults of `source` until destroyed.
+  MessageDelivery(const FaultSource& source, FaultFunction on_fault, ManyFunction on_many);
   MessageDelivery(const MessageDelivery&) = delete;
   MessageDelivery& operator=(const MessageDelivery&) = delete;
   ~MessageDelivery();
@@ -35,13 +33,11 @@ class MessageDelivery {
 
   void run();
   bool is_worth_spinning() const;
-  void answer(std::byte* address, bool is_write, uint32_t thread_id);
-  void fail(std::byte* address, uint32_t thread_id);
+  void answer(const Touch& touch);
 
   const FaultSource& source_;
   const FaultFunction on_fault_;
   const ManyFunction on_many_;
-  const bool has_poison_;
   std::atomic<uint64_t> last_ns_{0};  // when the last fault came
   int stop_event_ = -1;
   std::vector<std::thread> threads_;

@@ -36,20 +36,24 @@ std::unique_ptr<Frames> PrivateFrames::make(const FaultSource& source) {
 }
 
 Status PrivateFrames::attach(const Piece& piece) {
+  if (const int result = map(piece); result != 0)
+    return base::system_error(result, "map frames and watch them", "raise vm.max_map_count");
+  return {};
+}
+
+int PrivateFrames::map(const Piece& piece) {
   void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  if (p == MAP_FAILED) return base::system_error(errno, "map frames");
+  if (p == MAP_FAILED) return -errno;
   ::madvise(p, piece.size_bytes, MADV_NOHUGEPAGE);
   ::madvise(p, piece.size_bytes, MADV_DONTDUMP);
-  if (::madvise(p, piece.size_bytes, MADV_DONTFORK) != 0)
-    return base::system_error(errno, "keep frames from children");
+  if (::madvise(p, piece.size_bytes, MADV_DONTFORK) != 0) return -errno;
   const uint64_t mode =
       UFFDIO_REGISTER_MODE_MISSING | (piece.is_writable ? uint64_t{UFFDIO_REGISTER_MODE_WP} : 0);
   const int registered = register_range(source_, piece.address, piece.size_bytes, mode);
-  if (registered != 0) return base::system_error(registered, "register frames with userfaultfd");
-  if (::mprotect(p, piece.size_bytes, piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
-    return base::system_error(errno, "make frames accessible", "raise vm.max_map_count");
-  return {};
+  if (registered != 0) return registered;
+  const int protection = piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  return ::mprotect(p, piece.size_bytes, protection) == 0 ? 0 : -errno;
 }
 
 int PrivateFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
@@ -133,8 +137,9 @@ int PrivateFrames::free(std::span<const Piece> pieces) {
   return advise_all(pieces, MADV_DONTNEED, source_.has_batched_advice);
 }
 
-void PrivateFrames::forget_poison(const Piece& piece) {
-  advise_all({&piece, 1}, MADV_DONTNEED, false);
+int PrivateFrames::forget_poison(const Piece& piece) {
+  if (source_.has_poison) return advise_all({&piece, 1}, MADV_DONTNEED, false);
+  return source_.nothing >= 0 ? map(piece) : 0;
 }
 
 void PrivateFrames::wake(const Piece& piece) {

@@ -31,11 +31,13 @@ class PrivateFrames final : public Frames {
   int restore(const Piece& piece, const SubpageSet& written) override;
   int copy_out(const Piece& piece, std::byte* into) override;
   int free(std::span<const Piece> pieces) override;
-  void forget_poison(const Piece& piece) override;
+  int poison(std::byte* at) override { return os::poison(source_, at); }
+  int forget_poison(const Piece& piece) override;
   void wake(const Piece& piece) override;
 
  private:
   explicit PrivateFrames(const FaultSource& source) : source_(source) {}
+  int map(const Piece& piece);
   int set_protection(const Piece& piece, const SubpageSet& set, bool is_protected);
   const FaultSource& source_;
 };

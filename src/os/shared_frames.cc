@@ -24,16 +24,19 @@ Result<std::unique_ptr<Frames>> SharedFrames::make(const FaultSource& source, ui
 SharedFrames::~SharedFrames() { ParentsDescriptors::close(memfd_); }
 
 Status SharedFrames::attach(const Piece& piece) {
-  const int protection = piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  if (const int result = map_memory_file(memfd_, piece); result != 0)
-    return base::system_error(result, "map frames");
+  if (const int result = map(piece); result != 0)
+    return base::system_error(result, "map frames and watch them", "raise vm.max_map_count");
+  return {};
+}
+
+int SharedFrames::map(const Piece& piece) {
+  if (const int result = map_memory_file(memfd_, piece); result != 0) return result;
   const int registered = register_range(
       source_, piece.address, piece.size_bytes,
       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
-  if (registered != 0) return base::system_error(registered, "register frames with userfaultfd");
-  if (::mprotect(piece.address, piece.size_bytes, protection) != 0)
-    return base::system_error(errno, "make frames accessible", "raise vm.max_map_count");
-  return {};
+  if (registered != 0) return registered;
+  const int protection = piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  return ::mprotect(piece.address, piece.size_bytes, protection) == 0 ? 0 : -errno;
 }
 
 int SharedFrames::resize(uint64_t size_bytes) {
@@ -121,8 +124,9 @@ int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
 
 int SharedFrames::free(std::span<const Piece> pieces) { return punch_all(memfd_, pieces); }
 
-void SharedFrames::forget_poison(const Piece& piece) {
-  advise_all({&piece, 1}, MADV_DONTNEED, false);
+int SharedFrames::forget_poison(const Piece& piece) {
+  if (source_.has_poison) return advise_all({&piece, 1}, MADV_DONTNEED, false);
+  return source_.nothing >= 0 ? map(piece) : 0;
 }
 
 void SharedFrames::wake(const Piece& piece) {

@@ -36,11 +36,13 @@ class SharedFrames final : public Frames {
   int restore(const Piece& piece, const SubpageSet& written) override;
   int copy_out(const Piece& piece, std::byte* into) override;
   int free(std::span<const Piece> pieces) override;
-  void forget_poison(const Piece& piece) override;
+  int poison(std::byte* at) override { return os::poison(source_, at); }
+  int forget_poison(const Piece& piece) override;
   void wake(const Piece& piece) override;
 
  private:
   SharedFrames(const FaultSource& source, int memfd) : source_(source), memfd_(memfd) {}
+  int map(const Piece& piece);
   const FaultSource& source_;
   const int memfd_;
 };

@@ -56,18 +56,15 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
 void on_signal(Handler& handler, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   FaultOutcome outcome = FaultOutcome::kNotOurs;
-  if (info->si_code > 0 ||
-      info->si_code ==
-          SI_QUEUE) {  // queued: by an event thread that could not fill (or by anybody)
+  if (info->si_code > 0) {  // by the kernel
     constexpr long kWriteBit = 2;
     const bool is_write =
-        info->si_code > 0 &&
         (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
     outcome = handler.on_fault(static_cast<std::byte*>(info->si_addr), is_write);
   }
   if (outcome == FaultOutcome::kFailed) {
-    // However the fault came (SIGSEGV, poison, a signal of an event thread), a failed fill is a bus
-    // error at the address, as with mmap.
+    // However the fault came (SIGSEGV, poison), a failed fill is a bus error at the address, as
+    // with mmap.
     info->si_signo = SIGBUS;
     info->si_code = BUS_ADRERR;
     pass_on(bus, info, context, bus.reason(), true);

@@ -93,8 +93,8 @@ void add_fault_facts(const KernelFeatures& kernel, std::vector<SystemFact>* fact
                    "private frames can be written: protected pages, read from pagemap", "5.14",
                    "regions that can be written use other frames"));
   add(needs_kernel("poison", kernel.has_poison,
-                   "in messages delivery, a failed page is an error to system calls too", "6.6",
-                   "a failed page sends the thread a signal"));
+                   "in messages delivery, a failed page takes no mapping of its own", "6.6",
+                   "a failed page takes a mapping of its own"));
   facts->push_back(needs_kernel(
       "batched eviction", kernel.has_batched_advice, "512 ranges leave memory in one system call",
       "6.13", "neighbours are joined, which costs more where pages are scattered"));

@@ -138,6 +138,7 @@ class Engine {
              region::PageValue seen);
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
   void note_late_write(Space& space, region::View& view);
+  bool poison(region::View& view, uint64_t page, std::byte* address, int error);
   void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,

@@ -30,6 +30,12 @@ thread_local char fault_reason[256];
 thread_local const std::byte* last_resident_touch = nullptr;
 constinit thread_local prefetch::StreamTable streams{};
 
+// Failed for want of memory or time, not by the store: a later touch may do better.
+bool is_passing(PageValue failed) {
+  const auto error = static_cast<int>(failed.frame());
+  return error == ENOMEM || error == ETIMEDOUT;
+}
+
 void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
   const uint64_t offset = page * space.page_bytes;
   std::snprintf(
@@ -52,6 +58,8 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
   const int result = bring_in(view, page, address, is_write, Caller::kFault);
   space.counters.fault_took(os::now_ns() - start_ns);
   if (result == 0) return FaultOutcome::kDone;
+  if (space.delivery == Delivery::kMessages && !poison(view, page, address, result))
+    return FaultOutcome::kDone;  // changed meanwhile: the touch comes again
   explain(space, page, address, result);
   if (view.on_error == OnError::kAbort) {
     const ssize_t ignored = ::write(STDERR_FILENO, fault_reason, std::strlen(fault_reason));
@@ -64,7 +72,7 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
 int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller) {
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
-  bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
+  bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false, has_retried = false;
   uint32_t tries = 0;
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
   for (;;) {
@@ -110,6 +118,11 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
         break;
       }
       case PageState::kFailed:
+        if (space.delivery == Delivery::kMessages && is_passing(seen) && !has_retried) {
+          has_retried = true;
+          retry_failed(space, page, page + 1);
+          break;
+        }
         return -static_cast<int>(seen.frame());
       case PageState::kFilling:
         if (!is_ahead_asked) {
@@ -175,14 +188,34 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
 int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* address) {
   Piece piece = view.piece_of(page);
   if (space.frames->reports_written()) {  // only the system page that is written
-    const uint64_t at =
-        base::round_down(static_cast<uint64_t>(address - piece.address), base::kSystemPage);
+    const auto at = static_cast<uint64_t>(view.system_page_at(address) - piece.address);
     piece = {piece.address + at, piece.offset + at, base::kSystemPage, true,
              piece.first_subpage + static_cast<uint32_t>(at / base::kSystemPage)};
   }
   space.counters.add(Counter::write_faults, 1);
   note_late_write(space, view);
   return space.frames->allow_write(piece);
+}
+
+// Whoever touched sleeps in the kernel, perhaps in a system call, which no signal ends: only what
+// is mapped there can. While the page is ours nobody fills it. What else made the fault fail (no
+// memory, say) becomes the page's failure, so that the poison is forgotten before the next fill.
+bool Engine::poison(View& view, uint64_t page, std::byte* address, int error) {
+  Space& space = *static_cast<Space*>(view.space);
+  region::PageWord& word = space.words[page];
+  PageValue seen = word.load();
+  if ((seen.state() != PageState::kAbsent && seen.state() != PageState::kFailed) ||
+      !word.change(seen, PageValue().with(PageState::kFilling)))
+    return false;
+  if (space.is_frozen.load(std::memory_order_seq_cst)) {  // asked again now that the page is ours
+    word.update([&](PageValue) { return seen; });
+    return false;
+  }
+  const int result = space.frames->poison(view.system_page_at(address));
+  word.update([&](PageValue v) {
+    return v.with(PageState::kFailed).with_frame(static_cast<uint32_t>(-error));
+  });
+  return result == 0;
 }
 
 // A page that was filled for a read is written: a second fault, where the frames have write faults.

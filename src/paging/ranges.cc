@@ -99,15 +99,15 @@ void Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
     if (seen.state() != PageState::kFailed ||
         !word.change(seen, PageValue().with(PageState::kFilling)))
       continue;
-    // Poison of message delivery is in the page table: taking the mapping away takes it along. The
-    // page is ours meanwhile, or bytes that were just filled would go with it.
+    // The page is ours meanwhile, or bytes that were just filled would go with the poison.
+    int result = 0;
     for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i) {
       const region::View* view = space.views[i].load(std::memory_order_acquire);
       if (view == nullptr) continue;
       if (const os::Piece piece = view->piece_of(page); piece.size_bytes != 0)
-        space.frames->forget_poison(piece);
+        if (const int r = space.frames->forget_poison(piece); r != 0) result = r;
     }
-    word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+    word.update([&](PageValue) { return result == 0 ? PageValue() : seen; });
   }
 }
 

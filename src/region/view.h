@@ -51,6 +51,10 @@ struct View {
             static_cast<uint32_t>((from - first * page_bytes) / base::kSystemPage)};
   }
 
+  std::byte* system_page_at(std::byte* p) const {
+    return address + base::round_down(static_cast<uint64_t>(p - address), base::kSystemPage);
+  }
+
   bool is_shown(uint64_t page) const {
     const uint64_t i = page - first_page();
     return (shown[i / 64].load(std::memory_order_acquire) >> (i % 64) & 1) != 0;

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "os/memory_file.h"
 #include "os/parents_descriptors.h"
 #include "os/signal_delivery.h"
 #include "os/uapi.h"
@@ -88,7 +89,8 @@ FaultSources::~FaultSources() {
   for (auto& delivery : delivery_) delivery.reset();
   for (auto& row : source_)
     for (const os::FaultSource& source : row)
-      if (source.fd >= 0) os::ParentsDescriptors::close(source.fd);
+      for (const int fd : {source.fd, source.nothing})
+        if (fd >= 0) os::ParentsDescriptors::close(fd);
   if (pagemap_ >= 0) ::close(pagemap_);
 }
 
@@ -104,24 +106,30 @@ Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechani
 
 Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_shared) {
   if (pagemap_ < 0) pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  uint64_t features = is_messages ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
+  uint64_t features = is_messages ? 0 : UFFD_FEATURE_SIGBUS;
   if (is_shared)
     features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
                 os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
   else if (kernel_.has_anonymous_wp)
     features |= UFFD_FEATURE_PAGEFAULT_FLAG_WP;
-  if (is_messages && kernel_.has_poison) features |= os::kUffdFeaturePoison;
+  if (is_messages && kernel_.has_poison) {
+    features |= os::kUffdFeaturePoison;
+  } else if (is_messages && source.nothing < 0) {
+    Result<int> nothing = os::make_memory_file(0);
+    if (!nothing) return nothing.error();
+    source.nothing = nothing.value();
+  }
   Result<int> fd = os::open_userfaultfd(features, is_messages);
   if (!fd) return fd.error();
   source.is_messages = is_messages;
   source.has_batched_advice = kernel_.has_batched_advice;
+  source.has_poison = is_messages && kernel_.has_poison;
   source.pagemap = pagemap_;
   source.fd = fd.value();
   os::ParentsDescriptors::add(source.fd);
   if (!is_messages) return {};
-  auto delivery =
-      std::make_unique<os::MessageDelivery>(source, on_fault, on_many, kernel_.has_poison);
+  auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, on_many);
   const Status started = delivery->start(event_threads_);
   delivery_[is_shared] = std::move(delivery);
   return started;

@@ -3,7 +3,8 @@
 // only with a negative code (SI_QUEUE; the address still arrives in si_addr); with a code of the
 // kernel's a thread may signal only itself.
 //
-// So a failed read can be told to the thread that waits for it, where POISON is missing.
+// In a system call the signal stays pending, and the wait begins anew until the page is there. So a
+// failed read cannot be told to the thread that waits for it by a signal.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -76,6 +77,30 @@ TEST(FactSignalInterruptsWait, IfTheHandlerReturnsANewMessageComes) {
   ASSERT_EQ(faults.copy(app.page(0), 7), 0);
   thread.join();
   EXPECT_EQ(seen, 7);
+  ::sigaction(SIGBUS, &before, nullptr);
+}
+
+TEST(FactSignalInterruptsWait, InASystemCallItDoesNotEndTheWait) {
+  const Mapping app = Mapping::anonymous(1);
+  Userfault faults;
+  OC_SKIP_IF(faults.open(Taking::kMessages, 0, Reach::kSystemCallsToo));
+  OC_SKIP_IF(faults.watch(app, UFFDIO_REGISTER_MODE_MISSING));
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) { ++handled; };
+  ASSERT_EQ(::sigaction(SIGBUS, &action, &before), 0);
+  handled = 0;
+  const Memfd file(1);
+  ssize_t got = 0;
+  Sleeper thread(faults, [&] { got = ::pread(file.fd(), app.page(0), 10, 0); });
+  ASSERT_EQ(faults.next_fault(), app.page(0));
+  ASSERT_EQ(send_sigbus(thread.id(), SI_QUEUE, app.page(0)), 0);
+  EXPECT_EQ(faults.next_fault(), app.page(0)) << "asked for again";
+  EXPECT_EQ(handled, 0) << "pending";
+  ASSERT_EQ(faults.copy(app.page(0), 7), 0);
+  thread.join();
+  EXPECT_EQ(got, 10);
+  EXPECT_EQ(handled, 1);
   ::sigaction(SIGBUS, &before, nullptr);
 }
 
