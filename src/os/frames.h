@@ -57,6 +57,9 @@ class SubpageSet {
   uint64_t word_[kCount / 64] = {};
 };
 
+// How many more pages can be shown, whatever the budget says.
+enum class Room : uint8_t { kAmple, kLittle, kNone };
+
 class Frames {
  public:
   virtual ~Frames() = default;
@@ -69,6 +72,8 @@ class Frames {
   // collect() knows which system pages were written. Otherwise the engine takes a page with write
   // faults as a whole.
   virtual bool reports_written() const { return true; }
+  // kNone: pages must leave before others come; kLittle: some should.
+  virtual Room room() const { return Room::kAmple; }
   // The engine is told of the first write to a clean system page by a fault (no kernel tracking).
   virtual bool has_write_faults() const = 0;
 

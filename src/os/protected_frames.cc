@@ -10,18 +10,31 @@
 #include "os/parents_descriptors.h"
 
 namespace outcore::os {
-namespace {
 
-int protect(const Piece& piece, int protection) {
-  return ::mprotect(piece.address, piece.size_bytes, protection) == 0 ? 0 : -errno;
+using Protection = MappingCount::Protection;
+
+int ProtectedFrames::protect(const Piece& piece, Protection protection) {
+  constexpr int kFlags[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE};
+  if (::mprotect(piece.address, piece.size_bytes, kFlags[static_cast<size_t>(protection)]) != 0)
+    return -errno;
+  mappings_.set(piece.offset, piece.size_bytes, protection);
+  return 0;
 }
 
-}  // namespace
+Room ProtectedFrames::room() const {
+  const uint64_t used = MappingCount::count_of_all(), limit = MappingCount::limit();
+  // A few for everybody, or who has none could not make room by evicting its own.
+  const uint64_t least = limit / 64;
+  if (used >= limit && mappings_.count() >= least) return Room::kNone;
+  return used >= limit - limit / 16 ? Room::kLittle : Room::kAmple;
+}
 
 Result<std::unique_ptr<Frames>> ProtectedFrames::make(uint64_t size_bytes) {
   Result<int> memfd = make_memory_file(size_bytes);
   if (!memfd) return memfd.error();
-  return std::unique_ptr<Frames>(new ProtectedFrames(memfd.value()));
+  std::unique_ptr<ProtectedFrames> frames(new ProtectedFrames(memfd.value()));
+  if (Status s = frames->mappings_.allocate(size_bytes); !s) return s.error();
+  return std::unique_ptr<Frames>(std::move(frames));
 }
 
 ProtectedFrames::~ProtectedFrames() { ParentsDescriptors::close(memfd_); }
@@ -38,12 +51,12 @@ int ProtectedFrames::resize(uint64_t size_bytes) {
 
 int ProtectedFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
   if (const int r = deposit(piece.offset, {bytes, piece.size_bytes}); r != 0) return r;
-  return protect(piece, is_written ? PROT_READ | PROT_WRITE : PROT_READ);
+  return protect(piece, is_written ? Protection::kWrite : Protection::kRead);
 }
 
 int ProtectedFrames::install_zeros(const Piece& piece, bool is_written) {
   // What the memfd does not hold reads zero. The page is allocated by the touch that follows.
-  return protect(piece, is_written ? PROT_READ | PROT_WRITE : PROT_READ);
+  return protect(piece, is_written ? Protection::kWrite : Protection::kRead);
 }
 
 int ProtectedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
@@ -52,25 +65,23 @@ int ProtectedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) 
 
 int ProtectedFrames::show(const Piece& piece, const SubpageSet& written) {
   const bool is_written = written.has(piece.first_subpage);
-  return protect(piece, is_written && piece.is_writable ? PROT_READ | PROT_WRITE : PROT_READ);
+  return protect(piece, is_written && piece.is_writable ? Protection::kWrite : Protection::kRead);
 }
 
-int ProtectedFrames::allow_write(const Piece& piece) {
-  return protect(piece, PROT_READ | PROT_WRITE);
-}
+int ProtectedFrames::allow_write(const Piece& piece) { return protect(piece, Protection::kWrite); }
 
 int ProtectedFrames::unmap(std::span<const Piece> pieces) {
   for (size_t i = 0; i < pieces.size();) {
     Piece joined = pieces[i];
     for (++i; i < pieces.size() && pieces[i].address == joined.address + joined.size_bytes; ++i)
       joined.size_bytes += pieces[i].size_bytes;
-    if (const int r = protect(joined, PROT_NONE); r != 0) return r;
+    if (const int r = protect(joined, Protection::kNone); r != 0) return r;
   }
   return 0;
 }
 
 int ProtectedFrames::collect(const Piece& piece, bool clear, SubpageSet*) {
-  return clear ? protect(piece, PROT_READ) : 0;
+  return clear ? protect(piece, Protection::kRead) : 0;
 }
 
 int ProtectedFrames::restore(const Piece&, const SubpageSet&) {

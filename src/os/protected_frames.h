@@ -2,7 +2,8 @@
 // profile).
 //
 // A page is shown by making its addresses accessible and unmapped by taking that back, so each run
-// of pages with one protection costs the kernel a mapping (vm.max_map_count). Writes are learnt by
+// of pages with one protection costs the kernel a mapping: of those the pages may take most, not
+// all (mapping_count.h). Writes are learnt by
 // a fault, a whole page at a time: the engine remembers that (has_write_faults), and collect()
 // reports nothing of its own.
 #pragma once
@@ -10,6 +11,7 @@
 #include <memory>
 
 #include "os/frames.h"
+#include "os/mapping_count.h"
 
 namespace outcore::os {
 
@@ -23,6 +25,7 @@ class ProtectedFrames final : public Frames {
   bool can_share() const override { return true; }
   bool has_write_faults() const override { return true; }
   bool reports_written() const override { return false; }
+  Room room() const override;
   Status attach(const Piece& piece) override;
   void detach(const Piece&) override {}
   int resize(uint64_t size_bytes) override;
@@ -40,7 +43,9 @@ class ProtectedFrames final : public Frames {
 
  private:
   explicit ProtectedFrames(int memfd) : memfd_(memfd) {}
+  int protect(const Piece& piece, MappingCount::Protection protection);
   const int memfd_;
+  MappingCount mappings_;
 };
 
 }  // namespace outcore::os

@@ -122,8 +122,9 @@ SystemFact memory_fact(const std::string& root) {
 SystemFact mappings_fact(const std::string& root) {
   const auto maps_max = number_in(root + "/proc/sys/vm/max_map_count");
   if (!maps_max) return {"mappings", true, "vm.max_map_count cannot be read", ""};
-  const std::string detail = "vm.max_map_count = " + std::to_string(*maps_max) +
-                             ": bounds regions, and resident runs of pages with mprotect";
+  const std::string detail =
+      "vm.max_map_count = " + std::to_string(*maps_max) +
+      ": bounds regions, and with mprotect runs of resident pages (3/4 of it at most)";
   if (*maps_max >= kMapsUsual) return {"mappings", true, detail, ""};
   return {"mappings", false, detail, "set sysctl vm.max_map_count=1048576"};
 }

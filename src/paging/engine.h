@@ -182,6 +182,7 @@ class Engine {
   std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max_{4096};
   std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> is_crowded_{false};  // some frames have little room left for pages
   std::vector<std::thread> threads_;
   os::Lock spaces_lock_;
   os::Lock resize_lock_;

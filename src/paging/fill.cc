@@ -40,7 +40,9 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
     const uint32_t changes = budget_.changes();
-    if (budget_.take(space.page_bytes)) {
+    const os::Room room = space.frames->room();
+    if (room != os::Room::kAmple) is_crowded_.store(true, std::memory_order_relaxed);
+    if (room != os::Room::kNone && budget_.take(space.page_bytes)) {
       *frame = frames_.take();
       if (*frame != budget::kNone) break;
       budget_.give(space.page_bytes);
@@ -57,7 +59,7 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
   }
   if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   const uint64_t used = budget_.used(), limit = budget_.limit();
-  if (used <= limit / 100 * options_.high_watermark) return 0;
+  if (used <= limit / 100 * options_.high_watermark && !is_crowded_.load()) return 0;
   call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
@@ -90,8 +92,8 @@ bool Engine::help(Caller caller, uint32_t first_choice) {
   return false;
 }
 
-// With mprotect a page among others takes mappings of its own, of which the kernel gives a process
-// a bounded number (vm.max_map_count): evicting gives some back.
+// With mprotect a page among others takes mappings of its own. Frames say when there is little room
+// for more, but the program may have used up the rest: evicting gives some back.
 bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
   constexpr uint32_t kTriesMax = 64;
   return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);

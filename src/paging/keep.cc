@@ -51,6 +51,10 @@ bool Engine::keep(Shard& shard) {
   const uint64_t room = limit - std::min(limit, page_bytes_max_.load(std::memory_order_relaxed));
   const uint64_t high = std::min(limit / 100 * options_.high_watermark, room);
   const uint64_t low = std::min(limit / 100 * options_.low_watermark, room);
+  if (is_crowded_.exchange(false, std::memory_order_relaxed)) {
+    const os::Locked turn(shard.turn);
+    if (run_turn(shard, 128, Caller::kThread) == 0 && budget_.used() <= high) return false;
+  }
   if (budget_.used() <= high) return true;
   while (budget_.used() > low) {
     const uint64_t over = budget_.used() - std::min(budget_.used(), low);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "os/mapping_count.h"
 #include "os/parents_descriptors.h"
 #include "os/process_lock.h"
 #include "region/address_map.h"
@@ -48,6 +49,7 @@ void after_fork_in_parent() { os::ProcessLock::unlock_all(); }
 void after_fork_in_child() {
   os::ParentsDescriptors::close_in_child();
   os::ProcessLock::unlock_all();
+  os::MappingCount::forget_in_child();
   generation.fetch_add(1);
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {

@@ -28,6 +28,7 @@ struct Plan {
   uint64_t ops = 0;           // of each app
   uint64_t budget_slack = 0;  // above the least that would do
   uint64_t readahead_bytes = 0;
+  uint64_t pages_max = 0;  // that protected frames can show, whatever the budget; 0: any number
   uint64_t wait_ns_max = 0;
   bool has_faults = false;  // of the store or the kernel
   bool has_pins = true;

@@ -29,6 +29,7 @@ void SimFrames::put(uint64_t offset, const std::byte* bytes) {
   SystemPage& page = page_at(offset);
   if (page.bytes == nullptr) {
     page.bytes = std::make_unique<std::array<std::byte, kSystemPage>>();
+    ++pages_held_;
     kernel_.memory_changed(kSystemPage);
   }
   if (bytes != nullptr && defect_ != Defect::kInstallsZeros)
@@ -43,6 +44,7 @@ void SimFrames::drop(uint64_t offset) {
   page.is_failed_install = false;
   if (page.bytes == nullptr) return;
   page.bytes = nullptr;
+  --pages_held_;
   kernel_.memory_changed(-static_cast<int64_t>(kSystemPage));
 }
 
@@ -60,6 +62,11 @@ std::byte* SimFrames::touch(PageEntry& entry, uint64_t offset, bool is_write) {
     entry.is_protected = false;
   }
   return bytes_at(offset);
+}
+
+os::Room SimFrames::room() const {
+  if (pages_held_ >= pages_max_) return os::Room::kNone;
+  return pages_held_ >= pages_max_ / 16 * 15 ? os::Room::kLittle : os::Room::kAmple;
 }
 
 Status SimFrames::attach(const Piece& piece) {

@@ -30,6 +30,8 @@ class SimFrames final : public os::Frames {
         page_(size_bytes / base::kSystemPage) {}
   ~SimFrames() override;
   void set_defect(Defect defect) { defect_ = defect; }
+  // Of protected frames: how many system pages may hold bytes before there is no room.
+  void set_pages_max(uint64_t pages) { pages_max_ = pages; }
 
   FrameKind kind() const override {
     return is_private() ? FrameKind::kPrivate : FrameKind::kShared;
@@ -38,6 +40,7 @@ class SimFrames final : public os::Frames {
   bool can_share() const override { return !is_private(); }
   bool reports_written() const override { return model_ != FramesModel::kProtected; }
   bool has_write_faults() const override { return model_ != FramesModel::kShared; }
+  os::Room room() const override;
   Status attach(const os::Piece& piece) override;
   void detach(const os::Piece& piece) override;
   int resize(uint64_t size_bytes) override;
@@ -82,6 +85,7 @@ class SimFrames final : public os::Frames {
   SimKernel& kernel_;
   const FramesModel model_;
   Defect defect_ = Defect::kNone;
+  uint64_t pages_max_ = UINT64_MAX, pages_held_ = 0;
   const uint64_t trace_base_;
   std::vector<SystemPage> page_;
 };

@@ -154,6 +154,8 @@ void Simulation::open_file(const FilePlan& plan) {
   fibers_.require(space.words.allocate(pages).ok(), "a table of page words");
   auto frames = std::make_unique<SimFrames>(kernel_, plan.model, pages * plan.page_bytes);
   frames->set_defect(plan_.defect);
+  if (plan_.pages_max != 0 && plan.model == FramesModel::kProtected)
+    frames->set_pages_max(plan_.pages_max * (plan.page_bytes / 4096));
   space.frames = std::move(frames);
   const Status added = engine_->add_space(&space);
   fibers_.require(added.ok(), "the least budget is enough for the space");
