@@ -26,6 +26,16 @@ struct Piece {
   bool is_writable = false;  // the view is
   uint32_t first_subpage =
       0;  // where its first system page stands in its page: SubpageSets count from there
+
+  // What of it lies in [from, to) of the space, whole system pages; empty (size 0) if nothing does.
+  Piece part(uint64_t from, uint64_t to) const {
+    const uint64_t begin = from > offset ? from : offset, end = offset + size_bytes;
+    const uint64_t stop = base::round_up(to < end ? to : end, base::kSystemPage);
+    if (begin >= stop) return {};
+    const uint64_t skip = begin - offset;
+    return {address + skip, begin, stop - begin, is_writable,
+            first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)};
+  }
 };
 
 // SubpageSet: which system pages of one page (16 MiB at most).

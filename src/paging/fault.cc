@@ -93,12 +93,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           if (result != -EAGAIN) return result;
           break;
         }
-        if (!word.change(seen, seen.with(PageState::kFilling))) break;
-        // Asked again now that the page is ours: whoever froze the space waits for it.
-        if (space.is_frozen.load(std::memory_order_seq_cst)) {
-          word.update([](PageValue v) { return v.with(PageState::kAbsent); });
-          break;
-        }
+        if (!space.claim(page)) break;
         if (!is_ahead_asked) {
           is_ahead_asked = true;
           int64_t stride = 0;

@@ -18,7 +18,7 @@ using region::View;
 int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
   uint32_t frame = budget::kNone;
   if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame); result != 0) {
-    space.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    space.leave(page);
     return result;
   }
   int result = read_page(space, view, page, is_write);
@@ -113,19 +113,6 @@ int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into)
   return result;
 }
 
-namespace {
-
-// The part [offset, offset + size) of a piece, which must overlap it.
-Piece part_of(const Piece& piece, uint64_t offset, uint64_t size_bytes) {
-  const uint64_t from = std::max(offset, piece.offset);
-  const uint64_t to = std::min(offset + size_bytes, piece.offset + piece.size_bytes);
-  if (from >= to) return {};
-  return {piece.address + (from - piece.offset), from, to - from, piece.is_writable,
-          piece.first_subpage + static_cast<uint32_t>((from - piece.offset) / base::kSystemPage)};
-}
-
-}  // namespace
-
 // The whole page reads zero, whatever part of it the view shows.
 int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written) {
   static const std::byte zeros[65536] = {};
@@ -171,7 +158,8 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
     std::memset(buffer.data() + from_store, 0, bytes - from_store);
     if (is_deposited) {
       result = frames.deposit(start + at, buffer.first(bytes));
-    } else if (const Piece part = part_of(piece, start + at, bytes); part.size_bytes != 0) {
+    } else if (const Piece part = piece.part(start + at, start + at + bytes);
+               part.size_bytes != 0) {
       result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
     }
   }

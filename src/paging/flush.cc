@@ -103,24 +103,10 @@ class Flusher {
     space_.is_degraded.store(true, std::memory_order_relaxed);
     if (error_ == 0) error_ = request.result, failed_ = request;
     // Not stored: written again, as far as anybody asks.
-    os::SubpageSet all;
-    all.add_range(0, space_.page_bytes / base::kSystemPage);
     const uint64_t end = request.offset + request.size_bytes;
     for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end;
          ++page) {
-      space_.for_each_showing(page, [&](View& view) {
-        if (!view.is_writable) return;
-        const Piece piece = view.piece_of(page);
-        const uint64_t from = std::max(request.offset, piece.offset);
-        const uint64_t to =
-            std::min(base::round_up(end, base::kSystemPage), piece.offset + piece.size_bytes);
-        if (from >= to) return;
-        const uint64_t skip = from - piece.offset;
-        space_.frames->restore(
-            {piece.address + skip, from, to - from, true,
-             piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)},
-            all);
-      });
+      space_.restore_written(page, request.offset, end);
       if (space_.frames->has_write_faults())
         space_.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
     }

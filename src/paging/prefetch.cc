@@ -199,7 +199,7 @@ class Ahead {
     // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
     space_.take_back(view_.piece_of(page), page);
     engine_.give_frame(space_, frame);
-    space_.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    space_.leave(page);
     frames.wake(view_.piece_of(page));
   }
 
@@ -228,7 +228,7 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
                        Caller caller) {
   uint32_t frame[kAlongMax];
   if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame[0]); result != 0) {
-    space.words[page].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    space.leave(page);
     return result;
   }
   uint32_t n = 1;
@@ -236,14 +236,9 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
     const uint64_t next = page + static_cast<uint64_t>(stride * n);
     if (next < view.first_page() || next >= view.end_page() || !travels_in_runs(space, view, next))
       break;
-    PageValue seen = space.words[next].load();
-    if (seen.state() != PageState::kAbsent ||
-        !space.words[next].change(seen, seen.with(PageState::kFilling)))
-      break;
-    if (!space.is_frozen.load(std::memory_order_seq_cst) &&
-        take_frame(space, caller, 0, &frame[n]) == 0)
-      continue;
-    space.words[next].update([](PageValue v) { return v.with(PageState::kAbsent); });
+    if (!space.claim(next)) break;
+    if (take_frame(space, caller, 0, &frame[n]) == 0) continue;
+    space.leave(next);
     break;
   }
   Ahead along(*this, space, view, caller, Counter::prefetch_fills, bounce_.shape().chunk_bytes);
@@ -263,18 +258,14 @@ void Engine::fill_many(View& view, std::span<const os::Touch> touches) {
   for (const os::Touch& touch : touches) {
     if (touch.is_write && !view.is_writable) continue;
     const uint64_t page = view.page_of(touch.address);
-    region::PageWord& word = space.words[page];
-    PageValue seen = word.load();
-    if (seen.state() != PageState::kAbsent || !word.change(seen, seen.with(PageState::kFilling)))
-      continue;
+    if (!space.claim(page)) continue;
     int64_t stride = 0;
     uint32_t frame = budget::kNone;
-    const bool is_left = space.is_frozen.load(std::memory_order_seq_cst) ||
-                         !travels_in_runs(space, view, page) ||
+    const bool is_left = !travels_in_runs(space, view, page) ||
                          read_ahead(space, view, page, false, &stride) > 1 ||
                          take_frame(space, Caller::kThread, 0, &frame) != 0;
     if (is_left)
-      word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+      space.leave(page);
     else
       many.add(page, frame, touch.is_write && space.page_bytes == base::kSystemPage);
   }
@@ -295,17 +286,12 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
   for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
     if (page < begin) continue;
     if (page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
-    region::PageWord& word = space.words[page];
-    PageValue seen = word.load();
-    if (seen.state() != PageState::kAbsent || !word.change(seen, seen.with(PageState::kFilling))) {
-      if (seen.state() == PageState::kResident && space.frames->can_share() && !view.is_shown(page))
+    if (!space.claim(page)) {
+      if (space.words[page].load().state() == PageState::kResident && space.frames->can_share() &&
+          !view.is_shown(page))
         static_cast<void>(bring_in(view, page, nullptr, false, Caller::kThread));
       ++dropped;
       continue;
-    }
-    if (space.is_frozen.load(std::memory_order_seq_cst)) {
-      word.update([](PageValue v) { return v.with(PageState::kAbsent); });
-      break;
     }
     if (!travels_in_runs(space, view, page)) {
       if (fill(space, view, page, false, Caller::kThread) != 0) break;
@@ -313,7 +299,7 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
     }
     uint32_t frame = budget::kNone;
     if (take_frame(space, Caller::kThread, 1'000'000, &frame) != 0) {
-      word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+      space.leave(page);
       dropped += count - i;
       break;
     }

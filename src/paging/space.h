@@ -92,6 +92,23 @@ struct Space {
     return x;
   }
 
+  // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
+  // absent any more, or the space is frozen.
+  bool claim(uint64_t page) {
+    using region::PageState;
+    region::PageValue seen = words[page].load();
+    if (seen.state() != PageState::kAbsent || is_frozen.load(std::memory_order_acquire) ||
+        !words[page].change(seen, seen.with(PageState::kFilling)))
+      return false;
+    // Asked again now that the page is ours: whoever froze the space waits for it.
+    if (!is_frozen.load(std::memory_order_seq_cst)) return true;
+    leave(page);
+    return false;
+  }
+  void leave(uint64_t page) {
+    words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
+  }
+
   // A fill failed in the middle: what it installed of the page goes, shown or not. REQUIRES: the
   // page is Filling and the caller's; `piece` is what its view shows.
   void take_back(const os::Piece& piece, uint64_t page) {
@@ -99,6 +116,16 @@ struct Space {
     const os::Piece gone =
         frames->can_share() ? os::Piece{nullptr, page * page_bytes, page_bytes, false, 0} : piece;
     frames->free({&gone, 1});
+  }
+
+  // A write-back of [from, to) failed: its part of this page is taken for written again.
+  void restore_written(uint64_t page, uint64_t from, uint64_t to) {
+    os::SubpageSet all;
+    all.add_range(0, page_bytes / base::kSystemPage);
+    for_each_showing(page, [&](region::View& view) {
+      const os::Piece part = view.piece_of(page).part(from, to);
+      if (view.is_writable && part.size_bytes != 0) frames->restore(part, all);
+    });
   }
 
   // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the

@@ -119,21 +119,9 @@ void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
     Victim& victim = shard_.victim[i];
     if (!victim.is_dirty) continue;
     victim.error = request.result;
-    if (!space.frames->leaving_is_readable()) continue;
     // These frames were protected to freeze them: what was to be written counts as written again.
-    os::SubpageSet all;
-    all.add_range(0, space.page_bytes / base::kSystemPage);
-    space.for_each_showing(victim.page, [&](View& view) {
-      const uint64_t from = std::max(request.offset, victim.page * space.page_bytes);
-      const uint64_t to =
-          std::min(request.offset + request.size_bytes, (victim.page + 1) * space.page_bytes);
-      Piece piece = view.piece_of(victim.page);
-      const uint64_t skip = from - piece.offset;
-      piece.address += skip;
-      piece.first_subpage += static_cast<uint32_t>(skip / base::kSystemPage);
-      piece.size_bytes = base::round_up(to - from, base::kSystemPage);
-      space.frames->restore(piece, all);
-    });
+    if (space.frames->leaving_is_readable())
+      space.restore_written(victim.page, request.offset, request.offset + request.size_bytes);
   }
 }
 
