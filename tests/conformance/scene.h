@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "outcore/runtime.h"
+#include "tests/folder.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define OUTCORE_TEST_IS_SANITIZED 1
@@ -40,30 +41,6 @@ namespace outcore::scene {
 using Bytes = std::vector<std::byte>;
 
 inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-
-// A folder that goes with the object. In memory if the machine has a place for that, for what is
-// tested is the pager and not the disk; `parent` puts it elsewhere.
-class Folder {
- public:
-  explicit Folder(std::string parent = {}) {
-    const char* variable = ::getenv("TMPDIR");
-    if (parent.empty() && variable != nullptr) parent = variable;
-    if (parent.empty()) parent = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/var/tmp";
-    path_ = parent + "/outcore-test-XXXXXX";
-    EXPECT_NE(::mkdtemp(path_.data()), nullptr) << path_;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // The byte that belongs at this offset: no two system pages of a test's file are alike.
 inline std::byte byte_at(uint64_t offset) {

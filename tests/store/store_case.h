@@ -15,30 +15,12 @@
 #include <vector>
 
 #include "outcore/store.h"
+#include "tests/folder.h"
 
 namespace outcore::store_test {
 
-// A folder on disk that goes with the object.
-class Folder {
- public:
-  explicit Folder(const std::string& parent = {}) {
-    const char* variable = ::getenv("TMPDIR");
-    std::string root = parent;
-    if (root.empty()) root = variable != nullptr ? variable : "/var/tmp";
-    path_ = root + "/outcore-store-test-XXXXXX";
-    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
+struct Folder : scene::Folder {
+  explicit Folder(const std::string& parent = scene::disk_parent()) : scene::Folder(parent) {}
 };
 
 using Bytes = std::vector<std::byte>;
