@@ -233,6 +233,7 @@ Status Engine::add_view(Space& space, View* view) {
     if (slot == Space::kViewsMax)
       return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
     space.views[slot].store(view, std::memory_order_release);
+    space.view_count.fetch_add(1);
     if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
   }
   return region::AddressMap::instance().add(view);
@@ -241,14 +242,17 @@ Status Engine::add_view(Space& space, View* view) {
 void Engine::remove_view(View* view) {
   Space& space = *static_cast<Space*>(view->space);
   const os::SignalBlock block;
-  for (const auto& shard : shards_) {
-    const os::Locked turn(shard->turn);
-    for (uint32_t i = 0; i < space.views_end; ++i)
-      if (space.views[i].load() == view) space.views[i].store(nullptr, std::memory_order_release);
+  uint32_t slot = 0;
+  while (slot < space.views_end && space.views[slot].load() != view) ++slot;
+  if (slot < space.views_end) {
+    space.views[slot].store(nullptr, std::memory_order_release);
+    space.view_count.fetch_sub(1);
   }
+  // After each of their turns nobody who evicts looks at it.
+  for (const auto& shard : shards_) const os::Locked turn(shard->turn);
   // A page may be Busy or written back through another view, and that thread may look at this one:
   // those holds are short.
-  for (uint32_t frame = 0; frame < frames_.used_once() && space.view_count() > 0; ++frame) {
+  for (uint32_t frame = 0; frame < frames_.used_once() && space.view_count > 0; ++frame) {
     budget::FrameRecord& record = frames_[frame];
     if (std::atomic_ref(record.space).load() != space.id) continue;
     const uint64_t page = std::atomic_ref(record.page).load();

@@ -72,7 +72,7 @@ struct Space {
   std::function<void()> share_frames;
   std::atomic<uint32_t> late_writes{0}, fills_since_look{0};
   os::Table<std::atomic<region::View*>> views;  // with holes
-  std::atomic<uint32_t> views_end{0};
+  std::atomic<uint32_t> views_end{0}, view_count{0};
   std::atomic<uint64_t> resident_bytes{0};
   std::atomic<bool> is_degraded{false};
   WriteError write_error;
@@ -80,12 +80,6 @@ struct Space {
   metrics::CounterBlock counters;
 
   uint64_t page_count() const { return words.count(); }
-  uint32_t view_count() const {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < views_end.load(std::memory_order_acquire); ++i)
-      count += views[i].load() != nullptr;
-    return count;
-  }
   PageKey key_of(uint64_t page) const {
     uint64_t x = page * 0x9E3779B97F4A7C15ull + id * 0xD1B54A32D192ED03ull;
     x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;

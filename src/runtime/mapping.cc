@@ -258,7 +258,7 @@ void Runtime::Impl::give_place_back(const Region::Impl& region) {
 
 void Runtime::Impl::drop_space(const std::string& key) {
   const auto found = spaces.find(key);
-  if (found == spaces.end() || found->second->view_count() != 0) return;
+  if (found == spaces.end() || found->second->view_count != 0) return;
   engine->remove_space(found->second.get());
   const Counters counters = found->second->counters.sum();
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
@@ -278,7 +278,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
     if (!first.ok() && !force) return first;
     region::AddressMap::instance().remove(region.view);
   }
-  if (space.view_count() == 1) engine->drop_frames(space);
+  if (space.view_count == 1) engine->drop_frames(space);
   engine->remove_view(region.view);
   give_place_back(region);
   region::ViewPool::instance().give_back(region.view);

@@ -53,7 +53,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   }
   AddressMap::instance().remove(view);
   kernel_.find(view->address)->is_ending = true;
-  if (file.space->view_count() == 1) engine_->drop_frames(*file.space);
+  if (file.space->view_count == 1) engine_->drop_frames(*file.space);
   engine_->remove_view(view);
   kernel_.unmap(view->address, view->reserved_bytes);
   ViewPool::instance().give_back(view);
