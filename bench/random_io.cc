@@ -12,9 +12,9 @@
 #include <optional>
 
 #include "bench/clock.h"
-#include "bench/data.h"
 #include "bench/direct.h"
 #include "bench/text.h"
+#include "bench/word_data.h"
 #include "bench/workload.h"
 #include "bench/zipf.h"
 
@@ -56,30 +56,17 @@ class Touches {
 
 class RandomIo : public Workload {
  public:
-  explicit RandomIo(const Options& options)
-      : options_(options),
-        data_(options, format("outcore-bench-words-%llu-%llu.dat",
-                              static_cast<unsigned long long>(options.size_bytes),
-                              static_cast<unsigned long long>(options.seed))),
-        tag_(format("words %llu seed %llu", static_cast<unsigned long long>(options.size_bytes),
-                    static_cast<unsigned long long>(options.seed))) {}
+  explicit RandomIo(const Options& options) : options_(options), words_(options) {}
 
   uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.uri(); }
-  void forget() override { data_.forget(); }
+  const std::string& uri() const override { return words_.file().uri(); }
+  void forget() override { words_.file().forget(); }
   bool takes(const std::string&) const override { return true; }
 
   Status prepare() override {
     if (is_ready_) return {};
-    if (Status s = data_.claim(); !s) return s;
-    if (!data_.is_clean(tag_)) {
-      data_.mark_changed();
-      auto medium = open_medium(data_.uri(), options_.size_bytes, true);
-      if (!medium) return medium.error();
-      if (Status s = write_words(**medium, options_.size_bytes, options_.seed); !s) return s;
-      data_.mark_clean(tag_);
-    }
-    if (options_.write_percent != 0) data_.mark_changed();
+    if (Status s = words_.make(); !s) return s;
+    if (options_.write_percent != 0) words_.file().mark_changed();
     is_ready_ = true;
     increments_ = 0;
     return {};
@@ -102,8 +89,7 @@ class RandomIo : public Workload {
                                 Histogram& latency, std::atomic<uint64_t>& writes);
 
   Options options_;
-  Data data_;
-  std::string tag_;
+  WordData words_;
   bool is_ready_ = false;
   uint64_t increments_ = 0;  // of all cells since the file was made
   std::mutex stripes_[256];  // direct: a unit is read, changed and written by one thread at a time
@@ -135,7 +121,7 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
                                         std::atomic<uint64_t>& writes) {
   const uint64_t page = std::min(options_.page_bytes, options_.size_bytes);
   const bool is_writable = options_.write_percent != 0;
-  auto file = DirectFile::open(data_.path(), is_writable, 1, page);
+  auto file = DirectFile::open(words_.file().path(), is_writable, 1, page);
   if (!file) return file.error();
   uint64_t wrong = 0, written = 0;
   for (uint64_t i = 0; i < count; ++i) {
@@ -148,14 +134,14 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
                                       std::defer_lock);
     if (is_writable) lock.lock();
     if (int code = (*file)->read(offset, size); code != 0)
-      return failure(code, "read " + data_.path());
+      return failure(code, "read " + words_.file().path());
     auto* const at =
         reinterpret_cast<uint64_t*>((*file)->bytes().data() + (unit * kUnitBytes - offset));
     wrong += at[0] != word_at(options_.seed, unit * kUnitWords);
     at[1] += is_write;
     if (is_write)
       if (int code = (*file)->write(offset, size); code != 0)
-        return failure(code, "write " + data_.path());
+        return failure(code, "write " + words_.file().path());
     if (options_.has_latency) latency.record(now_ns() - start);
     written += is_write;
     if (i % kProgressStep == kProgressStep - 1) stage.progress(kProgressStep);
@@ -185,8 +171,8 @@ Status RandomIo::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
   std::span<std::byte> bytes;
   if (!is_direct) {
-    auto mapped = stage.map(
-        {data_.uri(), first_unit * kUnitBytes, slice * kUnitBytes, options_.write_percent != 0});
+    auto mapped = stage.map({words_.file().uri(), first_unit * kUnitBytes, slice * kUnitBytes,
+                             options_.write_percent != 0});
     if (!mapped) return mapped.error();
     bytes = mapped.value();
   }
@@ -222,7 +208,7 @@ Status RandomIo::check(const RunResult& result) {
     return Error{EILSEQ, format("%llu touches saw the bytes of another page",
                                 static_cast<unsigned long long>(wrong))};
   if (options_.write_percent == 0) return {};
-  auto medium = open_medium(data_.uri(), options_.size_bytes, false);
+  auto medium = open_medium(words_.file().uri(), options_.size_bytes, false);
   if (!medium) return medium.error();
   uint64_t grown = 0, wrong = 0;
   const auto see = [&](uint64_t first, std::span<const uint64_t> words) {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 
-#include "bench/data.h"
 #include "bench/direct.h"
 #include "bench/text.h"
+#include "bench/word_data.h"
 #include "bench/workload.h"
 
 namespace outcore::bench {
@@ -24,28 +24,17 @@ class Scan : public Workload {
  public:
   explicit Scan(const Options& options)
       : options_(options),
-        data_(options, format("outcore-bench-words-%llu-%llu.dat",
-                              static_cast<unsigned long long>(options.size_bytes),
-                              static_cast<unsigned long long>(options.seed))),
-        tag_(format("words %llu seed %llu", static_cast<unsigned long long>(options.size_bytes),
-                    static_cast<unsigned long long>(options.seed))),
+        words_(options),
         units_((options.size_bytes / kUnitBytes + options.stride - 1) / options.stride) {}
 
   uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.uri(); }
-  void forget() override { data_.forget(); }
+  const std::string& uri() const override { return words_.file().uri(); }
+  void forget() override { words_.file().forget(); }
   bool takes(const std::string&) const override { return true; }
 
   Status prepare() override {
     if (is_ready_) return {};
-    if (Status s = data_.claim(); !s) return s;
-    if (!data_.is_clean(tag_)) {
-      data_.mark_changed();
-      auto medium = open_medium(data_.uri(), options_.size_bytes, true);
-      if (!medium) return medium.error();
-      if (Status s = write_words(**medium, options_.size_bytes, options_.seed); !s) return s;
-      data_.mark_clean(tag_);
-    }
+    if (Status s = words_.make(); !s) return s;
     for (uint64_t i = 0; i < units_; ++i)
       for (uint64_t w = 0; w < kUnitWords; ++w)
         expected_ += word_at(options_.seed, unit_at(i) * kUnitWords + w);
@@ -68,8 +57,7 @@ class Scan : public Workload {
   Result<uint64_t> scan_direct(uint64_t first, uint64_t last, Stage& stage) const;
 
   Options options_;
-  Data data_;
-  std::string tag_;
+  WordData words_;
   uint64_t units_;  // that a pass touches
   bool is_ready_ = false;
   uint64_t expected_ = 0;
@@ -93,7 +81,7 @@ Result<uint64_t> Scan::scan_direct(uint64_t first, uint64_t last, Stage& stage) 
   const uint64_t size =
       options_.stride == 1 ? std::max(options_.page_bytes, kSequentialBytes) : kUnitBytes;
   const uint64_t units_each = size / kUnitBytes;
-  auto file = DirectFile::open(data_.path(), false, options_.depth, size);
+  auto file = DirectFile::open(words_.file().path(), false, options_.depth, size);
   if (!file) return file.error();
   uint64_t sum = 0;
   const uint64_t whole = (last - first) / units_each;
@@ -110,7 +98,7 @@ Result<uint64_t> Scan::scan_direct(uint64_t first, uint64_t last, Stage& stage) 
   const auto rest_of = [&](uint64_t n) { return (first + whole * units_each + n) * kUnitBytes; };
   if (code == 0)
     code = (*file)->read_all((last - first) - whole * units_each, kUnitBytes, rest_of, see);
-  if (code != 0) return failure(code, "read " + data_.path());
+  if (code != 0) return failure(code, "read " + words_.file().path());
   return sum;
 }
 
@@ -124,7 +112,7 @@ Status Scan::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
   std::span<std::byte> bytes;
   if (!is_direct) {
-    auto mapped = stage.map({data_.uri(), 0, options_.size_bytes, false});
+    auto mapped = stage.map({words_.file().uri(), 0, options_.size_bytes, false});
     if (!mapped) return mapped.error();
     bytes = mapped.value();
   }
