@@ -1,5 +1,6 @@
 #include "base/units.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -13,13 +14,15 @@ Result<uint64_t> parse_bytes(std::string_view text) {
     return Error{EINVAL,
                  "'" + copy + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
   };
-  if (copy.empty() || !std::isdigit(static_cast<unsigned char>(copy[0]))) return refuse();
-  char* end = nullptr;
+  const size_t digits = std::min(copy.find_first_not_of("0123456789."), copy.size());
+  const std::string number_text = copy.substr(0, digits);
+  if (digits == 0 || copy[0] == '.' || std::count(copy.begin(), copy.end(), '.') > 1)
+    return refuse();
   errno = 0;
-  const double number = std::strtod(copy.c_str(), &end);
+  const double number = std::strtod(number_text.c_str(), nullptr);
   std::string unit;
-  for (; *end != 0; ++end)
-    if (*end != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*end)));
+  for (const char c : copy.substr(digits))
+    if (c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
   if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
   const std::string_view units = "kmgtp";
@@ -32,9 +35,8 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   const double bytes = number * factor;
   if (errno == ERANGE || bytes >= 9.2e18) return refuse();
   if (factor == 1) {  // exact, where a double is not
-    const unsigned long long exact = std::strtoull(copy.c_str(), &end, 10);
-    if (*end == '.') return refuse();
-    return uint64_t{exact};
+    if (number_text.find('.') != std::string::npos) return refuse();
+    return uint64_t{std::strtoull(number_text.c_str(), nullptr, 10)};
   }
   return static_cast<uint64_t>(bytes);
 }

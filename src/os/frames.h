@@ -91,6 +91,8 @@ class Frames {
   // at once: before, it is inaccessible. REQUIRES: it lies in reserved addresses. Not on the fault
   // path.
   virtual Status attach(const Piece& piece) = 0;
+  // The program may have locked the range in memory (mlock), where nothing can leave: no more.
+  virtual void unlock(const Piece& piece) { static_cast<void>(piece); }
   // The range is about to be unmapped or replaced by the caller.
   virtual void detach(const Piece& piece) = 0;
   // The space has this many bytes now (never fewer than before). Not on the fault path.
@@ -121,6 +123,8 @@ class Frames {
   // Copies what the frames hold. `address` is where a view shows it (private frames have no other
   // way).
   virtual int copy_out(const Piece& piece, std::byte* into) = 0;
+  // REQUIRES: can_share(). The frames hold this system page, shown or not.
+  virtual bool holds(uint64_t offset) { return static_cast<void>(offset), false; }
   // Frees the memory of the pieces, which nothing shows any more unless leaving_is_readable. They
   // are absent: the next touch faults. Sorted by offset; frames that can share go by offsets alone.
   virtual int free(std::span<const Piece> pieces) = 0;

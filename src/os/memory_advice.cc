@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace outcore::os {
@@ -41,28 +42,38 @@ int advise_batch(iovec* range, size_t count, int advice, bool has_batched_advice
   return 0;
 }
 
+// No range covers all that one page table maps: its written bits might go with it
+// (docs/internals/kernel-facts.md, zap_of_a_table).
+constexpr uint64_t kRangeBytesMax = 1 << 20;
+
 }  // namespace
 
 int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advice) {
-  constexpr size_t kRanges = 512;
+  constexpr size_t kRanges = 64;  // on a signal stack
   iovec range[kRanges];
   size_t count = 0;
   for (const Piece& piece : pieces) {
-    if (count > 0) {
-      iovec& last = range[count - 1];
-      if (static_cast<std::byte*>(last.iov_base) + last.iov_len == piece.address) {
-        last.iov_len += piece.size_bytes;
-        continue;
+    std::byte* const end = piece.address + piece.size_bytes;
+    for (std::byte* at = piece.address; at < end;) {
+      const uint64_t to_edge = kRangeBytesMax - reinterpret_cast<uint64_t>(at) % kRangeBytesMax;
+      const auto size_bytes = std::min(static_cast<uint64_t>(end - at), to_edge);
+      iovec* const last = count == 0 ? nullptr : &range[count - 1];
+      const bool is_joined = last != nullptr && to_edge != kRangeBytesMax &&
+                             static_cast<std::byte*>(last->iov_base) + last->iov_len == at;
+      if (!is_joined && count == kRanges) {
+        if (const int r = advise_batch(range, count, advice, has_batched_advice); r != 0) return r;
+        count = 0;
       }
+      if (is_joined)
+        last->iov_len += size_bytes;
+      else
+        range[count++] = {at, size_bytes};
+      at += size_bytes;
     }
-    if (count == kRanges) {
-      if (const int result = advise_batch(range, count, advice, has_batched_advice); result != 0)
-        return result;
-      count = 0;
-    }
-    range[count++] = {piece.address, piece.size_bytes};
   }
   return advise_batch(range, count, advice, has_batched_advice);
 }
+
+void unlock_range(const Piece& piece) { ::munlock(piece.address, piece.size_bytes); }
 
 }  // namespace outcore::os

@@ -45,6 +45,7 @@ int PrivateFrames::map(const Piece& piece) {
   void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (p == MAP_FAILED) return -errno;
+  unlock_range(piece);  // after mlockall(MCL_FUTURE) nothing could leave
   ::madvise(p, piece.size_bytes, MADV_NOHUGEPAGE);
   ::madvise(p, piece.size_bytes, MADV_DONTDUMP);
   if (::madvise(p, piece.size_bytes, MADV_DONTFORK) != 0) return -errno;
@@ -89,7 +90,7 @@ int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) 
     return clear ? write_protect(source_, piece.address, piece.size_bytes, true) : 0;
   }
   constexpr uint64_t kPresentOrSwapped = uint64_t{3} << 62, kProtected = uint64_t{1} << 57;
-  constexpr size_t kEntries = 256;
+  constexpr size_t kEntries = 64;  // on a signal stack
   uint64_t entry[kEntries];
   SubpageSet found;
   const uint64_t pages = piece.size_bytes / base::kSystemPage;

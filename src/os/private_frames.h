@@ -6,6 +6,7 @@
 
 #include "os/fault_ranges.h"
 #include "os/frames.h"
+#include "os/memory_advice.h"
 
 namespace outcore::os {
 
@@ -19,6 +20,7 @@ class PrivateFrames final : public Frames {
   bool can_share() const override { return false; }
   bool has_write_faults() const override { return true; }
   Status attach(const Piece& piece) override;
+  void unlock(const Piece& piece) override { unlock_range(piece); }
   void detach(const Piece&) override {}
   int resize(uint64_t) override { return 0; }
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;

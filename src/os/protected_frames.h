@@ -12,6 +12,7 @@
 
 #include "os/frames.h"
 #include "os/mapping_count.h"
+#include "os/memory_advice.h"
 
 namespace outcore::os {
 
@@ -27,6 +28,7 @@ class ProtectedFrames final : public Frames {
   bool reports_written() const override { return false; }
   Room room() const override;
   Status attach(const Piece& piece) override;
+  void unlock(const Piece& piece) override { unlock_range(piece); }
   void detach(const Piece&) override {}
   int resize(uint64_t size_bytes) override;
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;

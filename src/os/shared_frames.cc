@@ -122,6 +122,11 @@ int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
   return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
 }
 
+bool SharedFrames::holds(uint64_t offset) {
+  const auto at = static_cast<off_t>(offset);
+  return ::lseek(memfd_, at, SEEK_DATA) == at;
+}
+
 int SharedFrames::free(std::span<const Piece> pieces) { return punch_all(memfd_, pieces); }
 
 int SharedFrames::forget_poison(const Piece& piece) {

@@ -10,6 +10,7 @@
 
 #include "os/fault_ranges.h"
 #include "os/frames.h"
+#include "os/memory_advice.h"
 
 namespace outcore::os {
 
@@ -24,6 +25,7 @@ class SharedFrames final : public Frames {
   bool can_share() const override { return true; }
   bool has_write_faults() const override { return false; }
   Status attach(const Piece& piece) override;
+  void unlock(const Piece& piece) override { unlock_range(piece); }
   void detach(const Piece&) override {}
   int resize(uint64_t size_bytes) override;
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;
@@ -35,6 +37,7 @@ class SharedFrames final : public Frames {
   int collect(const Piece& piece, bool clear, SubpageSet* written) override;
   int restore(const Piece& piece, const SubpageSet& written) override;
   int copy_out(const Piece& piece, std::byte* into) override;
+  bool holds(uint64_t offset) override;
   int free(std::span<const Piece> pieces) override;
   int poison(std::byte* at) override { return os::poison(source_, at); }
   int forget_poison(const Piece& piece) override;

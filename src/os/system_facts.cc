@@ -60,7 +60,10 @@ SystemFact delivery_fact(const KernelFeatures& kernel) {
 SystemFact frames_fact(const KernelFeatures& kernel) {
   if (!kernel.has_sigbus) return {"frames", true, "auto is shared, with mprotect", ""};
   if (kernel.has_write_tracking)
-    return {"frames", true, "auto is shared for regions that can be written, private for others",
+    return {"frames", true,
+            "auto is private for regions that are read-only, or in-thread with pages of 4 KiB "
+            "(these change to shared where pages are read before they are written); shared for "
+            "others",
             ""};
   if (kernel.has_anonymous_wp && kernel.has_pagemap)
     return {"frames", true, "auto is private: first writes to clean pages take a fault", ""};
@@ -96,7 +99,7 @@ void add_fault_facts(const KernelFeatures& kernel, std::vector<SystemFact>* fact
                    "in messages delivery, a failed page takes no mapping of its own", "6.6",
                    "a failed page takes a mapping of its own"));
   facts->push_back(needs_kernel(
-      "batched eviction", kernel.has_batched_advice, "512 ranges leave memory in one system call",
+      "batched eviction", kernel.has_batched_advice, "many ranges leave memory in one system call",
       "6.13", "neighbours are joined, which costs more where pages are scattered"));
 }
 

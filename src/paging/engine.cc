@@ -54,6 +54,7 @@ Status Engine::prepare() {
       !s)
     return s;
   if (Status s = spaces_.allocate(kSpacesMax); !s) return s;
+  if (Status s = spare_.allocate(base::kSystemPage); !s) return s;
   OC_CHECK(budget_.take(fixed));
   for (unsigned i = 0; i < options_.keepers; ++i) {
     auto shard = std::make_unique<Shard>();
@@ -62,6 +63,7 @@ Status Engine::prepare() {
         make_policy(options_.policy, frames_.count(), capacity);
     if (!policy) return policy.error();
     shard->policy = std::move(policy).value();
+    policy_wants_rescue_ = shard->policy->leaving_target() > 0;
     Result<std::byte*> buffer = os::allocate_table(buffers);
     if (!buffer) return buffer.error();
     shard->write_buffer = buffer.value();
@@ -147,8 +149,13 @@ void Engine::drop_frames(Space& space) {
         eviction.hear();
         uint64_t busy = 0;
         for (; i < end && !eviction.is_full(); ++i) {
-          if (!is_by_page && frames_[static_cast<uint32_t>(i)].space != space.id) continue;
-          const uint64_t page = is_by_page ? i : frames_[static_cast<uint32_t>(i)].page;
+          uint64_t page = i;
+          if (!is_by_page) {  // it may be changing hands: another's page is not ours to look at
+            budget::FrameRecord& record = frames_[static_cast<uint32_t>(i)];
+            if (std::atomic_ref(record.space).load() != space.id) continue;
+            page = std::atomic_ref(record.page).load();
+            if (page >= space.page_count()) continue;
+          }
           const PageValue seen = space.words[page].load();
           if (seen.state() == PageState::kAbsent) continue;
           if (seen.pins() != 0) {  // the region goes, and its pins with it
@@ -162,42 +169,14 @@ void Engine::drop_frames(Space& space) {
         eviction.free();
       }
     }
-    if (space.resident_bytes.load() != 0)
-      os::yield();  // a late prefetch or write-back still holds a page
+    if (space.resident_bytes.load() == 0) return;
+    // A late prefetch or write-back still holds a page; or the program has locked the memory.
+    for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i)
+      if (const View* view = space.views[i].load(); view != nullptr)
+        space.frames->unlock(
+            {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+    os::yield();
   }
-}
-
-Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
-  const os::SignalBlock block;
-  space.is_frozen.store(true, std::memory_order_seq_cst);
-  Status status;
-  for (uint64_t page = 0; page < space.page_count(); ++page)
-    while (space.words[page].load().state() == PageState::kFilling) os::yield();
-  while (status.ok() && space.resident_bytes.load() != 0) {
-    status = evict(space, 0, space.page_count());
-    for (uint64_t page = 0; page < space.page_count() && status.ok(); ++page)
-      if (space.words[page].load().pins() != 0)
-        status =
-            Error{EBUSY, "map " + space.uri +
-                             " once more: a page of its first region is pinned; unpin it, or map "
-                             "the first with shared frames"};
-  }
-  View* view = nullptr;
-  for (uint32_t i = 0; i < space.views_end; ++i)
-    if (View* v = space.views[i].load(); v != nullptr) view = v;
-  if (status.ok() && view != nullptr) {
-    const uint64_t pages =
-        (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
-    status = view->shown.allocate((pages + 63) / 64 + 1);
-    // A touch from here to the end finds the range inaccessible, and waits in the handler for the
-    // thaw.
-    if (status.ok() && view->mapped_bytes() != 0)
-      status =
-          frames->attach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
-  }
-  if (status.ok()) space.frames = std::move(frames);
-  space.is_frozen.store(false, std::memory_order_seq_cst);
-  return status;
 }
 
 void Engine::remove_space(Space* space) {

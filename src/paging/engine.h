@@ -69,6 +69,9 @@ class Engine {
   // Replaces frames that only one view can show by others, with the pages evicted in between: a
   // second view comes.
   Status replace_frames(Space& space, std::unique_ptr<os::Frames> frames);
+  // The store was found longer than it was: pages from its old end on are evicted, and shown anew.
+  // Errors: EBUSY (one is pinned), those of a write-back.
+  Status lengthen(Space& space, uint64_t store_bytes);
   Status add_view(
       Space& space,
       region::View* view);  // attaches frames; the view is in the address map afterwards
@@ -98,6 +101,8 @@ class Engine {
   // Hints: dropped if there is no room.
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   Status resize_budget(uint64_t bytes);
+  // Whether the policy lives on pages that come back before they are freed.
+  bool policy_wants_rescue() const { return policy_wants_rescue_; }
   uint64_t least_budget(uint64_t page_bytes) const;
 
   // -- turns: keeper threads, fillers without a frame, simulations --
@@ -153,6 +158,8 @@ class Engine {
   int fill_zeros(Space& space, region::View& view, uint64_t page, bool is_written);
   int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
+  void take_back(Space& space, const os::Piece& piece, uint64_t page, bool was_seen);
+  void show_new(Space& space, region::View& view, uint64_t page);
   void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);
   // prefetch.cc
   void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
@@ -167,6 +174,8 @@ class Engine {
     return bounce_.shape().total_bytes() + 8 * page_bytes_max_.load();
   }
   Status claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
+  // freeze.cc
+  Status empty(Space& space, uint64_t first);
   // flush.cc
   Status take_write_error(Space& space);
 
@@ -177,6 +186,7 @@ class Engine {
   os::Table<std::atomic<Space*>> spaces_;
   std::atomic<uint32_t> spaces_end_{0};
   std::vector<std::unique_ptr<Shard>> shards_;
+  bool policy_wants_rescue_ = false;
   PrefetchQueue queue_;
   std::atomic<uint64_t> pinned_bytes_{0};
   std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
@@ -186,6 +196,8 @@ class Engine {
   std::vector<std::thread> threads_;
   os::Lock spaces_lock_;
   os::Lock resize_lock_;
+  os::Lock spare_lock_;
+  os::Table<std::byte> spare_;  // a system page, for what must be saved when an install fails
 };
 
 // Why the last fill of this thread failed: one line. The fault path.

@@ -242,9 +242,7 @@ void Eviction::show_again(const Victim& victim, bool is_dirty) {
   if (!space.frames->reports_written()) {
     if (is_dirty) written.add_range(0, os::SubpageSet::kCount);
   } else {
-    space.for_each_showing(victim.page, [&](View& view) {
-      space.frames->collect(view.piece_of(victim.page), false, &written);
-    });
+    space.look_at_written(victim.page, &written);
   }
   space.for_each_showing(victim.page, [&](View& view) {
     const Piece piece = view.piece_of(victim.page);
@@ -261,12 +259,7 @@ void Eviction::collect(Victim& victim) {
   shard_.written = {};
   int result = 0;
   if (space.frames->reports_written()) {
-    space.for_each_showing(victim.page, [&](View& view) {
-      if (!view.is_writable) return;
-      const int r =
-          space.frames->collect(view.piece_of(victim.page), !is_unmapped, &shard_.written);
-      if (r != 0) result = r;
-    });
+    result = space.take_written(victim.page, !is_unmapped, &shard_.written);
   } else {
     shard_.written.add_range(0, space.page_bytes / base::kSystemPage);
   }
@@ -274,7 +267,7 @@ void Eviction::collect(Victim& victim) {
   const bool must_leave_it =
       victim.is_dirty && caller_ == Caller::kFault && !space.traits.is_fault_safe;
   if (result == 0 && !must_leave_it) return;
-  if (!is_unmapped)
+  if (!is_unmapped && result == 0)
     space.for_each_showing(victim.page, [&](View& view) {
       space.frames->restore(view.piece_of(victim.page), shard_.written);
     });

@@ -38,11 +38,21 @@ bool is_passing(PageValue failed) {
 
 void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
   const uint64_t offset = page * space.page_bytes;
-  std::snprintf(
-      fault_reason, sizeof fault_reason,
-      "outcore: SIGBUS at %p: fill of %llu bytes at %llu of %s: %s",
-      static_cast<const void*>(address), static_cast<unsigned long long>(space.page_bytes),
-      static_cast<unsigned long long>(offset), space.uri.c_str(), ::strerrordesc_np(-error));
+  const char* why = ::strerrordesc_np(-error);
+  const int write_error = space.write_error.code.load();
+  char of_memory[96];
+  if (error == -ENOMEM) {
+    std::snprintf(
+        of_memory, sizeof of_memory, "no memory within wait_max: %s%s",
+        write_error == 0 ? "all of the budget is in use" : "pages cannot be written back: ",
+        write_error == 0 ? "" : ::strerrordesc_np(write_error));
+    why = of_memory;
+  }
+  std::snprintf(fault_reason, sizeof fault_reason,
+                "outcore: touch of %p: fill of %llu bytes at %llu of %s: %s",
+                static_cast<const void*>(address),
+                static_cast<unsigned long long>(space.page_bytes),
+                static_cast<unsigned long long>(offset), space.uri.c_str(), why);
 }
 
 }  // namespace
@@ -113,7 +123,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
         break;
       }
       case PageState::kFailed:
-        if (space.delivery == Delivery::kMessages && is_passing(seen) && !has_retried) {
+        if (is_passing(seen) && !has_retried) {
           has_retried = true;
           retry_failed(space, page, page + 1);
           break;
@@ -163,7 +173,8 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   os::SubpageSet written;
   const Piece piece = view.piece_of(page);
   if (frames.can_share() && (!is_shown || !must_allow)) {
-    if (is_shown) frames.collect(piece, false, &written);
+    if (is_shown && frames.collect(piece, false, &written) != 0)  // all of it, then
+      written.add_range(0, os::SubpageSet::kCount);
     if (!frames.reports_written() && seen.has(PageValue::kDirty))
       written.add_range(0, os::SubpageSet::kCount);
     result = frames.show(piece, written);
@@ -244,8 +255,7 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
     if (!frames.reports_written()) {
       if (seen.has(PageValue::kDirty)) written.add_range(0, os::SubpageSet::kCount);
     } else if (!seen.has(PageValue::kCleaned)) {
-      space.for_each_showing(page,
-                             [&](View& v) { frames.collect(v.piece_of(page), false, &written); });
+      space.look_at_written(page, &written);
     }
     view.set_shown(page, true);
     space.for_each_showing(page, [&](View& v) {

@@ -17,7 +17,9 @@ using region::View;
 // REQUIRES: this thread made the page Filling.
 int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
   uint32_t frame = budget::kNone;
-  if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame); result != 0) {
+  if (const int result =
+          take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame);
+      result != 0) {
     space.leave(page);
     return result;
   }
@@ -35,7 +37,7 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
 }
 
 // A frame within the budget. If there is none, this thread evicts a batch itself rather than wait
-// for the keeper; what is left is a wait with a bound.
+// for the keeper; what is left is a wait with a bound. With a bound of 0 (hints) it does neither.
 int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
@@ -113,22 +115,30 @@ int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into)
   return result;
 }
 
+// The page's bytes are in, and the view shows them. Where the kernel cannot show all of them now,
+// the touch that misses some asks again: what was shown may have been written already.
+void Engine::show_new(Space& space, View& view, uint64_t page) {
+  static_cast<void>(space.frames->show(view.piece_of(page), {}));
+  view.set_shown(page, true);
+}
+
 // The whole page reads zero, whatever part of it the view shows.
 int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written) {
   static const std::byte zeros[65536] = {};
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
   const Piece piece = view.piece_of(page);
+  const bool is_installed = !frames.can_share() || piece.size_bytes == page_bytes;
   int result = 0;
-  if (!frames.can_share() || piece.size_bytes == page_bytes) {
+  if (is_installed) {
     result = frames.install_zeros(piece, is_written);
+    if (result == 0 && frames.can_share()) view.set_shown(page, true);
   } else {
     for (uint64_t at = 0; at < page_bytes && result == 0; at += sizeof zeros)
       result = frames.deposit(start + at, {zeros, std::min(sizeof zeros, page_bytes - at)});
-    if (result == 0) result = frames.show(piece, {});
+    if (result == 0) show_new(space, view, page);
   }
-  if (frames.can_share()) view.set_shown(page, result == 0);
-  if (result != 0) space.take_back(piece, page);
+  if (result != 0) take_back(space, piece, page, is_installed);
   return result;
 }
 
@@ -164,10 +174,46 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
     }
   }
   bounce_.give(buffer);
-  if (result == 0 && is_deposited) result = frames.show(piece, {});
-  if (result == 0 && frames.can_share()) view.set_shown(page, true);
-  if (result != 0) space.take_back(piece, page);
+  if (result != 0)
+    take_back(space, piece, page, !is_deposited);
+  else if (is_deposited)
+    show_new(space, view, page);
+  else if (frames.can_share())
+    view.set_shown(page, true);
   return result;
+}
+
+// A fill failed in the middle: what there is of the page goes. If it was installed it was seen, and
+// where writes do not fault it may have been written: that goes to the store. REQUIRES: the page is
+// Filling and ours; `piece` is what its view shows.
+void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was_seen) {
+  os::Frames& frames = *space.frames;
+  Piece gone = piece;
+  if (frames.can_share()) {
+    gone = {nullptr, page * space.page_bytes, space.page_bytes, false, 0};
+    frames.unmap({&piece, 1});
+    os::SubpageSet written;
+    const bool may_be_written = was_seen && piece.is_writable && frames.reports_written();
+    if (may_be_written && frames.collect(piece, false, &written) != 0)
+      written.add_range(0, space.page_bytes / base::kSystemPage);
+    const os::Locked locked(spare_lock_);
+    for (uint64_t at = 0; may_be_written && at < piece.size_bytes; at += base::kSystemPage) {
+      const uint64_t offset = piece.offset + at, end = space.store_bytes.load();
+      // What was never installed scans as written, too.
+      if (!written.has(piece.first_subpage + at / base::kSystemPage) || !frames.holds(offset) ||
+          offset >= end)
+        continue;
+      int result = frames.copy_out({nullptr, offset, base::kSystemPage, true, 0}, &spare_[0]);
+      if (result == 0) {
+        space.write_gate.enter();
+        result = space.store.load()->write(
+            offset, {&spare_[0], std::min<uint64_t>(base::kSystemPage, end - offset)});
+        space.write_gate.leave();
+      }
+      if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
+    }
+  }
+  frames.free({&gone, 1});
 }
 
 // The page is there, or its fill failed. The shard hears of it first.

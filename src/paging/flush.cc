@@ -70,7 +70,10 @@ class Flusher {
       space_.for_each_showing(offset / space_.page_bytes,
                               [&](View& v) { piece.address = v.address + (offset - v.offset); });
     const int result = space_.frames->copy_out(piece, buffer_.data() + used_);
-    if (result != 0 && error_ == 0) error_ = result;
+    if (result != 0) {  // nothing of it may reach the store
+      fail({offset, nullptr, bytes, true, result});
+      return bytes;
+    }
     if (is_joined)
       last->size_bytes += bytes;
     else
@@ -98,7 +101,11 @@ class Flusher {
   void account(const StoreRequest& request) {
     space_.counters.add(Counter::write_requests, 1);
     space_.counters.add(Counter::written_bytes, request.size_bytes);
-    if (request.result == 0) return;
+    if (request.result != 0) fail(request);
+  }
+
+ public:
+  void fail(const StoreRequest& request) {
     space_.counters.add(Counter::write_back_errors, 1);
     space_.is_degraded.store(true, std::memory_order_relaxed);
     if (error_ == 0) error_ = request.result, failed_ = request;
@@ -112,6 +119,7 @@ class Flusher {
     }
   }
 
+ private:
   void let_go(uint64_t page) {
     space_.counters.add(Counter::write_backs, 1);
     space_.words[page].update([](PageValue v) { return v.minus(PageValue::kWriting); });
@@ -129,11 +137,13 @@ class Flusher {
   StoreRequest failed_;
 };
 
-enum class Taken { kNothing, kOurs, kBusy };
+enum class Taken { kNothing, kOurs, kBusy, kFailed };
 
 // kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody
-// else changes it, and `busy` is what to wait for.
-Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageValue* busy) {
+// else changes it, and `busy` is what to wait for. kFailed: what was written cannot be asked, and
+// `failed` is the error.
+Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageValue* busy,
+                   int* failed) {
   region::PageWord& word = space.words[page];
   for (;;) {
     PageValue seen = word.load();
@@ -149,9 +159,12 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
     if (!word.change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting))) continue;
     // The kernel may write to pinned memory without a trace: what is pinned and written stays so.
     const bool must_clear = seen.pins() == 0;
-    space.for_each_showing(page, [&](View& view) {
-      if (view.is_writable) space.frames->collect(view.piece_of(page), must_clear, written);
-    });
+    if (const int error = space.take_written(page, must_clear, written); error != 0) {
+      word.update(
+          [&](PageValue v) { return v.with(PageState::kResident).minus(PageValue::kWriting); });
+      *failed = error;
+      return Taken::kFailed;
+    }
     if (!space.frames->reports_written())
       written->add_range(0, space.page_bytes / base::kSystemPage);
     const uint64_t clean = space.frames->has_write_faults() && must_clear ? PageValue::kDirty : 0;
@@ -182,13 +195,16 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
   for (uint64_t page = first; page < end;) {
     os::SubpageSet written;
     PageValue busy;
-    const Taken taken = take_written(space, page, &written, &busy);
+    int failed = 0;
+    const Taken taken = take_written(space, page, &written, &busy, &failed);
     if (taken == Taken::kBusy) {
       flusher.finish();  // whoever has that page may wait for one that we hold, or for the buffer
       space.words[page].wait_while(busy, 100'000'000);
       continue;
     }
     if (taken == Taken::kOurs) flusher.add(page, written);
+    if (taken == Taken::kFailed)
+      flusher.fail({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
     ++page;
   }
   flusher.finish();

@@ -18,7 +18,7 @@ using region::View;
 
 namespace {
 
-constexpr uint32_t kRunsMax = 8, kPagesMax = 512;
+constexpr uint32_t kRunsMax = 8;
 // What may lie between two pages of a run: to read it as well costs less than a transfer of its own
 // ("data sieving": Thakur et al., Frontiers '99).
 constexpr uint64_t kGapBytesMax = 12 << 10;
@@ -82,19 +82,22 @@ void Engine::io_loop() {
 // buffers are used up, or at the end, all runs are read in one batch and installed.
 class Ahead {
  public:
-  // `run_bytes`: how long runs may become.
+  // `run_bytes`: how long runs may become. `frames`: room for the frames of the pages that are
+  // gathered; the caller's, who may have little stack.
   Ahead(Engine& engine, Space& space, View& view, Caller caller, Counter counter,
-        uint64_t run_bytes)
+        uint64_t run_bytes, std::span<uint32_t> frames)
       : engine_(engine),
         space_(space),
         view_(view),
         caller_(caller),
         counter_(counter),
-        run_bytes_(std::max(space.page_bytes, run_bytes)) {}
+        run_bytes_(std::max(space.page_bytes, run_bytes)),
+        frame_(frames) {}
 
   // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
   void add(uint64_t page, uint32_t frame, bool is_written = false) {
-    if (page_count_ == kPagesMax || (!extends(page, is_written) && !open_run(page, is_written))) {
+    if (page_count_ == frame_.size() ||
+        (!extends(page, is_written) && !open_run(page, is_written))) {
       finish();
       OC_CHECK(open_run(page, is_written));
     }
@@ -184,20 +187,20 @@ class Ahead {
       const int result =
           run.result != 0 ? run.result : space_.frames->install(piece, bytes, run.is_written);
       for (uint32_t page = 0; page < at_once; ++page)
-        finish_page(first + page, frame_[run.first_frame + i + page], result, run.is_written);
+        finish_page(first + page, frame_[run.first_frame + i + page], result, run);
     }
   }
 
-  void finish_page(uint64_t page, uint32_t frame, int result, bool is_written) {
+  void finish_page(uint64_t page, uint32_t frame, int result, const Run& run) {
     os::Frames& frames = *space_.frames;
     if (result == 0) {
       if (frames.can_share()) view_.set_shown(page, true);
       space_.counters.add(counter_, 1);
-      engine_.finish_fill(space_, page, frame, 0, is_written && frames.has_write_faults());
+      engine_.finish_fill(space_, page, frame, 0, run.is_written && frames.has_write_faults());
       return;
     }
     // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
-    space_.take_back(view_.piece_of(page), page);
+    engine_.take_back(space_, view_.piece_of(page), page, run.result == 0);
     engine_.give_frame(space_, frame);
     space_.leave(page);
     frames.wake(view_.piece_of(page));
@@ -211,7 +214,7 @@ class Ahead {
   const uint64_t run_bytes_;
   Run run_[kRunsMax];
   uint32_t run_count_ = 0;
-  uint32_t frame_[kPagesMax];
+  const std::span<uint32_t> frame_;
   uint32_t page_count_ = 0;
 };
 
@@ -227,7 +230,9 @@ bool Engine::travels_in_runs(const Space& space, const View& view, uint64_t page
 int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, uint32_t count,
                        Caller caller) {
   uint32_t frame[kAlongMax];
-  if (const int result = take_frame(space, caller, options_.wait_ns_max, &frame[0]); result != 0) {
+  if (const int result =
+          take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame[0]);
+      result != 0) {
     space.leave(page);
     return result;
   }
@@ -241,7 +246,9 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
     space.leave(next);
     break;
   }
-  Ahead along(*this, space, view, caller, Counter::prefetch_fills, bounce_.shape().chunk_bytes);
+  uint32_t gathered[kAlongMax];
+  Ahead along(*this, space, view, caller, Counter::prefetch_fills, bounce_.shape().chunk_bytes,
+              gathered);
   for (uint32_t i = 0; i < n; ++i) {  // in the order of the store
     const uint32_t which = stride > 0 ? i : n - 1 - i;
     along.add(page + static_cast<uint64_t>(stride * which), frame[which]);
@@ -254,7 +261,8 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
 void Engine::fill_many(View& view, std::span<const os::Touch> touches) {
   Space& space = *static_cast<Space*>(view.space);
   if (!space.traits.is_fault_safe) return;
-  Ahead many(*this, space, view, Caller::kThread, Counter::fills, base::kSystemPage);
+  uint32_t gathered[16];
+  Ahead many(*this, space, view, Caller::kThread, Counter::fills, base::kSystemPage, gathered);
   for (const os::Touch& touch : touches) {
     if (touch.is_write && !view.is_writable) continue;
     const uint64_t page = view.page_of(touch.address);
@@ -274,8 +282,9 @@ void Engine::fill_many(View& view, std::span<const os::Touch> touches) {
 
 void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
   Space& space = *static_cast<Space*>(view.space);
+  uint32_t gathered[512];
   Ahead ahead(*this, space, view, Caller::kThread, Counter::prefetch_fills,
-              bounce_.shape().chunk_bytes);
+              bounce_.shape().chunk_bytes, gathered);
   const uint64_t begin = view.first_page(), end = view.end_page();
   uint64_t page = first, dropped = 0;
   if (stride < 0) {  // in the order of the store
@@ -288,12 +297,15 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
     if (page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
     if (!space.claim(page)) {
       if (space.words[page].load().state() == PageState::kResident && space.frames->can_share() &&
-          !view.is_shown(page))
+          !view.is_shown(page)) {
+        ahead.finish();  // whoever waits for a buffer must hold none
         static_cast<void>(bring_in(view, page, nullptr, false, Caller::kThread));
+      }
       ++dropped;
       continue;
     }
     if (!travels_in_runs(space, view, page)) {
+      ahead.finish();
       if (fill(space, view, page, false, Caller::kThread) != 0) break;
       continue;
     }

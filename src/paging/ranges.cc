@@ -123,7 +123,9 @@ bool is_takeable(const PageValue& seen) {
 // or writes it back, so the store's bytes can change under it.
 Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
   constexpr uint64_t kHoldNsMax = 200'000'000;  // a read or write of a region ends; a pin may not
+  constexpr uint32_t kTriesMax = 1000;
   uint64_t pinned_ns = 0;
+  uint32_t tries = 0;
   const uint64_t first = offset / space.page_bytes, end = (offset + size_bytes) / space.page_bytes;
   for (uint64_t page = first; page < end;) {
     region::PageWord& word = space.words[page];
@@ -138,8 +140,10 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
                               ": it is pinned; unpin it first"};
     }
     if (seen.state() == PageState::kFailed) {
-      word.change(seen, PageValue());
-      continue;
+      retry_failed(space, page, page + 1);
+      if (word.load().state() != PageState::kFailed) continue;
+      return Error{ENOMEM, "discard page " + std::to_string(page) + " of " + space.uri +
+                               ": its address cannot be mapped anew; raise vm.max_map_count"};
     }
     if (seen.state() != PageState::kAbsent && !is_takeable(seen) &&
         seen.state() != PageState::kLeaving) {
@@ -174,8 +178,14 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
     }
     eviction.let_go();
     // Rescued by a touch in between: once more.
-    if (!is_absent && eviction.free() == 0) continue;
+    if (!is_absent && eviction.free() == 0) {
+      if (++tries < kTriesMax) continue;
+      return Error{EBUSY, "discard page " + std::to_string(page) + " of " + space.uri +
+                              ": its memory cannot be freed; is it locked (mlock), or touched all "
+                              "the time?"};
+    }
     pinned_ns = 0;
+    tries = 0;
     space.counters.add(Counter::discarded, 1);
     ++page;
   }

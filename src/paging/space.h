@@ -103,13 +103,34 @@ struct Space {
     words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
   }
 
-  // A fill failed in the middle: what it installed of the page goes, shown or not. REQUIRES: the
-  // page is Filling and the caller's; `piece` is what its view shows.
-  void take_back(const os::Piece& piece, uint64_t page) {
-    if (frames->can_share()) frames->unmap({&piece, 1});
-    const os::Piece gone =
-        frames->can_share() ? os::Piece{nullptr, page * page_bytes, page_bytes, false, 0} : piece;
-    frames->free({&gone, 1});
+  // The next flush returns it.
+  void note_write_error(int result, uint64_t offset, uint64_t size_bytes) {
+    is_degraded.store(true, std::memory_order_relaxed);
+    int none = 0;
+    if (!write_error.code.compare_exchange_strong(none, -result)) return;
+    write_error.offset = offset;
+    write_error.size_bytes = size_bytes;
+  }
+
+  // Adds what was written of the page, where it is shown; if the kernel cannot say, all of it.
+  void look_at_written(uint64_t page, os::SubpageSet* written) {
+    for_each_showing(page, [&](region::View& view) {
+      if (!view.is_writable) return;
+      if (frames->collect(view.piece_of(page), false, written) != 0)
+        written->add_range(0, page_bytes / base::kSystemPage);
+    });
+  }
+  // The same; with `clear` it is clean afterwards. -errno: the kernel cannot say, and all of it
+  // counts as written.
+  int take_written(uint64_t page, bool clear, os::SubpageSet* written) {
+    int error = 0;
+    for_each_showing(page, [&](region::View& view) {
+      if (!view.is_writable) return;
+      const int result = frames->collect(view.piece_of(page), clear, written);
+      if (result != 0) error = result;
+    });
+    if (error != 0) restore_written(page, page * page_bytes, (page + 1) * page_bytes);
+    return error;
   }
 
   // A write-back of [from, to) failed: its part of this page is taken for written again.

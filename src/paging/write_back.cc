@@ -53,7 +53,12 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
     Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
     if (view != nullptr) piece.address = view->address + (offset - view->offset);
     const int result = space.frames->copy_out(piece, to);
-    if (result != 0) shard_.victim[i].error = result;
+    if (result != 0) {  // nothing of it may reach the store
+      fail_request({offset, nullptr, bytes, true, result}, i, i, space);
+      offset += bytes;
+      size_bytes -= bytes;
+      continue;
+    }
     if (is_joined) {
       shard_.request[shard_.request_count - 1].size_bytes += bytes;
       shard_.request_last_victim[shard_.request_count - 1] = i;
@@ -108,12 +113,7 @@ void Eviction::issue(uint32_t finish_end) {
 void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
                             uint32_t last_victim, Space& space) {
   space.counters.add(Counter::write_back_errors, 1);
-  space.is_degraded.store(true, std::memory_order_relaxed);
-  int none = 0;
-  if (space.write_error.code.compare_exchange_strong(none, -request.result)) {
-    space.write_error.offset = request.offset;
-    space.write_error.size_bytes = request.size_bytes;
-  }
+  space.note_write_error(request.result, request.offset, request.size_bytes);
   if (first_error_ == 0) first_error_ = request.result;
   for (uint32_t i = first_victim; i <= last_victim; ++i) {
     Victim& victim = shard_.victim[i];

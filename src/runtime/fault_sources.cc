@@ -43,6 +43,7 @@ void on_many(std::span<const os::Touch> touches) {
 }  // namespace
 
 void install_handlers(bool needs_segv) {
+  static_cast<void>(region::AddressMap::instance());  // made now, not by the first fault
   os::install_bus_handler(on_fault, paging::last_fault_reason);
   if (needs_segv) os::install_segv_handler(on_fault, paging::last_fault_reason);
 }
@@ -131,8 +132,14 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   if (!is_messages) return {};
   auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, on_many);
   const Status started = delivery->start(event_threads_);
+  if (!started) {  // without its threads whoever touches would wait for ever
+    delivery.reset();
+    os::ParentsDescriptors::close(source.fd);
+    source.fd = -1;
+    return started;
+  }
   delivery_[is_shared] = std::move(delivery);
-  return started;
+  return {};
 }
 
 }  // namespace outcore::runtime

@@ -27,6 +27,14 @@ Error refuse(int code, const std::string& uri, const std::string& why) {
   return {code, "map " + uri + ": " + why};
 }
 
+Status check_size(const std::string& uri, const MapOptions& o) {
+  constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46, kOffsetMax = uint64_t{1} << 62;
+  if (o.size_bytes > kRegionBytesMax || o.reserve_bytes > kRegionBytesMax)
+    return refuse(EINVAL, uri, "more than 64 TiB of addresses: map a part of it");
+  if (o.offset > kOffsetMax) return refuse(EINVAL, uri, "an offset past 4 EiB");
+  return {};
+}
+
 // What is wrong with the numbers, whatever the store.
 Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) {
   if (o.offset % kSystemPage != 0)
@@ -40,8 +48,6 @@ Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) 
     return refuse(EINVAL, uri,
                   "offset " + std::to_string(o.offset) + " is past the end at " +
                       std::to_string(store_bytes));
-  if (o.size_bytes > (uint64_t{1} << 46) || o.reserve_bytes > (uint64_t{1} << 46))
-    return refuse(EINVAL, uri, "more than 64 TiB of addresses");
   const uint64_t room_bytes = store_bytes - o.offset;
   if (o.access == Access::kReadWrite && o.size_bytes > round_up(room_bytes, kSystemPage))
     return refuse(EINVAL, uri,
@@ -62,6 +68,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
                                                          const MapOptions& asked) {
   const std::lock_guard<std::mutex> guard(mapping);
   MapOptions o = asked;
+  if (Status s = check_size(uri, o); !s) return s.error();
   if (o.may_create && o.access == Access::kReadWrite &&
       o.offset + o.size_bytes > store->size_bytes())
     if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
@@ -69,6 +76,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
           r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
   if (Status s = check(uri, o, store->size_bytes()); !s) return s.error();
   if (o.size_bytes == 0) o.size_bytes = store->size_bytes() - o.offset;
+  if (Status s = check_size(uri, o); !s) return s.error();
   const uint64_t shown_bytes = std::max<uint64_t>(round_up(o.size_bytes, kSystemPage), kSystemPage);
   const uint64_t reserve_bytes = std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
@@ -114,9 +122,11 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   *key = identity.empty() ? "object " + std::to_string(reinterpret_cast<uintptr_t>(store.get()))
                           : identity;
   if (o.access == Access::kPrivate) {
-    if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable)
+    if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable) {
+      const os::SignalBlock block;
       if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
         return s.error();
+    }
     // Whole pages: where frames do not tell what was written, whole pages are written back.
     const uint64_t from = base::round_down(o.offset, page_bytes);
     const uint64_t to = round_up(o.offset + o.size_bytes, page_bytes);
@@ -135,9 +145,9 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     return &space;
   }
 
-  const runtime::Wanted wanted{
-      o.delivery.value_or(options.delivery), o.frames.value_or(options.frames), page_bytes,
-      o.access != Access::kReadOnly, engine->shards()[0]->policy->leaving_target() > 0};
+  const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
+                               o.frames.value_or(options.frames), page_bytes,
+                               o.access != Access::kReadOnly, engine->policy_wants_rescue()};
   Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
   auto space = std::make_unique<Space>();
@@ -218,19 +228,34 @@ Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const Map
       return refuse(ENOTSUP, space.uri,
                     "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
                     "can): map it with delivery=mprotect");
+    // While frames are replaced touches raise SIGSEGV, and system calls fail.
+    if (space.delivery == Delivery::kMessages)
+      return refuse(ENOTSUP, space.uri,
+                    "it is mapped already by messages, with private frames, which one region alone "
+                    "can show: map the first with frames=shared");
+    if (os::is_segv_handler_replaced())
+      return refuse(EBUSY, space.uri,
+                    "it is mapped already with private frames, which are replaced by means of "
+                    "SIGSEGV, and that signal's handler is not Outcore's any more: map the first "
+                    "with frames=shared");
     if (Status s = share_frames(space); !s) return s;
   }
-  if (o.access == Access::kReadWrite && !space.is_writable) {
-    // The store that is there may have been opened read-only.
-    if (store.get() != space.store.load()) {
-      space.owned.push_back(store);
-      space.store.store(store.get());
-    }
-    space.is_writable = true;
+  // The store that is there may have been opened read-only, and knows the size that it had then.
+  const uint64_t store_bytes = std::max(store->size_bytes(), space.store.load()->size_bytes());
+  const bool becomes_writable = o.access == Access::kReadWrite && !space.is_writable;
+  const bool is_outgrown = store_bytes > space.store.load()->size_bytes();
+  if (is_outgrown && space.is_writable && o.access != Access::kReadWrite)
+    return refuse(EBUSY, space.uri,
+                  "it has grown to " + std::to_string(store_bytes) +
+                      " bytes since it was mapped for writing: unmap that region first, or map "
+                      "this one for writing, too");
+  if ((becomes_writable || is_outgrown) && store.get() != space.store.load()) {
+    for (const std::span<std::byte> buffer : engine->buffers()) store->register_buffer(buffer);
+    space.owned.push_back(store);
+    space.store.store(store.get());
   }
-  const uint64_t store_bytes = space.store.load()->size_bytes();
-  if (store_bytes > space.store_bytes) space.store_bytes = store_bytes;
-  return {};
+  space.is_writable = space.is_writable || becomes_writable;
+  return engine->lengthen(space, store_bytes);
 }
 
 Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,

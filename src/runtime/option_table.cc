@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "os/kernel_features.h"
+#include "outcore/policy.h"
 #include "runtime/option_text.h"
 
 namespace outcore::runtime {
@@ -124,6 +125,13 @@ Option text(Option words, Fields<std::string> fields, Find find, Refuse refuse) 
 
 std::string refuse_empty(const std::string& value) { return value.empty() ? "it is empty" : ""; }
 
+std::string refuse_policy(const std::string& name) {
+  if (name.empty()) return refuse_empty(name);
+  constexpr size_t kFrames = 64;  // any number: the name is what is tried
+  const auto made = make_policy(name, kFrames, kFrames);
+  return made ? "" : made.message();
+}
+
 std::string refuse_page(uint64_t bytes) {
   const bool is_page =
       base::is_power_of_two(bytes) && bytes >= base::kSystemPage && bytes <= base::kPageBytesMax;
@@ -157,7 +165,7 @@ std::vector<Option> make_memory_options() {
               "the start"}),
       text({"policy", "policy", "s3-fifo", "a policy with its parameters, as in di-mmap:hot=75%",
             "which pages leave when the budget is full"},
-           {&R::policy, &O::policy}, nullptr, refuse_empty),
+           {&R::policy, &O::policy}, nullptr, refuse_policy),
       bytes({"page", "page_bytes", "4 KiB", "a power of two, 4 KiB … 16 MiB",
              "unit of fault, eviction and I/O of regions that do not say"},
             {&R::page_bytes, &O::page_bytes}, refuse_page),

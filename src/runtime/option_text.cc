@@ -65,7 +65,7 @@ Result<uint64_t> read_milliseconds(const std::string& text) {
   std::string unit;
   if (read_number(text, &number, &unit)) {
     for (const auto& [name, ms] : kTimes)
-      if ((unit == name || (unit.empty() && ms == 1)) &&
+      if ((unit == name || (unit.empty() && number == 0)) &&
           number <= std::numeric_limits<uint64_t>::max() / ms)
         return number * ms;
   }

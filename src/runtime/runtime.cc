@@ -39,8 +39,8 @@ void report_at_exit(const Runtime::Impl& impl, const Metrics& metrics) {
 
 Metrics collect(Runtime::Impl& impl) {
   Metrics metrics;
+  const std::lock_guard<std::mutex> guard(impl.mapping);  // no store ends while it is looked at
   impl.engine->add_to(metrics);
-  const std::lock_guard<std::mutex> guard(impl.mapping);
   auto add = [&](const metrics::CounterBlock& block) {
     const Counters counters = block.sum();
 #define OUTCORE_ADD(name, unit, help) metrics.counters.name += counters.name;
@@ -111,10 +111,11 @@ Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   e.readahead_bytes = o.readahead_bytes;
   e.wait_ns_max = o.wait_ms_max * 1'000'000;
   Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(e);
-  if (!engine) return engine.error();
+  const std::string budget_from = "budget (" + o.source_of("budget") + "): ";
+  if (!engine) return Error{engine.code(), budget_from + engine.message()};
   impl->engine = std::move(engine).value();
   if (o.page_bytes > kSystemPage && impl->engine->least_budget(o.page_bytes) > e.budget_bytes)
-    return Error{EINVAL, "a budget of " + base::format_bytes(e.budget_bytes) +
+    return Error{EINVAL, budget_from + "a budget of " + base::format_bytes(e.budget_bytes) +
                              " is too small for pages of " + base::format_bytes(o.page_bytes) +
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->least_budget(o.page_bytes))};

@@ -88,7 +88,7 @@ TEST_P(PrivateRegion, WithAnOffsetKeepsItsChanges) {
 }
 
 TEST_P(PrivateRegion, NoScratchSpaceIsAnErrorOfTheMap) {
-  OUTCORE_NEEDS_FORK();
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
   const std::string path = file_of(data_bytes());
   const std::string small = folder_ / "small";
   std::filesystem::create_directory(small);

@@ -161,6 +161,14 @@ inline std::ostream& operator<<(std::ostream& out, const Ending& e) {
 #define OUTCORE_NEEDS_FORK() static_cast<void>(0)
 #endif
 
+// First in a test whose child starts a runtime.
+#ifdef __SANITIZE_THREAD__
+#define OUTCORE_NEEDS_THREADS_IN_CHILD() \
+  GTEST_SKIP() << "ThreadSanitizer knows no new threads in the child of a process that had some"
+#else
+#define OUTCORE_NEEDS_THREADS_IN_CHILD() OUTCORE_NEEDS_FORK()
+#endif
+
 // Runs `play` in a forked child, whose exit status is what it returns.
 inline Ending in_child(const std::function<int()>& play) {
   int pipe_of[2];

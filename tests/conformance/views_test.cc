@@ -21,11 +21,12 @@ class ViewsOf : public OnMechanism {
   }
   uint64_t used() const { return runtime_->metrics().gauges.used_bytes; }
   // Private frames can be shared only where the kernel lets them be converted.
-  bool lacks_conversion(const std::string& path) {
-    if (GetParam().frames != FrameKind::kPrivate) return false;
+  // Why private frames cannot become shared ones; empty: they can.
+  std::string lacks_conversion(const std::string& path) {
+    if (GetParam().frames != FrameKind::kPrivate) return "";
     const Result<Region> a = map(path, Access::kReadOnly);
     const Result<Region> b = map(path, Access::kReadOnly);
-    return !b.ok() && b.code() == ENOTSUP;
+    return !b.ok() && b.code() == ENOTSUP ? b.message() : "";
   }
 };
 OUTCORE_ON_ALL_MECHANISMS(ViewsOf);
@@ -33,7 +34,7 @@ OUTCORE_ON_ALL_MECHANISMS(ViewsOf);
 TEST_P(ViewsOf, OverlappingShowTheSameBytes) {
   const uint64_t size = 8 * page_bytes();
   const std::string path = file_of(size);
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   const Region whole = view(path, Access::kReadWrite, 0, 0);
   const Region part = view(path, Access::kReadWrite, 2 * page_bytes() + 4096, 3 * page_bytes());
   const Region reader = view(path, Access::kReadOnly, 4096, 0);
@@ -50,7 +51,7 @@ TEST_P(ViewsOf, OverlappingShowTheSameBytes) {
 TEST_P(ViewsOf, WritesOfEveryViewSurviveEvictionAndReachTheFile) {
   const uint64_t size = data_bytes();
   const std::string path = file_of(size);
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   Region a = view(path, Access::kReadWrite, 0, 0);
   Region b = view(path, Access::kReadWrite, 4096, 0);
   Bytes expected = pattern(size);
@@ -68,7 +69,7 @@ TEST_P(ViewsOf, WritesOfEveryViewSurviveEvictionAndReachTheFile) {
 
 TEST_P(ViewsOf, FlushOfOneViewStoresWhatAnotherWrote) {
   const std::string path = file_of(4 * page_bytes());
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   Region a = view(path, Access::kReadWrite, 0, 0);
   Region b = view(path, Access::kReadWrite, 0, 0);
   b.data()[page_bytes()] = std::byte{0x10};
@@ -78,7 +79,7 @@ TEST_P(ViewsOf, FlushOfOneViewStoresWhatAnotherWrote) {
 
 TEST_P(ViewsOf, AreCountedOnce) {
   const std::string path = file_of(8 * page_bytes());
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   MapOptions options = map_options(Access::kReadOnly);
   options.frames.reset();
   options.advice = Advice::kRandom;
@@ -95,7 +96,7 @@ TEST_P(ViewsOf, AreCountedOnce) {
 
 TEST_P(ViewsOf, AWritableViewMayComeAfterAReadOnlyOne) {
   const std::string path = file_of(8 * page_bytes());
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   Region reader = map(path, Access::kReadOnly).value();  // with the frames of the case
   ASSERT_EQ(first_difference(reader.data(), 8 * page_bytes()), 8 * page_bytes());
   Result<Region> writer = runtime_->map(path, {.access = Access::kReadWrite});
@@ -112,7 +113,7 @@ TEST_P(ViewsOf, AWritableViewMayComeAfterAReadOnlyOne) {
 
 TEST_P(ViewsOf, UnmappingOneLeavesTheOtherItsDirtyPages) {
   const std::string path = file_of(8 * page_bytes());
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   Region a = view(path, Access::kReadWrite, 0, 0);
   Region b = view(path, Access::kReadWrite, 0, 4 * page_bytes());
   b.data()[1] = std::byte{0xB1};
@@ -139,7 +140,7 @@ TEST_P(ViewsOf, AnotherPageSizeIsRefused) {
 
 TEST_P(ViewsOf, TheSameFileByAnotherNameIsTheSameBytes) {
   const std::string path = file_of(2 * page_bytes());
-  if (lacks_conversion(path)) GTEST_SKIP() << "this kernel cannot share private frames (Linux 6.7)";
+  if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
   std::filesystem::create_hard_link(path, folder_ / "alias");
   const Region a = view(path, Access::kReadWrite, 0, 0);
   const Region b = view(folder_ / "alias", Access::kReadOnly, 0, 0);

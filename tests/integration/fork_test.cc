@@ -141,10 +141,7 @@ TEST_P(Children, AForkedChildMayDestroyWhatItInherits) {
 }
 
 TEST_P(Children, AForkedChildMayHaveARuntimeOfItsOwn) {
-  OUTCORE_NEEDS_FORK();
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer knows no new threads in the child of a process that had some";
-#endif
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
   const std::string path = file_of(4 * page_bytes());
   const std::string other = file_of(data_bytes(), "other");
   const Region region = map(path, Access::kReadWrite).value();

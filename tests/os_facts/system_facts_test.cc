@@ -76,7 +76,8 @@ TEST_F(SystemFacts, ReasonAndRemedyAreTakenApart) {
 
 TEST_F(SystemFacts, TheChoiceOfAutoIsTold) {
   EXPECT_THAT(fact(facts(everything()), "delivery").detail, HasSubstr("in-thread"));
-  EXPECT_THAT(fact(facts(everything()), "frames").detail, HasSubstr("shared"));
+  EXPECT_THAT(fact(facts(everything()), "frames").detail,
+              testing::AllOf(HasSubstr("auto is private for"), HasSubstr("shared for others")));
   EXPECT_THAT(fact(facts(nothing()), "delivery").detail, HasSubstr("mprotect"));
   KernelFeatures old = everything();
   old.has_write_tracking = false;

@@ -50,7 +50,9 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
   }
   plan.behaviour.delay_steps_max = random.chance(500) ? random.below(30) : 0;
   const bool has_bad_kernel = random.chance(150);
-  if (has_bad_kernel) plan.refusals = {random.below(20), random.below(20), random.below(20)};
+  if (has_bad_kernel)
+    plan.refusals = {random.below(20), random.below(20), random.below(20), random.below(20),
+                     random.below(20)};
   plan.has_faults = has_bad_store || has_bad_kernel;
   plan.wait_ns_max = plan.has_faults ? 20'000'000 : 20'000'000'000;
   plan.files.push_back(make_file(random, model));

@@ -193,7 +193,11 @@ int SimFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   check(piece, "collect of an empty piece");
   if (is_private() && !piece.is_writable) return 0;
   SubpageSet found;
-  for (uint64_t i = 0; i < piece.size_bytes / kSystemPage; ++i) {
+  const uint64_t pages = piece.size_bytes / kSystemPage;
+  const bool is_refused = kernel_.fibers.random().chance(kernel_.refusals.collect);
+  const uint64_t refused_at = is_refused ? kernel_.fibers.random().below(pages) : UINT64_MAX;
+  for (uint64_t i = 0; i < pages; ++i) {
+    if (i == refused_at) return -ENOMEM;
     step("collect", piece.offset + i * kSystemPage, clear);
     PageEntry& entry = entry_of(piece, i * kSystemPage);
     if (model_ == FramesModel::kProtected) {
@@ -221,6 +225,10 @@ int SimFrames::copy_out(const Piece& piece, std::byte* into) {
   check(piece, "copy_out of an empty piece");
   for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
     step("copy_out", piece.offset + at);
+    if (kernel_.fibers.random().chance(kernel_.refusals.copy_out)) {
+      std::memset(into, 0xBD, piece.size_bytes);  // nobody may store that
+      return -EIO;
+    }
     if (is_private())
       kernel_.fibers.require(entry_of(piece, at).is_present, "copy_out of an absent page",
                              piece.offset + at);

@@ -53,6 +53,7 @@ class SimFrames final : public os::Frames {
   int collect(const os::Piece& piece, bool clear, os::SubpageSet* written) override;
   int restore(const os::Piece& piece, const os::SubpageSet& written) override;
   int copy_out(const os::Piece& piece, std::byte* into) override;
+  bool holds(uint64_t offset) override { return page_at(offset).bytes != nullptr; }
   int free(std::span<const os::Piece> pieces) override;
   void wake(const os::Piece& piece) override;
 

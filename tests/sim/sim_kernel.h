@@ -41,7 +41,7 @@ class SimKernel {
  public:
   // How often the kernel refuses, in thousandths.
   struct Refusals {
-    uint64_t install = 0, unmap = 0, free = 0;
+    uint64_t install = 0, unmap = 0, free = 0, collect = 0, copy_out = 0;
   };
 
   explicit SimKernel(Fibers& scheduler) : fibers(scheduler) {}

@@ -1,0 +1,99 @@
+// Changes of a whole space, for which its pages must be out of memory and stay out: its frames are
+// replaced, its store has become longer. See engine.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "paging/engine.h"
+
+namespace outcore::paging {
+
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+// While it lives no page of the space is filled: fills wait in their handlers.
+class Freeze {
+ public:
+  explicit Freeze(Space& space) : space_(space) {
+    space_.is_frozen.store(true, std::memory_order_seq_cst);
+  }
+  ~Freeze() { space_.is_frozen.store(false, std::memory_order_seq_cst); }
+  Freeze(const Freeze&) = delete;
+  Freeze& operator=(const Freeze&) = delete;
+
+ private:
+  const os::SignalBlock block_;
+  Space& space_;
+};
+
+uint64_t mapped_end(const Space& space) {
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i)
+    if (const View* view = space.views[i].load(); view != nullptr)
+      end = std::max(end, view->end_page());
+  return std::min(end, space.page_count());
+}
+
+}  // namespace
+
+// Evicts the pages from `first` to the end. REQUIRES: the space is frozen.
+Status Engine::empty(Space& space, uint64_t first) {
+  constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
+  const uint64_t start_ns = os::now_ns();
+  const uint64_t end = mapped_end(space);
+  for (uint64_t page = first; page < end; ++page)
+    while (space.words[page].load().state() == PageState::kFilling) os::yield();
+  for (;;) {
+    if (Status s = evict(space, first, end); !s) return s;
+    bool is_empty = true;
+    for (uint64_t page = first; page < end; ++page) {
+      const PageValue seen = space.words[page].load();
+      if (seen.pins() != 0)
+        return Error{EBUSY, "map " + space.uri + " once more: page " + std::to_string(page) +
+                                " of a region of it is pinned; unpin it first"};
+      is_empty =
+          is_empty && (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed);
+    }
+    if (is_empty) return {};
+    if (os::now_ns() - start_ns > kNsMax)
+      return Error{EBUSY, "map " + space.uri +
+                              " once more: its memory cannot be freed; is it locked (mlock)?"};
+    os::yield();
+  }
+}
+
+Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
+  const Freeze freeze(space);
+  if (Status s = empty(space, 0); !s) return s;
+  View* view = nullptr;
+  for (uint32_t i = 0; i < space.views_end; ++i)
+    if (View* v = space.views[i].load(); v != nullptr) view = v;
+  if (view != nullptr) {
+    const uint64_t pages =
+        (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
+    if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
+    // A touch from here to the end finds the range inaccessible, and waits in the handler for the
+    // thaw.
+    if (view->mapped_bytes() != 0)
+      if (Status s = frames->attach(
+              {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+          !s)
+        return s;
+  }
+  space.frames = std::move(frames);
+  return {};
+}
+
+Status Engine::lengthen(Space& space, uint64_t store_bytes) {
+  const uint64_t before = space.store_bytes.load();
+  if (store_bytes <= before) return {};
+  // What pages show past the old end are zeros, and what was written there was never to be kept.
+  const Freeze freeze(space);
+  if (Status s = empty(space, before / space.page_bytes); !s) return s;
+  space.store_bytes.store(store_bytes, std::memory_order_release);
+  return {};
+}
+
+}  // namespace outcore::paging
