@@ -19,6 +19,7 @@ constexpr uint64_t kRangeBytesMax = uint64_t{128} << 20;
 constexpr uint64_t kVerticesMax = uint64_t{1} << 40;
 constexpr size_t kSpillEdges = 32 * 1024;
 constexpr size_t kRangesMax = 4096;
+constexpr const char* kGraphRemedy = "name a place with more room, or make a smaller graph";
 
 uint64_t round_up(uint64_t n, uint64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -68,7 +69,9 @@ Result<std::unique_ptr<CsrBuilder>> CsrBuilder::make(std::string out_uri, uint64
   for (Range& range : builder->ranges_) {
     std::string name = ((dir.empty() ? "." : dir) / "outcore-edges-XXXXXX").string();
     range.file = mkstemp(name.data());
-    if (range.file < 0) return failure(errno, "make " + name, "choose a directory with --dir");
+    if (range.file < 0)
+      return failure(errno, "make " + name + " for edges to be sorted",
+                     "name a graph in a folder that can be written");
     unlink(name.c_str());
     range.edges.reserve(kSpillEdges);
   }
@@ -85,7 +88,8 @@ Status CsrBuilder::spill(Range& range) {
   for (size_t at = 0; at < bytes.size();) {
     const auto position = static_cast<off_t>(range.spilled * sizeof(Edge) + at);
     const ssize_t n = pwrite(range.file, bytes.data() + at, bytes.size() - at, position);
-    if (n < 0 && errno != EINTR) return failure(errno, "write edges beside " + path_of(out_uri_));
+    if (n < 0 && errno != EINTR)
+      return failure(errno, "write edges beside " + path_of(out_uri_), kGraphRemedy);
     if (n > 0) at += static_cast<size_t>(n);
   }
   range.spilled += range.edges.size();
@@ -143,7 +147,8 @@ Result<CsrHeader> CsrBuilder::finish() {
   CsrHeader header;
   header.vertices = vertices_;
   header.targets_at = round_up(CsrHeader::kBytes + (vertices_ + 1) * sizeof(uint64_t), 4096);
-  auto out = open_medium(out_uri_, header.targets_at + added_ * sizeof(uint64_t), true);
+  const uint64_t bytes_max = header.targets_at + added_ * sizeof(uint64_t);
+  auto out = open_medium(out_uri_, bytes_max, true, kGraphRemedy);
   if (!out) return out.error();
   std::vector<uint64_t> offsets(vertices_ + 1);
   for (size_t i = 0; i < ranges_.size(); ++i)

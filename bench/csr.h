@@ -78,10 +78,16 @@ class CsrBuilder {
 Result<CsrHeader> make_rmat(const std::string& out_uri, unsigned scale, unsigned edge_factor,
                             uint64_t seed);
 
-// Reads "FROM TO" lines of numbers; lines that begin with # or % are left out. is_directed: one
-// direction only. Errors: EINVAL with the line that is no edge.
-Result<CsrHeader> ingest_edges(const std::string& path, const std::string& out_uri,
-                               bool is_directed);
+struct EdgeCount {
+  uint64_t edges = 0;
+  uint64_t vertices = 0;  // one more than the highest number
+};
+// Reads "FROM TO" lines of numbers; what begins with # or % is left out, and so are numbers that
+// follow (a weight, a time). Errors: EINVAL with the line that is no edge, or without any.
+Result<EdgeCount> count_edges(const std::string& path);
+// Makes a graph of them. is_directed: one direction only. REQUIRES: `count` is of this file.
+Result<CsrHeader> ingest_edges(const std::string& path, const EdgeCount& count,
+                               const std::string& out_uri, bool is_directed);
 
 // Levels of a breadth-first search, by a plain queue over a graph in memory: the reference.
 // Level 0: never reached; 1: the source.

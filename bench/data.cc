@@ -11,14 +11,17 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <vector>
 
 #include "bench/text.h"
+#include "outcore/store.h"
 
 namespace outcore::bench {
 namespace {
 
 constexpr uint64_t kStepBytes = uint64_t{8} << 20;
+constexpr size_t kNoteBytesMax = 4096;
 
 std::string default_dir(const Options& options) {
   if (!options.dir.empty()) return options.dir;
@@ -27,73 +30,177 @@ std::string default_dir(const Options& options) {
   return "/var/tmp";
 }
 
-nlohmann::json read_note(const std::string& path) {
+std::string own_path(const Options& options, const std::string& file_name) {
+  const std::string path = default_dir(options) + "/" + file_name;
+  // A colon in a directory's name makes no scheme of it.
+  return plain_path(path) == path ? path : "./" + path;
+}
+
+struct Note {
+  bool is_there = false, is_ours = false;
+  std::string content;
+  bool is_clean = false;
+};
+
+Note read_note(const std::string& path) {
+  Note note;
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return note;
+  note.is_there = true;
+  if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) > kNoteBytesMax) return note;
   std::ifstream file(path);
-  return file ? nlohmann::json::parse(file, nullptr, false) : nlohmann::json();
+  const nlohmann::json said = nlohmann::json::parse(file, nullptr, false);
+  note.is_ours = said.is_object() && said.size() == 2 && said.contains("content") &&
+                 said["content"].is_string() && said.contains("clean") &&
+                 said["clean"].is_boolean();
+  if (!note.is_ours) return note;
+  note.content = said["content"].get<std::string>();
+  note.is_clean = said["clean"].get<bool>();
+  return note;
 }
 
 }  // namespace
 
 Data::Data(const Options& options, const std::string& file_name)
-    : uri_(options.store.empty() ? default_dir(options) + "/" + file_name : options.store),
+    : uri_(options.store.empty() ? own_path(options, file_name) : options.store),
       path_(path_of(uri_)),
+      elsewhere_(options.store.empty() ? "choose a directory with --dir" : options.store_remedy),
       is_own_(options.store.empty()),
       may_overwrite_(options.may_overwrite),
-      is_kept_(options.is_kept) {}
+      is_kept_(options.is_kept) {
+  // The note lies beside a folder, never in it.
+  while (!is_plain() && path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+}
 
 Data::~Data() {
   std::error_code ignored;
   if (is_claimed_ && is_own_ && !is_kept_) {
     std::filesystem::remove(path_, ignored);
-    std::filesystem::remove(note_path(), ignored);
+    remove_note();
+  } else if (is_claimed_ && !is_made_ && trace() == claimed_) {
+    if (is_new_) std::filesystem::remove_all(path_, ignored);
+    if (!had_note_) remove_note();
   }
   if (lock_ >= 0) close(lock_);
 }
 
 Status Data::claim() {
   if (is_claimed_) return {};
-  if (is_volatile(uri_))
-    return Error{EINVAL, "store " + uri_ +
-                             " dies with its process: a benchmark needs one that "
-                             "stays, as file:PATH or sparse:DIR"};
+  if (!is_own_)
+    if (Status s = check_store(uri_); !s) return s;
   struct stat facts {};
   const bool exists = stat(path_.c_str(), &facts) == 0;
-  const bool is_empty = exists && S_ISREG(facts.st_mode) && facts.st_size == 0;
-  if (exists && !is_empty && !may_overwrite_ && !read_note(note_path()).is_object())
-    return Error{EEXIST, path_ +
-                             " exists and was not made by a benchmark: name another, or say "
-                             "--overwrite to lose what it holds"};
-  if (!exists || is_empty) std::filesystem::remove(note_path());
-  if (!exists && !plain_path(uri_).empty()) {
-    const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file < 0) return failure(errno, "make " + path_, "choose a directory with --dir");
-    close(file);
-  }
-  const std::string locked = plain_path(uri_).empty() ? note_path() : path_;
-  lock_ = open(locked.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) return failure(errno, "open " + locked, "choose a directory with --dir");
+  if (is_plain() && S_ISDIR(facts.st_mode))
+    return Error{EISDIR, path_ + " is a folder: move it, or " + elsewhere_};
+  std::error_code ignored;
+  const bool is_sized = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode);
+  const bool is_empty = !exists || (is_sized && std::filesystem::is_empty(path_, ignored));
+  if (Status s = check_owner(is_empty); !s) return s;
+  if (Status s = is_plain() ? open_file() : open_folder(exists); !s) return s;
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0)
-    return Error{EBUSY, path_ + " is in use by another benchmark: wait for it, or use --dir"};
+    return Error{EBUSY, path_ + " is in use by another benchmark: wait for it, or " + elsewhere_};
   is_claimed_ = true;
+  claimed_ = trace();
+  // A note that outlived its file says nothing of the new one.
+  if (is_empty && had_note_) {
+    had_note_ = false;
+    write_note("", false);
+  }
   return {};
 }
 
+Status Data::check_owner(bool is_empty) {
+  const Note note = read_note(note_path());
+  if (note.is_there && !note.is_ours)
+    return Error{EEXIST, note_path() +
+                             " is no note of a benchmark, and would be overwritten: move it, or " +
+                             elsewhere_};
+  had_note_ = note.is_ours;
+  if (is_empty || had_note_ || may_overwrite_) return {};
+  return Error{EEXIST, path_ + " exists and was not made by a benchmark: " +
+                           (is_own_ ? "move it, or " + elsewhere_
+                                    : elsewhere_ + ", or say --overwrite to lose what it holds")};
+}
+
+Status Data::open_file() {
+  const int flags = O_RDONLY | O_CLOEXEC;
+  lock_ = open(path_.c_str(), flags);
+  if (lock_ < 0 && errno == ENOENT) {
+    lock_ = open(path_.c_str(), flags | O_CREAT, 0644);
+    is_new_ = lock_ >= 0;
+  }
+  if (lock_ >= 0) return {};
+  const int code = errno;
+  const bool has_folder = code != ENOENT || is_own_;
+  return failure(code, "open " + path_,
+                 (has_folder ? "" : "make its folder first, or ") + elsewhere_);
+}
+
+// The store is opened before there is a note, which is also what is locked.
+Status Data::open_folder(bool exists) {
+  OpenOptions options;
+  options.is_writable = options.may_create = true;
+  const Result<std::shared_ptr<Store>> store = open_store(uri_, options);
+  if (!store) return Error{store.code(), store.message() + " (or " + elsewhere_ + ")"};
+  lock_ = open(note_path().c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) {
+    const int code = errno;
+    std::error_code ignored;
+    if (!exists) std::filesystem::remove_all(path_, ignored);
+    return failure(code, "open " + note_path(), elsewhere_);
+  }
+  is_new_ = !exists;
+  return {};
+}
+
+Data::Trace Data::trace() const {
+  Trace found;
+  struct stat facts {};
+  if (stat(path_.c_str(), &facts) != 0) return found;
+  if (!S_ISDIR(facts.st_mode))
+    return {static_cast<uint64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+  std::error_code code;
+  std::filesystem::directory_iterator at(path_, code);
+  for (; !code && at != std::filesystem::directory_iterator(); at.increment(code)) ++found.size;
+  return found;
+}
+
+void Data::take_back() {
+  if (!is_claimed_ || !is_new_) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+  remove_note();
+}
+
 bool Data::is_clean(const std::string& tag) const {
-  const nlohmann::json note = read_note(note_path());
-  return note.is_object() && note.value("content", "") == tag && note.value("clean", false);
+  const Note note = read_note(note_path());
+  return note.is_ours && note.content == tag && note.is_clean;
 }
 
 void Data::mark_clean(const std::string& tag) {
-  struct stat facts {};
-  if (stat(path_.c_str(), &facts) == 0 && S_ISBLK(facts.st_mode)) return;
-  std::ofstream(note_path()) << nlohmann::json{{"content", tag}, {"clean", true}}.dump() << '\n';
+  is_made_ = true;
+  write_note(tag, true);
 }
 
 void Data::mark_changed() {
+  // What cannot be opened for writing does not change.
+  if (access(path_.c_str(), W_OK) == 0) write_note("", false);
+}
+
+void Data::write_note(const std::string& tag, bool is_so) {
   struct stat facts {};
   if (stat(path_.c_str(), &facts) == 0 && S_ISBLK(facts.st_mode)) return;
-  std::ofstream(note_path()) << nlohmann::json{{"content", ""}, {"clean", false}}.dump() << '\n';
+  const std::string text = nlohmann::json{{"content", tag}, {"clean", is_so}}.dump() + '\n';
+  // Written over and then cut, not made anew: a full device has room for it.
+  const int file = open(note_path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const bool is_written = file >= 0 &&
+                          pwrite(file, text.data(), text.size(), 0) == std::ssize(text) &&
+                          ftruncate(file, static_cast<off_t>(text.size())) == 0;
+  if (file >= 0) close(file);
+  if (!is_written) remove_note();  // no note is better than a wrong one
 }
+
+void Data::remove_note() const { unlink(note_path().c_str()); }
 
 Status write_words(Medium& medium, uint64_t size_bytes, uint64_t seed) {
   std::vector<uint64_t> words(kStepBytes / sizeof(uint64_t));

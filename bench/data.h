@@ -13,34 +13,59 @@
 
 namespace outcore::bench {
 
-// Beside a file F lies F.bench.json, which says what a benchmark put there and whether it is still
-// so. A file without it is somebody's: it is never overwritten unless options.may_overwrite. The
-// parent process owns it; a lock keeps other benchmarks away.
+// Beside a file F lies F.bench.json, a note that says what a benchmark put there and whether it is
+// still so. A file without it is somebody's: it is never overwritten unless options.may_overwrite;
+// and a file of that name that is no such note is never touched. The parent process owns it; a lock
+// keeps other benchmarks away.
 class Data {
  public:
   // `tag` names the content; equal tags, equal bytes. `file_name` is used where options.store is
   // empty.
   Data(const Options& options, const std::string& file_name);
-  ~Data();  // removes what it made, unless options.is_kept or the user named the store
+  // Removes what it made, unless options.is_kept or the user named the store. Of such a store goes
+  // what claim() and mark_changed() made if nothing was written to it.
+  ~Data();
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;
 
   const std::string& uri() const { return uri_; }
   const std::string& path() const { return path_; }
 
-  // Takes the file, so that it may be written. Errors: EEXIST (somebody's), EBUSY (another
-  // benchmark).
+  // Takes the file, so that it may be written; makes it, empty, if it is not there. Errors: EEXIST
+  // (somebody's, or somebody's in the place of the note), EBUSY (another benchmark), as
+  // check_store() and open_store(), and what the system said. Then nothing was changed.
   Status claim();
   // True if the file holds what `tag` says, unchanged since it was made.
   bool is_clean(const std::string& tag) const;
   void mark_clean(const std::string& tag);
-  void mark_changed();  // before the first write
+  void mark_changed();  // before the first write. REQUIRES: it is claimed
+  // After a failure: what claim() made goes, whatever was written to it.
+  void take_back();
   void forget() const { bench::forget(path_); }
 
  private:
+  // What shows whether somebody wrote: of a folder its entries, of a file size and time.
+  struct Trace {
+    uint64_t size = 0;
+    int64_t seconds = 0, nanoseconds = 0;
+    bool operator==(const Trace&) const = default;
+  };
   std::string note_path() const { return path_ + ".bench.json"; }
+  bool is_plain() const { return !plain_path(uri_).empty(); }
+  Trace trace() const;
+  Status check_owner(bool is_empty);
+  Status open_file();
+  Status open_folder(bool exists);
+  void write_note(const std::string& tag, bool is_so);
+  void remove_note() const;
+
   std::string uri_, path_;
+  std::string elsewhere_;  // the remedy: how the user names another place
   bool is_own_, may_overwrite_, is_kept_, is_claimed_ = false;
+  bool is_new_ = false;    // claim() made it
+  bool had_note_ = false;  // it was a benchmark's before
+  bool is_made_ = false;   // mark_clean() was called
+  Trace claimed_;
   int lock_ = -1;
 };
 

@@ -3,7 +3,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <system_error>
 
 #include "bench/csr.h"
 #include "bench/random.h"
@@ -27,28 +30,56 @@ std::pair<uint64_t, uint64_t> rmat_edge(unsigned scale, Random& random) {
   return {from, to};
 }
 
+bool is_separator(char c) { return c == ' ' || c == '\t' || c == ',' || c == '\r'; }
+
+// Cuts the next word off; empty at the end of the line, or where a comment begins.
+std::string_view next_word(std::string_view& line) {
+  while (!line.empty() && is_separator(line.front())) line.remove_prefix(1);
+  if (line.starts_with('#') || line.starts_with('%')) line = {};
+  size_t size = 0;
+  while (size < line.size() && !is_separator(line[size])) ++size;
+  const std::string_view word = line.substr(0, size);
+  line.remove_prefix(size);
+  return word;
+}
+
+template <typename Number>
+bool parse(std::string_view word, Number& number) {
+  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == word.data() + word.size();
+}
+
+// A line of two vertices. What follows them must be numbers, too: a weight, a time.
+bool parse_edge(std::string_view line, uint64_t (&vertex)[2]) {
+  for (uint64_t& v : vertex)
+    if (!parse(next_word(line), v) || v >= uint64_t{1} << 40) return false;
+  for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+    double number = 0;
+    if (word.front() == '+') word.remove_prefix(1);
+    if (!parse(word, number)) return false;
+  }
+  return true;
+}
+
 // Calls see(from, to) for each edge of a list; stops at its first error.
 template <typename See>
 Status for_each_edge(const std::string& path, See see) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+    return Error{EINVAL, path + " is no regular file, and is read twice: name a text file"};
   std::ifstream file(path);
-  if (!file) return failure(errno, "open " + path);
+  if (!file) return failure(errno, "open " + path, "name a text file of edges");
   std::string line;
   for (uint64_t number = 1; std::getline(file, line); ++number) {
-    if (line.empty() || line[0] == '#' || line[0] == '%') continue;
+    std::string_view rest = line;
+    if (next_word(rest).empty()) continue;
     uint64_t vertex[2] = {};
-    const char* at = line.data();
-    const char* const end = line.data() + line.size();
-    for (uint64_t& v : vertex) {
-      while (at < end && (*at == ' ' || *at == '\t' || *at == ',')) ++at;
-      const auto parsed = std::from_chars(at, end, v);
-      if (parsed.ec != std::errc() || v >= uint64_t{1} << 40)
-        return Error{EINVAL,
-                     format("%s, line %llu is no edge: write two vertex numbers, as in 17 42",
-                            path.c_str(), static_cast<unsigned long long>(number))};
-      at = parsed.ptr;
-    }
+    if (!parse_edge(line, vertex))
+      return Error{EINVAL, format("%s, line %llu is no edge: write two vertex numbers, as in 17 42",
+                                  path.c_str(), static_cast<unsigned long long>(number))};
     if (Status s = see(vertex[0], vertex[1]); !s) return s;
   }
+  if (file.bad()) return failure(EIO, "read " + path, "copy it to another disk");
   return {};
 }
 
@@ -70,19 +101,28 @@ Result<CsrHeader> make_rmat(const std::string& out_uri, unsigned scale, unsigned
   return (*builder)->finish();
 }
 
-Result<CsrHeader> ingest_edges(const std::string& path, const std::string& out_uri,
-                               bool is_directed) {
-  uint64_t edges = 0, vertex_max = 0;
-  const auto count = [&](uint64_t from, uint64_t to) {
-    ++edges;
-    vertex_max = std::max({vertex_max, from, to});
+Result<EdgeCount> count_edges(const std::string& path) {
+  EdgeCount count;
+  const auto see = [&](uint64_t from, uint64_t to) {
+    ++count.edges;
+    count.vertices = std::max({count.vertices, from + 1, to + 1});
     return Status();
   };
-  if (Status s = for_each_edge(path, count); !s) return s.error();
-  if (edges == 0) return Error{EINVAL, path + " has no edges: write lines of two vertex numbers"};
-  auto builder = CsrBuilder::make(out_uri, vertex_max + 1, is_directed ? edges : 2 * edges);
+  if (Status s = for_each_edge(path, see); !s) return s.error();
+  if (count.edges == 0)
+    return Error{EINVAL, path + " has no edges: write lines of two vertex numbers"};
+  return count;
+}
+
+Result<CsrHeader> ingest_edges(const std::string& path, const EdgeCount& count,
+                               const std::string& out_uri, bool is_directed) {
+  const uint64_t stored = is_directed ? count.edges : 2 * count.edges;
+  auto builder = CsrBuilder::make(out_uri, count.vertices, stored);
   if (!builder) return builder.error();
   const auto add = [&](uint64_t from, uint64_t to) {
+    // Since they were counted, somebody may have written to the list.
+    if (std::max(from, to) >= count.vertices)
+      return Status(Error{EAGAIN, path + " changed while it was read: try again"});
     if (Status s = (*builder)->add(from, to); !s) return s;
     return is_directed ? Status() : (*builder)->add(to, from);
   };

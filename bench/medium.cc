@@ -2,13 +2,18 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string_view>
 
 #include "bench/text.h"
 #include "outcore/store.h"
@@ -18,8 +23,7 @@ namespace {
 
 class FileMedium : public Medium {
  public:
-  FileMedium(int file, std::string path, uint64_t size_bytes)
-      : file_(file), path_(std::move(path)), size_bytes_(size_bytes) {}
+  FileMedium(int file, std::string path) : file_(file), path_(std::move(path)) {}
   ~FileMedium() override { close(file_); }
 
   Status read(uint64_t offset, std::span<std::byte> into) override {
@@ -34,6 +38,7 @@ class FileMedium : public Medium {
     return fdatasync(file_) == 0 ? Status() : Status(failure(errno, "sync " + path_));
   }
   uint64_t size_bytes() const override { return size_bytes_; }
+  void set_size(uint64_t size_bytes) { size_bytes_ = size_bytes; }
 
  private:
   template <typename Byte, typename Call>
@@ -50,7 +55,7 @@ class FileMedium : public Medium {
   }
   int file_;
   std::string path_;
-  uint64_t size_bytes_;
+  uint64_t size_bytes_ = 0;
 };
 
 class StoreMedium : public Medium {
@@ -72,42 +77,79 @@ class StoreMedium : public Medium {
   std::shared_ptr<Store> store_;
 };
 
+// Reserves all bytes, so that a full device is an error here and not a signal in a rival. What was
+// had of them is given back if it is not all.
+Status reserve(int file, const struct stat& before, uint64_t size_bytes, const std::string& path,
+               const std::string& remedy) {
+  const int code = posix_fallocate(file, 0, static_cast<off_t>(size_bytes));
+  if (code == 0) return {};
+  const timespec times[2] = {before.st_atim, before.st_mtim};
+  if (ftruncate(file, before.st_size) == 0) (void)futimens(file, times);
+  struct statvfs system {};
+  const bool is_full = (code == ENOSPC || code == EDQUOT) && fstatvfs(file, &system) == 0;
+  const uint64_t free_bytes = uint64_t{system.f_bavail} * system.f_frsize;
+  return failure(code, "reserve " + format_bytes(size_bytes) + " for " + path,
+                 (is_full ? format_bytes(free_bytes) + " are free: " : "") + remedy);
+}
+
+// The descriptor, or -1 and errno. `is_new`: this call made it.
+int open_or_make(const std::string& path, bool may_create, bool& is_new) {
+  const int flags = (may_create ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+  const int file = open(path.c_str(), flags);
+  if (file >= 0 || errno != ENOENT || !may_create) return file;
+  is_new = true;
+  return open(path.c_str(), flags | O_CREAT, 0644);
+}
+
 Result<std::unique_ptr<Medium>> open_file(const std::string& path, uint64_t size_bytes,
-                                          bool may_create) {
-  const int flags = (may_create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC;
-  const int file = open(path.c_str(), flags, 0644);
-  if (file < 0) return failure(errno, "open " + path, may_create ? "name another with --dir" : "");
-  auto medium = std::make_unique<FileMedium>(file, path, size_bytes);
-  struct stat facts {};
-  if (fstat(file, &facts) != 0) return failure(errno, "stat " + path);
-  uint64_t present = static_cast<uint64_t>(facts.st_size);
-  if (S_ISBLK(facts.st_mode)) present = static_cast<uint64_t>(lseek(file, 0, SEEK_END));
+                                          bool may_create, const std::string& room_remedy) {
+  bool is_new = false;
+  const int file = open_or_make(path, may_create, is_new);
+  if (file < 0)
+    return failure(errno, "open " + path,
+                   may_create ? "name a place that can be written" : "check the name");
+  auto medium = std::make_unique<FileMedium>(file, path);
+  struct stat before {};
+  if (fstat(file, &before) != 0) return failure(errno, "look at " + path);
+  uint64_t present = static_cast<uint64_t>(before.st_size);
+  if (S_ISBLK(before.st_mode)) present = static_cast<uint64_t>(lseek(file, 0, SEEK_END));
   if (size_bytes > present) {
-    if (!may_create || S_ISBLK(facts.st_mode))
-      return failure(EINVAL,
-                     format("open %s: %s are asked for and it has %s", path.c_str(),
-                            format_bytes(size_bytes).c_str(), format_bytes(present).c_str()));
-    // Reserved, so that a full device is an error here and not a signal in a rival.
-    if (const int code = posix_fallocate(file, 0, static_cast<off_t>(size_bytes)); code != 0)
-      return failure(code, "reserve " + format_bytes(size_bytes) + " for " + path);
+    if (!may_create || S_ISBLK(before.st_mode))
+      return Error{EINVAL,
+                   format("open %s: it has %s, and %s are asked for: ask for less", path.c_str(),
+                          format_bytes(present).c_str(), format_bytes(size_bytes).c_str())};
+    if (Status s = reserve(file, before, size_bytes, path, room_remedy); !s) {
+      if (is_new) unlink(path.c_str());
+      return s.error();
+    }
   }
-  if (size_bytes == 0) return std::unique_ptr<Medium>(new FileMedium(dup(file), path, present));
-  if (may_create && S_ISREG(facts.st_mode) && ftruncate(file, static_cast<off_t>(size_bytes)) != 0)
+  if (size_bytes != 0 && may_create && S_ISREG(before.st_mode) &&
+      ftruncate(file, static_cast<off_t>(size_bytes)) != 0)
     return failure(errno, "resize " + path);
+  medium->set_size(size_bytes == 0 ? present : size_bytes);
   return std::unique_ptr<Medium>(std::move(medium));
 }
 
+// In lower case; empty if the text is a path. As Outcore tells them apart: letters, and then also
+// digits and + - ., before the first colon.
 std::string scheme_of(const std::string& uri) {
-  const size_t colon = uri.find(':');
-  return colon == std::string::npos || uri.find('/') < colon ? "" : uri.substr(0, colon);
+  std::string scheme;
+  for (const char c : uri) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == ':') return scheme;
+    const bool is_later = std::isdigit(byte) != 0 || c == '+' || c == '-' || c == '.';
+    if (std::isalpha(byte) == 0 && (scheme.empty() || !is_later)) return {};
+    scheme += static_cast<char>(std::tolower(byte));
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t size_bytes,
-                                            bool may_create) {
+                                            bool may_create, const std::string& room_remedy) {
   if (const std::string path = plain_path(uri); !path.empty())
-    return open_file(path, size_bytes, may_create);
+    return open_file(path, size_bytes, may_create, room_remedy);
   OpenOptions options;
   options.is_writable = may_create;
   options.may_create = may_create;
@@ -117,11 +159,31 @@ Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t siz
   return std::unique_ptr<Medium>(new StoreMedium(std::move(store).value()));
 }
 
+Status check_store(const std::string& uri) {
+  static constexpr std::string_view kSchemes[] = {"", "file", "sparse", "scratch", "memory"};
+  const std::string scheme = scheme_of(uri);
+  if (std::find(std::begin(kSchemes), std::end(kSchemes), scheme) == std::end(kSchemes))
+    return Error{EINVAL, "store '" + uri + "': scheme '" + scheme +
+                             "' is unknown: use a path, file:PATH or sparse:DIR"};
+  if (is_volatile(uri))
+    return Error{EINVAL, "store " + uri +
+                             " dies with its process: use one that stays, as file:PATH or "
+                             "sparse:DIR"};
+  // An empty folder becomes a store when it is opened for writing.
+  std::error_code ignored;
+  if (scheme == "sparse" && std::filesystem::is_empty(path_of(uri), ignored)) return {};
+  // Opened for reading, which makes nothing: EINVAL is what is wrong with the text, or is no store
+  // of the kind; what is not there yet has another number.
+  const Result<std::shared_ptr<Store>> store = open_store(uri);
+  return store || store.code() != EINVAL ? Status() : store.status();
+}
+
 std::string path_of(const std::string& uri) {
   const std::string scheme = scheme_of(uri);
-  std::string rest = scheme.empty() ? uri : uri.substr(scheme.size() + 1);
-  if (!scheme.empty()) rest = rest.substr(0, rest.find('?'));
-  return rest;
+  if (scheme.empty()) return uri;
+  std::string rest = uri.substr(scheme.size() + 1);
+  rest = rest.substr(0, rest.rfind('?'));
+  return rest.starts_with("///") ? rest.substr(2) : rest;
 }
 
 std::string plain_path(const std::string& uri) {

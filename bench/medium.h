@@ -22,9 +22,18 @@ class Medium {
   virtual uint64_t size_bytes() const = 0;
 };
 
-// size_bytes 0: as it is. Otherwise made that long, if it `may_create`.
+// What to do where there is no room, as most commands call it.
+inline constexpr const char* kRoomRemedy = "use --dir, --store or a smaller --size";
+
+// size_bytes 0: as it is. Otherwise made that long, if it `may_create`; a file for which there is
+// no room stays as it was, and the error (ENOSPC) says how much is free.
 Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t size_bytes,
-                                            bool may_create);
+                                            bool may_create,
+                                            const std::string& room_remedy = kRoomRemedy);
+
+// Whether a benchmark can use the store, as far as can be told without making anything. Errors:
+// EINVAL (unknown scheme, a bad parameter, no path, a folder, a store that dies with its process).
+Status check_store(const std::string& uri);
 
 // The file that a URI names ("PATH", "file:PATH?…"); empty if it names another kind of store.
 std::string plain_path(const std::string& uri);

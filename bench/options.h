@@ -20,6 +20,8 @@ struct Options {
   std::string dir;             // empty: OUTCORE_BENCH_DIR, TMPDIR, else /var/tmp
   bool may_overwrite = false;  // `store` may be a file that is not a benchmark's
   bool is_kept = false;        // the data stays for the next benchmark
+  // How the user names another `store`, for messages.
+  std::string store_remedy = "name another with --store";
   uint64_t size_bytes = uint64_t{1} << 30;
   uint64_t budget_bytes = uint64_t{256} << 20;
   uint64_t page_bytes = 4096;  // of Outcore, and of the transfers of `direct`

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "bench/text.h"
 
@@ -13,6 +14,76 @@ namespace {
 constexpr uint64_t kMissNs = 1500;
 
 double rounded(double x, double step) { return std::round(x / step) * step; }
+
+// Of what can be compared and drawn: the product of a rate and a time is a number, too.
+constexpr double kNumberMin = 1e-9, kNumberMax = 1e18;
+constexpr uint64_t kThreadsOrProcessesMax = 65'535;  // their product fits in 32 bits
+constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+
+// Fields: what a line says, each of the kind that it must be. The first that is not is the error.
+class Fields {
+ public:
+  explicit Fields(const nlohmann::json& line) : line_(line) {}
+  const Error& error() const { return error_; }
+
+  std::string text(const char* key) {
+    const nlohmann::json* const found = find(key);
+    if (found == nullptr) return "";
+    if (found->is_string()) return found->get<std::string>();
+    refuse(key, found, "a text");
+    return "";
+  }
+
+  bool truth(const char* key) {
+    const nlohmann::json* const found = find(key);
+    if (found == nullptr) return false;
+    if (found->is_boolean()) return found->get<bool>();
+    refuse(key, found, "true or false");
+    return false;
+  }
+
+  // `usual` if the line does not say.
+  uint64_t count(const char* key, uint64_t usual, uint64_t least, uint64_t most) {
+    const nlohmann::json* const found = find(key);
+    if (found == nullptr) return usual;
+    const bool is_count =
+        found->is_number_unsigned() || (found->is_number_integer() && found->get<int64_t>() >= 0);
+    const uint64_t value = is_count ? found->get<uint64_t>() : 0;
+    if (is_count && value >= least && value <= most) return value;
+    const std::string limit = most == kAny ? " or more" : " … " + std::to_string(most);
+    refuse(key, found, "a whole number, " + std::to_string(least) + limit);
+    return usual;
+  }
+
+  // 0 will do if `may_be_zero`, and is what a line says that has no such key.
+  double number(const char* key, bool may_be_zero) {
+    const nlohmann::json* const found = find(key);
+    const double value = found != nullptr && found->is_number() ? found->get<double>() : 0;
+    const bool is_number = found == nullptr || found->is_number();
+    if (is_number && may_be_zero && value == 0) return 0;
+    if (is_number && value >= kNumberMin && value <= kNumberMax) return value;
+    refuse(key, found, may_be_zero ? "0 or a number up to 1e18" : "a number above 0, 1e-9 … 1e18");
+    return 0;
+  }
+
+ private:
+  const nlohmann::json* find(const char* key) const {
+    const auto found = line_.find(key);
+    return found == line_.end() ? nullptr : &*found;
+  }
+
+  void refuse(const char* key, const nlohmann::json* found, const std::string& wanted) {
+    static constexpr size_t kShownMax = 40;
+    if (error_.code != 0) return;
+    std::string value = found == nullptr ? "missing" : found->dump(-1, ' ', true);
+    if (value.size() > kShownMax) value = value.substr(0, kShownMax) + "…";
+    error_ = Error{EINVAL, std::string("'") + key + "' is " + value + " and must be " + wanted +
+                               ": use what `outcore bench --json` printed"};
+  }
+
+  const nlohmann::json& line_;
+  Error error_;
+};
 
 }  // namespace
 
@@ -81,27 +152,30 @@ std::optional<RunResult> RunResult::from_wire(const std::string& text) {
 Result<RunResult> RunResult::from_json(const nlohmann::json& line) {
   if (!line.is_object() || !line.contains("workload") || !line.contains("rate"))
     return Error{EINVAL, "a line is no benchmark's: use what `outcore bench --json` printed"};
+  Fields fields(line);
   RunResult result;
-  result.workload = line.value("workload", "");
-  result.memory = line.value("memory", "");
-  result.store = line.value("store", "");
-  result.device = line.value("device", "");
-  result.data_bytes = line.value("data_bytes", uint64_t{0});
-  result.budget_bytes = line.value("budget_bytes", uint64_t{0});
-  result.page_bytes = line.value("page_bytes", uint64_t{0});
-  result.threads = line.value("threads", 0U);
-  result.processes = line.value("processes", 1U);
-  result.seconds = line.value("seconds", 0.0);
-  result.work = line.value("rate", 0.0) * result.seconds;
-  result.unit = line.value("unit", "");
-  result.is_checked = line.value("checked", false);
-  result.is_stopped = line.value("stopped", false);
-  result.stop_reason = line.value("stopped_because", "");
+  result.workload = fields.text("workload");
+  result.memory = fields.text("memory");
+  result.store = fields.text("store");
+  result.device = fields.text("device");
+  result.unit = fields.text("unit");
+  result.stop_reason = fields.text("stopped_because");
+  result.is_checked = fields.truth("checked");
+  result.is_stopped = fields.truth("stopped");
+  result.data_bytes = fields.count("data_bytes", 0, 0, kAny);
+  result.budget_bytes = fields.count("budget_bytes", 0, 0, kAny);
+  result.page_bytes = fields.count("page_bytes", 0, 0, kAny);
+  result.threads = static_cast<unsigned>(fields.count("threads", 0, 1, kThreadsOrProcessesMax));
+  result.processes = static_cast<unsigned>(fields.count("processes", 1, 1, kThreadsOrProcessesMax));
+  result.seconds = fields.number("seconds", result.is_stopped);
+  result.work = fields.number("rate", result.is_stopped) * result.seconds;
+  if (fields.error().code != 0) return fields.error();
   result.extra = line;
   return result;
 }
 
 Result<std::vector<RunResult>> read_runs(const std::string& path) {
+  errno = 0;
   std::ifstream file(path);
   if (!file) return failure(errno, "open " + path);
   std::vector<RunResult> runs;
@@ -110,9 +184,10 @@ Result<std::vector<RunResult>> read_runs(const std::string& path) {
     if (line.empty()) continue;
     auto run = RunResult::from_json(nlohmann::json::parse(line, nullptr, false));
     if (!run)
-      return Error{EINVAL, format("%s, line %u: %s", path.c_str(), number, run.message().c_str())};
+      return Error{EINVAL, path + ", line " + std::to_string(number) + ": " + run.message()};
     runs.push_back(std::move(run).value());
   }
+  if (file.bad()) return failure(errno != 0 ? errno : EIO, "read " + path);
   if (runs.empty())
     return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
   return runs;

@@ -35,10 +35,13 @@ struct RunResult {
   nlohmann::json to_json() const;  // the line
   std::string to_wire() const;     // between processes: with the histogram
   static std::optional<RunResult> from_wire(const std::string& text);
+  // Errors: EINVAL, with the key, what it holds and what it must be. A run that was not stopped has
+  // a rate and a time above 0.
   static Result<RunResult> from_json(const nlohmann::json& line);
 };
 
-// The runs of a file of such lines. Errors: no file, a line that is none, no line.
+// The runs of a file of such lines. Errors: no file, a line that is none (with its number), no
+// line.
 Result<std::vector<RunResult>> read_runs(const std::string& path);
 
 }  // namespace outcore::bench

@@ -207,6 +207,7 @@ void catch_interrupts() {
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);  // the terminal is gone
 }
 
 Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory) {

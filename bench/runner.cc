@@ -1,9 +1,18 @@
 #include "bench/runner.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
 
 #include "bench/medium.h"
+#include "bench/memory.h"
 #include "bench/text.h"
 
 namespace outcore::bench {
@@ -79,18 +88,40 @@ Result<Ratio> compare(const Series& a, const Series& b) {
   return ratio;
 }
 
-Status check_options(const Options& o) {
-  const auto refuse = [](std::string why) { return Status(Error{EINVAL, std::move(why)}); };
+namespace {
+
+Status refuse(std::string why) { return Error{EINVAL, std::move(why)}; }
+
+// As it was typed: "4097", "32M".
+std::string typed_bytes(uint64_t bytes) {
+  static constexpr std::string_view kUnits = "kMGT";
+  size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit < kUnits.size()) bytes /= 1024, ++unit;
+  return std::to_string(bytes) + std::string(kUnits.substr(unit == 0 ? 0 : unit - 1, unit != 0));
+}
+
+Status check_names(const Options& o) {
   if (!has(workload_names(), o.workload))
     return refuse("workload '" + o.workload + "' is unknown: use one of " +
                   joined(workload_names()));
-  for (const std::string& memory : o.memories)
+  if (o.memories.empty()) return refuse("--memory names no memory: use mmap,outcore or all");
+  for (const std::string& memory : o.memories) {
     if (!has(memory_names(), memory))
       return refuse("memory '" + memory + "' is unknown: use one of " + joined(memory_names()) +
                     ", or all");
-  if (o.memories.empty()) return refuse("--memory names no memory: use mmap,outcore or all");
+    if (std::count(o.memories.begin(), o.memories.end(), memory) > 1)
+      return refuse("--memory names " + memory +
+                    " more than once: say it once, and use --repeat to run it again");
+  }
+  if (!has({"uniform", "zipf", "once"}, o.distribution))
+    return refuse("distribution '" + o.distribution +
+                  "' is unknown: use uniform, zipf[:theta] or once");
+  return {};
+}
+
+Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
-    return refuse("--page " + format_bytes(o.page_bytes) +
+    return refuse("--page " + typed_bytes(o.page_bytes) +
                   " is no page size: use a power of two, 4k … 16M");
   if (o.workload != "bfs" && (o.size_bytes < kUnitBytes || o.size_bytes % kUnitBytes != 0))
     return refuse("--size must be a multiple of 4 KiB, and not 0");
@@ -99,26 +130,92 @@ Status check_options(const Options& o) {
   if (o.processes > 1 && o.workload != "random-io")
     return refuse(o.workload + " runs in one process: leave out --processes");
   if (o.repeat == 0) return refuse("--repeat must be 1 or more");
-  if (o.stride == 0) return refuse("--stride must be 1 or more");
+  if (!std::isfinite(o.limit_seconds) || o.limit_seconds < 0)
+    return refuse("--limit must be a number of seconds, 0 (no limit) or more");
+  if (o.workload == "scan" && (o.stride == 0 || o.stride > o.size_bytes / kUnitBytes))
+    return refuse("--stride must be 1 … " + std::to_string(o.size_bytes / kUnitBytes) +
+                  ", the units of 4 KiB in --size");
   if (o.passes == 0) return refuse("--passes must be 1 or more");
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
-  if (!has({"uniform", "zipf", "once"}, o.distribution))
-    return refuse("distribution '" + o.distribution +
-                  "' is unknown: use uniform, zipf[:theta] or once");
   if (!(o.theta > 0 && o.theta < 1))
     return refuse("zipf's theta must lie between 0 and 1, as in zipf:0.99");
   if (o.scale < 6 || o.scale > 32) return refuse("--scale must be 6 … 32");
   if (o.edge_factor == 0 || o.edge_factor > 1024) return refuse("--edge-factor must be 1 … 1024");
-  if (is_volatile(o.store))
-    return refuse("store " + o.store +
-                  " dies with its process: use one that stays, as file:PATH or "
-                  "sparse:DIR");
-  if (!o.store.empty() && plain_path(o.store).empty())
+  return {};
+}
+
+Status check_places(const Options& o) {
+  for (const std::string& store : {o.store, o.graph}) {
+    if (store.empty()) continue;
+    if (Status s = check_store(store); !s) return s;
+    if (!plain_path(store).empty()) continue;
     for (const std::string& memory : o.memories)
       if (memory != "outcore")
-        return refuse(memory + " cannot use the store " + o.store + ": say --memory outcore");
+        return refuse(memory + " cannot use the store " + store + ": say --memory outcore");
+  }
   return {};
+}
+
+// What Outcore says to the settings. `memory` outlives the call: its end is not part of the check.
+Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
+  static constexpr std::string_view kPrefix = "map memory:: ";
+  auto made = make_memory("outcore", o);
+  if (!made) return made.status();
+  memory = std::move(made).value();
+  const bool is_writable =
+      o.workload == "sort" || o.write_percent != 0 || (o.workload == "bfs" && o.is_fully_external);
+  auto mapped = memory->map({"memory:", 0, o.page_bytes, is_writable});
+  if (mapped) return {};
+  // The store is nothing that the user named.
+  const std::string& why = mapped.message();
+  return Error{mapped.code(), why.starts_with(kPrefix) ? why.substr(kPrefix.size()) : why};
+}
+
+// Maps a page in Outcore as a run would, in a child, so that the parent stays as it is for all
+// runs: a setting that Outcore refuses would otherwise come to light when the rivals have run.
+Status check_outcore(const Options& o) {
+  if (!has(o.memories, "outcore")) return {};
+  int ends[2];
+  if (pipe(ends) != 0) return failure(errno, "make a pipe");
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::unique_ptr<Memory> memory;
+    const Status status = try_outcore(o, memory);
+    const int code = status.code();
+    std::string said(reinterpret_cast<const char*>(&code), sizeof code);
+    said += status.message().substr(0, 4000);
+    // Fits in the pipe. No destructors: what is open is the parent's.
+    _exit(write(ends[1], said.data(), said.size()) == std::ssize(said) ? 0 : 1);
+  }
+  const int fork_code = errno;
+  close(ends[1]);
+  std::string said;
+  char text[4096];
+  for (ssize_t n = 0; child > 0 && (n = read(ends[0], text, sizeof text)) != 0;) {
+    if (n < 0 && errno != EINTR) break;
+    if (n > 0) said.append(text, static_cast<size_t>(n));
+  }
+  close(ends[0]);
+  if (child < 0) return failure(fork_code, "fork");
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+  int code = 0;
+  if (said.size() <= sizeof code) return {};  // it is well, or died: then the run tells why
+  std::memcpy(&code, said.data(), sizeof code);
+  said.erase(0, sizeof code);
+  if (code != 0 && o.processes > 1)
+    said += format(" (each of %u processes has its share of --budget)", o.processes);
+  return code == 0 ? Status() : Status(Error{code, std::move(said)});
+}
+
+}  // namespace
+
+Status check_options(const Options& o) {
+  if (Status s = check_names(o); !s) return s;
+  if (Status s = check_numbers(o); !s) return s;
+  if (Status s = check_places(o); !s) return s;
+  return check_outcore(o);
 }
 
 Result<std::vector<Series>> run_in_turns(Workload& workload, const Options& options,

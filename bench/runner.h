@@ -39,8 +39,8 @@ struct Ratio {
 // ETIME if all runs of one were stopped.
 Result<Ratio> compare(const Series& a, const Series& b);
 
-// From now on the first SIGINT or SIGTERM ends the run under way as an error (EINTR), so that data
-// and cgroups are taken away; a second one ends the program.
+// From now on the first SIGINT, SIGTERM or SIGHUP ends the run under way as an error (EINTR), so
+// that data and cgroups are taken away; a second one ends the program.
 void catch_interrupts();
 
 // One run in a child process of its own, in a memory cgroup where that can be made, verified.

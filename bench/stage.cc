@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "bench/clock.h"
+#include "bench/medium.h"
 #include "bench/text.h"
 
 namespace outcore::bench {
@@ -69,8 +70,8 @@ Status Stage::settle() {
 Result<std::span<std::byte>> Stage::map(const MapRequest& request) {
   MapRequest plain = request;
   // A file's parameters are Outcore's; the rivals open the path.
-  if (memory_name_ != "outcore" && plain.uri.starts_with("file:"))
-    plain.uri = plain.uri.substr(5, plain.uri.find('?') - 5);
+  if (const std::string path = plain_path(plain.uri); memory_name_ != "outcore" && !path.empty())
+    plain.uri = path;
   Result<std::span<std::byte>> bytes = memory_->map(plain);
   if (bytes) mapped_.push_back(bytes.value());
   return bytes;

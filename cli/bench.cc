@@ -1,8 +1,11 @@
 // outcore bench: workloads on data larger than memory, in Outcore and its rivals.
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "bench/runner.h"
+#include "bench/table.h"
 #include "bench/text.h"
 #include "cli/bench_output.h"
 #include "cli/command.h"
@@ -32,16 +35,47 @@ Status resolve(Request& request) {
   }
   const size_t colon = request.distribution.find(':');
   o.distribution = request.distribution.substr(0, colon);
+  if (colon != std::string::npos && (o.distribution == "uniform" || o.distribution == "once"))
+    return Error{EINVAL, "distribution '" + request.distribution + "' has a number too many: use " +
+                             o.distribution + ", or zipf:0.99"};
   if (colon != std::string::npos) {
     char* end = nullptr;
     const std::string theta = request.distribution.substr(colon + 1);
     o.theta = std::strtod(theta.c_str(), &end);
-    if (theta.empty() || *end != 0) o.theta = 0;  // refused below
+    if (theta.empty() || *end != 0) o.theta = 0;  // which check_options() refuses
   }
+  if (request.latency != "auto" && request.latency != "on" && request.latency != "off")
+    return Error{EINVAL,
+                 "--latency " + request.latency + " is unknown: use one of auto, on or off"};
   // Two clock readings are nothing beside a miss, and much beside a hit.
   o.has_latency =
       request.latency == "on" || (request.latency == "auto" && o.budget_bytes < o.size_bytes);
-  return bench::check_options(o);
+  return {};
+}
+
+// CLI11 takes "-1" for the largest number of 64 bits, and cuts what is larger.
+void add_number(CLI::App& app, const std::string& name, uint64_t& number, const std::string& help) {
+  const auto parse = [&number, name](const std::string& text) {
+    const char* const end = text.data() + text.size();
+    uint64_t value = 0;
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+      throw CLI::ValidationError(
+          name, "'" + text + "' is no whole number: write one of 0 or more, as in 1000");
+    number = value;
+  };
+  app.add_option_function<std::string>(name, parse, help)->type_name("UINT");
+}
+
+// A part of a name that no row has is told before the file of all runs is emptied.
+void check_rows(CLI::App& table) {
+  table.get_option("--only")->check([](const std::string& text) {
+    bench::TableOptions options;
+    options.only = text;
+    return bench::table_rows(options).empty()
+               ? "no row has '" + text + "' in its name: use a part of one, as in sort or scan"
+               : std::string();
+  });
 }
 
 int run(Request& request) {
@@ -67,7 +101,7 @@ void add_common(CLI::App& app, Request& r) {
   app.add_flag("--overwrite", o.may_overwrite, "--store may be a file that holds something else");
   app.add_flag("--keep", o.is_kept, "leave the data for the next benchmark");
   app.add_option("--repeat", o.repeat, "runs of each memory, in turns: A B A B (1)");
-  app.add_option("--seed", o.seed, "the same seed, the same data and touches (1)");
+  add_number(app, "--seed", o.seed, "the same seed, the same data and touches (1)");
   app.add_option("--limit", o.limit_seconds,
                  "stop a run that takes longer than these seconds (none)");
   app.add_flag("--warm", o.is_warm, "touch all data before the time starts");
@@ -104,13 +138,14 @@ void add_bench(CLI::App& app, int& status) {
       "  outcore bench scan --size 1G --budget 256M --stride 17 --memory mmap,outcore --repeat 3\n"
       "  outcore bench sort --size 1G --budget 512M --page 1M --json\n"
       "  outcore bench bfs --scale 21 --budget 256M\n"
-      "  outcore bench compare before.json after.json\n"
+      "  outcore bench random-io --size 64M --budget 4M --limit 60    # no rival beyond a minute\n"
+      "  outcore bench compare after.json before.json\n"
       "  outcore bench report runs.json");
 
   CLI::App* const random = add_workload(
       *bench, "random-io", "random touches, each of one 4 KiB unit (after LRIOT)", request, status);
   add_bytes(*random, "--size", o.size_bytes, "bytes of data (1G)");
-  random->add_option("--touches", o.touches, "touches of all threads together (200000)");
+  add_number(*random, "--touches", o.touches, "touches of all threads together (200000)");
   random->add_option("--write-percent", o.write_percent, "share of touches that write (0)");
   random->add_option("--distribution", request->distribution,
                      "uniform, zipf[:theta], or once: each unit at most once (uniform)");
@@ -122,7 +157,7 @@ void add_bench(CLI::App& app, int& status) {
       *bench, "scan", "sums all data, in order, in one or more passes", request, status);
   add_bytes(*scan, "--size", o.size_bytes, "bytes of data (1G)");
   scan->add_option("--passes", o.passes, "how often (1)");
-  scan->add_option("--stride", o.stride, "every n-th unit of 4 KiB (1)");
+  add_number(*scan, "--stride", o.stride, "every n-th unit of 4 KiB (1)");
   scan->add_flag("--backward", o.is_backward, "from the end to the beginning");
   scan->add_option("--depth", o.depth, "transfers in flight of each thread of direct (4)");
   scan->footer("Example:\n  outcore bench scan --size 300M --budget 256M --passes 5 --threads 1");
@@ -143,6 +178,7 @@ void add_bench(CLI::App& app, int& status) {
   add_bench_tools(*bench, status);
   add_bench_report(*bench, status);
   add_bench_table(*bench, status);
+  check_rows(*bench->get_subcommand("table"));
 }
 
 }  // namespace outcore::cli

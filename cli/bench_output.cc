@@ -19,9 +19,10 @@ void BenchOutput::run(const RunResult& r) {
     return;
   }
   if (!has_head_) {
-    std::printf("%s: %s on %s (read-ahead %lld KiB), budget %s, %u thread%s%s\n",
-                r.workload.c_str(), format_bytes(r.data_bytes).c_str(), r.device.c_str(),
-                static_cast<long long>(r.extra.value("read_ahead_kb", int64_t{-1})),
+    const auto ahead_kb = static_cast<long long>(r.extra.value("read_ahead_kb", int64_t{-1}));
+    std::printf("%s: %s on %s%s, budget %s, %u thread%s%s\n", r.workload.c_str(),
+                format_bytes(r.data_bytes).c_str(), r.device.c_str(),
+                ahead_kb < 0 ? "" : format(" (read-ahead %lld KiB)", ahead_kb).c_str(),
                 format_bytes(r.budget_bytes).c_str(), r.threads, r.threads == 1 ? "" : "s",
                 r.processes > 1 ? format(" in each of %u processes", r.processes).c_str() : "");
     std::printf("%-12s %9s %14s %9s %9s %10s %9s %10s %10s  %s\n", "memory", "time", "rate",

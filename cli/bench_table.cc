@@ -19,8 +19,9 @@ struct TableRequest {
 void tell_devices(const bench::TableOptions& options) {
   const auto tell = [](const char* what, const std::string& dir) {
     const bench::Device device = bench::device_of(dir);
-    std::printf("%s: %s on %s, read_ahead_kb %lld\n", what, dir.c_str(), device.name.c_str(),
-                static_cast<long long>(device.read_ahead_kb));
+    const auto ahead_kb = static_cast<long long>(device.read_ahead_kb);
+    std::printf("%s: %s on %s%s\n", what, dir.c_str(), device.name.c_str(),
+                ahead_kb < 0 ? "" : bench::format(", read_ahead_kb %lld", ahead_kb).c_str());
   };
   tell("disk", options.disk_dir);
   if (options.fast_dir.empty())
@@ -58,6 +59,8 @@ int run_table(const TableRequest& request) {
   }
   std::printf("\n%u met, %u not met, %u not measured; all runs are in %s\n", met, missed, open,
               request.json_path.c_str());
+  json.close();
+  if (!json) return report(bench::failure(EIO, "write " + request.json_path, "use --json-file"));
   return missed == 0 ? 0 : kFailed;
 }
 

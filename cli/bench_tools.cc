@@ -1,8 +1,10 @@
 // outcore bench compare, ingest, generate: what goes with the benchmarks.
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 
 #include "bench/csr.h"
 #include "bench/data.h"
@@ -66,8 +68,13 @@ int compare_files(const std::string& a, const std::string& b) {
                       "and threads"});
 }
 
-int tell_graph(const Result<bench::CsrHeader>& header, const std::string& path) {
-  if (!header) return report(header.error());
+// `data` is where it was made: a graph that was not leaves nothing.
+int tell_graph(const Result<bench::CsrHeader>& header, bench::Data& data) {
+  if (!header) {
+    data.take_back();
+    return report(header.error());
+  }
+  const std::string& path = data.uri();
   std::printf("%s: %llu vertices, %llu edges, %s; vertex %llu has most, %llu\n", path.c_str(),
               static_cast<unsigned long long>(header->vertices),
               static_cast<unsigned long long>(header->edges),
@@ -83,25 +90,56 @@ struct Paths {
   bench::Options options;
 };
 
-int generate(Paths& p) {
-  // The words' and the graph's files become a benchmark's: the next may overwrite them.
-  p.options.store = p.out;
-  p.options.is_kept = true;
-  bench::Data data(p.options, "");
+// The words' and the graph's files become a benchmark's: the next may overwrite them.
+bench::Options options_of(const Paths& p) {
+  bench::Options options = p.options;
+  options.store = p.out;
+  options.store_remedy = "name another OUT";
+  options.is_kept = true;
+  return options;
+}
+
+Status check_paths(const Paths& p) {
+  if (p.out.empty()) return Error{EINVAL, "OUT is empty: write the path of the file to be made"};
+  if (p.kind == "words" && (p.options.size_bytes == 0 || p.options.size_bytes % 8 != 0))
+    return Error{EINVAL, "--size must be a multiple of 8, the bytes of a word, and not 0"};
+  std::error_code ignored;
+  if (std::filesystem::equivalent(p.in, bench::path_of(p.out), ignored))
+    return Error{EINVAL, p.out + " is EDGES itself, which would be lost: name another OUT"};
+  return {};
+}
+
+int generate(const Paths& p) {
+  if (Status s = check_paths(p); !s) return report(s.error());
+  bench::Data data(options_of(p), "");
   if (Status s = data.claim(); !s) return report(s.error());
   data.mark_changed();
   if (p.kind == "rmat") {
     const auto made =
         bench::make_rmat(p.out, p.options.scale, p.options.edge_factor, p.options.seed);
-    return tell_graph(made, p.out);
+    return tell_graph(made, data);
   }
-  auto medium = bench::open_medium(p.out, p.options.size_bytes, true);
-  if (!medium) return report(medium.error());
-  if (Status s = bench::write_words(**medium, p.options.size_bytes, p.options.seed); !s)
-    return report(s.error());
+  auto medium = bench::open_medium(p.out, p.options.size_bytes, true,
+                                   "name an OUT with more room, or use a smaller --size");
+  const Status status =
+      medium ? bench::write_words(**medium, p.options.size_bytes, p.options.seed) : medium.status();
+  if (!status) {
+    data.take_back();
+    return report(status.error());
+  }
   std::printf("%s: %s of 64-bit words\n", p.out.c_str(),
               bench::format_bytes(p.options.size_bytes).c_str());
   return 0;
+}
+
+int ingest_graph(const Paths& p) {
+  if (Status s = check_paths(p); !s) return report(s.error());
+  const auto count = bench::count_edges(p.in);
+  if (!count) return report(count.error());
+  bench::Data data(options_of(p), "");
+  if (Status s = data.claim(); !s) return report(s.error());
+  data.mark_changed();
+  return tell_graph(bench::ingest_edges(p.in, count.value(), p.out, p.is_directed), data);
 }
 
 }  // namespace
@@ -120,12 +158,11 @@ void add_bench_tools(CLI::App& bench_app, int& status) {
   ingest->add_option("EDGES", paths->in, "the text file; # and % begin comments")->required();
   ingest->add_option("OUT", paths->out, "the graph file, for bfs --graph")->required();
   ingest->add_flag("--directed", paths->is_directed, "edges lead one way only");
+  ingest->add_flag("--overwrite", paths->options.may_overwrite, "OUT may hold something else");
   ingest->footer(
       "Example:\n  outcore bench ingest edges.txt graph.csr\n"
       "  outcore bench bfs --graph graph.csr --budget 64M");
-  ingest->callback([paths, &status] {
-    status = tell_graph(bench::ingest_edges(paths->in, paths->out, paths->is_directed), paths->out);
-  });
+  ingest->callback([paths, &status] { status = ingest_graph(*paths); });
 
   CLI::App* const make = bench_app.add_subcommand("generate", "makes a file of words, or a graph");
   make->add_option("KIND", paths->kind, "words or rmat")

@@ -1,5 +1,8 @@
 // outcore demo: the main job on real input, through Outcore and through plain mmap under the same
 // memory.
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +10,7 @@
 
 #include "bench/csr.h"
 #include "bench/data.h"
+#include "bench/memory_group.h"
 #include "bench/runner.h"
 #include "bench/text.h"
 #include "cli/command.h"
@@ -22,6 +26,8 @@ using bench::Options;
 using bench::Series;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
+// A quarter of it holds the ten pages of 256 KiB and the buffers that Outcore sorts with at least.
+constexpr uint64_t kSizeLeast = 11 * kMiB;
 
 struct Demo {
   std::string dir, edges;
@@ -119,12 +125,18 @@ std::string name_of(const std::string& edges, uint64_t vertex) {
   return format("vertex %llu", static_cast<unsigned long long>(vertex));
 }
 
-void search_edges(Demo& demo) {
+void search_edges(Demo& demo, const bench::EdgeCount& count) {
   Options o = base_options(demo);
   o.workload = "bfs";
-  const bench::Data place(o, "outcore-demo-packages.csr");
+  bench::Data place(o, "outcore-demo-packages.csr");  // gone at the end
+  if (Status s = place.claim(); !s) {
+    report(s.error());
+    demo.has_failed = true;
+    return;
+  }
+  place.mark_changed();
   o.graph = place.path();
-  const auto header = bench::ingest_edges(demo.edges, o.graph, false);
+  const auto header = bench::ingest_edges(demo.edges, count, o.graph, false);
   if (!header) {
     report(header.error());
     demo.has_failed = true;
@@ -141,8 +153,6 @@ void search_edges(Demo& demo) {
       name_of(demo.edges, header.value().source).c_str(),
       format_count(static_cast<double>(header.value().degree_max)).c_str());
   run_part(demo, o);
-  std::error_code ignored;
-  std::filesystem::remove(o.graph, ignored);
 }
 
 void search_rmat(Demo& demo) {
@@ -159,15 +169,51 @@ void search_rmat(Demo& demo) {
   run_part(demo, o);
 }
 
-int run_demo(Demo& demo) {
+Status check_numbers(const Demo& demo) {
+  if (demo.size_bytes < kSizeLeast || demo.size_bytes % 4096 != 0)
+    return Error{EINVAL, "--size must be a multiple of 4 KiB, and 11 MiB or more"};
+  if (!std::isfinite(demo.limit_seconds) || demo.limit_seconds < 0)
+    return Error{EINVAL, "--limit must be a number of seconds, 0 (no limit) or more"};
+  return {};
+}
+
+void tell_what_is_done(const Demo& demo, bool has_groups) {
   const bench::Data place(base_options(demo), "outcore-demo");
   const std::string dir = std::filesystem::path(place.path()).parent_path();
   const bench::Device device = bench::device_of(dir);
+  const std::string ahead = device.read_ahead_kb < 0
+                                ? ""
+                                : format(" (the kernel reads %lld KiB ahead there)",
+                                         static_cast<long long>(device.read_ahead_kb));
+  std::printf("Work on data four times larger than its memory, in %s on %s%s.\n", dir.c_str(),
+              device.name.c_str(), ahead.c_str());
+  std::printf("%s; answers are verified outside the time measured.\n",
+              has_groups ? "Each run has a memory cgroup of its own"
+                         : "Memory cgroups cannot be made here, so mmap may use all memory");
+}
+
+void tell_what_columns_mean(bool has_groups) {
   std::printf(
-      "Work on data four times larger than its memory, in %s on %s (the kernel reads %lld KiB "
-      "ahead there).\nEach run has a memory cgroup of its own; answers are verified outside "
-      "the time measured.\n",
-      dir.c_str(), device.name.c_str(), static_cast<long long>(device.read_ahead_kb));
+      "\nfills: times a page had to be brought in (mmap: major faults, each of which may read many "
+      "pages ahead).\nread, written: bytes from and to the device.%s\n"
+      "Outcore chooses what leaves memory, writes back only the 4 KiB that changed\n"
+      "and reads pages of the size it was told; mmap's page cache guesses.\n",
+      has_groups
+          ? " peak memory: of the whole cgroup, the page cache and the\nprogram's own arrays "
+            "included."
+          : "");
+}
+
+int run_demo(Demo& demo) {
+  if (Status s = check_numbers(demo); !s) return report(s.error());
+  bench::EdgeCount count;
+  if (!demo.edges.empty()) {
+    const auto counted = bench::count_edges(demo.edges);
+    if (!counted) return report(counted.error());
+    count = counted.value();
+  }
+  const bool has_groups = bench::MemoryGroup::make().ok();
+  tell_what_is_done(demo, has_groups);
   bench::catch_interrupts();
   sort_words(demo);
   if (demo.edges.empty())
@@ -175,16 +221,9 @@ int run_demo(Demo& demo) {
         "\n2. No graph of packages: make one with tools/package_graph.py and name it with "
         "--edges\n");
   else
-    search_edges(demo);
+    search_edges(demo, count);
   search_rmat(demo);
-  std::printf(
-      "\nfills: times a page had to be brought in (mmap: major faults, each of which may read many "
-      "pages ahead).\nread, written: bytes from and to the device. peak memory: of the whole "
-      "cgroup, "
-      "the page cache and the\nprogram's own arrays included. Outcore chooses what leaves memory, "
-      "writes back only the 4 KiB that changed\nand reads pages of the size it was told; mmap's "
-      "page "
-      "cache guesses.\n");
+  tell_what_columns_mean(has_groups);
   if (!demo.is_limited)
     std::fprintf(stderr, "outcore: memory was not limited, so mmap had all of it: run as root\n");
   return demo.has_failed ? kFailed : 0;
@@ -210,12 +249,7 @@ void add_demo(CLI::App& app, int& status) {
   command->add_option("--threads", demo->threads, "threads (4)")->check(CLI::Range(1, 256));
   command->add_option("--limit", demo->limit_seconds, "seconds after which a run is stopped (120)");
   command->footer("Example:\n  outcore demo --dir /var/tmp --size 1G");
-  command->callback([demo, &status] {
-    if (demo->size_bytes < 4 * kMiB || demo->size_bytes % 4096 != 0)
-      status = report(Error{EINVAL, "--size must be a multiple of 4 KiB, 4 MiB or more"});
-    else
-      status = run_demo(*demo);
-  });
+  command->callback([demo, &status] { status = run_demo(*demo); });
 }
 
 }  // namespace outcore::cli

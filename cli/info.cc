@@ -1,6 +1,10 @@
 // outcore info: what the kernel and this process offer, what is missing, and the remedy.
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "bench/text.h"
 #include "cli/command.h"
@@ -31,7 +35,7 @@ constexpr Entry kPolicies[] = {
 constexpr Entry kLimits[] = {
     {"page size", "a power of two, 4 KiB … 16 MiB, for each region"},
     {"offset", "a multiple of 4 KiB"},
-    {"metadata", "16 bytes a touched page and 64 bytes a frame, beside the budget"}};
+    {"metadata", "8 bytes a touched page and 60 (at most 64) bytes a frame, beside the budget"}};
 
 // "name = value (where from)", one a line, as Runtime tells them.
 Result<std::vector<std::string>> option_lines() {
@@ -61,7 +65,7 @@ nlohmann::json metrics_to_json() {
   return list;
 }
 
-int print_json(bool has_options, bool has_metrics) {
+void print_json(const std::vector<std::string>* options, bool has_metrics) {
   nlohmann::json all = {{"version", version()}};
   nlohmann::json facts = nlohmann::json::array();
   for (const SystemFact& fact : system_facts())
@@ -76,16 +80,11 @@ int print_json(bool has_options, bool has_metrics) {
   all["policies"] = rows_to_json(kPolicies);
   all["limits"] = rows_to_json(kLimits);
   if (has_metrics) all["metrics"] = metrics_to_json();
-  if (has_options) {
-    auto lines = option_lines();
-    if (!lines) return report(lines.error());
-    all["options"] = *lines;
-  }
+  if (options != nullptr) all["options"] = *options;
   std::printf("%s\n", all.dump(2).c_str());
-  return 0;
 }
 
-int print_text(bool has_options, bool has_metrics) {
+void print_text(const std::vector<std::string>* options, bool has_metrics) {
   std::printf("outcore %s\n\nThis machine and process\n", version());
   for (const SystemFact& fact : system_facts()) {
     std::printf("  %-3s %-24s %s\n", fact.is_available ? "yes" : "no", fact.name.c_str(),
@@ -104,20 +103,35 @@ int print_text(bool has_options, bool has_metrics) {
                   static_cast<int>(m.unit.size()), m.unit.data(), static_cast<int>(m.help.size()),
                   m.help.data());
   }
-  if (!has_options) return 0;
-  auto lines = option_lines();
-  if (!lines) return report(lines.error());
+  if (options == nullptr) return;
   std::printf("\nOptions, and where each was set\n");
-  for (const std::string& line : *lines) std::printf("  %s\n", line.c_str());
+  for (const std::string& line : *options) std::printf("  %s\n", line.c_str());
+}
+
+struct Flags {
+  bool is_json = false, has_options = false, has_metrics = false;
+};
+
+int run_info(const Flags& flags) {
+  // First, so that a wrong value is one line and nothing else. OUTCORE_KERNEL counts without
+  // --options, too: it changes what is told of the machine.
+  std::vector<std::string> options;
+  if (flags.has_options || std::getenv("OUTCORE_KERNEL") != nullptr) {
+    auto lines = option_lines();
+    if (!lines && (flags.has_options || lines.code() == EINVAL)) return report(lines.error());
+    if (lines) options = *lines;
+  }
+  const std::vector<std::string>* const shown = flags.has_options ? &options : nullptr;
+  if (flags.is_json)
+    print_json(shown, flags.has_metrics);
+  else
+    print_text(shown, flags.has_metrics);
   return 0;
 }
 
 }  // namespace
 
 void add_info(CLI::App& app, int& status) {
-  struct Flags {
-    bool is_json = false, has_options = false, has_metrics = false;
-  };
   auto flags = std::make_shared<Flags>();
   CLI::App* const info = app.add_subcommand(
       "info", "What the kernel and this process offer, what is missing and the remedy");
@@ -128,10 +142,7 @@ void add_info(CLI::App& app, int& status) {
   info->footer(
       "Examples:\n  outcore info\n  OUTCORE_BUDGET=4G outcore info --options\n"
       "  outcore info --json | jq .default_budget");
-  info->callback([flags, &status] {
-    status = flags->is_json ? print_json(flags->has_options, flags->has_metrics)
-                            : print_text(flags->has_options, flags->has_metrics);
-  });
+  info->callback([flags, &status] { status = run_info(*flags); });
 }
 
 }  // namespace outcore::cli

@@ -1,7 +1,19 @@
 // outcore: the command.
-#include <cerrno>
-#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "bench/text.h"
 #include "cli/command.h"
 #include "outcore/runtime.h"
 
@@ -24,28 +36,171 @@ const CLI::App& deepest(const CLI::App& app) {
   return *at;
 }
 
+// Whatever comes from outside stays on its line.
 std::string one_line(std::string text) {
   for (char& c : text)
-    if (c == '\n') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  std::string text = one_line(error.what());
-  const CLI::App& last = deepest(app);
-  std::string words;
-  for (const CLI::App* part : last.get_subcommands([](const CLI::App*) { return true; }))
-    words += (words.empty() ? "" : ", ") + part->get_name();
-  // A word that is no command: say which there are.
-  if (!words.empty()) {
-    const auto rest = last.remaining();
-    const bool is_word = !rest.empty() && !rest.front().starts_with("-");
-    text =
-        (is_word ? "'" + rest.front() + "' is no command: " : text + ": ") + "use one of " + words;
+std::vector<const CLI::App*> commands_of(const CLI::App& part) {
+  return part.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string names_of(const std::vector<const CLI::App*>& commands) {
+  std::string names;
+  for (const CLI::App* command : commands)
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+// What the user wrote and nobody takes.
+struct Stray {
+  const CLI::App* part = nullptr;  // what was to take it; nullptr: there is no such word
+  std::string verb, word;
+};
+
+Stray find_stray(const CLI::App& app) {
+  Stray stray{&app, app.get_name(), {}};
+  while (true) {
+    for (const std::string& word : stray.part->remaining()) {
+      if (word == "--") continue;
+      stray.word = word;
+      return stray;
+    }
+    const std::vector<CLI::App*> parsed = stray.part->get_subcommands();
+    if (parsed.empty()) return {};
+    stray.part = parsed.front();
+    stray.verb += " " + stray.part->get_name();
   }
-  std::fprintf(stderr, "outcore: %s; see %s --help\n", text.c_str(), verb_of(app).c_str());
+}
+
+// The word that "… not expected: WORD WORD" is about: an option before others.
+std::string unexpected_word(const std::string& text) {
+  std::istringstream words(text.substr(text.rfind(": ") + 1));
+  std::string first;
+  for (std::string word; words >> word;) {
+    if (word.starts_with("-")) return word;
+    if (first.empty()) first = word;
+  }
+  return first;
+}
+
+std::string text_of(const Stray& stray) {
+  const auto commands = commands_of(*stray.part);
+  if (!stray.word.starts_with("-")) {
+    const std::string word = "'" + stray.word + "' is ";
+    if (commands.empty()) return word + "one word too many for " + stray.verb + ": leave it out";
+    return word + "no command: use one of " + names_of(commands);
+  }
+  const std::string name = stray.word.substr(0, stray.word.find('='));
+  for (const CLI::App* command : commands)
+    if (command->get_option_no_throw(name) != nullptr)
+      return "'" + name + "' goes after the command, as in " + stray.verb + " " +
+             command->get_name() + " " + name;
+  return "'" + name + "' is no option of " + stray.verb +
+         (commands.empty() ? "" : ": use one of " + names_of(commands));
+}
+
+// CLI11's words for an option that is given twice, or without its value, as people say them.
+std::string plain(const CLI::ParseError& error) {
+  const std::string text = one_line(error.what());
+  static const std::string again = ": At Most 1 required but received ";
+  if (const size_t at = text.find(again); at != std::string::npos) {
+    const std::string count = text.substr(at + again.size());
+    return text.substr(0, at) + " is given " + (count == "2" ? "twice" : count + " times") +
+           ": say it once";
+  }
+  if (const size_t at = text.find(": 1 required "); at != std::string::npos)
+    if (text.ends_with(" missing")) return text.substr(0, at) + " needs a value";
+  return text;
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = plain(error), verb = verb_of(app);
+  // What is missing may be what a word that nobody takes was meant to be: that word is told first.
+  const bool is_required = error.get_name() == "RequiredError";
+  const bool is_about_words = is_required || error.get_name() == "ExtrasError";
+  Stray stray = is_about_words ? find_stray(app) : Stray{};
+  if (stray.part == nullptr && !is_required && is_about_words)
+    stray = {&deepest(app), verb, unexpected_word(text)};
+  if (stray.part != nullptr) {
+    text = one_line(text_of(stray));
+    verb = stray.verb;
+  } else if (const auto commands = commands_of(deepest(app)); is_required && !commands.empty()) {
+    text = "a command is missing: use one of " + names_of(commands);
+  }
+  std::fprintf(stderr, "outcore: %s; see %s --help\n", text.c_str(), verb.c_str());
   return kUsage;
+}
+
+// CLI11 looks no further than the flag.
+int tell_version(const char* text, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with("--version"))
+      return report(Error{EINVAL, "--version stands alone: leave out '" + word + "'"});
+  }
+  std::printf("%s\n", text);
+  return 0;
+}
+
+// Digits, perhaps a fraction, perhaps a blank, perhaps a unit: "4096", "64k", "1.5GiB", "4 KiB". No
+// sign, no exponent, no hexadecimal number. A fraction needs a unit.
+std::optional<uint64_t> parse_size(const std::string& text) {
+  static constexpr std::string_view kDigits = "0123456789", kUnits = "kmgtp";
+  static constexpr uint64_t kSizeMax = std::numeric_limits<int64_t>::max();
+  const size_t whole_end = std::min(text.find_first_not_of(kDigits), text.size());
+  size_t end = whole_end;
+  if (end == 0) return std::nullopt;
+  if (end < text.size() && text[end] == '.') {
+    end = std::min(text.find_first_not_of(kDigits, end + 1), text.size());
+    if (end == whole_end + 1) return std::nullopt;
+  }
+  std::string unit;
+  for (const char c : text.substr(end < text.size() && text[end] == ' ' ? end + 1 : end))
+    unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  unsigned shift = 0;
+  if (!unit.empty() && unit != "b") {
+    const size_t power = kUnits.find(unit[0]);
+    const std::string rest = unit.substr(1);
+    if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib"))
+      return std::nullopt;
+    shift = 10 * (static_cast<unsigned>(power) + 1);
+  }
+  if (end != whole_end) {
+    const double bytes = std::strtod(text.substr(0, end).c_str(), nullptr) *
+                         static_cast<double>(uint64_t{1} << shift);
+    if (shift == 0 || !(bytes < 9.2e18)) return std::nullopt;
+    return static_cast<uint64_t>(bytes);
+  }
+  uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + whole_end, number);
+  if (parsed.ec != std::errc() || number > (kSizeMax >> shift)) return std::nullopt;
+  return number << shift;
+}
+
+// A file that is opened in place of a closed standard one would get what is printed. These can be
+// neither read nor written: whoever tries hears of it.
+void keep_standard_files() {
+  for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file)
+    if (::fcntl(file, F_GETFD) == -1)
+      static_cast<void>(::open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+}
+
+// A full disk, or a reader that has gone, may show only here.
+int finish_output(int status) {
+  const bool is_flushed = std::fflush(stdout) == 0;
+  const int why = is_flushed ? 0 : errno;
+  if (is_flushed && std::ferror(stdout) == 0) return status;
+  const std::string what = "write standard output",
+                    remedy = "what was printed is not complete: send it elsewhere";
+  // Whoever has read enough (`| head`) need not be told.
+  if (why != EPIPE)
+    report(Error{
+        EIO, why != 0 ? bench::failure(why, what, remedy).message : what + " failed; " + remedy});
+  return status != 0 ? status : kFailed;
 }
 
 }  // namespace
@@ -53,24 +208,11 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
                        const std::string& help) {
   const auto parse = [&bytes, name](const std::string& text) {
-    char* end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
-    std::string unit;
-    for (; *end != 0; ++end)
-      unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*end)));
-    if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
-    if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
-    static const std::string units = "kmgtp";
-    double factor = 1;
-    const size_t power = unit.size() == 1 ? units.find(unit[0]) : std::string::npos;
-    if (power != std::string::npos)
-      for (size_t i = 0; i <= power; ++i) factor *= 1024;
-    const bool is_digit = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0;
-    const bool is_unit = unit.empty() || unit == "b" || power != std::string::npos;
-    if (!is_digit || !is_unit || !(number * factor < 9.2e18))
+    const std::optional<uint64_t> size = parse_size(text);
+    if (!size)
       throw CLI::ValidationError(
           name, "'" + text + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G");
-    bytes = static_cast<uint64_t>(number * factor);
+    bytes = *size;
   };
   return app.add_option_function<std::string>(name, parse, help)->type_name("SIZE");
 }
@@ -80,10 +222,9 @@ int report(const Error& error) {
   return error.code == EINVAL ? kUsage : kFailed;
 }
 
-}  // namespace outcore::cli
+namespace {
 
-int main(int argc, char** argv) {
-  using namespace outcore::cli;
+int run(int argc, char** argv) {
   CLI::App app{"Work on data larger than memory as if it were in memory.", "outcore"};
   app.set_version_flag("--version", std::string("outcore ") + outcore::version());
   app.require_subcommand(1);
@@ -100,12 +241,24 @@ int main(int argc, char** argv) {
   add_demo(app, status);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& asked) {
+    return tell_version(asked.what(), argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return usage_error(app, error);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "outcore: %s\n", error.what());
-    return kFailed;
+    return report(Error{EIO, error.what()});
   }
   return status;
+}
+
+}  // namespace
+}  // namespace outcore::cli
+
+int main(int argc, char** argv) {
+  using namespace outcore::cli;
+  keep_standard_files();
+  // A reader that goes is a failed write, so that whoever has files takes them away.
+  std::signal(SIGPIPE, SIG_IGN);
+  return finish_output(run(argc, argv));
 }

@@ -48,9 +48,17 @@ install(FILES docs/man/outcore.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/completion/outcore.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME outcore)
 install(FILES docs/completion/_outcore DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The documents as they lie in the source, so that their links hold.
+install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/concepts docs/internals docs/reference
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.md)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(TARGET outcore_cli)
   set_target_properties(outcore_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS outcore_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # What --help names: as tools/… of this folder.
+  install(PROGRAMS tools/package_graph.py tools/fast_device.sh
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/outcore/tools)
 endif()

@@ -54,7 +54,7 @@ int fail(const std::string& message) {
 
 int main(int argc, char** argv) {
   const uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : uint64_t{1} << 30;
-  if (count == 0) return fail("the count of squares must be a number from 1");
+  if (count == 0) return fail("the count of squares must be a number from 1"), 2;
   auto runtime = outcore::Runtime::start({.budget_bytes = uint64_t{16} << 20});
   if (!runtime) return fail(runtime.message());
   auto region = runtime->map(std::make_shared<Squares>(count));

@@ -1,4 +1,6 @@
 // Squares and sums a file of words that is four times as large as the memory it may take.
+//
+//   example_quick_start FILE
 #include <outcore/array.h>
 #include <outcore/runtime.h>
 
@@ -10,7 +12,7 @@ int fail(const std::string& why) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return fail("name a file to make");
+  if (argc != 2) return fail("name a file to make"), 2;
   auto runtime = outcore::Runtime::start({.budget_bytes = 16 << 20});
   if (!runtime) return fail(runtime.message());
   auto region = runtime->map(

@@ -16,7 +16,6 @@ import sources
 FAULT_PATH = [
     "src/paging/fault*.cc",
     "src/paging/fill*.cc",
-    "src/os/delivery_signal*.cc",
     "src/os/signal_delivery*.cc",
 ]
 ALL_CODE = ["*.h", "*.cc", "*.c"]

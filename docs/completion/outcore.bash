@@ -22,14 +22,14 @@ _outcore() {
   done
   COMPREPLY=()
   case $before in
-  --memory) choices="all dram mmap mmap-random direct outcore" ;;
+  --memory) choices="all dram dram-huge mmap mmap-random direct outcore" ;;
   --page) choices="4k 16k 64k 256k 1M 2M 16M" ;;
   --delivery) choices="auto in-thread messages mprotect" ;;
   --frames) choices="auto shared private" ;;
   --advice) choices="normal random sequential" ;;
   --policy) choices="s3-fifo di-mmap fifo" ;;
   --distribution) choices="uniform zipf once" ;;
-  --dir | --disk | --fast) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+  --dir | --disk | --fast | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
   --store | --edges | --graph | --json-file) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
   *)
     choices=$(_outcore_words "${said[@]}")

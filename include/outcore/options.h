@@ -60,7 +60,8 @@ struct RuntimeOptions {
   // Bytes of memory for resident pages, pages in flight and bounce buffers together; a hard limit.
   // Default: half of what the machine or the process's cgroup has available.
   std::optional<uint64_t> budget_bytes{};
-  std::optional<std::string> policy{};         // default "s3-fifo"
+  // A name, with parameters or without (docs/reference/policies.md): default "s3-fifo".
+  std::optional<std::string> policy{};
   std::optional<uint64_t> page_bytes{};        // of regions that do not say: default 4 KiB
   std::optional<unsigned> keepers{};           // shards, each with a thread that evicts: default 1
   std::optional<unsigned> prefetch_threads{};  // default 2
@@ -71,8 +72,8 @@ struct RuntimeOptions {
   std::optional<unsigned> low_watermark{};  // percent of the budget: down to it. Default 97
   std::optional<uint64_t>
       readahead_bytes;  // largest window of a sequential reader; 0: none. Default 2 MiB
-  std::optional<uint64_t>
-      wait_ms_max;  // bound of a wait for memory that cannot be freed: default 30 s
+  // Bound of a wait for memory that cannot be freed; 0: do not wait, fail at once. Default 30 s.
+  std::optional<uint64_t> wait_ms_max;
   std::optional<Delivery> delivery{};        // of regions that do not say: default auto
   std::optional<FrameKind> frames{};         // of regions that do not say: default auto
   std::optional<OnError> on_error{};         // of regions that do not say: default signal

@@ -82,9 +82,10 @@ typedef struct oc_options {
   uint64_t budget_bytes;     // a hard limit of resident pages, pages in flight and bounce buffers
   uint64_t page_bytes;       // of regions that do not say
   uint64_t readahead_bytes;  // largest window of a sequential reader; OC_ZERO: none
-  uint64_t wait_ms_max;      // bound of a wait for memory that cannot be freed; OC_ZERO: none
-  const char* policy;        // "s3-fifo", "di-mmap:hot=75%", "fifo"
-  const char* scratch_dir;   // where private regions and scratch stores rest
+  // Bound of a wait for memory that cannot be freed; OC_ZERO: do not wait, fail at once.
+  uint64_t wait_ms_max;
+  const char* policy;           // "s3-fifo", "di-mmap:hot=75%", "fifo"
+  const char* scratch_dir;      // where private regions and scratch stores rest
   const char* metrics_at_exit;  // "none", "text" (standard error), or a path for JSON
   const char* kernel;           // leave out kernel features newer than "5.15", "6.1", "6.8"
   uint32_t keepers;

@@ -2,8 +2,12 @@
 //
 // A policy belongs to one shard and is called by whoever holds that shard's turn, one call at a
 // time: it needs no locks. It sees frame numbers and page keys, never memory, stores or pages'
-// states. It hears of fills and rescues, never of hits: nobody can see those (docs/internals:
-// seeing hits).
+// states. It hears of fills and rescues, never of hits: nobody can see those
+// (docs/internals/decisions/0003-policies-and-readahead.md).
+//
+// A program chooses a policy by its name and parameters (RuntimeOptions::policy,
+// docs/reference/policies.md). It cannot give a runtime a class of its own: this header is for
+// those who add one to Outcore, and for programs that simulate.
 #pragma once
 
 #include <cstddef>

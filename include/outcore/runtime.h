@@ -6,8 +6,8 @@
 //   if (auto s = region.sync(); !s) std::fprintf(stderr, "%s\n", s.message().c_str());
 //
 // Several runtimes may live in one process; each has its own buffer. Any thread may call anything,
-// but for destruction. Move-only. The first start installs handlers for SIGBUS (and SIGSEGV for
-// mprotect delivery), which pass on faults that are not Outcore's to the handlers found there.
+// but for destruction. Move-only. The first start installs handlers for SIGBUS and SIGSEGV, which
+// pass on faults that are not Outcore's to the handlers found there.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +83,7 @@ class Runtime {
 // What the kernel and this process offer, what `auto` would choose and why, and the remedy for what
 // is missing.
 struct SystemFact {
-  std::string name;  // "userfaultfd", "write tracking", …
+  std::string name;  // "in-thread faults", "write tracking", …
   bool is_available;
   std::string detail;  // what it is used for, or why it is missing
   std::string remedy;  // empty if available or if there is none

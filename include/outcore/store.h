@@ -117,7 +117,8 @@ struct OpenOptions {
 };
 
 // Opens what the URI names: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR], memory:.
-// Parameters common to all: read_concurrency=N, write_concurrency=N; for files: direct=auto|on|off.
+// Parameters common to all: read_concurrency=N, write_concurrency=N; for files: direct=auto|on|off
+// (docs/reference/stores.md).
 // Errors: EINVAL (scheme, parameter, size, each with the nearest that would do), and what the
 // system said.
 Result<std::shared_ptr<Store>> open_store(const std::string& uri, const OpenOptions& options = {});

@@ -228,11 +228,7 @@ Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const Map
       return refuse(ENOTSUP, space.uri,
                     "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
                     "can): map it with delivery=mprotect");
-    // While frames are replaced touches raise SIGSEGV, and system calls fail.
-    if (space.delivery == Delivery::kMessages)
-      return refuse(ENOTSUP, space.uri,
-                    "it is mapped already by messages, with private frames, which one region alone "
-                    "can show: map the first with frames=shared");
+    // While frames are replaced touches raise SIGSEGV.
     if (os::is_segv_handler_replaced())
       return refuse(EBUSY, space.uri,
                     "it is mapped already with private frames, which are replaced by means of "

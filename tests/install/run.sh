@@ -63,7 +63,7 @@ man_page_is_clean() {
 # Every option that --help tells is in the manual; the completions ask --help themselves.
 manual_is_complete() {
   local commands=("" info demo bench) workload option text status=0
-  for workload in random-io scan sort bfs compare table ingest generate; do
+  for workload in random-io scan sort bfs compare report table ingest generate; do
     commands+=("bench $workload")
   done
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
@@ -75,6 +75,26 @@ manual_is_complete() {
   return "$status"
 }
 
+# Every link of the installed documents to a file leads to one.
+links_hold() {
+  local page link status=0
+  while IFS= read -r page; do
+    while IFS= read -r link; do
+      [[ -e ${page%/*}/$link ]] || { echo "${page#"$prefix"/}: no $link"; status=1; }
+    done < <(sed '/^```/,/^```/d' "$page" | grep -oE '\]\([^):# ]+[)#]' |
+      sed -E 's/^..|.$//g')
+  done < <(find "$prefix/share/doc/outcore" -name '*.md')
+  [[ -e $prefix/share/doc/outcore/README.md ]] || { echo "no README.md"; status=1; }
+  return "$status"
+}
+
+tools_are_there() { # what --help names, and the manual
+  local tools=$prefix/share/outcore/tools
+  [[ -x $tools/package_graph.py && -x $tools/fast_device.sh ]] &&
+    printf 'Package: a\nDepends: b\n' >"$scratch/packages" &&
+    [[ $("$tools/package_graph.py" "$scratch/packages" | tail -n 1) == "0 1" ]]
+}
+
 check_installation() {
   local header status=0
   libdir=$(dirname "$(find "$prefix" -name 'liboutcore.*' | head -n 1)")
@@ -84,6 +104,8 @@ check_installation() {
   check "the man page is clean" man_page_is_clean || status=1
   check "the manual names every option" manual_is_complete || status=1
   check "the completion works" completion_works || status=1
+  check "the documents' links hold" links_hold || status=1
+  check "the command's tools are there" tools_are_there || status=1
   for header in "$prefix"/include/outcore/*.h; do
     check "${header##*/} compiles alone" header_alone "${header##*/}" || status=1
   done

@@ -64,9 +64,8 @@ TEST(OptionText, TimesHaveUnits) {
   EXPECT_EQ(read_milliseconds("30 s").value(), 30'000u);
   EXPECT_EQ(read_milliseconds("2min").value(), 120'000u);
   EXPECT_EQ(read_milliseconds("7ms").value(), 7u);
-  EXPECT_EQ(read_milliseconds("7").value(), 7u);
   EXPECT_EQ(read_milliseconds("0").value(), 0u);
-  for (const char* text : {"", "m", "-1s", "1.5s", "1 h", "s1", "307445734561825861min"})
+  for (const char* text : {"", "7", "m", "-1s", "1.5s", "1 h", "s1", "307445734561825861min"})
     EXPECT_FALSE(read_milliseconds(text).ok()) << text;
   EXPECT_EQ(write_milliseconds(0), "0ms");
   EXPECT_EQ(write_milliseconds(1500), "1500ms");
