@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "bench/text.h"
@@ -121,7 +122,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = plain(error), verb = verb_of(app);
   // What is missing may be what a word that nobody takes was meant to be: that word is told first.
   const bool is_required = error.get_name() == "RequiredError";
-  const bool is_about_words = is_required || error.get_name() == "ExtrasError";
+  const bool is_about_words =
+      is_required || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
   Stray stray = is_about_words ? find_stray(app) : Stray{};
   if (stray.part == nullptr && !is_required && is_about_words)
     stray = {&deepest(app), verb, unexpected_word(text)};
