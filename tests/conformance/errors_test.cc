@@ -1,4 +1,7 @@
 // Errors: fills that fail, write-backs that fail, and how both end well.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -234,6 +237,21 @@ TEST_P(ErrorsOf, OneBadSpotHarmsNoOtherPage) {
   store->write_error = 0;
   static_cast<void>(region.flush());
   EXPECT_TRUE(store->bytes() == expected);
+}
+
+TEST_P(ErrorsOf, ADiscardedPageThatFailedBeforeIsZerosInSystemCalls) {
+  const auto store = store_of(8 * page_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  store->read_error = EIO;
+  ASSERT_EQ(read_of(region.data() + page_bytes()).signal, SIGBUS);
+  store->read_error = 0;
+  ASSERT_TRUE(region.discard(page_bytes(), page_bytes()).ok());
+  ASSERT_TRUE(region.prefault(page_bytes(), page_bytes()).ok());
+  const int fd = ::open((folder_ / "copy").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(::pwrite(fd, region.data() + page_bytes(), page_bytes(), 0),
+            static_cast<ssize_t>(page_bytes()));
+  ::close(fd);
+  EXPECT_TRUE(read_file(folder_ / "copy") == Bytes(page_bytes()));
 }
 
 }  // namespace

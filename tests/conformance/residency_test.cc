@@ -230,5 +230,21 @@ TEST_P(ResidencyOf, UsedBytesNeverPassTheBudget) {
   EXPECT_GT(g.used_bytes_max, g.budget_bytes * 3 / 4);
 }
 
+// Runs that hold all buffers, then a page that is filled by itself, which needs one: the last, cut
+// by the end of the file.
+TEST_P(ResidencyOf, APrefetchOfScatteredPagesUpToTheCutEndEnds) {
+  constexpr uint64_t kPages = 40;
+  Runtime runtime = Runtime::start(options_with(64 * kMiB)).value();
+  const uint64_t size = (kPages - 1) * page_bytes() + 100;
+  Region region = runtime.map(file_of(size), map_options(Access::kReadOnly)).value();
+  for (const uint64_t page : {kPages - 5, kPages - 3})
+    ASSERT_EQ(region.data()[page * page_bytes()], byte_at(page * page_bytes()));
+  std::vector<uint64_t> pages;
+  for (uint64_t page = kPages - 6; page < kPages; ++page) pages.push_back(page);
+  for (uint64_t page = 1; page < kPages - 8; page += 3) pages.push_back(page);
+  ASSERT_TRUE(region.prefetch(pages).ok());
+  EXPECT_EQ(first_difference(region.data(), size), size);
+}
+
 }  // namespace
 }  // namespace outcore

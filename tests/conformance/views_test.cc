@@ -148,5 +148,29 @@ TEST_P(ViewsOf, TheSameFileByAnotherNameIsTheSameBytes) {
   EXPECT_EQ(b.data()[0], std::byte{0x77});
 }
 
+// Somebody else makes the file longer, within the page where it ended.
+TEST_P(ViewsOf, AFileThatGrewIsSeenToItsEndByTheNextMap) {
+  const uint64_t before = 2 * page_bytes() + 5000, after = before + 3000;
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    const std::string path = file_of(before, access == Access::kReadOnly ? "read" : "written");
+    if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
+    Region first = view(path, access, 0, 0);
+    ASSERT_EQ(first_difference(first.data(), before), before);
+    if (access == Access::kReadWrite)  // past the end: dropped
+      first.data()[before + 10] = std::byte{0x77};
+    write_file(path, pattern(after));
+    Region second = view(path, access, 0, 0);
+    ASSERT_EQ(second.size_bytes(), after);
+    EXPECT_EQ(first_difference(second.data(), after), after);
+    EXPECT_EQ(first_difference(first.data(), before), before);
+    if (access == Access::kReadOnly) continue;
+    second.data()[after - 1] = std::byte{0x78};
+    ASSERT_TRUE(second.flush().ok());
+    Bytes expected = pattern(after);
+    expected[after - 1] = std::byte{0x78};
+    EXPECT_TRUE(read_file(path) == expected);
+  }
+}
+
 }  // namespace
 }  // namespace outcore

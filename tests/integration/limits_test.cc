@@ -1,0 +1,138 @@
+// At the limits of the process: locked memory, few descriptors, small signal stacks, sizes that no
+// address space has.
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <thread>
+
+#include "tests/conformance/faulty_store.h"
+#include "tests/conformance/mechanism.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+class LimitsOf : public OnMechanism {};
+OUTCORE_ON_ALL_MECHANISMS(LimitsOf);
+
+// Counts every system page up; more than the budget, so that pages leave.
+void count_up(const Region& region, uint64_t size_bytes) {
+  for (uint64_t at = 0; at < size_bytes; at += 4096)
+    reinterpret_cast<uint64_t&>(region.data()[at]) += 1;
+}
+
+void expect_counts(const std::string& path, uint64_t count) {
+  const Bytes bytes = read_file(path);
+  for (uint64_t at = 0; at < bytes.size(); at += 4096)
+    ASSERT_EQ(reinterpret_cast<const uint64_t&>(bytes[at]), count) << "at " << at;
+}
+
+TEST_P(LimitsOf, MemoryThatTheProgramLocksFromNowOnLeavesAllTheSame) {
+  if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's shadow cannot be locked";
+  const std::string path = folder_ / "data";
+  write_file(path, Bytes(data_bytes()));
+  if (::mlockall(MCL_FUTURE | MCL_ONFAULT) != 0) GTEST_SKIP() << "RLIMIT_MEMLOCK is too small";
+  Result<Region> region = map(path, Access::kReadWrite);
+  if (region.ok()) count_up(*region, data_bytes());
+  ::munlockall();
+  if (!region.ok() && region.code() == EAGAIN) GTEST_SKIP() << region.message();
+  ASSERT_TRUE(region.ok()) << region.message();
+  ASSERT_TRUE(region->unmap().ok());
+  expect_counts(path, 1);
+}
+
+TEST_P(LimitsOf, ARegionThatTheProgramLockedIsUnmapped) {
+  constexpr unsigned kOnFault = 1;  // MLOCK_ONFAULT
+  const std::string path = folder_ / "data";
+  const uint64_t size = budget_bytes() / 4;
+  write_file(path, Bytes(size));
+  Region region = map(path, Access::kReadWrite).value();
+  if (::syscall(SYS_mlock2, region.data(), size, kOnFault) != 0)
+    GTEST_SKIP() << "RLIMIT_MEMLOCK is too small";
+  count_up(region, size);
+  ASSERT_TRUE(region.unmap().ok());
+  expect_counts(path, 1);
+}
+
+// Whatever fails for want of a descriptor, it fails at the map, and the next map works or fails so.
+TEST_P(LimitsOf, WithoutDescriptorsAMapFailsAndNoTouchHangs) {
+  const std::string path = file_of(16 * page_bytes());
+  rlimit all{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &all), 0);
+  for (uint64_t more = 0; more < 8; ++more) {
+    Runtime runtime = Runtime::start(options()).value();
+    rlimit few = all;
+    few.rlim_cur = count_descriptors() + more;
+    for (const bool is_limited : {true, false}) {
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, is_limited ? &few : &all), 0);
+      const Result<Region> region = runtime.map(path, map_options(Access::kReadOnly));
+      const bool is_mapped = region.ok();
+      const std::byte seen = is_mapped ? region->data()[4096] : byte_at(4096);
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &all), 0);
+      EXPECT_EQ(seen, byte_at(4096));
+      ASSERT_TRUE(is_mapped || is_limited) << more << ": " << region.message();
+    }
+  }
+}
+
+// A thread whose signal stack is small: the handler evicts and writes back on it.
+TEST_P(LimitsOf, AFaultNeedsLittleSignalStack) {
+  if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's frames are larger";
+  constexpr size_t kStack = 24 * kKiB, kGuard = 4 * kKiB;
+  auto* const memory = static_cast<std::byte*>(
+      ::mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(::mprotect(memory, kGuard, PROT_NONE), 0);
+  std::memset(memory + kGuard, 0xA5, kStack);
+  const std::string path = folder_ / "data";
+  write_file(path, Bytes(data_bytes()));
+  Region region = map(path, Access::kReadWrite).value();
+  std::thread([&] {
+    stack_t stack{};
+    stack.ss_sp = memory + kGuard;
+    stack.ss_size = kStack;
+    ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
+    for (int pass = 0; pass < 2; ++pass) count_up(region, data_bytes());
+    stack.ss_flags = SS_DISABLE;
+    ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
+  }).join();
+  size_t untouched = 0;
+  while (untouched < kStack && memory[kGuard + untouched] == std::byte{0xA5}) ++untouched;
+  RecordProperty("signal_stack_bytes", static_cast<int>(kStack - untouched));
+  EXPECT_GT(untouched, 0u);
+  ASSERT_TRUE(region.unmap().ok());
+  expect_counts(path, 2);
+  ::munmap(memory, kGuard + kStack);
+}
+
+// A store of the program's may say anything.
+struct Endless : Store {
+  explicit Endless(uint64_t size) : size_(size) {}
+  uint64_t size_bytes() const override { return size_; }
+  int read(uint64_t, std::span<std::byte>) override { return 0; }
+  int write(uint64_t, std::span<const std::byte>) override { return 0; }
+  std::string uri() const override { return "endless:"; }
+  const uint64_t size_;
+};
+
+TEST(Sizes, ThatNoAddressSpaceHasAreRefused) {
+  Runtime runtime = Runtime::start(options_with(2 * kMiB)).value();
+  for (const uint64_t size :
+       {~uint64_t{0}, ~uint64_t{0} - 4095, uint64_t{1} << 61, (uint64_t{1} << 46) + 1}) {
+    const Result<Region> region = runtime.map(std::make_shared<Endless>(size), {});
+    ASSERT_FALSE(region.ok()) << size;
+    EXPECT_EQ(region.code(), EINVAL) << region.message();
+  }
+  MapOptions part;  // of more than can be mapped at once
+  part.offset = uint64_t{1} << 47;
+  part.size_bytes = 8192;
+  part.access = Access::kReadWrite;
+  const Result<Region> region = runtime.map(std::make_shared<Endless>(uint64_t{1} << 48), part);
+  ASSERT_TRUE(region.ok()) << region.message();
+  EXPECT_EQ(region->data()[5000], std::byte{0});
+}
+
+}  // namespace
+}  // namespace outcore
