@@ -16,6 +16,12 @@ import sources
 FAULT_PATH = [
     "src/paging/fault*.cc",
     "src/paging/fill*.cc",
+    "src/paging/prefetch.cc",
+    "src/paging/keep.cc",
+    "src/paging/eviction.cc",
+    "src/paging/write_back.cc",
+    "src/os/fault_ranges.cc",
+    "src/os/memory_advice.cc",
     "src/os/signal_delivery*.cc",
 ]
 ALL_CODE = ["*.h", "*.cc", "*.c"]

@@ -91,6 +91,9 @@ class Frames {
   // at once: before, it is inaccessible. REQUIRES: it lies in reserved addresses. Not on the fault
   // path.
   virtual Status attach(const Piece& piece) = 0;
+  // The same in place of other frames. By messages in one step, without a moment in which a touch
+  // or a system call fails; otherwise touches in between find the range inaccessible.
+  virtual Status replace(const Piece& piece) { return attach(piece); }
   // The program may have locked the range in memory (mlock), where nothing can leave: no more.
   virtual void unlock(const Piece& piece) { static_cast<void>(piece); }
   // The range is about to be unmapped or replaced by the caller.

@@ -49,7 +49,7 @@ constexpr uint64_t kRangeBytesMax = 1 << 20;
 }  // namespace
 
 int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advice) {
-  constexpr size_t kRanges = 64;  // on a signal stack
+  constexpr size_t kRanges = 128;  // on a signal stack
   iovec range[kRanges];
   size_t count = 0;
   for (const Piece& piece : pieces) {

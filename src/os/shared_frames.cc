@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "os/address_space.h"
 #include "os/memory_advice.h"
 #include "os/memory_file.h"
 #include "os/parents_descriptors.h"
@@ -27,6 +28,21 @@ Status SharedFrames::attach(const Piece& piece) {
   if (const int result = map(piece); result != 0)
     return base::system_error(result, "map frames and watch them", "raise vm.max_map_count");
   return {};
+}
+
+// Made at other addresses, and moved: an event thread reads of it, and the watch goes along.
+Status SharedFrames::replace(const Piece& piece) {
+  if (!source_.is_messages) return attach(piece);
+  Result<std::byte*> elsewhere = reserve_addresses(piece.size_bytes, base::kSystemPage);
+  if (!elsewhere) return elsewhere.error();
+  Piece made = piece;
+  made.address = elsewhere.value();
+  Status status = attach(made);
+  if (status.ok() && ::mremap(made.address, made.size_bytes, made.size_bytes,
+                              MREMAP_MAYMOVE | MREMAP_FIXED, piece.address) == MAP_FAILED)
+    status = base::system_error(errno, "replace frames", "raise vm.max_map_count");
+  if (!status.ok()) release_addresses(made.address, made.size_bytes);
+  return status;
 }
 
 int SharedFrames::map(const Piece& piece) {

@@ -25,6 +25,7 @@ class SharedFrames final : public Frames {
   bool can_share() const override { return true; }
   bool has_write_faults() const override { return false; }
   Status attach(const Piece& piece) override;
+  Status replace(const Piece& piece) override;
   void unlock(const Piece& piece) override { unlock_range(piece); }
   void detach(const Piece&) override {}
   int resize(uint64_t size_bytes) override;

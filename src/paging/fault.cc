@@ -24,6 +24,8 @@ using region::View;
 
 namespace {
 
+constexpr int kTouchAgain = -ERESTART;  // no store says that
+
 thread_local char fault_reason[256];
 // The last fault that found its page resident: the same again means that the kernel took the
 // mapping away.
@@ -67,7 +69,7 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
   space.counters.add(Counter::faults, 1);
   const int result = bring_in(view, page, address, is_write, Caller::kFault);
   space.counters.fault_took(os::now_ns() - start_ns);
-  if (result == 0) return FaultOutcome::kDone;
+  if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
   if (space.delivery == Delivery::kMessages && !poison(view, page, address, result))
     return FaultOutcome::kDone;  // changed meanwhile: the touch comes again
   explain(space, page, address, result);
@@ -96,6 +98,8 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
       case PageState::kAbsent:
         if (space.is_frozen.load(std::memory_order_acquire)) {
           os::yield();
+          // Event threads must go on reading: of other faults, and of what is done to the frozen.
+          if (space.delivery == Delivery::kMessages && caller == Caller::kFault) return kTouchAgain;
           break;
         }
         if (caller == Caller::kFault && !space.traits.is_fault_safe) {

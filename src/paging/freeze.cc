@@ -74,13 +74,13 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
     const uint64_t pages =
         (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
     if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
-    // A touch from here to the end finds the range inaccessible, and waits in the handler for the
-    // thaw.
-    if (view->mapped_bytes() != 0)
-      if (Status s = frames->attach(
-              {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
-          !s)
-        return s;
+    // A touch from here to the end may find the range inaccessible, and waits in the handler for
+    // the thaw.
+    const os::Piece whole{view->address, view->offset, view->mapped_bytes(), view->is_writable, 0};
+    if (whole.size_bytes != 0) {
+      if (Status s = frames->replace(whole); !s) return s;
+      space.frames->wake(whole);  // who waits there asks the new ones
+    }
   }
   space.frames = std::move(frames);
   return {};

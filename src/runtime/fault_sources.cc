@@ -114,6 +114,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
                 os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
   else if (kernel_.has_anonymous_wp)
     features |= UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+  if (is_messages && is_shared) features |= UFFD_FEATURE_EVENT_REMAP;  // SharedFrames::replace
   if (is_messages && kernel_.has_poison) {
     features |= os::kUffdFeaturePoison;
   } else if (is_messages && source.nothing < 0) {

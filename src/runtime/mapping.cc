@@ -228,8 +228,8 @@ Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const Map
       return refuse(ENOTSUP, space.uri,
                     "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
                     "can): map it with delivery=mprotect");
-    // While frames are replaced touches raise SIGSEGV.
-    if (os::is_segv_handler_replaced())
+    // While frames are replaced touches raise SIGSEGV, but by messages.
+    if (space.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
       return refuse(EBUSY, space.uri,
                     "it is mapped already with private frames, which are replaced by means of "
                     "SIGSEGV, and that signal's handler is not Outcore's any more: map the first "

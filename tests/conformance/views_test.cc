@@ -1,5 +1,9 @@
 // Views: several regions of one store are the same bytes, counted once.
+#include <fcntl.h>
+#include <signal.h>
+
 #include <algorithm>
+#include <thread>
 
 #include "mechanism.h"
 
@@ -169,6 +173,44 @@ TEST_P(ViewsOf, AFileThatGrewIsSeenToItsEndByTheNextMap) {
     Bytes expected = pattern(after);
     expected[after - 1] = std::byte{0x78};
     EXPECT_TRUE(read_file(path) == expected);
+  }
+}
+
+// By messages a system call may touch what is mapped a second time, and SIGSEGV may be blocked.
+TEST_P(ViewsOf, ASecondMapDisturbsNoSystemCallByMessages) {
+  if (GetParam().delivery != Delivery::kMessages) GTEST_SKIP() << "promised by messages only";
+  const uint64_t size = 8 * page_bytes();
+  for (int round = 0; round < 10; ++round) {
+    const std::string path = file_of(size, "data" + std::to_string(round));
+    MapOptions options = map_options(Access::kReadOnly);
+    const Region first = runtime_->map(path, options).value();
+    std::atomic<bool> is_mapped_again = false;
+    std::atomic<uint64_t> calls = 0, failures = 0, wrong = 0;
+    std::vector<std::thread> threads;
+    for (uint64_t t = 0; t < 3; ++t)
+      threads.emplace_back([&, t] {
+        sigset_t all;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        const int fd = ::open((folder_ / ("copy" + std::to_string(t))).c_str(),
+                              O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+        for (uint64_t at = t * 4096; calls < 300 || !is_mapped_again; at = (at + 4096) % size) {
+          failures += ::pwrite(fd, first.data() + at, 4096, 0) != 4096;
+          wrong += first.data()[at + 7] != byte_at(at + 7);
+          ++calls;
+        }
+        ::close(fd);
+      });
+    while (calls < 100) std::this_thread::yield();
+    options.frames.reset();
+    const Result<Region> second = runtime_->map(path, options);
+    is_mapped_again = true;
+    for (std::thread& thread : threads) thread.join();
+    if (!second.ok() && second.code() == ENOTSUP) GTEST_SKIP() << second.message();
+    ASSERT_TRUE(second.ok()) << second.message();
+    EXPECT_EQ(failures, 0u);
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(first_difference(second->data(), size), size);
   }
 }
 

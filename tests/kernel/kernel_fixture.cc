@@ -174,8 +174,8 @@ std::string Userfault::open(Taking taking, uint64_t features, Reach reach) {
   return ::ioctl(fd_, UFFDIO_API, &api) < 0 ? system_said("UFFDIO_API") : "";
 }
 
-std::string Userfault::open_shared(const Mapping& mapping, Taking taking) {
-  const std::string reason = open(taking, kSharedFeatures);
+std::string Userfault::open_shared(const Mapping& mapping, Taking taking, uint64_t more_features) {
+  const std::string reason = open(taking, kSharedFeatures | more_features);
   if (!reason.empty()) return reason;
   return watch(mapping,
                UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);

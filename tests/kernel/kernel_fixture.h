@@ -97,7 +97,8 @@ class Userfault {
   // Empty, or why it cannot be had. `features` as the kernel names them, without SIGBUS.
   std::string open(Taking taking, uint64_t features, Reach reach = Reach::kUserOnly);
   // Opens for shared frames (memfd: missing, minor, write protection without faults) and watches.
-  std::string open_shared(const Mapping& mapping, Taking taking = Taking::kSignals);
+  std::string open_shared(const Mapping& mapping, Taking taking = Taking::kSignals,
+                          uint64_t more_features = 0);
   // Opens for private frames (anonymous: missing, synchronous write protection) and watches.
   std::string open_private(const Mapping& mapping, Taking taking = Taking::kSignals);
   std::string watch(const Mapping& mapping, uint64_t mode) const;
