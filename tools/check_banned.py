@@ -18,7 +18,6 @@ FAULT_PATH = [
     "src/paging/fill*.cc",
     "src/paging/prefetch.cc",
     "src/paging/keep.cc",
-    "src/paging/eviction.cc",
     "src/paging/write_back.cc",
     "src/os/fault_ranges.cc",
     "src/os/memory_advice.cc",
