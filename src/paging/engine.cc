@@ -223,12 +223,12 @@ void Engine::remove_view(View* view) {
   const os::SignalBlock block;
   uint32_t slot = 0;
   while (slot < space.views_end && space.views[slot].load() != view) ++slot;
-  if (slot < space.views_end) {
-    space.views[slot].store(nullptr, std::memory_order_release);
-    space.view_count.fetch_sub(1);
+  if (slot < space.views_end) space.view_count.fetch_sub(1);
+  for (const auto& shard : shards_) {  // after each of their turns nobody who evicts looks at it
+    const os::Locked turn(shard->turn);
+    View* expected = view;
+    if (slot < space.views_end) space.views[slot].compare_exchange_strong(expected, nullptr);
   }
-  // After each of their turns nobody who evicts looks at it.
-  for (const auto& shard : shards_) const os::Locked turn(shard->turn);
   // A page may be Busy or written back through another view, and that thread may look at this one:
   // those holds are short.
   for (uint32_t frame = 0; frame < frames_.used_once() && space.view_count > 0; ++frame) {

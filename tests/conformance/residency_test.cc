@@ -1,5 +1,6 @@
 // Residency: pins, prefetch, advice and a budget that changes.
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <numeric>
 #include <thread>
@@ -244,6 +245,35 @@ TEST_P(ResidencyOf, APrefetchOfScatteredPagesUpToTheCutEndEnds) {
   for (uint64_t page = 1; page < kPages - 8; page += 3) pages.push_back(page);
   ASSERT_TRUE(region.prefetch(pages).ok());
   EXPECT_EQ(first_difference(region.data(), size), size);
+}
+
+// Reclaim, or somebody who asks for it, unmaps pages behind our back: they are there all the same.
+TEST_P(ResidencyOf, TheKernelMayTakeMappingsAway) {
+  const uint64_t size = budget_bytes() / 2;
+  const std::string path = file_of(size);
+  Region region = map(path, Access::kReadWrite).value();
+  Bytes expected = pattern(size);
+  std::atomic<bool> is_done = false;
+  std::thread kernel([&] {
+    while (!is_done) ::madvise(region.data(), size, MADV_PAGEOUT);
+  });
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < 4000; ++i) {
+    const uint64_t at = i * 4099 % (size - 8);
+    Bytes bytes(8);
+    const Bytes now(8, static_cast<std::byte>(i));
+    if (!region.read(at, bytes).ok()) ++wrong;
+    wrong += !std::equal(bytes.begin(), bytes.end(), expected.begin() + static_cast<long>(at));
+    if (!region.write(at, now).ok()) ++wrong;
+    std::copy(now.begin(), now.end(), expected.begin() + static_cast<long>(at));
+    const uint64_t other = i * 7919 % size;
+    wrong += region.data()[other] != expected[other];
+  }
+  is_done = true;
+  kernel.join();
+  EXPECT_EQ(wrong, 0u);
+  ASSERT_TRUE(region.unmap().ok());
+  EXPECT_TRUE(read_file(path) == expected);
 }
 
 }  // namespace
