@@ -177,7 +177,7 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
   os::SubpageSet written;
   const Piece piece = view.piece_of(page);
   if (frames.can_share() && (!is_shown || !must_allow)) {
-    if (is_shown && frames.collect(piece, false, &written) != 0)  // all of it, then
+    if (is_shown && frames.reports_written() && frames.collect(piece, false, &written) != 0)
       written.add_range(0, os::SubpageSet::kCount);
     if (!frames.reports_written() && seen.has(PageValue::kDirty))
       written.add_range(0, os::SubpageSet::kCount);
