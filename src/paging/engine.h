@@ -159,6 +159,7 @@ class Engine {
   int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
   void take_back(Space& space, const os::Piece& piece, uint64_t page, bool was_seen);
+  void save_written(Space& space, const os::Piece& piece);
   void show_new(Space& space, region::View& view, uint64_t page);
   void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);
   // prefetch.cc

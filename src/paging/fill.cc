@@ -183,6 +183,30 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   return result;
 }
 
+// What was written of the piece, which is unmapped, goes to the store.
+void Engine::save_written(Space& space, const Piece& piece) {
+  os::Frames& frames = *space.frames;
+  os::SubpageSet written;
+  if (frames.collect(piece, false, &written) != 0)
+    written.add_range(0, space.page_bytes / base::kSystemPage);
+  const os::Locked locked(spare_lock_);
+  for (uint64_t at = 0; at < piece.size_bytes; at += base::kSystemPage) {
+    const uint64_t offset = piece.offset + at, end = space.store_bytes.load();
+    // What was never installed scans as written, too.
+    if (!written.has(piece.first_subpage + at / base::kSystemPage) || !frames.holds(offset) ||
+        offset >= end)
+      continue;
+    int result = frames.copy_out({nullptr, offset, base::kSystemPage, true, 0}, &spare_[0]);
+    if (result == 0) {
+      space.write_gate.enter();
+      result = space.store.load()->write(
+          offset, {&spare_[0], std::min<uint64_t>(base::kSystemPage, end - offset)});
+      space.write_gate.leave();
+    }
+    if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
+  }
+}
+
 // A fill failed in the middle: what there is of the page goes. If it was installed it was seen, and
 // where writes do not fault it may have been written: that goes to the store. REQUIRES: the page is
 // Filling and ours; `piece` is what its view shows.
@@ -192,26 +216,7 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
   if (frames.can_share()) {
     gone = {nullptr, page * space.page_bytes, space.page_bytes, false, 0};
     frames.unmap({&piece, 1});
-    os::SubpageSet written;
-    const bool may_be_written = was_seen && piece.is_writable && frames.reports_written();
-    if (may_be_written && frames.collect(piece, false, &written) != 0)
-      written.add_range(0, space.page_bytes / base::kSystemPage);
-    const os::Locked locked(spare_lock_);
-    for (uint64_t at = 0; may_be_written && at < piece.size_bytes; at += base::kSystemPage) {
-      const uint64_t offset = piece.offset + at, end = space.store_bytes.load();
-      // What was never installed scans as written, too.
-      if (!written.has(piece.first_subpage + at / base::kSystemPage) || !frames.holds(offset) ||
-          offset >= end)
-        continue;
-      int result = frames.copy_out({nullptr, offset, base::kSystemPage, true, 0}, &spare_[0]);
-      if (result == 0) {
-        space.write_gate.enter();
-        result = space.store.load()->write(
-            offset, {&spare_[0], std::min<uint64_t>(base::kSystemPage, end - offset)});
-        space.write_gate.leave();
-      }
-      if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
-    }
+    if (was_seen && piece.is_writable && frames.reports_written()) save_written(space, piece);
   }
   frames.free({&gone, 1});
 }

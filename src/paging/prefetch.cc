@@ -13,7 +13,6 @@ using metrics::Counter;
 using os::Piece;
 using region::AddressMap;
 using region::PageState;
-using region::PageValue;
 using region::View;
 
 namespace {
