@@ -145,6 +145,7 @@ class Engine {
   void note_late_write(Space& space, region::View& view);
   bool poison(region::View& view, uint64_t page, std::byte* address, int error);
   void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
+  bool is_within_wait(uint64_t* start_ns) const;
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
                       int64_t* stride);

@@ -84,9 +84,10 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
 int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller) {
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
-  bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false, has_retried = false;
+  bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
   uint32_t tries = 0;
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
+  uint64_t retried_ns = 0;   // since when it is tried again, after others' tries failed; 0: it is not
   for (;;) {
     PageValue seen = word.load();
     switch (seen.state()) {
@@ -127,8 +128,9 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
         break;
       }
       case PageState::kFailed:
-        if (is_passing(seen) && !has_retried) {
-          has_retried = true;
+        // Somebody else waited in vain. That is our answer once we have waited as long ourselves:
+        // a thread that began before memory came may fail the page long after.
+        if (is_passing(seen) && is_within_wait(&retried_ns)) {
           retry_failed(space, page, page + 1);
           break;
         }
@@ -240,7 +242,7 @@ void Engine::note_late_write(Space& space, View& view) {
   if (space.fills_since_look.exchange(0) > kFillsMax) return;
   if (space.resident_bytes.load() > kResidentBytesMax || pinned_bytes_.load() != 0) return;
   view.users.fetch_add(1, std::memory_order_relaxed);
-  if (!queue_.push({&view, 0, 1, 0, Errand::kShareFrames, false}))
+  if (!queue_.push({&view, 0, 1, 0, Errand::kShareFrames, false, 0}))
     view.users.fetch_sub(1, std::memory_order_release);
 }
 
@@ -281,6 +283,13 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
   return result;
 }
 
+// Whether the bound on waits has not passed since `start_ns`, which is set at the first call (0).
+bool Engine::is_within_wait(uint64_t* start_ns) const {
+  const uint64_t now_ns = os::now_ns();
+  if (*start_ns == 0) *start_ns = now_ns;
+  return now_ns - *start_ns <= options_.wait_ns_max;
+}
+
 // Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
 // word.
 void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
@@ -295,19 +304,20 @@ void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
 int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
   Space& space = *static_cast<Space*>(view.space);
-  const uint64_t now_ns = os::now_ns();
-  if (*start_ns == 0) *start_ns = now_ns;
-  if (now_ns - *start_ns > options_.wait_ns_max) return -ETIMEDOUT;
+  if (!is_within_wait(start_ns)) return -ETIMEDOUT;
   const PageValue seen = space.words[page].load();
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
   view.users.fetch_add(
       1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
-  if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write})) {
+  if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write,
+                    *start_ns + options_.wait_ns_max})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;
   }
-  space.words[page].wait_while(seen, 10'000'000);
+  // Less and less often: prefetch threads that wait for memory would find nothing else to do.
+  space.words[page].wait_while(seen,
+                               std::max<uint64_t>(10'000'000, (os::now_ns() - *start_ns) / 4));
   return -EAGAIN;
 }
 

@@ -41,7 +41,7 @@ void Engine::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
-    if (!queue_.push({&view, first, stride, n, Errand::kHint, false})) {
+    if (!queue_.push({&view, first, stride, n, Errand::kHint, false, 0})) {
       AddressMap::let_go(&view);
       space.counters.add(Counter::prefetch_dropped, count);
       return;
@@ -60,6 +60,8 @@ bool Engine::run_prefetch() {
       fill_ahead(view, request.first, request.stride, request.count);
       break;
     case Errand::kDemand:
+      // Demands are repeated: those whose time is up must not each wait for memory in turn.
+      if (os::now_ns() > request.until_ns) break;
       static_cast<void>(bring_in(view, request.first, nullptr, request.is_write, Caller::kThread));
       break;
     case Errand::kShareFrames:

@@ -20,6 +20,7 @@ struct PrefetchRequest {
   uint64_t count = 0;
   Errand errand = Errand::kHint;
   bool is_write = false;
+  uint64_t until_ns = 0;  // a demand: afterwards nobody waits for it
 };
 
 class PrefetchQueue {

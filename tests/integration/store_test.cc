@@ -76,6 +76,23 @@ TEST_P(OwnStore, ThatAllocatesAndCannotBeWrittenDoesNotHang) {
   EXPECT_EQ(write_of(region.data() + at, std::byte{1}).signal, 0);
 }
 
+TEST_P(OwnStore, AsksForNoPageThatNobodyWaitsForAnyMore) {
+  const auto store = unsafe_store(data_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  store->write_error = EIO;
+  uint64_t at = 0;
+  uint64_t waits_before = 0;
+  do {
+    waits_before = runtime_->metrics().counters.waits_for_frame;
+    at += 4096;
+  } while (at < data_bytes() && write_of(region.data() + at, std::byte{1}).signal == 0);
+  ASSERT_LT(at, data_bytes());
+  EXPECT_FALSE(region.unmap().ok());  // after everything that prefetch threads were asked for
+  // A demand is repeated while the touch waits. Two prefetch threads carry it out, each as long as
+  // the touch, and perhaps once more (poison is a second touch).
+  EXPECT_LE(runtime_->metrics().counters.waits_for_frame - waits_before, 12u);
+}
+
 TEST_P(OwnStore, GetsNoMoreTransfersAtATimeThanItSays) {
   StoreTraits traits = FaultyStore::safe();
   traits.read_concurrency = 2;
