@@ -87,7 +87,8 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
   uint32_t tries = 0;
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
-  uint64_t retried_ns = 0;   // since when it is tried again, after others' tries failed; 0: it is not
+  uint64_t retried_ns =
+      0;  // since when it is tried again, after others' tries failed; 0: it is not
   for (;;) {
     PageValue seen = word.load();
     switch (seen.state()) {
@@ -309,8 +310,8 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
   view.users.fetch_add(
       1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
-  if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write,
-                    *start_ns + options_.wait_ns_max})) {
+  if (!queue_.push(
+          {&view, page, 1, 1, Errand::kDemand, is_write, *start_ns + options_.wait_ns_max})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;

@@ -181,11 +181,12 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
 Status Engine::take_write_error(Space& space) {
   const int code = space.write_error.code.exchange(0);
   if (code == 0) return {};
-  return base::system_error(
-      code,
-      "write " + std::to_string(space.write_error.size_bytes.load()) + " bytes at " +
-          std::to_string(space.write_error.offset.load()) + " of " + space.uri,
-      "the bytes are kept in memory: make room or repair the store, then flush again");
+  return base::system_error(code,
+                            "write " + std::to_string(space.write_error.size_bytes.load()) +
+                                " bytes at " + std::to_string(space.write_error.offset.load()) +
+                                " of " + space.uri,
+                            "the bytes stay in memory while the region is mapped: make room or "
+                            "repair the store, then flush again");
 }
 
 Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
@@ -211,11 +212,11 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
   if (flusher.error() != 0) {
     space.write_error.code = 0;
     const StoreRequest& failed = flusher.failed();
-    return base::system_error(
-        flusher.error(),
-        "write " + std::to_string(failed.size_bytes) + " bytes at " +
-            std::to_string(failed.offset) + " of " + space.uri,
-        "the bytes are kept in memory: make room or repair the store, then flush again");
+    return base::system_error(flusher.error(),
+                              "write " + std::to_string(failed.size_bytes) + " bytes at " +
+                                  std::to_string(failed.offset) + " of " + space.uri,
+                              "the bytes stay in memory while the region is mapped: make room or "
+                              "repair the store, then flush again");
   }
   Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;

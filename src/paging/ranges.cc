@@ -66,11 +66,11 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
     }
   }
   if (error != 0)
-    return base::system_error(
-        error,
-        "write back pages " + std::to_string(first) + " … " + std::to_string(end - 1) + " of " +
-            space.uri,
-        "the bytes are kept in memory: make room or repair the store, then flush");
+    return base::system_error(error,
+                              "write back pages " + std::to_string(first) + " … " +
+                                  std::to_string(end - 1) + " of " + space.uri,
+                              "the bytes stay in memory while the region is mapped: make room or "
+                              "repair the store, then flush");
   return {};
 }
 
