@@ -241,6 +241,7 @@ void Engine::remove_view(View* view) {
     };
     while (page < space.page_count() && is_looked_at()) os::yield();
   }
+  while (space.retries.load(std::memory_order_seq_cst) != 0) os::yield();
   space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
 }
 
@@ -272,9 +273,7 @@ Status Engine::resize_budget(uint64_t bytes) {
     for (const auto& shard : shards_) {
       const os::Locked turn(shard->turn);
       const uint64_t over = budget_.used() - std::min(budget_.used(), bytes);
-      const uint64_t page_bytes =
-          shard->capacity_page_bytes != 0 ? shard->capacity_page_bytes : page_bytes_max_.load();
-      const uint64_t share = over / page_bytes / shards_.size() + 1;
+      const uint64_t share = over / usual_page_bytes(*shard) / shards_.size() + 1;
       const auto victims =
           static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
       is_moving = run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;

@@ -109,6 +109,11 @@ class Engine {
   // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES:
   // shard.turn is held.
   uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
+  // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
+  // REQUIRES: the shard's turn.
+  uint64_t usual_page_bytes(const Shard& shard) const {
+    return shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max_.load();
+  }
   // Carries out one queued prefetch or demand; false if there was none.
   bool run_prefetch();
   // Evicts down to the low watermark if above the high one; false if nothing could be freed though

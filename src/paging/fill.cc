@@ -83,10 +83,8 @@ bool Engine::help(Caller caller, uint32_t first_choice) {
     Shard& shard = *shards_[(first_choice + i) % shards_.size()];
     if (!shard.turn.try_lock()) continue;
     // Of large pages a batch is few, or it would take what is in use.
-    const uint64_t page_bytes =
-        shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max_.load();
     const auto victims = static_cast<uint32_t>(
-        std::clamp<uint64_t>(budget_.limit() / 32 / page_bytes, 1, kHelpVictims));
+        std::clamp<uint64_t>(budget_.limit() / 32 / usual_page_bytes(shard), 1, kHelpVictims));
     const bool has_freed = run_turn(shard, victims, caller) > 0;
     shard.turn.unlock();
     if (has_freed) return true;

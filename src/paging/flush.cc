@@ -50,6 +50,12 @@ class Flusher {
     if (!buffer_.empty()) bounce_.give(buffer_);
     buffer_ = {};
   }
+  // What could not even be asked for.
+  void note(const StoreRequest& request) {
+    space_.counters.add(Counter::write_back_errors, 1);
+    space_.is_degraded.store(true, std::memory_order_relaxed);
+    if (error_ == 0) error_ = request.result, failed_ = request;
+  }
   int error() const { return error_; }
   const StoreRequest& failed() const { return failed_; }
 
@@ -104,11 +110,8 @@ class Flusher {
     if (request.result != 0) fail(request);
   }
 
- public:
   void fail(const StoreRequest& request) {
-    space_.counters.add(Counter::write_back_errors, 1);
-    space_.is_degraded.store(true, std::memory_order_relaxed);
-    if (error_ == 0) error_ = request.result, failed_ = request;
+    note(request);
     // Not stored: written again, as far as anybody asks.
     const uint64_t end = request.offset + request.size_bytes;
     for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end;
@@ -119,7 +122,6 @@ class Flusher {
     }
   }
 
- private:
   void let_go(uint64_t page) {
     space_.counters.add(Counter::write_backs, 1);
     space_.words[page].update([](PageValue v) { return v.minus(PageValue::kWriting); });
@@ -162,7 +164,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
     if (const int error = space.take_written(page, must_clear, written); error != 0) {
       word.update(
           [&](PageValue v) { return v.with(PageState::kResident).minus(PageValue::kWriting); });
-      *failed = error;
+      *failed = error;  // all of the page counts as written: Space::take_written
       return Taken::kFailed;
     }
     if (!space.frames->reports_written())
@@ -205,7 +207,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
     }
     if (taken == Taken::kOurs) flusher.add(page, written);
     if (taken == Taken::kFailed)
-      flusher.fail({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
+      flusher.note({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
     ++page;
   }
   flusher.finish();

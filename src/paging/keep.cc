@@ -59,7 +59,7 @@ bool Engine::keep(Shard& shard) {
   while (budget_.used() > low) {
     const uint64_t over = budget_.used() - std::min(budget_.used(), low);
     const os::Locked turn(shard.turn);
-    const uint64_t page_bytes = std::max<uint64_t>(shard.capacity_page_bytes, base::kSystemPage);
+    const uint64_t page_bytes = usual_page_bytes(shard);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
     const uint32_t resting = shard.leaving.size();
     const bool has_freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) > 0;

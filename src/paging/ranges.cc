@@ -101,12 +101,14 @@ void Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
       continue;
     // The page is ours meanwhile, or bytes that were just filled would go with the poison.
     int result = 0;
+    space.retries.fetch_add(1, std::memory_order_seq_cst);
     for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i) {
-      const region::View* view = space.views[i].load(std::memory_order_acquire);
+      const region::View* view = space.views[i].load(std::memory_order_seq_cst);
       if (view == nullptr) continue;
       if (const os::Piece piece = view->piece_of(page); piece.size_bytes != 0)
         if (const int r = space.frames->forget_poison(piece); r != 0) result = r;
     }
+    space.retries.fetch_sub(1, std::memory_order_release);
     word.update([&](PageValue) { return result == 0 ? PageValue() : seen; });
   }
 }

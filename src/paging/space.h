@@ -73,6 +73,8 @@ struct Space {
   std::atomic<uint32_t> late_writes{0}, fills_since_look{0};
   os::Table<std::atomic<region::View*>> views;  // with holes
   std::atomic<uint32_t> views_end{0}, view_count{0};
+  // Threads in retry_failed: they look at views and hold nothing else that remove_view waits for.
+  std::atomic<uint32_t> retries{0};
   std::atomic<uint64_t> resident_bytes{0};
   std::atomic<bool> is_degraded{false};
   WriteError write_error;
