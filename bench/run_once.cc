@@ -197,6 +197,8 @@ std::string variant_of(const Options& options) {
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
   add(options.is_backward, "backward");
   add(options.passes > 1, std::to_string(options.passes) + " passes");
+  add(options.distribution != "uniform", options.distribution);
+  add(options.is_warm, "warm");
   return variant;
 }
 

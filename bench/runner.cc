@@ -152,7 +152,8 @@ Status check_places(const Options& o) {
     if (!plain_path(store).empty()) continue;
     for (const std::string& memory : o.memories)
       if (memory != "outcore")
-        return refuse(memory + " cannot use the store " + store + ": say --memory outcore");
+        return refuse(std::string(memory).append(" cannot use the store ").append(store) +
+                      ": say --memory outcore");
   }
   return {};
 }

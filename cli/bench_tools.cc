@@ -20,11 +20,12 @@ using bench::Series;
 
 // What makes two runs comparable: the same work. With the memory, where both files have it.
 std::string key_of(const RunResult& run, bool has_memory) {
+  const std::string variant = run.extra.value("variant", std::string());
   return bench::format("%-10s %9s in %9s, %u thread(s), page %s", run.workload.c_str(),
                        bench::format_bytes(run.data_bytes).c_str(),
                        bench::format_bytes(run.budget_bytes).c_str(), run.threads * run.processes,
                        has_memory ? bench::format_bytes(run.page_bytes).c_str() : "any") +
-         (has_memory ? ", " + run.memory : "");
+         (variant.empty() ? "" : ", " + variant) + (has_memory ? ", " + run.memory : "");
 }
 
 std::map<std::string, Series> by_key(const std::vector<RunResult>& runs, bool has_memory) {
@@ -64,8 +65,8 @@ int compare_files(const std::string& a, const std::string& b) {
   if (print_ratios(*runs_a, *runs_b, true) != 0) return 0;
   if (print_ratios(*runs_a, *runs_b, false) != 0) return 0;
   return report(Error{ENOENT,
-                      "the files have no run of the same work: same workload, data, budget "
-                      "and threads"});
+                      "the files have no run of the same work: same workload and its options, "
+                      "data, budget and threads"});
 }
 
 // `data` is where it was made: a graph that was not leaves nothing.

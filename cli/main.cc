@@ -98,15 +98,15 @@ std::string text_of(const Stray& stray) {
   const std::string name = stray.word.substr(0, stray.word.find('='));
   for (const CLI::App* command : commands)
     if (command->get_option_no_throw(name) != nullptr)
-      return "'" + name + "' goes after the command, as in " + stray.verb + " " +
-             command->get_name() + " " + name;
+      return std::string("'").append(name).append("' goes after the command, as in ") + stray.verb +
+             " " + command->get_name() + " " + name;
   return "'" + name + "' is no option of " + stray.verb +
          (commands.empty() ? "" : ": use one of " + names_of(commands));
 }
 
 // CLI11's words for an option that is given twice, or without its value, as people say them.
 std::string plain(const CLI::ParseError& error) {
-  const std::string text = one_line(error.what());
+  std::string text = one_line(error.what());
   static const std::string again = ": At Most 1 required but received ";
   if (const size_t at = text.find(again); at != std::string::npos) {
     const std::string count = text.substr(at + again.size());

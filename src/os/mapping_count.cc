@@ -32,10 +32,10 @@ uint64_t mappings_left() {
 
 }  // namespace
 
-std::atomic<int64_t> MappingCount::count_of_all_{0};
+std::atomic<int64_t> MappingCount::in_process{0};
 
 MappingCount::~MappingCount() {
-  count_of_all_.fetch_sub(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  in_process.fetch_sub(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 Status MappingCount::allocate(uint64_t size_bytes) {
@@ -59,7 +59,7 @@ void MappingCount::set(uint64_t offset, uint64_t size_bytes, Protection protecti
         static_cast<int64_t>(runs_in(now)) - static_cast<int64_t>(runs_in(before));
     if (change != 0) {
       count_.fetch_add(change, std::memory_order_relaxed);
-      count_of_all_.fetch_add(change, std::memory_order_relaxed);
+      in_process.fetch_add(change, std::memory_order_relaxed);
     }
     page += pages;
   }

@@ -32,8 +32,8 @@ class MappingCount {
 
   uint64_t count() const { return whole(count_); }
   // Of all spaces of the process.
-  static uint64_t count_of_all() { return whole(count_of_all_); }
-  static void forget_in_child() { count_of_all_.store(0); }  // which inherits no region
+  static uint64_t count_of_all() { return whole(in_process); }
+  static void forget_in_child() { in_process.store(0); }  // which inherits no region
   // What all spaces may take: three quarters of those that the process had left when first asked.
   static uint64_t limit();
 
@@ -43,7 +43,7 @@ class MappingCount {
   }
   Table<std::atomic<uint64_t>> stretch_;  // two bits a system page
   std::atomic<int64_t> count_{0};
-  static std::atomic<int64_t> count_of_all_;
+  static std::atomic<int64_t> in_process;
 };
 
 }  // namespace outcore::os

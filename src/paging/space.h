@@ -115,7 +115,7 @@ struct Space {
   }
 
   // Adds what was written of the page, where it is shown; if the kernel cannot say, all of it.
-  void look_at_written(uint64_t page, os::SubpageSet* written) {
+  void look_at_written(uint64_t page, os::SubpageSet* written) const {
     for_each_showing(page, [&](region::View& view) {
       if (!view.is_writable) return;
       if (frames->collect(view.piece_of(page), false, written) != 0)
@@ -124,7 +124,7 @@ struct Space {
   }
   // The same; with `clear` it is clean afterwards. -errno: the kernel cannot say, and all of it
   // counts as written.
-  int take_written(uint64_t page, bool clear, os::SubpageSet* written) {
+  int take_written(uint64_t page, bool clear, os::SubpageSet* written) const {
     int error = 0;
     for_each_showing(page, [&](region::View& view) {
       if (!view.is_writable) return;
@@ -136,7 +136,7 @@ struct Space {
   }
 
   // A write-back of [from, to) failed: its part of this page is taken for written again.
-  void restore_written(uint64_t page, uint64_t from, uint64_t to) {
+  void restore_written(uint64_t page, uint64_t from, uint64_t to) const {
     os::SubpageSet all;
     all.add_range(0, page_bytes / base::kSystemPage);
     for_each_showing(page, [&](region::View& view) {

@@ -53,6 +53,7 @@ Result<std::vector<ConfigEntry>> parse(const std::string& path, const std::strin
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
   std::vector<ConfigEntry> entries;
+  entries.reserve(found.size());
   for (auto& [position, entry] : found) entries.push_back(std::move(entry));
   return entries;
 }

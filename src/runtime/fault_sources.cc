@@ -132,7 +132,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   os::ParentsDescriptors::add(source.fd);
   if (!is_messages) return {};
   auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, on_many);
-  const Status started = delivery->start(event_threads_);
+  Status started = delivery->start(event_threads_);
   if (!started) {  // without its threads whoever touches would wait for ever
     delivery.reset();
     os::ParentsDescriptors::close(source.fd);

@@ -131,7 +131,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     const uint64_t from = base::round_down(o.offset, page_bytes);
     const uint64_t to = round_up(o.offset + o.size_bytes, page_bytes);
     Result<std::shared_ptr<Store>> overlay =
-        runtime::private_overlay(std::move(store), from, to - from, options.scratch_dir);
+        runtime::private_overlay(store, from, to - from, options.scratch_dir);
     if (!overlay) return overlay.error();
     store = std::move(overlay).value();
     *key = "private " + std::to_string(nameless++);
@@ -141,7 +141,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
       return refuse(EBUSY, uri,
                     "it is mapped already, with less room to grow: unmap it first, or reserve more "
                     "at the first map");
-    if (Status s = join(space, std::move(store), o, page_bytes); !s) return s.error();
+    if (Status s = join(space, store, o, page_bytes); !s) return s.error();
     return &space;
   }
 
@@ -182,7 +182,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   return (spaces[*key] = std::move(space)).get();
 }
 
-Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechanism) {
+Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechanism) const {
   space.delivery = mechanism.delivery;
   const uint64_t bytes = space.page_count() * space.page_bytes;
   if (mechanism.delivery == Delivery::kMprotect) {
@@ -204,7 +204,7 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
 }
 
 // REQUIRES: the mapping lock.
-Status Runtime::Impl::share_frames(Space& space) {
+Status Runtime::Impl::share_frames(Space& space) const {
   Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
   if (!source) return source.error();
   Result<std::unique_ptr<os::Frames>> frames =
@@ -214,7 +214,7 @@ Status Runtime::Impl::share_frames(Space& space) {
 }
 
 // Another view of a space: the same pages, the same frames.
-Status Runtime::Impl::join(Space& space, std::shared_ptr<Store> store, const MapOptions& o,
+Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, const MapOptions& o,
                            uint64_t page_bytes) {
   if (o.page_bytes != 0 && page_bytes != space.page_bytes)
     return refuse(EBUSY, space.uri,

@@ -11,7 +11,7 @@
 
 namespace outcore::runtime {
 
-Result<std::shared_ptr<Store>> private_overlay(std::shared_ptr<Store> base, uint64_t offset,
+Result<std::shared_ptr<Store>> private_overlay(const std::shared_ptr<Store>& base, uint64_t offset,
                                                uint64_t size_bytes, const std::string& scratch_dir);
 
 }  // namespace outcore::runtime

@@ -44,7 +44,7 @@ Status read_config(const std::string& path, const OptionContext& context, Resolv
     if (entry.text.empty())
       return at(entry.place, option->name + " is empty: give it a value, or leave it out");
     const std::string place = entry.place + ": " + entry.name + " = " + entry.text;
-    if (const Status status = read(*option, entry.text, context, place, entry.place, into); !status)
+    if (Status status = read(*option, entry.text, context, place, entry.place, into); !status)
       return status;
   }
   return {};

@@ -48,10 +48,10 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
  private:
   Result<paging::Space*> space_for(std::shared_ptr<Store> store, const std::string& uri,
                                    const MapOptions& options, uint64_t end_bytes, std::string* key);
-  Status join(paging::Space& space, std::shared_ptr<Store> store, const MapOptions& options,
+  Status join(paging::Space& space, const std::shared_ptr<Store>& store, const MapOptions& options,
               uint64_t page_bytes);
-  Status share_frames(paging::Space& space);
-  Status make_frames(paging::Space& space, const runtime::Mechanism& mechanism);
+  Status share_frames(paging::Space& space) const;
+  Status make_frames(paging::Space& space, const runtime::Mechanism& mechanism) const;
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
   void give_place_back(const Region::Impl& region);
   void drop_space(const std::string& key);

@@ -56,7 +56,7 @@ SparseStore::~SparseStore() {
 std::string SparseStore::remark() const { return is_direct() ? std::string() : why_buffered_; }
 
 // A descriptor, or -errno.
-int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) {
+int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) const {
   const Name name = segment_name(segment);
   const int flags =
       (is_writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | (is_direct_wanted ? O_DIRECT : 0);

@@ -62,7 +62,7 @@ class SparseStore final : public Store, private PieceSource {
   bool is_folder_empty() const;
 
   bool is_direct() const { return !is_direct_refused_.load(std::memory_order_relaxed); }
-  int open_segment(uint64_t segment, bool is_direct_wanted);
+  int open_segment(uint64_t segment, bool is_direct_wanted) const;
   int make_segment(uint64_t segment);
   int acquire(uint64_t segment, bool is_direct_wanted, bool may_make,
               DescriptorCache::Lease& lease);

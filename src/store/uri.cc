@@ -83,7 +83,7 @@ const std::string* Uri::find(std::string_view key) const {
 Result<uint64_t> Uri::bytes_of(std::string_view key, uint64_t otherwise) const {
   const std::string* value = find(key);
   if (value == nullptr) return otherwise;
-  const auto bytes = base::parse_bytes(*value);
+  auto bytes = base::parse_bytes(*value);
   if (!bytes) return refuse(text, "parameter " + std::string(key) + ": " + bytes.message());
   return bytes;
 }

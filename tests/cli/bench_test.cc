@@ -234,6 +234,18 @@ TEST_F(Bench, CompareGivesTheRatioOfMedians) {
   EXPECT_NE(outcome.out.find("3.00 x"), std::string::npos) << outcome.out;
 }
 
+TEST_F(Bench, CompareTakesNoOtherWorkForTheSame) {
+  for (const auto& [name, passes] : {std::pair("a", "1"), std::pair("b", "2")}) {
+    const Outcome made =
+        bench(std::string("scan --size 1M --memory dram --json --passes ") + passes);
+    ASSERT_EQ(made.status, 0) << made.err;
+    std::ofstream(path(name)) << made.out;
+  }
+  const Outcome outcome = run("bench compare " + path("a") + " " + path("b"));
+  EXPECT_EQ(outcome.status, 1) << outcome.out;
+  EXPECT_NE(outcome.err.find("same work"), std::string::npos) << outcome.err;
+}
+
 TEST_F(Bench, CompareRefusesRunsThatDifferTooMuch) {
   const auto write = [&](const char* name, std::vector<double> rates) {
     std::ofstream file(path(name));
