@@ -90,7 +90,11 @@ TEST_P(BytesOf, OnlyWhatIsDirtyIsWrittenBack) {
   EXPECT_EQ(region.metrics().counters.written_bytes, 2 * unit) << "what is clean just goes";
   region.data()[page_bytes() + 5] = std::byte{3};
   evict_all(region);
-  EXPECT_EQ(region.metrics().counters.written_bytes, 3 * unit) << "eviction asks the same";
+  // By messages a touch that is woken too early comes twice. If its second message is read after
+  // the eviction, the page comes in again, for a write.
+  const uint64_t again = GetParam().delivery == Delivery::kMessages ? unit : 0;
+  EXPECT_GE(region.metrics().counters.written_bytes, 3 * unit) << "eviction asks the same";
+  EXPECT_LE(region.metrics().counters.written_bytes, 3 * unit + again);
 }
 
 TEST_P(BytesOf, FlushOfARangeStoresTheRange) {
