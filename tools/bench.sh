@@ -15,7 +15,7 @@ if ((EUID != 0)); then
 fi
 make --no-print-directory build
 
-fast_mib=${FAST_MIB:-3072}
+fast_mib=${FAST_MIB:-4096}
 disk_mib=${DISK_MIB:-5120}
 bench_dir=${BENCH_DIR:-build}
 available_mib=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
