@@ -310,15 +310,16 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
   view.users.fetch_add(
       1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
-  if (!queue_.push(
-          {&view, page, 1, 1, Errand::kDemand, is_write, *start_ns + options_.wait_ns_max})) {
+  // Less and less often: prefetch threads that wait for memory would find nothing else to do.
+  const uint64_t now_ns = os::now_ns();
+  const uint64_t sleep_ns = std::max<uint64_t>(10'000'000, (now_ns - *start_ns) / 4);
+  const uint64_t until_ns = std::max(*start_ns + options_.wait_ns_max, now_ns + sleep_ns);
+  if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write, until_ns})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;
   }
-  // Less and less often: prefetch threads that wait for memory would find nothing else to do.
-  space.words[page].wait_while(seen,
-                               std::max<uint64_t>(10'000'000, (os::now_ns() - *start_ns) / 4));
+  space.words[page].wait_while(seen, sleep_ns);
   return -EAGAIN;
 }
 

@@ -76,6 +76,23 @@ TEST_P(OwnStore, ThatAllocatesAndCannotBeWrittenDoesNotHang) {
   EXPECT_EQ(write_of(region.data() + at, std::byte{1}).signal, 0);
 }
 
+TEST_P(OwnStore, ThatAllocatesServesTouchesThatMayNotWaitForMemory) {
+  RuntimeOptions impatient = options();
+  impatient.wait_ms_max = 0;
+  Runtime runtime = Runtime::start(impatient).value();
+  const auto store = unsafe_store(data_bytes());
+  Region region = runtime.map(store, map_options(Access::kReadWrite)).value();
+  for (uint64_t at = 0; at < data_bytes(); at += page_bytes()) {
+    // A prefetch thread that gets no core for a moment is late for such a touch.
+    int tries = 0;
+    std::byte seen{};
+    const auto look = [&] { seen = *static_cast<volatile std::byte*>(region.data() + at); };
+    while (touch_of(look).signal != 0 && ++tries < 1000) std::this_thread::yield();
+    ASSERT_LT(tries, 1000) << "at " << at;
+    ASSERT_EQ(seen, byte_at(at));
+  }
+}
+
 TEST_P(OwnStore, AsksForNoPageThatNobodyWaitsForAnyMore) {
   const auto store = unsafe_store(data_bytes());
   Region region = map(store, Access::kReadWrite).value();
