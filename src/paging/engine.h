@@ -97,7 +97,8 @@ class Engine {
   Status evict(Space& space, uint64_t first, uint64_t end);
   void make_cold(Space& space, uint64_t first, uint64_t end);
   Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
-  void retry_failed(Space& space, uint64_t first, uint64_t end);
+  // False: the poison of some page stays, for want of a mapping.
+  bool retry_failed(Space& space, uint64_t first, uint64_t end);
   // Hints: dropped if there is no room.
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   Status resize_budget(uint64_t bytes);

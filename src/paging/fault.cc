@@ -87,8 +87,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
   uint32_t tries = 0;
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
-  uint64_t retried_ns =
-      0;  // since when it is tried again, after others' tries failed; 0: it is not
+  uint64_t retried_ns = 0;   // since when it is tried again, others having failed; 0: it is not
   for (;;) {
     PageValue seen = word.load();
     switch (seen.state()) {
@@ -131,10 +130,8 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
       case PageState::kFailed:
         // Somebody else waited in vain. That is our answer once we have waited as long ourselves:
         // a thread that began before memory came may fail the page long after.
-        if (is_passing(seen) && is_within_wait(&retried_ns)) {
-          retry_failed(space, page, page + 1);
+        if (is_passing(seen) && is_within_wait(&retried_ns) && retry_failed(space, page, page + 1))
           break;
-        }
         return -static_cast<int>(seen.frame());
       case PageState::kFilling:
         if (!is_ahead_asked) {

@@ -178,17 +178,21 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
   }
 }
 
+Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_bytes) {
+  return base::system_error(code,
+                            "write " + std::to_string(size_bytes) + " bytes at " +
+                                std::to_string(offset) + " of " + space.uri,
+                            "the bytes stay in memory while the region is mapped: make room or "
+                            "repair the store, then flush again");
+}
+
 }  // namespace
 
 Status Engine::take_write_error(Space& space) {
   const int code = space.write_error.code.exchange(0);
   if (code == 0) return {};
-  return base::system_error(code,
-                            "write " + std::to_string(space.write_error.size_bytes.load()) +
-                                " bytes at " + std::to_string(space.write_error.offset.load()) +
-                                " of " + space.uri,
-                            "the bytes stay in memory while the region is mapped: make room or "
-                            "repair the store, then flush again");
+  return write_failed(space, code, space.write_error.offset.load(),
+                      space.write_error.size_bytes.load());
 }
 
 Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
@@ -214,11 +218,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
   if (flusher.error() != 0) {
     space.write_error.code = 0;
     const StoreRequest& failed = flusher.failed();
-    return base::system_error(flusher.error(),
-                              "write " + std::to_string(failed.size_bytes) + " bytes at " +
-                                  std::to_string(failed.offset) + " of " + space.uri,
-                              "the bytes stay in memory while the region is mapped: make room or "
-                              "repair the store, then flush again");
+    return write_failed(space, flusher.error(), failed.offset, failed.size_bytes);
   }
   Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;

@@ -92,7 +92,8 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
   }
 }
 
-void Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
+bool Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
+  bool is_forgotten = true;
   for (uint64_t page = first; page < end; ++page) {
     region::PageWord& word = space.words[page];
     PageValue seen = word.load();
@@ -110,7 +111,9 @@ void Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
     }
     space.retries.fetch_sub(1, std::memory_order_release);
     word.update([&](PageValue) { return result == 0 ? PageValue() : seen; });
+    is_forgotten = is_forgotten && result == 0;
   }
+  return is_forgotten;
 }
 
 namespace {
@@ -142,8 +145,7 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
                               ": it is pinned; unpin it first"};
     }
     if (seen.state() == PageState::kFailed) {
-      retry_failed(space, page, page + 1);
-      if (word.load().state() != PageState::kFailed) continue;
+      if (retry_failed(space, page, page + 1)) continue;
       return Error{ENOMEM, "discard page " + std::to_string(page) + " of " + space.uri +
                                ": its address cannot be mapped anew; raise vm.max_map_count"};
     }
