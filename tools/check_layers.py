@@ -23,6 +23,7 @@ FLOORS = {
     "src/paging": 4,
     "src/runtime": 5,
     "src/c": 7,
+    "src/preload": 7,
     "cli": 8,
     "bench": 8,
     "examples": 8,

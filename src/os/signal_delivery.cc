@@ -21,23 +21,48 @@ struct Handler {
   int signal;
   FaultFunction on_fault = nullptr;
   ReasonFunction reason = nullptr;
-  struct sigaction before {};
+  // What the program wants done: the latest of several, so that a handler may read one while the
+  // next is written.
+  static constexpr uint32_t kActions = 16;
+  struct sigaction action[kActions] = {};
+  std::atomic<uint32_t> latest{0};
   bool is_installed = false;
+
+  struct sigaction before() const {
+    return action[latest.load(std::memory_order_acquire)];
+  }
+  void set_before(const struct sigaction& now) {
+    const uint32_t next = (latest.load(std::memory_order_relaxed) + 1) % kActions;
+    action[next] = now;
+    latest.store(next, std::memory_order_release);
+  }
 };
 
 Handler bus{SIGBUS};
 Handler segv{SIGSEGV};
 ProcessLock installing;
+void (*last_words)() = nullptr;
 
 // `must_raise`: the touch will not come again with this signal.
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
-  const struct sigaction& before = handler.before;
-  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
-    before.sa_sigaction(handler.signal, info, context);
-    return;
-  }
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(handler.signal);
+  const struct sigaction before = handler.before();
+  const bool has_info = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr;
+  if (has_info || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
+    if ((before.sa_flags & SA_RESETHAND) != 0) {
+      struct sigaction fresh {};
+      fresh.sa_handler = SIG_DFL;
+      handler.set_before(fresh);
+    }
+    // It runs with the mask that it would have had; but faults are never blocked, as it may touch
+    // what is ours.
+    sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
+    sigorset(&mask, &mask, &before.sa_mask);
+    for (int signal : {SIGBUS, SIGSEGV}) sigdelset(&mask, signal);
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    if (has_info)
+      before.sa_sigaction(handler.signal, info, context);
+    else
+      before.sa_handler(handler.signal);
     return;
   }
   if (why != nullptr) {
@@ -45,6 +70,7 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
     ignored = ::write(STDERR_FILENO, "\n", 1);
     static_cast<void>(ignored);
   }
+  if (last_words != nullptr) last_words();
   // A fault cannot be ignored: the default disposition ends the process, when the touch comes
   // again.
   struct sigaction fresh {};
@@ -89,7 +115,9 @@ void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigfillset(&action.sa_mask);
   for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, signal);
-  ::sigaction(handler.signal, &action, &handler.before);
+  struct sigaction found {};
+  ::sigaction(handler.signal, &action, &found);
+  handler.set_before(found);
   handler.is_installed = true;
 }
 
@@ -102,6 +130,18 @@ void install_bus_handler(FaultFunction on_fault, ReasonFunction reason) {
 void install_segv_handler(FaultFunction on_fault, ReasonFunction reason) {
   install(segv, on_fault, reason, on_segv);
 }
+
+bool exchange_program_action(int signal, const struct sigaction* now, struct sigaction* before) {
+  Handler& handler = signal == SIGBUS ? bus : segv;
+  const SignalBlock block;
+  const Locked locked(installing);
+  if (!handler.is_installed) return false;
+  if (before != nullptr) *before = handler.before();
+  if (now != nullptr) handler.set_before(*now);
+  return true;
+}
+
+void set_last_words(void (*f)()) { last_words = f; }
 
 bool is_segv_handler_replaced() {
   struct sigaction now {};

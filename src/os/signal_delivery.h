@@ -7,6 +7,8 @@
 // why.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 
 namespace outcore::os {
@@ -30,6 +32,12 @@ using ReasonFunction = const char* (*)();
 // Installs the handler once per process and signal. Any thread.
 void install_bus_handler(FaultFunction on_fault, ReasonFunction reason);
 void install_segv_handler(FaultFunction on_fault, ReasonFunction reason);
+// For a door that stands between the program and sigaction(2): what the program wants done with
+// SIGBUS or SIGSEGV, while ours stays in force. False if ours is not installed. Any thread.
+bool exchange_program_action(int signal, const struct sigaction* now, struct sigaction* before);
+// Called before the process ends by a fault that nobody handles. Async-signal-safe enough for its
+// caller: it runs in the handler.
+void set_last_words(void (*f)());
 // The handler in force is no longer ours (the program installed its own after us).
 bool is_segv_handler_replaced();
 

@@ -205,22 +205,31 @@ Status Engine::add_view(Space& space, View* view) {
         !s)
       return s;
   const os::SignalBlock block;
-  {
-    const os::Locked locked(spaces_lock_);
-    uint32_t slot = 0;
-    while (slot < Space::kViewsMax && space.views[slot].load() != nullptr) ++slot;
-    if (slot == Space::kViewsMax)
-      return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
-    space.views[slot].store(view, std::memory_order_release);
-    space.view_count.fetch_add(1);
-    if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
-  }
+  if (Status s = put_view(space, view); !s) return s;
   return region::AddressMap::instance().add(view);
+}
+
+Status Engine::put_view(Space& space, View* view) {
+  const os::Locked locked(spaces_lock_);
+  uint32_t slot = 0;
+  while (slot < Space::kViewsMax && space.views[slot].load() != nullptr) ++slot;
+  if (slot == Space::kViewsMax)
+    return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
+  space.views[slot].store(view, std::memory_order_release);
+  space.view_count.fetch_add(1);
+  if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
+  return {};
 }
 
 void Engine::remove_view(View* view) {
   Space& space = *static_cast<Space*>(view->space);
   const os::SignalBlock block;
+  forget_view(space, view);
+  space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+}
+
+// Afterwards nobody who evicts or writes back looks at it. With signals blocked.
+void Engine::forget_view(Space& space, View* view) {
   uint32_t slot = 0;
   while (slot < space.views_end && space.views[slot].load() != view) ++slot;
   if (slot < space.views_end) space.view_count.fetch_sub(1);
@@ -242,7 +251,6 @@ void Engine::remove_view(View* view) {
     while (page < space.page_count() && is_looked_at()) os::yield();
   }
   while (space.retries.load(std::memory_order_seq_cst) != 0) os::yield();
-  space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
 }
 
 Status Engine::resize_budget(uint64_t bytes) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -76,6 +77,25 @@ class Engine {
       Space& space,
       region::View* view);  // attaches frames; the view is in the address map afterwards
   void remove_view(region::View* view);  // detaches; REQUIRES: flushed, and out of the address map
+
+  // -- doors: views change their shape while the program goes on; see reshape.cc. All of these
+  // REQUIRE the runtime's mapping lock, or two of them could wait for each other --
+  // Evicts the pages and keeps them out, so that their bytes can change in the store: who touches
+  // one waits. REQUIRES: let_in() soon. Errors: EBUSY (pinned, or touched all the time), those of a
+  // write-back; then none is held.
+  Status hold_out(Space& space, uint64_t first, uint64_t end);
+  void let_in(Space& space, uint64_t first, uint64_t end);
+  // Puts views of parts of its addresses, sorted, in the place of a view; the kernel's mappings
+  // stay. `between` runs when nobody faults through the old one any more and what the parts leave
+  // out is held out. Errors: as hold_out, and then nothing has changed.
+  Status swap_view(Space& space, region::View* old, std::span<region::View* const> parts,
+                   const std::function<void()>& between);
+  // Makes the view longer, over whatever is mapped there. The store has `store_bytes` now.
+  Status extend_view(Space& space, region::View* view, uint64_t size_bytes, uint64_t store_bytes);
+  // Writes back and evicts everything, and lets `place` put something else where the views are;
+  // from then on the space answers no fault. Errors: as hold_out and what `place` says; then
+  // nothing has changed.
+  Status give_up(Space& space, const std::function<Status()>& place);
 
   // -- the fault path --
   os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
@@ -183,7 +203,9 @@ class Engine {
   }
   Status claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
   // freeze.cc
-  Status empty(Space& space, uint64_t first);
+  Status empty(Space& space, uint64_t first, const char* what);
+  Status put_view(Space& space, region::View* view);
+  void forget_view(Space& space, region::View* view);
   // flush.cc
   Status take_write_error(Space& space);
 

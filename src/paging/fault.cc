@@ -62,7 +62,8 @@ void explain(const Space& space, uint64_t page, const std::byte* address, int er
 const char* last_fault_reason() { return fault_reason; }
 
 FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
-  if (is_write && !view.is_writable) return FaultOutcome::kNotOurs;
+  if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
+    return FaultOutcome::kNotOurs;
   Space& space = *static_cast<Space*>(view.space);
   const uint64_t start_ns = os::now_ns();
   const uint64_t page = view.page_of(address);
@@ -89,6 +90,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
   uint64_t retried_ns = 0;   // since when it is tried again, others having failed; 0: it is not
   for (;;) {
+    if (view.is_replaced.load(std::memory_order_acquire)) return kTouchAgain;
     PageValue seen = word.load();
     switch (seen.state()) {
       case PageState::kResident: {
@@ -101,6 +103,8 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           os::yield();
           // Event threads must go on reading: of other faults, and of what is done to the frozen.
           if (space.delivery == Delivery::kMessages && caller == Caller::kFault) return kTouchAgain;
+          // What is mapped there now is not ours: the touch finds it.
+          if (space.is_given_up.load(std::memory_order_acquire)) return kTouchAgain;
           break;
         }
         if (caller == Caller::kFault && !space.traits.is_fault_safe) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "paging/engine.h"
+#include "paging/freeze.h"
 
 namespace outcore::paging {
 
@@ -13,20 +14,7 @@ using region::View;
 
 namespace {
 
-// While it lives no page of the space is filled: fills wait in their handlers.
-class Freeze {
- public:
-  explicit Freeze(Space& space) : space_(space) {
-    space_.is_frozen.store(true, std::memory_order_seq_cst);
-  }
-  ~Freeze() { space_.is_frozen.store(false, std::memory_order_seq_cst); }
-  Freeze(const Freeze&) = delete;
-  Freeze& operator=(const Freeze&) = delete;
-
- private:
-  const os::SignalBlock block_;
-  Space& space_;
-};
+constexpr const char* kOnceMore = "map once more ";
 
 uint64_t mapped_end(const Space& space) {
   uint64_t end = 0;
@@ -39,7 +27,7 @@ uint64_t mapped_end(const Space& space) {
 }  // namespace
 
 // Evicts the pages from `first` to the end. REQUIRES: the space is frozen.
-Status Engine::empty(Space& space, uint64_t first) {
+Status Engine::empty(Space& space, uint64_t first, const char* what) {
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
   const uint64_t start_ns = os::now_ns();
   const uint64_t end = mapped_end(space);
@@ -51,22 +39,21 @@ Status Engine::empty(Space& space, uint64_t first) {
     for (uint64_t page = first; page < end; ++page) {
       const PageValue seen = space.words[page].load();
       if (seen.pins() != 0)
-        return Error{EBUSY, "map " + space.uri + " once more: page " + std::to_string(page) +
+        return Error{EBUSY, what + space.uri + ": page " + std::to_string(page) +
                                 " of a region of it is pinned; unpin it first"};
       is_empty =
           is_empty && (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed);
     }
     if (is_empty) return {};
     if (os::now_ns() - start_ns > kNsMax)
-      return Error{EBUSY, "map " + space.uri +
-                              " once more: its memory cannot be freed; is it locked (mlock)?"};
+      return Error{EBUSY, what + space.uri + ": its memory cannot be freed; is it locked (mlock)?"};
     os::yield();
   }
 }
 
 Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
   const Freeze freeze(space);
-  if (Status s = empty(space, 0); !s) return s;
+  if (Status s = empty(space, 0, kOnceMore); !s) return s;
   View* view = nullptr;
   for (uint32_t i = 0; i < space.views_end; ++i)
     if (View* v = space.views[i].load(); v != nullptr) view = v;
@@ -91,7 +78,7 @@ Status Engine::lengthen(Space& space, uint64_t store_bytes) {
   if (store_bytes <= before) return {};
   // What pages show past the old end are zeros, and what was written there was never to be kept.
   const Freeze freeze(space);
-  if (Status s = empty(space, before / space.page_bytes); !s) return s;
+  if (Status s = empty(space, before / space.page_bytes, kOnceMore); !s) return s;
   space.store_bytes.store(store_bytes, std::memory_order_release);
   return {};
 }

@@ -35,17 +35,8 @@ Status AddressMap::add(View* view) {
   const uint64_t position = position_of(view->address);
   OC_CHECK(position == count || entry_[position].start.load() >= end);
   open_for_change();
-  for (uint64_t i = count; i > position; --i) {
-    entry_[i].start.store(entry_[i - 1].start.load(std::memory_order_relaxed),
-                          std::memory_order_release);
-    entry_[i].end.store(entry_[i - 1].end.load(std::memory_order_relaxed),
-                        std::memory_order_release);
-    entry_[i].view.store(entry_[i - 1].view.load(std::memory_order_relaxed),
-                         std::memory_order_release);
-  }
-  entry_[position].start.store(view->address, std::memory_order_release);
-  entry_[position].end.store(end, std::memory_order_release);
-  entry_[position].view.store(view, std::memory_order_release);
+  for (uint64_t i = count; i > position; --i) move(i - 1, i);
+  put(position, view);
   count_.store(count + 1, std::memory_order_release);
   close_after_change();
   return {};
@@ -59,19 +50,48 @@ void AddressMap::remove(View* view) {
     const uint64_t position = position_of(view->address);
     OC_CHECK(position < count && entry_[position].view.load() == view);
     open_for_change();
-    for (uint64_t i = position; i + 1 < count; ++i) {
-      entry_[i].start.store(entry_[i + 1].start.load(std::memory_order_relaxed),
-                            std::memory_order_release);
-      entry_[i].end.store(entry_[i + 1].end.load(std::memory_order_relaxed),
-                          std::memory_order_release);
-      entry_[i].view.store(entry_[i + 1].view.load(std::memory_order_relaxed),
-                           std::memory_order_release);
-    }
+    for (uint64_t i = position; i + 1 < count; ++i) move(i + 1, i);
     count_.store(count - 1, std::memory_order_release);
     close_after_change();
   }
-  // A holder is inside a fault, whose waits are bounded.
+  wait_for_users(view);
+}
+
+// A holder is inside a fault, whose waits are bounded.
+void AddressMap::wait_for_users(const View* view) {
   while (view->users.load(std::memory_order_acquire) != 0) os::yield();
+}
+
+void AddressMap::put(uint64_t position, View* view) {
+  entry_[position].start.store(view->address, std::memory_order_release);
+  entry_[position].end.store(view->address + view->reserved_bytes, std::memory_order_release);
+  entry_[position].view.store(view, std::memory_order_release);
+}
+
+Status AddressMap::replace(View* old, std::span<View* const> parts) {
+  OC_CHECK(!parts.empty());
+  {
+    const os::SignalBlock block;
+    const os::Locked locked(writers_);
+    const uint64_t count = count_.load(std::memory_order_relaxed), more = parts.size() - 1;
+    if (count + more > kViewsMax)
+      return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
+    const uint64_t position = position_of(old->address);
+    OC_CHECK(position < count && entry_[position].view.load() == old);
+    const std::byte* end = old->address;
+    for (const View* part : parts) {
+      OC_CHECK(part->address >= end && part->reserved_bytes != 0);
+      end = part->address + part->reserved_bytes;
+    }
+    OC_CHECK(end <= old->address + old->reserved_bytes);
+    open_for_change();
+    for (uint64_t i = count; i-- > position + 1;) move(i, i + more);
+    for (uint64_t i = 0; i < parts.size(); ++i) put(position + i, parts[i]);
+    count_.store(count + more, std::memory_order_release);
+    close_after_change();
+  }
+  wait_for_users(old);
+  return {};
 }
 
 View* AddressMap::find_and_hold(const std::byte* address) {
@@ -99,9 +119,17 @@ View* AddressMap::find_and_hold(const std::byte* address) {
   }
 }
 
+void AddressMap::forget_in_child(View& view) {
+  const uint64_t count = count_.load(), position = position_of(view.address);
+  if (position >= count || entry_[position].view.load() != &view) return;
+  open_for_change();
+  for (uint64_t i = position; i + 1 < count; ++i) move(i + 1, i);
+  count_.store(count - 1, std::memory_order_release);
+  close_after_change();
+}
+
 void AddressMap::for_each(const std::function<void(View&)>& f) {
-  const uint64_t count = count_.load(std::memory_order_acquire);
-  for (uint64_t i = 0; i < count; ++i)
+  for (uint64_t i = count_.load(std::memory_order_acquire); i-- > 0;)
     if (View* view = entry_[i].view.load(std::memory_order_acquire); view != nullptr) f(*view);
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "os/address_space.h"
 #include "os/process_lock.h"
@@ -28,12 +29,18 @@ class AddressMap {
   Status add(View* view);
   // After it no fault finds the view, and nobody holds it: waits until the last user is done.
   void remove(View* view);
+  // Puts `parts`, which lie inside the old view's addresses and are sorted, in its place, in one
+  // step: no fault in what they have in common finds neither. Then as remove().
+  Status replace(View* old, std::span<View* const> parts);
   // The view may have grown up to its reservation: nothing to do here, contains() decides.
 
   // The view of the address, held; nullptr if it is nobody's. The fault path.
   View* find_and_hold(const std::byte* address);
   static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
 
+  // In a forked child, where nobody holds the parent's views: this one is no more. May be called
+  // from within for_each.
+  void forget_in_child(View& view);
   // Calls f for every view. For fork's child, where nothing else runs, and for metrics (under the
   // writers' lock).
   void for_each(const std::function<void(View&)>& f);
@@ -48,6 +55,16 @@ class AddressMap {
     std::atomic<View*> view;
   };
   AddressMap();
+  void put(uint64_t position, View* view);
+  void move(uint64_t from, uint64_t to) {
+    entry_[to].start.store(entry_[from].start.load(std::memory_order_relaxed),
+                           std::memory_order_release);
+    entry_[to].end.store(entry_[from].end.load(std::memory_order_relaxed),
+                         std::memory_order_release);
+    entry_[to].view.store(entry_[from].view.load(std::memory_order_relaxed),
+                          std::memory_order_release);
+  }
+  static void wait_for_users(const View* view);
   uint64_t position_of(
       const std::byte* address) const;  // first entry whose end is past the address
   void open_for_change() { sequence_.fetch_add(1, std::memory_order_acq_rel); }

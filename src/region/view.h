@@ -18,7 +18,11 @@ struct View {
   std::atomic<uint64_t> size_bytes{0};  // grows only
   uint64_t reserved_bytes = 0;          // address space that is kept for it
   uint64_t page_bytes = 0;
-  bool is_writable = false;
+  std::atomic<bool> is_writable{false};
+  // A door's: the program has taken all access away (mprotect), so a touch is not ours to answer.
+  std::atomic<bool> is_closed{false};
+  // Others are in its place: touches that wait through it come again, and find them.
+  std::atomic<bool> is_replaced{false};
   OnError on_error = OnError::kSignal;
   std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
   // In a forked child: a region of the parent, of which only a placeholder is there.
@@ -47,7 +51,7 @@ struct View {
     const uint64_t view_end = offset + mapped_bytes();
     const uint64_t to = end * page_bytes < view_end ? end * page_bytes : view_end;
     if (from >= to) return {};
-    return {address + (from - offset), from, to - from, is_writable,
+    return {address + (from - offset), from, to - from, is_writable.load(std::memory_order_relaxed),
             static_cast<uint32_t>((from - first * page_bytes) / base::kSystemPage)};
   }
 

@@ -29,6 +29,9 @@ class ViewPool {
     view.size_bytes = 0;
     view.advice = Advice::kNormal;
     view.space = nullptr;
+    view.is_closed = false;
+    view.is_replaced = false;
+    view.is_inherited = false;
     return &view;
   }
 

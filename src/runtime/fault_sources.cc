@@ -13,6 +13,7 @@
 #include "os/userfaultfd.h"
 #include "paging/engine.h"
 #include "region/address_map.h"
+#include "runtime/fork.h"
 
 namespace outcore::runtime {
 namespace {
@@ -20,6 +21,10 @@ namespace {
 os::FaultOutcome on_fault(std::byte* address, bool is_write) {
   region::View* view = region::AddressMap::instance().find_and_hold(address);
   if (view == nullptr) return os::FaultOutcome::kNotOurs;
+  if (view->is_inherited.load(std::memory_order_relaxed)) {
+    region::AddressMap::let_go(view);
+    return answer_inherited(address) ? os::FaultOutcome::kDone : os::FaultOutcome::kNotOurs;
+  }
   paging::Engine* engine = static_cast<paging::Space*>(view->space)->engine;
   const os::FaultOutcome outcome = engine->fault(*view, address, is_write);
   region::AddressMap::let_go(view);

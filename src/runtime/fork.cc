@@ -13,13 +13,24 @@
 #include "os/parents_descriptors.h"
 #include "os/process_lock.h"
 #include "region/address_map.h"
+#include "runtime/fork.h"
 #include "runtime/runtime_impl.h"
 
 namespace outcore::runtime {
 namespace {
 
 std::atomic<uint64_t> generation{1};
+ForkHooks hooks;
 struct sigaction segv_before {};
+
+[[noreturn]] void end_child() {
+  static const char text[] =
+      "outcore: a forked child touched a region of its parent, which it does not inherit: map it "
+      "in the child, or exec\n";
+  const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
+  static_cast<void>(ignored);
+  ::_exit(128 + SIGSEGV);
+}
 
 void on_child_touch(int signal, siginfo_t* info, void* context) {
   const auto* address = static_cast<const std::byte*>(info->si_addr);
@@ -28,14 +39,7 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
     is_placeholder = is_placeholder || (view.is_inherited.load() && address >= view.address &&
                                         address < view.address + view.reserved_bytes);
   });
-  if (is_placeholder) {
-    static const char text[] =
-        "outcore: a forked child touched a region of its parent, which it does not inherit: map it "
-        "in the child, or exec\n";
-    const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
-    static_cast<void>(ignored);
-    ::_exit(128 + SIGSEGV);
-  }
+  if (is_placeholder) end_child();
   if ((segv_before.sa_flags & SA_SIGINFO) != 0 && segv_before.sa_sigaction != nullptr) {
     segv_before.sa_sigaction(signal, info, context);
     return;
@@ -54,6 +58,10 @@ void after_fork_in_child() {
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
     has_regions = true;
+    if (hooks.adopt != nullptr && hooks.adopt(view)) {
+      region::AddressMap::instance().forget_in_child(view);
+      return;
+    }
     view.is_inherited.store(true);
     const uint64_t size_bytes = base::round_up(view.reserved_bytes, base::kSystemPage);
     // Without it the addresses are nobody's, which ends a touch just as well.
@@ -62,7 +70,8 @@ void after_fork_in_child() {
     static_cast<void>(ignored);
   });
   static bool is_installed = false;  // by a parent that was itself a child
-  if (!has_regions || is_installed) return;
+  // A door's handler stays in force, and asks answer_inherited().
+  if (!has_regions || is_installed || hooks.on_touch != nullptr) return;
   is_installed = true;
   struct sigaction action {};
   action.sa_sigaction = on_child_touch;
@@ -72,6 +81,20 @@ void after_fork_in_child() {
 }
 
 }  // namespace
+
+void set_fork_hooks(const ForkHooks& now) { hooks = now; }
+
+void forget_inherited(const std::byte* address, uint64_t size_bytes) {
+  region::AddressMap::instance().for_each([&](region::View& view) {
+    if (view.is_inherited && view.address >= address && view.address < address + size_bytes)
+      region::AddressMap::instance().forget_in_child(view);
+  });
+}
+
+bool answer_inherited(const std::byte* address) {
+  if (hooks.on_touch != nullptr && hooks.on_touch(address)) return true;
+  end_child();
+}
 
 uint64_t process_generation() {
   static const int registered =

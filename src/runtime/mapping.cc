@@ -36,7 +36,7 @@ Status check_size(const std::string& uri, const MapOptions& o) {
 }
 
 // What is wrong with the numbers, whatever the store.
-Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) {
+Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
   if (o.offset % kSystemPage != 0)
     return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
   if (o.page_bytes != 0 && (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage ||
@@ -44,6 +44,7 @@ Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) 
     return refuse(EINVAL, uri,
                   "pages of " + std::to_string(o.page_bytes) +
                       " bytes: a power of two from 4 KiB to 16 MiB will do");
+  if (o.offset > store_bytes && is_lent) return {};  // it shows nothing yet
   if (o.offset > store_bytes)
     return refuse(EINVAL, uri,
                   "offset " + std::to_string(o.offset) + " is past the end at " +
@@ -65,7 +66,8 @@ Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes) 
 
 Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> store,
                                                          const std::string& uri,
-                                                         const MapOptions& asked) {
+                                                         const MapOptions& asked,
+                                                         const Lent* lent) {
   const std::lock_guard<std::mutex> guard(mapping);
   MapOptions o = asked;
   if (Status s = check_size(uri, o); !s) return s.error();
@@ -74,17 +76,20 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
       return base::system_error(
           r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
-  if (Status s = check(uri, o, store->size_bytes()); !s) return s.error();
-  if (o.size_bytes == 0) o.size_bytes = store->size_bytes() - o.offset;
+  if (Status s = check(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
+  if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store->size_bytes() - o.offset;
   if (Status s = check_size(uri, o); !s) return s.error();
   const uint64_t shown_bytes = std::max<uint64_t>(round_up(o.size_bytes, kSystemPage), kSystemPage);
-  const uint64_t reserve_bytes = std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
+  const uint64_t reserve_bytes =
+      lent != nullptr ? lent->size_bytes
+                      : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
   auto region = std::make_unique<Region::Impl>();
-  Result<Space*> space =
-      space_for(std::move(store), uri, o, o.offset + reserve_bytes, &region->space_key);
+  Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
+                                   lent != nullptr ? lent->room_bytes : 0, &region->space_key);
   if (!space) return space.error();
-  Result<std::byte*> address = place(o, reserve_bytes, space.value()->page_bytes);
+  Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
+                                               : place(o, reserve_bytes, space.value()->page_bytes);
   if (!address) {
     drop_space(region->space_key);
     return address.error();
@@ -95,6 +100,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   region->access = o.access;
   region->reserve_bytes = reserve_bytes;
   region->is_fixed = o.address != nullptr;
+  region->is_lent = lent != nullptr;
   region::View* view = region->view = region::ViewPool::instance().take();
   view->address = address.value();
   view->offset = o.offset;
@@ -116,7 +122,8 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
 
 // The space of the store: a new one, or the one that shows the same bytes already.
 Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
-                                        const MapOptions& o, uint64_t end_bytes, std::string* key) {
+                                        const MapOptions& o, uint64_t end_bytes,
+                                        uint64_t room_bytes, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   const std::string identity = store->identity();
   *key = identity.empty() ? "object " + std::to_string(reinterpret_cast<uintptr_t>(store.get()))
@@ -162,7 +169,8 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   space->write_gate.set_limit(space->traits.write_concurrency);
   // A second view may show more than the first: the table spans the store, and is touched as it is
   // used.
-  const uint64_t span_bytes = std::max(end_bytes, round_up(space->store_bytes, kSystemPage));
+  const uint64_t span_bytes =
+      std::max({end_bytes, room_bytes, round_up(space->store_bytes, kSystemPage)});
   if (Status s = space->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
   if (Status s = make_frames(*space, mechanism.value()); !s)
@@ -271,6 +279,7 @@ Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_by
 }
 
 void Runtime::Impl::give_place_back(const Region::Impl& region) {
+  if (region.is_lent) return;
   if (region.is_fixed)
     os::make_inaccessible(region.view->address, region.reserve_bytes);
   else

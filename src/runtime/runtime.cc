@@ -88,7 +88,7 @@ Status Runtime::Impl::check_alive(const std::string& what) const {
           "of its own in it"};
 }
 
-Result<Runtime> Runtime::start(const RuntimeOptions& options) {
+Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions& options) {
   Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(options);
   if (!resolved) return resolved.error();
   auto impl = std::make_shared<Impl>();
@@ -120,7 +120,13 @@ Result<Runtime> Runtime::start(const RuntimeOptions& options) {
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->least_budget(o.page_bytes))};
   runtime::install_handlers(true);
-  return Runtime(std::move(impl));
+  return impl;
+}
+
+Result<Runtime> Runtime::start(const RuntimeOptions& options) {
+  Result<std::shared_ptr<Impl>> impl = Impl::start(options);
+  if (!impl) return impl.error();
+  return Runtime(std::move(impl).value());
 }
 
 Runtime::Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

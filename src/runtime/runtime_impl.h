@@ -1,6 +1,7 @@
 // Runtime impl: the rooms put together. Here and nowhere else.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,15 +40,42 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
 
   Impl();
   ~Impl();
+  static Result<std::shared_ptr<Impl>> start(const RuntimeOptions& options);
 
+  // Addresses of a door's, over whose mapping a region is put: as many bytes of them as the options
+  // say, perhaps none yet. The store may come to have `room_bytes`. They stay the door's.
+  struct Lent {
+    std::byte* address = nullptr;
+    uint64_t size_bytes = 0;
+    uint64_t room_bytes = 0;
+  };
   Result<std::unique_ptr<Region::Impl>> map(std::shared_ptr<Store> store, const std::string& uri,
-                                            const MapOptions& options);
+                                            const MapOptions& options, const Lent* lent = nullptr);
   Status unmap(Region::Impl& region, bool force);
+
+  // Of regions on lent addresses, while the program goes on (reshape.cc). Each takes the mapping
+  // lock, and none may be called from inside another's function.
+  // Bytes [from, to) of the region cease to be; what is behind them becomes `right`, or, if they
+  // are its first ones, the region itself. `between` unmaps them. Errors: EBUSY (pages would be
+  // cut, are pinned or touched all the time), those of a write-back; then nothing has changed.
+  Status cut(Region::Impl& region, uint64_t from, uint64_t to, std::unique_ptr<Region::Impl>* right,
+             const std::function<void()>& between);
+  // The store has `store_bytes` now, and the region shows its first `size_bytes`.
+  Status extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes);
+  // Ends all regions of a store; `place` maps something else there first.
+  Status hand_back(const std::vector<Region::Impl*>& all, const std::function<Status()>& place);
+  // Bytes of the store change under `between`: none of them is in memory meanwhile.
+  Status hold_out(paging::Space& space, uint64_t offset, uint64_t size_bytes,
+                  const std::function<void()>& between);
+  // The program may from now on read or write the region, or not; `between` tells the kernel.
+  Status protect(Region::Impl& region, bool is_readable, bool is_writable,
+                 const std::function<Status()>& between);
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 
  private:
   Result<paging::Space*> space_for(std::shared_ptr<Store> store, const std::string& uri,
-                                   const MapOptions& options, uint64_t end_bytes, std::string* key);
+                                   const MapOptions& options, uint64_t end_bytes,
+                                   uint64_t room_bytes, std::string* key);
   Status join(paging::Space& space, const std::shared_ptr<Store>& store, const MapOptions& options,
               uint64_t page_bytes);
   Status share_frames(paging::Space& space) const;
@@ -66,6 +94,7 @@ struct Region::Impl {
   Access access = Access::kReadOnly;
   uint64_t reserve_bytes = 0;  // address space that is ours
   bool is_fixed = false;       // inside a Reservation
+  bool is_lent = false;        // the addresses are a door's
 };
 
 // Forked children: see fork.cc.

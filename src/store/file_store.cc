@@ -138,6 +138,17 @@ Status FileStore::fit_size(const FileStoreOptions& options) {
   return {};
 }
 
+int FileStore::look_at_size() {
+  if (is_block_device_) return 0;
+  struct stat about;
+  if (::fstat(file_.fd(), &about) != 0) return -errno;
+  const auto size = static_cast<uint64_t>(about.st_size);
+  uint64_t known = size_bytes_.load(std::memory_order_acquire);
+  while (size > known && !size_bytes_.compare_exchange_weak(known, size)) {
+  }
+  return 0;
+}
+
 void FileStore::watch_from(uint64_t offset) {
   if (watched_from_.load(std::memory_order_relaxed) != UINT64_MAX) return;
   // Without a map no hole is known, which is always right.

@@ -43,6 +43,8 @@ class FileStore final : public Store {
   std::string uri() const override { return uri_; }
   std::string remark() const override { return file_.why_buffered(); }
   std::string identity() const override { return identity_; }
+  // Others may have made the file longer: takes over its size if so. 0 or -errno.
+  int look_at_size();
 
  private:
   // Opened, not yet looked at.

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/assert.h"
+#include "os/descriptor_place.h"
 
 namespace outcore::store {
 namespace {
@@ -24,6 +25,8 @@ int init_ring(io_uring* ring) {
     error = ::io_uring_queue_init(IoRing::kDepth, ring, f);
     if (error != -EINVAL) break;
   }
+  if (error == 0 && os::place_descriptor != nullptr)
+    ring->enter_ring_fd = ring->ring_fd = os::place_descriptor(ring->ring_fd);
   return error;
 }
 

@@ -1,0 +1,35 @@
+# The library that `outcore run` preloads: the runtime, and functions that take over the program's
+# calls. It brings everything with it but the C library, and shows nothing but those functions.
+
+# What the runtime calls itself goes past the functions that are taken over (src/preload/inside.cc).
+set(OUTCORE_WRAPPED
+  _exit abort accept4 close eventfd fallocate fcntl fdatasync fopen fopen64 fsync ftruncate
+  ioctl madvise memfd_create mincore mkostemp mmap mprotect mremap msync munlock munmap open
+  openat pread pthread_sigmask pwrite read send sigaction socket syscall write writev)
+set(OUTCORE_WRAP_OPTIONS ${OUTCORE_WRAPPED})
+list(TRANSFORM OUTCORE_WRAP_OPTIONS PREPEND "LINKER:--wrap=")
+
+if(BUILD_SHARED_LIBS)
+  add_library(outcore_inside STATIC ${OUTCORE_SOURCES})
+  target_include_directories(outcore_inside PRIVATE include src)
+  target_compile_definitions(outcore_inside PRIVATE OUTCORE_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(outcore_inside PRIVATE outcore_flags PkgConfig::URING
+    nlohmann_json::nlohmann_json)
+else()
+  add_library(outcore_inside ALIAS outcore)
+endif()
+
+find_library(OUTCORE_URING_STATIC NAMES liburing.a REQUIRED)
+file(GLOB OUTCORE_PRELOAD_SOURCES CONFIGURE_DEPENDS src/preload/*.cc)
+add_library(outcore_preload MODULE ${OUTCORE_PRELOAD_SOURCES})
+set(OUTCORE_PRELOAD_SYMBOLS ${CMAKE_SOURCE_DIR}/src/preload/preload.map)
+set_target_properties(outcore_preload PROPERTIES
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin LINK_DEPENDS ${OUTCORE_PRELOAD_SYMBOLS})
+target_include_directories(outcore_preload PRIVATE include src)
+target_compile_options(outcore_preload PRIVATE -fvisibility=hidden -ftls-model=initial-exec)
+target_link_libraries(outcore_preload PRIVATE $<TARGET_FILE:outcore_inside> outcore_flags
+  nlohmann_json::nlohmann_json ${OUTCORE_URING_STATIC} ${CMAKE_DL_LIBS} Threads::Threads)
+add_dependencies(outcore_preload outcore_inside)
+target_link_options(outcore_preload PRIVATE -static-libstdc++ -static-libgcc
+  LINKER:--version-script=${OUTCORE_PRELOAD_SYMBOLS} LINKER:-z,now LINKER:--gc-sections
+  ${OUTCORE_WRAP_OPTIONS})

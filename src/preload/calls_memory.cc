@@ -1,0 +1,160 @@
+// mmap and its kin. See calls.h.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdarg>
+
+#include "base/units.h"
+#include "preload/calls.h"
+#include "preload/settings.h"
+
+// The C library's headers declare some parameters as never null, and some calls as noexcept.
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+
+using outcore::base::kSystemPage;
+using outcore::base::round_up;
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+std::byte* bytes_at(const void* p) { return static_cast<std::byte*>(const_cast<void*>(p)); }
+
+// What is cut out of a mapping of ours, and is about to be something else.
+void hold_place(std::byte* address, uint64_t size_bytes) {
+  real().mmap(address, size_bytes, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+bool is_of_file(int flags) {
+  const int type = flags & MAP_TYPE;
+  return (flags & MAP_ANONYMOUS) == 0 &&
+         (type == MAP_SHARED || type == MAP_PRIVATE || type == MAP_SHARED_VALIDATE);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags, int fd,
+                          off_t offset) {
+  if (is_inside()) return real().mmap(address, size, protection, flags, fd, offset);
+  Door& door = Door::instance();
+  if ((flags & MAP_FIXED) != 0 && concerns(address, size)) {
+    const int error = door.release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+    if (error != 0) return errno = error, MAP_FAILED;
+  }
+  const bool is_candidate =
+      is_of_file(flags) && fd >= 0 &&
+      (size >= settings().min_bytes || Door::is_any_taken() || settings().is_explaining);
+  // What is taken is brought in by us, and not by the kernel before.
+  const int kernels = is_candidate && size >= settings().min_bytes ? flags & ~MAP_POPULATE : flags;
+  void* p = real().mmap(address, size, protection, kernels, fd, offset);
+  if (p == MAP_FAILED || !is_candidate) return p;
+  const int saved_errno = errno;
+  if (!door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)}) &&
+      kernels != flags)
+    real().madvise(p, size, MADV_POPULATE_READ);
+  errno = saved_errno;
+  return p;
+}
+OUTCORE_ALIAS(void*, mmap64, (void*, size_t, int, int, int, off_t), mmap);
+
+OUTCORE_EXPORT int munmap(void* address, size_t size) noexcept {
+  if (concerns(address, size)) {
+    const int error =
+        Door::instance().release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+    if (error != 0) return fail(error);
+  }
+  return real().munmap(address, size);
+}
+
+OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int flags,
+                            ...) noexcept {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* to = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  Door& door = Door::instance();
+  if ((flags & MREMAP_FIXED) != 0 && concerns(to, new_size))
+    if (const int error = door.release(bytes_at(to), round_up(new_size, kSystemPage), hold_place);
+        error != 0)
+      return errno = error, MAP_FAILED;
+  if (!concerns(address, std::max<size_t>(old_size, 1)))
+    return real().mremap(address, old_size, new_size, flags, to);
+  return door.remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+}
+
+OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept {
+  if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
+    return real().mprotect(address, size, protection);
+  const int error =
+      Door::instance().protect(bytes_at(address), round_up(size, kSystemPage), protection);
+  return error == 0 ? 0 : fail(error);
+}
+
+OUTCORE_EXPORT int msync(void* address, size_t size, int flags) {
+  if (concerns(address, size) && (flags & MS_SYNC) != 0)
+    if (const int error = Door::instance().sync(bytes_at(address), size); error != 0)
+      return fail(error);
+  return real().msync(address, size, flags);
+}
+
+OUTCORE_EXPORT int madvise(void* address, size_t size, int advice) noexcept {
+  if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
+    return real().madvise(address, size, advice);
+  const int error = Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
+  return error == 0 ? 0 : fail(error);
+}
+
+OUTCORE_EXPORT int posix_madvise(void* address, size_t size, int advice) noexcept {
+  if (!concerns(address, size)) return real().posix_madvise(address, size, advice);
+  // Without loss, whatever the advice: POSIX_MADV_DONTNEED does nothing in the C library.
+  if (advice == POSIX_MADV_DONTNEED) return 0;
+  const int saved_errno = errno;
+  const int result = madvise(address, size, advice) == 0 ? 0 : errno;
+  errno = saved_errno;
+  return result;
+}
+
+OUTCORE_EXPORT int mincore(void* address, size_t size, unsigned char* states) noexcept {
+  const int result = real().mincore(address, size, states);
+  if (result == 0 && concerns(address, size))
+    Door::instance().look_up_residency(bytes_at(address), round_up(size, kSystemPage), states);
+  return result;
+}
+
+namespace {
+
+// The kernel must not lock what we evict: our part is pinned, the rest is the kernel's.
+int lock(const void* address, size_t size, const std::function<int(const void*, size_t)>& kernels) {
+  if (!concerns(address, size)) return kernels(address, size);
+  const uint64_t start =
+      outcore::base::round_down(reinterpret_cast<uint64_t>(address), kSystemPage);
+  const uint64_t end = round_up(reinterpret_cast<uint64_t>(address) + size, kSystemPage);
+  auto* from = reinterpret_cast<const std::byte*>(start);
+  if (const int error = Door::instance().lock_range(from, end - start); error != 0)
+    return fail(error);
+  return Door::instance().on_the_rest(from, end - start, [&](const std::byte* a, uint64_t n) {
+    return kernels(a, n) == 0 ? 0 : errno;
+  });
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int mlock(const void* address, size_t size) noexcept {
+  return lock(address, size, [](const void* a, size_t n) { return real().mlock(a, n); });
+}
+
+OUTCORE_EXPORT int mlock2(const void* address, size_t size, unsigned flags) noexcept {
+  return lock(address, size, [&](const void* a, size_t n) { return real().mlock2(a, n, flags); });
+}
+
+OUTCORE_EXPORT int munlock(const void* address, size_t size) noexcept {
+  if (concerns(address, size))
+    Door::instance().unlock_range(bytes_at(address), round_up(size, kSystemPage));
+  return real().munlock(address, size);
+}
+
+OUTCORE_EXPORT int mlockall(int flags) noexcept {
+  const int result = real().mlockall(flags);
+  if (result == 0 && Door::is_any_taken()) Door::instance().undo_locks();
+  return result;
+}

@@ -1,0 +1,117 @@
+// fork, exec and the ways to end. See calls.h.
+#include <cstdarg>
+#include <vector>
+
+#include "preload/calls.h"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+template <typename Call>
+pid_t fork_by(const Call& call) {
+  if (is_inside()) return call();
+  Door& door = Door::instance();
+  const outcore::os::SignalBlock block;
+  door.before_fork();
+  const pid_t child = call();
+  const int saved_errno = errno;
+  if (child == 0)
+    door.after_fork_in_child();
+  else
+    door.after_fork_in_parent();
+  errno = saved_errno;
+  return child;
+}
+
+}  // namespace
+
+OUTCORE_EXPORT pid_t fork() noexcept {
+  return fork_by([] { return real().fork(); });
+}
+
+// In the child it returns, in the parent it ends the process past our way to end.
+OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
+  Door::instance().store_all();
+  return static_cast<int>(fork_by([&] { return real().daemon(keeps_folder, keeps_files); }));
+}
+
+// The process becomes another program: what was written must be in the files. A forked child has
+// nothing of its own to store, nor has the child of vfork, which is still the parent in memory.
+OUTCORE_EXPORT int execve(const char* path, char* const* arguments, char* const* names) noexcept {
+  Door::instance().store_all();
+  return real().execve(path, arguments, names);
+}
+
+OUTCORE_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  Door::instance().store_all();
+  return real().execv(path, arguments);
+}
+
+OUTCORE_EXPORT int execvp(const char* path, char* const* arguments) noexcept {
+  Door::instance().store_all();
+  return real().execvp(path, arguments);
+}
+
+OUTCORE_EXPORT int execvpe(const char* path, char* const* arguments, char* const* names) noexcept {
+  Door::instance().store_all();
+  return real().execvpe(path, arguments, names);
+}
+
+OUTCORE_EXPORT int fexecve(int fd, char* const* arguments, char* const* names) noexcept {
+  Door::instance().store_all();
+  return real().fexecve(fd, arguments, names);
+}
+
+namespace {
+
+std::vector<char*> list_of(const char* first, va_list arguments) {
+  std::vector<char*> all{const_cast<char*>(first)};
+  while (all.back() != nullptr) all.push_back(va_arg(arguments, char*));
+  return all;
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, first);
+  const std::vector<char*> all = list_of(first, arguments);
+  va_end(arguments);
+  return execv(path, all.data());
+}
+
+OUTCORE_EXPORT int execlp(const char* path, const char* first, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, first);
+  const std::vector<char*> all = list_of(first, arguments);
+  va_end(arguments);
+  return execvp(path, all.data());
+}
+
+OUTCORE_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, first);
+  const std::vector<char*> all = list_of(first, arguments);
+  char* const* names = va_arg(arguments, char* const*);
+  va_end(arguments);
+  return execve(path, all.data(), names);
+}
+
+OUTCORE_EXPORT __attribute__((noreturn)) void _exit(int status) {
+  end_of_process();
+  real()._exit(status);
+  __builtin_unreachable();
+}
+
+OUTCORE_EXPORT __attribute__((noreturn)) void _Exit(int status) noexcept {
+  end_of_process();
+  real()._Exit(status);
+  __builtin_unreachable();
+}
+
+OUTCORE_EXPORT __attribute__((noreturn)) void abort() noexcept {
+  Door::instance().store_all();
+  real().abort();
+  __builtin_unreachable();
+}

@@ -1,0 +1,85 @@
+#include "preload/coherence.h"
+
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "preload/others.h"
+#include "preload/watch.h"
+
+namespace outcore::preload {
+
+using IsOurs = std::function<bool(std::byte*)>;
+
+namespace {
+
+std::string explain(int error) { return ::strerrordesc_np(-error); }
+
+// Nobody may write it while we have it, or we hear of it.
+std::string hold_read_only(TakenFile& file) {
+  const int result = Watch::instance().watch(file, Watch::For::kWrites);
+  if (result == 0) {
+    file.remark = "read-only, under a read lease";
+    return {};
+  }
+  if (result == -EAGAIN) {
+    const std::string who = who_has(file.identity);
+    return (who.empty() ? "another process" : who) +
+           " has it open for writing: name it by --map if that is harmless";
+  }
+  struct statvfs about;
+  if (::fstatvfs(file.fd, &about) == 0 && (about.f_flag & ST_RDONLY) != 0) {
+    file.remark = "read-only, on a filesystem that is mounted read-only";
+    return {};
+  }
+  if (Watch::instance().watch(file, Watch::For::kChanges) == 0) {
+    file.remark = "read-only, watched for writes of others (no lease: " + explain(result) + ")";
+    return {};
+  }
+  file.remark = "read-only; writes of others are not seen (no lease: " + explain(result) + ")";
+  return {};
+}
+
+}  // namespace
+
+std::string become_writable(TakenFile& file, const std::byte* address, const IsOurs& is_ours) {
+  Watch::instance().end(file);
+  file.is_writable = true;
+  const OwnUse use =
+      own_use_of(file.identity, [&](std::byte* a) { return a == address || is_ours(a); });
+  if (use.is_in_stdio) return "the program also reads or writes it by stdio, which nobody sees";
+  if (use.kernel_mappings != 0) return "the program has another mapping of it, left to the kernel";
+  // First the watch, then the look: whoever comes in between is heard of.
+  const int watched = Watch::instance().watch(file, Watch::For::kOpens);
+  if (file.is_named) {
+    file.remark = "named by --map: who else has it open is not asked";
+    if (watched == 0) file.remark += "; handed back when another opens it";
+    return {};
+  }
+  if (watched != 0)
+    return "nobody would tell of others who open it (fanotify: " + explain(watched) +
+           "): name it by --map if there are none";
+  if (const std::string who = who_has(file.identity); !who.empty())
+    return who + " has it open, too: name it by --map if that is harmless";
+  file.remark = "writable; handed back when another opens it";
+  return {};
+}
+
+std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
+                          bool is_first, const IsOurs& is_ours) {
+  if (file.identity.device == ~uint64_t{0}) {  // a block device, which is named
+    file.is_writable = file.is_open_for_writing;
+    file.remark = "a block device, named by --map: who else has it open is not asked";
+    return {};
+  }
+  if (!is_first)
+    return is_writable_mapping && !file.is_writable ? become_writable(file, address, is_ours)
+                                                    : std::string();
+  const bool is_written = is_writable_mapping || own_use_of(file.identity, [](std::byte*) {
+                                                   return true;
+                                                 }).is_open_for_writing;
+  return is_written ? become_writable(file, address, is_ours) : hold_read_only(file);
+}
+
+}  // namespace outcore::preload

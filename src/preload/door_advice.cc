@@ -1,0 +1,217 @@
+// What a program says of its mappings and asks about them: msync, madvise, mincore. See door.h.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/units.h"
+#include "preload/door.h"
+#include "preload/real.h"
+#include "preload/words.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+using paging::Space;
+using region::View;
+
+namespace {
+
+// Pages of the space that [from, to) of a mapping shows; false if it shows none of it.
+bool pages_of(const Mapping& m, uint64_t from, uint64_t to, uint64_t* first, uint64_t* end) {
+  const View& view = *m.region->view;
+  to = std::min<uint64_t>(to, view.mapped_bytes());
+  if (from >= to) return false;
+  *first = (view.offset + from) / view.page_bytes;
+  *end = (view.offset + to - 1) / view.page_bytes + 1;
+  return true;
+}
+
+}  // namespace
+
+int Door::sync(std::byte* address, uint64_t size_bytes) {
+  int result = 0;
+  for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
+    uint64_t first = 0, end = 0;
+    if (result != 0 || m.region->access != Access::kReadWrite ||
+        !pages_of(m, from, to, &first, &end))
+      return;
+    Space& space = *m.region->space;
+    if (const Status s = runtime_->engine->flush(space, first, end); !s.ok()) {
+      say("msync: " + s.message(), true);
+      result = EIO;
+      return;
+    }
+    result = -space.store.load()->sync();
+  });
+  return result;
+}
+
+int Door::on_the_rest(const std::byte* address, uint64_t size_bytes,
+                      const std::function<int(const std::byte*, uint64_t)>& f) {
+  const std::byte* at = address;
+  int result = 0;
+  std::vector<std::pair<const std::byte*, const std::byte*>> ours;
+  for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
+    to = std::min<uint64_t>(to, m.region->view->mapped_bytes());
+    if (from < to) ours.emplace_back(m.address + from, m.address + to);
+  });
+  for (const auto& [from, to] : ours) {
+    if (from > at && result == 0) result = f(at, static_cast<uint64_t>(from - at));
+    at = to;
+  }
+  const std::byte* end = address + size_bytes;
+  if (end > at && result == 0) result = f(at, static_cast<uint64_t>(end - at));
+  return result;
+}
+
+int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
+  int result = 0;
+  for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
+    uint64_t first = 0, end = 0;
+    if (result != 0 || !pages_of(m, from, to, &first, &end)) return;
+    View& view = *m.region->view;
+    Space& space = *m.region->space;
+    paging::Engine& engine = *runtime_->engine;
+    switch (advice) {
+      case MADV_NORMAL:
+        view.advice = Advice::kNormal;
+        return;
+      case MADV_RANDOM:
+        view.advice = Advice::kRandom;
+        return;
+      case MADV_SEQUENTIAL:
+        view.advice = Advice::kSequential;
+        return;
+      case MADV_WILLNEED:
+        engine.prefetch(view, first, 1, end - first);
+        return;
+      case MADV_POPULATE_READ:
+      case MADV_POPULATE_WRITE:
+        for (uint64_t page = first; page < end && result == 0; ++page)
+          result = -engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
+        return;
+      case MADV_DONTNEED:  // of a file: its bytes are kept
+      case MADV_PAGEOUT:
+        if (const Status s = engine.evict(space, first, end); !s.ok()) result = s.code();
+        return;
+      case MADV_COLD:
+        engine.make_cold(space, first, end);
+        return;
+      case MADV_REMOVE: {
+        if (!m.may_write) {
+          result = EACCES;
+          return;
+        }
+        const uint64_t at = m.offset + from;
+        const Status s = runtime_->hold_out(space, at, to - from, [&] {
+          result =
+              -m.file->store->discard(at, std::min(to - from, m.file->store->size_bytes() - at));
+        });
+        if (!s.ok()) result = s.code();
+        return;
+      }
+      case MADV_FREE:
+        result = EINVAL;  // of a file
+        return;
+      default:  // of no concern to bytes: fork, dumps, huge pages
+        return;
+    }
+  });
+  if (result != 0) return result;
+  return on_the_rest(address, size_bytes, [&](const std::byte* a, uint64_t n) {
+    return real().madvise(const_cast<std::byte*>(a), n, advice) == 0 ? 0 : errno;
+  });
+}
+
+void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsigned char* states) {
+  for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
+    const View& view = *m.region->view;
+    to = std::min<uint64_t>(to, view.mapped_bytes());
+    for (uint64_t at = from; at < to; at += kSystemPage) {
+      const auto state =
+          m.region->space->words[(view.offset + at) / view.page_bytes].load().state();
+      const bool is_there =
+          state == region::PageState::kResident || state == region::PageState::kBusy;
+      states[static_cast<uint64_t>(m.address + at - address) / kSystemPage] = is_there ? 1 : 0;
+    }
+  });
+}
+
+void Door::undo_locks() {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  for (const auto& [address, m] : mappings_) {
+    const View& view = *m->region->view;
+    m->region->space->frames->unlock({view.address, view.offset, view.mapped_bytes(), false, 0});
+  }
+}
+
+void Door::with_space(TakenFile& file, const std::function<void(Space&, uint64_t)>& f) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (file.mappings.empty()) return;
+  uint64_t mapped = 0;
+  for (const auto& [address, m] : file.mappings) mapped += m->size_bytes;
+  f(*file.space(), mapped);
+}
+
+Status Door::bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool is_in) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (size_bytes == 0) size_bytes = UINT64_MAX - offset;
+  for (const auto& [address, m] : file.mappings) {
+    const uint64_t end = m->offset + m->size_bytes;
+    const uint64_t stop = size_bytes > end || offset > end - size_bytes ? end : offset + size_bytes;
+    uint64_t first = 0, last = 0;
+    if (offset >= end || stop <= m->offset ||
+        !pages_of(*m, std::max(offset, m->offset) - m->offset, stop - m->offset, &first, &last))
+      continue;
+    if (!is_in) {
+      if (Status s = runtime_->engine->evict(*m->region->space, first, last); !s) return s;
+      continue;
+    }
+    for (uint64_t page = first; page < last; ++page)
+      if (const int r = runtime_->engine->bring_in(*m->region->view, page, nullptr, false,
+                                                   paging::Caller::kThread);
+          r != 0)
+        return Error{-r, "a page could not be read"};
+  }
+  return {};
+}
+
+Report Door::report() {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  Report r;
+  r.program = program_name();
+  r.pid = ::getpid();
+  r.not_taken = not_taken_.entries();
+  if (runtime_ == nullptr) return r;
+  Metrics metrics;
+  runtime_->engine->add_to(metrics);
+  r.budget_bytes = metrics.gauges.budget_bytes;
+  r.peak_bytes = metrics.gauges.used_bytes_max;
+  r.page_bytes = runtime_->options.page_bytes;
+  r.delivery = delivery_;
+  for (const auto& [identity, file] : files_) {
+    if (file->file_bytes == 0 || file->owner != ::getpid()) continue;
+    FileReport f;
+    f.path = file->path;
+    f.remark = file->remark;
+    f.file_bytes = file->file_bytes;
+    f.is_taken = !file->mappings.empty();
+    f.counters = file->ended;
+    for (const auto& [address, m] : file->mappings) f.mapped_bytes += m->size_bytes;
+    if (const Space* space = file->space()) {
+      const Counters now = space->counters.sum();
+#define OUTCORE_ADD(name, unit, help) f.counters.name += now.name;
+      OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+    }
+    r.files.push_back(f);
+  }
+  return r;
+}
+
+}  // namespace outcore::preload

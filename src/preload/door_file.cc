@@ -1,0 +1,246 @@
+// System calls on taken files, the way back to the kernel, and the end. See door.h.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "preload/coherence.h"
+#include "preload/descriptor_table.h"
+#include "preload/door.h"
+#include "preload/own_descriptors.h"
+#include "preload/real.h"
+#include "preload/watch.h"
+#include "preload/words.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+using base::round_up;
+using paging::Space;
+
+void Door::mark_descriptors(TakenFile& file) {
+  const int end = DescriptorTable::kDescriptorsMax;
+  for (int fd = 0; fd < end; ++fd) {
+    // The system's table has no gaps worth asking for past the program's highest descriptor.
+    struct stat about;
+    if (OwnDescriptors::has(fd)) continue;
+    if (fd > 1024 && OwnDescriptors::next(0) <= fd) break;
+    if (::fstat(fd, &about) == 0 && identity_of(about) == file.identity)
+      DescriptorTable::set_file(fd, &file);
+  }
+}
+
+void Door::populate(Mapping& mapping) {
+  region::View& view = *mapping.region->view;
+  for (uint64_t page = view.first_page(); page < view.end_page(); ++page)
+    if (runtime_->engine->bring_in(view, page, nullptr, false, paging::Caller::kThread) != 0)
+      return;
+}
+
+void Door::add_ended(TakenFile& file) {
+  const Space* space = file.space();
+  if (space == nullptr) return;
+  const Counters now = space->counters.sum();
+#define OUTCORE_ADD(name, unit, help) file.ended.name += now.name;
+  OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+}
+
+// No mapping of it is left. While the program has a descriptor of it ours stay open.
+void Door::close_file(TakenFile& file) {
+  OC_CHECK(file.mappings.empty());
+  Watch::instance().end(file);
+  if (file.is_counted) taken_count_.fetch_sub(1, std::memory_order_release);
+  file.is_counted = false;
+  file.is_writable = false;
+  if (!DescriptorTable::has(&file)) close_descriptors(file);
+}
+
+void Door::close_descriptors(TakenFile& file) {
+  file.old.emplace_back(file.fd, std::move(file.store));
+  for (const auto& [fd, store] : file.old)
+    if (fd >= 0) ::close(fd);
+  file.old.clear();
+  file.fd = -1;
+  file.is_open_for_writing = false;
+}
+
+void Door::closed_descriptor(TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (file.mappings.empty() && file.fd >= 0) close_descriptors(file);
+}
+
+int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (is_inherited(file)) return 0;
+  Space* space = file.space();
+  if (space == nullptr || !space->is_writable || size_bytes == 0) return 0;
+  const uint64_t end =
+      std::min((offset + size_bytes - 1) / space->page_bytes + 1, space->page_count());
+  const uint64_t first = std::min(offset / space->page_bytes, end);
+  const Status s = runtime_->engine->flush(*space, first, end);
+  if (!s.ok()) say("read of " + file.path + ": " + s.message(), true);
+  return s.code();
+}
+
+void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset_now,
+                        uint64_t size_bytes, const std::function<void()>& change) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (is_inherited(file)) return change();
+  const uint64_t offset = offset_now();
+  bool is_changed = false;
+  const auto once = [&] {
+    is_changed = true;
+    change();
+  };
+  Space* space = file.space();
+  // What lies past the end is in no page of ours.
+  const uint64_t known = space == nullptr ? 0 : space->store_bytes.load();
+  const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
+  if (space != nullptr && bytes != 0) {
+    const Status s = runtime_->hold_out(*space, offset, bytes, once);
+    if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
+  }
+  if (!is_changed) change();
+  note_growth_locked(file);
+}
+
+void Door::note_growth(TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  note_growth_locked(file);
+}
+
+void Door::note_growth_locked(TakenFile& file) {
+  if (is_inherited(file)) return;
+  const Space* space = file.space();
+  if (space == nullptr || file.store->look_at_size() != 0) return;
+  const uint64_t bytes = file.store->size_bytes();
+  if (bytes <= space->store_bytes.load()) return;
+  for (const auto& [address, m] : file.mappings) {
+    const uint64_t there = bytes <= m->offset ? 0 : bytes - m->offset;
+    const uint64_t shown = std::min(round_up(there, kSystemPage), m->size_bytes);
+    const Status s =
+        runtime_->extend(*m->region, std::max(shown, m->region->view->size_bytes.load()), bytes);
+    if (s.ok()) continue;
+    hand_back_locked(file, ("it grew: " + s.message()).c_str());
+    return;
+  }
+}
+
+bool Door::hand_back(TakenFile& file, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  return hand_back_locked(file, why);
+}
+
+bool Door::hand_back(const Identity& identity, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto found = files_.find(identity);
+  return found == files_.end() || hand_back_locked(*found->second, why);
+}
+
+bool map_by_kernel(const Mapping& m) {
+  const int flags = (m.flags & ~(MAP_FIXED_NOREPLACE | MAP_POPULATE)) | MAP_FIXED;
+  void* p = real().mmap(m.address, m.size_bytes, m.protection, flags, m.file->fd,
+                        static_cast<off_t>(m.offset));
+  if (p == MAP_FAILED) return false;
+  const Advice advice = m.region == nullptr || m.region->view == nullptr
+                            ? Advice::kNormal
+                            : m.region->view->advice.load();
+  if (advice == Advice::kRandom) real().madvise(p, m.size_bytes, MADV_RANDOM);
+  if (advice == Advice::kSequential) real().madvise(p, m.size_bytes, MADV_SEQUENTIAL);
+  return true;
+}
+
+bool Door::hand_back_if_writable(TakenFile& file, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  return !file.is_writable || hand_back_locked(file, why);
+}
+
+bool Door::hand_back_locked(TakenFile& file, const char* why) {
+  if (is_inherited(file) || file.mappings.empty()) return true;
+  std::vector<Region::Impl*> regions;
+  for (const auto& [address, m] : file.mappings) {
+    for (const Mapping::Lock& l : m->locks)
+      static_cast<void>(
+          runtime_->engine->unpin(*m->region->view, m->address + l.from, l.to - l.from));
+    m->locks.clear();
+    regions.push_back(m->region.get());
+  }
+  add_ended(file);
+  const Status s = runtime_->hand_back(regions, [&]() -> Status {
+    // A mapping takes the place of one that is there: the kernel has no reason to refuse.
+    for (const auto& [address, m] : file.mappings) OC_CHECK(map_by_kernel(*m));
+    return {};
+  });
+  if (!s.ok()) {
+    file.ended = {};
+    say(s.message(), true);
+    return false;
+  }
+  for (const auto& [address, m] : file.mappings) {
+    not_taken_.add(file.path, m->size_bytes, std::string("handed back: ") + why);
+    mappings_.erase(address);
+  }
+  file.mappings.clear();
+  file.remark = std::string("handed back to the kernel: ") + why;
+  close_file(file);
+  return true;
+}
+
+TakenFile* Door::file_of_identity(const Identity& identity) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto found = files_.find(identity);
+  return found == files_.end() || found->second->mappings.empty() ? nullptr : found->second.get();
+}
+
+TakenFile* Door::file_of_path(int folder, const char* path) {
+  struct stat about;
+  if (path == nullptr || ::fstatat(folder, path, &about, 0) != 0) return nullptr;
+  return file_of_identity(identity_of(about));
+}
+
+void Door::before_write_open(TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (file.mappings.empty() || file.is_writable) return;
+  const std::string why = become_writable(
+      file, nullptr, [this](std::byte* a) { return mapping_covering(a) != nullptr; });
+  if (!why.empty()) hand_back_locked(file, why.c_str());
+}
+
+void Door::note_descriptor(int fd) {
+  struct stat about;
+  if (fd < 0) return;
+  DescriptorTable::closed(fd);
+  if (::fstat(fd, &about) != 0) return;
+  TakenFile* file = file_of_identity(identity_of(about));
+  if (file == nullptr) return;
+  if (fd < DescriptorTable::kDescriptorsMax)
+    DescriptorTable::set_file(fd, file);
+  else if (file->is_writable)
+    hand_back(*file, "the program has more descriptors than can be followed");
+}
+
+void Door::store_all() {
+  if (!is_any_taken() || is_of_another_process()) return;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  for (const auto& [identity, file] : files_)
+    if (file->is_writable && !file->mappings.empty())
+      hand_back_locked(*file, "the process ends, or becomes another program");
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,107 @@
+// The door in a forked child. See fork.h.
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "preload/descriptor_table.h"
+#include "preload/door.h"
+#include "preload/fork.h"
+#include "preload/own_descriptors.h"
+#include "preload/real.h"
+#include "preload/requests.h"
+#include "preload/watch.h"
+#include "preload/words.h"
+#include "runtime/fork.h"
+
+namespace outcore::preload {
+
+namespace {
+
+bool adopt(const region::View& view) { return Door::instance().adopt(view); }
+bool on_touch(const std::byte* address) { return Door::instance().revive(address); }
+
+}  // namespace
+
+void install_fork_hooks() { runtime::set_fork_hooks({adopt, on_touch}); }
+
+bool Door::is_of_another_process() const { return owner_ != 0 && owner_ != ::getpid(); }
+
+void Door::before_fork() { lock_.lock(); }
+void Door::after_fork_in_parent() { lock_.unlock(); }
+
+// In the child, within fork(): read-only mappings are the kernel's.
+bool Door::adopt(const region::View& view) {
+  const Mapping* m = mapping_covering(view.address);
+  return m != nullptr && !m->file->is_writable && map_by_kernel(*m);
+}
+
+void Door::after_fork_in_child() {
+  owner_ = ::getpid();
+  Watch::instance().forget_in_child();
+  // The parent's runtime is of no use here, and must not be ended either.
+  static_cast<void>(new std::shared_ptr<Runtime::Impl>(std::move(runtime_)));
+  runtime_ = nullptr;
+  has_tried_runtime_ = false;
+  not_taken_ = {};
+  for (auto& [identity, file] : files_) {
+    if (file->mappings.empty()) continue;
+    if (file->is_writable) {
+      inherited_.push_back(std::move(file));
+      continue;
+    }
+    taken_count_.fetch_sub(1);
+    DescriptorTable::forget_file(file.get());
+    static_cast<void>(file.release());
+  }
+  std::erase_if(files_, [](const auto& f) { return f.second == nullptr; });
+  mappings_.clear();
+  lock_.unlock();
+}
+
+// A file of the parent's becomes the kernel's in both. REQUIRES: the lock.
+void Door::revive_file(TakenFile& file) {
+  const bool is_released = ask_to_release(file.owner, file.identity);
+  // A parent that is gone has stored all at its end.
+  if (!is_released && ::kill(file.owner, 0) == 0) {
+    say("the parent process (" + std::to_string(file.owner) + ") cannot hand " + file.path +
+            " back to the kernel: this forked child cannot go on",
+        true);
+    ::_exit(128 + SIGSEGV);
+  }
+  for (const auto& [address, m] : file.mappings) {
+    if (!map_by_kernel(*m)) ::_exit(128 + SIGSEGV);
+    runtime::forget_inherited(address, m->size_bytes);
+  }
+  DescriptorTable::forget_file(&file);
+  taken_count_.fetch_sub(1);
+  for (auto& entry : inherited_)
+    if (entry.get() == &file) static_cast<void>(entry.release());
+  std::erase(inherited_, nullptr);
+}
+
+bool Door::revive(const std::byte* address) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  for (const auto& file : inherited_)
+    for (const auto& [at, m] : file->mappings)
+      if (address >= at && address < m->end()) {
+        revive_file(*file);
+        return true;
+      }
+  return false;
+}
+
+// The file is the parent's: it becomes the kernel's before the call goes on. REQUIRES: the lock.
+bool Door::is_inherited(TakenFile& file) {
+  for (const auto& entry : inherited_)
+    if (entry.get() == &file) {
+      revive_file(file);
+      return true;
+    }
+  return false;
+}
+
+}  // namespace outcore::preload

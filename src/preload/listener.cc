@@ -1,0 +1,154 @@
+#include "preload/listener.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/fanotify.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "preload/real.h"
+
+namespace outcore::preload {
+namespace {
+
+// Directed at our thread alone, where it is blocked and read.
+int lease_signal() { return SIGRTMAX - 2; }
+
+// In the table of the process, not in this thread's.
+std::string path_of(int fd) {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+}
+
+}  // namespace
+
+// Every call here is the real one: OwnDescriptors knows the process's table, not this one.
+Listener::Listener() {
+  sigset_t breaks;
+  sigemptyset(&breaks);
+  sigaddset(&breaks, lease_signal());
+  signals_ = ::signalfd(-1, &breaks, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void Listener::close_all_but(int a, int b) {
+  const auto low = static_cast<unsigned>(std::min(a, b)),
+             high = static_cast<unsigned>(std::max(a, b));
+  if (low > 0) real().close_range(0, low - 1, 0);
+  if (high > low + 1) real().close_range(low + 1, high - 1, 0);
+  real().close_range(high + 1, ~0u, 0);
+}
+
+int Listener::lease(const Identity& identity, int fd) {
+  const int own = real().open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return -errno;
+  const f_owner_ex owner{F_OWNER_TID, ::gettid()};
+  // Setting the lease sets its owner anew: so the owner comes last.
+  if (real().fcntl(own, F_SETSIG, lease_signal()) != 0 ||
+      real().fcntl(own, F_SETLEASE, F_RDLCK) != 0 || real().fcntl(own, F_SETOWN_EX, &owner) != 0) {
+    const int error = errno;
+    real().close(own);
+    return -error;
+  }
+  entries_.push_back({identity, own, true});
+  return 0;
+}
+
+int Listener::mark(const Identity& identity, int fd, uint64_t events) {
+  const std::string path = path_of(fd);
+  Entry entry{identity};
+  if (events == FAN_OPEN) {
+    entry.fd =
+        ::fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
+    entry.has_permission =
+        entry.fd >= 0 && ::fanotify_mark(entry.fd, FAN_MARK_ADD | FAN_MARK_INODE, FAN_OPEN_PERM,
+                                         AT_FDCWD, path.c_str()) == 0;
+    if (entry.fd >= 0 && !entry.has_permission) real().close(entry.fd);
+  }
+  if (!entry.has_permission) {
+    entry.fd = ::fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_FID | FAN_CLOEXEC | FAN_NONBLOCK,
+                               O_RDONLY | O_CLOEXEC);
+    if (entry.fd < 0) return -errno;
+    if (::fanotify_mark(entry.fd, FAN_MARK_ADD | FAN_MARK_INODE, events, AT_FDCWD, path.c_str()) !=
+        0) {
+      const int error = errno;
+      real().close(entry.fd);
+      return -error;
+    }
+  }
+  entries_.push_back(entry);
+  return 0;
+}
+
+// Closing the group lets whoever waits for an answer go on.
+void Listener::end(const Identity& identity) {
+  std::erase_if(entries_, [&](const Entry& e) {
+    if (!(e.identity == identity)) return false;
+    for (const int fd : e.waiting) allow(e, fd);
+    if (e.is_lease) real().fcntl(e.fd, F_SETLEASE, F_UNLCK);
+    real().close(e.fd);
+    return true;
+  });
+}
+
+bool Listener::wait(int event) {
+  std::vector<pollfd> all{{event, POLLIN, 0}, {signals_, POLLIN, 0}};
+  for (const Entry& e : entries_)
+    if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
+  return ::poll(all.data(), all.size(), -1) > 0 && (all[0].revents & POLLIN) != 0;
+}
+
+void Listener::allow(const Entry& entry, int fd) {
+  const fanotify_response response{fd, FAN_ALLOW};
+  while (real().write(entry.fd, &response, sizeof response) < 0 && errno == EINTR) {
+  }
+  real().close(fd);
+}
+
+// True if others were among them.
+bool Listener::read_events(Entry& entry) {
+  alignas(fanotify_event_metadata) char buffer[4096];
+  bool has_others = false;
+  for (;;) {
+    ssize_t n = real().read(entry.fd, buffer, sizeof buffer);
+    if (n <= 0) return has_others;
+    for (auto* e = reinterpret_cast<fanotify_event_metadata*>(buffer); FAN_EVENT_OK(e, n);
+         e = FAN_EVENT_NEXT(e, n)) {
+      const bool is_own = e->pid == ::getpid();
+      has_others = has_others || !is_own;
+      if (e->fd < 0) continue;
+      if (is_own)
+        allow(entry, e->fd);
+      else
+        entry.waiting.push_back(e->fd);
+    }
+  }
+}
+
+std::vector<Identity> Listener::hear() {
+  signalfd_siginfo info;
+  while (real().read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+  }
+  std::vector<Identity> heard;
+  for (Entry& e : entries_) {
+    const bool is_changed = e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e);
+    if (!is_changed || e.is_told) continue;
+    e.is_told = true;
+    heard.push_back(e.identity);
+  }
+  return heard;
+}
+
+// It was handed back, which ended the entry; or it could not be, and openers wait no longer.
+void Listener::settle(const Identity& identity) {
+  for (Entry& e : entries_) {
+    if (!(e.identity == identity)) continue;
+    for (const int fd : std::exchange(e.waiting, {})) allow(e, fd);
+    e.is_told = e.is_lease;
+  }
+}
+
+}  // namespace outcore::preload

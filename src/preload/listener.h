@@ -1,0 +1,50 @@
+// Listener: leases and marks on taken files, in the table of descriptors of the one thread that
+// calls it. See watch.h.
+#pragma once
+
+#include <signal.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "preload/identity.h"
+
+namespace outcore::preload {
+
+class Listener {
+ public:
+  Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  static void close_all_but(int a, int b);
+
+  // `fd` is the process's. 0 or -errno.
+  int lease(const Identity& identity, int fd);
+  int mark(const Identity& identity, int fd, uint64_t events);
+  void end(const Identity& identity);
+
+  // Waits until something is to be heard; true if `event` rings.
+  bool wait(int event);
+  // Files that others open or change, or whose lease is broken. The process's own opens are
+  // answered; others who can be made to wait do so until settle() or end().
+  std::vector<Identity> hear();
+  void settle(const Identity& identity);
+
+ private:
+  struct Entry {
+    Identity identity;
+    int fd = -1;
+    bool is_lease = false;
+    bool has_permission = false;  // openers wait for our answer
+    bool is_told = false;         // somebody is handing it back
+    std::vector<int> waiting;     // events to be answered
+  };
+  void allow(const Entry& entry, int fd);
+  bool read_events(Entry& entry);
+
+  int signals_ = -1;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace outcore::preload

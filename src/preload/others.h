@@ -1,0 +1,26 @@
+// Others: who else has a file open or mapped, as far as /proc tells. Not on the fault path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "preload/identity.h"
+
+namespace outcore::preload {
+
+// A process other than this one that has the file open or mapped; empty if none is seen, else
+// "cat (123)".
+std::string who_has(const Identity& file);
+
+// What this process itself does with a file.
+struct OwnUse {
+  bool is_open_for_writing = false;
+  bool is_in_stdio = false;      // a FILE is on it, whose reads and writes nobody sees
+  uint32_t kernel_mappings = 0;  // mappings of it that are not known
+};
+// `is_known` tells mappings that do not count, by their first address.
+OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known);
+
+}  // namespace outcore::preload

@@ -1,0 +1,101 @@
+// Real: the functions that a program's calls would have reached without us: the next in line after
+// this library, mostly those of the C library. Any thread; the first call looks them up.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace outcore::preload {
+
+// X(result, name, parameters): every call that is taken over.
+#define OUTCORE_CALLS(X)                                                                     \
+  X(void*, mmap, (void*, size_t, int, int, int, off_t))                                      \
+  X(int, munmap, (void*, size_t))                                                            \
+  X(void*, mremap, (void*, size_t, size_t, int, ...))                                        \
+  X(int, mprotect, (void*, size_t, int))                                                     \
+  X(int, msync, (void*, size_t, int))                                                        \
+  X(int, madvise, (void*, size_t, int))                                                      \
+  X(int, posix_madvise, (void*, size_t, int))                                                \
+  X(int, mincore, (void*, size_t, unsigned char*))                                           \
+  X(int, mlock, (const void*, size_t))                                                       \
+  X(int, mlock2, (const void*, size_t, unsigned))                                            \
+  X(int, munlock, (const void*, size_t))                                                     \
+  X(int, mlockall, (int))                                                                    \
+  X(ssize_t, read, (int, void*, size_t))                                                     \
+  X(ssize_t, write, (int, const void*, size_t))                                              \
+  X(ssize_t, pread, (int, void*, size_t, off_t))                                             \
+  X(ssize_t, pwrite, (int, const void*, size_t, off_t))                                      \
+  X(ssize_t, readv, (int, const struct iovec*, int))                                         \
+  X(ssize_t, writev, (int, const struct iovec*, int))                                        \
+  X(ssize_t, preadv, (int, const struct iovec*, int, off_t))                                 \
+  X(ssize_t, pwritev, (int, const struct iovec*, int, off_t))                                \
+  X(ssize_t, preadv2, (int, const struct iovec*, int, off_t, int))                           \
+  X(ssize_t, pwritev2, (int, const struct iovec*, int, off_t, int))                          \
+  X(ssize_t, send, (int, const void*, size_t, int))                                          \
+  X(ssize_t, sendto, (int, const void*, size_t, int, const struct sockaddr*, socklen_t))     \
+  X(ssize_t, sendmsg, (int, const struct msghdr*, int))                                      \
+  X(ssize_t, recv, (int, void*, size_t, int))                                                \
+  X(ssize_t, recvfrom, (int, void*, size_t, int, struct sockaddr*, socklen_t*))              \
+  X(ssize_t, recvmsg, (int, struct msghdr*, int))                                            \
+  X(ssize_t, sendfile, (int, int, off_t*, size_t))                                           \
+  X(ssize_t, copy_file_range, (int, off_t*, int, off_t*, size_t, unsigned))                  \
+  X(ssize_t, splice, (int, off_t*, int, off_t*, size_t, unsigned))                           \
+  X(size_t, fread, (void*, size_t, size_t, FILE*))                                           \
+  X(size_t, fwrite, (const void*, size_t, size_t, FILE*))                                    \
+  X(size_t, fread_unlocked, (void*, size_t, size_t, FILE*))                                  \
+  X(size_t, fwrite_unlocked, (const void*, size_t, size_t, FILE*))                           \
+  X(int, ftruncate, (int, off_t))                                                            \
+  X(int, truncate, (const char*, off_t))                                                     \
+  X(int, fallocate, (int, int, off_t, off_t))                                                \
+  X(int, posix_fallocate, (int, off_t, off_t))                                               \
+  X(int, fsync, (int))                                                                       \
+  X(int, fdatasync, (int))                                                                   \
+  X(int, open, (const char*, int, ...))                                                      \
+  X(int, openat, (int, const char*, int, ...))                                               \
+  X(int, creat, (const char*, mode_t))                                                       \
+  X(int, close, (int))                                                                       \
+  X(int, close_range, (unsigned, unsigned, int))                                             \
+  X(void, closefrom, (int))                                                                  \
+  X(int, dup, (int))                                                                         \
+  X(int, dup2, (int, int))                                                                   \
+  X(int, dup3, (int, int, int))                                                              \
+  X(int, fcntl, (int, int, ...))                                                             \
+  X(FILE*, fopen, (const char*, const char*))                                                \
+  X(FILE*, freopen, (const char*, const char*, FILE*))                                       \
+  X(FILE*, fdopen, (int, const char*))                                                       \
+  X(int, sigaction, (int, const struct sigaction*, struct sigaction*))                       \
+  X(sighandler_t, signal, (int, sighandler_t))                                               \
+  X(int, sigprocmask, (int, const sigset_t*, sigset_t*))                                     \
+  X(int, pthread_sigmask, (int, const sigset_t*, sigset_t*))                                 \
+  X(int, sigsuspend, (const sigset_t*))                                                      \
+  X(int, ppoll, (struct pollfd*, nfds_t, const struct timespec*, const sigset_t*))           \
+  X(int, pselect, (int, fd_set*, fd_set*, fd_set*, const struct timespec*, const sigset_t*)) \
+  X(pid_t, fork, (void))                                                                     \
+  X(int, daemon, (int, int))                                                                 \
+  X(int, execve, (const char*, char* const*, char* const*))                                  \
+  X(int, execv, (const char*, char* const*))                                                 \
+  X(int, execvp, (const char*, char* const*))                                                \
+  X(int, execvpe, (const char*, char* const*, char* const*))                                 \
+  X(int, fexecve, (int, char* const*, char* const*))                                         \
+  X(void, _exit, (int))                                                                      \
+  X(void, _Exit, (int))                                                                      \
+  X(void, abort, (void))
+
+struct Real {
+#define OUTCORE_MEMBER(result, name, parameters) result(*name) parameters = nullptr;
+  OUTCORE_CALLS(OUTCORE_MEMBER)
+#undef OUTCORE_MEMBER
+};
+
+// The table, looked up. Async-signal-safe after the first call.
+const Real& real();
+
+}  // namespace outcore::preload

@@ -1,0 +1,51 @@
+// Report: what went through Outcore in a process, and what did not and why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "outcore/metrics.h"
+
+namespace outcore::preload {
+
+struct FileReport {
+  std::string path, remark;
+  uint64_t file_bytes = 0, mapped_bytes = 0;
+  Counters counters;
+  bool is_taken = true;  // still, or to the end
+};
+
+// NotTaken: mappings that stayed with the kernel, each reason once a file; a bounded list.
+class NotTaken {
+ public:
+  static constexpr size_t kEntriesMax = 256;
+  struct Entry {
+    std::string path, reason;
+    uint64_t size_bytes = 0, count = 0;
+  };
+  void add(const std::string& path, uint64_t size_bytes, const std::string& reason);
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+struct Report {
+  std::string program;
+  int pid = 0;
+  std::string delivery;
+  uint64_t budget_bytes = 0, peak_bytes = 0, page_bytes = 0;
+  uint64_t alloc_bytes_max = 0, allocations = 0;
+  std::vector<FileReport> files;
+  std::vector<NotTaken::Entry> not_taken;
+
+  bool is_empty() const { return files.empty() && not_taken.empty() && allocations == 0; }
+  std::string to_json() const;  // one object, one line
+};
+
+// At the end of the process: adds its report to those of the run, and, in the process that the run
+// began with, prints the table and writes the JSON.
+void publish(const Report& report);
+
+}  // namespace outcore::preload

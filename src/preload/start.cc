@@ -1,0 +1,43 @@
+// The library's own beginning and end in a process.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "os/descriptor_place.h"
+#include "os/signal_delivery.h"
+#include "preload/calls.h"
+#include "preload/fork.h"
+#include "preload/own_descriptors.h"
+#include "preload/settings.h"
+
+namespace outcore::preload {
+namespace {
+
+void store_before_a_crash() { Door::instance().store_all(); }
+
+__attribute__((constructor)) void begin() {
+  static_cast<void>(real());
+  os::place_descriptor = OwnDescriptors::keep;
+  os::set_last_words(store_before_a_crash);
+  install_fork_hooks();
+  // A mask that was inherited may hold what must never be blocked.
+  sigset_t faults;
+  sigemptyset(&faults);
+  for (const int signal : {SIGBUS, SIGSEGV}) sigaddset(&faults, signal);
+  real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+}
+
+__attribute__((destructor)) void end() { end_of_process(); }
+
+}  // namespace
+
+void end_of_process() {
+  static std::atomic<bool> has_ended{false};
+  Door& door = Door::instance();
+  if (door.is_of_another_process() || has_ended.exchange(true)) return;
+  door.store_all();
+  publish(door.report());
+}
+
+}  // namespace outcore::preload

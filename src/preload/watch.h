@@ -1,0 +1,42 @@
+// Watch: hears of what others do to taken files, and of requests to this process. Two threads,
+// started with the first file.
+//
+// Read-only files: a read lease, whose break hands the mapping back while the writer waits in
+// open(2). Writable ones: fanotify; with CAP_SYS_ADMIN the opener waits until the mapping is handed
+// back, without it the opener may read bytes from before for a moment.
+//
+// The thread that listens has a table of descriptors of its own: what it opens and closes of a file
+// must not drop the POSIX locks that the program holds on it, and the program cannot close it. The
+// other hands mappings back, which takes the door's lock; so the first always answers at once.
+#pragma once
+
+#include <cstdint>
+
+#include "outcore/result.h"
+#include "preload/taken_file.h"
+
+namespace outcore::preload {
+
+class Watch {
+ public:
+  enum class For : uint8_t { kWrites, kOpens, kChanges };
+
+  static Watch& instance();
+
+  // Hears of others: for kWrites by a read lease, for the other two by fanotify. 0 or -errno:
+  // EAGAIN (a lease, and somebody has the file open for writing), EACCES (a lease on another
+  // user's file), … One of them a file at a time. Any thread but the two.
+  int watch(TakenFile& file, For what);
+  void end(TakenFile& file);
+
+  // In a forked child: the parent's threads are not the child's.
+  void forget_in_child();
+
+ private:
+  Watch() = default;
+  struct Impl;
+  Status start();
+  Impl* impl_ = nullptr;  // lives as long as the process
+};
+
+}  // namespace outcore::preload
