@@ -19,6 +19,14 @@
 #include "outcore/runtime.h"
 
 namespace outcore::cli {
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
 namespace {
 
 // The verb that the user was in when parsing failed, for the remedy: "outcore bench sort".
@@ -35,14 +43,6 @@ const CLI::App& deepest(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
   return *at;
-}
-
-// Whatever comes from outside stays on its line.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
 }
 
 std::vector<const CLI::App*> commands_of(const CLI::App& part) {
@@ -150,7 +150,7 @@ int tell_version(const char* text, int argc, char** argv) {
 
 // Digits, perhaps a fraction, perhaps a blank, perhaps a unit: "4096", "64k", "1.5GiB", "4 KiB". No
 // sign, no exponent, no hexadecimal number. A fraction needs a unit.
-std::optional<uint64_t> parse_size(const std::string& text) {
+std::optional<uint64_t> read_size(const std::string& text) {
   static constexpr std::string_view kDigits = "0123456789", kUnits = "kmgtp";
   static constexpr uint64_t kSizeMax = std::numeric_limits<int64_t>::max();
   const size_t whole_end = std::min(text.find_first_not_of(kDigits), text.size());
@@ -184,11 +184,29 @@ std::optional<uint64_t> parse_size(const std::string& text) {
 }
 
 // A file that is opened in place of a closed standard one would get what is printed. These can be
-// neither read nor written: whoever tries hears of it.
-void keep_standard_files() {
+// neither read nor written: whoever tries hears of it. The program of `outcore run` gets its own as
+// they were: closed.
+void keep_standard_files(bool is_run) {
+  const int flags = is_run ? O_CLOEXEC : 0;
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file)
     if (::fcntl(file, F_GETFD) == -1)
-      static_cast<void>(::open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+      static_cast<void>(::open("/dev/null", flags | (file == STDIN_FILENO ? O_WRONLY : O_RDONLY)));
+}
+
+// Where the words of `outcore run` end that are its own: at "--" or at the first that is no option.
+int find_program_word(const CLI::App& run, int argc, char** argv) {
+  int at = 2;
+  while (at < argc && argv[at][0] == '-' && argv[at][1] != 0) {
+    const std::string word = argv[at], name = word.substr(0, word.find('='));
+    if (word == "--") return at;
+    const CLI::Option* const option = run.get_option_no_throw(name);
+    if (option == nullptr) return argc;  // an error, and CLI11 tells it
+    const bool takes_next = option->get_items_expected_max() != 0 && name == word;
+    // "--" is nobody's value: it ends the words, and CLI11 tells what is missing.
+    const bool is_at_end = at + 1 < argc && std::string_view(argv[at + 1]) == "--";
+    at += takes_next && !is_at_end ? 2 : 1;
+  }
+  return std::min(at, argc);
 }
 
 // A full disk, or a reader that has gone, may show only here.
@@ -207,14 +225,18 @@ int finish_output(int status) {
 
 }  // namespace
 
+Result<uint64_t> parse_size(const std::string& text) {
+  if (const std::optional<uint64_t> size = read_size(text)) return *size;
+  return Error{EINVAL,
+               "'" + text + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
+}
+
 CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
                        const std::string& help) {
   const auto parse = [&bytes, name](const std::string& text) {
-    const std::optional<uint64_t> size = parse_size(text);
-    if (!size)
-      throw CLI::ValidationError(
-          name, "'" + text + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G");
-    bytes = *size;
+    const Result<uint64_t> size = parse_size(text);
+    if (!size) throw CLI::ValidationError(name, size.message());
+    bytes = size.value();
   };
   return app.add_option_function<std::string>(name, parse, help)->type_name("SIZE");
 }
@@ -226,21 +248,35 @@ int report(const Error& error) {
 
 namespace {
 
+bool is_run(int argc, char** argv) { return argc > 1 && std::string_view(argv[1]) == "run"; }
+
 int run(int argc, char** argv) {
   CLI::App app{"Work on data larger than memory as if it were in memory.", "outcore"};
   app.set_version_flag("--version", std::string("outcore ") + outcore::version());
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
-      "  outcore info                          what this machine offers, and what is missing\n"
+      "  outcore run --budget 4G -- kraken2 --memory-mapping …   an unmodified program\n"
+      "  outcore check kraken2         what would keep that from working\n"
+      "  outcore info                  what this machine offers, and what is missing\n"
       "  outcore bench random-io --size 2G --budget 512M --memory mmap,mmap-random,outcore\n"
       "  outcore bench sort --size 1G --budget 256M --json > sort.json\n"
-      "  outcore demo                          sort and search data several times their memory\n"
-      "Exit status: 0 success, 1 failure, 2 usage.");
+      "  outcore demo                  sort and search data several times their memory\n"
+      "Exit status: 0 success, 1 failure, 2 usage; of run that of the program.");
   int status = 0;
-  add_info(app, status);
-  add_bench(app, status);
-  add_demo(app, status);
+  char** program = argv + argc;
+  add_run(app, status, program);
+  if (is_run(argc, argv)) {  // it starts often: nothing else is made for it
+    const int own = find_program_word(*app.get_subcommand("run"), argc, argv);
+    program = argv + own + (own < argc && std::string_view(argv[own]) == "--" ? 1 : 0);
+    argc = own;
+  } else {
+    add_check(app, status);
+    add_residency(app, status);
+    add_info(app, status);
+    add_bench(app, status);
+    add_demo(app, status);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& asked) {
@@ -259,8 +295,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace outcore::cli;
-  keep_standard_files();
-  // A reader that goes is a failed write, so that whoever has files takes them away.
-  std::signal(SIGPIPE, SIG_IGN);
+  keep_standard_files(is_run(argc, argv));
+  // A reader that goes is a failed write, so that whoever has files takes them away. What is
+  // ignored stays ignored in a program that is started.
+  if (!is_run(argc, argv)) std::signal(SIGPIPE, SIG_IGN);
   return finish_output(run(argc, argv));
 }

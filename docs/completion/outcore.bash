@@ -12,6 +12,22 @@ _outcore_words() {
     /^$/ { is_commands = 0 }'
 }
 
+# The index of the program in `outcore run [OPTION…] [--] PROGRAM…`, or of the word being written.
+_outcore_program() {
+  local i
+  for ((i = 2; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+    --) echo $((i + 1)) && return ;;
+    --explain | --quiet | -q | --help | -h | --*=*) ;;
+    = | -*) # an option's value is the next word, or what stands behind "="
+      [[ ${COMP_WORDS[i]} == = || ${COMP_WORDS[i + 1]} != = ]] && ((i++))
+      ;;
+    *) break ;;
+    esac
+  done
+  echo "$i"
+}
+
 _outcore() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} choices= i
   local said=()
@@ -21,15 +37,42 @@ _outcore() {
     [[ ${COMP_WORDS[1]} == bench ]] || break
   done
   COMPREPLY=()
+  if [[ ${COMP_WORDS[1]} == run ]] && ((COMP_CWORD > 1)); then
+    i=$(_outcore_program)
+    if ((COMP_CWORD > i)); then # the program's own words
+      if declare -F _command_offset >/dev/null; then
+        _command_offset "$i"
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+      fi
+      return
+    fi
+    if ((COMP_CWORD == i)) && [[ $word != -* ]]; then
+      mapfile -t COMPREPLY < <(compgen -c -- "$word")
+      return
+    fi
+    case $before in
+    --json | --map | --not-map) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
+    --store) choices="scratch:" before=--choice ;;
+    esac
+  elif [[ ${COMP_WORDS[1]} == check && $word != -* ]] && ((COMP_CWORD > 1)); then
+    mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
+    return
+  elif [[ ${COMP_WORDS[1]} =~ ^(residency|warm|evict)$ && $word != -* && $before != --* ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    return
+  fi
   case $before in
+  --choice) ;;
   --memory) choices="all dram dram-huge mmap mmap-random direct outcore" ;;
   --page) choices="4k 16k 64k 256k 1M 2M 16M" ;;
   --delivery) choices="auto in-thread messages mprotect" ;;
   --frames) choices="auto shared private" ;;
+  --on-error) choices="signal zero abort" ;;
   --advice) choices="normal random sequential" ;;
   --policy) choices="s3-fifo di-mmap fifo" ;;
   --distribution) choices="uniform zipf once" ;;
-  --dir | --disk | --fast | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+  --dir | --scratch-dir | --disk | --fast | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
   --store | --edges | --graph | --json-file) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
   *)
     choices=$(_outcore_words "${said[@]}")

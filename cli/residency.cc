@@ -1,0 +1,246 @@
+// outcore residency, warm, evict: what programs started by `outcore run` hold of a file, in the
+// manner of vmtouch.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "bench/text.h"
+#include "cli/command.h"
+#include "cli/running_program.h"
+
+namespace outcore::cli {
+namespace {
+
+using bench::format_bytes;
+
+constexpr unsigned kColumns = 60;
+// Warm and evict go by pieces, each of which has its time, so that one answer is never waited for
+// longer than a slow disk needs.
+constexpr uint64_t kPieceBytes = uint64_t{64} << 20;
+constexpr int kPieceMsMax = 60'000;
+
+struct Words {
+  std::string verb, file;
+  uint64_t offset = 0, size_bytes = 0;  // size 0: to the end
+  bool is_json = false;
+};
+
+struct File {
+  std::string path;
+  uint64_t size_bytes = 0;
+};
+
+Result<File> find_file(const std::string& name) {
+  char path[PATH_MAX];
+  struct stat facts {};
+  if (::realpath(name.c_str(), path) == nullptr || ::stat(path, &facts) != 0)
+    return bench::failure(errno, "find " + name, "write a path that is there");
+  if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode))
+    return Error{EINVAL,
+                 name + " is no file that can be mapped: use a regular one, or a block device"};
+  const std::string found = path;
+  if (found.find('\n') != std::string::npos)
+    return Error{EINVAL, name + " has a line's end in its path: use another name"};
+  return File{found, static_cast<uint64_t>(facts.st_size)};
+}
+
+// -- The kernel's page cache --
+
+// cachestat(2), Linux 6.5, where the C library has none.
+struct CacheRange {
+  uint64_t offset, size_bytes;
+};
+struct CacheCounts {
+  uint64_t cached, dirty, written, evicted, recently_evicted;
+};
+constexpr long kCachestat = 451;
+
+// Pages that the kernel holds of the file, one way or the other.
+std::optional<uint64_t> count_cached(int file, uint64_t size_bytes, uint64_t page_bytes) {
+  CacheRange all{0, 0};
+  CacheCounts counts{};
+  if (::syscall(kCachestat, file, &all, &counts, 0) == 0) return counts.cached;
+  if (size_bytes == 0) return 0;
+  void* const mapped = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, file, 0);
+  if (mapped == MAP_FAILED) return std::nullopt;
+  std::vector<unsigned char> pages((size_bytes + page_bytes - 1) / page_bytes);
+  const bool is_told = ::mincore(mapped, size_bytes, pages.data()) == 0;
+  ::munmap(mapped, size_bytes);
+  if (!is_told) return std::nullopt;
+  return static_cast<uint64_t>(std::count_if(pages.begin(), pages.end(),
+                                             [](unsigned char page) { return (page & 1) != 0; }));
+}
+
+std::optional<uint64_t> cached_bytes(const File& file) {
+  const int opened = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened == -1) return std::nullopt;
+  const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto pages = count_cached(opened, file.size_bytes, page_bytes);
+  ::close(opened);
+  if (!pages) return std::nullopt;
+  return file.size_bytes == 0 ? *pages * page_bytes
+                              : std::min(*pages * page_bytes, file.size_bytes);
+}
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// -- What is printed --
+
+struct Holder {
+  nlohmann::json answer;
+  uint64_t resident_before = 0;  // of warm and evict
+};
+
+char column_of(uint64_t resident_percent) {
+  if (resident_percent == 0) return ' ';
+  if (resident_percent == 100) return 'O';
+  return resident_percent < 50 ? '.' : 'o';
+}
+
+void print_holder(const Words& words, const Holder& holder) {
+  const nlohmann::json& answer = holder.answer;
+  const auto number = [&](const char* key) { return answer[key].get<uint64_t>(); };
+  const uint64_t pages = number("pages"), resident = number("resident"), dirty = number("dirty");
+  const uint64_t page_bytes = number("page_bytes");
+  std::string bar;
+  for (const auto& column : answer["columns"]) bar += column_of(column.get<uint64_t>());
+  std::printf("[%s] %llu/%llu pages  %s of %s  %.1f%%  ", bar.c_str(),
+              static_cast<unsigned long long>(resident), static_cast<unsigned long long>(pages),
+              format_bytes(resident * page_bytes).c_str(), format_bytes(pages * page_bytes).c_str(),
+              percent(resident, pages));
+  if (dirty != 0) std::printf("%llu dirty  ", static_cast<unsigned long long>(dirty));
+  std::printf("%s (pid %llu)\n", one_line(answer["program"].get<std::string>()).c_str(),
+              static_cast<unsigned long long>(number("pid")));
+  if (words.verb == "residency") return;
+  const uint64_t before = holder.resident_before;
+  const bool is_more = resident >= before;
+  std::printf("  %s: %llu pages %s resident than before\n",
+              words.verb == "warm" ? "warmed" : "evicted",
+              static_cast<unsigned long long>(is_more ? resident - before : before - resident),
+              is_more ? "more" : "fewer");
+}
+
+void print_json(const Words& words, const File& file, const std::vector<Holder>& holders) {
+  nlohmann::json all = {{"verb", words.verb}, {"file", file.path}, {"file_bytes", file.size_bytes}};
+  all["processes"] = nlohmann::json::array();
+  for (const Holder& holder : holders) {
+    nlohmann::json one = holder.answer;
+    if (words.verb != "residency") one["resident_before"] = holder.resident_before;
+    all["processes"].push_back(one);
+  }
+  if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
+  std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+Error tell_no_holder(const File& file) {
+  const auto cached = cached_bytes(file);
+  const std::string kernel =
+      cached ? "the kernel's page cache holds " + format_bytes(*cached) + " of " +
+                   format_bytes(file.size_bytes) + " (" +
+                   bench::format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
+             : "what the kernel's page cache holds may not be read";
+  return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel +
+                           "; start the program by outcore run --map '" + file.path + "'"};
+}
+
+// -- Asking --
+
+Result<std::optional<nlohmann::json>> residency_of(pid_t program, const File& file) {
+  return ask(program, {.verb = "residency", .columns = kColumns, .path = file.path});
+}
+
+Status go_by_pieces(pid_t program, const Words& words, const File& file) {
+  const uint64_t end =
+      words.size_bytes == 0 ? UINT64_MAX : words.offset + words.size_bytes;  // no sum is too large
+  for (uint64_t at = words.offset; at < end; at += kPieceBytes) {
+    const bool is_last = at + kPieceBytes >= std::min(end, file.size_bytes);
+    Question piece{.verb = words.verb, .offset = at, .path = file.path, .wait_ms_max = kPieceMsMax};
+    // To the end may be further than the file's: a mapping may be longer.
+    piece.size_bytes = !is_last ? kPieceBytes : end == UINT64_MAX ? 0 : end - at;
+    const auto answer = ask(program, piece);
+    if (!answer) return answer.error();
+    if (!answer.value() || is_last) return {};
+  }
+  return {};
+}
+
+Result<std::optional<Holder>> work_on(pid_t program, const Words& words, const File& file) {
+  auto answer = residency_of(program, file);
+  if (!answer) return answer.error();
+  if (!answer.value()) return std::optional<Holder>();
+  Holder holder{*answer.value(), (*answer.value())["resident"].get<uint64_t>()};
+  if (words.verb == "residency") return std::optional(holder);
+  if (Status status = go_by_pieces(program, words, file); !status) return status.error();
+  answer = residency_of(program, file);
+  if (!answer) return answer.error();
+  if (!answer.value()) return std::optional<Holder>();
+  holder.answer = *answer.value();
+  return std::optional(holder);
+}
+
+int run(const Words& words) {
+  const Result<File> file = find_file(words.file);
+  if (!file) return report(file.error());
+  if (words.offset > 0 && words.offset >= file->size_bytes)
+    return report(Error{EINVAL, "--offset must be less than the size of " + file->path + ", " +
+                                    format_bytes(file->size_bytes)});
+  std::vector<Holder> holders;
+  int status = 0;
+  for (const pid_t program : running_programs()) {
+    const auto holder = work_on(program, words, file.value());
+    if (!holder)
+      status = report(Error{EIO, holder.message()});
+    else if (holder.value())
+      holders.push_back(*holder.value());
+  }
+  if (words.is_json) print_json(words, file.value(), holders);
+  if (holders.empty() && status == 0) return report(tell_no_holder(file.value()));
+  if (words.is_json) return status;
+  if (!holders.empty()) std::printf("%s\n", one_line(file->path).c_str());
+  for (const Holder& holder : holders) print_holder(words, holder);
+  return status;
+}
+
+void add(CLI::App& app, int& status, const char* verb, const char* help, const char* example) {
+  auto words = std::make_shared<Words>();
+  words->verb = verb;
+  CLI::App* const command = app.add_subcommand(verb, help);
+  command->add_option("file", words->file, "a file that they have mapped")
+      ->required()
+      ->type_name("FILE");
+  if (words->verb != "residency") {
+    add_bytes(*command, "--offset", words->offset, "first byte (0)");
+    add_bytes(*command, "--size", words->size_bytes, "bytes; 0: to the end (0)");
+  }
+  command->add_flag("--json", words->is_json, "one JSON object");
+  command->footer(
+      "The bar: blank, nothing resident; '.', less than half; 'o', half or more; 'O', all.\n"
+      "Exit status: 0 done; 1 no running program has taken the file, or one did not answer; 2 "
+      "usage.\nExample:\n  " +
+      std::string(example));
+  command->callback([words, &status] { status = run(*words); });
+}
+
+}  // namespace
+
+void add_residency(CLI::App& app, int& status) {
+  add(app, status, "residency", "Show what programs started by `outcore run` hold of a file",
+      "outcore residency standard/hash.k2d");
+  add(app, status, "warm", "Fill a file's pages in programs started by `outcore run`",
+      "outcore warm standard/hash.k2d --size 1G");
+  add(app, status, "evict", "Let a file's pages go in programs started by `outcore run`",
+      "outcore evict standard/hash.k2d --offset 1G");
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,42 @@
+// RunOptions: what `outcore run` is told, and the environment that hands it to the preload library.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "outcore/result.h"
+
+namespace outcore::cli {
+
+// An option of the runtime (docs/reference/options.md): as a long option, and as a variable.
+struct RuntimeOption {
+  const char* name;  // "scratch_dir": --scratch-dir, OUTCORE_SCRATCH_DIR
+  const char* type;
+  const char* help;
+
+  std::string flag() const;
+  std::string variable() const;
+};
+
+struct RunOptions {
+  std::vector<std::optional<std::string>> runtime;  // as the table of options goes
+  std::vector<std::string> map, not_map;
+  std::optional<std::string> min_size, alloc, store, json;
+  bool is_explained = false, is_quiet = false;
+};
+
+// The options of `outcore run`. `options` outlives the command.
+void add_run_options(CLI::App& run, RunOptions& options);
+
+// Sets the environment of the program; an option wins over its variable. What is wrong, in either,
+// is an error here rather than in the program. Errors: EINVAL; those of files that are named.
+Status set_run_environment(const RunOptions& options);
+// Whether any option of the runtime was set, here or in the environment.
+bool has_runtime_options(const RunOptions& options);
+// A message of the runtime, which knows variables only, in the words of the command line.
+std::string in_words_of_flags(std::string message, const RunOptions& options);
+
+}  // namespace outcore::cli

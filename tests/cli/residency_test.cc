@@ -1,0 +1,231 @@
+// What `outcore residency`, `warm` and `evict` ask running programs, and what they print. The
+// program is this test: a thread answers at the address where the preload library would.
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+
+namespace outcore::cli {
+namespace {
+
+// Answers each question until it ends.
+class Program {
+ public:
+  using Answer = std::function<std::string(const std::string& question)>;
+
+  explicit Program(Answer answer) : answer_(std::move(answer)) {
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = "outcore/" + std::to_string(::getpid());
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&address), length), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Program() {
+    ::shutdown(listener_, SHUT_RDWR);  // ends accept()
+    thread_.join();
+    ::close(listener_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  std::vector<std::string> questions() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return questions_;
+  }
+
+ private:
+  void serve() {
+    for (int peer = 0; (peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) != -1;) {
+      std::string question;
+      for (char c = 0; ::read(peer, &c, 1) == 1 && c != '\n';) question += c;
+      {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        questions_.push_back(question);
+      }
+      const std::string answer = answer_(question);
+      static_cast<void>(::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL));
+      if (answer == "silence") {  // until the other side has given up
+        char c = 0;
+        static_cast<void>(::read(peer, &c, 1));
+      }
+      ::close(peer);
+    }
+  }
+
+  Answer answer_;
+  int listener_ = -1;
+  std::mutex mutex_;
+  std::vector<std::string> questions_;
+  std::thread thread_;
+};
+
+class Residency : public CommandTest {
+ protected:
+  // Every program of a network namespace is asked: those of other tests are in others.
+  void SetUp() override {
+    CommandTest::SetUp();
+    if (::unshare(CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+      GTEST_SKIP() << "needs a network namespace of its own: " << std::strerror(errno);
+  }
+  // A file of 1 MiB, none of it data.
+  std::string make_file(const std::string& name = "file") const {
+    std::ofstream(path(name)) << "x";
+    std::filesystem::resize_file(path(name), 1 << 20);
+    return std::filesystem::canonical(path(name));
+  }
+  static nlohmann::json answer_of(const std::string& file, unsigned resident) {
+    return {{"pid", ::getpid()},
+            {"program", "kraken2"},
+            {"file", file},
+            {"page_bytes", 4096},
+            {"pages", 256},
+            {"resident", resident},
+            {"dirty", 12},
+            {"mapped_bytes", 1 << 20},
+            {"columns", {0, 1, 49, 50, 99, 100}}};
+  }
+};
+
+TEST_F(Residency, IsABarThenPagesBytesPercentAndTheProgram) {
+  const std::string file = make_file();
+  Program program([&](const std::string&) { return answer_of(file, 64).dump() + "\n"; });
+  const Outcome outcome = run("residency " + path("file"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, file + "\n[ ..ooO] 64/256 pages  256 KiB of 1 MiB  25.0%  12 dirty  " +
+                             "kraken2 (pid " + std::to_string(::getpid()) + ")\n");
+  EXPECT_EQ(program.questions(), std::vector<std::string>{"residency 0 0 60 " + file});
+}
+
+TEST_F(Residency, IsOneJsonObjectOnRequest) {
+  const std::string file = make_file();
+  Program program([&](const std::string&) { return answer_of(file, 64).dump() + "\n"; });
+  const Outcome outcome = run("residency --json " + path("file"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto all = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(all.is_object()) << outcome.out;
+  EXPECT_EQ(all["file"], file);
+  EXPECT_EQ(all["file_bytes"], 1 << 20);
+  ASSERT_EQ(all["processes"].size(), 1U);
+  EXPECT_EQ(all["processes"][0], answer_of(file, 64));
+}
+
+TEST_F(Residency, OfAFileThatNobodyHasIsWhatTheKernelHolds) {
+  const std::string file = path("real");
+  std::ofstream(file) << std::string(1 << 20, 'x');
+  Program program([](const std::string&) { return "none\n"; });
+  const Outcome outcome = run("residency " + file);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("page cache holds"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("of 1 MiB"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("outcore run --map"), std::string::npos) << outcome.err;
+  EXPECT_EQ(program.questions().size(), 1U);
+  const auto all = nlohmann::json::parse(run("residency --json " + file).out, nullptr, false);
+  ASSERT_TRUE(all.is_object());
+  EXPECT_TRUE(all["processes"].empty());
+  EXPECT_TRUE(all.contains("page_cache_bytes"));
+}
+
+TEST_F(Residency, OfWarmAndEvictIsToldBeforeAndAfter) {
+  const std::string file = make_file();
+  unsigned resident = 10;
+  Program program([&](const std::string& question) {
+    if (question.starts_with("warm")) resident = 256;
+    if (question.starts_with("evict")) resident = 5;
+    return answer_of(file, resident).dump() + "\n";
+  });
+  Outcome outcome = run("warm " + path("file"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("warmed: 246 pages more"), std::string::npos) << outcome.out;
+  outcome = run("evict --offset 64k --size 128k " + path("file"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("evicted: 251 pages fewer"), std::string::npos) << outcome.out;
+  outcome = run("warm --json --offset 64k " + path("file"));
+  const auto all = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(all.is_object()) << outcome.out;
+  EXPECT_EQ(all["processes"][0]["resident_before"], 5);
+  EXPECT_EQ(all["processes"][0]["resident"], 256);
+  const std::string look = "residency 0 0 60 " + file;
+  EXPECT_EQ(program.questions(), (std::vector<std::string>{look, "warm 0 0 0 " + file, look, look,
+                                                           "evict 65536 131072 0 " + file, look,
+                                                           look, "warm 65536 0 0 " + file, look}));
+}
+
+TEST_F(Residency, OfALargeFileIsWarmedByPieces) {
+  const std::string file = make_file();
+  std::filesystem::resize_file(file, 150 << 20);
+  Program program([&](const std::string&) { return answer_of(file, 1).dump() + "\n"; });
+  EXPECT_EQ(run("warm " + file).status, 0);
+  const std::string look = "residency 0 0 60 " + file, piece = " 67108864 0 " + file;
+  EXPECT_EQ(program.questions(),
+            (std::vector<std::string>{look, "warm 0" + piece, "warm 67108864" + piece,
+                                      "warm 134217728 0 0 " + file, look}));
+}
+
+struct Wrong {
+  const char* answer;
+  const char* said;
+};
+
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.said; }
+
+class WrongAnswer : public Residency, public testing::WithParamInterface<Wrong> {};
+
+TEST_P(WrongAnswer, IsOneLineAndAFailure) {
+  const auto& [answer, said] = GetParam();
+  make_file();
+  Program program([text = std::string(answer)](const std::string&) { return text; });
+  const Outcome outcome = run("residency " + path("file"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Answers, WrongAnswer,
+    testing::Values(Wrong{"error the disk is full\n", "the disk is full"},
+                    Wrong{"nonsense\n", "cannot be read"}, Wrong{"{}\n", "cannot be read"},
+                    Wrong{"[1]\n", "cannot be read"}, Wrong{"silence", "timed out"},
+                    Wrong{"{\"pid\": -1}", "cannot be read"}, Wrong{"", "no running program"}));
+
+TEST_F(Residency, OfWhatIsNoFileIsAMistake) {
+  make_file();
+  for (const auto& [arguments, status] :
+       {std::pair("residency missing", 1), std::pair("residency /", 2), std::pair("residency", 2),
+        std::pair("residency --offset 1 file", 2), std::pair("warm --offset 2M FILE", 2),
+        std::pair("evict --size 12q FILE", 2)}) {
+    std::string words = arguments;
+    if (const size_t at = words.find("FILE"); at != std::string::npos)
+      words.replace(at, 4, path("file"));
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, status) << words << ": " << outcome.err;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_EQ(outcome.out, "") << words;
+  }
+}
+
+class ResidencyHelp : public CommandTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ResidencyHelp, ShowsAnExample) {
+  const Outcome outcome = run(std::string(GetParam()) + " --help");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find(std::string("outcore ") + GetParam()), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, ResidencyHelp, testing::Values("residency", "warm", "evict"));
+
+}  // namespace
+}  // namespace outcore::cli
