@@ -1,5 +1,6 @@
 #!/bin/bash
-# install_packages.sh GROUP… : installs what is missing; build, test, bench, demo, qemu (Debian 12).
+# install_packages.sh GROUP… : installs what is missing; build, test, bench, demo, qemu, programs
+# (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -13,8 +14,12 @@ packages_of() {
   bench) echo util-linux e2fsprogs mount gnuplot-nox ;;
   demo) echo util-linux ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
+  programs) # whose answers under `outcore run` are compared with those of a plain run
+    echo kraken2 bowtie2 ncbi-blast+ last-align lmdb-utils sqlite3 rocksdb-tools fio git
+    echo default-jdk-headless liblucene8-java python3 python3-venv g++
+    ;;
   *)
-    echo "install_packages.sh: '$1' is no group: build, test, bench, demo or qemu" >&2
+    echo "install_packages.sh: '$1' is no group: build, test, bench, demo, qemu or programs" >&2
     return 2
     ;;
   esac
@@ -45,7 +50,7 @@ run_apt() {
 missing=()
 wanted=()
 if (($# == 0)); then
-  echo "usage: install_packages.sh GROUP…, of build, test, bench, demo and qemu" >&2
+  echo "usage: install_packages.sh GROUP…, of build, test, bench, demo, qemu and programs" >&2
   exit 2
 fi
 for group in "$@"; do

@@ -1,0 +1,22 @@
+#!/bin/bash
+# faiss.sh : nearest neighbours in a mapped index, and in inverted lists on disk.
+BUDGET=16M
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+needs_python
+
+"$PYTHON" "$here/faiss_index.py" build
+plain=$("$PYTHON" "$here/faiss_index.py" memory)
+for way in mmap mmap-ifc; do
+  under=$(rt -- "$PYTHON" "$here/faiss_index.py" "$way")
+  expect_taken '*/ivf.index'
+  expect_equal "$way" "$plain" "$under"
+done
+# The lists are written through their map.
+rt -- "$PYTHON" "$here/faiss_index.py" merge
+expect_taken '*/lists.data'
+under=$("$PYTHON" "$here/faiss_index.py" on-disk)
+expect_equal "lists on disk, read plainly" "$plain" "$under"
+under=$(rt -- "$PYTHON" "$here/faiss_index.py" on-disk)
+expect_taken '*/lists.data'
+expect_equal "lists on disk" "$plain" "$under"

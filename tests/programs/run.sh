@@ -1,0 +1,103 @@
+#!/bin/bash
+# run.sh [NAME…] : real programs under `outcore run`, their answers compared with plain runs; all,
+# or those named. What they need is installed first; a program that cannot be is skipped.
+# OUTCORE: the command. WORK: a folder for data and logs. RESULT: the JUnit file.
+# PLAIN=1: all runs are plain. SECONDS_MAX: the time limit of each program.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source_dir=$(cd "$here/../.." && pwd)
+work=${WORK:-$source_dir/build/programs}
+result=${RESULT:-$work/programs.xml}
+seconds_max=${SECONDS_MAX:-120}
+venv=$source_dir/build/programs-venv
+export PLAIN=${PLAIN-} OUTCORE=${OUTCORE:-$source_dir/build/bin/outcore} PYTHON=
+
+all=()
+for script in "$here"/*.sh; do
+  name=$(basename "$script" .sh)
+  [[ $name == run || $name == lib ]] || all+=("$name")
+done
+names=("$@")
+((${#names[@]})) || names=("${all[@]}")
+for name in "${names[@]}"; do
+  if [[ " ${all[*]} " != *" $name "* ]]; then
+    echo "run.sh: '$name' is no program of the suite; there are: ${all[*]}" >&2
+    exit 2
+  fi
+done
+if [[ $PLAIN != 1 && ! -x $OUTCORE ]]; then
+  echo "run.sh: $OUTCORE is not there: make build, or PLAIN=1" >&2
+  exit 1
+fi
+
+# The packages of requirements.txt, once.
+install_python_packages() {
+  local stamp=$venv/requirements.txt log=$work/logs/venv.log
+  if ! cmp -s "$here/requirements.txt" "$stamp"; then
+    echo "installing Python packages: $(grep -o '^[a-z-]*' "$here/requirements.txt" | xargs)"
+    rm -rf "$venv"
+    if ! { python3 -m venv "$venv" &&
+      "$venv/bin/pip" install --quiet --only-binary :all: -r "$here/requirements.txt"; } \
+      >"$log" 2>&1; then
+      tail -n 5 "$log"
+      return 1
+    fi
+    cp "$here/requirements.txt" "$stamp"
+  fi
+  PYTHON=$venv/bin/python
+}
+
+escape() {
+  tr -d '\000-\010\013-\037' | sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g'
+}
+
+# run_case NAME: one line on the screen, one case in $cases.
+run_case() {
+  local name=$1 log=$work/logs/$1.log status=0 began=${EPOCHREALTIME/./} ms seconds reason
+  local inner=
+  rm -rf "$work/data"
+  mkdir -p "$work/data/$name"
+  WORK=$work/data/$name timeout --kill-after=10 "$seconds_max" bash "$here/$name.sh" \
+    >"$log" 2>&1 </dev/null &
+  running=$!
+  wait "$running" || status=$?
+  ms=$(((${EPOCHREALTIME/./} - began) / 1000))
+  printf -v seconds '%d.%d' $((ms / 1000)) $((ms % 1000 / 100))
+  case $status in
+  0) echo "ok $name $seconds s" ;;
+  77)
+    reason=$(sed -n 's/^skipped: //p' "$log" | tail -n 1)
+    echo "skipped $name: $reason"
+    inner="<skipped message=\"$(escape <<<"$reason")\"/>"
+    ;;
+  *)
+    reason="status $status"
+    ((status != 124 && status != 137)) || reason="more than $seconds_max s"
+    echo "FAILED $name $seconds s: $reason; $log ends so:"
+    tail -n 12 "$log" | sed 's/^/    /'
+    inner="<failure message=\"$reason\"/><system-out>$(tail -n 40 "$log" | escape)</system-out>"
+    ;;
+  esac
+  cases+="<testcase name=\"$name\" classname=\"programs\" time=\"$seconds\">$inner</testcase>"$'\n'
+  rm -rf "$work/data"
+  ((status == 0 || status == 77))
+}
+
+# `timeout` has a process group of its own, which hears nothing of the terminal.
+running=
+trap '[[ -z $running ]] || kill "$running" 2>/dev/null; exit 130' INT TERM
+mkdir -p "$work/logs" "$(dirname "$result")"
+rm -f "$result"
+"$source_dir/tools/install_packages.sh" programs || echo "run.sh: what is missing is skipped"
+install_python_packages || echo "run.sh: the Python packages cannot be installed; skipped"
+
+cases=
+failed=0
+for name in "${names[@]}"; do run_case "$name" || failed=$((failed + 1)); done
+cat >"$result" <<EOF
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="programs" tests="${#names[@]}" failures="$failed">
+$cases</testsuite>
+EOF
+echo "${#names[@]} programs, $failed failed, in $SECONDS s"
+((failed == 0))
