@@ -1,0 +1,81 @@
+"""Location: what an array is opened by, a path or a URL, and what is there."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_SPARSE_METADATA = "outcore-sparse.json"
+
+
+@dataclass(frozen=True)
+class Location:
+    """A store's URL with an absolute path, so that it means the same in every process."""
+
+    url: str
+    scheme: str
+    path: str | None  # of a file or of a sparse store's folder
+
+    @property
+    def is_new(self) -> bool:
+        """Scratch and memory are made as they are opened, and die with the process."""
+        return self.scheme in ("scratch", "memory")
+
+    @property
+    def raw(self) -> bytes:
+        return os.fsencode(self.url)
+
+    def exists(self) -> bool:
+        if self.path is None:
+            return False
+        if self.scheme == "sparse":
+            return os.path.exists(os.path.join(self.path, _SPARSE_METADATA))
+        return os.path.exists(self.path)
+
+    def size_bytes(self) -> int:
+        """OSError if it cannot be opened."""
+        return _core.store_size(self.raw)
+
+    def identity(self) -> tuple[int, int] | None:
+        """What the same store has by whatever name; None if there is none yet."""
+        if self.path is None:
+            return None
+        try:
+            about = os.stat(self.path)
+        except OSError:
+            return None
+        return about.st_dev, about.st_ino
+
+
+def locate(where: Any) -> Location:
+    """The location that a path, a URL, a path object or an open file names.
+
+    >>> locate("scratch:").scheme, locate("file:/data/a.dat?direct=off").path
+    ('scratch', '/data/a.dat')
+    """
+    if hasattr(where, "fileno") and isinstance(getattr(where, "name", None), (str, bytes)):
+        if getattr(where, "writable", lambda: False)():
+            where.flush()
+        where = os.fsdecode(where.name)
+    elif not isinstance(where, str):
+        path = os.path.abspath(os.fsdecode(os.fspath(where)))
+        return Location(path, "file", path)
+    scheme = _SCHEME.match(where)
+    if not where:
+        raise ValueError("an array has no empty name: write a path, or scheme:path")
+    if scheme is None:
+        path = os.path.abspath(where)
+        return Location(path, "file", path)
+    name, rest = scheme.group(1).lower(), where[scheme.end():]
+    if name not in ("file", "sparse"):
+        return Location(where, name, None)
+    path, question, parameters = rest.rpartition("?") if "?" in rest else (rest, "", "")
+    path = os.path.abspath(path[2:] if path.startswith("///") else path) if path else path
+    if rest.startswith("//") and not rest.startswith("///"):
+        return Location(where, name, None)  # a host: refused when it is opened
+    return Location(f"{name}:{path}{question}{parameters}", name, path or None)

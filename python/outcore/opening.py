@@ -1,0 +1,227 @@
+"""Opening: how a path or URL becomes an array."""
+
+from __future__ import annotations
+
+import errno
+import math
+import operator
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _core, npy, registry
+from .location import Location, locate
+from .modes import Mode, parse_mode
+from .runtime import Runtime, default_runtime, page_bytes_of
+from .sizes import parse_bytes
+
+_SYSTEM_PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where an array's elements lie in its store."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    order: str
+    offset: int
+    header: bytes = b""  # to be written first
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.nbytes
+
+
+@dataclass(frozen=True)
+class Opened:
+    """All that an Array is made of."""
+
+    region: _core.Region
+    location: Location
+    mode: Mode
+    layout: Layout
+    is_npy: bool
+    runtime: Runtime
+    owns_runtime: bool
+    options: dict[str, Any]  # of ``open``, to open it again
+
+
+def normalize_shape(shape: Any) -> tuple[int, ...]:
+    try:
+        shape = (operator.index(shape),)
+    except TypeError:
+        shape = tuple(operator.index(n) for n in shape)
+    if any(n < -1 for n in shape) or shape.count(-1) > 1:
+        raise ValueError(f"shape {shape} is none: lengths are 0 or more, at most one is -1")
+    return shape
+
+
+def normalize_dtype(dtype: Any) -> np.dtype[Any]:
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise ValueError(f"dtype {dtype} holds Python objects, which are no bytes that can rest in "
+                         "a store")
+    if dtype.itemsize == 0:
+        raise ValueError(f"dtype {dtype} has items of 0 bytes: give it a length")
+    return dtype
+
+
+def _existing_npy(location: Location, shape: Any, dtype: Any, order: str | None,
+                  offset: int) -> Layout:
+    assert location.path is not None
+    header = npy.read_header(location.path)
+    asked = ("shape", None if shape is None else normalize_shape(shape), header.shape), \
+            ("dtype", None if dtype is None else normalize_dtype(dtype), header.dtype), \
+            ("order", order, header.order), ("offset", offset or None, header.size_bytes)
+    for name, wanted, found in asked:
+        is_any_order = name == "order" and sum(n > 1 for n in header.shape) < 2
+        if wanted is not None and wanted != found and not is_any_order:
+            raise ValueError(f"{location.path} is an .npy file of {name} {found}, and {wanted} is "
+                             f"asked for: leave {name} out, or say format='raw'")
+    return Layout(header.shape, header.dtype, header.order, header.size_bytes)
+
+
+def _existing_raw(location: Location, shape: Any, dtype: Any, order: str | None, offset: int,
+                  may_extend: bool) -> Layout:
+    dtype = normalize_dtype(np.uint8 if dtype is None else dtype)
+    size = location.size_bytes()
+    wanted = (-1,) if shape is None else normalize_shape(shape)
+    if -1 in wanted:
+        each = dtype.itemsize * -math.prod(wanted)
+        if size < offset or each == 0 or (size - offset) % each != 0:
+            raise ValueError(f"{location.url}: the {max(size - offset, 0)} bytes from offset "
+                             f"{offset} are no whole number of {each} bytes: give a shape")
+        wanted = tuple((size - offset) // each if n == -1 else n for n in wanted)
+    layout = Layout(wanted, dtype, order or "C", offset)
+    if layout.end > size and not may_extend:
+        raise ValueError(f"{location.url}: {layout.nbytes} bytes from offset {offset} are asked "
+                         f"for, and it ends at {size}: ask for less, or extend it with mode 'a'")
+    return layout
+
+
+def _created(location: Location, is_npy: bool, shape: Any, dtype: Any, order: str | None,
+             offset: int) -> Layout:
+    if shape is None or dtype is None:
+        raise ValueError(f"to create {location.url}, say its shape and dtype")
+    shape, dtype = normalize_shape(shape), normalize_dtype(dtype)
+    if -1 in shape:
+        raise ValueError(f"to create {location.url}, say all of its shape, not -1")
+    if not is_npy:
+        return Layout(shape, dtype, order or "C", offset)
+    if offset:
+        raise ValueError("an .npy file's data begin after its header: leave offset out")
+    header = npy.make_header(shape, dtype, order or "C")
+    return Layout(shape, dtype, order or "C", len(header), header)
+
+
+def _create(location: Location, mode: Mode, layout: Layout) -> None:
+    """Makes the file, or empties it. Mapping makes it long, and makes a sparse store's folder."""
+    if mode.truncates and registry.is_open(location.identity()):
+        raise OSError(errno.EBUSY, "it is open in this process, and would be emptied under it: "
+                      "close that array first, or open it with mode 'r+'", location.path)
+    if location.scheme == "sparse" and mode.must_create and location.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), location.path)
+    if location.scheme != "file" or location.path is None:
+        return
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    flags |= os.O_EXCL if mode.must_create else os.O_TRUNC if mode.truncates else 0
+    descriptor = os.open(location.path, flags, 0o666)
+    try:
+        written = 0
+        while written < len(layout.header):
+            written += os.write(descriptor, layout.header[written:])
+    finally:
+        os.close(descriptor)
+
+
+def _empty_sparse(runtime: Runtime, location: Location) -> None:
+    region = runtime._map(location, {"access": "read-write"})
+    region.discard(0, region.size_bytes // _SYSTEM_PAGE * _SYSTEM_PAGE)
+    rest = region.size_bytes % _SYSTEM_PAGE
+    region.write(region.size_bytes - rest, bytes(rest))
+    region.unmap()
+
+
+def _check_words(order: str | None, format: str | None, storage_options: Any) -> None:
+    if order not in (None, "C", "F"):
+        raise ValueError(f"order {order!r} is unknown: write 'C' or 'F'")
+    if format not in (None, "npy", "raw"):
+        raise ValueError(f"format {format!r} is unknown: write 'npy' or 'raw'")
+    if storage_options:
+        raise ValueError("storage_options: there is no store that takes any; parameters of a store "
+                         "stand in its URL (docs/reference/stores.md)")
+
+
+def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
+            order: str | None = None, offset: int = 0, *,
+            budget: Any = None, page: Any = "auto", policy: str | None = None,
+            advise: str = "auto", runtime: Runtime | None = None, reserve: Any = None,
+            format: str | None = None, delivery: str | None = None, frames: str | None = None,
+            on_error: str | None = None, storage_options: Any = None,
+            may_extend: bool = False) -> Opened:
+    """Does all of ``open`` but the Array. ``may_extend``: r+ makes a file longer, as in NumPy."""
+    location, how = locate(url), parse_mode(mode)
+    _check_words(order, format, storage_options)
+    if runtime is not None and (budget is not None or policy is not None):
+        raise ValueError("a runtime has its budget and policy: name either a runtime, or these")
+    offset = operator.index(offset)
+    if offset < 0:
+        raise ValueError(f"offset {offset} is negative")
+    is_npy = location.scheme == "file" and (
+        format == "npy" or (format is None and npy.is_npy_name(location.path)))
+    if location.is_new and not how.may_create:
+        raise ValueError(f"{location.url} is new each time it is opened: use mode 'w', or open a "
+                         "file")
+    is_there = existed = location.exists()
+    if how.name == "a" and is_there:
+        is_there = location.size_bytes() > 0
+    is_created = how.may_create and (how.name != "a" or not is_there)
+    may_extend = (may_extend or how.name == "a") and how.access == "read-write"
+    if is_created:
+        layout = _created(location, is_npy, shape, dtype, order, offset)
+    elif not is_there and location.path is not None:
+        raise FileNotFoundError(errno.ENOENT, f"mode {mode!r} opens what is there; to create it, "
+                                "say 'w' or 'a'", location.path)
+    elif is_npy:
+        layout = _existing_npy(location, shape, dtype, order, offset)
+    else:
+        layout = _existing_raw(location, shape, dtype, order, offset, may_extend)
+
+    start = layout.offset // _SYSTEM_PAGE * _SYSTEM_PAGE
+    size = layout.end - start
+    map_options = {
+        "access": how.access, "offset": start, "size_bytes": size,
+        "may_create": is_created or may_extend, "page_bytes": page_bytes_of(page),
+        "reserve_bytes": 0 if reserve is None else max(size, parse_bytes(reserve) + size -
+                                                       layout.nbytes),
+        "advice": advise, "delivery": delivery, "frames": frames, "on_error": on_error}
+    owns_runtime = budget is not None or policy is not None
+    if owns_runtime:
+        runtime = Runtime(budget, policy=policy)
+    used = runtime if runtime is not None else default_runtime()
+    try:
+        if is_created:
+            _create(location, how, layout)
+        if how.truncates and location.scheme == "sparse" and is_there:
+            _empty_sparse(used, location)
+        try:
+            region = used._map(location, map_options, (budget, policy))
+        except BaseException:
+            if is_created and not existed and location.scheme == "file":
+                os.unlink(location.path or "")
+            raise
+    except BaseException:
+        if owns_runtime:
+            used.close()
+        raise
+    options = {"budget": budget, "page": page, "policy": policy, "advise": advise,
+               "reserve": reserve, "format": "npy" if is_npy else "raw", "delivery": delivery,
+               "frames": frames, "on_error": on_error}
+    return Opened(region, location, how, layout, is_npy, used, owns_runtime, options)

@@ -1,0 +1,55 @@
+"""Registry: the regions that are open in this process, and what each was opened by."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core
+from .location import Location
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a region was opened by, so that another process can open the same."""
+
+    location: Location
+    identity: tuple[int, int] | None
+    access: str
+    options: tuple[tuple[str, Any], ...]  # page, delivery, …: as they were asked for
+    budget: tuple[Any, Any]  # budget and policy of a runtime of its own, or (None, None)
+
+
+_sources: weakref.WeakKeyDictionary[_core.Region, Source] = weakref.WeakKeyDictionary()
+
+
+def add(region: _core.Region, source: Source) -> None:
+    _sources[region] = source
+
+
+def source_of(region: _core.Region) -> Source:
+    return _sources[region]
+
+
+def open_regions() -> list[_core.Region]:
+    return [r for r in list(_sources) if r.is_mapped and not r.is_inherited]
+
+
+def is_open(identity: tuple[int, int] | None) -> bool:
+    """Whether the store of this identity is open here."""
+    return identity is not None and any(_sources[r].identity == identity for r in open_regions())
+
+
+@atexit.register
+def _flush_at_exit() -> None:
+    for region in open_regions():
+        try:
+            if region.exports == 0 and region.is_open:
+                region.unmap()
+            else:
+                region.flush_all()
+        except (OSError, ValueError, BufferError) as error:
+            print(f"outcore: at exit: {error}", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""Sizes: byte counts as people write them, in powers of 1024 throughout."""
+
+from __future__ import annotations
+
+import re
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgtp]?)(i?b)?\s*", re.IGNORECASE)
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def parse_bytes(size: int | float | str) -> int:
+    """The number of bytes that ``size`` names.
+
+    >>> parse_bytes("256MiB"), parse_bytes("4GB"), parse_bytes("1.5k"), parse_bytes(4096)
+    (268435456, 4294967296, 1536, 4096)
+    """
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size)
+        if match is None:
+            raise ValueError(f"{size!r} is no size: write a number with k, M, G or T, as in '64k'")
+        number, unit = match.group(1), match.group(2).lower()
+        if not unit and "." not in number:
+            return int(number)
+        return int(float(number) * 1024 ** ("kmgtp".index(unit) + 1 if unit else 0))
+    if isinstance(size, bool) or size < 0 or size != int(size):
+        raise ValueError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
+    return int(size)
+
+
+def format_bytes(count: int) -> str:
+    """``count`` for people.
+
+    >>> format_bytes(1536), format_bytes(1 << 30)
+    ('1.5 KiB', '1 GiB')
+    """
+    number, unit = float(count), 0
+    while number >= 1024 and unit + 1 < len(_UNITS):
+        number, unit = number / 1024, unit + 1
+    return f"{number:.{0 if number == int(number) else 1}f} {_UNITS[unit]}"
+
+
+def parse_budget(budget: int | float | str, default_bytes: int) -> int:
+    """As ``parse_bytes``; a percentage is of the memory that is available.
+
+    >>> parse_budget("25%", default_bytes=1 << 30)  # the default is half of what is available
+    536870912
+    """
+    if isinstance(budget, str) and budget.strip().endswith("%"):
+        try:
+            share = float(budget.strip()[:-1]) / 100
+        except ValueError:
+            share = 0
+        if not 0 < share <= 1:
+            raise ValueError(f"{budget!r} is no budget: write a percentage from 1% to 100%")
+        return int(2 * default_bytes * share)
+    return parse_bytes(budget)

@@ -1,0 +1,179 @@
+"""Walk: work on more than fits, block by block, each brought in before it is touched.
+
+What is brought in by a call fails as an OSError; what is touched fails as a signal. Between blocks
+Python hears Ctrl-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _core
+
+BLOCK_BYTES_MAX = 8 << 20
+BRING_THREADS = 8  # transfers in flight of a scattered access
+_GAP_PAGES_MAX = 4  # pages this near are brought in as one range
+
+byte_bounds = getattr(np.lib, "array_utils", np).byte_bounds
+
+
+def bounds_in(region: _core.Region, array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """Where the array's bytes lie in the region: from, and how many."""
+    if array.size == 0:
+        return 0, 0
+    low, high = byte_bounds(array)
+    return low - region.address, high - low
+
+
+def slices(begin: int, size: int, step: int = BLOCK_BYTES_MAX) -> Iterator[tuple[int, int]]:
+    """Pieces of a range that are short enough to hear Ctrl-C between them."""
+    while size > 0:
+        piece = min(step, size)
+        yield begin, piece
+        begin, size = begin + piece, size - piece
+
+
+def page_starts(region: _core.Region, begins: np.ndarray[Any, Any],
+                size: int) -> np.ndarray[Any, Any]:
+    """An offset in each page of the region that [begin, begin + size) of any begin touches."""
+    page = region.page_bytes
+    first = (begins + region.start) // page
+    count = int(((begins + (region.start + size - 1)) // page - first).max(initial=0)) + 1
+    last = (begins + (region.start + size - 1)) // page
+    pages = np.minimum(first[:, None] + np.arange(count), last[:, None]) if count > 1 else first
+    starts = np.unique(pages) * page
+    return np.maximum(starts - region.start, 0).astype(np.uint64)
+
+
+def bring_rows(region: _core.Region, begins: np.ndarray[Any, Any], size: int) -> None:
+    """Brings in scattered rows of ``size`` bytes that begin there."""
+    region.bring(page_starts(region, begins, size), BRING_THREADS)
+
+
+def bring_range(region: _core.Region, begin: int, size: int) -> None:
+    for at, piece in slices(begin, size):
+        region.ensure(at, piece)
+
+
+def rows_of(array: np.ndarray[Any, Any], region: _core.Region,
+            block_bytes: int) -> Iterator[np.ndarray[Any, Any]]:
+    """Consecutive parts of the array along its first axis, each brought in as it comes."""
+    if array.ndim == 0 or array.size == 0:
+        bring_range(region, *bounds_in(region, array))
+        yield array
+        return
+    _, size = bounds_in(region, array)
+    step = max(1, int(len(array) * block_bytes / max(size, 1)))
+    for i in range(0, len(array), step):
+        part = array[i:i + step]
+        begin, size = bounds_in(region, part)
+        # Rows that lie all over the store are not brought in: what came first would be gone again.
+        if size <= 2 * max(block_bytes, part.nbytes):
+            if i + step < len(array):  # the next one, while this one is worked on
+                region.prefetch(*bounds_in(region, array[i + step:i + 2 * step]))
+            bring_range(region, begin, size)
+        yield part
+
+
+# -- scattered rows --
+
+
+def gather(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
+           block_bytes: int) -> np.ndarray[Any, Any]:
+    """``root[index]``, the pages of many rows brought in at a time."""
+    out = np.empty(index.shape + root.shape[1:], root.dtype)
+    flat, rows = index.ravel(), out.reshape((index.size, *root.shape[1:]))
+    for part, begins in _row_batches(root, region, flat, block_bytes):
+        bring_rows(region, begins, root[0].nbytes)
+        np.take(root, flat[part], axis=0, out=rows[part], mode="clip")
+    return out
+
+
+def scatter(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
+            value: Any, block_bytes: int) -> None:
+    """``root[index] = value``, likewise. The index has one dimension."""
+    value = np.broadcast_to(np.asarray(value), (len(index), *root.shape[1:]))
+    for part, begins in _row_batches(root, region, index, block_bytes):
+        bring_rows(region, begins, root[0].nbytes)
+        root[index[part]] = value[part]
+
+
+def _row_batches(root: np.ndarray[Any, Any], region: _core.Region, flat: np.ndarray[Any, Any],
+                 block_bytes: int) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+    row_bytes = root[0].nbytes
+    offset = root.__array_interface__["data"][0] - region.address
+    pages = -(-row_bytes // region.page_bytes) + 1
+    step = max(1, block_bytes // (pages * region.page_bytes))
+    for i in range(0, len(flat), step):
+        part = slice(i, i + step)
+        yield part, flat[part].astype(np.int64) * row_bytes + offset
+
+
+# -- sums --
+
+
+def _halves(count: int, leaf: int) -> Iterator[int]:
+    """Lengths of the parts that NumPy's pairwise sum would make, down to ``leaf``."""
+    if count <= leaf:
+        yield count
+        return
+    half = count // 2
+    half -= half % 8
+    yield from _halves(half, leaf)
+    yield from _halves(count - half, leaf)
+
+
+def _join(count: int, leaf: int, sums: Iterator[Any]) -> Any:
+    if count <= leaf:
+        return next(sums)
+    half = count // 2
+    half -= half % 8
+    first = _join(half, leaf, sums)
+    return first + _join(count - half, leaf, sums)
+
+
+def _parts(flat: np.ndarray[Any, Any], region: _core.Region, lengths: list[int],
+           is_scattered: bool) -> Iterator[np.ndarray[Any, Any]]:
+    at = 0
+    for i, length in enumerate(lengths):
+        part = flat[at:at + length]
+        at += length
+        begin, size = bounds_in(region, part)
+        if is_scattered:
+            begins = np.arange(length, dtype=np.int64) * abs(flat.strides[0]) + begin
+            bring_rows(region, begins, flat.itemsize)
+        else:
+            if i + 1 < len(lengths):
+                region.prefetch(*bounds_in(region, flat[at:at + lengths[i + 1]]))
+            bring_range(region, begin, size)
+        yield part
+
+
+def can_reduce(array: np.ndarray[Any, Any]) -> bool:
+    """Whether ``reduce`` can: numbers that are one run in memory, or one axis."""
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize < 4 and array.dtype.kind == "f":
+        return False
+    return array.size > 0 and array.dtype.isnative and (
+        array.ndim == 1 or array.flags.c_contiguous or array.flags.f_contiguous)
+
+
+def reduce(ufunc: np.ufunc, array: np.ndarray[Any, Any], region: _core.Region,
+           block_bytes: int) -> Any:
+    """``ufunc.reduce`` of all elements; a sum of floats is rounded as NumPy rounds it.
+
+    NumPy adds floats in pairs of halves (numpy/_core/src/umath/loops_utils.h.src); the parts here
+    are such halves.
+    """
+    flat = array if array.ndim == 1 else array.reshape(-1, order="A")
+    page, stride = region.page_bytes, abs(flat.strides[0])
+    is_scattered = stride > _GAP_PAGES_MAX * page
+    leaf = max(1024, block_bytes // (page if is_scattered else max(stride, 1)))
+    lengths = list(_halves(len(flat), leaf))
+    with np.errstate(over="ignore"):
+        parts = [ufunc.reduce(part) for part in _parts(flat, region, lengths, is_scattered)]
+        if ufunc is np.add:
+            return _join(len(flat), leaf, iter(parts))
+        return ufunc.reduce(np.array(parts))

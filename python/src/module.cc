@@ -1,0 +1,129 @@
+// The module outcore._core: Runtime, Region, Lease and Memory for the Python code in outcore/.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <memory>
+
+#include "errors.h"
+#include "lease.h"
+#include "metrics.h"
+#include "options.h"
+#include "outcore/runtime.h"
+#include "region.h"
+
+namespace nb = nanobind;
+
+namespace outcore::python {
+namespace {
+
+// RuntimeHandle: a runtime that lives as long as one of its regions does.
+struct RuntimeHandle {
+  std::shared_ptr<Runtime> runtime;
+  uint64_t forks = fork_count();
+
+  void check(const char* what) const {
+    if (forks != fork_count())
+      raise({EPERM, std::string(what) +
+                        ": this is a forked child, which does not inherit its parent's runtime: "
+                        "start one of its own"},
+            "outcore runtime", Blame::kStore);
+    if (runtime == nullptr)
+      throw nb::value_error((std::string(what) + ": the runtime is closed").c_str());
+  }
+};
+
+void give_up(std::shared_ptr<Runtime>& runtime) {  // ends its threads
+  const nb::gil_scoped_release released;
+  runtime.reset();
+}
+
+std::unique_ptr<RuntimeHandle> start(const nb::dict& options) {
+  const RuntimeOptions o = runtime_options_of(options);
+  auto runtime = [&] {
+    const nb::gil_scoped_release released;
+    return Runtime::start(o);
+  }();
+  if (!runtime) raise(runtime.error(), "outcore runtime", Blame::kArgument);
+  auto handle = std::make_unique<RuntimeHandle>();
+  handle->runtime = std::make_shared<Runtime>(std::move(runtime).value());
+  return handle;
+}
+
+// A URI comes as bytes: a file's name may be any.
+std::unique_ptr<RegionHandle> map(const RuntimeHandle& handle, const nb::bytes& uri_bytes,
+                                  const nb::dict& options) {
+  const std::string uri(uri_bytes.c_str(), uri_bytes.size());
+  handle.check("map");
+  const MapOptions o = map_options_of(options);
+  const std::shared_ptr<Runtime> runtime = handle.runtime;
+  auto region = [&] {
+    const nb::gil_scoped_release released;
+    return runtime->map(uri, o);
+  }();
+  if (!region) raise(region.error(), uri, Blame::kArgument);
+  return std::make_unique<RegionHandle>(runtime, std::move(region).value(), o.offset);
+}
+
+uint64_t store_size(const nb::bytes& uri_bytes) {
+  const std::string uri(uri_bytes.c_str(), uri_bytes.size());
+  auto size = [&]() -> Result<uint64_t> {
+    const nb::gil_scoped_release released;
+    auto store = open_store(uri);
+    if (!store) return store.error();
+    return store.value()->size_bytes();
+  }();
+  if (!size) raise(size.error(), uri, Blame::kArgument);
+  return size.value();
+}
+
+Metrics metrics_of(const RuntimeHandle& handle) {
+  handle.check("stats");
+  const nb::gil_scoped_release released;
+  return handle.runtime->metrics();
+}
+
+}  // namespace
+}  // namespace outcore::python
+
+NB_MODULE(_core, m) {
+  using namespace outcore::python;
+  nb::set_leak_warnings(false);  // arrays may outlive the interpreter: they are flushed at exit
+  m.doc() = "The compiled part of outcore; use the package outcore.";
+  static_cast<void>(fork_count());
+  nb::class_<RuntimeHandle>(m, "Runtime", nb::is_weak_referenceable())
+      .def("__init__", [](RuntimeHandle* self,
+                          const nb::dict& options) { new (self) RuntimeHandle(*start(options)); })
+      .def("map", &map)
+      .def_prop_ro("is_inherited", [](const RuntimeHandle& r) { return r.forks != fork_count(); })
+      .def_prop_ro("budget_bytes",
+                   [](const RuntimeHandle& r) {
+                     r.check("budget");
+                     return r.runtime->budget_bytes();
+                   })
+      .def_prop_ro("is_open", [](const RuntimeHandle& r) { return r.runtime != nullptr; })
+      .def("resize_budget",
+           [](const RuntimeHandle& r, uint64_t bytes) {
+             r.check("resize the budget");
+             outcore::Status status;
+             {
+               const nb::gil_scoped_release released;
+               status = r.runtime->resize_budget(bytes);
+             }
+             require(status, "budget", Blame::kArgument);
+           })
+      .def("describe_options",
+           [](const RuntimeHandle& r) {
+             r.check("options");
+             return r.runtime->describe_options();
+           })
+      .def("metrics", [](const RuntimeHandle& r) { return dict_of(metrics_of(r)); })
+      .def("to_json", [](const RuntimeHandle& r) { return metrics_of(r).to_json(); })
+      .def("to_text", [](const RuntimeHandle& r) { return metrics_of(r).to_text(); })
+      .def("end", [](RuntimeHandle& r) { give_up(r.runtime); });
+  m.def("store_size", &store_size);
+  m.def("fork_count", &fork_count);
+  add_region(m);
+  add_lease(m);
+  add_facts(m);
+}

@@ -1,0 +1,20 @@
+// Options: what Python says by keywords, as the structs of outcore/options.h.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "outcore/options.h"
+
+namespace outcore::python {
+
+// Each takes a dict with the names of the struct's fields; None is "not set". Raises TypeError for
+// a name that is no field, ValueError for a word that is none of its values. REQUIRES: the GIL.
+RuntimeOptions runtime_options_of(const nanobind::dict& from);
+MapOptions map_options_of(const nanobind::dict& from);
+
+Advice advice_of(const std::string& word);
+const char* word_of(Access access);
+const char* word_of(Delivery delivery);
+const char* word_of(FrameKind frames);
+
+}  // namespace outcore::python

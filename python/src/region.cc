@@ -1,0 +1,197 @@
+#include "region.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace outcore::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+constexpr unsigned kBringThreadsMax = 64;
+constexpr size_t kSystemPage = 4096, kSampledPagesMax = 4096;
+std::atomic<uint64_t> forks{0};
+
+// Signals of the program are for its own threads. Those of a fault stay: see guarantees.md.
+sigset_t block_signals() {
+  sigset_t all, before;
+  sigfillset(&all);
+  for (const int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  return before;
+}
+
+}  // namespace
+
+uint64_t fork_count() {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
+  static_cast<void>(registered);
+  return forks.load();
+}
+
+RegionHandle::RegionHandle(std::shared_ptr<Runtime> runtime, Region region, uint64_t start)
+    : runtime_(std::move(runtime)),
+      region_(std::move(region)),
+      uri_(region_.uri()),
+      start_(start),
+      forks_(fork_count()) {}
+
+RegionHandle::~RegionHandle() {
+  const nb::gil_scoped_release released;
+  Region ended = std::move(region_);
+}
+
+void RegionHandle::check(const char* what) const {
+  if (is_inherited())
+    raise({EPERM, std::string(what) +
+                      ": this is a forked child, which does not inherit its parent's arrays: open "
+                      "them in the child, or start it with spawn or forkserver"},
+          uri_, Blame::kStore);
+  if (!is_open())
+    raise({EINVAL, std::string(what) + ": " + uri_ + " is closed"}, uri_, Blame::kArgument);
+}
+
+void RegionHandle::ensure(uint64_t offset, uint64_t size_bytes) {
+  constexpr uint64_t kPagesMax = 4;  // more are worth the prefetch threads' while
+  const uint64_t page_bytes = std::max<uint64_t>(region_.page_bytes(), kSystemPage);
+  run("prefault", Blame::kStore, [&](Region& region) {
+    if (size_bytes > kPagesMax * page_bytes) return region.prefault(offset, size_bytes);
+    std::byte one;
+    const uint64_t end = offset + size_bytes;
+    for (uint64_t at = offset; at < end;
+         at = (start_ + at) / page_bytes * page_bytes + page_bytes - start_)
+      if (Status status = region.read(at, {&one, 1}); !status) return status;
+    return Status();
+  });
+}
+
+void RegionHandle::bring(std::span<const uint64_t> offsets, unsigned threads) {
+  constexpr size_t kPagesEach = 8;  // fewer are not worth a thread
+  constexpr auto kHitMax = std::chrono::microseconds(20);
+  run("prefault", Blame::kStore, [&](Region& region) {
+    std::atomic<size_t> next{0};
+    std::mutex guard;
+    Status first;
+    std::vector<std::thread> more;
+    std::function<void()> call_others = [] {};
+    const auto work = [&](bool may_call) {
+      for (size_t i = next.fetch_add(1); i < offsets.size(); i = next.fetch_add(1)) {
+        std::byte one;
+        const auto began = std::chrono::steady_clock::now();
+        Status status = region.read(offsets[i], {&one, 1});
+        if (!status) {
+          next.store(offsets.size());
+          const std::lock_guard<std::mutex> locked(guard);
+          if (first) first = std::move(status);
+        } else if (may_call && std::chrono::steady_clock::now() - began > kHitMax) {
+          may_call = false;  // the store was asked: from here on several at a time
+          call_others();
+        }
+      }
+    };
+    call_others = [&] {
+      const size_t left = offsets.size() - std::min(offsets.size(), next.load());
+      const size_t count = std::min<size_t>(std::min(threads, kBringThreadsMax), left / kPagesEach);
+      const sigset_t before = block_signals();  // inherited by the threads
+      try {
+        while (more.size() + 1 < count) more.emplace_back(work, false);
+      } catch (const std::system_error&) {
+        // Fewer will do.
+      }
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    };
+    work(true);
+    for (std::thread& thread : more) thread.join();
+    return first;
+  });
+}
+
+nb::list RegionHandle::residency(size_t cells) const {
+  check("residency");
+  const size_t pages = (region_.size_bytes() + kSystemPage - 1) / kSystemPage;
+  cells = std::min(cells, pages);
+  std::vector<double> share(cells);
+  {
+    const nb::gil_scoped_release released;
+    for (size_t i = 0; i < cells; ++i) {
+      const size_t first = pages * i / cells, end = std::max(pages * (i + 1) / cells, first + 1);
+      // Windows of neighbours, evenly spread where there are too many to look at all.
+      const size_t looked_at = std::min(end - first, kSampledPagesMax), windows = 16;
+      const size_t each = std::max<size_t>(looked_at / windows, 1);
+      size_t seen = 0, resident = 0;
+      unsigned char is_there[kSampledPagesMax];
+      for (size_t w = 0; w < windows && w * each < looked_at; ++w) {
+        const size_t at = first + (end - first) * w / windows;
+        const size_t n = std::min(each, end - at);
+        if (::mincore(region_.data() + at * kSystemPage, n * kSystemPage, is_there) != 0) continue;
+        seen += n;
+        resident += static_cast<size_t>(
+            std::count_if(is_there, is_there + n, [](unsigned char c) { return (c & 1) != 0; }));
+      }
+      share[i] = seen == 0 ? 0 : static_cast<double>(resident) / static_cast<double>(seen);
+    }
+  }
+  nb::list list;
+  for (const double s : share) list.append(s);
+  return list;
+}
+
+void RegionHandle::unmap(bool force) {
+  if (!is_open()) return;
+  check("close");
+  if (exports_ != 0 || calls_ != 0) {
+    const std::string text =
+        exports_ != 0
+            ? "cannot close " + uri_ + ": " + std::to_string(exports_) +
+                  (exports_ == 1 ? " view of its memory is" : " views of its memory are") +
+                  " alive (arrays made from it, buffers, tensors); delete them, or copy them, first"
+            : "cannot close " + uri_ + ": another thread is in a call on it; let it end first";
+    throw nb::buffer_error(text.c_str());
+  }
+  is_closing_ = true;
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    status = region_.unmap(force);
+  }
+  is_closing_ = false;
+  require(status, uri_, Blame::kStore);
+}
+
+void RegionHandle::close_when_unused() {
+  if (!is_open() || is_inherited()) return;
+  is_dropped_ = true;
+  if (exports_ == 0 && calls_ == 0) end_unused();
+}
+
+void RegionHandle::end_unused() {
+  if (!region_.is_mapped() || is_inherited() || is_closing_) return;
+  is_closing_ = true;
+  nb::error_scope kept;  // an exception may be on its way
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    status = region_.unmap(true);
+  }
+  is_closing_ = false;
+  if (status) return;
+  try {
+    raise(status.error(), uri_, Blame::kStore);
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("outcore: closing an array");
+  }
+}
+
+}  // namespace outcore::python

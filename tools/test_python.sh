@@ -1,0 +1,52 @@
+#!/bin/bash
+# test_python.sh [PYTEST ARGUMENT…] : builds and installs the wheel in its own environment, and
+# runs its tests, its doctests and the guide. $RESULT: where the JUnit file goes. $PYTHON_WORK: the
+# environment and the wheel's objects, by default build/python. What did not change is kept, so a
+# second run takes as long as the tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source_dir=$PWD
+work=${PYTHON_WORK:-$source_dir/build/python}
+python=${PYTHON:-python3}
+jobs=${JOBS:-$(nproc)}
+export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1 CMAKE_BUILD_PARALLEL_LEVEL=$jobs
+export CMAKE_GENERATOR=Ninja PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
+
+# has_changed STAMP HASH: true unless the stamp says that this was done already.
+has_changed() { [[ "$(cat "$1" 2>/dev/null)" != "$2" ]]; }
+
+mkdir -p "$work"
+venv=$work/venv
+requirements=python/requirements-test.txt
+wanted=$("$python" --version)-$(sha256sum <"$requirements")
+if has_changed "$work/requirements.stamp" "$wanted"; then
+  echo "-- packages of $requirements"
+  rm -rf "$venv"
+  "$python" -m venv "$venv"
+  "$venv/bin/pip" install --quiet -r "$requirements"
+  echo "$wanted" >"$work/requirements.stamp"
+  rm -f "$work/wheel.stamp"
+fi
+
+inputs=(CMakeLists.txt LICENSE README.md pyproject.toml bench cli cmake include python src)
+wanted=$(find "${inputs[@]}" -type f -not -name '*.pyc' -print0 | sort -z |
+  xargs -0 sha256sum | sha256sum)
+if has_changed "$work/wheel.stamp" "$wanted"; then
+  echo "-- the wheel"
+  rm -f "$work"/wheels/*.whl
+  PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --no-build-isolation --no-deps \
+    -w "$work/wheels" -C "build-dir=$work/objects" .
+  "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$work"/wheels/*.whl
+  echo "$wanted" >"$work/wheel.stamp"
+fi
+
+report=()
+if [[ -n ${RESULT-} ]]; then
+  mkdir -p "$(dirname "$RESULT")"
+  report=("--junitxml=$(realpath "$RESULT")" -o junit_suite_name=python)
+fi
+echo "-- tests, doctests and the guide"
+what=("$@")
+(($#)) || what=(tests/python --pyargs outcore)
+PYTHONDONTWRITEBYTECODE=1 exec "$venv/bin/python" -m pytest -c tests/python/pytest.ini \
+  --rootdir "$source_dir" --doctest-modules "${report[@]}" "${what[@]}"
