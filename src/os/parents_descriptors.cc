@@ -39,6 +39,8 @@ void ParentsDescriptors::close(int fd) {
   ::close(fd);
 }
 
+void ParentsDescriptors::prepare() { static_cast<void>(all()); }
+
 void ParentsDescriptors::close_in_child() {
   for (const int fd : all().descriptors) ::close(fd);
   all().descriptors.clear();

@@ -10,6 +10,8 @@ class ParentsDescriptors {
   // Closes one that was added.
   static void close(int fd);
 
+  // Before any fork: what a child does first makes no lock any more.
+  static void prepare();
   // In the child, first of all: closes all of them and forgets them. What is added later is its
   // own.
   static void close_in_child();

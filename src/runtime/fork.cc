@@ -97,8 +97,11 @@ bool answer_inherited(const std::byte* address) {
 }
 
 uint64_t process_generation() {
-  static const int registered =
-      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static const int registered = [] {
+    os::ParentsDescriptors::prepare();
+    static_cast<void>(region::AddressMap::instance());
+    return ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }();
   static_cast<void>(registered);
   return generation.load(std::memory_order_relaxed);
 }
