@@ -1,5 +1,6 @@
 #include "os/signal_delivery.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -43,8 +44,12 @@ Handler segv{SIGSEGV};
 ProcessLock installing;
 void (*last_words)() = nullptr;
 
+// Where the copy of this thread goes on if a touch of it fails.
+thread_local sigjmp_buf* way_out = nullptr;
+
 // `must_raise`: the touch will not come again with this signal.
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
+  if (way_out != nullptr) ::siglongjmp(*way_out, 1);
   const struct sigaction before = handler.before();
   const bool has_info = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr;
   if (has_info || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
@@ -138,6 +143,20 @@ bool exchange_program_action(int signal, const struct sigaction* now, struct sig
   if (!handler.is_installed) return false;
   if (before != nullptr) *before = handler.before();
   if (now != nullptr) handler.set_before(*now);
+  return true;
+}
+
+bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
+  sigjmp_buf point;
+  if (sigsetjmp(point, 1) != 0) {
+    way_out = nullptr;
+    return false;
+  }
+  way_out = &point;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(into, from, size_bytes);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  way_out = nullptr;
   return true;
 }
 

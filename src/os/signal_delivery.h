@@ -38,6 +38,9 @@ bool exchange_program_action(int signal, const struct sigaction* now, struct sig
 // Called before the process ends by a fault that nobody handles. Async-signal-safe enough for its
 // caller: it runs in the handler.
 void set_last_words(void (*f)());
+// Copies as a system call would: false if some of it cannot be touched, whatever handlers the
+// program has. REQUIRES: the handlers are installed.
+bool copy_or_fail(void* into, const void* from, size_t size_bytes);
 // The handler in force is no longer ours (the program installed its own after us).
 bool is_segv_handler_replaced();
 

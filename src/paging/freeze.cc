@@ -2,7 +2,9 @@
 // replaced, its store has become longer. See engine.h.
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
+#include "base/assert.h"
 #include "paging/engine.h"
 #include "paging/freeze.h"
 
@@ -22,6 +24,10 @@ uint64_t mapped_end(const Space& space) {
     if (const View* view = space.views[i].load(); view != nullptr)
       end = std::max(end, view->end_page());
   return std::min(end, space.page_count());
+}
+
+os::Piece whole_of(const View& view) {
+  return {view.address, view.offset, view.mapped_bytes(), view.is_writable, 0};
 }
 
 }  // namespace
@@ -54,20 +60,28 @@ Status Engine::empty(Space& space, uint64_t first, const char* what) {
 Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
   const Freeze freeze(space);
   if (Status s = empty(space, 0, kOnceMore); !s) return s;
-  View* view = nullptr;
+  // More than one only where a door has cut a view in parts: they show different pages.
+  std::vector<View*> views;
   for (uint32_t i = 0; i < space.views_end; ++i)
-    if (View* v = space.views[i].load(); v != nullptr) view = v;
-  if (view != nullptr) {
+    if (View* v = space.views[i].load(); v != nullptr) views.push_back(v);
+  for (View* view : views) {
     const uint64_t pages =
         (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
-    if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
+    if (view->shown.count() == 0)
+      if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
     // A touch from here to the end may find the range inaccessible, and waits in the handler for
     // the thaw.
-    const os::Piece whole{view->address, view->offset, view->mapped_bytes(), view->is_writable, 0};
-    if (whole.size_bytes != 0) {
-      if (Status s = frames->replace(whole); !s) return s;
-      space.frames->wake(whole);  // who waits there asks the new ones
+    const os::Piece whole = whole_of(*views[i]);
+    if (whole.size_bytes == 0) continue;
+    if (Status s = frames->replace(whole); !s) {
+      for (size_t k = 0; k < i; ++k)
+        if (whole_of(*views[k]).size_bytes != 0)
+          OC_CHECK(space.frames->replace(whole_of(*views[k])).ok());
+      return s;
     }
+    space.frames->wake(whole);  // who waits there asks the new ones
   }
   space.frames = std::move(frames);
   return {};

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "os/signal_delivery.h"
 #include "preload/real.h"
 
 namespace outcore::preload {
@@ -61,14 +61,20 @@ size_t total_of(const iovec* list, int count) {
   return total;
 }
 
-void gather(const iovec* list, int count, size_t at, std::byte* into, size_t size_bytes) {
-  for_each_piece(list, count, at, size_bytes,
-                 [&](std::byte* p, size_t done, size_t n) { std::memcpy(into + done, p, n); });
+bool gather(const iovec* list, int count, size_t at, std::byte* into, size_t size_bytes) {
+  bool is_done = true;
+  for_each_piece(list, count, at, size_bytes, [&](std::byte* p, size_t done, size_t n) {
+    is_done = is_done && os::copy_or_fail(into + done, p, n);
+  });
+  return is_done;
 }
 
-void scatter(const iovec* list, int count, size_t at, const std::byte* from, size_t size_bytes) {
-  for_each_piece(list, count, at, size_bytes,
-                 [&](std::byte* p, size_t done, size_t n) { std::memcpy(p, from + done, n); });
+bool scatter(const iovec* list, int count, size_t at, const std::byte* from, size_t size_bytes) {
+  bool is_done = true;
+  for_each_piece(list, count, at, size_bytes, [&](std::byte* p, size_t done, size_t n) {
+    is_done = is_done && os::copy_or_fail(p, from + done, n);
+  });
+  return is_done;
 }
 
 }  // namespace outcore::preload

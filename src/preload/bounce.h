@@ -31,9 +31,10 @@ class Bounce {
   size_t size_ = 0;
 };
 
-// A list of buffers as one: copies [at, at + size) out of it, or into it.
+// A list of buffers as one: copies [at, at + size) out of it, or into it. False: some of it cannot
+// be touched, which is EFAULT to a system call.
 size_t total_of(const iovec* list, int count);
-void gather(const iovec* list, int count, size_t at, std::byte* into, size_t size_bytes);
-void scatter(const iovec* list, int count, size_t at, const std::byte* from, size_t size_bytes);
+bool gather(const iovec* list, int count, size_t at, std::byte* into, size_t size_bytes);
+bool scatter(const iovec* list, int count, size_t at, const std::byte* from, size_t size_bytes);
 
 }  // namespace outcore::preload

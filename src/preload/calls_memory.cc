@@ -25,6 +25,10 @@ void hold_place(std::byte* address, uint64_t size_bytes) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
+bool is_aligned(const void* address) {
+  return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
+}
+
 bool is_of_file(int flags) {
   const int type = flags & MAP_TYPE;
   return (flags & MAP_ANONYMOUS) == 0 &&
@@ -38,14 +42,22 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   if (is_inside()) return real().mmap(address, size, protection, flags, fd, offset);
   Door& door = Door::instance();
   if ((flags & MAP_FIXED) != 0 && concerns(address, size)) {
+    // Refused, it must not have cost what is there.
+    if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return errno = EINVAL, MAP_FAILED;
+    const int elsewhere = flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE | MAP_LOCKED);
+    void* trial = real().mmap(nullptr, size, protection, elsewhere, fd, offset);
+    if (trial == MAP_FAILED) return MAP_FAILED;
+    real().munmap(trial, size);
     const int error = door.release(bytes_at(address), round_up(size, kSystemPage), hold_place);
     if (error != 0) return errno = error, MAP_FAILED;
   }
   const bool is_candidate =
       is_of_file(flags) && fd >= 0 &&
       (size >= settings().min_bytes || Door::is_any_taken() || settings().is_explaining);
-  // What is taken is brought in by us, and not by the kernel before.
-  const int kernels = is_candidate && size >= settings().min_bytes ? flags & ~MAP_POPULATE : flags;
+  // What is taken is brought in by us, and not by the kernel before. Of a private writable mapping
+  // the kernel makes copies, and those are never taken.
+  const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
+  const int kernels = is_candidate && !has_copies ? flags & ~MAP_POPULATE : flags;
   void* p = real().mmap(address, size, protection, kernels, fd, offset);
   if (p == MAP_FAILED || !is_candidate) return p;
   const int saved_errno = errno;
@@ -58,7 +70,7 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
 OUTCORE_ALIAS(void*, mmap64, (void*, size_t, int, int, int, off_t), mmap);
 
 OUTCORE_EXPORT int munmap(void* address, size_t size) noexcept {
-  if (concerns(address, size)) {
+  if (concerns(address, size) && is_aligned(address) && size != 0) {
     const int error =
         Door::instance().release(bytes_at(address), round_up(size, kSystemPage), hold_place);
     if (error != 0) return fail(error);
@@ -73,7 +85,10 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
   void* to = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
   Door& door = Door::instance();
-  if ((flags & MREMAP_FIXED) != 0 && concerns(to, new_size))
+  const auto from = reinterpret_cast<uint64_t>(address), target = reinterpret_cast<uint64_t>(to);
+  const bool overlaps = target < from + old_size && from < target + new_size;
+  if ((flags & MREMAP_FIXED) != 0 && is_aligned(to) && is_aligned(address) && new_size != 0 &&
+      !overlaps && concerns(to, new_size))
     if (const int error = door.release(bytes_at(to), round_up(new_size, kSystemPage), hold_place);
         error != 0)
       return errno = error, MAP_FAILED;
@@ -132,9 +147,10 @@ int lock(const void* address, size_t size, const std::function<int(const void*, 
   auto* from = reinterpret_cast<const std::byte*>(start);
   if (const int error = Door::instance().lock_range(from, end - start); error != 0)
     return fail(error);
-  return Door::instance().on_the_rest(from, end - start, [&](const std::byte* a, uint64_t n) {
-    return kernels(a, n) == 0 ? 0 : errno;
-  });
+  const int error = Door::instance().on_the_rest(
+      from, end - start,
+      [&](const std::byte* a, uint64_t n) { return kernels(a, n) == 0 ? 0 : errno; });
+  return error == 0 ? 0 : fail(error);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   Bounce buffer(std::max<size_t>(total_of(message->msg_iov, count), 1));
   if (!buffer.is_there()) return fail(ENOMEM);
   const size_t n = std::min(buffer.size(), total_of(message->msg_iov, count));
-  gather(message->msg_iov, count, 0, buffer.data(), n);
+  if (!gather(message->msg_iov, count, 0, buffer.data(), n)) return fail(EFAULT);
   iovec one{buffer.data(), n};
   msghdr copy = *message;
   copy.msg_iov = &one;
@@ -49,8 +49,9 @@ OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   const ssize_t got = real().recvmsg(fd, message, flags);
   message->msg_iov = list;
   message->msg_iovlen = static_cast<size_t>(count);
-  if (got > 0)
-    scatter(list, count, 0, buffer.data(), std::min(static_cast<size_t>(got), one.iov_len));
+  if (got > 0 &&
+      !scatter(list, count, 0, buffer.data(), std::min(static_cast<size_t>(got), one.iov_len)))
+    return fail(EFAULT);
   return got;
 }
 
@@ -120,9 +121,9 @@ size_t through(void* p, size_t size, size_t count, bool is_write, const Call& ca
   while (done < total) {
     const size_t n = std::min(buffer.size(), total - done);
     const iovec one{static_cast<std::byte*>(p) + done, n};
-    if (is_write) gather(&one, 1, 0, buffer.data(), n);
+    if (is_write && !gather(&one, 1, 0, buffer.data(), n)) break;
     const size_t moved = call(buffer.data(), 1, n);
-    if (!is_write) scatter(&one, 1, 0, buffer.data(), moved);
+    if (!is_write && !scatter(&one, 1, 0, buffer.data(), moved)) break;
     done += moved;
     if (moved < n) break;
   }

@@ -53,12 +53,14 @@ ssize_t bounce(const Transfer& t) {
   size_t done = 0;
   do {
     const size_t n = std::min(buffer.size(), total - done);
-    if (t.is_write) gather(t.list, t.count, done, buffer.data(), n);
+    if (t.is_write && !gather(t.list, t.count, done, buffer.data(), n))
+      return done != 0 ? static_cast<ssize_t>(done) : fail(EFAULT);
     const iovec one{buffer.data(), n};
     const off_t at = t.offset == kHere ? kHere : t.offset + static_cast<off_t>(done);
     const ssize_t moved = t.call(&one, 1, at);
     if (moved < 0) return done != 0 ? static_cast<ssize_t>(done) : moved;
-    if (!t.is_write) scatter(t.list, t.count, done, buffer.data(), static_cast<size_t>(moved));
+    if (!t.is_write && !scatter(t.list, t.count, done, buffer.data(), static_cast<size_t>(moved)))
+      return done != 0 ? static_cast<ssize_t>(done) : fail(EFAULT);
     done += static_cast<size_t>(moved);
     if (static_cast<size_t>(moved) < n || (!t.is_write && !is_file)) break;
   } while (done < total);
@@ -73,29 +75,30 @@ uint64_t position_of(int fd, off_t offset, bool is_write) {
   return static_cast<uint64_t>(std::max<off_t>(::lseek(fd, 0, SEEK_CUR), 0));
 }
 
-ssize_t run(const Transfer& t) {
+ssize_t run(Transfer t) {
   TakenFile* file = DescriptorTable::file_of(t.fd);
   const bool is_bounced = must_bounce(t, file);
-  const auto go = [&] { return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset); };
-  if (file == nullptr) return go();
-  const uint64_t bytes = total_of(t.list, t.count);
-  if (!t.is_write) {
+  if (file != nullptr && !t.is_write) {
     const uint64_t at = position_of(t.fd, t.offset, false);
-    if (const int error = Door::instance().before_read(*file, at, bytes); error != 0)
-      return fail(EIO);
-    return go();
+    if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
-  ssize_t result = -1;
-  int error = 0;
-  // The position is asked under the lock: writers of this process come one after the other.
-  Door::instance().around_write(
-      *file, [&] { return position_of(t.fd, t.offset, true); }, bytes,
-      [&] {
-        result = go();
-        error = errno;
-      });
-  errno = error;
-  return result;
+  if (file != nullptr && t.is_write) {
+    // The position is asked under the lock: writers of this process come one after the other. What
+    // is ours was copied before: a touch of it may have to wait.
+    t.call = [file, fd = t.fd, call = t.call](const iovec* list, int count, off_t offset) {
+      ssize_t result = -1;
+      int error = 0;
+      Door::instance().around_write(
+          *file, [&] { return position_of(fd, offset, true); }, total_of(list, count),
+          [&] {
+            result = call(list, count, offset);
+            error = errno;
+          });
+      errno = error;
+      return result;
+    };
+  }
+  return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
 }
 
 bool is_plain(int fd, const void* p, size_t n) {

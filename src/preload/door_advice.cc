@@ -111,10 +111,18 @@ int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
         if (!s.ok()) result = s.code();
         return;
       }
-      case MADV_FREE:
-        result = EINVAL;  // of a file
+      case MADV_DONTFORK:  // of no concern to bytes
+      case MADV_DOFORK:
+      case MADV_DONTDUMP:
+      case MADV_DODUMP:
+      case MADV_HUGEPAGE:
+      case MADV_NOHUGEPAGE:
+      case MADV_MERGEABLE:
+      case MADV_UNMERGEABLE:
+      case MADV_KEEPONFORK:
         return;
-      default:  // of no concern to bytes: fork, dumps, huge pages
+      default:  // not of a file, or unknown
+        result = EINVAL;
         return;
     }
   });

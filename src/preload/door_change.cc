@@ -193,9 +193,10 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
 void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new_address) {
   TakenFile& file = *mapping.file;
   const bool is_fixed = (flags & MREMAP_FIXED) != 0;
-  NewMapping made{nullptr, new_bytes, mapping.protection, mapping.flags, file.fd, mapping.offset};
+  const int fd = file.fd_of(mapping);
+  NewMapping made{nullptr, new_bytes, mapping.protection, mapping.flags, fd, mapping.offset};
   void* place = real().mmap(is_fixed ? new_address : nullptr, new_bytes, mapping.protection,
-                            mapping.flags | (is_fixed ? MAP_FIXED : 0), file.fd,
+                            mapping.flags | (is_fixed ? MAP_FIXED : 0), fd,
                             static_cast<off_t>(mapping.offset));
   if (place == MAP_FAILED) return MAP_FAILED;
   made.address = static_cast<std::byte*>(place);

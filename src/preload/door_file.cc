@@ -66,7 +66,8 @@ void Door::close_descriptors(TakenFile& file) {
   for (const auto& [fd, store] : file.old)
     if (fd >= 0) ::close(fd);
   file.old.clear();
-  file.fd = -1;
+  if (file.read_fd >= 0) ::close(file.read_fd);
+  file.fd = file.read_fd = -1;
   file.is_open_for_writing = false;
 }
 
@@ -151,7 +152,7 @@ bool Door::hand_back(const Identity& identity, const char* why) {
 
 bool map_by_kernel(const Mapping& m) {
   const int flags = (m.flags & ~(MAP_FIXED_NOREPLACE | MAP_POPULATE)) | MAP_FIXED;
-  void* p = real().mmap(m.address, m.size_bytes, m.protection, flags, m.file->fd,
+  void* p = real().mmap(m.address, m.size_bytes, m.protection, flags, m.file->fd_of(m),
                         static_cast<off_t>(m.offset));
   if (p == MAP_FAILED) return false;
   const Advice advice = m.region == nullptr || m.region->view == nullptr

@@ -166,6 +166,8 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
       return nullptr;
     }
     if (file.fd >= 0) file.old.emplace_back(file.fd, file.store);
+    if (may_write && file.read_fd < 0)
+      file.read_fd = ::open(by_descriptor.c_str(), O_RDONLY | O_CLOEXEC, 0);
     file.fd = fd;
     file.is_open_for_writing = may_write;
     file.store = std::static_pointer_cast<store::FileStore>(std::move(store).value());
@@ -210,7 +212,8 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   mapping->offset = made.offset;
   mapping->protection = made.protection;
   mapping->flags = made.flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE);
-  mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE && file.is_open_for_writing;
+  mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE &&
+                       (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;
   file.owner = owner_;
   file.file_bytes = file_bytes;

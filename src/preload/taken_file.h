@@ -42,6 +42,7 @@ struct TakenFile {
   std::string path;  // for people
   std::shared_ptr<store::FileStore> store;
   int fd = -1;               // ours; as writable as the program's
+  int read_fd = -1;          // ours; for reading only
   bool is_writable = false;  // the program may change it: by its mappings or by system calls
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
@@ -51,6 +52,10 @@ struct TakenFile {
   bool is_counted = false;  // among the taken ones
   // Open still, as to close one descriptor of a file drops the POSIX locks that the process holds.
   std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
+
+  // For a mapping as the kernel would have it.
+  int fd_of(const Mapping& m) const { return m.may_write || read_fd < 0 ? fd : read_fd; }
+
   int owner = 0;  // the process whose runtime has it: in a forked child, the parent
   uint64_t file_bytes = 0;
   Counters ended;  // of mappings that are gone

@@ -306,10 +306,21 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
     if (region.access == Access::kReadWrite)
       first = engine->flush(space, region.view->first_page(), region.view->end_page());
     if (!first.ok() && !force) return first;
+  }
+  // Where nothing else shows its pages they go with it.
+  const uint64_t from = region.view->first_page(), to = region.view->end_page();
+  const bool must_empty = space.view_count > 1 && !space.frames->can_share();
+  if (must_empty) {
+    if (Status s = engine->hold_out(space, from, to); !s) return s;
+    region.view->is_replaced = true;
+  }
+  {
+    const os::SignalBlock block;
     region::AddressMap::instance().remove(region.view);
   }
   if (space.view_count == 1) engine->drop_frames(space);
   engine->remove_view(region.view);
+  if (must_empty) engine->let_in(space, from, to);
   give_place_back(region);
   region::ViewPool::instance().give_back(region.view);
   region.view = nullptr;
