@@ -54,16 +54,18 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   const bool is_candidate =
       is_of_file(flags) && fd >= 0 &&
       (size >= settings().min_bytes || Door::is_any_taken() || settings().is_explaining);
-  // What is taken is brought in by us, and not by the kernel before. Of a private writable mapping
-  // the kernel makes copies, and those are never taken.
-  const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
-  const int kernels = is_candidate && !has_copies ? flags & ~MAP_POPULATE : flags;
+  // What is taken is brought in by us, and not by the kernel before; and what is not may have to be
+  // stored by us before the kernel looks at it.
+  const int kernels = is_candidate ? flags & ~MAP_POPULATE : flags;
   void* p = real().mmap(address, size, protection, kernels, fd, offset);
   if (p == MAP_FAILED || !is_candidate) return p;
   const int saved_errno = errno;
-  if (!door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)}) &&
-      kernels != flags)
-    real().madvise(p, size, MADV_POPULATE_READ);
+  const bool is_taken =
+      door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)});
+  // Of a private writable mapping the kernel makes copies.
+  const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
+  if (!is_taken && kernels != flags)
+    real().madvise(p, size, has_copies ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
   errno = saved_errno;
   return p;
 }
@@ -106,8 +108,9 @@ OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept
 }
 
 OUTCORE_EXPORT int msync(void* address, size_t size, int flags) {
-  if (concerns(address, size) && (flags & MS_SYNC) != 0)
-    if (const int error = Door::instance().sync(bytes_at(address), size); error != 0)
+  const bool is_valid = (flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE)) == 0 && is_aligned(address);
+  if (concerns(address, size) && is_valid)
+    if (const int error = Door::instance().sync(bytes_at(address), size, flags); error != 0)
       return fail(error);
   return real().msync(address, size, flags);
 }

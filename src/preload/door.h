@@ -59,9 +59,9 @@ class Door {
   // Calls f(mapping, from, to) for what is ours in the range; offsets are in the mapping.
   void for_each_part(const std::byte* address, uint64_t size_bytes,
                      const std::function<void(Mapping&, uint64_t, uint64_t)>& f);
-  // As msync(MS_SYNC), madvise, mincore; 0 or an errno. What is not ours in the range is the
+  // As msync, madvise, mincore; 0 or an errno. What is not ours in the range is the
   // kernel's: of advise() here, of the others by the caller.
-  int sync(std::byte* address, uint64_t size_bytes);
+  int sync(std::byte* address, uint64_t size_bytes, int flags);
   int advise(std::byte* address, uint64_t size_bytes, int advice);
   void look_up_residency(const std::byte* address, uint64_t size_bytes, unsigned char* states);
   // Calls f(address, size) for what is not ours in the range, until it returns an errno.

@@ -27,11 +27,18 @@ bool pages_of(const Mapping& m, uint64_t from, uint64_t to, uint64_t* first, uin
   return true;
 }
 
+bool is_locked(const Mapping& m, uint64_t from, uint64_t to) {
+  return std::any_of(m.locks.begin(), m.locks.end(),
+                     [&](const Mapping::Lock& l) { return l.from < to && l.to > from; });
+}
+
 }  // namespace
 
-int Door::sync(std::byte* address, uint64_t size_bytes) {
+int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
   int result = 0;
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
+    if ((flags & MS_INVALIDATE) != 0 && is_locked(m, from, to)) result = EBUSY;
+    if ((flags & MS_SYNC) == 0) return;
     uint64_t first = 0, end = 0;
     if (result != 0 || m.region->access != Access::kReadWrite ||
         !pages_of(m, from, to, &first, &end))
@@ -70,6 +77,12 @@ int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     uint64_t first = 0, end = 0;
     if (result != 0 || !pages_of(m, from, to, &first, &end)) return;
+    const bool is_leaving = advice == MADV_DONTNEED || advice == MADV_PAGEOUT ||
+                            advice == MADV_COLD || advice == MADV_REMOVE;
+    if (is_leaving && is_locked(m, from, to)) {
+      result = EINVAL;
+      return;
+    }
     View& view = *m.region->view;
     Space& space = *m.region->space;
     paging::Engine& engine = *runtime_->engine;
@@ -88,6 +101,8 @@ int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
         return;
       case MADV_POPULATE_READ:
       case MADV_POPULATE_WRITE:
+        if ((m.protection & (advice == MADV_POPULATE_READ ? PROT_READ : PROT_WRITE)) == 0)
+          result = EINVAL;
         for (uint64_t page = first; page < end && result == 0; ++page)
           result = -engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
         return;
@@ -139,8 +154,9 @@ void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsi
     for (uint64_t at = from; at < to; at += kSystemPage) {
       const auto state =
           m.region->space->words[(view.offset + at) / view.page_bytes].load().state();
-      const bool is_there =
-          state == region::PageState::kResident || state == region::PageState::kBusy;
+      const bool is_there = state != region::PageState::kAbsent &&
+                            state != region::PageState::kFilling &&
+                            state != region::PageState::kFailed;
       states[static_cast<uint64_t>(m.address + at - address) / kSystemPage] = is_there ? 1 : 0;
     }
   });

@@ -80,7 +80,9 @@ void Door::forget(TakenFile& file, Mapping& mapping) {
 int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
               const std::function<void(std::byte*, uint64_t)>& between) {
   TakenFile& file = *mapping.file;
-  if (!mapping.locks.empty()) return EBUSY;
+  // Where pages are closed by mprotect the frames know the mapping as a whole.
+  if (!mapping.locks.empty() || mapping.region->space->delivery == Delivery::kMprotect)
+    return EBUSY;
   std::unique_ptr<Region::Impl> right;
   const Status s = runtime_->cut(*mapping.region, from, to, &right, [&] {
     if (to > from) between(mapping.address + from, to - from);
@@ -163,7 +165,8 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
       return EACCES;
     const bool was_writable = m->region->access == Access::kReadWrite;
     const bool is_possible = (protection & ~kOpen) == 0 &&
-                             ((protection & PROT_WRITE) == 0 || was_writable) && m->locks.empty();
+                             ((protection & PROT_WRITE) == 0 || was_writable) && m->locks.empty() &&
+                             m->region->space->delivery != Delivery::kMprotect;
     if (!is_possible) {
       if (!hand_back_locked(file, "its protection was changed to one that only the kernel has"))
         return ENOMEM;
@@ -260,6 +263,10 @@ int Door::lock_range(const std::byte* address, uint64_t size_bytes) {
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     to = std::min<uint64_t>(to, m.region->view->mapped_bytes());
     if (from >= to || result != 0) return;
+    if (m.protection == PROT_NONE) {
+      result = ENOMEM;
+      return;
+    }
     const Status s = runtime_->engine->pin(*m.region->view, m.address + from, to - from);
     if (s.ok())
       m.locks.push_back({from, to});

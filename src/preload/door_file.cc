@@ -123,7 +123,7 @@ void Door::note_growth(TakenFile& file) {
 void Door::note_growth_locked(TakenFile& file) {
   if (is_inherited(file)) return;
   const Space* space = file.space();
-  if (space == nullptr || file.store->look_at_size() != 0) return;
+  if (space == nullptr || file.store->look_at_size(true) != 0) return;
   const uint64_t bytes = file.store->size_bytes();
   if (bytes <= space->store_bytes.load()) return;
   for (const auto& [address, m] : file.mappings) {
@@ -158,6 +158,7 @@ bool map_by_kernel(const Mapping& m) {
   const Advice advice = m.region == nullptr || m.region->view == nullptr
                             ? Advice::kNormal
                             : m.region->view->advice.load();
+  for (const Mapping::Lock& l : m.locks) real().mlock(m.address + l.from, l.to - l.from);
   if (advice == Advice::kRandom) real().madvise(p, m.size_bytes, MADV_RANDOM);
   if (advice == Advice::kSequential) real().madvise(p, m.size_bytes, MADV_SEQUENTIAL);
   return true;
@@ -176,7 +177,6 @@ bool Door::hand_back_locked(TakenFile& file, const char* why) {
     for (const Mapping::Lock& l : m->locks)
       static_cast<void>(
           runtime_->engine->unpin(*m->region->view, m->address + l.from, l.to - l.from));
-    m->locks.clear();
     regions.push_back(m->region.get());
   }
   add_ended(file);

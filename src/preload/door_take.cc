@@ -184,7 +184,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
     *why = "more than " + std::to_string(kMappingsMax) + " mappings of one file";
     return false;
   }
-  static_cast<void>(file.store->look_at_size());
+  static_cast<void>(file.store->look_at_size(!file.mappings.empty()));
   const uint64_t file_bytes = file.store->size_bytes();
   const uint64_t size_bytes = round_up(made.size_bytes, kSystemPage);
   const uint64_t there = made.offset >= file_bytes ? 0 : file_bytes - made.offset;

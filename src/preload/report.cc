@@ -161,7 +161,7 @@ std::string next_command(const json& all) {
     option = "--budget " + std::to_string(budget * 2 >> 20) + "M";
     why = "pages were read again and again";
   } else if (ahead * 2 > fills && all.value("page_bytes", uint64_t{0}) < 65536) {
-    option = "--page-size 64k";
+    option = "--page 64k";
     why = "most of it was read in order";
   } else if (is_messages) {
     option = "--delivery in-thread";

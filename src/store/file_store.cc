@@ -138,12 +138,13 @@ Status FileStore::fit_size(const FileStoreOptions& options) {
   return {};
 }
 
-int FileStore::look_at_size() {
+int FileStore::look_at_size(bool is_mapped) {
   if (is_block_device_) return 0;
   struct stat about;
   if (::fstat(file_.fd(), &about) != 0) return -errno;
   const auto size = static_cast<uint64_t>(about.st_size);
   uint64_t known = size_bytes_.load(std::memory_order_acquire);
+  if (!is_mapped) size_bytes_.store(known = size, std::memory_order_release);
   while (size > known && !size_bytes_.compare_exchange_weak(known, size)) {
   }
   return 0;

@@ -43,8 +43,9 @@ class FileStore final : public Store {
   std::string uri() const override { return uri_; }
   std::string remark() const override { return file_.why_buffered(); }
   std::string identity() const override { return identity_; }
-  // Others may have made the file longer: takes over its size if so. 0 or -errno.
-  int look_at_size();
+  // Others may have changed the file's size: takes it over if it is longer, or, while nothing of
+  // the store is mapped, whatever it is. 0 or -errno.
+  int look_at_size(bool is_mapped);
 
  private:
   // Opened, not yet looked at.
