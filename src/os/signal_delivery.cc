@@ -22,6 +22,7 @@ struct Handler {
   int signal;
   FaultFunction on_fault = nullptr;
   ReasonFunction reason = nullptr;
+  void (*entry)(int, siginfo_t*, void*) = nullptr;
   // What the program wants done: the latest of several, so that a handler may read one while the
   // next is written.
   static constexpr uint32_t kActions = 16;
@@ -43,6 +44,7 @@ Handler bus{SIGBUS};
 Handler segv{SIGSEGV};
 ProcessLock installing;
 void (*last_words)() = nullptr;
+bool (*is_thought_blocked)(int signal) = nullptr;
 
 // Where the copy of this thread goes on if a touch of it fails.
 thread_local sigjmp_buf* way_out = nullptr;
@@ -52,7 +54,8 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
   if (way_out != nullptr) ::siglongjmp(*way_out, 1);
   const struct sigaction before = handler.before();
   const bool has_info = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr;
-  if (has_info || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
+  const bool is_blocked = is_thought_blocked != nullptr && is_thought_blocked(handler.signal);
+  if (!is_blocked && (has_info || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))) {
     if ((before.sa_flags & SA_RESETHAND) != 0) {
       struct sigaction fresh {};
       fresh.sa_handler = SIG_DFL;
@@ -108,6 +111,16 @@ void on_signal(Handler& handler, siginfo_t* info, void* context) {
 void on_bus(int, siginfo_t* info, void* context) { on_signal(bus, info, context); }
 void on_segv(int, siginfo_t* info, void* context) { on_signal(segv, info, context); }
 
+// Ours in force, on the alternate stack or not.
+void put(const Handler& handler, int on_stack, struct sigaction* found) {
+  struct sigaction action {};
+  action.sa_sigaction = handler.entry;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | on_stack;
+  sigfillset(&action.sa_mask);
+  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, signal);
+  ::sigaction(handler.signal, &action, found);
+}
+
 void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
              void (*entry)(int, siginfo_t*, void*)) {
   const SignalBlock block;
@@ -115,13 +128,9 @@ void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
   if (handler.is_installed) return;
   handler.on_fault = on_fault;
   handler.reason = reason;
-  struct sigaction action {};
-  action.sa_sigaction = entry;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigfillset(&action.sa_mask);
-  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, signal);
+  handler.entry = entry;
   struct sigaction found {};
-  ::sigaction(handler.signal, &action, &found);
+  put(handler, SA_ONSTACK, &found);
   handler.set_before(found);
   handler.is_installed = true;
 }
@@ -142,7 +151,12 @@ bool exchange_program_action(int signal, const struct sigaction* now, struct sig
   const Locked locked(installing);
   if (!handler.is_installed) return false;
   if (before != nullptr) *before = handler.before();
-  if (now != nullptr) handler.set_before(*now);
+  if (now == nullptr) return true;
+  handler.set_before(*now);
+  // A handler that the program wants on the thread's own stack is called there.
+  const bool is_default = (now->sa_flags & SA_SIGINFO) == 0 &&
+                          (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);
+  put(handler, is_default ? SA_ONSTACK : now->sa_flags & SA_ONSTACK, nullptr);
   return true;
 }
 
@@ -159,6 +173,8 @@ bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
   way_out = nullptr;
   return true;
 }
+
+void set_block_query(bool (*query)(int signal)) { is_thought_blocked = query; }
 
 void set_last_words(void (*f)()) { last_words = f; }
 

@@ -35,6 +35,9 @@ void install_segv_handler(FaultFunction on_fault, ReasonFunction reason);
 // For a door that stands between the program and sigaction(2): what the program wants done with
 // SIGBUS or SIGSEGV, while ours stays in force. False if ours is not installed. Any thread.
 bool exchange_program_action(int signal, const struct sigaction* now, struct sigaction* before);
+// What a door keeps from blocking the signal, where the program thinks that this thread blocks it:
+// then a fault that nobody answers ends the process, as it would. The fault path.
+void set_block_query(bool (*is_thought_blocked)(int signal));
 // Called before the process ends by a fault that nobody handles. Async-signal-safe enough for its
 // caller: it runs in the handler.
 void set_last_words(void (*f)());

@@ -22,6 +22,9 @@ inline bool concerns(const void* address, size_t size_bytes) {
   return Door::is_any_taken() && !is_inside() && Door::may_concern(address, size_bytes);
 }
 
+// The program has blocked SIGBUS or SIGSEGV in this thread, as it thinks.
+bool thinks_blocked(int signal);
+
 inline int fail(int error) {
   errno = error;
   return -1;

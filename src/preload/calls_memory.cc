@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "preload/calls.h"
+#include "preload/heap.h"
 #include "preload/settings.h"
 
 // The C library's headers declare some parameters as never null, and some calls as noexcept.
@@ -29,6 +30,8 @@ bool is_aligned(const void* address) {
   return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
 }
 
+int as_call(int error) { return error == 0 ? 0 : fail(error); }
+
 bool is_of_file(int flags) {
   const int type = flags & MAP_TYPE;
   return (flags & MAP_ANONYMOUS) == 0 &&
@@ -41,14 +44,21 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
                           off_t offset) {
   if (is_inside()) return real().mmap(address, size, protection, flags, fd, offset);
   Door& door = Door::instance();
+  if (Heap::wants_mapping(address, size, protection, flags))
+    if (void* p = Heap::instance().map(size); p != nullptr) return p;
   if ((flags & MAP_FIXED) != 0 && concerns(address, size)) {
+    if (Heap::concerns(address, size) &&
+        Heap::instance().map_over(bytes_at(address), size, protection, flags))
+      return address;
     // Refused, it must not have cost what is there.
     if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return errno = EINVAL, MAP_FAILED;
     const int elsewhere = flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE | MAP_LOCKED);
     void* trial = real().mmap(nullptr, size, protection, elsewhere, fd, offset);
     if (trial == MAP_FAILED) return MAP_FAILED;
     real().munmap(trial, size);
-    const int error = door.release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+    int error = door.release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+    if (error == 0 && Heap::concerns(address, size))
+      error = Heap::instance().give_way(bytes_at(address), size);
     if (error != 0) return errno = error, MAP_FAILED;
   }
   const bool is_candidate =
@@ -72,6 +82,8 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
 OUTCORE_ALIAS(void*, mmap64, (void*, size_t, int, int, int, off_t), mmap);
 
 OUTCORE_EXPORT int munmap(void* address, size_t size) noexcept {
+  if (Heap::concerns(address, size))
+    return as_call(Heap::instance().unmap(bytes_at(address), size));
   if (concerns(address, size) && is_aligned(address) && size != 0) {
     const int error =
         Door::instance().release(bytes_at(address), round_up(size, kSystemPage), hold_place);
@@ -88,11 +100,16 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
   va_end(arguments);
   Door& door = Door::instance();
   const auto from = reinterpret_cast<uint64_t>(address), target = reinterpret_cast<uint64_t>(to);
+  if (Heap::has(address) && !is_inside())
+    return Heap::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
   const bool overlaps = target < from + old_size && from < target + new_size;
   if ((flags & MREMAP_FIXED) != 0 && is_aligned(to) && is_aligned(address) && new_size != 0 &&
       !overlaps && concerns(to, new_size))
     if (const int error = door.release(bytes_at(to), round_up(new_size, kSystemPage), hold_place);
         error != 0)
+      return errno = error, MAP_FAILED;
+  if ((flags & MREMAP_FIXED) != 0 && !overlaps && Heap::concerns(to, new_size))
+    if (const int error = Heap::instance().give_way(bytes_at(to), new_size); error != 0)
       return errno = error, MAP_FAILED;
   if (!concerns(address, std::max<size_t>(old_size, 1)))
     return real().mremap(address, old_size, new_size, flags, to);
@@ -100,6 +117,8 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
 }
 
 OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept {
+  if (Heap::concerns(address, size))
+    return as_call(Heap::instance().protect(bytes_at(address), size, protection));
   if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
     return real().mprotect(address, size, protection);
   const int error =
@@ -116,6 +135,8 @@ OUTCORE_EXPORT int msync(void* address, size_t size, int flags) {
 }
 
 OUTCORE_EXPORT int madvise(void* address, size_t size, int advice) noexcept {
+  if (Heap::concerns(address, size))
+    return as_call(Heap::instance().advise(bytes_at(address), size, advice));
   if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
     return real().madvise(address, size, advice);
   const int error = Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
@@ -148,6 +169,7 @@ int lock(const void* address, size_t size, const std::function<int(const void*, 
       outcore::base::round_down(reinterpret_cast<uint64_t>(address), kSystemPage);
   const uint64_t end = round_up(reinterpret_cast<uint64_t>(address) + size, kSystemPage);
   auto* from = reinterpret_cast<const std::byte*>(start);
+  if (Heap::concerns(from, end - start)) return as_call(Heap::instance().lock(from, end - start));
   if (const int error = Door::instance().lock_range(from, end - start); error != 0)
     return fail(error);
   const int error = Door::instance().on_the_rest(
@@ -167,6 +189,7 @@ OUTCORE_EXPORT int mlock2(const void* address, size_t size, unsigned flags) noex
 }
 
 OUTCORE_EXPORT int munlock(const void* address, size_t size) noexcept {
+  if (Heap::concerns(address, size)) Heap::instance().unlock(bytes_at(address), size);
   if (concerns(address, size))
     Door::instance().unlock_range(bytes_at(address), round_up(size, kSystemPage));
   return real().munlock(address, size);
@@ -174,6 +197,9 @@ OUTCORE_EXPORT int munlock(const void* address, size_t size) noexcept {
 
 OUTCORE_EXPORT int mlockall(int flags) noexcept {
   const int result = real().mlockall(flags);
-  if (result == 0 && Door::is_any_taken()) Door::instance().undo_locks();
+  if (result == 0 && Door::is_any_taken()) {
+    Door::instance().undo_locks();
+    Heap::instance().undo_locks();
+  }
   return result;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr int kFaults[] = {SIGBUS, SIGSEGV};
 
 // What the program thinks that this thread has blocked.
-thread_local bool is_thought_blocked[2];
+constinit thread_local bool is_thought_blocked[2] = {};
 
 // The mask without the faults.
 const sigset_t* without_faults(const sigset_t* mask, sigset_t* copy) {
@@ -43,6 +43,12 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
 }
 
 }  // namespace
+
+namespace outcore::preload {
+
+bool thinks_blocked(int signal) { return is_thought_blocked[signal == SIGBUS ? 0 : 1]; }
+
+}  // namespace outcore::preload
 
 OUTCORE_EXPORT int sigprocmask(int how, const sigset_t* now, sigset_t* before) noexcept {
   if (is_inside()) return real().sigprocmask(how, now, before);

@@ -40,6 +40,8 @@ class Door {
     return from < high_.load(std::memory_order_acquire) &&
            from + size_bytes > low_.load(std::memory_order_acquire);
   }
+  // The range is the heap's: calls on it concern us.
+  static void include(const std::byte* address, uint64_t size_bytes);
   // The address is in a mapping that goes through Outcore. No lock.
   static bool is_ours(const void* address);
 
@@ -111,6 +113,8 @@ class Door {
   // Brings a range of the file in, or evicts it.
   Status bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool is_in);
   Report report();
+  // Started if it is not; nullptr, and why.
+  std::shared_ptr<Runtime::Impl> runtime_for_heap(std::string* why);
   const std::shared_ptr<Runtime::Impl>& runtime() const { return runtime_; }
 
  private:
@@ -131,7 +135,7 @@ class Door {
           const std::function<void(std::byte*, uint64_t)>& between);
   void* move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new_address);
   Status unmap(TakenFile& file, Mapping& mapping);
-  void widen_bounds(const Mapping& mapping);
+  static void widen_bounds(const std::byte* address, uint64_t size_bytes);
   void note_growth_locked(TakenFile& file);
   static void add_ended(TakenFile& file);
   void revive_file(TakenFile& file);

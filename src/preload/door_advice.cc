@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "preload/door.h"
+#include "preload/heap.h"
 #include "preload/real.h"
 #include "preload/words.h"
 
@@ -235,6 +236,7 @@ Report Door::report() {
     }
     r.files.push_back(f);
   }
+  Heap::instance().add_to(r);
   return r;
 }
 

@@ -35,10 +35,10 @@ Mapping* Door::mapping_covering(const std::byte* address) {
   return mapping != nullptr && mapping->address <= address ? mapping : nullptr;
 }
 
-void Door::widen_bounds(const Mapping& mapping) {
-  const auto from = reinterpret_cast<uint64_t>(mapping.address);
+void Door::widen_bounds(const std::byte* address, uint64_t size_bytes) {
+  const auto from = reinterpret_cast<uint64_t>(address);
   if (from < low_.load()) low_.store(from);
-  if (from + mapping.size_bytes > high_.load()) high_.store(from + mapping.size_bytes);
+  if (from + size_bytes > high_.load()) high_.store(from + size_bytes);
 }
 
 void Door::for_each_part(const std::byte* address, uint64_t size_bytes,

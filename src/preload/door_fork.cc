@@ -9,6 +9,7 @@
 #include "preload/descriptor_table.h"
 #include "preload/door.h"
 #include "preload/fork.h"
+#include "preload/heap.h"
 #include "preload/own_descriptors.h"
 #include "preload/real.h"
 #include "preload/requests.h"
@@ -21,7 +22,11 @@ namespace outcore::preload {
 namespace {
 
 bool adopt(const region::View& view) { return Door::instance().adopt(view); }
-bool on_touch(const std::byte* address) { return Door::instance().revive(address); }
+bool on_touch(const std::byte* address) {
+  if (Door::instance().revive(address)) return true;
+  if (Heap::has(address)) Heap::end_child();
+  return false;
+}
 
 }  // namespace
 

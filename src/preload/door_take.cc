@@ -103,6 +103,20 @@ bool Door::start_runtime(std::string* why) {
   return runtime_ != nullptr;
 }
 
+std::shared_ptr<Runtime::Impl> Door::runtime_for_heap(std::string* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (is_of_another_process()) return nullptr;
+  owner_ = ::getpid();
+  return start_runtime(why) ? runtime_ : nullptr;
+}
+
+void Door::include(const std::byte* address, uint64_t size_bytes) {
+  const os::Locked locked(instance().lock_);
+  widen_bounds(address, size_bytes);
+  taken_count_.fetch_add(1, std::memory_order_release);
+}
+
 bool Door::take(const NewMapping& made) {
   struct stat about;
   if (::fstat(made.fd, &about) != 0) return false;
@@ -224,7 +238,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   if (delivery != Delivery::kMessages) set_needs_bounce();
   mapping->region = std::move(region).value();
   mappings_[made.address] = mapping.get();
-  widen_bounds(*mapping);
+  widen_bounds(made.address, size_bytes);
   if (!file.is_counted) {
     file.is_counted = true;
     taken_count_.fetch_add(1, std::memory_order_release);

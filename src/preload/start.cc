@@ -8,6 +8,7 @@
 #include "os/signal_delivery.h"
 #include "preload/calls.h"
 #include "preload/fork.h"
+#include "preload/heap.h"
 #include "preload/own_descriptors.h"
 #include "preload/settings.h"
 
@@ -20,7 +21,9 @@ __attribute__((constructor)) void begin() {
   static_cast<void>(real());
   os::place_descriptor = OwnDescriptors::keep;
   os::set_last_words(store_before_a_crash);
+  os::set_block_query(thinks_blocked);
   install_fork_hooks();
+  Heap::prepare();
   // A mask that was inherited may hold what must never be blocked.
   sigset_t faults;
   sigemptyset(&faults);

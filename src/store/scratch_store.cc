@@ -33,12 +33,12 @@ uint64_t free_bytes(int fd) {
 
 }  // namespace
 
-// A descriptor of a file without a name, or -errno.
-int ScratchStore::open_file() {
-  const int unnamed = ::open(folder_.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+int open_scratch_file(std::string* folder) {
+  if (folder->empty()) *folder = default_folder();
+  const int unnamed = ::open(folder->c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (unnamed >= 0) return unnamed;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return -errno;
-  std::string name = folder_ + "/outcore-scratch-XXXXXX";
+  std::string name = *folder + "/outcore-scratch-XXXXXX";
   const int fd = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd < 0) return -errno;
   ::unlink(name.c_str());
@@ -47,8 +47,8 @@ int ScratchStore::open_file() {
 
 Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& options) {
   std::shared_ptr<ScratchStore> store(new ScratchStore);
-  store->folder_ = options.folder.empty() ? default_folder() : options.folder;
-  const int fd = store->open_file();
+  store->folder_ = options.folder;
+  const int fd = open_scratch_file(&store->folder_);
   if (fd < 0)
     return base::system_error(fd, "make a scratch file in " + store->folder_,
                               "name a folder you may write to (scratch_dir, or TMPDIR)");

@@ -15,6 +15,10 @@
 
 namespace outcore::store {
 
+// A descriptor of a file without a name in the folder (empty: TMPDIR, else /var/tmp; set), or
+// -errno.
+int open_scratch_file(std::string* folder);
+
 struct ScratchStoreOptions {
   std::string folder;  // empty: TMPDIR, else /var/tmp
   uint64_t size_bytes = 0;
@@ -42,7 +46,6 @@ class ScratchStore final : public Store {
 
  private:
   ScratchStore() = default;
-  int open_file();
   int reserve(uint64_t offset, uint64_t size_bytes);
   Status reserve_first(uint64_t size_bytes);
 

@@ -1,0 +1,170 @@
+// What a program says of memory of the heap: madvise, mlock. See heap.h.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/units.h"
+#include "preload/door.h"
+#include "preload/heap.h"
+#include "preload/real.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+using base::round_down;
+using base::round_up;
+using region::View;
+
+int Heap::advise(std::byte* address, size_t bytes, int advice) {
+  if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return EINVAL;
+  const Inside inside;
+  return on_parts(
+      address, round_up(bytes, kSystemPage),
+      [&](uint64_t from, uint64_t to) {
+        if (is_child_) return 0;
+        return views_->for_each(
+            from, to,
+            [&](View& view, uint64_t a, uint64_t b) { return advise_ours(view, a, b, advice); },
+            [&](uint64_t a, uint64_t b) {
+              return Door::instance().advise(views_->address() + a, b - a, advice);
+            });
+      },
+      [&](std::byte* at, size_t n) { return Door::instance().advise(at, n, advice); });
+}
+
+// Offsets in the heap are those of the space. Hints about how it will be read are of one reader,
+// and the view is of all.
+int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
+  const uint64_t bytes = page_bytes();
+  const uint64_t first = from / bytes, end = (to + bytes - 1) / bytes;
+  paging::Engine& engine = views_->engine();
+  switch (advice) {
+    case MADV_DONTNEED:
+    case MADV_FREE: {
+      // Whole pages go; parts of pages, at either end, are zeroed.
+      const uint64_t inner = std::min(round_up(from, bytes), to);
+      const uint64_t inner_end = std::max(round_down(to, bytes), inner);
+      if (advice == MADV_DONTNEED && inner > from)
+        std::memset(views_->address() + from, 0, inner - from);
+      if (advice == MADV_DONTNEED && to > inner_end)
+        std::memset(views_->address() + inner_end, 0, to - inner_end);
+      return inner == inner_end ? 0 : views_->discard(inner, inner_end);
+    }
+    case MADV_WILLNEED:
+      engine.prefetch(view, first, 1, end - first);
+      return 0;
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+      for (uint64_t page = first; page < end; ++page)
+        if (const int r = engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
+            r != 0)
+          return -r;
+      return 0;
+    case MADV_COLD:
+      engine.make_cold(views_->space(), first, end);
+      return 0;
+    case MADV_PAGEOUT:
+      return engine.evict(views_->space(), first, end).ok() ? 0 : EIO;
+    case MADV_NORMAL:
+    case MADV_RANDOM:
+    case MADV_SEQUENTIAL:
+    case MADV_DONTFORK:
+    case MADV_DOFORK:
+    case MADV_DONTDUMP:
+    case MADV_DODUMP:
+    case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE:
+    case MADV_MERGEABLE:
+    case MADV_UNMERGEABLE:
+    case MADV_WIPEONFORK:
+    case MADV_KEEPONFORK:
+      return 0;
+    default:  // not of anonymous memory, or unknown
+      return EINVAL;
+  }
+}
+
+// Pins what is not pinned yet, or undoes it. 0 or an errno.
+int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
+  if (!is_pin && !has_pins_.load(std::memory_order_acquire)) return 0;
+  const std::lock_guard<std::mutex> guard(pinning_);
+  from = round_down(from, page_bytes());
+  to = round_up(to, page_bytes());
+  std::vector<Range> held;
+  for (auto at = pinned_.begin(); at != pinned_.end();) {
+    const auto [a, b] = *at;
+    if (b <= from || a >= to) {
+      ++at;
+      continue;
+    }
+    held.push_back({std::max(a, from), std::min(b, to)});
+    at = pinned_.erase(at);
+    if (a < from) pinned_[a] = from;
+    if (b > to) pinned_[to] = b;
+  }
+  const auto change = [&](uint64_t a, uint64_t b, bool is_on) {
+    return views_->for_each(
+        a, b,
+        [&](View& view, uint64_t x, uint64_t y) {
+          const std::byte* address = views_->address() + x;
+          paging::Engine& engine = views_->engine();
+          const Status s =
+              is_on ? engine.pin(view, address, y - x) : engine.unpin(view, address, y - x);
+          return s.ok() ? 0 : s.code();
+        },
+        [&](uint64_t x, uint64_t y) {
+          const std::byte* address = views_->address() + x;
+          const int r = is_on ? real().mlock(address, y - x) : real().munlock(address, y - x);
+          return r == 0 ? 0 : errno;
+        });
+  };
+  int result = 0;
+  if (is_pin) {
+    uint64_t at = from;
+    for (const Range& r : held) {
+      if (at < r.from && result == 0) result = change(at, r.from, true);
+      if (at < r.from && result == 0) pinned_[at] = r.from;
+      pinned_[r.from] = r.to;
+      at = r.to;
+    }
+    if (at < to && result == 0) result = change(at, to, true);
+    if (at < to && result == 0) pinned_[at] = to;
+  } else {
+    for (const Range& r : held) static_cast<void>(change(r.from, r.to, false));
+  }
+  has_pins_.store(!pinned_.empty(), std::memory_order_release);
+  return result;
+}
+
+int Heap::lock(const std::byte* address, size_t bytes) {
+  const Inside inside;
+  return on_parts(
+      address, bytes,
+      [this](uint64_t from, uint64_t to) { return is_child_ ? ENOMEM : pin(from, to, true); },
+      [](std::byte* at, size_t n) { return real().mlock(at, n) == 0 ? 0 : errno; });
+}
+
+void Heap::unlock(const std::byte* address, size_t bytes) {
+  const Inside inside;
+  static_cast<void>(on_parts(
+      address, bytes,
+      [this](uint64_t from, uint64_t to) { return is_child_ ? 0 : pin(from, to, false); },
+      [](std::byte* at, size_t n) { return real().munlock(at, n) == 0 ? 0 : errno; }));
+}
+
+void Heap::undo_locks() {
+  if (views_ == nullptr || is_child_) return;
+  const Inside inside;
+  static_cast<void>(views_->for_each(
+      0, views_->size_bytes(),
+      [this](View& view, uint64_t, uint64_t) {
+        views_->space().frames->unlock(
+            {view.address, view.offset, view.mapped_bytes(), view.is_writable, 0});
+        return 0;
+      },
+      [](uint64_t, uint64_t) { return 0; }));
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,73 @@
+// HeapStore: an unnamed file behind a range of addresses, of which parts are promised and taken
+// back one by one.
+//
+// Fault safe. What was never written since it was promised reads zero without I/O: a map of what
+// was written, in system pages, is the truth, and not what the file holds. So nothing need be
+// erased when memory is freed.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "outcore/store.h"
+#include "store/buffer_set.h"
+#include "store/direct_file.h"
+#include "store/written_map.h"
+
+namespace outcore::preload {
+
+class HeapStore final : public Store {
+ public:
+  // In `folder` (empty: TMPDIR, else /var/tmp). Errors: ENOMEM, and what the system said of the
+  // folder.
+  static Result<std::shared_ptr<HeapStore>> open(const std::string& folder);
+  // REQUIRES: called once, before all that follows.
+  Status cover(uint64_t capacity_bytes);
+
+  // Bytes that could be promised now.
+  uint64_t free_bytes() const;
+  // Space for the range, so that what is written there can be stored. 0, or -errno: -ENOSPC, and
+  // then nothing is promised. REQUIRES, here and below: whole system pages.
+  int promise(uint64_t offset, uint64_t size_bytes);
+  // The range need not have space any more. REQUIRES: it reads zero.
+  void take_back(uint64_t offset, uint64_t size_bytes);
+  uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
+  // Nothing of the range was written, or it was discarded since.
+  bool is_untouched(uint64_t offset, uint64_t size_bytes) const {
+    return written_.is_untouched(offset, size_bytes);
+  }
+  // As discard(), which cannot fail.
+  void forget(uint64_t offset, uint64_t size_bytes) { written_.clear_inside(offset, size_bytes); }
+
+  uint64_t size_bytes() const override { return written_.capacity_bytes(); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override {
+    return written_.is_untouched(offset, size_bytes);
+  }
+  void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
+  StoreTraits traits() const override;
+  std::string uri() const override { return "allocations in " + folder_; }
+  std::string remark() const override;
+
+ private:
+  HeapStore() = default;
+  int reserve(uint64_t offset, uint64_t size_bytes);
+  void give_up(uint64_t offset, uint64_t size_bytes);
+  bool is_all_written(uint64_t offset, uint64_t size_bytes) const;
+
+  store::DirectFile file_;
+  store::BufferLeases leases_;
+  store::WrittenMap written_;
+  store::WrittenMap reserved_;  // what the file has space for
+  std::atomic<uint64_t> reserved_bytes_{0};
+  std::atomic<bool> is_reservable_{true};  // false where the filesystem cannot reserve
+  std::mutex reserving_;
+  std::string folder_;
+};
+
+}  // namespace outcore::preload

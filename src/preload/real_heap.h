@@ -1,0 +1,32 @@
+// RealHeap: the malloc family that the program would have without us: of another library that is
+// preloaded or linked (jemalloc, mimalloc), or the C library's. Apart from Real (real.h), as these
+// are called before anything else, and while the others are looked up.
+#pragma once
+
+#include <cstddef>
+
+namespace outcore::preload {
+
+// X(result, name, parameters)
+#define OUTCORE_HEAP_CALLS(X)                      \
+  X(void*, malloc, (size_t))                       \
+  X(void*, calloc, (size_t, size_t))               \
+  X(void*, realloc, (void*, size_t))               \
+  X(void, free, (void*))                           \
+  X(void*, aligned_alloc, (size_t, size_t))        \
+  X(int, posix_memalign, (void**, size_t, size_t)) \
+  X(void*, memalign, (size_t, size_t))             \
+  X(void*, valloc, (size_t))                       \
+  X(void*, pvalloc, (size_t))                      \
+  X(size_t, malloc_usable_size, (void*))
+
+struct RealHeap {
+#define OUTCORE_MEMBER(result, name, parameters) result(*name) parameters;
+  OUTCORE_HEAP_CALLS(OUTCORE_MEMBER)
+#undef OUTCORE_MEMBER
+};
+
+// At first functions that look the others up and take their own places.
+extern RealHeap real_heap;
+
+}  // namespace outcore::preload
