@@ -30,6 +30,7 @@ void before_open(int folder, const char* path, int flags) {
 }
 
 int opened(int fd) {
+  if (fd >= 0) DescriptorTable::set_stdio(fd, false);
   if (fd >= 0 && Door::is_any_taken()) {
     const int saved_errno = errno;
     Door::instance().note_descriptor(fd);
@@ -149,6 +150,7 @@ OUTCORE_EXPORT int fcntl(int fd, int command, ...) {
   va_start(arguments, command);
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
+  if (!is_inside() && OwnDescriptors::has(fd)) return fail(EBADF);
   const int result = real().fcntl(fd, command, argument);
   if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC) && !is_inside())
     DescriptorTable::copied(fd, result);
@@ -270,6 +272,18 @@ OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   return opened_stdio(real().freopen(path, mode, stream));
 }
 OUTCORE_ALIAS(FILE*, freopen64, (const char*, const char*, FILE*), freopen);
+
+OUTCORE_EXPORT int fclose(FILE* stream) {
+  if (is_inside() || stream == nullptr) return real().fclose(stream);
+  const int fd = ::fileno(stream);
+  TakenFile* file = DescriptorTable::file_of(fd);
+  if (fd >= 0) DescriptorTable::closed(fd);
+  const int result = real().fclose(stream);
+  const int saved_errno = errno;
+  if (file != nullptr) Door::instance().closed_descriptor(*file);
+  errno = saved_errno;
+  return result;
+}
 
 OUTCORE_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
   return opened_stdio(real().fdopen(fd, mode));

@@ -125,6 +125,7 @@ void Door::note_growth_locked(TakenFile& file) {
   const Space* space = file.space();
   if (space == nullptr || file.store->look_at_size(true) != 0) return;
   const uint64_t bytes = file.store->size_bytes();
+  file.file_bytes = std::max(file.file_bytes, bytes);
   if (bytes <= space->store_bytes.load()) return;
   for (const auto& [address, m] : file.mappings) {
     const uint64_t there = bytes <= m->offset ? 0 : bytes - m->offset;

@@ -230,7 +230,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
                        (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;
   file.owner = owner_;
-  file.file_bytes = file_bytes;
+  file.file_bytes = std::max(file.file_bytes, file_bytes);
   const Delivery delivery = region.value()->space->delivery;
   delivery_ = delivery == Delivery::kMessages   ? "messages"
               : delivery == Delivery::kInThread ? "in-thread"

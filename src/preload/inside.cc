@@ -73,6 +73,7 @@ int __wrap_pthread_sigmask(int how, const sigset_t* now, sigset_t* before) {
   return real().pthread_sigmask(how, now, before);
 }
 FILE* __wrap_fopen(const char* path, const char* mode) { return real().fopen(path, mode); }
+int __wrap_fclose(FILE* file) { return real().fclose(file); }
 FILE* __wrap_fopen64(const char* path, const char* mode) { return real().fopen(path, mode); }
 void __wrap_abort() {
   real().abort();
@@ -120,7 +121,8 @@ int __wrap_ioctl(int fd, unsigned long request, long argument) {
 }
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
   const long result = __real_syscall(number, a, b, c, d, e, f);
-  return number == SYS_userfaultfd ? OwnDescriptors::keep(static_cast<int>(result)) : result;
+  const bool makes_descriptor = number == SYS_userfaultfd || number == SYS_pidfd_open;
+  return makes_descriptor ? OwnDescriptors::keep(static_cast<int>(result)) : result;
 }
 
 }  // extern "C"

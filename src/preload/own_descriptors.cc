@@ -42,10 +42,14 @@ int OwnDescriptors::keep(int fd) {
       kept = moved;
     }
   }
-  if (kept < kDescriptorsMax)
-    marks[kept / 64].fetch_or(uint64_t{1} << (kept % 64), std::memory_order_relaxed);
+  mark(kept);
   errno = saved_errno;
   return kept;
+}
+
+void OwnDescriptors::mark(int fd) {
+  if (fd >= 0 && fd < kDescriptorsMax)
+    marks[fd / 64].fetch_or(uint64_t{1} << (fd % 64), std::memory_order_relaxed);
 }
 
 bool OwnDescriptors::has(int fd) {

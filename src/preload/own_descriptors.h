@@ -12,6 +12,8 @@ class OwnDescriptors {
 
   // Moves a new descriptor to a high number and remembers it; -1 stays -1. errno is kept.
   static int keep(int fd);
+  // Remembers one where it is.
+  static void mark(int fd);
   static bool has(int fd);
   static void forget(int fd);
   // The lowest of ours at or above `from`; kDescriptorsMax if there is none.

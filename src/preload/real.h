@@ -70,6 +70,7 @@ namespace outcore::preload {
   X(int, fcntl, (int, int, ...))                                                             \
   X(FILE*, fopen, (const char*, const char*))                                                \
   X(FILE*, freopen, (const char*, const char*, FILE*))                                       \
+  X(int, fclose, (FILE*))                                                                    \
   X(FILE*, fdopen, (int, const char*))                                                       \
   X(int, sigaction, (int, const struct sigaction*, struct sigaction*))                       \
   X(sighandler_t, signal, (int, sighandler_t))                                               \

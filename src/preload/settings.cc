@@ -53,9 +53,11 @@ Settings read_settings() {
   if (const char* report = std::getenv("OUTCORE_RUN_REPORT")) {  // PID:DESCRIPTOR
     const char* colon = report;
     while (*colon != 0 && *colon != ':') ++colon;
-    if (*colon == ':')
+    if (*colon == ':') {
+      s.report_fd = static_cast<int>(number_of(colon + 1));
       s.report = "/proc/" + std::to_string(number_of(report)) + "/fd/" +
                  std::to_string(number_of(colon + 1));
+    }
   }
   return s;
 }

@@ -17,6 +17,7 @@ struct Settings {
   bool is_quiet = false;
   std::string json;       // where the report goes; empty: nowhere
   pid_t root = 0;         // the process that prints the table
+  int report_fd = -1;     // in the process that the run began with, and its descendants
   std::string report;     // path of the memory that processes of this run report in; empty: none
   std::string complaint;  // a value that could not be read: one line; nothing is taken then
 

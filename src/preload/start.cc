@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include "os/descriptor_place.h"
 #include "os/signal_delivery.h"
@@ -15,6 +17,16 @@
 namespace outcore::preload {
 namespace {
 
+// The memory that `outcore run` has left open for the reports of all processes.
+void keep_report() {
+  const int fd = settings().report_fd;
+  char path[64];
+  const ssize_t n =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path - 1);
+  if (n > 0 && std::string_view(path, static_cast<size_t>(n)).starts_with("/memfd:outcore-run"))
+    OwnDescriptors::mark(fd);
+}
+
 void store_before_a_crash() { Door::instance().store_all(); }
 
 __attribute__((constructor)) void begin() {
@@ -23,6 +35,7 @@ __attribute__((constructor)) void begin() {
   os::set_last_words(store_before_a_crash);
   os::set_block_query(thinks_blocked);
   install_fork_hooks();
+  keep_report();
   Heap::prepare();
   // A mask that was inherited may hold what must never be blocked.
   sigset_t faults;

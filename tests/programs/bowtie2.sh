@@ -11,7 +11,8 @@ align() { "${@:2}" -f -x index -U reads.fa -S "$1" -p 2 --seed 1; }
 alignments() { grep -v '^@' "$1" | sort; }
 align plain.sam bowtie2
 align under.sam rt -- bowtie2 --mm
-expect_taken '*/index.1.bt2' '*/index.2.bt2' '*/index.4.bt2'
+# Others of the index are mapped, and hardly touched.
+expect_taken '*/index.1.bt2' '*/index.rev.1.bt2'
 expect_equal "alignments" "$(alignments plain.sam)" "$(alignments under.sam)"
 expect_equal "reads of known origin" "$(sort truth.tsv)" \
   "$(alignments under.sam | awk '{ split($3, name, "|"); print $1 "\t" name[2] }')"

@@ -1,0 +1,35 @@
+# Programs under `outcore run` and without it must agree, in every delivery. Included by
+# tests/CMakeLists.txt where the preload library is built.
+add_subdirectory(preload/programs)
+
+set(OUTCORE_AGREE ${CMAKE_CURRENT_SOURCE_DIR}/preload/agree.sh ${CMAKE_BINARY_DIR}/bin/outcore)
+
+# agree(NAME PROGRAM OPTIONS [ARGUMENT…])
+function(agree name program options)
+  add_test(NAME preload.${name}
+    COMMAND ${OUTCORE_AGREE} $<TARGET_FILE:preload_${program}> ${options} ${ARGN})
+  set_tests_properties(preload.${name} PROPERTIES TIMEOUT 300 LABELS "preload;nosan")
+endfunction()
+
+set(small "--budget 512k --min-size 4k")
+foreach(delivery messages in-thread)
+  foreach(program sigbus_handler fds fork_threads dlopen_map second_opener)
+    agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
+  endforeach()
+  agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
+endforeach()
+
+# sequences(NAME FIRST LAST OPTIONS [ARGUMENT…]): seeds, ten a test.
+function(sequences name first last options)
+  foreach(from RANGE ${first} ${last} 10)
+    math(EXPR to "${from} + 9")
+    agree(sequence.${name}.${from} sequence "${options}" --dir FOLDER ${ARGN})
+    set_tests_properties(preload.sequence.${name}.${from} PROPERTIES ENVIRONMENT SEEDS=${from}:${to})
+  endforeach()
+endfunction()
+sequences(messages 1 91 "--budget 1M --min-size 4k --delivery messages" --steps 150)
+sequences(in-thread 1001 1091 "--budget 1M --min-size 4k --delivery in-thread" --steps 150)
+sequences(mprotect 2001 2021 "--budget 4M --min-size 4k --delivery mprotect" --steps 150)
+sequences(pages-64k 3001 3031 "--budget 8M --page 64k --min-size 4k" --steps 150)
+sequences(pages-16k 4001 4031 "--budget 4M --page 16k --min-size 4k --delivery in-thread" --steps 150)
+sequences(threads 5001 5031 "--budget 1M --min-size 4k" --steps 200 --threads 4)

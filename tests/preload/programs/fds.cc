@@ -1,0 +1,54 @@
+// fds DIR [BYTES]: descriptors have the numbers that they have always had, whatever is mapped; and
+// a mapping lives on when all of them are closed.
+#include "program.h"
+
+using namespace program;
+
+namespace {
+
+void expect_number(int number, int expected, const char* what) {
+  if (number != expected) fail("%s gave descriptor %d, expected %d", what, number, expected);
+  std::printf("%s %d\n", what, number);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const uint64_t bytes = begin(count, arguments);
+  // What was inherited is not ours to count.
+  for (int i = 3; i < 256; ++i) ::close(i);
+  expect_number(::open("/dev/null", O_RDONLY), 3, "open");
+  expect_number(make_file("fds", bytes, 1), 4, "open of the file");
+  uint64_t* words = map(4, bytes, PROT_READ | PROT_WRITE);
+  require(is_filled(words, bytes / 8, 1), "the mapping shows the file");
+  expect_number(::open("fds", O_RDONLY), 5, "open after mmap");
+  uint64_t* again = map(5, bytes, PROT_READ);
+  expect_number(::dup(4), 6, "dup");
+  require(again[7] == word_at(1, 7), "the second mapping shows the file");
+  ::close(3);
+  ::close(4);
+  expect_number(::open("/dev/null", O_RDONLY), 3, "open after close");
+  int ends[2];
+  require(::pipe(ends) == 0, "pipe");
+  expect_number(ends[0], 4, "pipe");
+  expect_number(ends[1], 7, "pipe");
+  expect_number(::fcntl(3, F_DUPFD, 100), 100, "F_DUPFD");
+  require(::dup2(3, 50) == 50, "dup2");
+  // A closed number is closed, whoever asks.
+  for (int i = 3; i < 1024; ++i) ::close(i);
+  for (int i = 3; i < 1024; ++i)
+    require(::fcntl(i, F_GETFD) == -1 && errno == EBADF, "a closed descriptor is closed");
+  std::printf("closed 3 to 1023\n");
+  require(is_filled(words, bytes / 8, 1), "the mapping lives without descriptors");
+  fill(words, bytes / 8, 2);
+  require(is_filled(again, bytes / 8, 2), "the other mapping shows what was written");
+  require(::munmap(words, bytes) == 0 && ::munmap(again, bytes) == 0, "munmap");
+  expect_number(::open("fds", O_RDONLY), 3, "open after all");
+  uint64_t back[512];
+  for (uint64_t at = 0; at < bytes; at += sizeof back) {
+    require(::pread(3, back, sizeof back, static_cast<off_t>(at)) == sizeof back, "pread");
+    require(is_filled(back, 512, 2, at / 8), "the file has what was written");
+  }
+  std::printf("the file has what was written\n");
+  return 0;
+}
