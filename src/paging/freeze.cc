@@ -36,7 +36,7 @@ os::Piece whole_of(const View& view) {
 Status Engine::empty(Space& space, uint64_t first, const char* what) {
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
   const uint64_t start_ns = os::now_ns();
-  const uint64_t end = mapped_end(space);
+  uint64_t end = mapped_end(space);
   for (uint64_t page = first; page < end; ++page)
     while (space.words[page].load().state() == PageState::kFilling) os::yield();
   for (;;) {
@@ -49,6 +49,11 @@ Status Engine::empty(Space& space, uint64_t first, const char* what) {
                                 " of a region of it is pinned; unpin it first"};
       is_empty =
           is_empty && (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed);
+    }
+    // Pages that no view shows any more may be there still.
+    if (is_empty && first == 0 && end < space.page_count() && space.resident_bytes.load() != 0) {
+      end = space.page_count();
+      continue;
     }
     if (is_empty) return {};
     if (os::now_ns() - start_ns > kNsMax)

@@ -180,11 +180,13 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
       if (cut(*m, to, to, {}) != 0 && !hand_back_locked(file, "it was divided")) return ENOMEM;
       continue;
     }
-    const Status s = runtime_->protect(
-        *m->region, protection != PROT_NONE, (protection & PROT_WRITE) != 0, [&]() -> Status {
-          if (real().mprotect(m->address, m->size_bytes, protection) == 0) return {};
-          return Error{errno, "mprotect"};
-        });
+    const auto tell = [&](bool is_readable, bool is_writable) -> Status {
+      const int now = is_writable ? protection | PROT_WRITE : is_readable ? PROT_READ : PROT_NONE;
+      if (real().mprotect(m->address, m->size_bytes, now) == 0) return {};
+      return Error{errno, "mprotect"};
+    };
+    const Status s = runtime_->protect(*m->region, protection != PROT_NONE,
+                                       (protection & PROT_WRITE) != 0, tell);
     if (!s.ok()) return s.code();
     m->protection = protection;
     at = m->end();

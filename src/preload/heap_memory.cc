@@ -203,7 +203,11 @@ int Heap::give_way(std::byte* address, size_t bytes) {
   const Inside inside;
   const auto give = [this](uint64_t from, uint64_t to) {
     if (is_child_) return 0;
-    if (from % page_bytes() != 0 || to % page_bytes() != 0) return ENOMEM;
+    // Of pages that are cut the kernel has the rest, too.
+    for (const uint64_t edge : {from, to})
+      if (const uint64_t page = round_down(edge, page_bytes()); page != edge)
+        if (const int error = views_->hand_over(page, page + page_bytes()); error != 0)
+          return error;
     std::vector<Range> gone;
     {
       const os::Locked locked(lock_);

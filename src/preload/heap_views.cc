@@ -174,16 +174,24 @@ int HeapViews::divide(Parts::iterator part, uint64_t at) {
 
 int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
   const bool is_readable = protection != PROT_NONE, is_writable = (protection & PROT_WRITE) != 0;
-  // Private frames can be read only where they are: what was written leaves before they cannot.
-  if (!is_readable && part.protection == kOpen)
-    if (const int error = set_protection(start, part, PROT_READ); error != 0) return error;
-  const Status s = runtime_->protect(*part.region, is_readable, is_writable, [&]() -> Status {
-    if (real().mprotect(address_ + start, part.end - start, protection) == 0) return {};
+  // Where mprotect itself shows pages, what is absent must stay inaccessible.
+  const bool is_kernels = space_->delivery != Delivery::kMprotect;
+  const auto tell = [&](bool may_read, bool may_write) -> Status {
+    const int now = may_write ? protection | PROT_WRITE : may_read ? PROT_READ : PROT_NONE;
+    const bool is_done =
+        !is_kernels || real().mprotect(address_ + start, part.end - start, now) == 0;
+    if (is_done) return {};
     return Error{errno, "mprotect"};
-  });
+  };
+  const Status s = runtime_->protect(*part.region, is_readable, is_writable, tell);
   if (!s.ok()) return s.code() == EACCES ? EACCES : ENOMEM;
   part.protection = protection;
   return 0;
+}
+
+int HeapViews::hand_over(uint64_t from, uint64_t to) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  return copy_to_kernel(from, to);
 }
 
 // What is shown of the range becomes the kernel's, with the bytes that are there.

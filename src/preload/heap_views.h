@@ -40,6 +40,9 @@ class HeapViews {
   int protect(uint64_t from, uint64_t to, int protection);
   // PROT_READ and so on; -1: it is the kernel's.
   int protection_at(uint64_t offset);
+  // The range is the kernel's from now on, with the bytes that are there. Whole pages of ours. 0 or
+  // an errno.
+  int hand_over(uint64_t from, uint64_t to);
   // The range is the kernel's from now on: `place` maps something there. Whole pages of ours. 0 or
   // an errno.
   int give_to_kernel(uint64_t from, uint64_t to,

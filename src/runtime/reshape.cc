@@ -111,25 +111,33 @@ Status Runtime::Impl::hold_out(Space& space, uint64_t offset, uint64_t size_byte
 }
 
 Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_writable,
-                              const std::function<Status()>& between) {
+                              const std::function<Status(bool, bool)>& tell) {
   const std::lock_guard<std::mutex> guard(mapping);
   View& view = *region.view;
   const os::SignalBlock block;
-  // What becomes writable was filled as if it would never be: it must come back another way. What
-  // is written before it ceases to be writable must not be forgotten.
-  if (is_writable && !view.is_writable) {
+  const auto evict = [&] {
+    return engine->evict(*region.space, view.first_page(), view.end_page());
+  };
+  const bool was_writable = view.is_writable;
+  // What becomes writable was filled as if it would never be: it must come back another way.
+  if (is_writable && !was_writable) {
     view.is_writable = true;
-    if (Status s = engine->evict(*region.space, view.first_page(), view.end_page()); !s) {
+    if (Status s = evict(); !s) {
       view.is_writable = false;
       return s;
     }
   }
+  // What ceases to be writable is stored while it still can be read.
+  if (!is_writable && was_writable) {
+    if (Status s = tell(true, false); !s) return s;
+    if (Status s = evict(); !s) {
+      static_cast<void>(tell(true, true));
+      return s;
+    }
+    view.is_writable = false;
+  }
   view.is_closed = !is_readable;
-  if (Status s = between(); !s) return s;
-  if (is_writable) return {};
-  Status s = engine->evict(*region.space, view.first_page(), view.end_page());
-  if (s.ok()) view.is_writable = false;
-  return s;
+  return tell(is_readable, is_writable);
 }
 
 }  // namespace outcore

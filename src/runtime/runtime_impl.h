@@ -67,9 +67,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Bytes of the store change under `between`: none of them is in memory meanwhile.
   Status hold_out(paging::Space& space, uint64_t offset, uint64_t size_bytes,
                   const std::function<void()>& between);
-  // The program may from now on read or write the region, or not; `between` tells the kernel.
+  // The program may from now on read or write the region, or not; `tell` tells the kernel so.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
-                 const std::function<Status()>& between);
+                 const std::function<Status(bool, bool)>& tell);
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 
  private:
