@@ -15,7 +15,7 @@ packages:
 
 build: packages  ## the library and the command, at build/bin/outcore
 	@cmake -S . -B build -G Ninja >/dev/null
-	@cmake --build build -j $(JOBS) --target outcore outcore_cli
+	@cmake --build build -j $(JOBS) --target outcore outcore_cli outcore_preload
 
 demo:  ## sort 1 GiB and traverse two graphs in a fraction of their size, beside mmap
 	@tools/demo.sh

@@ -51,10 +51,13 @@ install(FILES docs/completion/_outcore DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/
 # The documents as they lie in the source, so that their links hold.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/concepts docs/internals docs/reference
+install(DIRECTORY docs/concepts docs/guides docs/internals docs/reference
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.md)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+if(TARGET outcore_preload)  # beside the library; the command finds it there
+  install(TARGETS outcore_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(TARGET outcore_cli)
   set_target_properties(outcore_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS outcore_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -10,7 +10,7 @@ jobs=${JOBS:-$(nproc)}
 export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 ctest_seconds_max=${CTEST_SECONDS_MAX:-300}
 
-default_stages=(tools gcc unprivileged clang install asan)
+default_stages=(tools gcc programs python unprivileged clang install asan)
 # By name: with these, two cores would take longer than a commit may wait.
 all_stages=("${default_stages[@]}" masked tidy tsan qemu)
 
@@ -18,6 +18,8 @@ describe() {
   case $1 in
   tools) echo "layers, sizes, banned calls, formatting" ;;
   gcc) echo "build with g++ -Werror, all tests" ;;
+  programs) echo "real programs under \`outcore run\`" ;;
+  python) echo "the Python package: built, installed, its tests and examples" ;;
   clang) echo "build with clang++ -Werror, the quick tests" ;;
   tidy) echo "clang-tidy" ;;
   asan) echo "checked build with AddressSanitizer and UndefinedBehaviorSanitizer" ;;
@@ -66,6 +68,15 @@ stage_tools() {
 stage_gcc() {
   configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
     run_ctest gcc build
+}
+
+stage_programs() {
+  configure_and_build build && tools/install_packages.sh programs &&
+    RESULT=$results/programs.xml tests/programs/run.sh
+}
+
+stage_python() {
+  RESULT=$results/python.xml tools/test_python.sh
 }
 
 stage_clang() {

@@ -138,6 +138,8 @@ class Door {
   static void widen_bounds(const std::byte* address, uint64_t size_bytes);
   void note_growth_locked(TakenFile& file);
   static void add_ended(TakenFile& file);
+  int advise_part(Mapping& mapping, uint64_t from, uint64_t to, int advice);
+  int punch(Mapping& mapping, uint64_t offset, uint64_t size_bytes);
   void revive_file(TakenFile& file);
   bool is_inherited(TakenFile& file);
 

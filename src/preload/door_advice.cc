@@ -73,74 +73,75 @@ int Door::on_the_rest(const std::byte* address, uint64_t size_bytes,
   return result;
 }
 
+// As madvise on bytes [from, to) of one mapping; 0 or an errno.
+int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
+  uint64_t first = 0, end = 0;
+  if (!pages_of(m, from, to, &first, &end)) return 0;
+  const bool is_leaving = advice == MADV_DONTNEED || advice == MADV_PAGEOUT ||
+                          advice == MADV_COLD || advice == MADV_REMOVE;
+  if (is_leaving && is_locked(m, from, to)) return EINVAL;
+  View& view = *m.region->view;
+  Space& space = *m.region->space;
+  paging::Engine& engine = *runtime_->engine;
+  switch (advice) {
+    case MADV_NORMAL:
+      view.advice = Advice::kNormal;
+      return 0;
+    case MADV_RANDOM:
+      view.advice = Advice::kRandom;
+      return 0;
+    case MADV_SEQUENTIAL:
+      view.advice = Advice::kSequential;
+      return 0;
+    case MADV_WILLNEED:
+      engine.prefetch(view, first, 1, end - first);
+      return 0;
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+      if ((m.protection & (advice == MADV_POPULATE_READ ? PROT_READ : PROT_WRITE)) == 0)
+        return EINVAL;
+      for (uint64_t page = first; page < end; ++page)
+        if (const int r = engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
+            r != 0)
+          return -r;
+      return 0;
+    case MADV_DONTNEED:  // of a file: its bytes are kept
+    case MADV_PAGEOUT:
+      return engine.evict(space, first, end).code();
+    case MADV_COLD:
+      engine.make_cold(space, first, end);
+      return 0;
+    case MADV_REMOVE:
+      return m.may_write ? punch(m, m.offset + from, to - from) : EACCES;
+    case MADV_DONTFORK:  // of no concern to bytes
+    case MADV_DOFORK:
+    case MADV_DONTDUMP:
+    case MADV_DODUMP:
+    case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE:
+    case MADV_MERGEABLE:
+    case MADV_UNMERGEABLE:
+    case MADV_KEEPONFORK:
+      return 0;
+    default:  // not of a file, or unknown
+      return EINVAL;
+  }
+}
+
+int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
+  int result = 0;
+  const Status s = runtime_->hold_out(*m.region->space, offset, size_bytes, [&] {
+    const uint64_t file_bytes = m.file->store->size_bytes();
+    if (offset < file_bytes)
+      result = -m.file->store->discard(offset, std::min(size_bytes, file_bytes - offset));
+  });
+  return s.ok() ? result : s.code();
+}
+
 int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
   int result = 0;
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
-    uint64_t first = 0, end = 0;
-    if (result != 0 || !pages_of(m, from, to, &first, &end)) return;
-    const bool is_leaving = advice == MADV_DONTNEED || advice == MADV_PAGEOUT ||
-                            advice == MADV_COLD || advice == MADV_REMOVE;
-    if (is_leaving && is_locked(m, from, to)) {
-      result = EINVAL;
-      return;
-    }
-    View& view = *m.region->view;
-    Space& space = *m.region->space;
-    paging::Engine& engine = *runtime_->engine;
-    switch (advice) {
-      case MADV_NORMAL:
-        view.advice = Advice::kNormal;
-        return;
-      case MADV_RANDOM:
-        view.advice = Advice::kRandom;
-        return;
-      case MADV_SEQUENTIAL:
-        view.advice = Advice::kSequential;
-        return;
-      case MADV_WILLNEED:
-        engine.prefetch(view, first, 1, end - first);
-        return;
-      case MADV_POPULATE_READ:
-      case MADV_POPULATE_WRITE:
-        if ((m.protection & (advice == MADV_POPULATE_READ ? PROT_READ : PROT_WRITE)) == 0)
-          result = EINVAL;
-        for (uint64_t page = first; page < end && result == 0; ++page)
-          result = -engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
-        return;
-      case MADV_DONTNEED:  // of a file: its bytes are kept
-      case MADV_PAGEOUT:
-        if (const Status s = engine.evict(space, first, end); !s.ok()) result = s.code();
-        return;
-      case MADV_COLD:
-        engine.make_cold(space, first, end);
-        return;
-      case MADV_REMOVE: {
-        if (!m.may_write) {
-          result = EACCES;
-          return;
-        }
-        const uint64_t at = m.offset + from;
-        const Status s = runtime_->hold_out(space, at, to - from, [&] {
-          result =
-              -m.file->store->discard(at, std::min(to - from, m.file->store->size_bytes() - at));
-        });
-        if (!s.ok()) result = s.code();
-        return;
-      }
-      case MADV_DONTFORK:  // of no concern to bytes
-      case MADV_DOFORK:
-      case MADV_DONTDUMP:
-      case MADV_DODUMP:
-      case MADV_HUGEPAGE:
-      case MADV_NOHUGEPAGE:
-      case MADV_MERGEABLE:
-      case MADV_UNMERGEABLE:
-      case MADV_KEEPONFORK:
-        return;
-      default:  // not of a file, or unknown
-        result = EINVAL;
-        return;
-    }
+    if (result == 0) result = advise_part(m, from, to, advice);
   });
   if (result != 0) return result;
   return on_the_rest(address, size_bytes, [&](const std::byte* a, uint64_t n) {

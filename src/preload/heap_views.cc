@@ -173,18 +173,22 @@ int HeapViews::divide(Parts::iterator part, uint64_t at) {
 }
 
 int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
-  const bool is_readable = protection != PROT_NONE, is_writable = (protection & PROT_WRITE) != 0;
-  // Where mprotect itself shows pages, what is absent must stay inaccessible.
-  const bool is_kernels = space_->delivery != Delivery::kMprotect;
-  const auto tell = [&](bool may_read, bool may_write) -> Status {
-    const int now = may_write ? protection | PROT_WRITE : may_read ? PROT_READ : PROT_NONE;
-    const bool is_done =
-        !is_kernels || real().mprotect(address_ + start, part.end - start, now) == 0;
-    if (is_done) return {};
+  // Where mprotect itself shows pages, what is absent must stay inaccessible: all of them leave,
+  // and come back as the view has them.
+  const bool is_by_protection = space_->delivery == Delivery::kMprotect;
+  const auto tell = [&](bool is_readable, bool is_writable) -> Status {
+    const int now = is_writable ? kOpen : is_readable ? PROT_READ : PROT_NONE;
+    if (is_by_protection || real().mprotect(address_ + start, part.end - start, now) == 0)
+      return {};
     return Error{errno, "mprotect"};
   };
-  const Status s = runtime_->protect(*part.region, is_readable, is_writable, tell);
-  if (!s.ok()) return s.code() == EACCES ? EACCES : ENOMEM;
+  Status s = runtime_->protect(*part.region, protection != PROT_NONE,
+                               (protection & PROT_WRITE) != 0, tell);
+  if (s.ok() && is_by_protection) {
+    const View& view = *part.region->view;
+    s = runtime_->engine->evict(*space_, view.first_page(), view.end_page());
+  }
+  if (!s.ok()) return ENOMEM;
   part.protection = protection;
   return 0;
 }

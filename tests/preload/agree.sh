@@ -1,7 +1,7 @@
 #!/bin/bash
-# agree.sh OUTCORE PROGRAM RUN_OPTIONS ARGUMENTS… : runs a program of programs/ plainly
-# and under `outcore run RUN_OPTIONS`; output and exit status must be the same. FOLDER in an argument
-# becomes a folder of each run; SEEDS=FROM:TO in the environment runs it for each seed.
+# agree.sh OUTCORE PROGRAM RUN_OPTIONS ARGUMENTS… : runs a program of programs/ plainly and under
+# `outcore run RUN_OPTIONS`; output and exit status must be the same. FOLDER in an argument becomes
+# a folder of each run; SEEDS=FROM:TO in the environment runs it for each seed.
 set -uo pipefail
 outcore=$1 program=$2 run_options=$3
 shift 3
