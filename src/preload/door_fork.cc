@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <memory>
 
 #include "preload/descriptor_table.h"
@@ -66,11 +67,35 @@ void Door::after_fork_in_child() {
   lock_.unlock();
 }
 
+namespace {
+
+bool is_gone(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  const char state = name_end + 2 < text.size() ? text[name_end + 2] : 'X';
+  return state == 'Z' || state == 'X';
+}
+
+// A parent that is gone has stored all at its end. One that is just ending may not answer any more.
+bool wait_for_release(const TakenFile& file) {
+  constexpr uint64_t kNsMax = 30'000'000'000;
+  const uint64_t start_ns = os::now_ns();
+  std::atomic<uint32_t> nothing{0};
+  while (!ask_to_release(file.owner, file.identity)) {
+    if (is_gone(file.owner)) return true;
+    if (os::now_ns() - start_ns > kNsMax) return false;
+    os::wait(&nothing, 0, 5'000'000);
+  }
+  return true;
+}
+
+}  // namespace
+
 // A file of the parent's becomes the kernel's in both. REQUIRES: the lock.
 void Door::revive_file(TakenFile& file) {
-  const bool is_released = ask_to_release(file.owner, file.identity);
-  // A parent that is gone has stored all at its end.
-  if (!is_released && ::kill(file.owner, 0) == 0) {
+  if (!wait_for_release(file)) {
     say("the parent process (" + std::to_string(file.owner) + ") cannot hand " + file.path +
             " back to the kernel: this forked child cannot go on",
         true);

@@ -12,20 +12,35 @@
 #include "base/units.h"
 #include "store/range.h"
 #include "store/scratch_store.h"
+#include "store/uri.h"
 
 namespace outcore::preload {
 
 using base::kSystemPage;
 
-Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& folder) {
+Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& uri,
+                                                   const std::string& folder) {
+  Result<store::Uri> parsed = store::parse_uri(uri);
+  if (!parsed) return parsed.error();
+  const Result<unsigned> reads = parsed.value().count_of("read_concurrency", 0);
+  if (!reads) return reads.error();
+  const Result<unsigned> writes = parsed.value().count_of("write_concurrency", 0);
+  if (!writes) return writes.error();
   std::shared_ptr<HeapStore> heap(new HeapStore);
-  heap->folder_ = folder;
+  heap->folder_ = parsed.value().path.empty() ? folder : parsed.value().path;
   const int fd = store::open_scratch_file(&heap->folder_);
   if (fd < 0)
     return base::system_error(fd, "make a scratch file in " + heap->folder_,
                               "name a folder you may write to (scratch_dir, or TMPDIR)");
   if (Status s = heap->file_.adopt(fd, true, store::DirectMode::kAuto, heap->uri()); !s)
     return s.error();
+  StoreTraits& traits = heap->traits_;
+  traits.is_fault_safe = true;
+  traits.can_read_while_written = true;
+  traits.is_volatile = true;
+  traits.alignment_bytes = heap->file_.is_direct() ? store::kDirectAlignment : 1;
+  traits.read_concurrency = reads.value();
+  traits.write_concurrency = writes.value();
   return heap;
 }
 
@@ -95,15 +110,6 @@ void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
   }
 }
 
-StoreTraits HeapStore::traits() const {
-  StoreTraits traits;
-  traits.is_fault_safe = true;
-  traits.can_read_while_written = true;
-  traits.is_volatile = true;
-  traits.alignment_bytes = file_.is_direct() ? store::kDirectAlignment : 1;
-  return traits;
-}
-
 std::string HeapStore::remark() const {
   std::string text = file_.why_buffered();
   if (!is_reservable_)
@@ -149,7 +155,7 @@ void HeapStore::transfer(std::span<StoreRequest> batch) {
   for (size_t i = 0; i < batch.size();) {
     size_t end = i;
     while (end < batch.size() && is_plain(batch[end])) ++end;
-    if (end > i) file_.transfer(batch.subspan(i, end - i), traits());
+    if (end > i) file_.transfer(batch.subspan(i, end - i), traits_);
     for (; end < batch.size() && !is_plain(batch[end]); ++end)
       batch[end].result = read(batch[end].offset, {batch[end].bytes, batch[end].size_bytes});
     i = end;

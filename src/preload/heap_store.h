@@ -20,9 +20,9 @@ namespace outcore::preload {
 
 class HeapStore final : public Store {
  public:
-  // In `folder` (empty: TMPDIR, else /var/tmp). Errors: ENOMEM, and what the system said of the
-  // folder.
-  static Result<std::shared_ptr<HeapStore>> open(const std::string& folder);
+  // `uri`: scratch:[FOLDER][?parameters]; without a folder it is `folder` (empty: TMPDIR, else
+  // /var/tmp). Errors: those of the URI, and what the system said of the folder.
+  static Result<std::shared_ptr<HeapStore>> open(const std::string& uri, const std::string& folder);
   // REQUIRES: called once, before all that follows.
   Status cover(uint64_t capacity_bytes);
 
@@ -50,7 +50,7 @@ class HeapStore final : public Store {
     return written_.is_untouched(offset, size_bytes);
   }
   void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
-  StoreTraits traits() const override;
+  StoreTraits traits() const override { return traits_; }
   std::string uri() const override { return "allocations in " + folder_; }
   std::string remark() const override;
 
@@ -68,6 +68,7 @@ class HeapStore final : public Store {
   std::atomic<bool> is_reservable_{true};  // false where the filesystem cannot reserve
   std::mutex reserving_;
   std::string folder_;
+  StoreTraits traits_;
 };
 
 }  // namespace outcore::preload

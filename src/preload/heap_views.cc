@@ -1,6 +1,7 @@
 #include "preload/heap_views.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +14,7 @@
 #include "preload/bounce.h"
 #include "preload/door.h"
 #include "preload/real.h"
+#include "preload/settings.h"
 
 namespace outcore::preload {
 
@@ -27,7 +29,7 @@ constexpr int kOpen = PROT_READ | PROT_WRITE;
 constexpr uint64_t kStepBytes = uint64_t{1} << 30;
 // Addresses: several times what the disk can hold, as what is free lies in pieces.
 constexpr uint64_t kAddressesMost = uint64_t{16} << 40, kAddressesLeast = uint64_t{64} << 30;
-constexpr uint64_t kAddressesMin = uint64_t{1} << 30;  // under a limit of addresses
+constexpr uint64_t kAddressesMin = uint64_t{64} << 20;  // under a limit
 
 void* kernels_memory(uint64_t size_bytes) {
   return real().mmap(nullptr, size_bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
@@ -39,7 +41,8 @@ void* kernels_memory(uint64_t size_bytes) {
 Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime::Impl>& runtime) {
   std::unique_ptr<HeapViews> views(new HeapViews);
   views->runtime_ = runtime;
-  Result<std::shared_ptr<HeapStore>> store = HeapStore::open(runtime->options.scratch_dir);
+  Result<std::shared_ptr<HeapStore>> store =
+      HeapStore::open(settings().store, runtime->options.scratch_dir);
   if (!store) return store.error();
   views->store_ = std::move(store).value();
   if (Status s = views->reserve(); !s) return s.error();
@@ -65,10 +68,12 @@ Status HeapViews::reserve() {
   const uint64_t alignment = std::max<uint64_t>(runtime_->options.page_bytes, uint64_t{2} << 20);
   const uint64_t wanted = std::min(store_->free_bytes(), kAddressesMost) * 4;
   uint64_t bytes = std::bit_ceil(std::clamp(wanted, kAddressesLeast, kAddressesMost));
+  // Under a limit, what the tables, the threads and the program need must be left.
+  if (rlimit limit; ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::clamp<uint64_t>(std::bit_floor(limit.rlim_cur / 4), kAddressesMin, bytes);
   for (;; bytes /= 2) {
     Result<std::byte*> address = os::reserve_addresses(bytes, alignment);
     if (address) {
-      // Under a limit, what the tables and the program need must be left.
       address_ = address.value();
       size_bytes_ = bytes;
       return {};

@@ -46,6 +46,8 @@ Settings read_settings() {
   s.not_map = lines_of(std::getenv("OUTCORE_RUN_NOT_MAP"));
   read_bytes("OUTCORE_RUN_MIN_SIZE", &s.min_bytes, &s.complaint);
   read_bytes("OUTCORE_RUN_ALLOC", &s.alloc_bytes, &s.complaint);
+  if (const char* store = std::getenv("OUTCORE_STORE"); store != nullptr && *store != 0)
+    s.store = store;
   s.is_explaining = is_set("OUTCORE_RUN_EXPLAIN");
   s.is_quiet = is_set("OUTCORE_RUN_QUIET");
   if (const char* json = std::getenv("OUTCORE_RUN_JSON")) s.json = json;

@@ -12,7 +12,8 @@ namespace outcore::preload {
 struct Settings {
   std::vector<std::string> map, not_map;  // globs of paths or names; no `map`: every file
   uint64_t min_bytes = uint64_t{64} << 20;
-  uint64_t alloc_bytes = 0;  // allocations of at least this go to scratch; 0: none
+  std::string store = "scratch:";  // where memory of --alloc rests
+  uint64_t alloc_bytes = 0;        // allocations of at least this go to scratch; 0: none
   bool is_explaining = false;
   bool is_quiet = false;
   std::string json;       // where the report goes; empty: nowhere
