@@ -156,9 +156,9 @@ void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsi
     for (uint64_t at = from; at < to; at += kSystemPage) {
       const auto state =
           m.region->space->words[(view.offset + at) / view.page_bytes].load().state();
-      const bool is_there = state != region::PageState::kAbsent &&
-                            state != region::PageState::kFilling &&
-                            state != region::PageState::kFailed;
+      // Being filled counts: whoever waited for it may have gone on already.
+      const bool is_there =
+          state != region::PageState::kAbsent && state != region::PageState::kFailed;
       states[static_cast<uint64_t>(m.address + at - address) / kSystemPage] = is_there ? 1 : 0;
     }
   });
