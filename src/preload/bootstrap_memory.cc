@@ -5,7 +5,7 @@
 
 namespace outcore::preload {
 
-constinit unsigned char BootstrapMemory::memory_[kBytesMax] = {};
+alignas(64) constinit unsigned char BootstrapMemory::memory_[kBytesMax] = {};
 
 namespace {
 constinit std::atomic<size_t> used{0};

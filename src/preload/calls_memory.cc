@@ -10,7 +10,9 @@
 #include "preload/settings.h"
 
 // The C library's headers declare some parameters as never null, and some calls as noexcept.
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
+#endif
 
 using outcore::base::kSystemPage;
 using outcore::base::round_up;
