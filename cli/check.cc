@@ -192,7 +192,7 @@ Examined examine(const std::string& name) {
 std::vector<Finding> examine_machine() {
   std::vector<Finding> findings;
   for (const SystemFact& fact : system_facts()) {
-    if (fact.name != "delivery" && fact.name != "message faults") continue;
+    if (fact.name != "message faults") continue;
     findings.push_back({fact.is_available ? Verdict::kWorks : Verdict::kInPart, fact.name,
                         fact.detail, fact.remedy});
   }

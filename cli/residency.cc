@@ -139,7 +139,9 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
     if (words.verb != "residency") one["resident_before"] = holder.resident_before;
     all["processes"].push_back(one);
   }
-  if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
+  // To open a file that is mapped for writing would hand it back to the kernel.
+  if (holders.empty())
+    if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
   std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 

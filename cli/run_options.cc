@@ -177,7 +177,7 @@ void add_run_options(CLI::App& run, RunOptions& options) {
   const auto add_globs = [&](const char* name, std::vector<std::string>& globs, const char* help) {
     run.add_option(name, globs, help)->type_name("GLOB")->allow_extra_args(false);
   };
-  add_globs("--map", options.map, "files to take, whatever their size; may be given again");
+  add_globs("--map", options.map, "files to take, and no others; may be given again");
   add_globs("--not-map", options.not_map, "files to leave alone; may be given again");
   run.add_option("--min-size", options.min_size,
                  "smallest file to take that --map does not name (64M)")

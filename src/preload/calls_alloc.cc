@@ -1,6 +1,5 @@
-// malloc and its kin, and what the linker's --wrap sends there of the library's own calls. Small
-// ones, and all when --alloc is off, are the real ones: a comparison and a jump. They set errno as
-// the real ones do.
+// malloc and its kin, as the program calls them. Small ones, and all when --alloc is off, are the
+// real ones: a comparison and a jump. They set errno as the real ones do.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include "preload/bootstrap_memory.h"
 #include "preload/calls.h"
 #include "preload/heap.h"
+#include "preload/own_heap.h"
 #include "preload/real_heap.h"
 
 using outcore::base::is_power_of_two;
@@ -20,10 +20,11 @@ namespace {
 
 // Large ones: out of the way of the small.
 #define OUTCORE_LARGE __attribute__((noinline, cold))
+#define OUTCORE_CALLER __builtin_return_address(0)
 
-OUTCORE_LARGE void* large_malloc(size_t bytes, size_t alignment,
-                                 void* (*real_one)(size_t, size_t)) {
-  if (is_inside()) return real_one(alignment, bytes);
+OUTCORE_LARGE void* large_malloc(size_t bytes, size_t alignment, void* (*real_one)(size_t, size_t),
+                                 const void* caller) {
+  if (is_inside() || is_code_of_another_heap(caller)) return real_one(alignment, bytes);
   bool is_available = false;
   void* p = Heap::instance().allocate(bytes, alignment, &is_available);
   return is_available ? p : real_one(alignment, bytes);
@@ -50,21 +51,21 @@ OUTCORE_LARGE void large_free(void* p) {
 
 // From memory of another allocator to the heap, or back.
 void* carry(void* p, size_t old_bytes, size_t bytes) {
-  void* to = large_malloc(bytes, 16, plain_malloc);
+  void* to = large_malloc(bytes, 16, plain_malloc, nullptr);
   if (to == nullptr) return nullptr;
   std::memcpy(to, p, std::min(old_bytes, bytes));
   return to;
 }
 
-OUTCORE_LARGE void* large_realloc(void* p, size_t bytes) {
+OUTCORE_LARGE void* large_realloc(void* p, size_t bytes, const void* caller) {
   if (BootstrapMemory::has(p)) {
     void* to = real_heap.malloc(bytes);
     if (to != nullptr) std::memcpy(to, p, std::min(bytes, BootstrapMemory::bytes_from(p)));
     return to;
   }
-  if (p == nullptr) return large_malloc(bytes, 16, plain_malloc);
-  if (!Heap::has(p)) {
-    if (is_inside()) return real_heap.realloc(p, bytes);
+  if (p == nullptr) return large_malloc(bytes, 16, plain_malloc, caller);
+  if (!Heap::has_allocation(p)) {
+    if (is_inside() || is_code_of_another_heap(caller)) return real_heap.realloc(p, bytes);
     void* to = carry(p, real_heap.malloc_usable_size(p), bytes);
     if (to != nullptr) real_heap.free(p);
     return to;
@@ -85,13 +86,13 @@ OUTCORE_LARGE void* large_realloc(void* p, size_t bytes) {
   return heap.move(p, bytes);
 }
 
-bool is_real(const void* p) { return !Heap::has(p) && !BootstrapMemory::has(p); }
+bool is_real(const void* p) { return !Heap::has_allocation(p) && !BootstrapMemory::has(p); }
 
 }  // namespace
 
 OUTCORE_EXPORT void* malloc(size_t bytes) noexcept {
   if (Heap::wants(bytes)) [[unlikely]]
-    return large_malloc(bytes, 16, plain_malloc);
+    return large_malloc(bytes, 16, plain_malloc, OUTCORE_CALLER);
   return real_heap.malloc(bytes);
 }
 
@@ -105,13 +106,13 @@ OUTCORE_EXPORT void* calloc(size_t count, size_t bytes) noexcept {
   size_t total = 0;
   if (__builtin_mul_overflow(count, bytes, &total)) return errno = ENOMEM, nullptr;
   if (Heap::wants(total)) [[unlikely]]
-    return large_malloc(total, 16, plain_calloc);
+    return large_malloc(total, 16, plain_calloc, OUTCORE_CALLER);
   return real_heap.calloc(count, bytes);
 }
 
 OUTCORE_EXPORT void* realloc(void* p, size_t bytes) noexcept {
   if (!is_real(p) || Heap::wants(bytes)) [[unlikely]]
-    return large_realloc(p, bytes);
+    return large_realloc(p, bytes, OUTCORE_CALLER);
   return real_heap.realloc(p, bytes);
 }
 
@@ -123,14 +124,14 @@ OUTCORE_EXPORT void* reallocarray(void* p, size_t count, size_t bytes) noexcept 
 
 OUTCORE_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
   if (Heap::wants(bytes) && is_power_of_two(alignment)) [[unlikely]]
-    return large_malloc(bytes, alignment, plain_aligned_alloc);
+    return large_malloc(bytes, alignment, plain_aligned_alloc, OUTCORE_CALLER);
   return real_heap.aligned_alloc(alignment, bytes);
 }
 
 OUTCORE_EXPORT int posix_memalign(void** into, size_t alignment, size_t bytes) noexcept {
   if (Heap::wants(bytes) && is_power_of_two(alignment) && alignment >= sizeof(void*)) [[unlikely]] {
     const int saved_errno = errno;
-    void* p = large_malloc(bytes, alignment, plain_posix_memalign);
+    void* p = large_malloc(bytes, alignment, plain_posix_memalign, OUTCORE_CALLER);
     errno = saved_errno;
     if (p == nullptr) return ENOMEM;
     *into = p;
@@ -142,45 +143,26 @@ OUTCORE_EXPORT int posix_memalign(void** into, size_t alignment, size_t bytes) n
 OUTCORE_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
   constexpr size_t kAlignmentMost = size_t{1} << 46;
   if (Heap::wants(bytes) && alignment <= kAlignmentMost) [[unlikely]]
-    return large_malloc(bytes, std::bit_ceil(std::max<size_t>(alignment, 16)), plain_memalign);
+    return large_malloc(bytes, std::bit_ceil(std::max<size_t>(alignment, 16)), plain_memalign,
+                        OUTCORE_CALLER);
   return real_heap.memalign(alignment, bytes);
 }
 
 OUTCORE_EXPORT void* valloc(size_t bytes) noexcept {
   if (Heap::wants(bytes)) [[unlikely]]
-    return large_malloc(bytes, kSystemPage, plain_memalign);
+    return large_malloc(bytes, kSystemPage, plain_memalign, OUTCORE_CALLER);
   return real_heap.valloc(bytes);
 }
 
 OUTCORE_EXPORT void* pvalloc(size_t bytes) noexcept {
   if (Heap::wants(bytes)) [[unlikely]]
-    return large_malloc(bytes, kSystemPage, plain_memalign);
+    return large_malloc(bytes, kSystemPage, plain_memalign, OUTCORE_CALLER);
   return real_heap.pvalloc(bytes);
 }
 
 OUTCORE_EXPORT size_t malloc_usable_size(void* p) noexcept {
   if (!is_real(p)) [[unlikely]]
-    return Heap::has(p) ? Heap::instance().usable_bytes(p) : BootstrapMemory::bytes_from(p);
+    return Heap::has_allocation(p) ? Heap::instance().usable_bytes(p)
+                                   : BootstrapMemory::bytes_from(p);
   return real_heap.malloc_usable_size(p);
-}
-
-// The library's own calls. What it frees may be what the C library allocated for it.
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
-void* __wrap_malloc(size_t bytes) { return real_heap.malloc(bytes); }
-void* __wrap_calloc(size_t count, size_t bytes) { return real_heap.calloc(count, bytes); }
-void* __wrap_realloc(void* p, size_t bytes) {
-  return is_real(p) ? real_heap.realloc(p, bytes) : large_realloc(p, bytes);
-}
-void __wrap_free(void* p) { is_real(p) ? real_heap.free(p) : large_free(p); }
-void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
-  return real_heap.aligned_alloc(alignment, bytes);
-}
-int __wrap_posix_memalign(void** into, size_t alignment, size_t bytes) {
-  return real_heap.posix_memalign(into, alignment, bytes);
-}
-void* __wrap_memalign(size_t alignment, size_t bytes) {
-  return real_heap.memalign(alignment, bytes);
-}
-// NOLINTEND(bugprone-reserved-identifier)
 }

@@ -110,6 +110,18 @@ OUTCORE_EXPORT __attribute__((noreturn)) void _Exit(int status) noexcept {
   __builtin_unreachable();
 }
 
+OUTCORE_EXPORT __attribute__((noreturn)) void quick_exit(int status) noexcept {
+  end_of_process();
+  real().quick_exit(status);
+  __builtin_unreachable();
+}
+
+OUTCORE_EXPORT int execveat(int folder, const char* path, char* const* arguments,
+                            char* const* names, int flags) noexcept {
+  Door::instance().store_all();
+  return real().execveat(folder, path, arguments, names, flags);
+}
+
 OUTCORE_EXPORT __attribute__((noreturn)) void abort() noexcept {
   Door::instance().store_all();
   real().abort();

@@ -33,6 +33,8 @@ bool on_touch(const std::byte* address) {
 
 void install_fork_hooks() { runtime::set_fork_hooks({adopt, on_touch}); }
 
+void Door::begin() { owner_ = ::getpid(); }
+
 bool Door::is_of_another_process() const { return owner_ != 0 && owner_ != ::getpid(); }
 
 void Door::before_fork() { lock_.lock(); }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -89,6 +90,8 @@ bool Door::start_runtime(std::string* why) {
   if (runtime_ != nullptr) return true;
   if (!has_tried_runtime_) {
     has_tried_runtime_ = true;
+    // Before handlers that were registered earlier: some close standard error.
+    std::atexit(end_of_process);
     Result<std::shared_ptr<Runtime::Impl>> started =
         settings().complaint.empty()
             ? Runtime::Impl::start({})

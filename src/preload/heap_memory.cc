@@ -130,7 +130,7 @@ bool Heap::is_mapped(uint64_t from, uint64_t to) {
 // Some of it is.
 bool Heap::is_free(uint64_t from, uint64_t to) {
   bool is = false;
-  free_.for_each(from, to, [&](uint64_t, uint64_t) { is = true; });
+  for_each_free(from, to, [&](uint64_t, uint64_t) { is = true; });
   return is;
 }
 
@@ -167,13 +167,13 @@ bool Heap::take_over(uint64_t from, uint64_t to) {
   {
     const os::Locked locked(lock_);
     std::vector<Range> free;
-    free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
+    for_each_free(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
     for (uint64_t at = from; const Range& r : free) {
       if (!is_mapped(at, r.from)) return false;
       at = r.to;
     }
     if (!is_mapped(free.empty() ? from : free.back().to, to)) return false;
-    for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+    for (const Range& r : free) OC_CHECK(free_at(r.from).take_at(r.from, r.to - r.from));
     gone = cut_blocks(from, to);
     blocks_[from] = {to - from, to - from, Kind::kMapping};
     add_live(static_cast<int64_t>(to - from));
@@ -212,8 +212,8 @@ int Heap::give_way(std::byte* address, size_t bytes) {
     {
       const os::Locked locked(lock_);
       std::vector<Range> free;
-      free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
-      for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+      for_each_free(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
+      for (const Range& r : free) OC_CHECK(free_at(r.from).take_at(r.from, r.to - r.from));
       gone = cut_blocks(from, to);
     }
     for (const Range& r : gone)

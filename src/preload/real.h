@@ -88,6 +88,8 @@ namespace outcore::preload {
   X(int, fexecve, (int, char* const*, char* const*))                                         \
   X(void, _exit, (int))                                                                      \
   X(void, _Exit, (int))                                                                      \
+  X(void, quick_exit, (int))                                                                 \
+  X(int, execveat, (int, const char*, char* const*, char* const*, int))                      \
   X(void, abort, (void))
 
 struct Real {

@@ -1,6 +1,7 @@
 #include "preload/real_heap.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -17,10 +18,16 @@ constinit thread_local bool is_looking_up = false;
 template <typename F>
 bool look_up(F& into, const char* name, const char* marker) {
   Dl_info found_in{}, us{};
+  ElfW(Sym)* symbol = nullptr;
   void* found = ::dlsym(RTLD_DEFAULT, name);
+  // A program that takes the function's address has an entry of its own, which leads back to us.
+  const bool is_entry =
+      found != nullptr &&
+      ::dladdr1(found, &found_in, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
+      symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
   const bool is_ours = found != nullptr && ::dladdr(found, &found_in) != 0 &&
                        ::dladdr(marker, &us) != 0 && found_in.dli_fbase == us.dli_fbase;
-  if (is_ours || found == nullptr) found = ::dlsym(RTLD_NEXT, name);
+  if (is_ours || is_entry || found == nullptr) found = ::dlsym(RTLD_NEXT, name);
   if (found == nullptr) return false;
   __builtin_memcpy(&into, &found, sizeof found);
   return true;

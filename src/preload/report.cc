@@ -89,6 +89,7 @@ std::string shortened(const std::string& path) {
 
 void print_process(std::string* out, const json& p) {
   char line[512];
+  const std::string before = *out;
   const auto number = [](const json& j, const char* name) { return j.value(name, uint64_t{0}); };
   std::snprintf(
       line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use, %s\n",
@@ -96,6 +97,9 @@ void print_process(std::string* out, const json& p) {
       format_bytes(number(p, "budget_bytes")).c_str(),
       format_bytes(number(p, "peak_bytes")).c_str(), p.value("delivery", std::string()).c_str());
   *out += line;
+  if (number(p, "budget_bytes") == 0)
+    *out = before + "outcore: " + p.value("program", std::string()) + " (" +
+           std::to_string(number(p, "pid")) + "): nothing went through Outcore\n";
   if (number(p, "allocations") != 0) {
     std::snprintf(line, sizeof line, "  %llu allocations, at most %s at a time\n",
                   static_cast<unsigned long long>(number(p, "allocations")),
@@ -131,6 +135,21 @@ void print_process(std::string* out, const json& p) {
     *out += "  left to the kernel: " + shortened(e.value("path", std::string())) + " (" +
             format_bytes(number(e, "size_bytes")) + "): " + e.value("reason", std::string()) + "\n";
   }
+}
+
+std::string calls_taken_over() {
+  std::string text = "  calls taken over:";
+  size_t column = text.size();
+  for (const char* name : {
+#define OUTCORE_NAME(result, name, parameters) #name,
+           OUTCORE_CALLS(OUTCORE_NAME)
+#undef OUTCORE_NAME
+       }) {
+    if (column > 88) text += "\n   ", column = 3;
+    text += std::string(" ") + name;
+    column += 1 + std::strlen(name);
+  }
+  return text + "\n";
 }
 
 std::string command_of_run() {
@@ -215,6 +234,7 @@ void publish(const Report& report) {
   if (s.is_quiet || all.empty()) return;
   std::string out;
   for (const json& p : all) print_process(&out, p);
+  if (s.is_explaining) out += calls_taken_over();
   out += next_command(whole);
   const ssize_t ignored = real().write(STDERR_FILENO, out.data(), out.size());
   static_cast<void>(ignored);

@@ -12,6 +12,7 @@
 #include "preload/fork.h"
 #include "preload/heap.h"
 #include "preload/own_descriptors.h"
+#include "preload/own_heap.h"
 #include "preload/settings.h"
 
 namespace outcore::preload {
@@ -30,11 +31,13 @@ void keep_report() {
 void store_before_a_crash() { Door::instance().store_all(); }
 
 __attribute__((constructor)) void begin() {
+  prepare_own_heap();
   static_cast<void>(real());
   os::place_descriptor = OwnDescriptors::keep;
   os::set_last_words(store_before_a_crash);
   os::set_block_query(thinks_blocked);
   install_fork_hooks();
+  Door::instance().begin();
   keep_report();
   Heap::prepare();
   // A mask that was inherited may hold what must never be blocked.
