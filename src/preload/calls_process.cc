@@ -4,6 +4,8 @@
 
 #include "preload/calls.h"
 
+#define OUTCORE_END OUTCORE_EXPORT __attribute__((noreturn))
+
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
 namespace {
@@ -98,21 +100,21 @@ OUTCORE_EXPORT int execle(const char* path, const char* first, ...) noexcept {
   return execve(path, all.data(), names);
 }
 
-OUTCORE_EXPORT __attribute__((noreturn)) void _exit(int status) {
+OUTCORE_END void _exit(int status) {
   end_of_process();
   real()._exit(status);
   __builtin_unreachable();
 }
 
-OUTCORE_EXPORT __attribute__((noreturn)) void _Exit(int status) noexcept {
+OUTCORE_END void _Exit(int status) noexcept {
   end_of_process();
   real()._Exit(status);
   __builtin_unreachable();
 }
 
-OUTCORE_EXPORT __attribute__((noreturn)) void quick_exit(int status) noexcept {
+OUTCORE_END void quick_exit(int status) noexcept {  // banned-ok: the program's own call
   end_of_process();
-  real().quick_exit(status);
+  real().quick_exit(status);  // banned-ok: the program's own call
   __builtin_unreachable();
 }
 
@@ -122,7 +124,7 @@ OUTCORE_EXPORT int execveat(int folder, const char* path, char* const* arguments
   return real().execveat(folder, path, arguments, names, flags);
 }
 
-OUTCORE_EXPORT __attribute__((noreturn)) void abort() noexcept {
+OUTCORE_END void abort() noexcept {
   Door::instance().store_all();
   real().abort();
   __builtin_unreachable();

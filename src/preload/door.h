@@ -106,7 +106,7 @@ class Door {
   bool adopt(const region::View& view);  // within fork(), in the child
   // A touch of what was the parent's. False: it is none of ours.
   bool revive(const std::byte* address);
-  void begin();  // at the beginning of the process
+  void begin();                        // at the beginning of the process
   bool is_of_another_process() const;  // as in the child of vfork
 
   // Calls f(space, mapped bytes) if the file is taken.
