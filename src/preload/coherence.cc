@@ -54,9 +54,12 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   const int watched = Watch::instance().watch(file, Watch::For::kOpens);
   if (file.is_named) {
     file.remark = "named by --map: who else has it open is not asked";
-    if (watched == 0) file.remark += "; handed back when another opens it";
+    if (watched >= 0) file.remark += "; handed back when another opens it";
     return {};
   }
+  if (watched == 1)
+    return "others who open it could not be made to wait until it is stored (CAP_SYS_ADMIN is "
+           "missing): name it by --map if there are none";
   if (watched != 0)
     return "nobody would tell of others who open it (fanotify: " + explain(watched) +
            "): name it by --map if there are none";

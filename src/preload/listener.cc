@@ -80,7 +80,7 @@ int Listener::mark(const Identity& identity, int fd, uint64_t events) {
     }
   }
   entries_.push_back(entry);
-  return 0;
+  return entry.has_permission || events != FAN_OPEN ? 0 : 1;
 }
 
 // Closing the group lets whoever waits for an answer go on.

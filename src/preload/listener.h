@@ -21,6 +21,7 @@ class Listener {
 
   // `fd` is the process's. 0 or -errno.
   int lease(const Identity& identity, int fd);
+  // 1: openers are heard of, but do not wait.
   int mark(const Identity& identity, int fd, uint64_t events);
   void end(const Identity& identity);
 

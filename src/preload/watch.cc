@@ -126,7 +126,7 @@ int Watch::watch(TakenFile& file, For what) {
   Impl::ring(impl_->to_listener);
   while (command.is_done.load(std::memory_order_acquire) == 0)
     os::wait(&command.is_done, 0, 100'000'000);
-  file.is_watched = command.result == 0;
+  file.is_watched = command.result >= 0;
   return command.result;
 }
 

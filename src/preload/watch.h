@@ -2,8 +2,9 @@
 // started with the first file.
 //
 // Read-only files: a read lease, whose break hands the mapping back while the writer waits in
-// open(2). Writable ones: fanotify; with CAP_SYS_ADMIN the opener waits until the mapping is handed
-// back, without it the opener may read bytes from before for a moment.
+// open(2). Writable ones: fanotify; the opener waits until the mapping is handed back, which needs
+// CAP_SYS_ADMIN. Without it such a file is taken only if --map names it, and an opener may read
+// bytes from before for a moment.
 //
 // The thread that listens has a table of descriptors of its own: what it opens and closes of a file
 // must not drop the POSIX locks that the program holds on it, and the program cannot close it. The
@@ -23,7 +24,8 @@ class Watch {
 
   static Watch& instance();
 
-  // Hears of others: for kWrites by a read lease, for the other two by fanotify. 0 or -errno:
+  // Hears of others: for kWrites by a read lease, for the other two by fanotify. 1: openers are
+  // heard of, but go on at once. 0 or -errno:
   // EAGAIN (a lease, and somebody has the file open for writing), EACCES (a lease on another
   // user's file), … One of them a file at a time. Any thread but the two.
   int watch(TakenFile& file, For what);
