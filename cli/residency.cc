@@ -177,18 +177,21 @@ Status go_by_pieces(pid_t program, const Words& words, const File& file) {
   return {};
 }
 
-Result<std::optional<Holder>> work_on(pid_t program, const Words& words, const File& file) {
+// Adds the program to `holders`, if it has taken the file.
+Status work_on(pid_t program, const Words& words, const File& file, std::vector<Holder>* holders) {
   auto answer = residency_of(program, file);
   if (!answer) return answer.error();
-  if (!answer.value()) return std::optional<Holder>();
+  if (!answer.value()) return {};
   Holder holder{*answer.value(), (*answer.value())["resident"].get<uint64_t>()};
-  if (words.verb == "residency") return std::optional(holder);
-  if (Status status = go_by_pieces(program, words, file); !status) return status.error();
-  answer = residency_of(program, file);
-  if (!answer) return answer.error();
-  if (!answer.value()) return std::optional<Holder>();
-  holder.answer = *answer.value();
-  return std::optional(holder);
+  if (words.verb != "residency") {
+    if (Status status = go_by_pieces(program, words, file); !status) return status;
+    answer = residency_of(program, file);
+    if (!answer) return answer.error();
+    if (!answer.value()) return {};
+    holder.answer = *answer.value();
+  }
+  holders->push_back(std::move(holder));
+  return {};
 }
 
 int run(const Words& words) {
@@ -200,11 +203,8 @@ int run(const Words& words) {
   std::vector<Holder> holders;
   int status = 0;
   for (const pid_t program : running_programs()) {
-    const auto holder = work_on(program, words, file.value());
-    if (!holder)
-      status = report(Error{EIO, holder.message()});
-    else if (holder.value())
-      holders.push_back(*holder.value());
+    if (const Status done = work_on(program, words, file.value(), &holders); !done)
+      status = report(Error{EIO, done.message()});
   }
   if (words.is_json) print_json(words, file.value(), holders);
   if (holders.empty() && status == 0) return report(tell_no_holder(file.value()));
