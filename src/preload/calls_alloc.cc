@@ -64,7 +64,7 @@ OUTCORE_LARGE void* large_realloc(void* p, size_t bytes, const void* caller) {
     return to;
   }
   if (p == nullptr) return large_malloc(bytes, 16, plain_malloc, caller);
-  if (!Heap::has_allocation(p)) {
+  if (!Heap::has(p)) {
     if (is_inside() || is_code_of_another_heap(caller)) return real_heap.realloc(p, bytes);
     void* to = carry(p, real_heap.malloc_usable_size(p), bytes);
     if (to != nullptr) real_heap.free(p);
@@ -86,7 +86,7 @@ OUTCORE_LARGE void* large_realloc(void* p, size_t bytes, const void* caller) {
   return heap.move(p, bytes);
 }
 
-bool is_real(const void* p) { return !Heap::has_allocation(p) && !BootstrapMemory::has(p); }
+bool is_real(const void* p) { return !Heap::has(p) && !BootstrapMemory::has(p); }
 
 }  // namespace
 
@@ -162,7 +162,6 @@ OUTCORE_EXPORT void* pvalloc(size_t bytes) noexcept {
 
 OUTCORE_EXPORT size_t malloc_usable_size(void* p) noexcept {
   if (!is_real(p)) [[unlikely]]
-    return Heap::has_allocation(p) ? Heap::instance().usable_bytes(p)
-                                   : BootstrapMemory::bytes_from(p);
+    return Heap::has(p) ? Heap::instance().usable_bytes(p) : BootstrapMemory::bytes_from(p);
   return real_heap.malloc_usable_size(p);
 }

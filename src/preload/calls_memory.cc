@@ -46,7 +46,7 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
                           off_t offset) {
   if (is_inside()) return real().mmap(address, size, protection, flags, fd, offset);
   Door& door = Door::instance();
-  if (Heap::wants_mapping(address, size, protection, flags))
+  if (Heap::wants_mapping(address, size, protection, flags, __builtin_return_address(0)))
     if (void* p = Heap::instance().map(size); p != nullptr) return p;
   if ((flags & MAP_FIXED) != 0 && concerns(address, size)) {
     if (Heap::concerns(address, size) &&

@@ -26,7 +26,6 @@ using base::round_up;
 constinit std::atomic<uint64_t> Heap::bytes_min_{UINT64_MAX};
 constinit std::atomic<uint64_t> Heap::low_{0};
 constinit std::atomic<uint64_t> Heap::span_{0};
-constinit std::atomic<uint64_t> Heap::allocations_span_{0};
 
 namespace {
 
@@ -55,8 +54,7 @@ void Heap::prepare() {
   const Settings& s = settings();
   if (s.alloc_bytes == 0 || !s.complaint.empty()) return;
   static_cast<void>(instance());
-  // Another allocator may come by mmap with its locks held, when no thread can be started.
-  if (is_another_heap_there() && !instance().start()) return;
+  static_cast<void>(is_another_heap_there());
   bytes_min_.store(std::max(s.alloc_bytes, kSystemPage), std::memory_order_release);
 }
 
@@ -80,12 +78,9 @@ void Heap::start_once() {
     bytes_min_.store(kNever);
     return;
   }
-  const uint64_t middle = views_->middle();
-  free_[0].give(0, middle);
-  free_[1].give(middle, views_->size_bytes() - middle);
+  free_.give(0, views_->size_bytes());
   Door::include(views_->address(), views_->size_bytes());
   low_.store(reinterpret_cast<uint64_t>(views_->address()));
-  allocations_span_.store(middle, std::memory_order_release);
   span_.store(views_->size_bytes(), std::memory_order_release);
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -126,25 +121,24 @@ void Heap::trim() {
   std::vector<Range> all;
   {
     const os::Locked locked(lock_);
-    for_each_free(0, views_->size_bytes(), [&](uint64_t a, uint64_t b) { all.push_back({a, b}); });
+    free_.for_each(0, views_->size_bytes(), [&](uint64_t a, uint64_t b) { all.push_back({a, b}); });
     // Nobody else gets them meanwhile.
-    for (const Range& r : all) OC_CHECK(free_at(r.from).take_at(r.from, r.to - r.from));
+    for (const Range& r : all) OC_CHECK(free_.take_at(r.from, r.to - r.from));
   }
   for (const Range& r : all) views_->store().take_back(r.from, r.to - r.from);
   const os::Locked locked(lock_);
-  for (const Range& r : all) free_at(r.from).give(r.from, r.to - r.from);
+  for (const Range& r : all) free_.give(r.from, r.to - r.from);
 }
 
-int Heap::take(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind, uint64_t* offset) {
+int Heap::take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset) {
   {
     const os::Locked locked(lock_);
-    if (!free_[kind == Kind::kMapping].take(room, std::max(alignment, page_bytes()), offset))
-      return ENOMEM;
+    if (!free_.take(room, std::max(alignment, page_bytes()), offset)) return ENOMEM;
   }
   const int error = back(*offset, bytes);
   if (error != 0) {
     const os::Locked locked(lock_);
-    free_at(*offset).give(*offset, room);
+    free_.give(*offset, room);
   }
   return error;
 }
@@ -160,7 +154,7 @@ void* Heap::add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind) {
   uint64_t offset = 0;
   bytes = round_up(std::max<uint64_t>(bytes, 1), kSystemPage);
   room = round_up(std::max(room, bytes), page_bytes());
-  const int error = take(bytes, room, alignment, kind, &offset);
+  const int error = take(bytes, room, alignment, &offset);
   if (error != 0) return errno = error, nullptr;
   put(offset, {bytes, room, kind});
   return views_->address() + offset;
@@ -229,7 +223,7 @@ void Heap::release(const Range& range) {
     }
     if (is_too_much) views_->store().take_back(r.from, r.to - r.from);
     const os::Locked locked(lock_);
-    free_at(r.from).give(r.from, r.to - r.from);
+    free_.give(r.from, r.to - r.from);
   }
 }
 
@@ -239,8 +233,7 @@ bool Heap::grow_room(uint64_t offset, uint64_t bytes) {
   Block& block = blocks_[offset];
   if (bytes <= block.room) return true;
   const uint64_t room = round_up(bytes, page_bytes());
-  if (room > views_->size_bytes() ||
-      !free_at(offset).take_at(offset + block.room, room - block.room))
+  if (room > views_->size_bytes() || !free_.take_at(offset + block.room, room - block.room))
     return false;
   block.room = room;
   return true;
@@ -299,6 +292,9 @@ void Heap::add_to(Report& report) {
     report.alloc_bytes_max = live_bytes_max_;
     f.mapped_bytes = live_bytes_;
     f.file_bytes = live_bytes_max_;
+    if (refused_ != 0)
+      report.not_taken.push_back(
+          {"(anonymous mapping)", "no room on scratch space", refused_bytes_max_, refused_});
   }
   const paging::Space& space = views_->space();
   f.path = "(allocations)";

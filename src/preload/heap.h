@@ -27,14 +27,9 @@ class Heap {
 
   // -- no lock, no call --
   static bool wants(size_t bytes) { return bytes >= bytes_min_.load(std::memory_order_relaxed); }
-  static bool has(const void* address) {  // or had, or may have
+  static bool has(const void* address) {
     return reinterpret_cast<uint64_t>(address) - low_.load(std::memory_order_relaxed) <
            span_.load(std::memory_order_relaxed);
-  }
-  // The same of the malloc family alone: another allocator may have its memory from our mappings.
-  static bool has_allocation(const void* p) {
-    return reinterpret_cast<uint64_t>(p) - low_.load(std::memory_order_relaxed) <
-           allocations_span_.load(std::memory_order_relaxed);
   }
   // Some of the range is the heap's, and the caller is the program.
   static bool concerns(const void* address, size_t size_bytes) {
@@ -43,7 +38,10 @@ class Heap {
     const uint64_t from = reinterpret_cast<uint64_t>(address), low = low_.load();
     return from < low + span && size_bytes > (from < low ? low - from : 0) && !is_inside();
   }
-  static bool wants_mapping(const void* address, size_t bytes, int protection, int flags);
+  // `caller`: code. What another allocator maps for itself is none of ours: our threads allocate
+  // there (by the C library), and must never wait for a fault.
+  static bool wants_mapping(const void* address, size_t bytes, int protection, int flags,
+                            const void* caller);
 
   // -- the malloc family: heap.cc --
   // Reads zero. nullptr: there is no room, in addresses or on the disk (errno is ENOMEM).
@@ -99,14 +97,8 @@ class Heap {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - views_->address());
   }
   uint64_t page_bytes() const { return views_->page_bytes(); }
-  // Mappings begin where allocations end; no range has some of both. REQUIRES: the lock.
-  FreeRanges& free_at(uint64_t offset) { return free_[offset >= views_->middle() ? 1 : 0]; }
-  template <typename F>
-  void for_each_free(uint64_t from, uint64_t to, const F& f) const {
-    for (const FreeRanges& free : free_) free.for_each(from, to, f);
-  }
   // Addresses and space for a new block, not yet in `blocks_`. 0 or an errno.
-  int take(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind, uint64_t* offset);
+  int take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset);
   int back(uint64_t offset, uint64_t bytes);  // shown, and space promised. 0 or an errno
   void* add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind);
   void put(uint64_t offset, const Block& block);
@@ -132,16 +124,17 @@ class Heap {
   int advise_ours(region::View& view, uint64_t from, uint64_t to, int advice);
   int pin(uint64_t from, uint64_t to, bool is_pin);
 
-  static std::atomic<uint64_t> bytes_min_, low_, span_, allocations_span_;
+  static std::atomic<uint64_t> bytes_min_, low_, span_;
 
   std::once_flag started_;
   std::unique_ptr<HeapViews> views_;  // nullptr: there is no heap
   bool is_child_ = false;
 
   os::Lock lock_;
-  FreeRanges free_[2];  // for allocations, for mappings
+  FreeRanges free_;
   Blocks blocks_;
   uint64_t live_bytes_ = 0, live_bytes_max_ = 0, allocations_ = 0;
+  uint64_t refused_ = 0, refused_bytes_max_ = 0;  // mappings for which there was no room
 
   std::mutex pinning_;
   std::map<uint64_t, uint64_t> pinned_;  // by mlock, in pages of ours: from → to

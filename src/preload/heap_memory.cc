@@ -10,6 +10,7 @@
 #include "os/address_space.h"
 #include "preload/door.h"
 #include "preload/heap.h"
+#include "preload/own_heap.h"
 #include "preload/real.h"
 
 namespace outcore::preload {
@@ -46,9 +47,10 @@ int unmap_kernels(std::byte* address, uint64_t bytes) {
 }  // namespace
 
 // An address that is wished for is the kernel's to give.
-bool Heap::wants_mapping(const void* address, size_t bytes, int protection, int flags) {
+bool Heap::wants_mapping(const void* address, size_t bytes, int protection, int flags,
+                         const void* caller) {
   return wants(bytes) && address == nullptr && protection == kOpen && is_plain(flags) &&
-         (flags & MAP_FIXED) == 0 && !is_inside();
+         (flags & MAP_FIXED) == 0 && !is_inside() && !is_code_of_another_heap(caller);
 }
 
 void* Heap::map(size_t bytes) {
@@ -56,8 +58,12 @@ void* Heap::map(size_t bytes) {
   const Inside inside;
   const int saved_errno = errno;
   void* p = add(bytes, bytes, 1, Kind::kMapping);
-  if (p == nullptr) errno = saved_errno;
-  return p;
+  if (p != nullptr) return p;
+  errno = saved_errno;
+  const os::Locked locked(lock_);
+  ++refused_;
+  refused_bytes_max_ = std::max<uint64_t>(refused_bytes_max_, bytes);
+  return nullptr;
 }
 
 // Calls ours(from, to) for what lies in the heap's addresses, others(address, bytes) for the rest.
@@ -130,7 +136,7 @@ bool Heap::is_mapped(uint64_t from, uint64_t to) {
 // Some of it is.
 bool Heap::is_free(uint64_t from, uint64_t to) {
   bool is = false;
-  for_each_free(from, to, [&](uint64_t, uint64_t) { is = true; });
+  free_.for_each(from, to, [&](uint64_t, uint64_t) { is = true; });
   return is;
 }
 
@@ -167,13 +173,13 @@ bool Heap::take_over(uint64_t from, uint64_t to) {
   {
     const os::Locked locked(lock_);
     std::vector<Range> free;
-    for_each_free(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
+    free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
     for (uint64_t at = from; const Range& r : free) {
       if (!is_mapped(at, r.from)) return false;
       at = r.to;
     }
     if (!is_mapped(free.empty() ? from : free.back().to, to)) return false;
-    for (const Range& r : free) OC_CHECK(free_at(r.from).take_at(r.from, r.to - r.from));
+    for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
     gone = cut_blocks(from, to);
     blocks_[from] = {to - from, to - from, Kind::kMapping};
     add_live(static_cast<int64_t>(to - from));
@@ -212,8 +218,8 @@ int Heap::give_way(std::byte* address, size_t bytes) {
     {
       const os::Locked locked(lock_);
       std::vector<Range> free;
-      for_each_free(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
-      for (const Range& r : free) OC_CHECK(free_at(r.from).take_at(r.from, r.to - r.from));
+      free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
+      for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
       gone = cut_blocks(from, to);
     }
     for (const Range& r : gone)

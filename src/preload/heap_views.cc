@@ -61,9 +61,6 @@ Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime
   views->space_ = region.value()->space;
   if (views->space_->delivery != Delivery::kMessages) set_needs_bounce();
   views->parts_[0] = {std::move(region).value(), views->size_bytes_, kOpen};
-  views->shown_end_[1] = views->middle();
-  if (views->divide(views->parts_.begin(), views->middle()) != 0)
-    return Error{ENOMEM, "map " + views->store_->uri() + ": no memory for a second view"};
   return views;
 }
 
@@ -87,17 +84,14 @@ Status HeapViews::reserve() {
 
 Status HeapViews::show(uint64_t end) {
   const std::lock_guard<std::mutex> guard(changing_);
-  const bool is_second = end > middle();
-  uint64_t& shown_end = shown_end_[is_second ? 1 : 0];
-  if (end <= shown_end) return {};
-  const uint64_t half_end = is_second ? size_bytes_ : middle();
-  const auto& [start, last] = *part_at(half_end - 1);
-  OC_CHECK(last.end == half_end);
+  if (end <= shown_bytes_) return {};
+  const auto& [start, last] = *std::prev(parts_.end());
+  OC_CHECK(last.end == size_bytes_);
   Status s;
   for (const uint64_t step : {kStepBytes, page_bytes()}) {
-    const uint64_t target = std::min(round_up(end, step), half_end);
+    const uint64_t target = std::min(round_up(end, step), size_bytes_);
     s = runtime_->extend(*last.region, target - start, size_bytes_);
-    if (s.ok()) shown_end = target;
+    if (s.ok()) shown_bytes_ = target;
     if (s.ok()) break;
   }
   return s;

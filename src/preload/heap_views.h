@@ -21,8 +21,6 @@ class HeapViews {
   // addresses and of Runtime::Impl::map.
   static Result<std::unique_ptr<HeapViews>> make(const std::shared_ptr<Runtime::Impl>& runtime);
 
-  // Two halves, each shown as far as it is used: from the first address, and from the middle.
-  uint64_t middle() const { return size_bytes_ / 2; }
   std::byte* address() const { return address_; }
   uint64_t size_bytes() const { return size_bytes_; }
   uint64_t page_bytes() const { return space_->page_bytes; }
@@ -30,7 +28,7 @@ class HeapViews {
   paging::Space& space() const { return *space_; }
   paging::Engine& engine() const { return *runtime_->engine; }
 
-  // What is before `end` in its half can be touched from now on. REQUIRES: it is no half's first.
+  // The first `end` bytes can be touched from now on.
   Status show(uint64_t end);
   // Calls ours(view, from, to) for what is shown of the range, and kernels(from, to) for what is
   // the kernel's, in order, until one returns an errno.
@@ -77,7 +75,7 @@ class HeapViews {
   uint64_t size_bytes_ = 0;
   std::mutex changing_;  // the parts, and how much is shown
   Parts parts_;
-  uint64_t shown_end_[2] = {};  // of the halves
+  uint64_t shown_bytes_ = 0;
 };
 
 }  // namespace outcore::preload
