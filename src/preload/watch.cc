@@ -45,6 +45,7 @@ struct Watch::Impl {
 
   void listen();
   void answer();
+  void ask(Command* command);  // returns when it is carried out
   int carry_out(const Command& command, Listener& listener);
   static void ring(int event) {
     const uint64_t one = 1;
@@ -118,14 +119,7 @@ Status Watch::start() {
 int Watch::watch(TakenFile& file, For what) {
   if (Status s = start(); !s) return -s.code();
   Command command{Command::Kind::kWatch, what, file.identity, file.fd};
-  {
-    const os::SignalBlock block;
-    const os::Locked locked(impl_->lock);
-    impl_->commands.push_back(&command);
-  }
-  Impl::ring(impl_->to_listener);
-  while (command.is_done.load(std::memory_order_acquire) == 0)
-    os::wait(&command.is_done, 0, 100'000'000);
+  impl_->ask(&command);
   file.is_watched = command.result >= 0;
   return command.result;
 }
@@ -134,14 +128,18 @@ void Watch::end(TakenFile& file) {
   if (!file.is_watched || impl_ == nullptr) return;
   file.is_watched = false;
   Command command{Command::Kind::kEnd, For::kOpens, file.identity, -1};
+  impl_->ask(&command);
+}
+
+void Watch::Impl::ask(Command* command) {
   {
     const os::SignalBlock block;
-    const os::Locked locked(impl_->lock);
-    impl_->commands.push_back(&command);
+    const os::Locked locked(lock);
+    commands.push_back(command);
   }
-  Impl::ring(impl_->to_listener);
-  while (command.is_done.load(std::memory_order_acquire) == 0)
-    os::wait(&command.is_done, 0, 100'000'000);
+  ring(to_listener);
+  while (command->is_done.load(std::memory_order_acquire) == 0)
+    os::wait(&command->is_done, 0, 100'000'000);
 }
 
 int Watch::Impl::carry_out(const Command& command, Listener& listener) {
