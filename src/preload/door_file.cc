@@ -12,7 +12,7 @@
 #include "preload/coherence.h"
 #include "preload/descriptor_table.h"
 #include "preload/door.h"
-#include "preload/own_descriptors.h"
+#include "preload/others.h"
 #include "preload/real.h"
 #include "preload/watch.h"
 #include "preload/words.h"
@@ -24,15 +24,7 @@ using base::round_up;
 using paging::Space;
 
 void Door::mark_descriptors(TakenFile& file) {
-  const int end = DescriptorTable::kDescriptorsMax;
-  for (int fd = 0; fd < end; ++fd) {
-    // The system's table has no gaps worth asking for past the program's highest descriptor.
-    struct stat about;
-    if (OwnDescriptors::has(fd)) continue;
-    if (fd > 1024 && OwnDescriptors::next(0) <= fd) break;
-    if (::fstat(fd, &about) == 0 && identity_of(about) == file.identity)
-      DescriptorTable::set_file(fd, &file);
-  }
+  for_each_own_descriptor(file.identity, [&](int fd) { DescriptorTable::set_file(fd, &file); });
 }
 
 void Door::populate(Mapping& mapping) {

@@ -78,16 +78,20 @@ std::string who_has(const Identity& file) {
   return found;
 }
 
-OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known) {
-  OwnUse use;
+void for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f) {
   for_each_number("/proc/self/fd", [&](long number) {
     const int fd = static_cast<int>(number);
-    if (OwnDescriptors::has(fd)) return false;
-    if (!is_file("/proc/self/fd/" + std::to_string(fd), file)) return false;
+    if (!OwnDescriptors::has(fd) && is_file("/proc/self/fd/" + std::to_string(fd), file)) f(fd);
+    return false;
+  });
+}
+
+OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known) {
+  OwnUse use;
+  for_each_own_descriptor(file, [&](int fd) {
     const int flags = ::fcntl(fd, F_GETFL, 0L);
     if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) use.is_open_for_writing = true;
     if (DescriptorTable::is_stdio(fd)) use.is_in_stdio = true;
-    return false;
   });
   use.kernel_mappings = count_maps("/proc/self", file, is_known);
   return use;

@@ -14,6 +14,9 @@ namespace outcore::preload {
 // "cat (123)".
 std::string who_has(const Identity& file);
 
+// Calls f for the program's own descriptors of the file.
+void for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f);
+
 // What this process itself does with a file.
 struct OwnUse {
   bool is_open_for_writing = false;
