@@ -4,10 +4,11 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help packages build demo test test-qemu bench check format asan tsan install clean
+.PHONY: help packages build demo test test-qemu bench bench-doors check format asan tsan
+.PHONY: install clean
 
 help:  ## say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
 	@echo "  (PREFIX=$(PREFIX), JOBS=$(JOBS); stages of the tests alone: tools/test.sh list)"
 
 packages:
@@ -28,6 +29,9 @@ test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator
 
 bench:  ## the table of figures, on a fast device and on the disk (root)
 	@tools/bench.sh
+
+bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS=--quick: 4)
+	@tools/bench_doors.sh $(OPTIONS)
 
 check:  ## layers, sizes, banned calls, clang-format, clang-tidy
 	@tools/test.sh tools tidy

@@ -12,9 +12,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/medium.h"
+#include "bench/random.h"
 #include "outcore/result.h"
 
 namespace outcore::bench {
@@ -73,7 +75,11 @@ class CsrBuilder {
   std::vector<Range> ranges_;
 };
 
-// R-MAT (Chakrabarti et al. 2004) with Graph500's parameters and scrambled names: 2^scale vertices,
+// One edge of the recursive matrix (R-MAT, Chakrabarti et al. 2004): at each level one of four
+// quarters, with Graph500's probabilities.
+std::pair<uint64_t, uint64_t> rmat_edge(unsigned scale, Random& random);
+
+// R-MAT with Graph500's parameters and scrambled names: 2^scale vertices,
 // edge_factor edges each, both directions stored.
 Result<CsrHeader> make_rmat(const std::string& out_uri, unsigned scale, unsigned edge_factor,
                             uint64_t seed);

@@ -18,20 +18,21 @@
 #include "outcore/store.h"
 
 namespace outcore::bench {
-namespace {
 
-constexpr uint64_t kStepBytes = uint64_t{8} << 20;
-constexpr size_t kNoteBytesMax = 4096;
-
-std::string default_dir(const Options& options) {
+std::string data_dir(const Options& options) {
   if (!options.dir.empty()) return options.dir;
   for (const char* name : {"OUTCORE_BENCH_DIR", "TMPDIR"})
     if (const char* value = std::getenv(name); value != nullptr && *value != 0) return value;
   return "/var/tmp";
 }
 
+namespace {
+
+constexpr uint64_t kStepBytes = uint64_t{8} << 20;
+constexpr size_t kNoteBytesMax = 4096;
+
 std::string own_path(const Options& options, const std::string& file_name) {
-  const std::string path = default_dir(options) + "/" + file_name;
+  const std::string path = data_dir(options) + "/" + file_name;
   // A colon in a directory's name makes no scheme of it.
   return plain_path(path) == path ? path : "./" + path;
 }

@@ -13,6 +13,9 @@
 
 namespace outcore::bench {
 
+// Where data is made: options.dir, OUTCORE_BENCH_DIR, TMPDIR, else /var/tmp.
+std::string data_dir(const Options& options);
+
 // Beside a file F lies F.bench.json, a note that says what a benchmark put there and whether it is
 // still so. A file without it is somebody's: it is never overwritten unless options.may_overwrite;
 // and a file of that name that is no such note is never touched. The parent process owns it; a lock

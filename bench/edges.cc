@@ -15,21 +15,6 @@
 namespace outcore::bench {
 namespace {
 
-// One edge of the recursive matrix: at each level one of four quarters, with Graph500's
-// probabilities.
-std::pair<uint64_t, uint64_t> rmat_edge(unsigned scale, Random& random) {
-  static constexpr uint64_t kA = 0x91EB'851E, kAb = 0xC28F'5C28, kAbc = 0xF333'3333;  // .57 .19 .19
-  uint64_t from = 0, to = 0, bits = 0;
-  for (unsigned level = 0; level < scale; ++level) {
-    if (level % 2 == 0) bits = random.next();
-    const uint64_t r = bits & 0xFFFF'FFFF;
-    bits >>= 32;
-    from = from * 2 + (r >= kAb);
-    to = to * 2 + ((r >= kA && r < kAb) || r >= kAbc);
-  }
-  return {from, to};
-}
-
 bool is_separator(char c) { return c == ' ' || c == '\t' || c == ',' || c == '\r'; }
 
 // Cuts the next word off; empty at the end of the line, or where a comment begins.
@@ -84,6 +69,19 @@ Status for_each_edge(const std::string& path, See see) {
 }
 
 }  // namespace
+
+std::pair<uint64_t, uint64_t> rmat_edge(unsigned scale, Random& random) {
+  static constexpr uint64_t kA = 0x91EB'851E, kAb = 0xC28F'5C28, kAbc = 0xF333'3333;  // .57 .19 .19
+  uint64_t from = 0, to = 0, bits = 0;
+  for (unsigned level = 0; level < scale; ++level) {
+    if (level % 2 == 0) bits = random.next();
+    const uint64_t r = bits & 0xFFFF'FFFF;
+    bits >>= 32;
+    from = from * 2 + (r >= kAb);
+    to = to * 2 + ((r >= kA && r < kAb) || r >= kAbc);
+  }
+  return {from, to};
+}
 
 Result<CsrHeader> make_rmat(const std::string& out_uri, unsigned scale, unsigned edge_factor,
                             uint64_t seed) {

@@ -19,7 +19,7 @@ namespace {
 class PlainMemory : public Memory {
  public:
   explicit PlainMemory(std::string name)
-      : name_(std::move(name)), is_anonymous_(name_.starts_with("dram")) {}
+      : name_(std::move(name)), is_anonymous_(name_.starts_with("dram") || name_ == "swap") {}
   ~PlainMemory() override { (void)unmap_all(); }
 
   Result<std::span<std::byte>> map(const MapRequest& request) override {
@@ -29,10 +29,12 @@ class PlainMemory : public Memory {
     mapping.file = open(request.uri.c_str(), flags);
     if (mapping.file < 0) return failure(errno, "open " + request.uri);
     const int protection = PROT_READ | (request.is_writable || is_anonymous_ ? PROT_WRITE : 0);
-    void* const address = is_anonymous_ ? mmap(nullptr, request.size_bytes, protection,
-                                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                                        : mmap(nullptr, request.size_bytes, protection, MAP_SHARED,
-                                               mapping.file, static_cast<off_t>(request.offset));
+    const int fixed = request.address == nullptr ? 0 : MAP_FIXED_NOREPLACE;
+    void* const address =
+        is_anonymous_ ? mmap(request.address, request.size_bytes, protection,
+                             MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0)
+                      : mmap(request.address, request.size_bytes, protection, MAP_SHARED | fixed,
+                             mapping.file, static_cast<off_t>(request.offset));
     if (address == MAP_FAILED) {
       const int code = errno;
       ::close(mapping.file);
@@ -57,6 +59,10 @@ class PlainMemory : public Memory {
   }
 
   Status close() override { return unmap_all(); }
+  Result<Heap> make_heap() override {
+    if (!is_anonymous_) return Error{EINVAL, name_ + " has no heap: use dram"};
+    return Heap::in_memory();
+  }
   MemoryUsage usage() const override { return kernel_usage(); }
 
  private:
@@ -127,8 +133,8 @@ MemoryUsage kernel_usage() {
 }
 
 const std::vector<std::string>& memory_names() {
-  static const std::vector<std::string> names = {"dram",        "dram-huge", "mmap",
-                                                 "mmap-random", "direct",    "outcore"};
+  static const std::vector<std::string> names = {"dram", "dram-huge", "mmap",   "mmap-random",
+                                                 "swap", "direct",    "malloc", "outcore"};
   return names;
 }
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "bench/options.h"
+#include "outcore/heap.h"
 #include "outcore/result.h"
+#include "outcore/runtime.h"
 
 namespace outcore::bench {
 
@@ -19,6 +21,7 @@ struct MapRequest {
   uint64_t offset = 0;  // a multiple of the page size
   uint64_t size_bytes = 0;
   bool is_writable = false;
+  std::byte* address = nullptr;  // where it must be; nullptr: anywhere
 };
 
 // Sums since the memory was made.
@@ -38,12 +41,17 @@ class Memory {
   virtual Status close() = 0;  // unmaps everything
   virtual MemoryUsage usage() const = 0;
   virtual uint64_t page_bytes() const { return 4096; }
+  // A heap in this memory. Errors: those of Heap; EINVAL (mmap, direct).
+  virtual Result<Heap> make_heap() = 0;
+  // What runs it; nullptr: not Outcore.
+  virtual Runtime* runtime() { return nullptr; }
 };
 
 // dram: anonymous memory with 4 KiB pages, loaded from the file. dram-huge: with huge pages.
+// swap: as dram, under the memory limit, with a swap file beside the data (swap_file.h).
 // mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. direct: maps nothing; the
-// workload reads with O_DIRECT (direct.h). outcore: by its public API, with the budget's share of
-// one of options.processes.
+// workload reads with O_DIRECT (direct.h). malloc: maps nothing; the program's. outcore: by its
+// public API, with the budget's share of one of options.processes.
 Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options);
 std::unique_ptr<Memory> make_plain_memory(const std::string& name);
 Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options);

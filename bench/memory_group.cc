@@ -101,6 +101,11 @@ Status MemoryGroup::limit(uint64_t bytes) const {
                     std::to_string(bytes));
 }
 
+Status MemoryGroup::allow_swap() const {
+  if (!is_real() || !is_v2_) return {};
+  return write_text(path_ + "/memory.swap.max", "max");
+}
+
 uint64_t MemoryGroup::usage_bytes() const {
   return is_real() ? read_number(path_ + (is_v2_ ? "/memory.current" : "/memory.usage_in_bytes"))
                    : 0;

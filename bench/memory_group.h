@@ -22,6 +22,7 @@ class MemoryGroup {
   bool is_real() const { return !path_.empty(); }
   Status join() const;  // the calling process, from now on
   Status limit(uint64_t bytes) const;
+  Status allow_swap() const;
   uint64_t usage_bytes() const;
   uint64_t peak_bytes() const;
   uint64_t limit_bytes() const;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "bench/data.h"
 #include "bench/memory.h"
 #include "bench/text.h"
 #include "outcore/runtime.h"
@@ -39,14 +40,24 @@ constexpr Choice<Advice> kAdvices[] = {
 
 class OutcoreMemory : public Memory {
  public:
-  OutcoreMemory(Runtime runtime, MapOptions map_options, uint64_t page_bytes)
-      : runtime_(std::move(runtime)), map_options_(map_options), page_bytes_(page_bytes) {}
+  OutcoreMemory(Runtime runtime, MapOptions map_options, HeapOptions heap_options,
+                uint64_t page_bytes)
+      : runtime_(std::move(runtime)),
+        map_options_(map_options),
+        heap_options_(std::move(heap_options)),
+        page_bytes_(page_bytes) {}
 
   Result<std::span<std::byte>> map(const MapRequest& request) override {
     MapOptions options = map_options_;
     options.access = request.is_writable ? Access::kReadWrite : Access::kReadOnly;
     options.offset = request.offset;
     options.size_bytes = request.size_bytes;
+    if (request.address != nullptr) {
+      Result<Reservation> place = runtime_.reserve(request.size_bytes, request.address);
+      if (!place) return place.error();
+      places_.push_back(std::move(place).value());
+      options.address = request.address;
+    }
     Result<Region> region = runtime_.map(request.uri, options);
     if (!region) return region.error();
     regions_.push_back(std::move(region).value());
@@ -65,6 +76,7 @@ class OutcoreMemory : public Memory {
     for (Region& region : regions_)
       if (Status s = region.unmap(true); !s && first) first = s;
     regions_.clear();
+    places_.clear();
     return first;
   }
 
@@ -97,12 +109,22 @@ class OutcoreMemory : public Memory {
   }
 
   uint64_t page_bytes() const override { return page_bytes_; }
+  Runtime* runtime() override { return &runtime_; }
+  Result<Heap> make_heap() override {
+    HeapOptions options = heap_options_;
+    options.page_bytes = page_bytes_;
+    options.advice = map_options_.advice;
+    options.delivery = map_options_.delivery;
+    return Heap::create(runtime_, options);
+  }
 
  private:
   Runtime runtime_;
   MapOptions map_options_;
+  HeapOptions heap_options_;
   uint64_t page_bytes_;
-  std::vector<Region> regions_;  // after runtime_: they go first
+  std::vector<Reservation> places_;
+  std::vector<Region> regions_;  // after runtime_ and places_: they go first
 };
 
 }  // namespace
@@ -130,8 +152,10 @@ Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options) {
   }
   Result<Runtime> runtime = Runtime::start(runtime_options);
   if (!runtime) return runtime.error();
+  HeapOptions heap_options;
+  heap_options.store = options.store.empty() ? "scratch:" + data_dir(options) : options.store;
   return std::unique_ptr<Memory>(
-      new OutcoreMemory(std::move(runtime).value(), map_options, options.page_bytes));
+      new OutcoreMemory(std::move(runtime).value(), map_options, heap_options, options.page_bytes));
 }
 
 }  // namespace outcore::bench

@@ -36,8 +36,8 @@ struct Options {
   // Outcore's own settings; empty: its default.
   std::string policy, delivery, frames, advice;
 
-  // random-io
-  uint64_t touches = 0;  // of all threads together; 0: 200,000
+  // random-io, and lookups of map-lookup
+  uint64_t touches = 0;  // of all threads together; 0: 200,000, and 20,000 lookups
   unsigned write_percent = 0;
   std::string distribution = "uniform";  // uniform, zipf, once (each unit at most once)
   double theta = 0.99;                   // of zipf
@@ -48,6 +48,9 @@ struct Options {
   uint64_t stride = 1;  // every n-th unit of 4 KiB
   bool is_backward = false;
   unsigned depth = 4;  // transfers in flight of each thread of `direct`
+
+  // map-lookup
+  std::string structure = "map";  // see structure_names()
 
   // bfs
   unsigned scale = 18;             // 2^scale vertices

@@ -10,12 +10,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <new>
 
 #include "bench/clock.h"
 #include "bench/medium.h"
 #include "bench/progress.h"
 #include "bench/runner.h"
+#include "bench/swap_file.h"
 #include "bench/text.h"
 
 namespace outcore::bench {
@@ -193,6 +195,7 @@ std::string variant_of(const Options& options) {
   const auto add = [&](bool is_so, const std::string& what) {
     if (is_so) variant += (variant.empty() ? "" : ", ") + what;
   };
+  add(options.workload == "map-lookup", options.structure);
   add(options.write_percent != 0, std::to_string(options.write_percent) + " % writes");
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
   add(options.is_backward, "backward");
@@ -200,6 +203,19 @@ std::string variant_of(const Options& options) {
   add(options.distribution != "uniform", options.distribution);
   add(options.is_warm, "warm");
   return variant;
+}
+
+// The swap space that a run in `memory` has beside its data; none for most.
+Result<SwapFile> swap_for(const Workload& workload, const std::string& memory,
+                          const MemoryGroup& group, const std::string& why_unlimited) {
+  if (memory != "swap") return SwapFile();
+  if (!group.is_real())
+    return Error{EPERM, "swap needs a memory limit: " + why_unlimited + "; or leave it out"};
+  const auto folder = std::filesystem::path(path_of(workload.uri())).parent_path();
+  auto swap = SwapFile::make(folder.empty() ? "." : folder.string(), workload.data_bytes());
+  if (!swap) return swap;
+  if (Status s = group.allow_swap(); !s) return s.error();
+  return swap;
 }
 
 }  // namespace
@@ -223,13 +239,15 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   if (board.get() == nullptr) return failure(errno, "map a page");
   MemoryGroup group;
   std::string why_unlimited;
-  if (!options.is_unlimited && !memory.starts_with("dram")) {
+  if (!options.is_unlimited && !memory.starts_with("dram") && memory != "malloc") {
     auto made = MemoryGroup::make();
     if (made)
       group = std::move(made).value();
     else
       why_unlimited = made.message();
   }
+  auto swap = swap_for(workload, memory, group, why_unlimited);
+  if (!swap) return swap.error();
   auto children = fork_children(workload, options, memory, *board.get(), group);
   if (!children) return children.error();
   const bool is_stopped = watch(*children, options, *board.get(), progress);
@@ -241,7 +259,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
     result.is_stopped = true;
     result.seconds = options.limit_seconds;
     result.stop_reason = format("> %.0f s, stopped", options.limit_seconds);
-  } else if (memory.starts_with("mmap") && group.kills() != 0) {
+  } else if ((memory.starts_with("mmap") || memory == "swap") && group.kills() != 0) {
     // Not a failure of ours: the kernel reads ahead more than the rival may hold.
     result.is_stopped = true;
     result.stop_reason =

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string_view>
 
+#include "bench/lookup_data.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
 #include "bench/text.h"
@@ -135,6 +136,11 @@ Status check_numbers(const Options& o) {
   if (o.workload == "scan" && (o.stride == 0 || o.stride > o.size_bytes / kUnitBytes))
     return refuse("--stride must be 1 … " + std::to_string(o.size_bytes / kUnitBytes) +
                   ", the units of 4 KiB in --size");
+  if (!has(structure_names(), o.structure))
+    return refuse("structure '" + o.structure + "' is unknown: use one of " +
+                  joined(structure_names()));
+  if (o.workload == "map-lookup" && o.size_bytes < kLookupBytesMin)
+    return refuse("--size must be 64k or more: the first 4 KiB tell where the structure lies");
   if (o.passes == 0) return refuse("--passes must be 1 or more");
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
@@ -147,7 +153,8 @@ Status check_numbers(const Options& o) {
 
 Status check_places(const Options& o) {
   for (const std::string& store : {o.store, o.graph}) {
-    if (store.empty()) continue;
+    // A heap takes any store, and the others none.
+    if (store.empty() || o.workload == "alloc") continue;
     if (Status s = check_store(store); !s) return s;
     if (!plain_path(store).empty()) continue;
     for (const std::string& memory : o.memories)

@@ -40,6 +40,10 @@ class Stage {
   // group to what is used now + budget + allowance, when all processes are here.
   Status settle();
   Result<std::span<std::byte>> map(const MapRequest& request);
+  // REQUIRES: settled; it ends before the stage.
+  Result<Heap> make_heap() { return memory_->make_heap(); }
+  // As Memory's. REQUIRES: settled.
+  Runtime* runtime() { return memory_->runtime(); }
   // The timed part. start() waits for all processes.
   Status start(uint64_t work_total);
   void stop();

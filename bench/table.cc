@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/lookup_data.h"
 #include "bench/text.h"
 
 namespace outcore::bench {
@@ -157,6 +158,7 @@ class Rows {
   void add_random();
   void add_scans();
   void add_programs();
+  void add_lookups();
   void add_limits();
 
   TableOptions options_;
@@ -280,10 +282,41 @@ void Rows::add_limits() {
       {peak, peak_scan}, judge_peak);
 }
 
+// After DI-MMAP, section 6, and DLM, section 5.4 (swap).
+void Rows::add_lookups() {
+  const auto lookups = [this](bool is_fast, const std::string& structure, unsigned threads,
+                              std::vector<std::string> memories) {
+    Options o = on(is_fast, std::move(memories));
+    o.workload = "map-lookup";
+    o.structure = structure;
+    o.threads = threads;
+    o.touches = base_.touches / 10;
+    return o;
+  };
+  for (const bool is_fast : {true, false})
+    for (const std::string& structure : structure_names()) {
+      std::vector<Options> parts;
+      for (const unsigned threads : {1U, 4U, 16U})
+        parts.push_back(lookups(is_fast, structure, threads, {"mmap-random", "outcore"}));
+      const double target = is_fast ? 0.8 : 1.0;
+      add(format("lookups in a %s, 1/4/16 threads, %s", structure.c_str(),
+                 is_fast ? "fast device" : "disk"),
+          format("%.1f x mmap-random", target), is_fast, parts, at_least({target}, "mmap-random"));
+    }
+  for (const bool is_fast : {true, false}) {
+    std::vector<Options> parts;
+    for (const std::string& structure : structure_names())
+      parts.push_back(lookups(is_fast, structure, 4, {"swap", "outcore"}));
+    add(format("lookups in map, hash, vector beside swap, %s", is_fast ? "fast device" : "disk"),
+        "2 x swap", is_fast, parts, at_least({2}, "swap"));
+  }
+}
+
 std::vector<Row> Rows::all() {
   add_random();
   add_scans();
   add_programs();
+  add_lookups();
   add_limits();
   std::erase_if(rows_, [&](const Row& row) {
     return !options_.only.empty() && row.name.find(options_.only) == std::string::npos;

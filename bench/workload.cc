@@ -3,10 +3,13 @@
 #include <cerrno>
 #include <thread>
 
+#include "bench/graph_construct.h"
+
 namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
-  static const std::vector<std::string> names = {"random-io", "scan", "sort", "bfs"};
+  static const std::vector<std::string> names = {"random-io", "scan",       "sort",           "bfs",
+                                                 "alloc",     "map-lookup", "graph-construct"};
   return names;
 }
 
@@ -15,8 +18,12 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "scan") return make_scan(options);
   if (options.workload == "sort") return make_sort(options);
   if (options.workload == "bfs") return make_bfs(options);
+  if (options.workload == "alloc") return make_alloc(options);
+  if (options.workload == "map-lookup") return make_map_lookup(options);
+  if (options.workload == "graph-construct") return make_graph_construct(options);
   return Error{EINVAL, "workload '" + options.workload +
-                           "' is unknown: use one of random-io, scan, sort, bfs"};
+                           "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
+                           "map-lookup, graph-construct"};
 }
 
 void on_threads(unsigned threads, const std::function<void(unsigned)>& work) {

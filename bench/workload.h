@@ -29,8 +29,10 @@ class Workload {
 
   virtual uint64_t data_bytes() const = 0;
   virtual const std::string& uri() const = 0;
-  // The memories that it can use; `direct` is for some only.
-  virtual bool takes(const std::string& memory) const { return memory != "direct"; }
+  // The memories that it can use; `direct` and `malloc` are for some only.
+  virtual bool takes(const std::string& memory) const {
+    return memory != "direct" && memory != "malloc";
+  }
 };
 
 Result<std::unique_ptr<Workload>> make_workload(const Options& options);
@@ -38,6 +40,8 @@ std::unique_ptr<Workload> make_random_io(const Options& options);
 std::unique_ptr<Workload> make_scan(const Options& options);
 std::unique_ptr<Workload> make_sort(const Options& options);
 std::unique_ptr<Workload> make_bfs(const Options& options);
+std::unique_ptr<Workload> make_alloc(const Options& options);
+std::unique_ptr<Workload> make_map_lookup(const Options& options);
 const std::vector<std::string>& workload_names();
 
 // Runs `work(thread)` on options.threads threads and waits for all.

@@ -29,10 +29,17 @@ Status resolve(Request& request) {
   o.memories = bench::split(request.memory, ',');
   if (request.memory == "all") {
     o.memories = bench::memory_names();
-    // Not all can do everything: sort and bfs need a mapping.
-    if (o.workload == "sort" || o.workload == "bfs") std::erase(o.memories, "direct");
+    // Not all can do everything: sort, bfs and map-lookup need a mapping.
+    if (o.workload != "random-io" && o.workload != "scan") std::erase(o.memories, "direct");
+    std::erase(o.memories, "swap");  // changes the machine for a while: only if it is named
     std::erase(o.memories, "dram-huge");
+    std::erase(o.memories, "malloc");
   }
+  if (o.workload == "alloc" && (request.memory == "all" || request.memory == Request().memory))
+    o.memories = {"dram", "malloc", "outcore"};
+  if (o.workload == "graph-construct" &&
+      (request.memory == "all" || request.memory == Request().memory))
+    o.memories = {"malloc", "mmap", "outcore"};
   const size_t colon = request.distribution.find(':');
   o.distribution = request.distribution.substr(0, colon);
   if (colon != std::string::npos && (o.distribution == "uniform" || o.distribution == "once"))
@@ -93,7 +100,8 @@ void add_common(CLI::App& app, Request& r) {
   add_bytes(app, "--budget", o.budget_bytes, "memory for pages; rivals get as much (256M)");
   app.add_option("--threads", o.threads, "threads of each process (4)");
   app.add_option("--memory", r.memory,
-                 "a list of dram, dram-huge, mmap, mmap-random, direct, outcore; or all "
+                 "a list of dram, dram-huge, mmap, mmap-random, swap, direct, malloc, outcore; "
+                 "or all "
                  "(mmap,mmap-random,outcore)");
   add_bytes(app, "--page", o.page_bytes, "page size of Outcore, and unit of direct (4k)");
   app.add_option("--store", o.store, "URI or path of the data (a file of its own in --dir)");
@@ -124,6 +132,44 @@ CLI::App* add_workload(CLI::App& bench, const std::string& name, const std::stri
   return app;
 }
 
+void add_graph_construct(CLI::App& bench, const std::shared_ptr<Request>& request, int& status) {
+  CLI::App* const graph =
+      add_workload(bench, "graph-construct",
+                   "adjacency lists of an R-MAT graph, edge by edge, in a heap that "
+                   "outlives the program",
+                   request, status);
+  graph->add_option("--scale", request->options.scale, "2^scale vertices (18)");
+  graph->add_option("--edge-factor", request->options.edge_factor, "edges a vertex (16)");
+  graph->footer(
+      "malloc is the standard library's containers in memory, mmap a managed_mapped_file of\n"
+      "Boost.Interprocess, outcore a PersistentHeap with default settings.\n"
+      "Example:\n  outcore bench graph-construct --scale 21 --budget 512M --memory mmap,outcore");
+}
+
+void add_alloc(CLI::App& bench, const std::shared_ptr<Request>& request, int& status) {
+  CLI::App* const alloc = add_workload(
+      bench, "alloc", "allocates and frees blocks of mixed sizes, in heaps", request, status);
+  add_bytes(*alloc, "--size", request->options.size_bytes, "bytes in live blocks, about (1G)");
+  add_number(*alloc, "--blocks", request->options.touches,
+             "allocations of all threads together (4000000)");
+  alloc->footer(
+      "dram is the same allocator in ordinary memory, malloc the program's own.\n"
+      "Example:\n  outcore bench alloc --size 128M --budget 512M --threads 8");
+}
+
+void add_map_lookup(CLI::App& bench, const std::shared_ptr<Request>& request, int& status) {
+  CLI::App* const lookup = add_workload(
+      bench, "map-lookup", "lookups in one std::map, hash map or sorted vector (after DI-MMAP)",
+      request, status);
+  add_bytes(*lookup, "--size", request->options.size_bytes, "bytes of data (1G)");
+  lookup->add_option("--structure", request->options.structure, "map, hash, vector (map)");
+  add_number(*lookup, "--touches", request->options.touches,
+             "lookups of all threads together (20000)");
+  lookup->add_option("--latency", request->latency, "time each lookup: auto, on, off (auto)");
+  lookup->footer(
+      "Example:\n  outcore bench map-lookup --structure hash --memory mmap-random,outcore,swap");
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, int& status) {
@@ -138,6 +184,7 @@ void add_bench(CLI::App& app, int& status) {
       "  outcore bench scan --size 1G --budget 256M --stride 17 --memory mmap,outcore --repeat 3\n"
       "  outcore bench sort --size 1G --budget 512M --page 1M --json\n"
       "  outcore bench bfs --scale 21 --budget 256M\n"
+      "  outcore bench map-lookup --structure hash --threads 16\n"
       "  outcore bench random-io --size 64M --budget 4M --limit 60    # no rival beyond a minute\n"
       "  outcore bench compare after.json before.json\n"
       "  outcore bench report runs.json");
@@ -174,6 +221,10 @@ void add_bench(CLI::App& app, int& status) {
   bfs->add_option("--graph", o.graph, "a graph file of `outcore bench ingest` instead");
   bfs->add_flag("--fully-external", o.is_fully_external, "the levels are mapped, too");
   bfs->footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
+
+  add_alloc(*bench, request, status);
+  add_map_lookup(*bench, request, status);
+  add_graph_construct(*bench, request, status);
 
   add_bench_tools(*bench, status);
   add_bench_report(*bench, status);

@@ -16,6 +16,7 @@
 
 #include "bench/text.h"
 #include "cli/command.h"
+#include "cli/heap_command.h"
 #include "outcore/runtime.h"
 
 namespace outcore::cli {
@@ -273,6 +274,7 @@ int run(int argc, char** argv) {
   } else {
     add_check(app, status);
     add_residency(app, status);
+    add_heap(app, status);
     add_info(app, status);
     add_bench(app, status);
     add_demo(app, status);

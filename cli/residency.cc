@@ -11,7 +11,9 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "bench/text.h"
 #include "cli/command.h"
@@ -131,7 +133,8 @@ void print_holder(const Words& words, const Holder& holder) {
               is_more ? "more" : "fewer");
 }
 
-void print_json(const Words& words, const File& file, const std::vector<Holder>& holders) {
+void print_json(const Words& words, const File& file, const std::vector<Holder>& holders,
+                const std::vector<Reply>& skipped) {
   nlohmann::json all = {{"verb", words.verb}, {"file", file.path}, {"file_bytes", file.size_bytes}};
   all["processes"] = nlohmann::json::array();
   for (const Holder& holder : holders) {
@@ -139,8 +142,12 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
     if (words.verb != "residency") one["resident_before"] = holder.resident_before;
     all["processes"].push_back(one);
   }
-  // To open a file that is mapped for writing would hand it back to the kernel.
-  if (holders.empty())
+  all["skipped"] = nlohmann::json::array();
+  for (const Reply& reply : skipped)
+    all["skipped"].push_back({{"pid", reply.program}, {"why", reply.why}});
+  // To open a file that is mapped for writing would hand it back to the kernel, or wait for a
+  // program that is stopped.
+  if (holders.empty() && skipped.empty())
     if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
   std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
@@ -158,40 +165,68 @@ Error tell_no_holder(const File& file) {
 
 // -- Asking --
 
-Result<std::optional<nlohmann::json>> residency_of(pid_t program, const File& file) {
-  return ask(program, {.verb = "residency", .columns = kColumns, .path = file.path});
+// What was found out, of all programs.
+struct Findings {
+  std::vector<Holder> holders;
+  std::vector<Reply> skipped;
+  bool has_failed = false;
+
+  // True if the program has taken the file. What it could not do is told at once.
+  bool take(const Reply& reply) {
+    if (reply.kind == Reply::Kind::kSkipped) skipped.push_back(reply);
+    if (reply.kind == Reply::Kind::kUndone) {
+      has_failed = true;
+      report(Error{EIO, reply.why});
+    }
+    return reply.kind == Reply::Kind::kTaken;
+  }
+};
+
+std::vector<Reply> residency_of(const std::vector<pid_t>& programs, const File& file) {
+  return ask(programs, {.verb = "residency", .columns = kColumns, .path = file.path});
 }
 
-Status go_by_pieces(pid_t program, const Words& words, const File& file) {
+// The last reply; it is the first that tells of no success.
+Reply go_by_pieces(pid_t program, const Words& words, const File& file) {
   const uint64_t end =
       words.size_bytes == 0 ? UINT64_MAX : words.offset + words.size_bytes;  // no sum is too large
-  for (uint64_t at = words.offset; at < end; at += kPieceBytes) {
+  for (uint64_t at = words.offset;; at += kPieceBytes) {
     const bool is_last = at + kPieceBytes >= std::min(end, file.size_bytes);
     Question piece{.verb = words.verb, .offset = at, .path = file.path, .wait_ms_max = kPieceMsMax};
     // To the end may be further than the file's: a mapping may be longer.
     piece.size_bytes = !is_last ? kPieceBytes : end == UINT64_MAX ? 0 : end - at;
-    const auto answer = ask(program, piece);
-    if (!answer) return answer.error();
-    if (!answer.value() || is_last) return {};
+    Reply reply = ask({program}, piece).front();
+    if (is_last || reply.kind != Reply::Kind::kTaken) return reply;
   }
-  return {};
 }
 
-// Adds the program to `holders`, if it has taken the file.
-Status work_on(pid_t program, const Words& words, const File& file, std::vector<Holder>* holders) {
-  auto answer = residency_of(program, file);
-  if (!answer) return answer.error();
-  if (!answer.value()) return {};
-  Holder holder{*answer.value(), (*answer.value())["resident"].get<uint64_t>()};
-  if (words.verb != "residency") {
-    if (Status status = go_by_pieces(program, words, file); !status) return status;
-    answer = residency_of(program, file);
-    if (!answer) return answer.error();
-    if (!answer.value()) return {};
-    holder.answer = *answer.value();
+Findings find_holders(const Words& words, const File& file) {
+  Findings all;
+  std::map<pid_t, uint64_t> resident_before;
+  std::vector<pid_t> programs;
+  const bool is_looking = words.verb == "residency";
+  for (const Reply& reply : residency_of(running_programs(), file)) {
+    if (!all.take(reply)) continue;
+    if (is_looking) all.holders.push_back({reply.answer});
+    resident_before[reply.program] = reply.answer["resident"].get<uint64_t>();
+    programs.push_back(reply.program);
   }
-  holders->push_back(std::move(holder));
-  return {};
+  if (is_looking) return all;
+  std::erase_if(programs,
+                [&](pid_t program) { return !all.take(go_by_pieces(program, words, file)); });
+  for (const Reply& reply : residency_of(programs, file))
+    if (all.take(reply)) all.holders.push_back({reply.answer, resident_before[reply.program]});
+  return all;
+}
+
+// One line, however many they are.
+std::string tell_skipped(const std::vector<Reply>& skipped) {
+  constexpr size_t kToldMax = 8;
+  std::string text = "skipped: ";
+  for (size_t i = 0; i < std::min(skipped.size(), kToldMax); ++i)
+    text += (i == 0 ? "" : "; ") + skipped[i].why;
+  if (skipped.size() <= kToldMax) return text;
+  return text + "; and " + std::to_string(skipped.size() - kToldMax) + " more";
 }
 
 int run(const Words& words) {
@@ -200,18 +235,19 @@ int run(const Words& words) {
   if (words.offset > 0 && words.offset >= file->size_bytes)
     return report(Error{EINVAL, "--offset must be less than the size of " + file->path + ", " +
                                     format_bytes(file->size_bytes)});
-  std::vector<Holder> holders;
-  int status = 0;
-  for (const pid_t program : running_programs()) {
-    if (const Status done = work_on(program, words, file.value(), &holders); !done)
-      status = report(Error{EIO, done.message()});
+  const Findings all = find_holders(words, file.value());
+  if (words.is_json) print_json(words, file.value(), all.holders, all.skipped);
+  if (!all.holders.empty()) {
+    if (!words.is_json) std::printf("%s\n", one_line(file->path).c_str());
+    for (const Holder& holder : all.holders)
+      if (!words.is_json) print_holder(words, holder);
+    if (!all.skipped.empty()) report(Error{EIO, tell_skipped(all.skipped)});
+    return all.has_failed ? kFailed : 0;
   }
-  if (words.is_json) print_json(words, file.value(), holders);
-  if (holders.empty() && status == 0) return report(tell_no_holder(file.value()));
-  if (words.is_json) return status;
-  if (!holders.empty()) std::printf("%s\n", one_line(file->path).c_str());
-  for (const Holder& holder : holders) print_holder(words, holder);
-  return status;
+  if (!all.skipped.empty())
+    return report(Error{ENOENT, "no running program that answers has taken " + file->path + "; " +
+                                    tell_skipped(all.skipped)});
+  return all.has_failed ? kFailed : report(tell_no_holder(file.value()));
 }
 
 void add(CLI::App& app, int& status, const char* verb, const char* help, const char* example) {
@@ -228,7 +264,11 @@ void add(CLI::App& app, int& status, const char* verb, const char* help, const c
   command->add_flag("--json", words->is_json, "one JSON object");
   command->footer(
       "The bar: blank, nothing resident; '.', less than half; 'o', half or more; 'O', all.\n"
-      "Exit status: 0 done; 1 no running program has taken the file, or one did not answer; 2 "
+      "Who does not answer in time, has ended, or is another user's, is named on standard error "
+      "and\n"
+      "skipped.\n"
+      "Exit status: 0 done, in all that answer; 1 none of them has taken the file, or one failed; "
+      "2 "
       "usage.\nExample:\n  " +
       std::string(example));
   command->callback([words, &status] { status = run(*words); });

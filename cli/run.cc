@@ -14,6 +14,7 @@
 #include "bench/text.h"
 #include "cli/command.h"
 #include "cli/program.h"
+#include "cli/run_command.h"
 #include "cli/run_options.h"
 #include "outcore/runtime.h"
 
@@ -136,7 +137,7 @@ int tell_failed_start(const std::string& name, const Program& found, int why) {
   return why == ENOENT ? kNotFound : kCannotStart;
 }
 
-int start(const RunOptions& options, char** words) {
+int start(const CLI::App& run, const RunOptions& options, char** words) {
   if (*words == nullptr)
     return report(Error{
         EINVAL, "a program is missing: say which, as in outcore run --budget 4G -- sort FILE"});
@@ -150,6 +151,7 @@ int start(const RunOptions& options, char** words) {
       !program.files.empty() && program.files.back().elf && is_musl(*program.files.back().elf);
   if (!would_fail) preload(library.value());
   if (Status status = add_report_memory(); !status) return report(status.error());
+  ::setenv("OUTCORE_RUN_COMMAND", run_command(run, own_words(words), words).c_str(), 1);
   if (const Obstacle* const obstacle = find_obstacle(program);
       obstacle != nullptr && std::getenv("OUTCORE_RUN_QUIET") == nullptr)
     report(Error{ENOEXEC, program.files.back().path + " " + obstacle->text +
@@ -177,7 +179,7 @@ void add_run(CLI::App& app, int& status, char** const& program) {
       "  outcore run --budget 25% --map '*.npy' python3 train.py\n"
       "  outcore run --alloc 64M --store scratch:. -- sort big.txt\n"
       "  outcore check kraken2         says beforehand what would not work");
-  run->callback([options, &status, &program] { status = start(*options, program); });
+  run->callback([run, options, &status, &program] { status = start(*run, *options, program); });
 }
 
 }  // namespace outcore::cli

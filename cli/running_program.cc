@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <set>
 
@@ -20,68 +20,12 @@
 namespace outcore::cli {
 namespace {
 
-constexpr int kConnectSecondsMax = 2;
+constexpr size_t kAskedAtOnceMax = 256;  // a file each, and a process may have 1024
 constexpr size_t kAnswerBytesMax = size_t{1} << 20;
 constexpr const char* kPrefix = "outcore/";  // after the zero that makes a name abstract
 
 using Clock = std::chrono::steady_clock;
-
-class Socket {
- public:
-  Socket() : number_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit{kConnectSecondsMax, 0};
-    ::setsockopt(number_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  }
-  ~Socket() {
-    if (number_ != -1) ::close(number_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  bool connect_to(pid_t program) const {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string name = kPrefix + std::to_string(program);
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    return ::connect(number_, reinterpret_cast<const sockaddr*>(&address), length) == 0;
-  }
-
-  bool send_all(const std::string& text) const {
-    for (size_t done = 0; done < text.size();) {
-      const ssize_t n = ::send(number_, text.data() + done, text.size() - done, MSG_NOSIGNAL);
-      if (n <= 0) return false;
-      done += static_cast<size_t>(n);
-    }
-    return true;
-  }
-
-  // To its end. False, with errno: the time is over, or more came than any answer has.
-  bool receive_all(int wait_ms_max, std::string* into) const {
-    const auto until = Clock::now() + std::chrono::milliseconds(wait_ms_max);
-    while (true) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-      pollfd file{number_, POLLIN, 0};
-      const int ready = ::poll(&file, 1, static_cast<int>(std::max<long>(left, 0)));
-      if (ready == -1 && errno == EINTR) continue;
-      if (ready == 0) errno = ETIMEDOUT;
-      if (ready <= 0) return false;
-      char text[4096];
-      const ssize_t n = ::recv(number_, text, sizeof text, 0);
-      if (n == 0) return true;
-      if (n < 0) return false;
-      into->append(text, static_cast<size_t>(n));
-      if (into->size() > kAnswerBytesMax) {
-        errno = EPROTO;
-        return false;
-      }
-    }
-  }
-
- private:
-  int number_;
-};
+using Kind = Reply::Kind;
 
 // Numbers where numbers belong, so that nobody who prints it need ask again.
 bool is_answer(const nlohmann::json& answer) {
@@ -94,6 +38,114 @@ bool is_answer(const nlohmann::json& answer) {
   return std::all_of(answer["columns"].begin(), answer["columns"].end(), [](const auto& percent) {
     return percent.is_number_unsigned() && percent.template get<uint64_t>() <= 100;
   });
+}
+
+// One question to one program. It never waits: poll() tells when there is something to hear.
+class Call {
+ public:
+  Call(pid_t program, const std::string& question)
+      : program_(program),
+        socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    if (socket_ == -1 || !connect() || !ask(question)) end(errno);
+  }
+  ~Call() {
+    if (socket_ != -1) ::close(socket_);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  bool is_over() const { return is_over_; }
+  int socket() const { return socket_; }
+  void hear() {
+    char text[4096];
+    const ssize_t n = ::recv(socket_, text, sizeof text, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return end(n == 0 ? 0 : errno);
+    text_.append(text, static_cast<size_t>(n));
+    if (text_.size() > kAnswerBytesMax) end(EPROTO);
+  }
+  // Nothing more is waited for.
+  Reply reply() const;
+
+ private:
+  bool connect() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = kPrefix + std::to_string(program_);
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0) return false;
+    socklen_t size = sizeof peer_;
+    return ::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer_, &size) == 0;
+  }
+  bool ask(const std::string& question) {  // shorter than what a socket holds
+    return ::send(socket_, question.data(), question.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(question.size());
+  }
+  void end(int why) {
+    is_over_ = true;
+    why_ = why;
+  }
+  Reply skipped(const std::string& why) const;
+
+  pid_t program_;
+  int socket_;
+  ucred peer_{0, static_cast<uid_t>(-1), static_cast<gid_t>(-1)};  // as this namespace sees it
+  std::string text_;
+  bool is_over_ = false;
+  int why_ = 0;  // an errno; 0: it has said what it had to say
+};
+
+Reply Call::skipped(const std::string& why) const {
+  std::string name;
+  std::ifstream file("/proc/" + std::to_string(peer_.pid) + "/comm");
+  const std::string number = "pid " + std::to_string(program_);
+  const bool has_name = peer_.pid > 0 && std::getline(file, name) && !name.empty();
+  return {
+      program_, Kind::kSkipped, {}, (has_name ? name + " (" + number + ")" : number) + ": " + why};
+}
+
+Reply Call::reply() const {
+  if (!is_over_ || why_ == EAGAIN) return skipped("no answer in time, as it is stopped or busy");
+  const bool is_closed = why_ == ECONNREFUSED || why_ == ECONNRESET || why_ == EPIPE;
+  if (is_closed || (why_ == 0 && text_.empty())) {
+    const bool is_others = why_ != ECONNREFUSED && ::geteuid() != 0 && peer_.uid != ::geteuid();
+    return skipped(is_others ? "another user's; ask as root" : "it has ended");
+  }
+  if (why_ != 0 && why_ != EPROTO) return skipped(bench::failure(why_, "ask it").message);
+  if (text_ == "none\n") return {program_, Kind::kNone, {}, {}};
+  static const std::string error = "error ";
+  if (text_.starts_with(error))
+    return {program_,
+            Kind::kUndone,
+            {},
+            "process " + std::to_string(program_) + ": " + text_.substr(error.size())};
+  nlohmann::json answer = nlohmann::json::parse(text_, nullptr, false);
+  if (why_ == EPROTO || !is_answer(answer))
+    return skipped(
+        "its answer cannot be read; it may be of another version of Outcore: use the command of "
+        "that");
+  return {program_, Kind::kTaken, std::move(answer), {}};
+}
+
+// Until all are over, or the time is.
+void hear_all(std::deque<Call>& calls, int wait_ms_max) {
+  const auto until = Clock::now() + std::chrono::milliseconds(wait_ms_max);
+  while (true) {
+    std::vector<pollfd> sockets;
+    std::vector<Call*> open;
+    for (Call& call : calls) {
+      if (call.is_over()) continue;
+      sockets.push_back({call.socket(), POLLIN, 0});
+      open.push_back(&call);
+    }
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (open.empty() || left < 0) return;
+    if (::poll(sockets.data(), sockets.size(), static_cast<int>(left)) <= 0) continue;
+    for (size_t i = 0; i < open.size(); ++i)
+      if (sockets[i].revents != 0) open[i]->hear();
+  }
 }
 
 }  // namespace
@@ -113,35 +165,19 @@ std::vector<pid_t> running_programs() {
   return {found.begin(), found.end()};
 }
 
-Result<std::optional<nlohmann::json>> ask(pid_t program, const Question& question) {
-  using Answer = std::optional<nlohmann::json>;
-  const std::string attempted = "ask process " + std::to_string(program);
-  static const std::string remedy = "see that it runs (a stopped one cannot answer)";
-  const auto failed = [&](int why) {
-    return bench::failure(why == EAGAIN ? ETIMEDOUT : why, attempted, remedy);
-  };
-  const Socket socket;
-  if (!socket.connect_to(program)) {
-    if (errno == ECONNREFUSED) return Answer();  // it has just ended
-    return failed(errno);
-  }
+std::vector<Reply> ask(const std::vector<pid_t>& programs, const Question& question) {
   const std::string line = question.verb + " " + std::to_string(question.offset) + " " +
                            std::to_string(question.size_bytes) + " " +
                            std::to_string(question.columns) + " " + question.path + "\n";
-  if (!socket.send_all(line)) return errno == EPIPE ? Result<Answer>(Answer()) : failed(errno);
-  std::string text;
-  if (!socket.receive_all(question.wait_ms_max, &text))
-    return errno == ECONNRESET ? Result<Answer>(Answer()) : failed(errno);
-  if (text.empty() || text == "none\n") return Answer();
-  static const std::string error = "error ";
-  if (text.starts_with(error))
-    return Error{EIO, "process " + std::to_string(program) + ": " + text.substr(error.size())};
-  nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
-  if (!is_answer(answer))
-    return Error{EPROTO, attempted +
-                             ": its answer cannot be read; it may be of another version of "
-                             "Outcore: use the command of that"};
-  return Answer(std::move(answer));
+  std::vector<Reply> replies;
+  for (size_t asked = 0; asked < programs.size();) {
+    std::deque<Call> calls;
+    for (; asked < programs.size() && calls.size() < kAskedAtOnceMax; ++asked)
+      calls.emplace_back(programs[asked], line);
+    hear_all(calls, question.wait_ms_max);
+    for (const Call& call : calls) replies.push_back(call.reply());
+  }
+  return replies;
 }
 
 }  // namespace outcore::cli

@@ -6,11 +6,8 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
-
-#include "outcore/result.h"
 
 namespace outcore::cli {
 
@@ -23,11 +20,25 @@ struct Question {
   uint64_t size_bytes = 0;  // 0: to its end
   unsigned columns = 0;     // of the answer's bar
   std::string path;         // absolute, on one line
-  int wait_ms_max = 2000;   // for the answer; connecting and sending take 2 s at most
+  int wait_ms_max = 2000;   // for the answers; nothing else is waited for
 };
 
-// What a program answers of a file: its object, checked, or nullopt if it has not taken that file,
-// or is gone. Errors: ETIMEDOUT, EPROTO (what it says cannot be read), EIO (what it says).
-Result<std::optional<nlohmann::json>> ask(pid_t program, const Question& question);
+// What became of a question.
+struct Reply {
+  enum class Kind : uint8_t {
+    kTaken,    // it has taken the file, and `answer` is what it says of it: its object, checked
+    kNone,     // it has not
+    kSkipped,  // it did not answer; `why`, as in "sort (pid 12): another user's; ask as root"
+    kUndone    // it could not do it; `why`, as it says
+  };
+  pid_t program = 0;
+  Kind kind = Kind::kNone;
+  nlohmann::json answer;
+  std::string why;
+};
+
+// Asks all at once, so that those who do not answer cost no more time than one. In the order of
+// `programs`.
+std::vector<Reply> ask(const std::vector<pid_t>& programs, const Question& question);
 
 }  // namespace outcore::cli

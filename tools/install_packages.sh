@@ -8,7 +8,7 @@ packages_of() {
   case $1 in
   build)
     echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
-    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev
+    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev
     ;;
   test) echo clang clang-format clang-tidy util-linux e2fsprogs gnuplot-nox ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox ;;

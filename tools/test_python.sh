@@ -33,9 +33,11 @@ wanted=$(find "${inputs[@]}" -type f -not -name '*.pyc' -print0 | sort -z |
   xargs -0 sha256sum | sha256sum)
 if has_changed "$work/wheel.stamp" "$wanted"; then
   echo "-- the wheel"
+  # Compiled as the library's own tests are: the objects are the same.
   rm -f "$work"/wheels/*.whl
   PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --no-build-isolation --no-deps \
-    -w "$work/wheels" -C "build-dir=$work/objects" .
+    -w "$work/wheels" -C "build-dir=$work/objects" -C cmake.build-type=RelWithDebInfo \
+    -C cmake.define.OUTCORE_WERROR=ON .
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$work"/wheels/*.whl
   echo "$wanted" >"$work/wheel.stamp"
 fi

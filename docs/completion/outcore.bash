@@ -34,7 +34,7 @@ _outcore() {
   for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
     [[ ${COMP_WORDS[i]} == [a-z]* ]] || break
     said+=("${COMP_WORDS[i]}")
-    [[ ${COMP_WORDS[1]} == bench ]] || break
+    [[ ${COMP_WORDS[1]} == @(bench|heap) ]] || break
   done
   COMPREPLY=()
   if [[ ${COMP_WORDS[1]} == run ]] && ((COMP_CWORD > 1)); then
@@ -58,13 +58,16 @@ _outcore() {
   elif [[ ${COMP_WORDS[1]} == check && $word != -* ]] && ((COMP_CWORD > 1)); then
     mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
     return
+  elif [[ ${COMP_WORDS[1]} == heap && $word != -* ]] && ((COMP_CWORD > 2)); then
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    return
   elif [[ ${COMP_WORDS[1]} =~ ^(residency|warm|evict)$ && $word != -* && $before != --* ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
   fi
   case $before in
   --choice) ;;
-  --memory) choices="all dram dram-huge mmap mmap-random direct outcore" ;;
+  --memory) choices="all dram dram-huge mmap mmap-random swap direct outcore" ;;
   --page) choices="4k 16k 64k 256k 1M 2M 16M" ;;
   --delivery) choices="auto in-thread messages mprotect" ;;
   --frames) choices="auto shared private" ;;

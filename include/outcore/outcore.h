@@ -232,6 +232,75 @@ void oc_store_free(oc_store* store);
 int oc_map_store(oc_runtime* runtime, oc_store* store, const oc_map_options* options,
                  oc_region** region);
 
+// -- Heaps: allocation larger than memory (docs/reference/heap.md) --
+
+// Memory as of malloc, whose bytes rest in a store. NULL: errno is ENOMEM, ENOSPC (the store is
+// full), EINVAL (alignment), EPERM (a forked child) or what the store said, and oc_last_error()
+// says more. Any thread. Space is promised here, so that no touch fails for want of it.
+typedef struct oc_heap oc_heap;  // oc_heap_destroy
+
+typedef struct oc_heap_options {
+  size_t struct_bytes;      // set by oc_heap_options_init
+  const char* store;        // URI; NULL: scratch:
+  oc_store* store_object;   // instead of a URI
+  const char* name;         // for messages
+  uint64_t reserve_bytes;   // addresses: the most that can be allocated; 0: 1 TiB, or what there is
+  uint64_t page_bytes;      // 0: the runtime's
+  uint64_t kept_bytes_max;  // free memory that is not given back to the store at once
+  uint32_t advice;
+  uint32_t delivery;       // 0: the runtime's, and where that is auto, messages if permitted
+  uint32_t may_overwrite;  // 1: the store may hold bytes, which are lost
+  uint32_t unused;         // 0
+} oc_heap_options;
+
+static inline void oc_heap_options_init(oc_heap_options* options) {
+  memset(options, 0, sizeof *options);
+  options->struct_bytes = sizeof *options;
+}
+
+// Options may be NULL. Errors: those of the store, -EEXIST (it holds something), -EINVAL, -ENOMEM.
+int oc_heap_create(oc_runtime* runtime, const oc_heap_options* options, oc_heap** heap);
+// Blocks that are still allocated are gone, too.
+int oc_heap_destroy(oc_heap* heap);
+void* oc_heap_malloc(oc_heap* heap, size_t size_bytes);
+void* oc_heap_calloc(oc_heap* heap, size_t count, size_t size_bytes);  // reads zero
+// NULL is allocated; 0 bytes frees, and returns NULL.
+void* oc_heap_realloc(oc_heap* heap, void* block, size_t size_bytes);
+void* oc_heap_aligned_alloc(oc_heap* heap, size_t alignment, size_t size_bytes);
+void oc_heap_free(oc_heap* heap,
+                  void* block);  // NULL is nothing; what is no block ends the program
+size_t oc_heap_usable_size(const oc_heap* heap, const void* block);  // of NULL: 0
+int oc_heap_trim(oc_heap* heap);  // free memory goes back to the store now
+
+typedef struct oc_heap_values {
+  size_t struct_bytes;                         // set by oc_heap_values_init
+  uint64_t allocated_bytes, allocated_blocks;  // of all blocks
+  uint64_t reserved_bytes;                     // that the store has space for
+  uint64_t kept_bytes;                         // of these: free
+  uint64_t address_bytes;                      // addresses that were used so far
+  uint64_t resident_bytes;                     // in memory
+  uint64_t metadata_bytes;                     // in ordinary memory
+} oc_heap_values;
+
+static inline void oc_heap_values_init(oc_heap_values* values) {
+  memset(values, 0, sizeof *values);
+  values->struct_bytes = sizeof *values;
+}
+
+int oc_heap_metrics(const oc_heap* heap, oc_heap_values* values);
+
+// A heap of the process, made at its first use from the environment: OUTCORE_STORE (a URI; else
+// scratch:), OUTCORE_BUDGET, OUTCORE_PAGE and so on. It ends with the process. NULL: it
+// cannot be made, and the next use tries again.
+oc_heap* oc_default_heap(void);
+// In that heap.
+void* oc_malloc(size_t size_bytes);
+void* oc_calloc(size_t count, size_t size_bytes);
+void* oc_realloc(void* block, size_t size_bytes);
+void* oc_aligned_alloc(size_t alignment, size_t size_bytes);
+void oc_free(void* block);
+size_t oc_usable_size(const void* block);
+
 // -- Metrics: docs/reference/metrics.md tells what each counts --
 
 enum { OC_LATENCY_BUCKETS = 40 };

@@ -60,6 +60,11 @@ class Region {
   // Brings the range in, and returns when it is there. Nothing keeps it there: see pin().
   Status prefault(uint64_t offset, uint64_t size_bytes);
 
+  // Bytes that are about to be written for the first time, as an allocator knows: zeros in memory
+  // now, many pages in one step, instead of a fault each. A hint: only as far as the budget has
+  // room without evicting, only pages of 4 KiB, only where the store has nothing.
+  Status prepare(uint64_t offset, uint64_t size_bytes);
+
   Status advise(uint64_t offset, uint64_t size_bytes, Advice advice);
 
   // Writes the dirty bytes of the range to the store: success means that the store has every byte

@@ -62,7 +62,8 @@ class Runtime {
   // store object, or of stores with equal identity(), show the same bytes and share frames.
   Result<Region> map(std::shared_ptr<Store> store, const MapOptions& options = {});
 
-  Result<Reservation> reserve(uint64_t size_bytes);
+  // With `address` (a multiple of 4096) exactly there. Errors: ENOMEM; EEXIST (something is there).
+  Result<Reservation> reserve(uint64_t size_bytes, void* address = nullptr);
 
   // Changes the budget; smaller evicts before it returns. Errors: EBUSY (pinned or unwritable pages
   // are in the way after the bound of waits; the old budget stays), EINVAL (the least that would

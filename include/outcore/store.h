@@ -1,7 +1,7 @@
 // Store: where the bytes of a region rest while they are not in memory.
 //
 // Users extend Outcore with a class of their own: implement size_bytes, read and write (see
-// examples/custom_store.cc). After UMap's Store (IEEE TPDS 2021, section 3.2).
+// examples/06_custom_store.cc). After UMap's Store (IEEE TPDS 2021, section 3.2).
 #pragma once
 
 #include <cstddef>
@@ -68,8 +68,9 @@ class Store {
                             : read(r.offset, {r.bytes, r.size_bytes});
   }
 
-  // Makes everything that was written durable. 0 or -errno. The default is for stores with nothing
-  // to do.
+  // Makes everything that was written durable. 0 or -errno. 0 after an error means that all of it
+  // is durable after all: a store that cannot know (fsync tells an error once, and the kernel
+  // forgets what it could not write) goes on failing. The default is for stores with nothing to do.
   virtual int sync() { return 0; }
 
   // Changes the size; new bytes read zero. -ENOTSUP by default. Never concurrent with itself.
@@ -78,9 +79,25 @@ class Store {
     return -95;  // ENOTSUP
   }
 
+  // Promises space: writes to the range do not fail for want of it until it is discarded. 0;
+  // -ENOSPC and the like (a part may have got space); -ENOTSUP (the default): the store cannot
+  // promise. REQUIRES: offset + size_bytes <= size_bytes(). Any thread.
+  virtual int reserve(uint64_t offset, uint64_t size_bytes) {
+    (void)offset, (void)size_bytes;
+    return -95;  // ENOTSUP
+  }
+
   // From now on the range reads zero; its space is given back where possible. The default writes
   // zeros.
   virtual int discard(uint64_t offset, uint64_t size_bytes);
+
+  // The bytes of the range are of no use any more: it reads anything until it is written or
+  // discarded. Its space is given back where possible, also what was reserved. 0 or -errno. The
+  // default does nothing. REQUIRES: as discard().
+  virtual int release(uint64_t offset, uint64_t size_bytes) {
+    (void)offset, (void)size_bytes;
+    return 0;
+  }
 
   // True if the whole range reads zero because it was never written: such pages are filled without
   // I/O. A hint: false is always right. On the fault path if is_fault_safe.

@@ -92,8 +92,12 @@ class Runtime:
         return region
 
     def _block_bytes(self) -> int:
-        """How much of an array is worked on at a time: a small part of the budget."""
-        return min(walk.BLOCK_BYTES_MAX, max(self.budget // 8, 1 << 16))
+        """How much of an array is worked on at a time.
+
+        The next block is brought in meanwhile, and both must be there at once: the policy keeps
+        3 % of the budget for what is touched once.
+        """
+        return min(walk.BLOCK_BYTES_MAX, max(self.budget // 128, 1 << 16))
 
     # -- the budget, and what happened --
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "outcore/heap.h"
 #include "outcore/outcore.h"
 #include "outcore/region.h"
 #include "outcore/runtime.h"
@@ -17,9 +18,10 @@ struct oc_runtime {
   explicit oc_runtime(outcore::Runtime started) : runtime(std::move(started)) {}
 
   outcore::Runtime runtime;
-  std::mutex mutex;  // of the two below; never held while the engine works
+  std::mutex mutex;  // of those below; never held while the engine works
   std::vector<const oc_region*> regions;
   size_t reservation_count = 0;
+  size_t heap_count = 0;
 };
 
 struct oc_region {
@@ -31,6 +33,11 @@ struct oc_region {
 struct oc_reservation {
   oc_runtime* owner = nullptr;
   outcore::Reservation reservation;
+};
+
+struct oc_heap {
+  oc_runtime* owner = nullptr;  // nullptr: the default heap
+  outcore::Heap heap;
 };
 
 struct oc_store {

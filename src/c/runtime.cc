@@ -38,6 +38,9 @@ int oc_stop(oc_runtime* runtime) {
         return fail(EBUSY, "oc_stop: the runtime still has " + std::to_string(regions) +
                                " region(s) and " + std::to_string(reservations) +
                                " reservation(s): oc_unmap and oc_release them first");
+      if (runtime->heap_count != 0)
+        return fail(EBUSY, "oc_stop: the runtime still has " + std::to_string(runtime->heap_count) +
+                               " heap(s): oc_heap_destroy them first");
     }
     delete runtime;
     return 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -37,6 +38,22 @@ Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment) {
                  used_end = aligned + base::round_up(size_bytes, base::kSystemPage);
   if (end > used_end) ::munmap(reinterpret_cast<void*>(used_end), end - used_end);
   return reinterpret_cast<std::byte*>(aligned);
+}
+
+Result<std::byte*> reserve_addresses_at(void* address, uint64_t size_bytes) {
+  void* got = ::mmap(address, base::round_up(size_bytes, base::kSystemPage), PROT_NONE,
+                     kReserved | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == address) return static_cast<std::byte*>(got);
+  if (got != MAP_FAILED) {  // Linux before 4.17 takes the address for a hint
+    ::munmap(got, size_bytes);
+    errno = EEXIST;
+  }
+  if (errno != EEXIST) return no_addresses(size_bytes);
+  char place[32];
+  std::snprintf(place, sizeof place, "%p", address);
+  return base::system_error(
+      EEXIST, "reserve " + base::format_bytes(size_bytes) + " of addresses at " + place,
+      "something is mapped there: name others");
 }
 
 void release_addresses(std::byte* address, uint64_t size_bytes) {

@@ -12,6 +12,8 @@ namespace outcore::os {
 // Inaccessible addresses, aligned to `alignment` (a power of two ≥ 4096). Nothing else gets them
 // until release().
 Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment);
+// The same at `address`, a multiple of 4096. EEXIST: something is mapped there.
+Result<std::byte*> reserve_addresses_at(void* address, uint64_t size_bytes);
 void release_addresses(std::byte* address, uint64_t size_bytes);
 // Back to inaccessible, in one step: no other thread can take the range in between.
 int make_inaccessible(std::byte* address, uint64_t size_bytes);

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "os/descriptor_place.h"
+
 namespace outcore::os {
 namespace {
 
@@ -15,7 +17,8 @@ namespace {
 // forked child that used its parent's would advise the parent; children never get here (paging is
 // dead in them).
 int self() {
-  static const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+  static const int pidfd =
+      above_standard(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   return pidfd;
 }
 

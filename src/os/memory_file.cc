@@ -7,12 +7,13 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "os/descriptor_place.h"
 #include "os/parents_descriptors.h"
 
 namespace outcore::os {
 
 Result<int> make_memory_file(uint64_t size_bytes) {
-  const int memfd = ::memfd_create("outcore-frames", MFD_CLOEXEC);
+  const int memfd = above_standard(::memfd_create("outcore-frames", MFD_CLOEXEC));
   if (memfd < 0)
     return base::system_error(errno, "make frames", "raise the limit of open files (ulimit -n)");
   if (::ftruncate(memfd, static_cast<off_t>(size_bytes)) != 0) {

@@ -1,6 +1,6 @@
 #include "os/message_delivery.h"
 
-#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
+#include "os/parents_descriptors.h"
 #include "os/uapi.h"
 #include "os/wait.h"
 
@@ -24,15 +26,38 @@ MessageDelivery::~MessageDelivery() {
   while (::write(stop_event_, &one, sizeof one) < 0 && errno == EINTR) {
   }
   for (std::thread& thread : threads_) thread.join();
+  for (const int queue : queues_) ParentsDescriptors::close(queue);
   ::close(stop_event_);
 }
 
+// One for each thread: of those that wait the kernel then wakes one a fault. With poll() it wakes
+// all of them, who run for a single message.
+int MessageDelivery::make_queue() {
+  const int queue = above_standard(::epoll_create1(EPOLL_CLOEXEC));
+  if (queue < 0) return -errno;
+  ParentsDescriptors::add(queue);
+  queues_.push_back(queue);
+  epoll_event faults{}, stop{};
+  faults.events = EPOLLIN | EPOLLEXCLUSIVE;
+  faults.data.fd = source_.fd;
+  stop.events = EPOLLIN;
+  stop.data.fd = stop_event_;
+  if (::epoll_ctl(queue, EPOLL_CTL_ADD, source_.fd, &faults) != 0 ||
+      ::epoll_ctl(queue, EPOLL_CTL_ADD, stop_event_, &stop) != 0)
+    return -errno;
+  return queue;
+}
+
 Status MessageDelivery::start(unsigned threads) {
-  stop_event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  stop_event_ = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop_event_ < 0) return base::system_error(errno, "make an event for event threads");
   const SignalBlock block;  // inherited: no signal of the program runs on our threads
   try {
-    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+    for (unsigned i = 0; i < threads; ++i) {
+      const int queue = make_queue();
+      if (queue < 0) return base::system_error(queue, "make a queue for an event thread");
+      threads_.emplace_back([this, queue] { run(queue); });
+    }
   } catch (const std::system_error& e) {
     return base::system_error(e.code().value(), "start an event thread",
                               "ask for fewer event_threads");
@@ -40,16 +65,16 @@ Status MessageDelivery::start(unsigned threads) {
   return {};
 }
 
-void MessageDelivery::run() {
-  pollfd poll_for[2] = {{source_.fd, POLLIN, 0}, {stop_event_, POLLIN, 0}};
+void MessageDelivery::run(int queue) {
   uffd_msg message[kMessagesMax];
   for (;;) {
     const ssize_t n = ::read(source_.fd, message, sizeof message);
     if (n <= 0) {
       if (is_worth_spinning()) continue;
-      poll_for[1].revents = 0;
-      ::poll(poll_for, 2, -1);
-      if ((poll_for[1].revents & POLLIN) != 0) return;
+      epoll_event events[2];
+      const int count = ::epoll_wait(queue, events, 2, -1);
+      for (int i = 0; i < count; ++i)
+        if (events[i].data.fd == stop_event_) return;
       continue;
     }
     last_ns_.store(now_ns(), std::memory_order_relaxed);

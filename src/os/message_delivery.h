@@ -31,7 +31,8 @@ class MessageDelivery {
  private:
   static constexpr uint32_t kMessagesMax = 8;  // the rest is for the other event threads
 
-  void run();
+  int make_queue();  // a descriptor, or -errno
+  void run(int queue);
   bool is_worth_spinning() const;
   void answer(const Touch& touch);
 
@@ -40,6 +41,7 @@ class MessageDelivery {
   const ManyFunction on_many_;
   std::atomic<uint64_t> last_ns_{0};  // when the last fault came
   int stop_event_ = -1;
+  std::vector<int> queues_;
   std::vector<std::thread> threads_;
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "os/descriptor_place.h"
 
 namespace outcore::os {
 namespace {
@@ -27,14 +28,15 @@ constexpr const char* kSeccompRemedy =
 
 // A descriptor or -errno.
 int open_by_syscall(int flags) {
-  const long fd = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
-  return fd >= 0 ? static_cast<int>(fd) : -errno;
+  const long opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
+  const int fd = above_standard(static_cast<int>(opened));
+  return fd >= 0 ? fd : -errno;
 }
 
 int open_by_device() {
-  const int device = ::open(kDevice, O_RDWR | O_CLOEXEC);
+  const int device = above_standard(::open(kDevice, O_RDWR | O_CLOEXEC));
   if (device < 0) return -errno;
-  const int fd = ::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+  const int fd = above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK));
   const int result = fd >= 0 ? fd : -errno;
   ::close(device);
   return result;

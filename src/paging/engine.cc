@@ -54,7 +54,7 @@ Status Engine::prepare() {
       !s)
     return s;
   if (Status s = spaces_.allocate(kSpacesMax); !s) return s;
-  if (Status s = spare_.allocate(base::kSystemPage); !s) return s;
+  if (Status s = spare_.allocate(2 * base::kSystemPage); !s) return s;
   OC_CHECK(budget_.take(fixed));
   for (unsigned i = 0; i < options_.keepers; ++i) {
     auto shard = std::make_unique<Shard>();
@@ -238,19 +238,39 @@ void Engine::forget_view(Space& space, View* view) {
     View* expected = view;
     if (slot < space.views_end) space.views[slot].compare_exchange_strong(expected, nullptr);
   }
-  // A page may be Busy or written back through another view, and that thread may look at this one:
-  // those holds are short.
-  for (uint32_t frame = 0; frame < frames_.used_once() && space.view_count > 0; ++frame) {
-    budget::FrameRecord& record = frames_[frame];
-    if (std::atomic_ref(record.space).load() != space.id) continue;
-    const uint64_t page = std::atomic_ref(record.page).load();
+  if (space.view_count > 0) wait_for_lookers(space, 0, space.page_count());
+  while (space.retries.load(std::memory_order_seq_cst) != 0) os::yield();
+}
+
+// A page may be Busy or written back through some view, and that thread looks at all that show it:
+// those holds are short. Afterwards whoever looks at views of these pages, but for who has a turn,
+// has begun after the call did.
+void Engine::wait_for_lookers(const Space& space, uint64_t first, uint64_t end) {
+  for_each_framed(space, first, end, [&](uint64_t page) {
     const auto is_looked_at = [&] {
       const PageValue seen = space.words[page].load();
       return seen.state() == PageState::kBusy || seen.has(PageValue::kWriting);
     };
-    while (page < space.page_count() && is_looked_at()) os::yield();
+    while (is_looked_at()) os::yield();
+  });
+}
+
+// Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is
+// quicker.
+void Engine::for_each_framed(const Space& space, uint64_t first, uint64_t end,
+                             const std::function<void(uint64_t)>& f) {
+  end = std::min(end, space.page_count());
+  if (first >= end) return;
+  if (end - first <= frames_.used_once()) {
+    for (uint64_t page = first; page < end; ++page) f(page);
+    return;
   }
-  while (space.retries.load(std::memory_order_seq_cst) != 0) os::yield();
+  for (uint32_t frame = 0; frame < frames_.used_once(); ++frame) {
+    budget::FrameRecord& record = frames_[frame];
+    if (std::atomic_ref(record.space).load() != space.id) continue;
+    const uint64_t page = std::atomic_ref(record.page).load();
+    if (page >= first && page < end) f(page);
+  }
 }
 
 Status Engine::resize_budget(uint64_t bytes) {

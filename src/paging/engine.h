@@ -73,6 +73,10 @@ class Engine {
   // The store was found longer than it was: pages from its old end on are evicted, and shown anew.
   // Errors: EBUSY (one is pinned), those of a write-back.
   Status lengthen(Space& space, uint64_t store_bytes);
+  // Writes back and evicts everything, and keeps it so until resume(): who touches a page waits.
+  // Errors: as replace_frames, and then nothing is kept.
+  Status halt(Space& space);
+  void resume(Space& space);
   Status add_view(
       Space& space,
       region::View* view);  // attaches frames; the view is in the address map afterwards
@@ -119,7 +123,8 @@ class Engine {
   Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
   // False: the poison of some page stays, for want of a mapping.
   bool retry_failed(Space& space, uint64_t first, uint64_t end);
-  // Hints: dropped if there is no room.
+  // Hints: dropped if there is no room. prepare(): fresh pages, to be written.
+  void prepare(region::View& view, uint64_t first, uint64_t end);
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   Status resize_budget(uint64_t bytes);
   // Whether the policy lives on pages that come back before they are freed.
@@ -194,8 +199,15 @@ class Engine {
   bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
   int fill_along(Space& space, region::View& view, uint64_t page, int64_t stride, uint32_t count,
                  Caller caller);
+  uint64_t prepare_run(Space& space, region::View& view, uint64_t first, uint64_t count);
   void io_loop();
   void keep_loop(Shard& shard);
+  // ranges.cc
+  bool discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end);
+  // reshape.cc
+  Status put_parts(Space& space, std::span<region::View* const> parts);
+  Status replace_view(Space& space, region::View* old, std::span<region::View* const> parts);
+  void hand_on_shown(Space& space, const region::View& old, std::span<region::View* const> parts);
   // pin.cc
   // What pins must leave of the budget, so that fills can go on beside them.
   uint64_t pin_reserve_bytes() const {
@@ -206,6 +218,9 @@ class Engine {
   Status empty(Space& space, uint64_t first, const char* what);
   Status put_view(Space& space, region::View* view);
   void forget_view(Space& space, region::View* view);
+  void wait_for_lookers(const Space& space, uint64_t first, uint64_t end);
+  void for_each_framed(const Space& space, uint64_t first, uint64_t end,
+                       const std::function<void(uint64_t page)>& f);
   // flush.cc
   Status take_write_error(Space& space);
 
@@ -227,7 +242,7 @@ class Engine {
   os::Lock spaces_lock_;
   os::Lock resize_lock_;
   os::Lock spare_lock_;
-  os::Table<std::byte> spare_;  // a system page, for what must be saved when an install fails
+  os::Table<std::byte> spare_;  // two system pages, for what must be saved when an install fails
 };
 
 // Why the last fill of this thread failed: one line. The fault path.

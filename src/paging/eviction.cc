@@ -215,9 +215,9 @@ void Eviction::hold(Victim& victim) {
   victim.is_out = !is_ours;
 }
 
-bool Eviction::holds_any() const {
-  return std::any_of(shard_.victim, shard_.victim + count_,
-                     [](const Victim& victim) { return !victim.is_out; });
+uint32_t Eviction::held() const {
+  return static_cast<uint32_t>(std::count_if(shard_.victim, shard_.victim + count_,
+                                             [](const Victim& victim) { return !victim.is_out; }));
 }
 
 void Eviction::let_go() {
@@ -292,8 +292,11 @@ uint64_t Eviction::free() {
         shard_.piece[pieces++] = {nullptr, victim.page * space.page_bytes, space.page_bytes, false,
                                   0};
       } else {
-        space.for_each_showing(
-            victim.page, [&](View& view) { shard_.piece[pieces++] = view.piece_of(victim.page); });
+        // One view shows it; or two do, at the same addresses, while one takes the other's place.
+        Piece piece;
+        space.for_each_showing(victim.page,
+                               [&](View& view) { piece = view.piece_of(victim.page); });
+        if (piece.size_bytes != 0) shard_.piece[pieces++] = piece;
       }
     }
     if (pieces == 0) return;

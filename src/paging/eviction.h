@@ -47,7 +47,7 @@ class Eviction {
   // as are too many.
   void rest(uint32_t leaving_target);
 
-  bool holds_any() const;  // of the batch, some is still a victim
+  uint32_t held() const;  // how many of the batch are still victims
   int first_error() const { return first_error_; }
 
  private:

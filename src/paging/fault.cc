@@ -32,6 +32,12 @@ thread_local char fault_reason[256];
 thread_local const std::byte* last_resident_touch = nullptr;
 constinit thread_local prefetch::StreamTable streams{};
 
+// Whoever puts others in the place of the view may be waiting for the processor.
+int come_again() {
+  os::yield();
+  return kTouchAgain;
+}
+
 // Failed for want of memory or time, not by the store: a later touch may do better.
 bool is_passing(PageValue failed) {
   const auto error = static_cast<int>(failed.frame());
@@ -90,7 +96,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
   uint64_t retried_ns = 0;   // since when it is tried again, others having failed; 0: it is not
   for (;;) {
-    if (view.is_replaced.load(std::memory_order_acquire)) return kTouchAgain;
+    if (view.is_replaced.load(std::memory_order_acquire)) return come_again();
     PageValue seen = word.load();
     switch (seen.state()) {
       case PageState::kResident: {

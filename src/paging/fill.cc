@@ -145,8 +145,7 @@ int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written)
 int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
-  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
-  const uint64_t stored = start >= store_bytes ? 0 : std::min(page_bytes, store_bytes - start);
+  const uint64_t stored = space.stored_bytes(start, page_bytes);
   const Piece piece = view.piece_of(page);
   // Shared frames hold whole pages; a view that shows only a part gets it by show().
   const bool is_deposited = frames.can_share() && (piece.size_bytes != page_bytes ||
@@ -185,8 +184,8 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
 void Engine::save_written(Space& space, const Piece& piece) {
   os::Frames& frames = *space.frames;
   os::SubpageSet written;
-  if (frames.collect(piece, false, &written) != 0)
-    written.add_range(0, space.page_bytes / base::kSystemPage);
+  const bool is_unknown = frames.collect(piece, false, &written) != 0;
+  if (is_unknown) written.add_range(0, space.page_bytes / base::kSystemPage);
   const os::Locked locked(spare_lock_);
   for (uint64_t at = 0; at < piece.size_bytes; at += base::kSystemPage) {
     const uint64_t offset = piece.offset + at, end = space.store_bytes.load();
@@ -194,11 +193,16 @@ void Engine::save_written(Space& space, const Piece& piece) {
     if (!written.has(piece.first_subpage + at / base::kSystemPage) || !frames.holds(offset) ||
         offset >= end)
       continue;
+    const uint64_t bytes = std::min<uint64_t>(base::kSystemPage, end - offset);
     int result = frames.copy_out({nullptr, offset, base::kSystemPage, true, 0}, &spare_[0]);
+    // A write that fails may leave anything in its range: none where nobody wrote.
+    std::byte* const stored = &spare_[base::kSystemPage];
+    if (result == 0 && is_unknown && read_store(space, offset, {stored, bytes}) == 0 &&
+        std::memcmp(stored, &spare_[0], bytes) == 0)
+      continue;
     if (result == 0) {
       space.write_gate.enter();
-      result = space.store.load()->write(
-          offset, {&spare_[0], std::min<uint64_t>(base::kSystemPage, end - offset)});
+      result = space.store.load()->write(offset, {&spare_[0], bytes});
       space.write_gate.leave();
     }
     if (result != 0) space.note_write_error(result, offset, base::kSystemPage);

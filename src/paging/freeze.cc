@@ -92,6 +92,16 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
   return {};
 }
 
+Status Engine::halt(Space& space) {
+  const os::SignalBlock block;
+  space.is_frozen.store(true, std::memory_order_seq_cst);
+  Status s = empty(space, 0, "copy ");
+  if (!s.ok()) resume(space);
+  return s;
+}
+
+void Engine::resume(Space& space) { space.is_frozen.store(false, std::memory_order_seq_cst); }
+
 Status Engine::lengthen(Space& space, uint64_t store_bytes) {
   const uint64_t before = space.store_bytes.load();
   if (store_bytes <= before) return {};

@@ -61,8 +61,11 @@ bool Engine::run_prefetch() {
       break;
     case Errand::kDemand:
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
-      if (os::now_ns() > request.until_ns) break;
-      static_cast<void>(bring_in(view, request.first, nullptr, request.is_write, Caller::kThread));
+      // Nor may one wait for a page in other hands: a change of views, which holds pages, waits for
+      // those behind it in the queue. Whoever demands waits for the page, and demands again.
+      if (Space& space = *static_cast<Space*>(view.space);
+          os::now_ns() <= request.until_ns && space.claim(request.first))
+        static_cast<void>(fill(space, view, request.first, request.is_write, Caller::kThread));
       break;
     case Errand::kShareFrames:
       static_cast<Space*>(view.space)->share_frames();
@@ -148,11 +151,10 @@ class Ahead {
   void read_all() {
     StoreRequest request[kRunsMax];
     uint32_t of_run[kRunsMax], requests = 0;
-    const uint64_t store_bytes = space_.store_bytes.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < run_count_; ++i) {
       Run& run = run_[i];
       const uint64_t start = run.first * space_.page_bytes, bytes = span_bytes(run);
-      const uint64_t stored = start >= store_bytes ? 0 : std::min(bytes, store_bytes - start);
+      const uint64_t stored = space_.stored_bytes(start, bytes);
       const bool is_hole = stored == 0 || space_.store.load()->is_hole(start, stored);
       std::memset(run.buffer.data() + (is_hole ? 0 : stored), 0, bytes - (is_hole ? 0 : stored));
       if (is_hole) continue;
@@ -293,30 +295,44 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
     page += static_cast<uint64_t>(stride) * (count - 1);
     stride = -stride;
   }
+  // Several pages are claimed at once, before anything else: two threads that walk over the same
+  // pages would otherwise take them in turns, and read all of them twice.
+  constexpr uint64_t kClaimsMax = 32;
+  uint64_t claimed = 0;  // from `page` on
   for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
     if (page < begin) continue;
-    if (page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
-    if (!space.claim(page)) {
-      if (space.words[page].load().state() == PageState::kResident && space.frames->can_share() &&
+    if (claimed == 0) {
+      if (page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
+      for (uint64_t next = page;
+           claimed < std::min(kClaimsMax, count - i) && next < end && space.claim(next);
+           next += static_cast<uint64_t>(stride))
+        ++claimed;
+    }
+    if (claimed == 0) {
+      const region::PageValue seen = space.words[page].load();
+      if (seen.state() == PageState::kResident && space.frames->can_share() &&
           !view.is_shown(page)) {
-        ahead.finish();  // whoever waits for a buffer must hold none
-        static_cast<void>(bring_in(view, page, nullptr, false, Caller::kThread));
+        ahead.finish();  // whoever waits must hold no buffer
+        static_cast<void>(resolve_resident(space, view, page, nullptr, false, seen));
       }
       ++dropped;
       continue;
     }
+    --claimed;
     if (!travels_in_runs(space, view, page)) {
       ahead.finish();
-      if (fill(space, view, page, false, Caller::kThread) != 0) break;
-      continue;
-    }
-    uint32_t frame = budget::kNone;
-    if (take_frame(space, Caller::kThread, 1'000'000, &frame) != 0) {
+      if (fill(space, view, page, false, Caller::kThread) == 0) continue;
+    } else {
+      uint32_t frame = budget::kNone;
+      if (take_frame(space, Caller::kThread, 1'000'000, &frame) == 0) {
+        ahead.add(page, frame);
+        continue;
+      }
       space.leave(page);
       dropped += count - i;
-      break;
     }
-    ahead.add(page, frame);
+    for (; claimed > 0; --claimed) space.leave(page += static_cast<uint64_t>(stride));
+    break;
   }
   ahead.finish();
   if (dropped != 0) space.counters.add(Counter::prefetch_dropped, dropped);

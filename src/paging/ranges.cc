@@ -122,17 +122,66 @@ bool is_takeable(const PageValue& seen) {
   return seen.state() == PageState::kResident && seen.pins() == 0 && !seen.has(PageValue::kWriting);
 }
 
+// From `first` on, the pages that leave together if nobody comes between.
+uint64_t end_of_batch(Engine& engine, const Space& space, uint64_t first, uint64_t end) {
+  const Shard& shard = engine.shard_of(space, first);
+  end = std::min<uint64_t>(end, first + Shard::kVictimsMax);
+  while (first < end && is_takeable(space.words[first].load()) &&
+         &engine.shard_of(space, first) == &shard)
+    ++first;
+  return first;
+}
+
+int discard_stored(Space& space, uint64_t first, uint64_t end) {
+  const uint64_t store_bytes = space.store_bytes.load();
+  const uint64_t from = first * space.page_bytes, to = end * space.page_bytes;
+  return space.store.load()->discard(from, std::min(to, store_bytes) - std::min(from, store_bytes));
+}
+
+Error cannot_discard(const Space& space, uint64_t page, int code, const char* why) {
+  return {code, "discard page " + std::to_string(page) + " of " + space.uri + ": " + why};
+}
+
 }  // namespace
 
-// Page by page: while a page is ours (Filling, or Leaving with the turn held) nobody fills, rescues
-// or writes it back, so the store's bytes can change under it.
+// Those of [first, end) that make a batch, and where it ends. All of them, or none as far as the
+// caller is concerned: false if it is none, somebody came between or the store refuses. Then they
+// go one by one, those that are gone already once more.
+bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end) {
+  *batch_end = end = end_of_batch(*this, space, first, end);
+  if (end <= first + 1) return false;
+  Shard& shard = shard_of(space, first);
+  const os::Locked turn(shard.turn);
+  Eviction eviction(*this, shard, Caller::kThread);
+  eviction.hear();
+  uint64_t busy = 0;
+  eviction.take_range(space, first, end, &busy);
+  eviction.clean(Bytes::kHold);
+  if (eviction.held() != end - first || discard_stored(space, first, end) != 0) {
+    eviction.stay_all();
+    return false;
+  }
+  eviction.let_go();
+  if (eviction.free() != (end - first) * space.page_bytes) return false;
+  space.counters.add(Counter::discarded, end - first);
+  return true;
+}
+
+// While a page is ours (Filling, or Leaving with the turn held) nobody fills, rescues or writes it
+// back, so the store's bytes can change under it. Pages that are in memory go in batches; where
+// somebody comes between, page by page.
 Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
   constexpr uint64_t kHoldNsMax = 200'000'000;  // a read or write of a region ends; a pin may not
   constexpr uint32_t kTriesMax = 1000;
-  uint64_t pinned_ns = 0;
-  uint32_t tries = 0;
-  const uint64_t first = offset / space.page_bytes, end = (offset + size_bytes) / space.page_bytes;
-  for (uint64_t page = first; page < end;) {
+  uint64_t pinned_ns = 0, tries = 0;
+  const uint64_t end = (offset + size_bytes) / space.page_bytes;
+  uint64_t page = offset / space.page_bytes;
+  for (uint64_t alone_end = page; page < end;) {  // pages before alone_end go one by one
+    if (page >= alone_end && discard_batch(space, page, end, &alone_end)) {
+      page = alone_end;
+      pinned_ns = tries = 0;
+      continue;
+    }
     region::PageWord& word = space.words[page];
     PageValue seen = word.load();
     if (seen.pins() != 0) {
@@ -141,13 +190,12 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
         word.wait_while(seen, 10'000'000);
         continue;
       }
-      return Error{EBUSY, "discard page " + std::to_string(page) + " of " + space.uri +
-                              ": it is pinned; unpin it first"};
+      return cannot_discard(space, page, EBUSY, "it is pinned; unpin it first");
     }
     if (seen.state() == PageState::kFailed) {
       if (retry_failed(space, page, page + 1)) continue;
-      return Error{ENOMEM, "discard page " + std::to_string(page) + " of " + space.uri +
-                               ": its address cannot be mapped anew; raise vm.max_map_count"};
+      return cannot_discard(space, page, ENOMEM,
+                            "its address cannot be mapped anew; raise vm.max_map_count");
     }
     if (seen.state() != PageState::kAbsent && !is_takeable(seen) &&
         seen.state() != PageState::kLeaving) {
@@ -167,11 +215,8 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
       eviction.take_range(space, page, page + 1, &busy);
       eviction.clean(Bytes::kHold);
     }
-    if (!is_absent && !eviction.holds_any()) continue;  // it changed hands: look again
-    const int result = space.store.load()->discard(
-        page * space.page_bytes,
-        std::min(space.page_bytes, space.store_bytes.load() - std::min(space.store_bytes.load(),
-                                                                       page * space.page_bytes)));
+    if (!is_absent && eviction.held() == 0) continue;  // it changed hands: look again
+    const int result = discard_stored(space, page, page + 1);
     if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
     if (result != 0) {
       eviction.stay_all();
@@ -184,9 +229,9 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
     // Rescued by a touch in between: once more.
     if (!is_absent && eviction.free() == 0) {
       if (++tries < kTriesMax) continue;
-      return Error{EBUSY, "discard page " + std::to_string(page) + " of " + space.uri +
-                              ": its memory cannot be freed; is it locked (mlock), or touched all "
-                              "the time?"};
+      return cannot_discard(
+          space, page, EBUSY,
+          "its memory cannot be freed; is it locked (mlock), or touched all the time?");
     }
     pinned_ns = 0;
     tries = 0;

@@ -15,6 +15,37 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
+namespace {
+
+struct Gap {
+  uint64_t first, end;
+};
+
+// The pages of which the parts leave something out, sorted, none twice.
+std::vector<Gap> gaps_of(const Space& space, const View& old, std::span<View* const> parts) {
+  std::vector<Gap> gaps;
+  const auto add = [&](uint64_t from, uint64_t to) {
+    if (from >= to) return;
+    const uint64_t bytes = space.page_bytes, before = gaps.empty() ? 0 : gaps.back().end;
+    gaps.push_back(
+        {std::max(from / bytes, before), std::min((to + bytes - 1) / bytes, space.page_count())});
+  };
+  uint64_t at = old.offset;
+  for (const View* part : parts) {
+    add(at, part->offset);
+    at = part->offset + part->mapped_bytes();
+  }
+  add(at, old.offset + old.mapped_bytes());
+  return gaps;
+}
+
+// Or it leaves: at rest it would stay so until others push it out.
+bool is_in_memory(const PageValue& seen) {
+  return seen.state() == PageState::kResident || seen.state() == PageState::kLeaving;
+}
+
+}  // namespace
+
 Status Engine::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
   const Freeze freeze(space);
   const uint64_t before = view->mapped_bytes(),
@@ -42,84 +73,101 @@ Status Engine::give_up(Space& space, const std::function<Status()>& place) {
 
 Status Engine::swap_view(Space& space, View* old, std::span<View* const> parts,
                          const std::function<void()>& between) {
-  // What the parts leave out, in whole pages and cut ones.
-  struct Gap {
-    uint64_t first, end;
-  };
-  std::vector<Gap> gaps;
-  const auto add_gap = [&](uint64_t from, uint64_t to) {
-    const uint64_t bytes = space.page_bytes;
-    if (from < to)
-      gaps.push_back({from / bytes, std::min((to + bytes - 1) / bytes, space.page_count())});
-  };
-  uint64_t at = old->offset;
-  for (const View* part : parts) {
-    add_gap(at, part->offset);
-    at = part->offset + part->mapped_bytes();
-  }
-  add_gap(at, old->offset + old->mapped_bytes());
   for (size_t i = 1; i < parts.size() && !space.frames->can_share(); ++i)
     if (parts[i]->first_page() < parts[i - 1]->end_page())
       return Error{EBUSY, "divide a view of " + space.uri + ": its pages of " +
                               base::format_bytes(space.page_bytes) + " would be cut"};
-  // Frames that several views share note for each what it shows: then all of them must be out.
-  std::unique_ptr<Freeze> freeze;
+  const std::vector<Gap> gaps = gaps_of(space, *old, parts);
   const os::SignalBlock block;
-  if (space.frames->can_share()) {
-    freeze = std::make_unique<Freeze>(space);
-    if (Status s = empty(space, 0, "divide a view of "); !s) return s;
-    gaps.clear();
-  }
-  for (size_t i = 0; i < gaps.size(); ++i) {
-    if (i > 0 && gaps[i].first < gaps[i - 1].end) gaps[i].first = gaps[i - 1].end;
+  for (size_t i = 0; i < gaps.size(); ++i)
     if (Status s = hold_out(space, gaps[i].first, gaps[i].end); !s) {
       for (size_t k = 0; k < i; ++k) let_in(space, gaps[k].first, gaps[k].end);
       return s;
     }
-  }
-  Status s;
-  size_t put = 0;
-  for (; put < parts.size() && s.ok(); ++put) {
-    View* part = parts[put];
-    part->space = &space;
-    part->page_bytes = space.page_bytes;
-    if (space.frames->can_share())
-      s = part->shown.allocate(
-          ((part->offset + part->reserved_bytes) / space.page_bytes + 1 - part->first_page() + 63) /
-              64 +
-          1);
-    if (s.ok()) s = put_view(space, part);
-    if (!s.ok()) break;
-  }
+  old->is_replaced.store(true, std::memory_order_release);
+  for (const Gap& gap : gaps)  // who waits there through the old one comes again, and lets go of it
+    for (uint64_t page = gap.first; page < gap.end; ++page)
+      space.words[page].update([](PageValue v) { return v; });
+  const Status s = replace_view(space, old, parts);
   old->is_replaced.store(s.ok(), std::memory_order_release);
-  if (s.ok()) s = region::AddressMap::instance().replace(old, parts);
-  if (s.ok())
-    forget_view(space, old);
-  else
-    for (size_t i = 0; i < put; ++i) forget_view(space, parts[i]);
-  if (!s.ok()) old->is_replaced.store(false, std::memory_order_release);
   if (s.ok()) between();
   for (const Gap& gap : gaps) let_in(space, gap.first, gap.end);
   return s;
 }
 
+// Whoever looks at the views of a page finds the old one, or the parts, or both: never neither.
+// REQUIRES: old->is_replaced.
+Status Engine::replace_view(Space& space, View* old, std::span<View* const> parts) {
+  if (Status s = put_parts(space, parts); !s) return s;
+  // Nobody faults through the old one any more, nor through the parts until they know what they
+  // show: a page that is there would be taken for one that was never shown, and so for clean.
+  for (View* part : parts) part->is_replaced.store(true, std::memory_order_release);
+  if (Status s = region::AddressMap::instance().replace(old, parts); !s) {
+    for (View* part : parts) forget_view(space, part);
+    return s;
+  }
+  if (space.frames->can_share()) hand_on_shown(space, *old, parts);
+  for (View* part : parts) part->is_replaced.store(false, std::memory_order_release);
+  wait_for_lookers(space, old->first_page(), old->end_page());
+  forget_view(space, old);
+  return {};
+}
+
+// All of them, or none.
+Status Engine::put_parts(Space& space, std::span<View* const> parts) {
+  Status s;
+  size_t put = 0;
+  for (; put < parts.size(); ++put) {
+    View* part = parts[put];
+    part->space = &space;
+    part->page_bytes = space.page_bytes;
+    if (space.frames->can_share()) {
+      const uint64_t pages =
+          (part->offset + part->reserved_bytes) / space.page_bytes + 1 - part->first_page();
+      s = part->shown.allocate((pages + 63) / 64 + 1);
+    }
+    if (s.ok()) s = put_view(space, part);
+    if (!s.ok()) break;
+  }
+  for (size_t i = 0; i < put && !s.ok(); ++i) forget_view(space, parts[i]);
+  return s;
+}
+
+// Frames that several views share note for each what it shows: what the old one shows is the parts'
+// from now on. REQUIRES: nobody faults through any of them. Turns are held because who evicts
+// forgets what was shown.
+void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
+  for (const auto& shard : shards_) {
+    const os::Locked turn(shard->turn);
+    for_each_framed(space, old.first_page(), old.end_page(), [&](uint64_t page) {
+      if (&shard_of(space, page) != shard.get() || !old.is_shown(page)) return;
+      for (View* part : parts)
+        if (page >= part->first_page() && page < part->end_page()) part->set_shown(page, true);
+    });
+  }
+}
+
 // Page by page, and none is left behind that somebody else may be waiting for.
 Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
-  constexpr uint64_t kNsMax = 5'000'000'000;
+  constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
   const os::SignalBlock block;
   const uint64_t start_ns = os::now_ns();
+  uint64_t pinned_ns = 0;  // since when the page is seen pinned; 0: it is not
   Status s = evict(space, first, end);
   uint64_t held_end = first;
   for (; held_end < end && s.ok(); ++held_end) {
     const uint64_t page = held_end;
+    pinned_ns = 0;
     while (s.ok() && !space.claim(page)) {
       const PageValue seen = space.words[page].load();
-      if (os::now_ns() - start_ns > kNsMax)
+      const uint64_t now_ns = os::now_ns();
+      pinned_ns = seen.pins() == 0 ? 0 : pinned_ns == 0 ? now_ns : pinned_ns;
+      if (now_ns - start_ns > kNsMax || (pinned_ns != 0 && now_ns - pinned_ns > kPinnedNsMax))
         s = Error{EBUSY, "change " + space.uri + ": page " + std::to_string(page) +
                              " is pinned, locked or touched all the time"};
       else if (seen.state() == PageState::kFailed)
         static_cast<void>(retry_failed(space, page, page + 1));
-      else if (seen.state() == PageState::kResident && seen.pins() == 0)
+      else if (is_in_memory(seen) && seen.pins() == 0)
         s = evict(space, page, page + 1);
       else
         space.words[page].wait_while(seen, 10'000'000);

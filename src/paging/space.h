@@ -1,6 +1,7 @@
 // Space: the pages of one store, their states and frames, and the views that show them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -105,6 +106,12 @@ struct Space {
   }
   void leave(uint64_t page) {
     words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
+  }
+
+  // How many of the bytes from `start` on the store has; those past its end are zeros.
+  uint64_t stored_bytes(uint64_t start, uint64_t size_bytes) const {
+    const uint64_t end = store_bytes.load(std::memory_order_acquire);
+    return start >= end ? 0 : std::min(size_bytes, end - start);
   }
 
   // The next flush returns it.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "preload/calls.h"
+#include "preload/heap.h"
 
 #define OUTCORE_END OUTCORE_EXPORT __attribute__((noreturn))
 
@@ -32,36 +33,59 @@ OUTCORE_EXPORT pid_t fork() noexcept {
   return fork_by([] { return real().fork(); });
 }
 
+OUTCORE_EXPORT int forkpty(int* terminal, char* name, const termios* modes,
+                           const winsize* size) noexcept {
+  return fork_by([&] { return real().forkpty(terminal, name, modes, size); });
+}
+
 // In the child it returns, in the parent it ends the process past our way to end.
 OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
   Door::instance().store_all();
   return static_cast<int>(fork_by([&] { return real().daemon(keeps_folder, keeps_files); }));
 }
 
+namespace {
+
+void touch(const char* text) {
+  if (text == nullptr) return;
+  while (__atomic_load_n(text, __ATOMIC_RELAXED) != 0) ++text;
+}
+
 // The process becomes another program: what was written must be in the files. A forked child has
 // nothing of its own to store, nor has the child of vfork, which is still the parent in memory.
-OUTCORE_EXPORT int execve(const char* path, char* const* arguments, char* const* names) noexcept {
+// What the kernel is to read may lie in the heap, where it cannot wait for it.
+void before_exec(const char* path, char* const* arguments, char* const* names) {
   Door::instance().store_all();
+  if (!Heap::is_used()) return;
+  touch(path);
+  for (char* const* list : {arguments, names})
+    for (; list != nullptr && *list != nullptr; ++list) touch(*list);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int execve(const char* path, char* const* arguments, char* const* names) noexcept {
+  before_exec(path, arguments, names);
   return real().execve(path, arguments, names);
 }
 
 OUTCORE_EXPORT int execv(const char* path, char* const* arguments) noexcept {
-  Door::instance().store_all();
+  before_exec(path, arguments, nullptr);
   return real().execv(path, arguments);
 }
 
 OUTCORE_EXPORT int execvp(const char* path, char* const* arguments) noexcept {
-  Door::instance().store_all();
+  before_exec(path, arguments, nullptr);
   return real().execvp(path, arguments);
 }
 
 OUTCORE_EXPORT int execvpe(const char* path, char* const* arguments, char* const* names) noexcept {
-  Door::instance().store_all();
+  before_exec(path, arguments, names);
   return real().execvpe(path, arguments, names);
 }
 
 OUTCORE_EXPORT int fexecve(int fd, char* const* arguments, char* const* names) noexcept {
-  Door::instance().store_all();
+  before_exec(nullptr, arguments, names);
   return real().fexecve(fd, arguments, names);
 }
 
@@ -120,7 +144,7 @@ OUTCORE_END void quick_exit(int status) noexcept {  // banned-ok: the program's 
 
 OUTCORE_EXPORT int execveat(int folder, const char* path, char* const* arguments,
                             char* const* names, int flags) noexcept {
-  Door::instance().store_all();
+  before_exec(path, arguments, names);
   return real().execveat(folder, path, arguments, names, flags);
 }
 

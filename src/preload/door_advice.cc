@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "preload/door.h"
 #include "preload/heap.h"
+#include "preload/page_advice.h"
 #include "preload/real.h"
 #include "preload/words.h"
 
@@ -81,8 +82,6 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
                           advice == MADV_COLD || advice == MADV_REMOVE;
   if (is_leaving && is_locked(m, from, to)) return EINVAL;
   View& view = *m.region->view;
-  Space& space = *m.region->space;
-  paging::Engine& engine = *runtime_->engine;
   switch (advice) {
     case MADV_NORMAL:
       view.advice = Advice::kNormal;
@@ -93,38 +92,17 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
     case MADV_SEQUENTIAL:
       view.advice = Advice::kSequential;
       return 0;
-    case MADV_WILLNEED:
-      engine.prefetch(view, first, 1, end - first);
-      return 0;
     case MADV_POPULATE_READ:
     case MADV_POPULATE_WRITE:
       if ((m.protection & (advice == MADV_POPULATE_READ ? PROT_READ : PROT_WRITE)) == 0)
         return EINVAL;
-      for (uint64_t page = first; page < end; ++page)
-        if (const int r = engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
-            r != 0)
-          return -r;
-      return 0;
+      return fill_pages(*runtime_->engine, view, first, end);
     case MADV_DONTNEED:  // of a file: its bytes are kept
-    case MADV_PAGEOUT:
-      return engine.evict(space, first, end).code();
-    case MADV_COLD:
-      engine.make_cold(space, first, end);
-      return 0;
+      return advise_pages(*runtime_->engine, view, first, end, MADV_PAGEOUT);
     case MADV_REMOVE:
       return m.may_write ? punch(m, m.offset + from, to - from) : EACCES;
-    case MADV_DONTFORK:  // of no concern to bytes
-    case MADV_DOFORK:
-    case MADV_DONTDUMP:
-    case MADV_DODUMP:
-    case MADV_HUGEPAGE:
-    case MADV_NOHUGEPAGE:
-    case MADV_MERGEABLE:
-    case MADV_UNMERGEABLE:
-    case MADV_KEEPONFORK:
-      return 0;
-    default:  // not of a file, or unknown
-      return EINVAL;
+    default:
+      return advise_pages(*runtime_->engine, view, first, end, advice);
   }
 }
 
@@ -197,11 +175,8 @@ Status Door::bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool i
       if (Status s = runtime_->engine->evict(*m->region->space, first, last); !s) return s;
       continue;
     }
-    for (uint64_t page = first; page < last; ++page)
-      if (const int r = runtime_->engine->bring_in(*m->region->view, page, nullptr, false,
-                                                   paging::Caller::kThread);
-          r != 0)
-        return Error{-r, "a page could not be read"};
+    if (const int error = fill_pages(*runtime_->engine, *m->region->view, first, last); error != 0)
+      return Error{error, "a page could not be read"};
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include "preload/descriptor_table.h"
 #include "preload/door.h"
 #include "preload/others.h"
+#include "preload/page_advice.h"
 #include "preload/real.h"
 #include "preload/watch.h"
 #include "preload/words.h"
@@ -29,9 +30,7 @@ void Door::mark_descriptors(TakenFile& file) {
 
 void Door::populate(Mapping& mapping) {
   region::View& view = *mapping.region->view;
-  for (uint64_t page = view.first_page(); page < view.end_page(); ++page)
-    if (runtime_->engine->bring_in(view, page, nullptr, false, paging::Caller::kThread) != 0)
-      return;
+  static_cast<void>(fill_pages(*runtime_->engine, view, view.first_page(), view.end_page()));
 }
 
 void Door::add_ended(TakenFile& file) {

@@ -24,14 +24,16 @@ namespace {
 
 bool adopt(const region::View& view) { return Door::instance().adopt(view); }
 bool on_touch(const std::byte* address) {
-  if (Door::instance().revive(address)) return true;
-  if (Heap::has(address)) Heap::end_child();
-  return false;
+  // The heap first: it needs no lock of the door, which this thread may hold within fork().
+  return Heap::revive_at(address) || Door::instance().revive(address);
 }
 
 }  // namespace
 
-void install_fork_hooks() { runtime::set_fork_hooks({adopt, on_touch}); }
+void install_fork_hooks() {
+  runtime::set_fork_hooks(
+      {Heap::before_fork, Heap::after_fork_in_parent, Heap::after_fork_in_child, adopt, on_touch});
+}
 
 void Door::begin() { owner_ = ::getpid(); }
 

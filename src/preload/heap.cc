@@ -1,7 +1,5 @@
 #include "preload/heap.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -82,26 +80,6 @@ void Heap::start_once() {
   Door::include(views_->address(), views_->size_bytes());
   low_.store(reinterpret_cast<uint64_t>(views_->address()));
   span_.store(views_->size_bytes(), std::memory_order_release);
-  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-// What the lock protects must be whole in the child.
-void Heap::before_fork() { instance().lock_.lock(); }
-void Heap::after_fork_in_parent() { instance().lock_.unlock(); }
-void Heap::after_fork_in_child() {
-  bytes_min_.store(kNever);
-  instance().is_child_ = true;
-  instance().lock_.unlock();
-}
-
-void Heap::end_child() {
-  static const char text[] =
-      "outcore: a forked child touched memory of its parent that --alloc put on scratch space, "
-      "which it does not inherit: start it by exec or spawn, or raise --alloc\n";
-  const ssize_t ignored = real().write(STDERR_FILENO, text, sizeof text - 1);
-  static_cast<void>(ignored);
-  real()._exit(128 + SIGSEGV);
-  __builtin_unreachable();
 }
 
 // REQUIRES, here and in what follows: Inside.
@@ -177,8 +155,8 @@ Heap::Block Heap::block_of(void* p, const char* call) {
 }
 
 void Heap::free(void* p) {
-  if (is_child_) return;
   const Inside inside;
+  if (is_child_) return free_childs(p);
   Range range{offset_of(p), 0};
   {
     const os::Locked locked(lock_);
@@ -240,7 +218,7 @@ bool Heap::grow_room(uint64_t offset, uint64_t bytes) {
 }
 
 void* Heap::resize(void* p, size_t size) {
-  if (is_child_) end_child();
+  if (is_child_) return errno = ENOMEM, nullptr;  // the store and the views are the parent's
   if (size > kBytesMost) return errno = ENOMEM, nullptr;
   const Inside inside;
   const uint64_t offset = offset_of(p);
@@ -263,6 +241,7 @@ void* Heap::resize(void* p, size_t size) {
 
 // Whoever grows once will grow again: addresses cost nothing.
 void* Heap::move(void* p, size_t size) {
+  if (is_child_) return errno = ENOMEM, nullptr;
   if (size > kBytesMost) return errno = ENOMEM, nullptr;
   uint64_t bytes = 0;
   void* to = nullptr;

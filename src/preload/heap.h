@@ -3,7 +3,8 @@
 //
 // Calls that concern nothing of it cost a look at one or two words. What it knows about its memory
 // lies elsewhere, so that no call of it touches that memory but to copy, and then without a lock.
-// In a forked child it is the parent's: its addresses are inaccessible, and nothing is added.
+// In a forked child its addresses are inaccessible until the first touch, which gets a true copy
+// (heap_copy.h), in memory that is the kernel's; nothing is added there.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "preload/free_ranges.h"
+#include "preload/heap_copy.h"
 #include "preload/heap_views.h"
 #include "preload/inside.h"
 #include "preload/report.h"
@@ -31,6 +33,7 @@ class Heap {
     return reinterpret_cast<uint64_t>(address) - low_.load(std::memory_order_relaxed) <
            span_.load(std::memory_order_relaxed);
   }
+  static bool is_used() { return span_.load(std::memory_order_relaxed) != 0; }
   // Some of the range is the heap's, and the caller is the program.
   static bool concerns(const void* address, size_t size_bytes) {
     const uint64_t span = span_.load(std::memory_order_relaxed);
@@ -71,8 +74,14 @@ class Heap {
   void undo_locks();  // of the kernel's, after mlockall
 
   void add_to(Report& report);
-  // A forked child has touched what was its parent's: ends it with a message.
-  [[noreturn]] static void end_child();
+
+  // -- fork: heap_fork.cc --
+  static void before_fork();
+  static void after_fork_in_parent(bool may_have_failed);
+  static void after_fork_in_child();
+  // A forked child has touched what was its parent's: true if it is there now. If there can be no
+  // copy the child ends with a message.
+  static bool revive_at(const std::byte* address);
 
  private:
   enum class Kind : uint8_t { kAllocation, kMapping };
@@ -90,9 +99,6 @@ class Heap {
   Heap() = default;
   bool start();
   void start_once();
-  static void before_fork();
-  static void after_fork_in_parent();
-  static void after_fork_in_child();
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - views_->address());
   }
@@ -108,6 +114,15 @@ class Heap {
   bool grow_room(uint64_t offset, uint64_t bytes);
   void add_live(int64_t bytes);
   void trim();
+  // heap_fork.cc
+  void prepare_copy();
+  void inherit();
+  void revive();
+  int unmap_childs(uint64_t from, uint64_t to);
+  int protect_childs(uint64_t from, uint64_t to, int protection);
+  int advise_childs(uint64_t from, uint64_t to, int advice);
+  void* remap_childs(uint64_t from, uint64_t to, uint64_t bytes, int flags);
+  void free_childs(void* p);
   // heap_memory.cc
   std::vector<Range> cut_blocks(uint64_t from, uint64_t to);
   Range pages_in(uint64_t from, uint64_t to);
@@ -128,7 +143,19 @@ class Heap {
 
   std::once_flag started_;
   std::unique_ptr<HeapViews> views_;  // nullptr: there is no heap
-  bool is_child_ = false;
+
+  // Of a fork, and of the child that comes of it.
+  struct Inherited {
+    std::byte* address;
+    uint64_t bytes, offset;
+    int protection;
+  };
+  bool is_forking_ = false, is_child_ = false;
+  std::unique_ptr<HeapCopy> copy_;
+  int copy_error_ = 0;  // why there is none
+  os::Lock reviving_;
+  std::vector<Inherited> childs_;        // in a child: what it has, or will have, a copy of
+  std::atomic<bool> is_revived_{false};  // it has
 
   os::Lock lock_;
   FreeRanges free_;

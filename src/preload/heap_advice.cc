@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "preload/door.h"
 #include "preload/heap.h"
+#include "preload/page_advice.h"
 #include "preload/real.h"
 
 namespace outcore::preload {
@@ -23,7 +24,7 @@ int Heap::advise(std::byte* address, size_t bytes, int advice) {
   return on_parts(
       address, round_up(bytes, kSystemPage),
       [&](uint64_t from, uint64_t to) {
-        if (is_child_) return 0;
+        if (is_child_) return advise_childs(from, to, advice);
         return views_->for_each(
             from, to,
             [&](View& view, uint64_t a, uint64_t b) { return advise_ours(view, a, b, advice); },
@@ -38,8 +39,6 @@ int Heap::advise(std::byte* address, size_t bytes, int advice) {
 // and the view is of all.
 int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
   const uint64_t bytes = page_bytes();
-  const uint64_t first = from / bytes, end = (to + bytes - 1) / bytes;
-  paging::Engine& engine = views_->engine();
   switch (advice) {
     case MADV_DONTNEED:
     case MADV_FREE: {
@@ -52,37 +51,13 @@ int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
         std::memset(views_->address() + inner_end, 0, to - inner_end);
       return inner == inner_end ? 0 : views_->discard(inner, inner_end);
     }
-    case MADV_WILLNEED:
-      engine.prefetch(view, first, 1, end - first);
-      return 0;
-    case MADV_POPULATE_READ:
-    case MADV_POPULATE_WRITE:
-      for (uint64_t page = first; page < end; ++page)
-        if (const int r = engine.bring_in(view, page, nullptr, false, paging::Caller::kThread);
-            r != 0)
-          return -r;
-      return 0;
-    case MADV_COLD:
-      engine.make_cold(views_->space(), first, end);
-      return 0;
-    case MADV_PAGEOUT:
-      return engine.evict(views_->space(), first, end).ok() ? 0 : EIO;
     case MADV_NORMAL:
     case MADV_RANDOM:
     case MADV_SEQUENTIAL:
-    case MADV_DONTFORK:
-    case MADV_DOFORK:
-    case MADV_DONTDUMP:
-    case MADV_DODUMP:
-    case MADV_HUGEPAGE:
-    case MADV_NOHUGEPAGE:
-    case MADV_MERGEABLE:
-    case MADV_UNMERGEABLE:
     case MADV_WIPEONFORK:
-    case MADV_KEEPONFORK:
       return 0;
-    default:  // not of anonymous memory, or unknown
-      return EINVAL;
+    default:
+      return advise_pages(views_->engine(), view, from / bytes, (to + bytes - 1) / bytes, advice);
   }
 }
 
@@ -142,7 +117,11 @@ int Heap::lock(const std::byte* address, size_t bytes) {
   const Inside inside;
   return on_parts(
       address, bytes,
-      [this](uint64_t from, uint64_t to) { return is_child_ ? ENOMEM : pin(from, to, true); },
+      [this](uint64_t from, uint64_t to) {
+        if (!is_child_) return pin(from, to, true);
+        revive();
+        return real().mlock(views_->address() + from, to - from) == 0 ? 0 : errno;
+      },
       [](std::byte* at, size_t n) { return real().mlock(at, n) == 0 ? 0 : errno; });
 }
 
@@ -150,7 +129,10 @@ void Heap::unlock(const std::byte* address, size_t bytes) {
   const Inside inside;
   static_cast<void>(on_parts(
       address, bytes,
-      [this](uint64_t from, uint64_t to) { return is_child_ ? 0 : pin(from, to, false); },
+      [this](uint64_t from, uint64_t to) {
+        if (!is_child_) return pin(from, to, false);
+        return real().munlock(views_->address() + from, to - from) == 0 ? 0 : errno;
+      },
       [](std::byte* at, size_t n) { return real().munlock(at, n) == 0 ? 0 : errno; }));
 }
 

@@ -157,7 +157,9 @@ int Heap::unmap(std::byte* address, size_t bytes) {
   const Inside inside;
   return on_parts(
       address, round_up(bytes, kSystemPage),
-      [this](uint64_t from, uint64_t to) { return is_child_ ? 0 : unmap_ours(from, to); },
+      [this](uint64_t from, uint64_t to) {
+        return is_child_ ? unmap_childs(from, to) : unmap_ours(from, to);
+      },
       [](std::byte* at, size_t n) {
         const int error = Door::instance().release(at, n, [](std::byte* p, uint64_t m) {
           static_cast<void>(os::make_inaccessible(p, m));
@@ -208,7 +210,7 @@ int Heap::give_way(std::byte* address, size_t bytes) {
   if (!is_aligned(address) || bytes == 0) return EINVAL;
   const Inside inside;
   const auto give = [this](uint64_t from, uint64_t to) {
-    if (is_child_) return 0;
+    if (is_child_) return unmap_childs(from, to);
     // Of pages that are cut the kernel has the rest, too.
     for (const uint64_t edge : {from, to})
       if (const uint64_t page = round_down(edge, page_bytes()); page != edge)
@@ -240,7 +242,7 @@ int Heap::protect(std::byte* address, size_t bytes, int protection) {
   return on_parts(
       address, round_up(bytes, kSystemPage),
       [&](uint64_t from, uint64_t to) {
-        if (is_child_) return ENOMEM;
+        if (is_child_) return protect_childs(from, to, protection);
         {
           const os::Locked locked(lock_);
           if (is_free(from, to)) return ENOMEM;
@@ -317,7 +319,6 @@ void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int fl
   constexpr int kKnown = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   const auto refuse = [](int error) { return errno = error, MAP_FAILED; };
   const bool may_move = (flags & MREMAP_MAYMOVE) != 0, is_fixed = (flags & MREMAP_FIXED) != 0;
-  if (is_child_) return refuse(ENOMEM);
   if (!is_aligned(address) || old_bytes == 0 || new_bytes == 0 || (flags & ~kKnown) != 0 ||
       (!may_move && flags != 0) || (is_fixed && !is_aligned(fixed)))
     return refuse(EINVAL);
@@ -329,6 +330,7 @@ void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int fl
     return refuse(EINVAL);
   {
     const Inside inside;
+    if (is_child_) return remap_childs(from, to, new_bytes, flags);
     {
       const os::Locked locked(lock_);
       if (!is_mapped(from, to)) return refuse(EFAULT);

@@ -162,6 +162,38 @@ void HeapStore::transfer(std::span<StoreRequest> batch) {
   }
 }
 
+int HeapStore::copy_to(int file, uint64_t end) {
+  std::vector<std::byte> buffer;  // used where the kernel does not copy
+  for (uint64_t at = written_.next_written(0, end), next; at < end;
+       at = written_.next_written(next, end)) {
+    next = written_.run_end(at, end);
+    if (const int error = copy_run(file, at, next, buffer); error != 0) return error;
+  }
+  return 0;
+}
+
+int HeapStore::copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer) {
+  constexpr uint64_t kBytesMax = uint64_t{8} << 20, kBufferBytes = uint64_t{1} << 20;
+  while (from < to) {
+    auto at = static_cast<off_t>(from), there = at;
+    ssize_t n = -1;
+    if (buffer.empty()) {
+      n = ::copy_file_range(file_.fd(), &at, file, &there, std::min(to - from, kBytesMax), 0);
+      if (n < 0 && errno != EINTR && errno != ENOSPC && errno != EIO) {
+        buffer.resize(kBufferBytes);
+        continue;
+      }
+    } else {
+      n = ::pread(file_.fd(), buffer.data(), std::min(to - from, kBufferBytes), at);
+      if (n > 0) n = ::pwrite(file, buffer.data(), static_cast<size_t>(n), there);
+    }
+    if (n == 0) return -EIO;
+    if (n < 0 && errno != EINTR) return -errno;
+    if (n > 0) from += static_cast<uint64_t>(n);
+  }
+  return 0;
+}
+
 int HeapStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
   forget(offset, size_bytes);

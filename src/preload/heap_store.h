@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "outcore/store.h"
 #include "store/buffer_set.h"
@@ -28,11 +29,15 @@ class HeapStore final : public Store {
 
   // Bytes that could be promised now.
   uint64_t free_bytes() const;
+  const std::string& folder() const { return folder_; }
   // Space for the range, so that what is written there can be stored. 0, or -errno: -ENOSPC, and
   // then nothing is promised. REQUIRES, here and below: whole system pages.
   int promise(uint64_t offset, uint64_t size_bytes);
   // The range need not have space any more. REQUIRES: it reads zero.
   void take_back(uint64_t offset, uint64_t size_bytes);
+  // Everything that was written below `end`, to the same places of a file that reads zero. 0 or
+  // -errno. REQUIRES: nobody writes meanwhile.
+  int copy_to(int file, uint64_t end);
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
   // Nothing of the range was written, or it was discarded since.
   bool is_untouched(uint64_t offset, uint64_t size_bytes) const {
@@ -56,7 +61,8 @@ class HeapStore final : public Store {
 
  private:
   HeapStore() = default;
-  int reserve(uint64_t offset, uint64_t size_bytes);
+  int reserve(uint64_t offset, uint64_t size_bytes) override;
+  int copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer);
   void give_up(uint64_t offset, uint64_t size_bytes);
   bool is_all_written(uint64_t offset, uint64_t size_bytes) const;
 

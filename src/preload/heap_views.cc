@@ -91,10 +91,31 @@ Status HeapViews::show(uint64_t end) {
   for (const uint64_t step : {kStepBytes, page_bytes()}) {
     const uint64_t target = std::min(round_up(end, step), size_bytes_);
     s = runtime_->extend(*last.region, target - start, size_bytes_);
-    if (s.ok()) shown_bytes_ = target;
+    if (s.ok()) shown_bytes_.store(target);
     if (s.ok()) break;
   }
   return s;
+}
+
+int HeapViews::stop(bool has_others) {
+  runtime_->mapping.lock();
+  is_halted_ = has_others;
+  if (!has_others) return 0;
+  const Status s = runtime_->engine->halt(*space_);
+  if (!s.ok()) runtime_->mapping.unlock();
+  return s.code();
+}
+
+void HeapViews::go_on() {
+  if (is_halted_) runtime_->engine->resume(*space_);
+  runtime_->mapping.unlock();
+}
+
+int HeapViews::copy_to(int file, uint64_t end) {
+  if (!is_halted_)
+    if (const Status s = runtime_->engine->flush(*space_, 0, end / page_bytes()); !s.ok())
+      return s.code();
+  return -store_->copy_to(file, end);
 }
 
 HeapViews::Parts::iterator HeapViews::part_at(uint64_t offset) {
@@ -273,6 +294,7 @@ int HeapViews::take_out(uint64_t from, uint64_t to,
 int HeapViews::discard(uint64_t from, uint64_t to) {
   const uint64_t bytes = page_bytes();
   OC_CHECK(from % bytes == 0 && to % bytes == 0);
+  const std::lock_guard<std::mutex> guard(runtime_->mapping);  // not while a child's copy is made
   int result = 0;
   uint64_t resident = from;  // what is not forgotten yet begins here
   for (uint64_t at = from; at < to && result == 0; at += bytes) {

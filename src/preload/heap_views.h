@@ -5,6 +5,7 @@
 // Any thread but the fault path, with signals blocked.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +36,12 @@ class HeapViews {
   int for_each(uint64_t from, uint64_t to,
                const std::function<int(region::View&, uint64_t, uint64_t)>& ours,
                const std::function<int(uint64_t, uint64_t)>& kernels);
+  // Until go_on() no view changes. `has_others`: nor do the bytes, for whoever touches them waits;
+  // else the caller sees to that. 0 or an errno.
+  int stop(bool has_others);
+  void go_on();
+  int copy_to(int file, uint64_t end);  // what lies below. REQUIRES: stopped
+  uint64_t shown_bytes() const { return shown_bytes_.load(); }  // does not grow while stopped
   // As mprotect. What only the kernel can do, it does from now on, with the bytes that are there. 0
   // or an errno. REQUIRES: whole system pages, here and below.
   int protect(uint64_t from, uint64_t to, int protection);
@@ -75,7 +82,8 @@ class HeapViews {
   uint64_t size_bytes_ = 0;
   std::mutex changing_;  // the parts, and how much is shown
   Parts parts_;
-  uint64_t shown_bytes_ = 0;
+  std::atomic<uint64_t> shown_bytes_{0};
+  bool is_halted_ = false;
 };
 
 }  // namespace outcore::preload

@@ -3,6 +3,8 @@
 #include "preload/inside.h"
 
 #include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -17,6 +19,14 @@
 namespace outcore::preload {
 
 constinit thread_local unsigned inside_depth = 0;
+
+void become_ours(const char* name) {
+  ::pthread_setname_np(::pthread_self(), name);
+  ++inside_depth;
+  sigset_t all;
+  sigfillset(&all);
+  real().pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
 
 namespace {
 using outcore::preload::OwnDescriptors;

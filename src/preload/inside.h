@@ -11,6 +11,9 @@ extern constinit thread_local unsigned inside_depth;
 
 inline bool is_inside() { return inside_depth != 0; }
 
+// The calling thread is one of ours: nothing that it calls is the program's, no signal reaches it.
+void become_ours(const char* name);
+
 // While it lives, calls of this thread are not taken over, and no signal handler of the program's
 // runs in it.
 class Inside {

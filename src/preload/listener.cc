@@ -2,21 +2,27 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/fanotify.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <ctime>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "os/wait.h"
+#include "preload/inside.h"
 #include "preload/real.h"
 
 namespace outcore::preload {
 namespace {
 
-// Directed at our thread alone, where it is blocked and read.
+// Directed at our thread alone, where it is blocked and waited for.
 int lease_signal() { return SIGRTMAX - 2; }
 
 // In the table of the process, not in this thread's.
@@ -27,11 +33,33 @@ std::string path_of(int fd) {
 }  // namespace
 
 // Every call here is the real one: OwnDescriptors knows the process's table, not this one.
-Listener::Listener() {
-  sigset_t breaks;
-  sigemptyset(&breaks);
-  sigaddset(&breaks, lease_signal());
-  signals_ = ::signalfd(-1, &breaks, SFD_CLOEXEC | SFD_NONBLOCK);
+int Listener::start_of_breaks() {
+  std::atomic<uint32_t> thread_id{0};
+  try {
+    // It has the table of this thread, and all signals blocked as this one has.
+    std::thread([this, &thread_id] {  // banned-ok: it lives as long as the process
+      become_ours("outcore-lease");
+      thread_id.store(static_cast<uint32_t>(::gettid()));
+      os::wake_all(&thread_id);
+      sigset_t breaks;
+      sigemptyset(&breaks);
+      sigaddset(&breaks, lease_signal());
+      // Looked at from time to time, too: a full queue of signals takes no more. An opener waits
+      // for 45 s (lease-break-time).
+      const timespec pause{10, 0};
+      for (const uint64_t one = 1;;) {
+        ::sigtimedwait(&breaks, nullptr, &pause);
+        const ssize_t ignored = real().write(event_, &one, sizeof one);
+        static_cast<void>(ignored);
+      }
+    })
+        .detach();  // banned-ok: it lives as long as the process
+  } catch (const std::system_error& e) {
+    return -e.code().value();
+  }
+  while (thread_id.load() == 0) os::wait(&thread_id, 0, 100'000'000);
+  told_of_breaks_ = static_cast<int>(thread_id.load());
+  return 0;
 }
 
 void Listener::close_all_but(int a, int b) {
@@ -43,12 +71,14 @@ void Listener::close_all_but(int a, int b) {
 }
 
 int Listener::lease(const Identity& identity, int fd) {
+  if (told_of_breaks_ == 0)
+    if (const int error = start_of_breaks(); error != 0) return error;
   const int own = real().open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return -errno;
-  const f_owner_ex owner{F_OWNER_TID, ::gettid()};
-  // Setting the lease sets its owner anew: so the owner comes last.
+  const f_owner_ex owner{F_OWNER_TID, told_of_breaks_};
+  // The owner first: told of a break, the process would end.
   if (real().fcntl(own, F_SETSIG, lease_signal()) != 0 ||
-      real().fcntl(own, F_SETLEASE, F_RDLCK) != 0 || real().fcntl(own, F_SETOWN_EX, &owner) != 0) {
+      real().fcntl(own, F_SETOWN_EX, &owner) != 0 || real().fcntl(own, F_SETLEASE, F_RDLCK) != 0) {
     const int error = errno;
     real().close(own);
     return -error;
@@ -94,8 +124,8 @@ void Listener::end(const Identity& identity) {
   });
 }
 
-bool Listener::wait(int event) {
-  std::vector<pollfd> all{{event, POLLIN, 0}, {signals_, POLLIN, 0}};
+bool Listener::wait() {
+  std::vector<pollfd> all{{event_, POLLIN, 0}};
   for (const Entry& e : entries_)
     if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
   return ::poll(all.data(), all.size(), -1) > 0 && (all[0].revents & POLLIN) != 0;
@@ -129,9 +159,6 @@ bool Listener::read_events(Entry& entry) {
 }
 
 std::vector<Identity> Listener::hear() {
-  signalfd_siginfo info;
-  while (real().read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-  }
   std::vector<Identity> heard;
   for (Entry& e : entries_) {
     const bool is_changed = e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e);

@@ -1,8 +1,10 @@
 // Listener: leases and marks on taken files, in the table of descriptors of the one thread that
 // calls it. See watch.h.
+//
+// That a lease is broken is told by a signal, for which a thread waits. A signalfd in poll() would
+// be simpler; but the kernel wakes whoever polls one at every signal of the process, and in-thread
+// every fault is a signal: two switches a fault, which cost random reads a fifth.
 #pragma once
-
-#include <signal.h>
 
 #include <cstdint>
 #include <vector>
@@ -13,7 +15,8 @@ namespace outcore::preload {
 
 class Listener {
  public:
-  Listener();
+  // `event` wakes wait(); it is in this thread's table, too.
+  explicit Listener(int event) : event_(event) {}
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
@@ -25,8 +28,8 @@ class Listener {
   int mark(const Identity& identity, int fd, uint64_t events);
   void end(const Identity& identity);
 
-  // Waits until something is to be heard; true if `event` rings.
-  bool wait(int event);
+  // Waits until something is to be heard; true if the event rings.
+  bool wait();
   // Files that others open or change, or whose lease is broken. The process's own opens are
   // answered; others who can be made to wait do so until settle() or end().
   std::vector<Identity> hear();
@@ -44,7 +47,11 @@ class Listener {
   void allow(const Entry& entry, int fd);
   bool read_events(Entry& entry);
 
-  int signals_ = -1;
+  // Whom the kernel tells of breaks; started with the first lease. 0 or -errno.
+  int start_of_breaks();
+
+  const int event_;
+  int told_of_breaks_ = 0;  // a thread
   std::vector<Entry> entries_;
 };
 

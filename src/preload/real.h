@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <threads.h>
 #include <unistd.h>
 
 namespace outcore::preload {
@@ -80,6 +82,10 @@ namespace outcore::preload {
   X(int, ppoll, (struct pollfd*, nfds_t, const struct timespec*, const sigset_t*))           \
   X(int, pselect, (int, fd_set*, fd_set*, fd_set*, const struct timespec*, const sigset_t*)) \
   X(pid_t, fork, (void))                                                                     \
+  X(int, forkpty, (int*, char*, const struct termios*, const struct winsize*))               \
+  X(int, pthread_create, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))       \
+  X(int, thrd_create, (thrd_t*, thrd_start_t, void*))                                        \
+  X(int, __register_atfork, (void (*)(void), void (*)(void), void (*)(void), void*))         \
   X(int, daemon, (int, int))                                                                 \
   X(int, execve, (const char*, char* const*, char* const*))                                  \
   X(int, execv, (const char*, char* const*))                                                 \

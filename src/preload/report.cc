@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "preload/real.h"
+#include "preload/report_next.h"
 #include "preload/settings.h"
 #include "preload/words.h"
 
@@ -152,45 +152,6 @@ std::string calls_taken_over() {
   return text + "\n";
 }
 
-std::string command_of_run() {
-  if (const char* command = ::secure_getenv("OUTCORE_RUN_COMMAND")) return command;
-  std::ifstream file("/proc/self/cmdline");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
-// The one change that promises most, as a command that can be typed.
-std::string next_command(const json& all) {
-  uint64_t read = 0, sizes = 0, ahead = 0, fills = 0;
-  for (const json& f : all["files"]) {
-    read += f.value("read_bytes", uint64_t{0});
-    sizes += f.value("file_bytes", uint64_t{0});
-    fills += f.value("fills", uint64_t{0});
-    ahead += f["counters"].value("prefetch_fills", uint64_t{0});
-  }
-  if (fills == 0) return {};
-  const uint64_t budget = all.value("budget_bytes", uint64_t{0});
-  const bool is_messages =
-      std::any_of(all["processes"].begin(), all["processes"].end(),
-                  [](const json& p) { return p.value("delivery", std::string()) == "messages"; });
-  std::string option, why;
-  if (read > 2 * sizes && budget < sizes) {
-    option = "--budget " + std::to_string(budget * 2 >> 20) + "M";
-    why = "pages were read again and again";
-  } else if (ahead * 2 > fills && all.value("page_bytes", uint64_t{0}) < 65536) {
-    option = "--page 64k";
-    why = "most of it was read in order";
-  } else if (is_messages) {
-    option = "--delivery in-thread";
-    why = "faults cost half, if the program hands no mapped memory to unknown system calls";
-  } else {
-    return {};
-  }
-  return "  next, as " + why + ":\n    outcore run " + option + " -- " + command_of_run() + "\n";
-}
-
 std::vector<json> read_reports(const std::string& path) {
   std::vector<json> all;
   std::ifstream file(path);
@@ -235,7 +196,7 @@ void publish(const Report& report) {
   std::string out;
   for (const json& p : all) print_process(&out, p);
   if (s.is_explaining) out += calls_taken_over();
-  out += next_command(whole);
+  out += next_command(all, s.command);
   const ssize_t ignored = real().write(STDERR_FILENO, out.data(), out.size());
   static_cast<void>(ignored);
 }

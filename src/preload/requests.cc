@@ -1,10 +1,14 @@
 #include "preload/requests.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <sstream>
@@ -12,6 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "preload/door.h"
 #include "preload/words.h"
 
@@ -19,6 +24,12 @@ namespace outcore::preload {
 namespace {
 
 constexpr int kSecondsMax = 2, kReleaseSecondsMax = 30;
+
+std::atomic<int> listening{-1};
+
+void close_in_child() {
+  if (const int fd = listening.exchange(-1); fd >= 0) ::close(fd);
+}
 
 socklen_t address_of(int pid, sockaddr_un* address) {
   *address = {};
@@ -28,21 +39,41 @@ socklen_t address_of(int pid, sockaddr_un* address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(n));
 }
 
-void bound_waits(int fd, int seconds) {
-  const timeval bound{seconds, 0};
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
+uint64_t deadline_in(int seconds) { return base::now_ns() + seconds * 1'000'000'000ull; }
+
+// The bound is that of the whole exchange: a peer that sends byte by byte holds nobody up.
+bool waits_until(int fd, int16_t events, uint64_t deadline_ns) {
+  for (;;) {
+    const uint64_t now = base::now_ns();
+    if (now >= deadline_ns) return false;
+    pollfd wanted{fd, events, 0};
+    const int n = ::poll(&wanted, 1, static_cast<int>((deadline_ns - now) / 1'000'000) + 1);
+    if (n > 0) return true;
+    if (n < 0 && errno != EINTR) return false;
+  }
 }
 
-std::string read_line(int fd) {
+// What is sent is one line: nothing behind it is lost.
+std::string read_line(int fd, uint64_t deadline_ns) {
   std::string line;
-  for (char c = 0; line.size() < 8192 && ::read(fd, &c, 1) == 1 && c != '\n';) line += c;
+  char part[512];
+  while (line.size() < 8192 && waits_until(fd, POLLIN, deadline_ns)) {
+    const ssize_t n = ::recv(fd, part, sizeof part, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) break;
+    line.append(part, static_cast<size_t>(n));
+    if (const size_t end = line.find('\n'); end != std::string::npos) {
+      line.resize(end);
+      break;
+    }
+  }
   return line;
 }
 
-void write_all(int fd, const std::string& text) {
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t n = ::send(fd, text.data() + at, text.size() - at, MSG_NOSIGNAL);
+void write_all(int fd, const std::string& text, uint64_t deadline_ns) {
+  for (size_t at = 0; at < text.size() && waits_until(fd, POLLOUT, deadline_ns);) {
+    const ssize_t n = ::send(fd, text.data() + at, text.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) return;
     at += static_cast<size_t>(n);
   }
@@ -121,17 +152,23 @@ int listen_for_requests() {
   sockaddr_un address;
   const socklen_t size = address_of(::getpid(), &address);
   if (fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-      ::listen(fd, 16) == 0)
+      ::listen(fd, 16) == 0) {
+    listening.store(fd);
     return fd;
+  }
   if (fd >= 0) ::close(fd);
   return -1;
 }
 
+void keep_requests_from_children() { ::pthread_atfork(nullptr, nullptr, close_in_child); }
+
 void answer_request(int listener) {
   const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   if (fd < 0) return;
-  bound_waits(fd, kSecondsMax);
-  if (is_trusted(fd)) write_all(fd, answer_to(read_line(fd)));
+  if (is_trusted(fd)) {
+    const std::string question = read_line(fd, deadline_in(kSecondsMax));
+    write_all(fd, answer_to(question), deadline_in(kSecondsMax));
+  }
   ::close(fd);
 }
 
@@ -140,11 +177,14 @@ bool ask_to_release(int pid, const Identity& file) {
   sockaddr_un address;
   const socklen_t size = address_of(pid, &address);
   bool is_done = false;
+  const timeval bound{kSecondsMax, 0};  // of connect: it waits while the queue of the other is full
+  if (fd >= 0) ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
   if (fd >= 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) {
-    bound_waits(fd, kReleaseSecondsMax);
+    const uint64_t deadline_ns = deadline_in(kReleaseSecondsMax);
     write_all(fd,
-              "release " + std::to_string(file.device) + " " + std::to_string(file.inode) + "\n");
-    is_done = read_line(fd) == "done";
+              "release " + std::to_string(file.device) + " " + std::to_string(file.inode) + "\n",
+              deadline_ns);
+    is_done = read_line(fd, deadline_ns) == "done";
   }
   if (fd >= 0) ::close(fd);
   return is_done;

@@ -7,8 +7,10 @@
 
 namespace outcore::preload {
 
-// A listening socket, or -1.
+// A listening socket, or -1. Forked children do not have it, or whoever asks when this process is
+// gone would wait for them, and they for themselves.
 int listen_for_requests();
+void keep_requests_from_children();  // once, when the library begins
 // Accepts one connection and answers it. Every wait has a bound.
 void answer_request(int listener);
 

@@ -16,10 +16,11 @@ struct Settings {
   uint64_t alloc_bytes = 0;        // allocations of at least this go to scratch; 0: none
   bool is_explaining = false;
   bool is_quiet = false;
-  std::string json;       // where the report goes; empty: nowhere
-  pid_t root = 0;         // the process that prints the table
-  int report_fd = -1;     // in the process that the run began with, and its descendants
-  std::string report;     // path of the memory that processes of this run report in; empty: none
+  std::string json;    // where the report goes; empty: nowhere
+  pid_t root = 0;      // the process that prints the table
+  int report_fd = -1;  // in the process that the run began with, and its descendants
+  std::string report;  // path of the memory that processes of this run report in; empty: none
+  std::vector<std::string> command;  // of the run, as typed: see report_next.h
   std::string complaint;  // a value that could not be read: one line; nothing is taken then
 
   bool is_named(const std::string& path) const;     // by --map

@@ -13,6 +13,7 @@
 #include "preload/heap.h"
 #include "preload/own_descriptors.h"
 #include "preload/own_heap.h"
+#include "preload/requests.h"
 #include "preload/settings.h"
 
 namespace outcore::preload {
@@ -37,6 +38,7 @@ __attribute__((constructor)) void begin() {
   os::set_last_words(store_before_a_crash);
   os::set_block_query(thinks_blocked);
   install_fork_hooks();
+  keep_requests_from_children();
   Door::instance().begin();
   keep_report();
   Heap::prepare();

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 
 #include "base/error.h"
 #include "preload/door.h"
+#include "preload/inside.h"
 #include "preload/listener.h"
 #include "preload/real.h"
 #include "preload/requests.h"
@@ -63,18 +63,6 @@ struct Watch::Impl {
     return std::exchange(from, {});
   }
 };
-
-namespace {
-
-void become_ours(const char* name) {
-  ::pthread_setname_np(::pthread_self(), name);
-  ++inside_depth;  // nothing that this thread calls is the program's
-  sigset_t all;
-  sigfillset(&all);
-  real().pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
-}  // namespace
 
 Watch& Watch::instance() {
   static Watch* const watch = new Watch;
@@ -159,9 +147,9 @@ int Watch::Impl::carry_out(const Command& command, Listener& listener) {
 }
 
 void Watch::Impl::listen() {
-  Listener listener;
+  Listener listener(to_listener);
   for (;;) {
-    const bool is_called = listener.wait(to_listener);
+    const bool is_called = listener.wait();
     if (is_called) hush(to_listener);
     for (Command* command : take_all(commands)) {
       command->result = carry_out(*command, listener);

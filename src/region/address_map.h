@@ -38,6 +38,10 @@ class AddressMap {
   View* find_and_hold(const std::byte* address);
   static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
 
+  // Another number after each change. A fault that finds nobody may be older than the change that
+  // took its view away.
+  uint64_t changes() const { return sequence_.load(std::memory_order_acquire); }
+
   // In a forked child, where nobody holds the parent's views: this one is no more. May be called
   // from within for_each.
   void forget_in_child(View& view);

@@ -21,7 +21,7 @@ struct View {
   std::atomic<bool> is_writable{false};
   // A door's: the program has taken all access away (mprotect), so a touch is not ours to answer.
   std::atomic<bool> is_closed{false};
-  // Others are in its place: touches that wait through it come again, and find them.
+  // Others are in its place, or it is not ready to take another's: touches through it come again.
   std::atomic<bool> is_replaced{false};
   OnError on_error = OnError::kSignal;
   std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
@@ -41,7 +41,10 @@ struct View {
     return (offset + static_cast<uint64_t>(p - address)) / page_bytes;
   }
   uint64_t first_page() const { return offset / page_bytes; }
-  uint64_t end_page() const { return (offset + mapped_bytes() + page_bytes - 1) / page_bytes; }
+  uint64_t end_page() const {
+    const uint64_t bytes = mapped_bytes();
+    return bytes == 0 ? first_page() : (offset + bytes + page_bytes - 1) / page_bytes;
+  }
 
   // The part of the page that this view shows; empty (size 0) if none.
   os::Piece piece_of(uint64_t page) const { return pieces_of(page, page + 1); }

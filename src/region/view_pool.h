@@ -2,6 +2,7 @@
 // touches a View, if perhaps the wrong one, and never something else.
 #pragma once
 
+#include <algorithm>
 #include <new>
 
 #include "os/process_lock.h"
@@ -33,6 +34,22 @@ class ViewPool {
     view.is_replaced = false;
     view.is_inherited = false;
     return &view;
+  }
+
+  // A view of bytes [from, to) of another, of which no space knows yet.
+  View* take_part(const View& whole, uint64_t from, uint64_t to) {
+    View* part = take();
+    const uint64_t shown = std::min(whole.size_bytes.load(), to);
+    part->address = whole.address + from;
+    part->offset = whole.offset + from;
+    part->size_bytes = shown > from ? shown - from : 0;
+    part->reserved_bytes = to - from;
+    part->page_bytes = whole.page_bytes;
+    part->is_writable = whole.is_writable.load();
+    part->is_closed = whole.is_closed.load();
+    part->on_error = whole.on_error;
+    part->advice = whole.advice.load();
+    return part;
   }
 
   void give_back(View* view) {

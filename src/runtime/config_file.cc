@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "os/descriptor_place.h"
 
 namespace outcore::runtime {
 namespace {
@@ -65,7 +66,7 @@ Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
     return base::system_error(code, "read the config file " + path,
                               "mend it, or set OUTCORE_CONFIG to another, or to nothing for none");
   };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = os::above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd < 0) return refuse(errno);
   std::string text;
   char buffer[4096];

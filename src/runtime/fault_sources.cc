@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "os/descriptor_place.h"
 #include "os/memory_file.h"
 #include "os/parents_descriptors.h"
 #include "os/signal_delivery.h"
@@ -18,9 +19,29 @@
 namespace outcore::runtime {
 namespace {
 
+// The address is nobody's. But the touch may be older than the unmapping, and this thread have been
+// off the processor in between: what is there now (the kernel's mapping, after a region was handed
+// back) answers it. So it is tried again once a change of the map; and not for ever where the map
+// changes all the time.
+os::FaultOutcome answer_to_nobodys(const std::byte* address) {
+  constexpr uint32_t kTriesMax = 8;
+  static thread_local uint64_t seen_changes = 0;
+  static thread_local const std::byte* seen_address = nullptr;
+  static thread_local uint32_t tries = 0;
+  const uint64_t changes = region::AddressMap::instance().changes();
+  tries = address == seen_address ? tries + 1 : 1;
+  seen_address = address;
+  if (changes == seen_changes || tries > kTriesMax) {
+    tries = 0;
+    return os::FaultOutcome::kNotOurs;
+  }
+  seen_changes = changes;
+  return os::FaultOutcome::kDone;
+}
+
 os::FaultOutcome on_fault(std::byte* address, bool is_write) {
   region::View* view = region::AddressMap::instance().find_and_hold(address);
-  if (view == nullptr) return os::FaultOutcome::kNotOurs;
+  if (view == nullptr) return answer_to_nobodys(address);
   if (view->is_inherited.load(std::memory_order_relaxed)) {
     region::AddressMap::let_go(view);
     return answer_inherited(address) ? os::FaultOutcome::kDone : os::FaultOutcome::kNotOurs;
@@ -111,7 +132,8 @@ Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechani
 }
 
 Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_shared) {
-  if (pagemap_ < 0) pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (pagemap_ < 0)
+    pagemap_ = os::above_standard(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   uint64_t features = is_messages ? 0 : UFFD_FEATURE_SIGBUS;
   if (is_shared)
     features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 #include "os/mapping_count.h"
@@ -22,6 +23,7 @@ namespace {
 std::atomic<uint64_t> generation{1};
 ForkHooks hooks;
 struct sigaction segv_before {};
+thread_local int errno_before = 0;
 
 [[noreturn]] void end_child() {
   static const char text[] =
@@ -47,10 +49,22 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
   ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch comes again
 }
 
-void before_fork() { os::ProcessLock::lock_all(); }
-void after_fork_in_parent() { os::ProcessLock::unlock_all(); }
+void before_fork() {
+  if (hooks.before != nullptr) hooks.before();
+  os::ProcessLock::lock_all();
+  errno_before = errno;
+  errno = 0;  // afterwards it tells whether there is a child
+}
+
+void after_fork_in_parent() {
+  const bool may_have_failed = errno != 0;
+  if (!may_have_failed) errno = errno_before;
+  os::ProcessLock::unlock_all();
+  if (hooks.after_in_parent != nullptr) hooks.after_in_parent(may_have_failed);
+}
 
 void after_fork_in_child() {
+  errno = errno_before;
   os::ParentsDescriptors::close_in_child();
   os::ProcessLock::unlock_all();
   os::MappingCount::forget_in_child();
@@ -69,6 +83,7 @@ void after_fork_in_child() {
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     static_cast<void>(ignored);
   });
+  if (hooks.after_in_child != nullptr) hooks.after_in_child();
   static bool is_installed = false;  // by a parent that was itself a child
   // A door's handler stays in force, and asks answer_inherited().
   if (!has_regions || is_installed || hooks.on_touch != nullptr) return;

@@ -10,6 +10,12 @@
 namespace outcore::runtime {
 
 struct ForkHooks {
+  // Before and after fork(), in the parent, as the last and the first of all that fork() calls:
+  // nothing of the program runs in this thread in between.
+  void (*before)() = nullptr;
+  void (*after_in_parent)(bool may_have_failed) = nullptr;
+  // In the child, when its addresses are placeholders or adopted.
+  void (*after_in_child)() = nullptr;
   // Within fork(), in the child: true if it has mapped something at the view's addresses.
   bool (*adopt)(const region::View& view) = nullptr;
   // The child touches a placeholder: true if something else is mapped there now. In a handler.

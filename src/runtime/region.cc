@@ -171,6 +171,14 @@ Status Region::prefault(uint64_t offset, uint64_t size_bytes) {
   return {};
 }
 
+Status Region::prepare(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "prepare", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  const os::SignalBlock block;
+  impl_->runtime->engine->prepare(*impl_->view, call.first, call.end);
+  return {};
+}
+
 Status Region::advise(uint64_t offset, uint64_t size_bytes, Advice advice) {
   const Call call(impl_.get(), "advise", offset, size_bytes);
   if (!call.status.ok()) return call.status;

@@ -15,26 +15,6 @@ using paging::Space;
 using region::View;
 using region::ViewPool;
 
-namespace {
-
-// A view of bytes [from, to) of another.
-View* part_of(const View& whole, uint64_t from, uint64_t to) {
-  View* part = ViewPool::instance().take();
-  const uint64_t shown = std::min(whole.size_bytes.load(), to);
-  part->address = whole.address + from;
-  part->offset = whole.offset + from;
-  part->size_bytes = shown > from ? shown - from : 0;
-  part->reserved_bytes = to - from;
-  part->page_bytes = whole.page_bytes;
-  part->is_writable = whole.is_writable.load();
-  part->is_closed = whole.is_closed.load();
-  part->on_error = whole.on_error;
-  part->advice = whole.advice.load();
-  return part;
-}
-
-}  // namespace
-
 Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
                           std::unique_ptr<Region::Impl>* right,
                           const std::function<void()>& between) {
@@ -44,8 +24,8 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
   OC_CHECK(from <= to && to <= end && (from > 0 || to < end));
   std::array<View*, 2> parts{};
   size_t count = 0;
-  if (from > 0) parts[count++] = part_of(*old, 0, from);
-  if (to < end) parts[count++] = part_of(*old, to, end);
+  if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
+  if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
   if (Status s = engine->swap_view(*region.space, old, {parts.data(), count}, between); !s) {
     for (size_t i = 0; i < count; ++i) ViewPool::instance().give_back(parts[i]);
     return s;

@@ -209,12 +209,14 @@ Reservation::Impl::~Impl() {
   os::release_addresses(address, size_bytes);
 }
 
-Result<Reservation> Runtime::reserve(uint64_t size_bytes) {
+Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
   if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
   if (size_bytes == 0) return Error{EINVAL, "reserve 0 bytes: ask for at least 4096"};
   auto reservation = std::make_unique<Reservation::Impl>();
   size_bytes = base::round_up(size_bytes, kSystemPage);
-  Result<std::byte*> address = os::reserve_addresses(size_bytes, base::kPageBytesMax);
+  Result<std::byte*> address = at == nullptr
+                                   ? os::reserve_addresses(size_bytes, base::kPageBytesMax)
+                                   : os::reserve_addresses_at(at, size_bytes);
   if (!address) return address.error();
   reservation->address = address.value();
   reservation->size_bytes = size_bytes;

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
 #include "store/io_ring.h"
 
 namespace outcore::store {
@@ -22,7 +23,7 @@ int reopen_direct(int fd, bool is_writable) {
   std::snprintf(path, sizeof path, "/proc/self/fd/%d",
                 fd);  // the same file, whatever its name is now
   const int flags = (is_writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC;
-  const int direct = ::open(path, flags);
+  const int direct = os::above_standard(::open(path, flags));
   return direct >= 0 ? direct : -errno;
 }
 

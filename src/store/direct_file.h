@@ -42,6 +42,10 @@ class DirectFile final : public PieceSource {
 
   // The range reads zero from now on. 0 or -errno.
   int discard(uint64_t offset, uint64_t size_bytes, DiscardMode mode);
+  // Gives the blocks back, and writes nothing. -ENOTSUP where that cannot be had.
+  int give_blocks_back(uint64_t offset, uint64_t size_bytes) const {
+    return free_blocks(fd_, offset, size_bytes, DiscardMode::kHole);
+  }
 
   int next_piece(const StoreRequest& request, size_t done_bytes, Piece& piece) override;
   void refuse_direct() override;

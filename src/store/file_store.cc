@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
 #include "store/range.h"
 
 namespace outcore::store {
@@ -56,12 +57,12 @@ Result<FileStore::Opened> FileStore::open_descriptor(const FileStoreOptions& opt
       (options.open.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   Opened opened;
   for (int attempt = 0; attempt < 8; ++attempt) {  // others may make or remove the file meanwhile
-    opened.fd = ::open(options.path.c_str(), flags);
+    opened.fd = os::above_standard(::open(options.path.c_str(), flags));
     if (opened.fd >= 0 || errno == EINTR || errno != ENOENT || !options.open.may_create) {
       if (opened.fd < 0 && errno == EINTR) continue;
       break;
     }
-    opened.fd = ::open(options.path.c_str(), flags | O_CREAT | O_EXCL, 0666);
+    opened.fd = os::above_standard(::open(options.path.c_str(), flags | O_CREAT | O_EXCL, 0666));
     opened.is_new = opened.fd >= 0;
     if (opened.is_new || (errno != EEXIST && errno != EINTR)) break;
   }
@@ -186,20 +187,24 @@ void FileStore::transfer(std::span<StoreRequest> batch) {
 int FileStore::sync_folder() const {
   const size_t slash = path_.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = os::above_standard(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd < 0) return -errno;
   const int error = ::fsync(fd) == 0 ? 0 : -errno;
   ::close(fd);
   return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync say EINVAL
 }
 
-int FileStore::sync() {
+int FileStore::sync_file() {
+  if (const int lost = lost_sync_.error(); lost != 0) return lost;
   const bool is_size_new = is_size_unsynced_.exchange(false);
-  if ((is_size_new ? ::fsync(file_.fd()) : ::fdatasync(file_.fd())) != 0) {
-    const int error = -errno;
-    if (is_size_new) is_size_unsynced_ = true;
-    return error;
-  }
+  const int result = is_size_new ? ::fsync(file_.fd()) : ::fdatasync(file_.fd());
+  const int error = result == 0 ? 0 : -errno;
+  if (error != 0 && is_size_new) is_size_unsynced_ = true;
+  return lost_sync_.note(error);
+}
+
+int FileStore::sync() {
+  if (const int error = sync_file(); error != 0) return error;
   if (is_name_unsynced_.load()) {
     if (const int error = sync_folder(); error != 0) return error;
     is_name_unsynced_ = false;
@@ -222,6 +227,18 @@ int FileStore::resize(uint64_t size_bytes) {
   return 0;
 }
 
+int FileStore::reserve(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
+  if (!is_writable_) return -EACCES;
+  if (is_block_device_ || size_bytes == 0) return 0;
+  int result = 0;
+  do
+    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  return errno == EOPNOTSUPP || errno == ENOSYS ? -ENOTSUP : -errno;
+}
+
 int FileStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (!is_writable_) return -EACCES;
@@ -229,6 +246,17 @@ int FileStore::discard(uint64_t offset, uint64_t size_bytes) {
   if (error == 0 && watched_from_.load(std::memory_order_acquire) != UINT64_MAX)
     written_.clear_inside(offset, size_bytes);
   return error;
+}
+
+// Nothing is written: where blocks cannot be freed they stay.
+int FileStore::release(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
+  if (!is_writable_) return -EACCES;
+  if (is_block_device_ || size_bytes == 0) return 0;
+  const int error = file_.give_blocks_back(offset, size_bytes);
+  if (error == 0 && watched_from_.load(std::memory_order_acquire) != UINT64_MAX)
+    written_.clear_inside(offset, size_bytes);
+  return error == -EOPNOTSUPP ? 0 : error;
 }
 
 bool FileStore::is_hole(uint64_t offset, uint64_t size_bytes) const {

@@ -11,6 +11,7 @@
 #include "outcore/store.h"
 #include "store/buffer_set.h"
 #include "store/direct_file.h"
+#include "store/lost_sync.h"
 #include "store/written_map.h"
 
 namespace outcore::store {
@@ -35,8 +36,10 @@ class FileStore final : public Store {
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
   int sync() override;
-  int resize(uint64_t size_bytes) override;  // -ENOTSUP for block devices
+  int resize(uint64_t size_bytes) override;                    // -ENOTSUP for block devices
+  int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP: not every filesystem can
   int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override;
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
   StoreTraits traits() const override { return traits_; }
@@ -59,6 +62,7 @@ class FileStore final : public Store {
   Status examine(int fd, const FileStoreOptions& options);
   Status fit_size(const FileStoreOptions& options);
   void watch_from(uint64_t offset);
+  int sync_file();
   int sync_folder() const;
 
   DirectFile file_;
@@ -70,6 +74,7 @@ class FileStore final : public Store {
   std::atomic<uint64_t> size_bytes_{0};
   bool is_writable_ = false;
   bool is_block_device_ = false;
+  LostSync lost_sync_;
   std::atomic<bool> is_size_unsynced_{false};
   std::atomic<bool> is_name_unsynced_{
       false};  // the file is new: its folder must be made durable, too

@@ -25,8 +25,11 @@ int init_ring(io_uring* ring) {
     error = ::io_uring_queue_init(IoRing::kDepth, ring, f);
     if (error != -EINVAL) break;
   }
-  if (error == 0 && os::place_descriptor != nullptr)
-    ring->enter_ring_fd = ring->ring_fd = os::place_descriptor(ring->ring_fd);
+  if (error != 0) return error;
+  ring->enter_ring_fd = ring->ring_fd = os::above_standard(ring->ring_fd);
+  if (ring->ring_fd >= 0) return 0;
+  error = -errno;
+  ::io_uring_queue_exit(ring);
   return error;
 }
 

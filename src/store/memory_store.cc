@@ -28,7 +28,7 @@ std::byte* map_nothing(uint64_t size_bytes) {
 
 Result<std::shared_ptr<Store>> MemoryStore::open(const MemoryStoreOptions& options) {
   std::shared_ptr<MemoryStore> store(new MemoryStore);
-  if (Status status = store->reserve(options.size_bytes); !status) return status.error();
+  if (Status status = store->make_room(options.size_bytes); !status) return status.error();
   store->traits_.is_fault_safe = true;
   store->traits_.is_volatile = true;
   store->traits_.read_concurrency = options.read_concurrency;
@@ -36,7 +36,7 @@ Result<std::shared_ptr<Store>> MemoryStore::open(const MemoryStoreOptions& optio
   return std::shared_ptr<Store>(std::move(store));
 }
 
-Status MemoryStore::reserve(uint64_t size_bytes) {
+Status MemoryStore::make_room(uint64_t size_bytes) {
   const auto refuse = [&](int error) {
     return base::system_error(error, "memory: store of " + base::format_bytes(size_bytes),
                               "ask for less, or use scratch:");

@@ -29,13 +29,14 @@ class MemoryStore final : public Store {
   int resize(uint64_t size_bytes)
       override;  // -ENOMEM beyond its reservation: 16 GiB, or twice the first size
   int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   StoreTraits traits() const override { return traits_; }
   std::string uri() const override { return "memory:"; }
 
  private:
   MemoryStore() = default;
-  Status reserve(uint64_t size_bytes);
+  Status make_room(uint64_t size_bytes);
 
   std::byte* bytes_ = nullptr;  // reserved; accessible up to the size, rounded up to system pages
   uint64_t reserved_bytes_ = 0;

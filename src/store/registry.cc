@@ -48,8 +48,12 @@ Opened open_sparse(const Uri& uri, const OpenOptions& options, const CommonParam
 }
 
 Opened open_scratch(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  const std::string* reserve = uri.find("reserve");
+  if (reserve != nullptr && *reserve != "yes" && *reserve != "no")
+    return refuse(uri, "reserve=" + *reserve + " is unknown: write yes or no");
   return ScratchStore::open({uri.path.empty() ? options.scratch_dir : uri.path, options.size_bytes,
-                             common.read_concurrency, common.write_concurrency});
+                             common.read_concurrency, common.write_concurrency,
+                             reserve == nullptr || *reserve == "yes"});
 }
 
 Opened open_memory(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
@@ -89,7 +93,11 @@ const std::vector<StoreKind>& store_kinds() {
        "segment files, made on first write",
        {"segment"},
        open_sparse},
-      {"scratch", "scratch:[FOLDER]", "unnamed space that dies with the process", {}, open_scratch},
+      {"scratch",
+       "scratch:[FOLDER]?reserve=yes|no",
+       "unnamed space that dies with the process",
+       {"reserve"},
+       open_scratch},
       {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
   };
   return kinds;

@@ -1,6 +1,7 @@
 #include "store/scratch_store.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
 #include "store/range.h"
 
 namespace outcore::store {
@@ -28,26 +30,30 @@ std::string default_folder() {
 // Bytes free in the filesystem; no bound if it does not say.
 uint64_t free_bytes(int fd) {
   struct statvfs space;
-  return ::fstatvfs(fd, &space) == 0 ? uint64_t{space.f_bfree} * space.f_frsize : UINT64_MAX;
+  if (::fstatvfs(fd, &space) != 0) return UINT64_MAX;
+  return (::geteuid() == 0 ? space.f_bfree : space.f_bavail) * uint64_t{space.f_frsize};
 }
 
 }  // namespace
 
 int open_scratch_file(std::string* folder) {
   if (folder->empty()) *folder = default_folder();
-  const int unnamed = ::open(folder->c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  const int unnamed =
+      os::above_standard(::open(folder->c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
   if (unnamed >= 0) return unnamed;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return -errno;
   std::string name = *folder + "/outcore-scratch-XXXXXX";
-  const int fd = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd < 0) return -errno;
+  const int made = ::mkostemp(name.data(), O_CLOEXEC);
+  if (made < 0) return -errno;
   ::unlink(name.c_str());
-  return fd;
+  const int fd = os::above_standard(made);
+  return fd >= 0 ? fd : -errno;
 }
 
 Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& options) {
   std::shared_ptr<ScratchStore> store(new ScratchStore);
   store->folder_ = options.folder;
+  store->is_sparse_ = !options.is_reserved;
   const int fd = open_scratch_file(&store->folder_);
   if (fd < 0)
     return base::system_error(fd, "make a scratch file in " + store->folder_,
@@ -69,9 +75,11 @@ Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& opt
 }
 
 // Space for the range, and the file as long as it. 0 or -errno.
-int ScratchStore::reserve(uint64_t offset, uint64_t size_bytes) {
+int ScratchStore::extend(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return 0;
   if (size_bytes > INT64_MAX - std::min<uint64_t>(offset, INT64_MAX)) return -EFBIG;
+  if (is_sparse_)
+    return ::ftruncate(file_.fd(), static_cast<off_t>(offset + size_bytes)) == 0 ? 0 : -errno;
   // Asked first, so that a hopeless wish does not fill the disk before it fails.
   if (size_bytes > free_bytes(file_.fd())) return -ENOSPC;
   int result = 0;
@@ -79,13 +87,18 @@ int ScratchStore::reserve(uint64_t offset, uint64_t size_bytes) {
     result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
   while (result != 0 && errno == EINTR);
   if (result == 0) return 0;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return -errno;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) {
+    result = -errno;
+    // A part may have got its space.
+    static_cast<void>(::ftruncate(file_.fd(), static_cast<off_t>(offset)) == 0);
+    return result;
+  }
   is_reserved_ = false;
   return ::ftruncate(file_.fd(), static_cast<off_t>(offset + size_bytes)) == 0 ? 0 : -errno;
 }
 
 Status ScratchStore::reserve_first(uint64_t size_bytes) {
-  const int error = reserve(0, size_bytes);
+  const int error = extend(0, size_bytes);
   if (error == 0) {
     size_bytes_ = size_bytes;
     return {};
@@ -99,6 +112,8 @@ Status ScratchStore::reserve_first(uint64_t size_bytes) {
 
 std::string ScratchStore::remark() const {
   std::string text = file_.why_buffered();
+  if (is_sparse_)
+    return text + (text.empty() ? "" : "; ") + "space is not reserved: it may run out later";
   if (!is_reserved_)
     text += std::string(text.empty() ? "" : "; ") +
             "the filesystem cannot reserve space: it may run out later";
@@ -147,7 +162,7 @@ void ScratchStore::transfer(std::span<StoreRequest> batch) {
 int ScratchStore::resize(uint64_t size_bytes) {
   const uint64_t before = this->size_bytes();
   if (size_bytes > before) {
-    if (const int error = reserve(before, size_bytes - before); error != 0) return error;
+    if (const int error = extend(before, size_bytes - before); error != 0) return error;
   } else if (::ftruncate(file_.fd(), static_cast<off_t>(size_bytes)) != 0) {
     return -errno;
   }
@@ -155,10 +170,35 @@ int ScratchStore::resize(uint64_t size_bytes) {
   return 0;
 }
 
+int ScratchStore::reserve(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
+  if (size_bytes == 0) return 0;
+  if (is_sparse_) return -ENOTSUP;
+  struct stat about;
+  if (::fstat(file_.fd(), &about) != 0) return -errno;
+  // Hopeless, whatever of it there is already.
+  const uint64_t free = free_bytes(file_.fd()), held = static_cast<uint64_t>(about.st_blocks) * 512;
+  if (size_bytes > held && size_bytes - held > free) return -ENOSPC;
+  int result = 0;
+  do
+    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  return errno == EOPNOTSUPP || errno == ENOSYS ? -ENOTSUP : -errno;
+}
+
+int ScratchStore::release(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
+  const int error = file_.give_blocks_back(offset, size_bytes);
+  if (error == 0) written_.clear_inside(offset, size_bytes);
+  return error;
+}
+
 int ScratchStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
-  // The space stays reserved: it was promised.
-  const int error = file_.discard(offset, size_bytes, DiscardMode::kKeepSpace);
+  // What was promised stays reserved.
+  const int error =
+      file_.discard(offset, size_bytes, is_sparse_ ? DiscardMode::kHole : DiscardMode::kKeepSpace);
   if (error == 0) written_.clear_inside(offset, size_bytes);
   return error;
 }

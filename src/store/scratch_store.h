@@ -1,5 +1,7 @@
 // ScratchStore: spill space in an unnamed file: reserved when opened, gone with the process.
 //
+// `reserve=no` in its URI takes space as it is written, and may find the disk full then.
+//
 // Fault safe. What was never written reads zero without I/O. The file has no name, so nobody else
 // can write it, and the map of what was written is the truth.
 #pragma once
@@ -24,6 +26,7 @@ struct ScratchStoreOptions {
   uint64_t size_bytes = 0;
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
+  bool is_reserved = true;
 };
 
 class ScratchStore final : public Store {
@@ -36,17 +39,21 @@ class ScratchStore final : public Store {
   int read(uint64_t offset, std::span<std::byte> into) override;
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
-  int resize(uint64_t size_bytes) override;  // larger is reserved first: -ENOSPC
+  int resize(uint64_t size_bytes) override;                    // larger is reserved first: -ENOSPC
+  int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP: as FileStore
   int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override;
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
   StoreTraits traits() const override { return traits_; }
-  std::string uri() const override { return "scratch:" + folder_; }
+  std::string uri() const override {
+    return "scratch:" + folder_ + (is_sparse_ ? "?reserve=no" : "");
+  }
   std::string remark() const override;
 
  private:
   ScratchStore() = default;
-  int reserve(uint64_t offset, uint64_t size_bytes);
+  int extend(uint64_t offset, uint64_t size_bytes);
   Status reserve_first(uint64_t size_bytes);
 
   DirectFile file_;
@@ -55,6 +62,7 @@ class ScratchStore final : public Store {
   std::string folder_;
   StoreTraits traits_;
   std::atomic<uint64_t> size_bytes_{0};
+  bool is_sparse_ = false;               // as it was asked for
   std::atomic<bool> is_reserved_{true};  // false where the filesystem cannot reserve
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
 
 namespace outcore::store {
 namespace {
@@ -19,7 +20,8 @@ constexpr const char* kTemporaryName = "outcore-sparse.json.new";
 
 // The file's text, or -errno.
 int read_text(int folder_fd, std::string& text) {
-  const int fd = ::openat(folder_fd, SparseMetadata::kFileName, O_RDONLY | O_CLOEXEC);
+  const int fd =
+      os::above_standard(::openat(folder_fd, SparseMetadata::kFileName, O_RDONLY | O_CLOEXEC));
   if (fd < 0) return -errno;
   text.resize(kFileBytesMax);
   size_t length = 0;
@@ -100,8 +102,8 @@ int write_metadata(int folder_fd, const SparseMetadata& metadata) {
                                        {"version", SparseMetadata::kVersion},
                                        {"size_bytes", metadata.size_bytes},
                                        {"segment_bytes", metadata.segment_bytes}};
-  const int fd =
-      ::openat(folder_fd, kTemporaryName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int fd = os::above_standard(
+      ::openat(folder_fd, kTemporaryName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (fd < 0) return -errno;
   int error = write_text(fd, json.dump(2) + "\n");
   ::close(fd);

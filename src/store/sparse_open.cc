@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
 #include "store/direct_file.h"
 #include "store/sparse_store.h"
 
@@ -40,7 +41,7 @@ Status SparseStore::open_folder(const SparseStoreOptions& options) {
   if (may_create && ::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST)
     return base::system_error(errno, "make the folder " + folder_,
                               "make the folders above it first");
-  folder_fd_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  folder_fd_ = os::above_standard(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder_fd_ < 0) {
     const int error = errno;
     const char* remedy = error == ENOENT ? "check the path, or allow to create it"
@@ -81,7 +82,7 @@ Status SparseStore::load(const SparseStoreOptions& options) {
 }
 
 bool SparseStore::is_folder_empty() const {
-  const int fd = ::openat(folder_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = os::above_standard(::openat(folder_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* folder = fd < 0 ? nullptr : ::fdopendir(fd);
   if (folder == nullptr) {
     if (fd >= 0) ::close(fd);

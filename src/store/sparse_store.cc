@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "os/descriptor_place.h"
 #include "store/direct_file.h"
 #include "store/discard.h"
 #include "store/io_ring.h"
@@ -61,7 +62,7 @@ int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) const {
   const int flags =
       (is_writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | (is_direct_wanted ? O_DIRECT : 0);
   int fd = -1;
-  do fd = ::openat(folder_fd_, name.text, flags);
+  do fd = os::above_standard(::openat(folder_fd_, name.text, flags));
   while (fd < 0 && errno == EINTR);
   return fd >= 0 ? fd : -errno;
 }
@@ -74,7 +75,8 @@ int SparseStore::make_segment(uint64_t segment) {
   int fd = -1;
   do {  // another turn if a process of our number ended here and left its file
     temporary = temporary_name(turn.fetch_add(1));
-    fd = ::openat(folder_fd_, temporary.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = os::above_standard(
+        ::openat(folder_fd_, temporary.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (fd < 0 && (errno == EEXIST || errno == EINTR));
   if (fd < 0) return -errno;
   int error = 0;
@@ -160,12 +162,13 @@ int SparseStore::sync_segment(uint64_t segment) {
   DescriptorCache::Lease lease;
   if (const int error = acquire(segment, false, false, lease); error != 0) return error;
   if (lease.fd < 0) return 0;
-  const int error = ::fdatasync(lease.fd) == 0 ? 0 : -errno;
+  const int error = lost_sync_.note(::fdatasync(lease.fd) == 0 ? 0 : -errno);
   descriptors_.release(lease);
   return error;
 }
 
 int SparseStore::sync() {
+  if (const int lost = lost_sync_.error(); lost != 0) return lost;
   int first_error = 0;
   const uint64_t end = base::round_up(size_bytes(), segment_bytes_);
   for (uint64_t at = unsynced_.next_written(0, end); at < end;
@@ -178,10 +181,11 @@ int SparseStore::sync() {
     at = base::round_down(at, segment_bytes_) + segment_bytes_;
   }
   if (is_folder_unsynced_.exchange(false) && ::fsync(folder_fd_) != 0 && errno != EINVAL) {
-    if (first_error == 0) first_error = -errno;
+    const int error = lost_sync_.note(-errno);
+    if (first_error == 0) first_error = error;
     is_folder_unsynced_ = true;
   }
-  return first_error;
+  return first_error != 0 ? first_error : lost_sync_.error();  // another sync's, meanwhile
 }
 
 int SparseStore::resize(uint64_t size_bytes) {

@@ -14,6 +14,7 @@
 #include "store/buffer_set.h"
 #include "store/descriptor_cache.h"
 #include "store/io_piece.h"
+#include "store/lost_sync.h"
 #include "store/sparse_metadata.h"
 #include "store/written_map.h"
 
@@ -46,6 +47,7 @@ class SparseStore final : public Store, private PieceSource {
   int resize(uint64_t size_bytes) override;
   // Whole segments are emptied, not removed: another process may hold them open to write.
   int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
   StoreTraits traits() const override { return traits_; }
@@ -87,6 +89,7 @@ class SparseStore final : public Store, private PieceSource {
   BufferLeases leases_;
   // Segments written and not yet synced. Marked after the write: a sync that begins later sees it.
   WrittenMap unsynced_;
+  LostSync lost_sync_;
   std::atomic<bool> is_folder_unsynced_{false};
 };
 

@@ -27,6 +27,9 @@ constexpr Work kWorks[] = {
     {"sort", "sort --size 4M", false},
     {"bfs", "bfs --scale 12", false},
     {"external_bfs", "bfs --scale 12 --fully-external", false},
+    {"lookups_in_a_map", "map-lookup --size 4M --touches 2000", false},
+    {"lookups_in_a_hash", "map-lookup --size 4M --touches 2000 --structure hash", false},
+    {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
 class Bench : public CommandTest {
@@ -71,6 +74,29 @@ INSTANTIATE_TEST_SUITE_P(All, EveryWork,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// On the file system of the data; where it cannot hold swap, that is told, and nothing is left.
+TEST_F(Bench, SwapIsSwitchedOnForTheRunOnly) {
+  const Outcome outcome =
+      bench("map-lookup --size 64M --budget 32M --touches 2000 --memory swap --json");
+  std::ifstream swaps("/proc/swaps");
+  const std::string in_force((std::istreambuf_iterator<char>(swaps)), {});
+  EXPECT_EQ(in_force.find(dir()), std::string::npos) << in_force;
+  for (const auto& entry : std::filesystem::directory_iterator(dir()))
+    EXPECT_EQ(entry.path().filename().string().find("outcore-bench-swap"), std::string::npos);
+  if (outcome.status != 0) {
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    GTEST_SKIP() << outcome.err;
+  }
+  EXPECT_EQ(outcome.lines().front()["checked"], true);
+}
+
+TEST_F(Bench, AnUnknownStructureIsRefusedWithThoseThereAre) {
+  const Outcome outcome = bench("map-lookup --structure tree --memory dram");
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("map, hash, vector"), std::string::npos) << outcome.err;
+}
 
 TEST_F(Bench, MemoriesRunInTurns) {
   const Outcome outcome = bench("scan --size 1M --memory dram,mmap --repeat 2 --json");

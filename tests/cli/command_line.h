@@ -1,6 +1,7 @@
 // CommandLine: runs the built command as a child, and gives what it printed and how it ended.
 #pragma once
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,10 +51,18 @@ class CommandTest : public testing::Test {
 
   // `arguments` as a shell would take them.
   Outcome run(const std::string& arguments) const {
+    return outcome_of(std::string(OUTCORE_COMMAND) + " " + arguments);
+  }
+  // Lines of a shell, which runs in the directory.
+  Outcome run_lines(const std::string& shell, const std::string& lines) const {
+    std::ofstream(path("line")) << lines << '\n';
+    return outcome_of("cd " + dir_ + " && " + shell + " ./line");
+  }
+  // One command of sh.
+  Outcome outcome_of(const std::string& command) const {
     const std::string errors = dir_ + "/stderr";
-    const std::string command = std::string(OUTCORE_COMMAND) + " " + arguments + " 2>" + errors;
     Outcome outcome;
-    FILE* const pipe = popen(command.c_str(), "r");
+    FILE* const pipe = popen((command + " 2>" + errors).c_str(), "r");
     if (pipe == nullptr) return outcome;
     char text[4096];
     for (size_t n = 0; (n = fread(text, 1, sizeof text, pipe)) != 0;) outcome.out.append(text, n);
@@ -62,6 +71,13 @@ class CommandTest : public testing::Test {
     std::ifstream file(errors);
     outcome.err.assign(std::istreambuf_iterator<char>(file), {});
     return outcome;
+  }
+  // Some library that is there: the one of mathematics.
+  static std::string a_library() {
+    Dl_info facts{};
+    const bool is_found = ::dladdr(reinterpret_cast<void*>(&::fork), &facts) != 0;
+    const std::string c_library = is_found ? facts.dli_fname : "";
+    return std::filesystem::canonical(c_library).parent_path() / "libm.so.6";
   }
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
   const std::string& dir() const { return dir_; }

@@ -1,6 +1,9 @@
 // What `outcore residency`, `warm` and `evict` ask running programs, and what they print. The
-// program is this test: a thread answers at the address where the preload library would.
+// program is this test: a thread answers at the address where the preload library would. Where it
+// matters how a program can be in the way, it is one under `outcore run`.
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -10,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "tests/cli/command_line.h"
 
@@ -198,8 +202,153 @@ INSTANTIATE_TEST_SUITE_P(
     Answers, WrongAnswer,
     testing::Values(Wrong{"error the disk is full\n", "the disk is full"},
                     Wrong{"nonsense\n", "cannot be read"}, Wrong{"{}\n", "cannot be read"},
-                    Wrong{"[1]\n", "cannot be read"}, Wrong{"silence", "timed out"},
-                    Wrong{"{\"pid\": -1}", "cannot be read"}, Wrong{"", "no running program"}));
+                    Wrong{"[1]\n", "cannot be read"}, Wrong{"silence", "no answer in time"},
+                    Wrong{"{\"pid\": -1}", "cannot be read"}, Wrong{"", "it has ended"}));
+
+// -- Programs that are in the way --
+
+// python3 under `outcore run`, which has mapped the file and touched its beginning.
+class RealProgram {
+ public:
+  enum class Kind : uint8_t { kReads, kWrites, kLeavesChild };
+
+  explicit RealProgram(const std::string& file, Kind kind = Kind::kReads) {
+    int in[2], out[2];
+    EXPECT_EQ(::pipe2(in, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
+    const char* const script =
+        "import mmap, os, sys\n"
+        "file = os.open(sys.argv[1], os.O_RDWR if sys.argv[2] == '1' else os.O_RDONLY)\n"
+        "memory = mmap.mmap(file, 0, access=2 if sys.argv[2] == '1' else 1)\n"
+        "memory[0:65536]\n"
+        "if sys.argv[2] == '2' and os.fork():\n"
+        "    os._exit(0)\n"
+        "os.write(1, b'x')\n"
+        "os.read(0, 1)\n";
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(in[0], 0);
+      ::dup2(out[1], 1);
+      ::execl(OUTCORE_COMMAND, "outcore", "run", "-q", "--map", file.c_str(), "--min-size", "4k",
+              "--budget", "8M", "--", "python3", "-c", script, file.c_str(),
+              std::to_string(static_cast<int>(kind)).c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    end_ = in[1];
+    char c = 0;
+    is_ready_ = pid_ > 0 && ::read(out[0], &c, 1) == 1;
+    ::close(out[0]);
+  }
+  ~RealProgram() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(end_);
+  }
+  RealProgram(const RealProgram&) = delete;
+  RealProgram& operator=(const RealProgram&) = delete;
+
+  bool is_ready() const { return is_ready_; }
+  std::string pid() const { return std::to_string(pid_); }
+  bool stop() const {
+    int status = 0;
+    return ::kill(pid_, SIGSTOP) == 0 && ::waitpid(pid_, &status, WUNTRACED) == pid_ &&
+           WIFSTOPPED(status);
+  }
+  // It has left; its child goes on.
+  bool wait() { return ::waitpid(std::exchange(pid_, -1), nullptr, 0) > 0; }
+
+ private:
+  pid_t pid_ = -1;
+  int end_ = -1;
+  bool is_ready_ = false;
+};
+
+class InTheWay : public Residency {
+ protected:
+  void SetUp() override {
+    Residency::SetUp();
+    const std::string folder = std::filesystem::path(OUTCORE_COMMAND).parent_path();
+    if (!IsSkipped() && !std::filesystem::exists(folder + "/liboutcore_preload.so"))
+      GTEST_SKIP() << "the preload library is not built here";
+    ::unsetenv("OUTCORE_PRELOAD_LIBRARY");
+  }
+  // Ended if it does not answer at all; far more time than it may take.
+  Outcome run_bounded(const std::string& arguments) const {
+    return outcome_of("timeout 60 " OUTCORE_COMMAND " " + arguments);
+  }
+};
+
+TEST_F(InTheWay, AStoppedProgramIsNamedAndTheOthersAnswer) {
+  const std::string file = make_file();
+  const RealProgram stopped(file), other(file);
+  ASSERT_TRUE(stopped.is_ready() && other.is_ready());
+  Outcome outcome = run_bounded("residency " + file);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_NE(outcome.out.find("(pid " + stopped.pid() + ")"), std::string::npos) << outcome.out;
+  ASSERT_TRUE(stopped.stop());
+  for (const char* verb : {"residency ", "warm "}) {
+    outcome = run_bounded(verb + file);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("(pid " + other.pid() + ")"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("(pid " + stopped.pid() + ")"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find("(pid " + stopped.pid() + "): no answer in time"), std::string::npos)
+        << outcome.err;
+  }
+  const auto all = nlohmann::json::parse(run_bounded("evict --json " + file).out, nullptr, false);
+  ASSERT_TRUE(all.is_object());
+  ASSERT_EQ(all["processes"].size(), 1U);
+  EXPECT_EQ(std::to_string(all["processes"][0]["pid"].get<int>()), other.pid());
+  ASSERT_EQ(all["skipped"].size(), 1U);
+  EXPECT_EQ(std::to_string(all["skipped"][0]["pid"].get<int>()), stopped.pid());
+}
+
+// Whoever opens the file now waits for the program: the command must not.
+TEST_F(InTheWay, AStoppedProgramThatWritesIsNotWaitedFor) {
+  const std::string file = make_file();
+  const RealProgram stopped(file, RealProgram::Kind::kWrites);
+  ASSERT_TRUE(stopped.is_ready());
+  ASSERT_EQ(run_bounded("residency " + file).status, 0);
+  ASSERT_TRUE(stopped.stop());
+  for (const char* verb : {"residency ", "evict --json "}) {
+    const Outcome outcome = run_bounded(verb + file);
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find("no running program that answers has taken"), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find("(pid " + stopped.pid() + ")"), std::string::npos) << outcome.err;
+  }
+}
+
+// Its child has the mapping as the kernel's, and must not have the parent's address either.
+TEST_F(InTheWay, AParentThatHasEndedIsNotAskedThroughItsChild) {
+  const std::string file = make_file();
+  RealProgram parent(file, RealProgram::Kind::kLeavesChild);
+  ASSERT_TRUE(parent.is_ready() && parent.wait());
+  const Outcome outcome = run_bounded("residency " + file);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("no running program has taken"), std::string::npos) << outcome.err;
+}
+
+// Its questions wait where nobody takes them, until there is room for no more.
+TEST_F(InTheWay, AStoppedProgramMayBeAskedForEver) {
+  const std::string file = make_file();
+  const RealProgram stopped(file);
+  ASSERT_TRUE(stopped.is_ready() && stopped.stop());
+  std::string all;
+  for (int i = 0; i < 20; ++i) all += " & timeout 60 " OUTCORE_COMMAND " residency " + file;
+  const std::string shown = path("shown");
+  EXPECT_EQ(std::system(("{ " + all.substr(2) + " & wait; } 2>" + shown).c_str()), 0);
+  std::ifstream lines(shown);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_NE(line.find("no answer in time"), std::string::npos) << line;
+  EXPECT_EQ(count, 20);
+}
 
 TEST_F(Residency, OfWhatIsNoFileIsAMistake) {
   make_file();

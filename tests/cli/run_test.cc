@@ -1,6 +1,5 @@
 // What a program that `outcore run` starts finds: its environment, files, signals and words; and
 // what is refused before it starts. The library is any: here nothing is mapped.
-#include <dlfcn.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -15,32 +14,12 @@ namespace {
 
 class Run : public CommandTest {
  protected:
-  // Some library that is there: the one of mathematics.
-  static std::string a_library() {
-    Dl_info facts{};
-    const bool is_found = ::dladdr(reinterpret_cast<void*>(&::fork), &facts) != 0;
-    const std::string c_library = is_found ? facts.dli_fname : "";
-    return std::filesystem::canonical(c_library).parent_path() / "libm.so.6";
-  }
   // `before`: variables, as a shell takes them.
   Outcome start(const std::string& arguments, const std::string& before = "") const {
     return shell("OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before +
                  " " OUTCORE_COMMAND " run " + arguments);
   }
-  Outcome shell(const std::string& line) const {
-    std::ofstream(path("line")) << line << '\n';
-    Outcome outcome;
-    const std::string command = "cd " + dir() + " && sh ./line 2>" + path("stderr");
-    FILE* const pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    char text[4096];
-    for (size_t n = 0; (n = fread(text, 1, sizeof text, pipe)) != 0;) outcome.out.append(text, n);
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
-    std::ifstream file(path("stderr"));
-    outcome.err.assign(std::istreambuf_iterator<char>(file), {});
-    return outcome;
-  }
+  Outcome shell(const std::string& line) const { return run_lines("sh", line); }
   static std::map<std::string, std::string> variables(const Outcome& outcome) {
     std::map<std::string, std::string> all;
     std::istringstream text(outcome.out);

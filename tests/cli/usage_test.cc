@@ -51,7 +51,8 @@ TEST_P(Help, ShowsExamples) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, Help,
                          testing::Values("", "info", "bench", "bench random-io", "bench scan",
-                                         "bench sort", "bench bfs", "bench compare", "bench ingest",
+                                         "bench sort", "bench bfs", "bench graph-construct", "heap",
+                                         "heap check", "heap info", "bench compare", "bench ingest",
                                          "bench generate", "bench table", "demo"));
 
 class Command : public CommandTest {};

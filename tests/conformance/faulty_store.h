@@ -40,7 +40,7 @@ class FaultyStore : public Store {
   std::atomic<bool> holds_writes{false};
 
   // Counts.
-  std::atomic<uint64_t> reads{0}, writes{0};
+  std::atomic<uint64_t> reads{0}, writes{0}, discards{0};
   std::atomic<uint64_t> read_sum{0}, written_sum{0};  // bytes
   // Reads that touch the watched range. The range is set before the store is mapped.
   std::atomic<uint64_t> watched_reads{0};
@@ -79,7 +79,8 @@ class FaultyStore : public Store {
   }
 
   int discard(uint64_t offset, uint64_t size_bytes) override {
-    if (const int error = discard_error; error != 0) return -error;
+    ++discards;
+    if (const int error = discard_error; error != 0 && is_meant(offset, size_bytes)) return -error;
     std::memset(bytes_.data() + offset, 0, size_bytes);
     return 0;
   }

@@ -36,7 +36,7 @@ by_pkg_config() { # LANGUAGE COMPILER…: the same through outcore.pc
 
 header_alone() { # HEADER: compiles as the only line of a program
   local language=c++ standard=c++20
-  [[ $1 != outcore.h ]] || language=c standard=c11
+  [[ $1 != outcore.h && $1 != dlm.h ]] || language=c standard=c11
   echo "#include <outcore/$1>" |
     "${CXX:-g++}" -x "$language" -std="$standard" -Wall -Wextra -Werror -fsyntax-only \
       -I"$prefix/include" -
@@ -63,9 +63,10 @@ man_page_is_clean() {
 # Every option that --help tells is in the manual; the completions ask --help themselves.
 manual_is_complete() {
   local commands=("" info demo bench run check residency warm evict) workload option text status=0
-  for workload in random-io scan sort bfs compare report table ingest generate; do
+  for workload in random-io scan sort bfs graph-construct compare report table ingest generate; do
     commands+=("bench $workload")
   done
+  commands+=("heap check" "heap info")
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
   # shellcheck disable=SC2086  # a command is one word or two
   for option in $(for c in "${commands[@]}"; do "$prefix/bin/outcore" $c --help; done |
@@ -95,6 +96,22 @@ tools_are_there() { # what --help names, and the manual
     [[ $("$tools/package_graph.py" "$scratch/packages" | tail -n 1) == "0 1" ]]
 }
 
+by_occ() { # COMPILER: the example with dlm arrays, by the installed occ
+  local program=$scratch/$kind-occ-$1
+  "$prefix/bin/occ" --cc="$1" -Wall -Werror -O2 -DN=2000 \
+    "$prefix/share/doc/outcore/examples/04_matrix_vector.c" -o "$program" &&
+    OUTCORE_BUDGET=8M "$program"
+}
+
+by_dlm_header() { # LANGUAGE SUFFIX COMPILER…: DLM_ARRAY without occ
+  local program=$scratch/$kind-dlm-$1 sources flags
+  sources=$(echo "$source_dir"/tests/occ/programs/header"$2")
+  shift 2
+  flags=$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs outcore) || return
+  # shellcheck disable=SC2086  # words
+  "$@" -Wall -Wextra -Werror $sources -o "$program" $flags && OUTCORE_BUDGET=4M "$program"
+}
+
 check_installation() {
   local header status=0
   libdir=$(dirname "$(find "$prefix" -name 'liboutcore.*' | head -n 1)")
@@ -113,6 +130,10 @@ check_installation() {
   check "C++ by pkg-config" by_pkg_config cxx "${CXX:-g++}" -std=c++20 || status=1
   check "C by find_package" by_cmake c || status=1
   check "C by pkg-config" by_pkg_config c "${CC:-gcc}" -std=c11 || status=1
+  check "C by occ, gcc" by_occ gcc || status=1
+  ! command -v clang >/dev/null || check "C by occ, clang" by_occ clang || status=1
+  check "C by DLM_ARRAY" by_dlm_header c "_*.c" "${CC:-gcc}" -std=gnu11 || status=1
+  check "C++ by DLM_ARRAY" by_dlm_header cxx ".cc" "${CXX:-g++}" -std=c++17 || status=1
   return "$status"
 }
 

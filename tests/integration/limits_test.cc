@@ -1,5 +1,6 @@
 // At the limits of the process: locked memory, few descriptors, small signal stacks, sizes that no
 // address space has.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -77,6 +78,30 @@ TEST_P(LimitsOf, WithoutDescriptorsAMapFailsAndNoTouchHangs) {
       ASSERT_TRUE(is_mapped || is_limited) << more << ": " << region.message();
     }
   }
+}
+
+// A program whose standard descriptors are closed prints into whatever has their numbers.
+TEST_P(LimitsOf, NoDescriptorOfOursIsAStandardOne) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  const std::string path = folder_ / "data";
+  write_file(path, Bytes(data_bytes()));
+  const Ending ending = in_child([&] {
+    for (int fd = 0; fd <= STDERR_FILENO; ++fd) ::close(fd);
+    Runtime runtime = Runtime::start(options()).value();
+    MapOptions scratch = map_options(Access::kReadWrite);
+    scratch.size_bytes = data_bytes();
+    for (const std::string& uri : {std::string("scratch:"), path}) {
+      Region region =
+          runtime.map(uri, uri == path ? map_options(Access::kReadWrite) : scratch).value();
+      count_up(region, data_bytes());
+      for (int fd = 0; fd <= STDERR_FILENO; ++fd)
+        if (::fcntl(fd, F_GETFD) >= 0) return 10 + fd;
+      if (!region.unmap().ok()) return 20;
+    }
+    return 0;
+  });
+  EXPECT_TRUE(ending.has_exited(0)) << ending;
+  expect_counts(path, 1);
 }
 
 // A thread whose signal stack is small: the handler evicts and writes back on it.

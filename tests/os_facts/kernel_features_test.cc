@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,6 +32,17 @@ TEST(KernelFeatures, AreNotMaskedWithoutAMask) {
   EXPECT_FALSE(detected("").is_masked);
   EXPECT_FALSE(detected("all").is_masked);
   EXPECT_FALSE(detected("").release.empty());
+}
+
+// A ring of io_uring that is closed interrupts the thread that made it, some milliseconds later.
+TEST(KernelFeatures, LookingDoesNotInterruptTheThreadAfterwards) {
+  constexpr int kLongerThanARingsEndMs = 200;
+  detected("");
+  const int queue = ::epoll_create1(EPOLL_CLOEXEC);
+  ASSERT_GE(queue, 0);
+  epoll_event event;
+  EXPECT_EQ(::epoll_wait(queue, &event, 1, kLongerThanARingsEndMs), 0) << errno;
+  ::close(queue);
 }
 
 TEST(KernelFeatures, WhatIsMissingComesWithAReason) {

@@ -1,7 +1,9 @@
 #!/bin/bash
 # agree.sh OUTCORE PROGRAM RUN_OPTIONS ARGUMENTS… : runs a program of programs/ plainly and under
-# `outcore run RUN_OPTIONS`; output and exit status must be the same. FOLDER in an argument becomes
-# a folder of each run; SEEDS=FROM:TO in the environment runs it for each seed.
+# `outcore run RUN_OPTIONS`; output and exit status must be the same, and the latter 0. FOLDER in an
+# argument becomes a folder of each run; SEEDS=FROM:TO in the environment runs it for each seed.
+# Where they differ, it prints the command to run that again, the first line that differs, and how
+# each run ended.
 set -uo pipefail
 outcore=$1 program=$2 run_options=$3
 shift 3
@@ -13,19 +15,42 @@ run_both() { # ARGUMENTS…
   for way in plain under; do
     mkdir -p "$folder/$way/data"
     local command=("$program" "${@//FOLDER/$folder/$way/data}")
-    # shellcheck disable=SC2086  # options are words
+    # shellcheck disable=SC2206  # options are words
     [[ $way == plain ]] || command=("$outcore" run --quiet $run_options -- "${command[@]}")
     status=0
     timeout --kill-after=5 60 "${command[@]}" >"$folder/$way/out" 2>"$folder/$way/err" || status=$?
     echo "exit status $status" >>"$folder/$way/out"
     rm -rf "$folder/$way/data"
   done
-  if ! cmp -s "$folder/plain/out" "$folder/under/out"; then
-    echo "differs: ${program##*/} $* under: outcore run $run_options"
-    diff "$folder/plain/out" "$folder/under/out" | head -n 6 | cut -c 1-300
-    head -n 3 "$folder/under/err" | cut -c 1-300
+  if [[ $(tail -n 1 "$folder/plain/out") != "exit status 0" ]]; then
+    echo "fails by itself: $program $*"
+    tell_run plain 1
     return 1
   fi
+  cmp -s "$folder/plain/out" "$folder/under/out" && return
+  tell_difference "$@"
+  return 1
+}
+
+# tell_run plain|under LINE: that line, where the other run has another one; what was found wrong;
+# how it ended, and its errors.
+tell_run() {
+  local out=$folder/$1/out err=$folder/$1/err
+  echo "$1, line $2 of $(wc -l <"$out"): $(sed -n "$2p" "$out" | cut -c 1-1000)"
+  grep -a MISMATCH "$out" | cut -c 1-2000
+  tail -n 1 "$out"
+  head -n 10 "$err" | cut -c 1-300
+}
+
+tell_difference() { # ARGUMENTS…
+  local line
+  echo "differs: ${program##*/} $* under: outcore run $run_options"
+  echo "again: SEEDS= $0 $outcore $program '$run_options' $*"
+  # shellcheck disable=SC2016  # awk's own
+  line=$(awk 'NR == FNR { plain[FNR] = $0; next } $0 != plain[FNR] { print FNR; exit }' \
+    "$folder/plain/out" "$folder/under/out")
+  tell_run plain "$line"  # sequence begins its lines with the number of the step
+  tell_run under "$line"
 }
 
 if [[ -n ${SEEDS-} ]]; then

@@ -19,6 +19,10 @@ foreach(delivery messages in-thread)
   agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
 endforeach()
 
+foreach(delivery messages in-thread mprotect)
+  agree(heap_fork.${delivery} heap_fork "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+endforeach()
+
 # What a small budget keeps resident is not for mincore to expect.
 set(few --steps 150 --not mincore)
 # sequences(NAME FIRST LAST OPTIONS [ARGUMENT…]): seeds, ten a test.

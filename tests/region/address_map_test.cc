@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <thread>
+#include <vector>
 
 #include "region/view_pool.h"
 
@@ -36,6 +37,21 @@ class AddressMapTest : public testing::Test {
     map().remove(view);
     std::erase(views_, view);
     ViewPool::instance().give_back(view);
+  }
+  // In the map only by replace().
+  View* part(uint64_t page, uint64_t pages) {
+    View* view = ViewPool::instance().take();
+    view->address = at(page);
+    view->page_bytes = kPage;
+    view->size_bytes = pages * kPage;
+    view->reserved_bytes = pages * kPage;
+    return view;
+  }
+  void replace(View* old, std::vector<View*> parts) {
+    ASSERT_TRUE(map().replace(old, parts).ok());
+    std::erase(views_, old);
+    views_.insert(views_.end(), parts.begin(), parts.end());
+    ViewPool::instance().give_back(old);
   }
   static View* find(std::byte* address) {
     View* view = map().find_and_hold(address);
@@ -118,6 +134,115 @@ TEST_F(AddressMapTest, ReadersSeeEveryViewThatStaysWhileOthersComeAndGo) {
   is_done = true;
   reader.join();
   EXPECT_EQ(lost, 0u);
+}
+
+TEST_F(AddressMapTest, PartsAreFoundInThePlaceOfTheWhole) {
+  View* before = add(0, 10);
+  View* whole = add(10, 20);
+  View* after = add(30, 10);
+  View* left = part(10, 5);
+  View* middle = part(18, 2);
+  View* right = part(25, 5);
+  replace(whole, {left, middle, right});
+  EXPECT_EQ(find(at(10) - 1), before);
+  EXPECT_EQ(find(at(10)), left);
+  EXPECT_EQ(find(at(15) - 1), left);
+  EXPECT_EQ(find(at(15)), nullptr);
+  EXPECT_EQ(find(at(18) - 1), nullptr);
+  EXPECT_EQ(find(at(19)), middle);
+  EXPECT_EQ(find(at(20)), nullptr);
+  EXPECT_EQ(find(at(25)), right);
+  EXPECT_EQ(find(at(30)), after);
+  EXPECT_FALSE(map().overlaps(at(15), 3 * kPage));
+  EXPECT_TRUE(map().is_valid());
+}
+
+TEST_F(AddressMapTest, OnePartOfAnEndTakesThePlaceOfTheWhole) {
+  View* whole = add(10, 10);
+  View* behind = add(20, 1);
+  View* tail = part(14, 6);
+  replace(whole, {tail});
+  EXPECT_EQ(find(at(10)), nullptr);
+  EXPECT_EQ(find(at(14)), tail);
+  EXPECT_EQ(find(at(20)), behind);
+  View* head = part(14, 1);
+  replace(tail, {head});
+  EXPECT_EQ(find(at(14)), head);
+  EXPECT_EQ(find(at(15)), nullptr);
+  EXPECT_TRUE(map().is_valid());
+}
+
+TEST_F(AddressMapTest, ReplaceWaitsForWhoeverHoldsTheWhole) {
+  View* whole = add(0, 4);
+  View* left = part(0, 2);
+  View* right = part(2, 2);
+  ASSERT_EQ(map().find_and_hold(at(3)), whole);
+  std::atomic<bool> is_replaced = false;
+  std::thread replacer([&] {
+    View* const parts[] = {left, right};
+    EXPECT_TRUE(map().replace(whole, parts).ok());
+    is_replaced = true;
+  });
+  while (find(at(3)) != right) std::this_thread::yield();
+  EXPECT_EQ(find(at(0)), left);
+  EXPECT_FALSE(is_replaced);
+  AddressMap::let_go(whole);
+  replacer.join();
+  EXPECT_TRUE(is_replaced);
+  std::erase(views_, whole);
+  views_.insert(views_.end(), {left, right});
+  ViewPool::instance().give_back(whole);
+}
+
+TEST_F(AddressMapTest, ReadersAlwaysFindSomethingWhereAPartStays) {
+  constexpr uint64_t kPages = 300;
+  View* now = add(0, kPages);
+  add(kPages, 1);
+  std::atomic<bool> is_done = false;
+  std::atomic<uint64_t> lost = 0, finds = 0;
+  std::thread reader([&] {
+    while (!is_done) {
+      View* found = map().find_and_hold(at(kPages - 1));
+      lost += found == nullptr || !found->contains(at(kPages - 1));
+      if (found != nullptr) AddressMap::let_go(found);
+      ++finds;
+    }
+  });
+  // Now its first page is cut off, now a page inside: then two parts take its place.
+  for (uint64_t first = 0; first + 4 < kPages; first += 3) {
+    for (const uint64_t until = finds + 1; finds < until;) std::this_thread::yield();
+    View* shorter = part(first + 1, kPages - first - 1);
+    replace(now, {shorter});
+    View* left = part(first + 1, 1);
+    now = part(first + 3, kPages - first - 3);
+    replace(shorter, {left, now});
+  }
+  is_done = true;
+  reader.join();
+  EXPECT_EQ(lost, 0u);
+  EXPECT_TRUE(map().is_valid());
+}
+
+TEST_F(AddressMapTest, AChildForgetsViewsWhileItLooksAtThem) {
+  View* a = add(0, 1);
+  View* b = add(1, 1);
+  View* c = add(2, 1);
+  std::vector<View*> seen;
+  map().for_each([&](View& view) {
+    seen.push_back(&view);
+    if (&view != b) map().forget_in_child(view);
+  });
+  EXPECT_EQ(seen, (std::vector<View*>{c, b, a}));
+  EXPECT_EQ(find(at(0)), nullptr);
+  EXPECT_EQ(find(at(1)), b);
+  EXPECT_EQ(find(at(2)), nullptr);
+  map().forget_in_child(*a);  // it is not there any more: nothing happens
+  EXPECT_EQ(find(at(1)), b);
+  EXPECT_TRUE(map().is_valid());
+  for (View* view : {a, c}) {
+    std::erase(views_, view);
+    ViewPool::instance().give_back(view);
+  }
 }
 
 }  // namespace

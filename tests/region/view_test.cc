@@ -31,6 +31,15 @@ TEST_F(ViewTest, EndsWithItsLastSystemPage) {
   EXPECT_FALSE(view_.contains(base_ - 1));
 }
 
+// A part that lies behind what is shown so far: it begins within a page, and shows nothing of it.
+TEST_F(ViewTest, ShowsNoPageWhileItIsEmpty) {
+  view_.size_bytes = 0;
+  EXPECT_EQ(view_.first_page(), 0u);
+  EXPECT_EQ(view_.end_page(), 0u);
+  EXPECT_EQ(view_.piece_of(0).size_bytes, 0u);
+  EXPECT_FALSE(view_.contains(base_));
+}
+
 TEST_F(ViewTest, NumbersPagesByTheSpace) {
   EXPECT_EQ(view_.first_page(), 0u);
   EXPECT_EQ(view_.end_page(), 3u);

@@ -18,12 +18,28 @@ void App::run() {
 void App::act() {
   SimFile& file = *sim_.files_[random_.below(sim_.files_.size())];
   if (file.views.empty()) return;
+  if (sim_.plan_.has_reshapes && random_.chance(15)) return reshape(file);
   SimView& view = *file.views[random_.below(file.views.size())];
-  ++view.users;
+  const unsigned generation = view.generation;
+  ++view.users[generation];
   const uint64_t dice = random_.below(1000);
-  if (dice < 800)
+  if (dice < 800 || file.is_handed_back)
     touch_some(file, view);
-  else if (dice < 830)
+  else
+    call(file, view, dice);
+  --view.users[generation];
+  if (dice >= 990 && sim_.plan_.has_second_views) change_views(file);
+}
+
+void App::call(SimFile& file, SimView& view, uint64_t dice) {
+  // These say nothing of a view, and need not wait for one that changes.
+  if (dice >= 895 && dice < 920) return flush_range(file);
+  if (dice >= 920 && dice < 935) return evict_range(file);
+  if (dice >= 935 && dice < 950) return cool_range(file);
+  if (dice >= 985) return dice < 990 ? resize() : void();
+  if (file.is_reshaping) return touch_some(file, view);
+  ++file.calls;
+  if (dice < 830)
     hold_and_copy(file, view);
   else if (dice < 850)
     sim_.plan_.has_pins ? pin_range(file, view) : touch_some(file, view);
@@ -31,31 +47,27 @@ void App::act() {
     write_pinned();
   else if (dice < 895)
     unpin_one();
-  else if (dice < 920)
-    flush_range(file);
-  else if (dice < 935)
-    evict_range(file);
-  else if (dice < 950)
-    cool_range(file);
   else if (dice < 970)
     prefetch_range(file, view);
-  else if (dice < 985)
+  else
     discard_range(file, view);
-  else if (dice < 990)
-    resize();
-  --view.users;
-  if (dice >= 990 && sim_.plan_.has_second_views) change_views(file);
+  --file.calls;
 }
 
 std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_write) {
-  const uint64_t offset = view.view->offset + static_cast<uint64_t>(address - view.view->address);
+  const uint64_t offset = view.offset + static_cast<uint64_t>(address - view.address);
   for (unsigned failures = 0;;) {
     sim_.fibers_.step(is_write ? "touch to write" : "touch to read", offset,
-                      reinterpret_cast<uint64_t>(view.view->address) >> 20 & 0xFFFF);
+                      reinterpret_cast<uint64_t>(view.address) >> 20 & 0xFFFF);
+    if (file.is_handed_back) return file.store->bytes_at(offset);
     if (std::byte* bytes = sim_.kernel_.touch(address, is_write); bytes != nullptr) return bytes;
     ++sim_.tally_.faults;
     region::View* found = AddressMap::instance().find_and_hold(address);
-    sim_.fibers_.require(found == view.view, "the address belongs to its view", offset);
+    if (found == nullptr && file.is_handed_back) continue;
+    sim_.fibers_.require(
+        found != nullptr && found->space == file.space.get() &&
+            found->offset + static_cast<uint64_t>(address - found->address) == offset,
+        "the address belongs to its view", offset);
     if (random_.chance(100)) fault_with_others(*found, {address, is_write});
     sim_.fibers_.set_in_fault(true);
     const os::FaultOutcome outcome = sim_.engine_->fault(*found, address, is_write);
@@ -66,7 +78,7 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
     ++sim_.tally_.failed_faults;
     sim_.fibers_.require(sim_.plan_.has_faults, "a fill fails though the store does not", offset);
     sim_.fibers_.require(!sim_.is_faultless_ || ++failures < 20, "fills fail for ever", offset);
-    const uint64_t page = view.view->page_of(address);
+    const uint64_t page = offset / file.plan.page_bytes;
     sim_.engine_->retry_failed(*file.space, page, page + 1);
     if (!sim_.is_faultless_) return nullptr;
   }
@@ -121,16 +133,14 @@ bool App::write_cell(SimFile& file, SimView& view, uint64_t i) {
 }
 
 bool App::pick_cell(SimFile& file, const SimView& view, uint64_t* cell) {
-  const uint64_t first =
-      (view.view->offset + kSystemPage - 1) / kSystemPage * Oracle::kCellsOfSystemPage;
+  const uint64_t first = (view.offset + kSystemPage - 1) / kSystemPage * Oracle::kCellsOfSystemPage;
   const uint64_t end =
-      std::min(file.oracle->cell_count(), (view.view->offset + view.view->mapped_bytes()) /
-                                              kSystemPage * Oracle::kCellsOfSystemPage);
+      std::min(file.oracle->cell_count(), view.end() / kSystemPage * Oracle::kCellsOfSystemPage);
   if (first >= end) return false;
   const uint64_t count = end - first;
   const uint64_t hot = std::max<uint64_t>(count / 8, 1);
   *cell = first + (random_.chance(400) ? random_.below(hot) : random_.below(count));
-  return true;
+  return !view.is_closing(Oracle::offset_of(*cell));
 }
 
 void App::touch_some(SimFile& file, SimView& view) {
@@ -138,12 +148,13 @@ void App::touch_some(SimFile& file, SimView& view) {
   if (!pick_cell(file, view, &cell)) return;
   // One touch, or a walk over neighbouring system pages, which readahead notices.
   const uint64_t count = random_.chance(100) ? random_.between(4, 24) : 1;
-  const bool is_write = view.view->is_writable && random_.chance(400);
+  const bool is_write = view.is_writable && random_.chance(400);
   const uint64_t last = cell;
   for (uint64_t i = 0; i < count; ++i) {
     cell = last + i * Oracle::kCellsOfSystemPage;
     if (cell >= file.oracle->cell_count()) return;
-    if (Oracle::offset_of(cell) >= view.view->offset + view.view->mapped_bytes()) return;
+    const uint64_t offset = Oracle::offset_of(cell);
+    if (offset < view.offset || offset >= view.end() || view.is_closing(offset)) return;
     if (is_write)
       write_cell(file, view, cell);
     else
@@ -156,7 +167,7 @@ void App::hold_and_copy(SimFile& file, SimView& view) {
   uint64_t cell = 0;
   if (!pick_cell(file, view, &cell)) return;
   PageUse& use = file.oracle->use_of(cell);
-  const bool is_write = view.view->is_writable && random_.chance(500);
+  const bool is_write = view.is_writable && random_.chance(500);
   if (is_write && (use.is_discarded || use.is_undefined)) return;
   std::byte* address = address_of(view, Oracle::offset_of(cell));
   const uint64_t page = view.view->page_of(address);
@@ -179,7 +190,7 @@ void App::pin_range(SimFile& file, SimView& view) {
   uint64_t cell = 0;
   if (pins_.size() == kPinsMax || !pick_cell(file, view, &cell)) return;
   const uint64_t offset = Oracle::offset_of(cell);
-  const uint64_t room = view.view->offset + view.view->mapped_bytes() - offset;
+  const uint64_t room = view.end() - offset;
   const uint64_t size = std::min(room, 8 + random_.below(3 * file.plan.page_bytes));
   const uint64_t first = offset / file.plan.page_bytes;
   const uint64_t end = std::min((offset + size - 1) / file.plan.page_bytes + 1,
@@ -191,7 +202,7 @@ void App::pin_range(SimFile& file, SimView& view) {
   for (uint64_t page = first; page < end; ++page) ++file.oracle->use_of_page(page).writers;
   std::byte* from = address_of(view, offset);
   if (sim_.engine_->pin(*view.view, from, size).ok()) {
-    ++view.users;
+    ++view.pins, ++file.pins;
     pins_.push_back({&file, &view, from, size});
     return;
   }
@@ -203,8 +214,7 @@ void App::pin_range(SimFile& file, SimView& view) {
 void App::write_pinned() {
   if (pins_.empty()) return;
   const Pin& pin = pins_[random_.below(pins_.size())];
-  const uint64_t from =
-      pin.view->view->offset + static_cast<uint64_t>(pin.from - pin.view->view->address);
+  const uint64_t from = pin.view->offset + static_cast<uint64_t>(pin.from - pin.view->address);
   for (uint64_t tries = 0; tries < 4; ++tries) {
     const uint64_t pages = pin.size_bytes / kSystemPage + 2;
     const uint64_t cell = from / kSystemPage * Oracle::kCellsOfSystemPage +
@@ -215,7 +225,7 @@ void App::write_pinned() {
       continue;
     sim_.fibers_.step("pinned write", offset);
     std::byte* bytes = sim_.kernel_.touch_pinned(pin.from + (offset - from));
-    if (pin.view->view->is_writable) set_cell(*pin.file, cell, bytes);
+    if (pin.view->is_writable) set_cell(*pin.file, cell, bytes);
     return;
   }
 }
@@ -226,13 +236,12 @@ void App::unpin_one() {
   pins_.pop_back();
   const Status unpinned = sim_.engine_->unpin(*pin.view->view, pin.from, pin.size_bytes);
   if (!unpinned.ok()) sim_.fibers_.fail(unpinned.message());
-  const uint64_t from =
-      pin.view->view->offset + static_cast<uint64_t>(pin.from - pin.view->view->address);
+  const uint64_t from = pin.view->offset + static_cast<uint64_t>(pin.from - pin.view->address);
   const uint64_t end = std::min(from + pin.size_bytes, pin.file->plan.store_bytes);
   for (uint64_t page = from / pin.file->plan.page_bytes; page * pin.file->plan.page_bytes < end;
        ++page)
     --pin.file->oracle->use_of_page(page).writers;
-  --pin.view->users;
+  --pin.view->pins, --pin.file->pins;
 }
 
 }  // namespace outcore::sim

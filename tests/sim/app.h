@@ -38,6 +38,8 @@ class App {
   void rewrite(SimFile& file, SimView& view, uint64_t first, uint64_t end);
   void resize();
   void change_views(SimFile& file);
+  void reshape(SimFile& file);
+  void call(SimFile& file, SimView& view, uint64_t dice);
 
   void fault_with_others(region::View& view, const os::Touch& own);
   std::byte* touch(SimFile& file, SimView& view, std::byte* address, bool is_write);
@@ -46,7 +48,7 @@ class App {
   // A cell that the view shows; false if it shows none.
   bool pick_cell(SimFile& file, const SimView& view, uint64_t* cell);
   static std::byte* address_of(const SimView& view, uint64_t offset) {
-    return view.view->address + (offset - view.view->offset);
+    return view.address + (offset - view.offset);
   }
 
   Simulation& sim_;

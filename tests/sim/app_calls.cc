@@ -35,14 +35,20 @@ void App::prefetch_range(SimFile& file, SimView& view) {
   const uint64_t pages = file.space->page_count();
   constexpr int64_t kStrides[] = {1, 1, 1, 3, -1, -2};
   const uint64_t count = random_.between(1, 60);
+  if (random_.chance(300)) {
+    const uint64_t begin = view.view->first_page(), end = view.view->end_page();
+    if (begin == end) return;
+    const uint64_t first = begin + random_.below(end - begin);
+    return sim_.engine_->prepare(*view.view, first, std::min(end, first + count));
+  }
   sim_.engine_->prefetch(*view.view, random_.below(pages), random_.one_of(kStrides), count);
 }
 
 void App::discard_range(SimFile& file, SimView& view) {
   const uint64_t page_bytes = file.plan.page_bytes;
-  const uint64_t begin = (view.view->offset + page_bytes - 1) / page_bytes;
-  const uint64_t limit = (view.view->offset + view.view->mapped_bytes()) / page_bytes;
-  if (begin >= limit || !view.view->is_writable) return;
+  const uint64_t begin = (view.offset + page_bytes - 1) / page_bytes;
+  const uint64_t limit = view.end() / page_bytes;
+  if (begin >= limit || !view.is_writable) return;
   const uint64_t first = begin + random_.below(limit - begin);
   const uint64_t end = std::min(limit, first + random_.between(1, 6));
   Oracle& oracle = *file.oracle;
@@ -99,18 +105,42 @@ void App::resize() {
 }
 
 void App::change_views(SimFile& file) {
+  if (file.is_handed_back) return;
   if (file.views.size() < 3) {
     const uint64_t system_pages = (file.plan.store_bytes + kSystemPage - 1) / kSystemPage;
     const uint64_t first = random_.below(system_pages);
     const uint64_t count = random_.between(1, system_pages - first);
     const uint64_t offset = first * kSystemPage;
     const uint64_t size = std::min(count * kSystemPage, file.plan.store_bytes - offset);
-    static_cast<void>(sim_.map_view(file, offset, size, random_.chance(700)));
+    const bool may_grow = sim_.plan_.has_reshapes && random_.chance(500);
+    const uint64_t now = may_grow ? random_.below(size + 1) : size;
+    static_cast<void>(sim_.map_view(file, offset, now, size, random_.chance(700)));
     return;
   }
   // The first view stays; a pinned one is not unmapped.
   const size_t index = 1 + random_.below(file.views.size() - 1);
-  if (file.views[index]->users == 0) sim_.unmap_view(file, file.views[index].get());
+  if (!file.views[index]->is_used()) sim_.unmap_view(file, file.views[index].get());
+}
+
+void App::reshape(SimFile& file) {
+  SimView& view = *file.views[random_.below(file.views.size())];
+  const uint64_t pages = file.space->page_count(), dice = random_.below(100);
+  if (file.is_handed_back) return;
+  if (dice < 50) {
+    const uint64_t system_pages = view.view->reserved_bytes / kSystemPage;
+    const uint64_t from = random_.below(system_pages);
+    const uint64_t to =
+        std::min(system_pages, from + (random_.chance(400) ? 0 : random_.between(1, 40)));
+    const uint64_t align = random_.chance(700) ? file.plan.page_bytes : kSystemPage;
+    sim_.cut_view(file, view, from * kSystemPage / align * align, to * kSystemPage / align * align);
+  } else if (dice < 70) {
+    sim_.extend_view(file, view, view.size_bytes + random_.below(20 * file.plan.page_bytes));
+  } else if (dice < 97) {
+    const uint64_t first = random_.below(pages);
+    sim_.write_to_store(file, first, std::min(pages, first + random_.between(1, 30)), random_);
+  } else {
+    sim_.hand_back(file);
+  }
 }
 
 }  // namespace outcore::sim

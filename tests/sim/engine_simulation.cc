@@ -82,16 +82,20 @@ void run_seeds(FramesModel model, const char* test) {
     sum.failed_faults += outcome.tally.failed_faults;
     sum.flushes += outcome.tally.flushes;
     sum.flush_errors += outcome.tally.flush_errors;
+    sum.reshapes += outcome.tally.reshapes;
+    sum.refused_reshapes += outcome.tally.refused_reshapes;
     sum.steps += outcome.tally.steps;
   }
   std::printf(
       "%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes (%llu "
-      "failed)\n",
+      "failed), %llu reshapes (%llu refused)\n",
       static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(sum.steps),
       static_cast<unsigned long long>(sum.touches), static_cast<unsigned long long>(sum.faults),
       static_cast<unsigned long long>(sum.failed_faults),
       static_cast<unsigned long long>(sum.flushes),
-      static_cast<unsigned long long>(sum.flush_errors));
+      static_cast<unsigned long long>(sum.flush_errors),
+      static_cast<unsigned long long>(sum.reshapes),
+      static_cast<unsigned long long>(sum.refused_reshapes));
 }
 
 TEST(EngineSimulation, SharedFramesLoseNoByte) {

@@ -65,6 +65,7 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
   // Without a keeper nobody could write back for fillers that must not call the store.
   for (const FilePlan& file : plan.files)
     if (!file.traits.is_fault_safe) plan.keepers_running = plan.shards;
+  plan.has_reshapes = random.chance(500);
   return plan;
 }
 
@@ -73,10 +74,10 @@ std::string Plan::describe() const {
       "policy " + policy + ", shards " + std::to_string(shards) + ", prefetchers " +
       std::to_string(prefetchers) + ", keepers " + std::to_string(keepers_running) + ", apps " +
       std::to_string(apps) + ", pages at most " + std::to_string(pages_max) + ", ops " +
-      std::to_string(ops) + ", faults " + std::to_string(has_faults) + " (read " +
-      std::to_string(behaviour.read_failures) + ", write " +
-      std::to_string(behaviour.write_failures) + ", install " + std::to_string(refusals.install) +
-      ", unmap " + std::to_string(refusals.unmap) + ")";
+      std::to_string(ops) + ", reshapes " + std::to_string(has_reshapes) + ", faults " +
+      std::to_string(has_faults) + " (read " + std::to_string(behaviour.read_failures) +
+      ", write " + std::to_string(behaviour.write_failures) + ", install " +
+      std::to_string(refusals.install) + ", unmap " + std::to_string(refusals.unmap) + ")";
   constexpr const char* kNames[] = {"shared", "private", "protected"};
   for (const FilePlan& file : files)
     text += std::string("; ") + kNames[static_cast<int>(file.model)] + " frames, pages of " +

@@ -33,6 +33,7 @@ struct Plan {
   bool has_faults = false;  // of the store or the kernel
   bool has_pins = true;
   bool has_second_views = true;
+  bool has_reshapes = true;  // as doors do: views are cut, extended, held out, handed back
   SimStore::Behaviour behaviour;
   SimKernel::Refusals refusals;
   SimFrames::Defect defect = SimFrames::Defect::kNone;

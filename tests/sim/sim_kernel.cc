@@ -30,6 +30,21 @@ void SimKernel::unmap(std::byte* address, uint64_t size_bytes) {
   }
 }
 
+void SimKernel::divide(std::byte* address) {
+  Mapping* left = find(address);
+  if (left == nullptr || left->address == address) return;
+  const auto bytes = static_cast<uint64_t>(address - left->address);
+  const auto at = left->entry.begin() + static_cast<ptrdiff_t>(bytes / kSystemPage);
+  Mapping right = *left;
+  right.address = address;
+  right.offset += bytes;
+  right.size_bytes -= bytes;
+  right.entry.assign(at, left->entry.end());
+  left->size_bytes = bytes;
+  left->entry.erase(at, left->entry.end());
+  mappings_[address] = std::move(right);
+}
+
 Mapping* SimKernel::find(const std::byte* address) {
   auto i = mappings_.upper_bound(address);
   if (i == mappings_.begin()) return nullptr;

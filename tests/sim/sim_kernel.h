@@ -53,6 +53,14 @@ class SimKernel {
 
   void map(const Mapping& mapping);
   void unmap(std::byte* address, uint64_t size_bytes);
+  // A mapping that spans the address becomes two: only a door cuts one.
+  void divide(std::byte* address);
+  // Calls f(mapping) for every mapping that lies in the range.
+  template <typename F>
+  void for_each_mapping(const std::byte* address, uint64_t size_bytes, const F& f) {
+    for (auto& [start, mapping] : mappings_)
+      if (start >= address && mapping.end() <= address + size_bytes) f(mapping);
+  }
   // The mapping of an address; nullptr if there is none.
   Mapping* find(const std::byte* address);
   // Of an address that must be mapped, with its mapping's owner as told.

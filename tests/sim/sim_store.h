@@ -37,6 +37,8 @@ class SimStore final : public Store {
   // -- for the oracle --
   const std::vector<std::byte>& bytes() const { return bytes_; }
   void preset(uint64_t offset, std::span<const std::byte> from);
+  // As a mapping of the kernel's shows it.
+  std::byte* bytes_at(uint64_t offset) { return bytes_.data() + offset; }
   // The event (see next_event) at which the write began that left this system page torn or is
   // writing it now; 0 if it is whole.
   uint64_t torn_since(uint64_t system_page) const { return torn_since_[system_page]; }

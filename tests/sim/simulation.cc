@@ -160,7 +160,8 @@ void Simulation::open_file(const FilePlan& plan) {
   const Status added = engine_->add_space(&space);
   fibers_.require(added.ok(), "the least budget is enough for the space");
   const uint64_t offset = std::min(plan.view_offset, plan.store_bytes / 2 / 4096 * 4096);
-  const Status mapped = map_view(file, offset, plan.store_bytes - offset, true);
+  const Status mapped =
+      map_view(file, offset, plan.store_bytes - offset, plan.store_bytes - offset, true);
   fibers_.require(mapped.ok(), "the first view is mapped");
 }
 
@@ -204,6 +205,7 @@ void Simulation::finish() {
   is_stopping_ = true;
   while (services_left_ != 0) fibers_.let_pass(1'000'000);
   for (auto& file : files_) {
+    if (file->is_handed_back) file->views.clear();
     while (!file->views.empty()) unmap_view(*file, file->views.back().get());
     engine_->remove_space(file->space.get());
   }
@@ -223,9 +225,10 @@ void Simulation::finish_file(SimFile& file) {
   check_all(file);
   engine_->retry_failed(*file.space, 0, pages);
   App reader(*this, plan_.seed);
-  SimView& view = *file.views.front();
-  for (uint64_t i = 0; i < file.oracle->cell_count(); ++i)
-    if (Oracle::offset_of(i) >= view.view->offset) reader.read_cell(file, view, i);
+  for (const auto& view : file.views)
+    for (uint64_t i = 0; i < file.oracle->cell_count(); ++i)
+      if (const uint64_t at = Oracle::offset_of(i); at >= view->offset && at + 8 <= view->end())
+        reader.read_cell(file, *view, i);
 }
 
 void Simulation::check_all(SimFile& file) {

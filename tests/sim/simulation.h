@@ -13,9 +13,22 @@
 
 namespace outcore::sim {
 
+// What a program has mapped. Its addresses stay as they are while the view behind them changes.
 struct SimView {
   region::View* view = nullptr;
-  unsigned users = 0;  // app fibers in the middle of something with it
+  std::byte* address = nullptr;
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;  // that are mapped
+  bool is_writable = false;
+  unsigned pins = 0;
+  // Offsets that the program is about to unmap, and touches no more.
+  uint64_t closing_from = 0, closing_to = 0;
+  // App fibers in the middle of something with it, by the generation in which they began.
+  unsigned users[2] = {}, generation = 0;
+
+  uint64_t end() const { return offset + size_bytes; }
+  bool is_closing(uint64_t at) const { return at >= closing_from && at < closing_to; }
+  bool is_used() const { return pins + users[0] + users[1] != 0; }
 };
 
 // A store, its space, its views and its oracle.
@@ -25,6 +38,11 @@ struct SimFile {
   std::unique_ptr<paging::Space> space;
   std::unique_ptr<Oracle> oracle;
   std::vector<std::unique_ptr<SimView>> views;
+  // As a door's lock: calls of the program on its mappings, and changes of their shape.
+  unsigned calls = 0, pins = 0;
+  bool is_reshaping = false;
+  bool had_pins = false;        // when the change began; none come while it goes on
+  bool is_handed_back = false;  // the kernel's own mappings are where the views were
 };
 
 class Simulation {
@@ -38,7 +56,7 @@ class Simulation {
   Fibers& fibers() { return fibers_; }
   struct Tally {
     uint64_t touches = 0, faults = 0, failed_faults = 0, evicted_writes = 0, flushes = 0,
-             flush_errors = 0, rescues = 0, steps = 0;
+             flush_errors = 0, reshapes = 0, refused_reshapes = 0, steps = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -56,9 +74,19 @@ class Simulation {
   void check_all(SimFile& file);
   std::string describe() const;
   // views.cc
-  Status map_view(SimFile& file, uint64_t offset, uint64_t size_bytes, bool is_writable);
+  Status map_view(SimFile& file, uint64_t offset, uint64_t size_bytes, uint64_t reserved_bytes,
+                  bool is_writable);
   void unmap_view(SimFile& file, SimView* leaving);
   Status flush(SimFile& file, uint64_t first, uint64_t end);
+  // reshape.cc
+  void cut_view(SimFile& file, SimView& view, uint64_t from, uint64_t to);
+  void extend_view(SimFile& file, SimView& view, uint64_t size_bytes);
+  void write_to_store(SimFile& file, uint64_t first, uint64_t end, Random& random);
+  void hand_back(SimFile& file);
+  bool begin_reshape(SimFile& file);
+  void end_reshape(SimFile& file, const Status& status, bool is_refusal_right);
+  void wait_for_users(SimView& view);
+  void check_stored(SimFile& file, uint64_t from, uint64_t to, const char* what);
 
   const Plan plan_;
   Fibers fibers_;

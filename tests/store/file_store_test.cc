@@ -6,13 +6,34 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "tests/store/store_case.h"
+
+namespace {
+
+int next_sync_error = 0;  // the kernel tells it once
+
+int fail_once() {
+  const int error = std::exchange(next_sync_error, 0);
+  return error == 0 ? 0 : (errno = error, -1);
+}
+
+}  // namespace
+
+// The library's calls come here.
+extern "C" int fsync(int fd) {
+  return fail_once() != 0 ? -1 : static_cast<int>(::syscall(SYS_fsync, fd));
+}
+extern "C" int fdatasync(int fd) {
+  return fail_once() != 0 ? -1 : static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
 
 namespace outcore::store_test {
 namespace {
@@ -254,6 +275,25 @@ TEST(FileStore, ItsDescriptorsDoNotSurviveExec) {
     EXPECT_NE(::fcntl(std::stoi(entry.path().filename()), F_GETFD) & FD_CLOEXEC, 0);
   }
   EXPECT_GE(count, 1u);
+}
+
+// Its bytes are not in the file, and the kernel says so once.
+TEST(LostSync, IsNeverForgotten) {
+  for (const char* scheme : {"file:", "sparse:"}) {
+    const Folder folder;
+    const auto store = open_file(scheme + (folder / "bytes"), to_create(1 << 20));
+    const std::vector<std::byte> bytes(4096, std::byte{7});
+    ASSERT_EQ(store->write(0, bytes), 0);
+    next_sync_error = EINTR;  // says nothing of what was written
+    EXPECT_EQ(store->sync(), -EINTR) << scheme;
+    EXPECT_EQ(store->sync(), 0) << scheme;
+    ASSERT_EQ(store->write(0, bytes), 0);
+    next_sync_error = EIO;
+    EXPECT_EQ(store->sync(), -EIO) << scheme;
+    EXPECT_EQ(store->sync(), -EIO) << scheme;
+    ASSERT_EQ(store->write(4096, bytes), 0);
+    EXPECT_EQ(store->sync(), -EIO) << scheme;
+  }
 }
 
 }  // namespace

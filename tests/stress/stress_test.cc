@@ -150,7 +150,7 @@ void Stress::work(Runtime& runtime, Region& region, uint64_t random, bool is_wil
     } else if (dice < 20) {
       note(region.advise(at, few, x % 2 == 0 ? Advice::kDontNeed : Advice::kCold), "advise");
     } else if (dice < 28) {
-      note(region.prefetch(at, few), "prefetch");
+      note(x % 3 == 0 ? region.prepare(at, few) : region.prefetch(at, few), "prefetch");
     } else if (dice < 32) {
       uint64_t number = 0;
       note(region.read(at + cell_at(page), std::as_writable_bytes(std::span(&number, 1))), "read");

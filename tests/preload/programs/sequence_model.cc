@@ -38,7 +38,7 @@ uint8_t* allocate_copy() {
 
 uint8_t* allocate(uint64_t count) {
   const long at = ::syscall(SYS_mmap, nullptr, count, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1L, 0L);
   if (at == -1) {
     std::fprintf(stderr, "sequence: no memory for the model: a smaller --file-size\n");
     ::_exit(3);

@@ -1,0 +1,44 @@
+"""RecordWork: records.py, LMDB's random reads."""
+
+from place import MIB, SOURCES, own_line, run_quietly, take_report, under_outcore
+
+PROGRAM = SOURCES / "records.py"
+
+
+class RecordWork:
+    name = "lmdb"
+    memories = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
+    threads = 1
+
+    def __init__(self, place):
+        self.place = place
+        self.data_bytes, self.budget_bytes = place.scale(1024 * MIB), place.scale(256 * MIB)
+
+    def prepare(self):
+        self._folder = self._make("lmdb", self.data_bytes)
+        self._start_folder = self._make("lmdb-start", MIB)
+        return [self._folder / "data.mdb"]
+
+    def _make(self, name, size_bytes):
+        return self.place.make(
+            self.place.folder / name,
+            lambda at: run_quietly([self.place.lmdb_python, PROGRAM, "make", at, size_bytes]))
+
+    def command(self, memory, is_start):
+        folder = self._start_folder if is_start else self._folder
+        advice = "random" if memory == "mmap-random" else "default"
+        words = [self.place.lmdb_python, PROGRAM, "read", folder, advice]
+        if memory.startswith("outcore"):
+            delivery = "in-thread" if memory == "outcore-in-thread" else None
+            words = under_outcore(self.place, self.budget_bytes, delivery) + words
+        self._is_under_outcore = memory.startswith("outcore")
+        return list(map(str, words)), {"PYTHONDONTWRITEBYTECODE": "1"}
+
+    def result(self, taken):
+        line = own_line(taken)
+        if self._is_under_outcore:
+            line.update(take_report(self.place))
+        return line
+
+    def clean_up(self):
+        pass

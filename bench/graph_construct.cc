@@ -1,0 +1,216 @@
+#include "bench/graph_construct.h"
+
+#include <unistd.h>
+
+#include <boost/interprocess/allocators/allocator.hpp>
+#include <boost/interprocess/managed_mapped_file.hpp>
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "bench/clock.h"
+#include "bench/csr.h"
+#include "bench/data.h"
+#include "bench/random.h"
+#include "bench/text.h"
+#include "outcore/persistent_heap.h"
+
+namespace outcore::bench {
+namespace {
+
+namespace bi = boost::interprocess;
+namespace bc = boost::container;
+
+using PlainGraph = std::unordered_map<uint64_t, std::vector<uint64_t>>;
+using HeapGraph = persistent::hash_map<uint64_t, persistent::vector<uint64_t>>;
+
+using Segment = bi::managed_mapped_file::segment_manager;
+template <typename T>
+using MappedAllocator = bc::scoped_allocator_adaptor<bi::allocator<T, Segment>>;
+using MappedList = bc::vector<uint64_t, MappedAllocator<uint64_t>>;
+using MappedGraph =
+    boost::unordered_map<uint64_t, MappedList, boost::hash<uint64_t>, std::equal_to<uint64_t>,
+                         MappedAllocator<std::pair<const uint64_t, MappedList>>>;
+
+struct Edge {
+  uint32_t from, to;
+};
+
+struct Sum {
+  uint64_t vertices = 0, neighbours = 0, hash = 0;
+  bool operator==(const Sum&) const = default;
+};
+
+uint64_t hash_of(uint64_t from, uint64_t to) { return mix(mix(from) + to); }
+
+class GraphConstruct : public Workload {
+ public:
+  explicit GraphConstruct(const Options& options)
+      : options_(options),
+        path_(format("%s/outcore-bench-graph-%d.heap", data_dir(options).c_str(),
+                     static_cast<int>(::getpid()))) {}
+
+  uint64_t data_bytes() const override {  // vectors have room for half as much again
+    return (uint64_t{2} * options_.edge_factor * 12 + 100) << options_.scale;
+  }
+  const std::string& uri() const override { return path_; }
+  bool takes(const std::string& memory) const override {
+    return memory == "malloc" || memory == "mmap" || memory == "outcore";
+  }
+  void forget() override {}
+  Status prepare() override;
+  Status run(Stage& stage) override;
+  Status check(const RunResult& result) override;
+
+ private:
+  template <typename Graph>
+  Status build(Stage& stage, const std::vector<Graph*>& graphs);
+  template <typename Graph>
+  void insert(Graph& graph, unsigned part, Stage& stage) const;
+  Status run_plain(Stage& stage);
+  Status run_mapped(Stage& stage);
+  Status run_outcore(Stage& stage);
+  Status open_again(Stage& stage);
+
+  Options options_;
+  std::string path_;
+  std::vector<Edge> edges_;
+  Sum expected_;
+};
+
+Status GraphConstruct::prepare() {
+  if (!edges_.empty()) return {};
+  if (options_.scale < 3 || options_.scale > 31)
+    return Error{EINVAL, "--scale must be 3 … 31 for graph-construct"};
+  const uint64_t vertices = uint64_t{1} << options_.scale;
+  Random numbers(options_.seed);
+  const Permutation name_of(vertices, options_.seed);
+  edges_.reserve(vertices * options_.edge_factor);
+  std::vector<bool> seen(vertices);
+  for (uint64_t i = 0; i < vertices * options_.edge_factor; ++i) {
+    const auto [from, to] = rmat_edge(options_.scale, numbers);
+    const auto a = static_cast<uint32_t>(name_of(from)), b = static_cast<uint32_t>(name_of(to));
+    edges_.push_back({a, b});
+    seen[a] = seen[b] = true;
+    expected_.hash += hash_of(a, b) + hash_of(b, a);
+  }
+  expected_.neighbours = 2 * edges_.size();
+  for (const bool is_seen : seen) expected_.vertices += is_seen;
+  return {};
+}
+
+template <typename Graph>
+void GraphConstruct::insert(Graph& graph, unsigned part, Stage& stage) const {
+  const unsigned parts = options_.threads;
+  for (size_t i = 0; i < edges_.size(); ++i) {
+    const auto [from, to] = edges_[i];
+    if (from % parts == part) graph[from].push_back(to);
+    if (to % parts == part) graph[to].push_back(from);
+    if (i % 65536 == 65535 && part == 0) stage.progress(65536);
+  }
+}
+
+template <typename Graph>
+Status GraphConstruct::build(Stage& stage, const std::vector<Graph*>& graphs) {
+  if (Status s = stage.start(edges_.size()); !s) return s;
+  on_threads(options_.threads, [&](unsigned t) { insert(*graphs[t], t, stage); });
+  stage.stop();
+  Sum sum;
+  for (const Graph* graph : graphs) {
+    sum.vertices += graph->size();
+    for (const auto& [from, list] : *graph)
+      for (const uint64_t to : list) {
+        ++sum.neighbours;
+        sum.hash += hash_of(from, to);
+      }
+  }
+  auto& extra = stage.result().extra;
+  extra["vertices"] = sum.vertices;
+  extra["edges"] = edges_.size();
+  extra["is_right"] = sum == expected_;
+  return {};
+}
+
+Status GraphConstruct::run_plain(Stage& stage) {
+  std::vector<PlainGraph> graphs(options_.threads);
+  std::vector<PlainGraph*> all;
+  for (PlainGraph& graph : graphs) all.push_back(&graph);
+  return build(stage, all);
+}
+
+Status GraphConstruct::run_mapped(Stage& stage) try {
+  bi::managed_mapped_file file(bi::create_only, path_.c_str(),
+                               std::max<uint64_t>(4 * data_bytes(), 64 << 20));
+  ::unlink(path_.c_str());  // it lives as long as it is mapped
+  std::vector<MappedGraph*> all;
+  for (unsigned t = 0; t < options_.threads; ++t)
+    all.push_back(file.construct<MappedGraph>(std::to_string(t).c_str())(
+        MappedGraph::allocator_type(file.get_segment_manager())));
+  if (Status s = build(stage, all); !s) return s;
+  const uint64_t start_ns = now_ns();
+  if (!file.flush()) return failure(EIO, "flush " + path_);
+  stage.result().extra["close_seconds"] = seconds_since(start_ns);
+  return {};
+} catch (const bi::interprocess_exception& error) {
+  return Error{EIO, path_ + ": " + error.what()};
+}
+
+Status GraphConstruct::run_outcore(Stage& stage) {
+  auto heap = PersistentHeap::create(*stage.runtime(), path_);
+  if (!heap) return heap.status();
+  std::vector<HeapGraph*> all;
+  for (unsigned t = 0; t < options_.threads; ++t) {
+    auto graph = heap->construct<HeapGraph>(std::to_string(t));
+    if (!graph) return graph.status();
+    all.push_back(*graph);
+  }
+  if (Status s = build(stage, all); !s) return s;
+  auto& extra = stage.result().extra;
+  extra["heap_bytes"] = heap->info().in_use_bytes;
+  const uint64_t start_ns = now_ns();
+  if (Status s = heap->close(); !s) return s;
+  extra["close_seconds"] = seconds_since(start_ns);
+  return open_again(stage);
+}
+
+// What a program that comes later waits for, before its first object.
+Status GraphConstruct::open_again(Stage& stage) {
+  const uint64_t start_ns = now_ns();
+  auto heap = PersistentHeap::open(*stage.runtime(), path_);
+  if (!heap) return heap.status();
+  const auto found = heap->find<HeapGraph>("0");
+  stage.result().extra["open_seconds"] = seconds_since(start_ns);
+  if (!found) return found.status();
+  ::unlink(path_.c_str());
+  return heap->close();
+}
+
+Status GraphConstruct::run(Stage& stage) {
+  if (options_.processes != 1)
+    return Error{EINVAL, "graph-construct runs in one process: leave out --processes"};
+  ::unlink(path_.c_str());  // of a run that was stopped
+  if (Status s = stage.settle(); !s) return s;
+  const std::string& memory = stage.memory_name();
+  Status s = memory == "malloc" ? run_plain(stage)
+             : memory == "mmap" ? run_mapped(stage)
+                                : run_outcore(stage);
+  if (!s.ok()) return s;
+  return stage.finish(static_cast<double>(edges_.size()), "edges/s");
+}
+
+Status GraphConstruct::check(const RunResult& result) {
+  ::unlink(path_.c_str());
+  if (result.is_stopped || result.extra.value("is_right", false)) return {};
+  return Error{EILSEQ, "the adjacency lists are not those of the edges"};
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_graph_construct(const Options& options) {
+  return std::make_unique<GraphConstruct>(options);
+}
+
+}  // namespace outcore::bench

@@ -1,0 +1,11 @@
+// outcore heap check, outcore heap info: looking at persistent heaps from outside.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace outcore::cli {
+
+// Adds the command; its callback sets `status` to what the program exits with.
+void add_heap(CLI::App& app, int& status);
+
+}  // namespace outcore::cli

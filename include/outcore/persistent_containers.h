@@ -1,0 +1,66 @@
+// Containers that rest in a persistent heap: Boost.Container's and Boost.Unordered's, with the
+// heap's allocator. Nested ones get it, too, without a word:
+//
+//   using Graph = outcore::persistent::unordered_map<uint64_t,
+//   outcore::persistent::vector<uint64_t>>; Graph* graph =
+//   heap.find_or_construct<Graph>("graph").value();
+//   (*graph)[1].push_back(2);
+//
+// They behave as the standard ones. Not std:: ones, as most of them keep plain pointers, which hold
+// at one address only. Full heap: PersistentHeapFull. Threads: as standard containers, though
+// several may allocate at a time.
+#pragma once
+
+#include <boost/container/deque.hpp>
+#include <boost/container/flat_map.hpp>
+#include <boost/container/flat_set.hpp>
+#include <boost/container/list.hpp>
+#include <boost/container/map.hpp>
+#include <boost/container/scoped_allocator.hpp>
+#include <boost/container/set.hpp>
+#include <boost/container/string.hpp>
+#include <boost/container/vector.hpp>
+#include <boost/functional/hash.hpp>
+#include <boost/unordered_map.hpp>
+#include <boost/unordered_set.hpp>
+#include <functional>
+#include <utility>
+
+#include "outcore/persistent_allocator.h"
+#include "outcore/persistent_hash_map.h"
+
+namespace outcore::persistent {
+
+template <typename T>
+using scoped = boost::container::scoped_allocator_adaptor<PersistentAllocator<T>>;
+
+using string =
+    boost::container::basic_string<char, std::char_traits<char>, PersistentAllocator<char>>;
+// Doubles when it is full, as libstdc++'s: a longer list is moved once a doubling.
+template <typename T>
+using vector =
+    boost::container::vector<T, scoped<T>,
+                             boost::container::vector_options_t<boost::container::growth_factor<
+                                 boost::container::growth_factor_100>>>;
+template <typename T>
+using deque = boost::container::deque<T, scoped<T>>;
+template <typename T>
+using list = boost::container::list<T, scoped<T>>;
+template <typename K, typename V, typename Less = std::less<K>>
+using map = boost::container::map<K, V, Less, scoped<std::pair<const K, V>>>;
+template <typename K, typename V, typename Less = std::less<K>>
+using multimap = boost::container::multimap<K, V, Less, scoped<std::pair<const K, V>>>;
+template <typename K, typename Less = std::less<K>>
+using set = boost::container::set<K, Less, scoped<K>>;
+template <typename K, typename V, typename Less = std::less<K>>
+using flat_map = boost::container::flat_map<K, V, Less, scoped<std::pair<K, V>>>;
+template <typename K, typename Less = std::less<K>>
+using flat_set = boost::container::flat_set<K, Less, scoped<K>>;
+// Pointers to entries hold until they are erased; hash_map (persistent_hash_map.h) is two to three
+// times as fast, and touches fewer pages. boost::hash, which is the same in every process.
+template <typename K, typename V, typename Hash = boost::hash<K>, typename Equal = std::equal_to<K>>
+using unordered_map = boost::unordered_map<K, V, Hash, Equal, scoped<std::pair<const K, V>>>;
+template <typename K, typename Hash = boost::hash<K>, typename Equal = std::equal_to<K>>
+using unordered_set = boost::unordered_set<K, Hash, Equal, scoped<K>>;
+
+}  // namespace outcore::persistent

@@ -1,0 +1,82 @@
+#!/bin/bash
+# bench_doors.sh [--quick] [--repeats N] [--rows NAME…] [--list] : installs, builds, makes a direct
+# loop device on the disk below BENCH_DIR (default: build/) and prints the table of bench/doors:
+# programs under `outcore run`, and the Python package, beside the kernel's mmap. The device is
+# taken down again, also after an interrupt. Runs are kept in build/bench-doors.json. Needs root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+table=bench/doors/table.py
+export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+for option in "$@"; do
+  case $option in --list | --help | -h) exec python3 "$table" "$@" ;; esac
+done
+python3 "$table" --list "$@" >/dev/null # says what is wrong with the options
+
+tools/install_packages.sh build bench programs
+if ((EUID != 0)); then
+  command -v sudo >/dev/null || {
+    echo "bench-doors: needs root to make a device and limit memory: run as root," \
+      "or install sudo" >&2
+    exit 1
+  }
+  exec sudo --preserve-env=BENCH_DIR,DISK_MIB "$0" "$@"
+fi
+make --no-print-directory build
+
+# The environments that the tests of the package and of the programs use.
+make_environments() {
+  local wanted=tests/programs/requirements.txt venv=build/programs-venv
+  tools/test_python.sh --version
+  cmp -s "$wanted" "$venv/requirements.txt" && return
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted"
+  cp "$wanted" "$venv/requirements.txt"
+}
+echo "-- the Python package, and LMDB"
+make_environments >build/bench-doors.log 2>&1 || {
+  tail -n 5 build/bench-doors.log >&2
+  echo "bench-doors: the Python packages cannot be installed (build/bench-doors.log)" >&2
+  exit 1
+}
+library=$PWD/build/bin/libmmap_random.so
+cc -O2 -shared -fPIC -o "$library" bench/doors/mmap_random.c
+
+disk_mib=${DISK_MIB:-5120}
+bench_dir=${BENCH_DIR:-build}
+free_mib=$(df --output=avail -m "$bench_dir" | tail -n 1)
+if ((free_mib < disk_mib + 256)); then
+  echo "bench-doors: $((free_mib)) MiB free in $bench_dir, $((disk_mib + 256)) are needed:" \
+    "set BENCH_DIR" >&2
+  exit 1
+fi
+at=$(mktemp -d)
+image=$(realpath "$bench_dir")/doors.$$.img
+running=
+# shellcheck disable=SC2317  # the trap calls it
+take_down() {
+  local device
+  trap '' INT TERM
+  [[ -z $running ]] || { kill "$running" && wait "$running"; } 2>/dev/null || true
+  ! mountpoint -q "$at" || tools/loop_device.sh down "$at" || true
+  # An interrupt between the steps of loop_device.sh leaves a device without a mount.
+  device=$(losetup -nO NAME -j "$image" 2>/dev/null || true)
+  [[ -z $device ]] || losetup -d "$device" || true
+  rmdir "$at" 2>/dev/null || true
+  rm -f "$image"
+}
+trap take_down EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+echo "-- the device: $disk_mib MiB on the disk, direct, read_ahead_kb 128"
+tools/loop_device.sh up "$at" "$image" "$disk_mib"
+python3 "$table" --folder "$at" --outcore "$PWD/build/bin/outcore" \
+  --python "$PWD/build/python/venv/bin/python" \
+  --lmdb-python "$PWD/build/programs-venv/bin/python" --mmap-random "$library" \
+  --json-file build/bench-doors.json "$@" &
+running=$!
+status=0
+wait "$running" || status=$?
+running=
+exit "$status"
