@@ -203,15 +203,13 @@ void Eviction::stay(Victim& victim, uint64_t minus, uint64_t plus) {
   if (is_ours) drop_out(victim.frame, true);
 }
 
-// Unmapping, or Leaving and at rest → Leaving, and written by nobody (kWriting) though it be
-// rescued.
+// Unmapping, or Leaving and at rest → Dropping.
 void Eviction::hold(Victim& victim) {
   PageValue seen = word_of(victim).load();
   bool is_ours = false;
   while (!is_ours && !seen.has(PageValue::kWriting) &&
          (seen.state() == PageState::kUnmapping || seen.state() == PageState::kLeaving))
-    is_ours =
-        word_of(victim).change(seen, seen.with(PageState::kLeaving).plus(PageValue::kWriting));
+    is_ours = word_of(victim).change(seen, seen.with(PageState::kDropping));
   victim.is_out = !is_ours;
 }
 
@@ -220,16 +218,8 @@ uint32_t Eviction::held() const {
                                              [](const Victim& victim) { return !victim.is_out; }));
 }
 
-void Eviction::let_go() {
-  for (uint32_t i = 0; i < count_; ++i)
-    if (Victim& victim = shard_.victim[i]; !victim.is_out)
-      word_of(victim).update([](PageValue v) { return v.minus(PageValue::kWriting); });
-}
-
-void Eviction::stay_all() {
-  for (uint32_t i = 0; i < count_; ++i)
-    if (Victim& victim = shard_.victim[i]; !victim.is_out)
-      stay(victim, PageValue::kCleaned | PageValue::kWriting, 0);
+void Eviction::put_back_all() {
+  for (uint32_t i = 0; i < count_; ++i) put_back(shard_.victim[i]);
 }
 
 // What was unmapped and stays is shown again in every view that showed it: a pin or a system call
@@ -283,7 +273,7 @@ uint64_t Eviction::free() {
       Victim& victim = shard_.victim[i];
       if (victim.is_out) continue;
       PageValue seen = word_of(victim).load();
-      bool is_ours = false;
+      bool is_ours = seen.state() == PageState::kDropping;  // held
       while (!is_ours && seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting))
         is_ours = word_of(victim).change(seen, seen.with(PageState::kDropping));
       victim.is_out = !is_ours;

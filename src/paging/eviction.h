@@ -16,7 +16,8 @@ namespace outcore::paging {
 enum class Bytes : uint8_t {
   kWriteBack,
   kDrop,
-  kHold,  // nobody writes them to the store, rescued or not, until let_go() or stay_all()
+  // Nobody stores or rescues them: until free() or put_back_all() a touch waits.
+  kHold,
 };
 
 class Eviction {
@@ -40,9 +41,8 @@ class Eviction {
   void clean(Bytes bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
-  // After Bytes::kHold: the batch may be freed, unless it was rescued; or it stays as it was.
-  void let_go();
-  void stay_all();
+  // After Bytes::kHold, instead of free(): the batch stays as it was.
+  void put_back_all();
   // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
   // as are too many.
   void rest(uint32_t leaving_target);

@@ -158,28 +158,26 @@ bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t*
   eviction.take_range(space, first, end, &busy);
   eviction.clean(Bytes::kHold);
   if (eviction.held() != end - first || discard_stored(space, first, end) != 0) {
-    eviction.stay_all();
+    eviction.put_back_all();
     return false;
   }
-  eviction.let_go();
   if (eviction.free() != (end - first) * space.page_bytes) return false;
   space.counters.add(Counter::discarded, end - first);
   return true;
 }
 
-// While a page is ours (Filling, or Leaving with the turn held) nobody fills, rescues or writes it
-// back, so the store's bytes can change under it. Pages that are in memory go in batches; where
-// somebody comes between, page by page.
+// While a page is ours (Filling or Dropping) nobody fills, rescues or writes it back, so the
+// store's bytes can change under it, and threads that touch it all the time cannot keep it. Pages
+// that are in memory go in batches; where somebody comes between, page by page.
 Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
   constexpr uint64_t kHoldNsMax = 200'000'000;  // a read or write of a region ends; a pin may not
-  constexpr uint32_t kTriesMax = 1000;
-  uint64_t pinned_ns = 0, tries = 0;
+  uint64_t pinned_ns = 0;
   const uint64_t end = (offset + size_bytes) / space.page_bytes;
   uint64_t page = offset / space.page_bytes;
   for (uint64_t alone_end = page; page < end;) {  // pages before alone_end go one by one
     if (page >= alone_end && discard_batch(space, page, end, &alone_end)) {
       page = alone_end;
-      pinned_ns = tries = 0;
+      pinned_ns = 0;
       continue;
     }
     region::PageWord& word = space.words[page];
@@ -219,22 +217,16 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
     const int result = discard_stored(space, page, page + 1);
     if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
     if (result != 0) {
-      eviction.stay_all();
+      eviction.put_back_all();
       return base::system_error(result,
                                 "discard " + std::to_string(space.page_bytes) + " bytes at " +
                                     std::to_string(page * space.page_bytes) + " of " + space.uri,
                                 "the bytes are kept");
     }
-    eviction.let_go();
-    // Rescued by a touch in between: once more.
-    if (!is_absent && eviction.free() == 0) {
-      if (++tries < kTriesMax) continue;
-      return cannot_discard(
-          space, page, EBUSY,
-          "its memory cannot be freed; is it locked (mlock), or touched all the time?");
-    }
+    if (!is_absent && eviction.free() == 0)
+      return cannot_discard(space, page, EBUSY,
+                            "its memory cannot be freed; is it locked (mlock)?");
     pinned_ns = 0;
-    tries = 0;
     space.counters.add(Counter::discarded, 1);
     ++page;
   }

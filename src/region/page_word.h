@@ -8,8 +8,8 @@
 //     │        Failed     Unmapping ─▶ Leaving ─▶ Dropping ─▶ Absent
 //
 // Who may leave a state: Filling and Busy, the thread that entered it. Resident without pins ─▶
-// Unmapping, Leaving ─▶ Dropping ─▶ Absent: the holder of the shard's turn. Leaving ─▶ Busy: any
-// fault (a rescue).
+// Unmapping ─▶ Leaving or Dropping (discarded) ─▶ Absent: the holder of the shard's turn. Leaving
+// ─▶ Busy: any fault (a rescue).
 #pragma once
 
 #include <atomic>

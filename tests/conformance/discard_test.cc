@@ -100,8 +100,32 @@ TEST_P(DiscardOf, WhatIsBeforeAPinnedPageIsGoneAndTheRestStays) {
   expect_zeros(2, 8);
 }
 
-// Some of a batch may be rescued before it is freed: what is read is the old or zero, and zero once
-// the call is over.
+// Readers that never pause would otherwise keep a page for ever: each rescue puts the discard off.
+TEST_P(DiscardOf, ATouchMeanwhileWaits) {
+  std::atomic<bool> is_over{false};
+  uint64_t rescued = 0;
+  const auto rescues = [&] { return region_.metrics().counters.rescues; };
+  store_->while_discarding = [&] {
+    const uint64_t before = rescues();
+    for (int i = 0; i < 200; ++i) std::this_thread::yield();
+    rescued += rescues() - before;
+  };
+  std::vector<std::thread> readers;
+  for (uint64_t t = 0; t < 3; ++t)
+    readers.emplace_back([&, t] {
+      for (uint64_t i = t; !is_over; ++i)
+        static_cast<void>(__atomic_load_n(&page_at(i % 8)[0], __ATOMIC_RELAXED));
+    });
+  for (int i = 0; i < 20; ++i) {
+    write_first(8);
+    EXPECT_TRUE(region_.discard(0, 8 * page_bytes()).ok());
+  }
+  is_over = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(rescued, 0u);
+}
+
+// What is read meanwhile is the old or zero, and zero once the call is over.
 TEST_P(DiscardOf, ReadersOfWhatGoesSeeTheOldOrZeros) {
   constexpr uint64_t kPages = 12;
   std::atomic<uint64_t> round{1}, wrong{0}, reads{0};
