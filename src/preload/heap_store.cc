@@ -22,6 +22,8 @@ Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& uri,
                                                    const std::string& folder) {
   Result<store::Uri> parsed = store::parse_uri(uri);
   if (!parsed) return parsed.error();
+  if (!parsed.value().authority.empty())
+    return Error{EINVAL, "store '" + parsed.value().text + "': a host has no meaning here"};
   const Result<unsigned> reads = parsed.value().count_of("read_concurrency", 0);
   if (!reads) return reads.error();
   const Result<unsigned> writes = parsed.value().count_of("write_concurrency", 0);

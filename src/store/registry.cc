@@ -61,6 +61,12 @@ Opened open_memory(const Uri& uri, const OpenOptions& options, const CommonParam
   return MemoryStore::open({options.size_bytes, common.read_concurrency, common.write_concurrency});
 }
 
+Status check_authority(const Uri& uri, const StoreKind& kind) {
+  if (kind.has_authority || uri.authority.empty()) return {};
+  return refuse(uri, "a host has no meaning here: write " + uri.scheme + ":/path or " + uri.scheme +
+                         ":///path");
+}
+
 Status check_parameters(const Uri& uri, const StoreKind& kind) {
   std::vector<std::string_view> known = kind.parameters;
   known.insert(known.end(), {"read_concurrency", "write_concurrency"});
@@ -115,6 +121,7 @@ Result<std::shared_ptr<Store>> open_store(const std::string& text, const OpenOpt
     return k.scheme == uri.value().scheme;
   });
   if (kind == kinds.end()) return store::refuse_scheme(uri.value());
+  if (Status s = store::check_authority(uri.value(), *kind); !s) return s.error();
   if (Status s = store::check_parameters(uri.value(), *kind); !s) return s.error();
   const auto reads = uri.value().count_of("read_concurrency", 0);
   if (!reads) return reads.error();

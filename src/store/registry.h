@@ -23,6 +23,7 @@ struct StoreKind {
   std::vector<std::string_view> parameters;  // its own
   Result<std::shared_ptr<Store>> (*open)(const Uri& uri, const OpenOptions& options,
                                          const CommonParameters& common);
+  bool has_authority = false;  // SCHEME://HOST/…
 };
 
 const std::vector<StoreKind>& store_kinds();

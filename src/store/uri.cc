@@ -33,22 +33,6 @@ int hex_digit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// False at a '%' without two hex digits after it.
-bool decode_percents(std::string_view text, std::string& into) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      into += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return false;
-    into += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return true;
-}
-
 Status parse_parameters(std::string_view text, Uri& uri) {
   while (!text.empty()) {
     const std::string_view one = text.substr(0, text.find('&'));
@@ -73,6 +57,30 @@ Status parse_parameters(std::string_view text, Uri& uri) {
 }
 
 }  // namespace
+
+bool decode_percents(std::string_view text, std::string& into) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      into += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return false;
+    into += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return true;
+}
+
+std::string without_password(const std::string& text) {
+  const size_t length = scheme_length(text), begin = length + 3;
+  if (length == 0 || text.compare(length, 3, "://") != 0) return text;
+  const size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+  const size_t colon = text.find(':', begin);
+  if (at == std::string::npos || colon > at) return text;
+  return text.substr(0, colon + 1) + "***" + text.substr(at);
+}
 
 const std::string* Uri::find(std::string_view key) const {
   for (const auto& [name, value] : parameters)
@@ -103,7 +111,7 @@ Result<unsigned> Uri::count_of(std::string_view key, unsigned otherwise) const {
 Result<Uri> parse_uri(const std::string& text) {
   if (text.empty()) return refuse(text, "empty: write a path, or scheme:path");
   Uri uri;
-  uri.text = text;
+  uri.text = without_password(text);
   const size_t length = scheme_length(text);
   if (length == 0) {
     uri.scheme = "file";
@@ -120,10 +128,9 @@ Result<Uri> parse_uri(const std::string& text) {
     if (Status status = parse_parameters(parameters, uri); !status) return status.error();
   }
   if (uri.path.starts_with("//")) {
-    if (!uri.path.starts_with("///"))
-      return refuse(text, "a host has no meaning here: write " + uri.scheme + ":/path or " +
-                              uri.scheme + ":///path");
     uri.path.erase(0, 2);
+    uri.authority = uri.path.substr(0, uri.path.find('/'));
+    uri.path.erase(0, uri.authority.size());
   }
   return uri;
 }

@@ -1,7 +1,8 @@
 // Uri: what a store is named by, taken apart: scheme:path?key=value&key=value.
 //
 // Text without a scheme is the path of a file, taken as it is, with all its '?' and '%'. Parameters
-// need a scheme; they begin at the last '?', and only they are percent-decoded.
+// need a scheme; they begin at the last '?', and only they are percent-decoded. scheme://HOST/path
+// has an authority, HOST; scheme:///path and scheme:/path have none.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@
 namespace outcore::store {
 
 struct Uri {
-  std::string text;    // as it was given
-  std::string scheme;  // lower case; "file" if there was none
+  std::string text;       // as it was given, but for a password, which reads ***
+  std::string scheme;     // lower case; "file" if there was none
+  std::string authority;  // what is between "//" and the path's '/', as it was given
   std::string path;
   std::vector<std::pair<std::string, std::string>> parameters;
 
@@ -27,9 +29,12 @@ struct Uri {
   Result<unsigned> count_of(std::string_view key, unsigned otherwise) const;
 };
 
-// Errors: EINVAL (empty text, a parameter without value or given twice, a bad percent escape, a
-// host in file://).
+// Errors: EINVAL (empty text, a parameter without value or given twice, a bad percent escape).
 Result<Uri> parse_uri(const std::string& text);
+// Appends the text with its percent escapes taken back. False at a '%' without two hex digits.
+bool decode_percents(std::string_view text, std::string& into);
+// The text, but for the password of scheme://user:password@host, which reads ***.
+std::string without_password(const std::string& text);
 
 // The words as "a, b or c".
 std::string one_of(const std::vector<std::string_view>& words);

@@ -43,7 +43,16 @@ TEST(Uri, SlashesBeforeAnAbsolutePathAreDropped) {
   EXPECT_EQ(parse_uri("file:///a/b").value().path, "/a/b");
   EXPECT_EQ(parse_uri("file:/a/b").value().path, "/a/b");
   EXPECT_EQ(parse_uri("file:a/b").value().path, "a/b");
-  EXPECT_THAT(parse_uri("file://host/b").message(), HasSubstr("a host has no meaning"));
+  EXPECT_EQ(parse_uri("redis://host:1,b:2/name").value().authority, "host:1,b:2");
+  EXPECT_EQ(parse_uri("redis://host:1,b:2/name?a=b").value().path, "/name");
+  EXPECT_THAT(outcore::open_store("file://host/b").message(), HasSubstr("a host has no meaning"));
+}
+
+TEST(Uri, APasswordIsNotRepeated) {
+  const auto uri = parse_uri("redis://me:s:e@cr@host:1/name").value();
+  EXPECT_EQ(uri.text, "redis://me:***@host:1/name");
+  EXPECT_EQ(uri.authority, "me:s:e@cr@host:1");
+  EXPECT_EQ(parse_uri("redis://me@host:1/a:b@c").value().text, "redis://me@host:1/a:b@c");
 }
 
 TEST(Uri, PercentSignsOfAPathStay) {
