@@ -8,9 +8,9 @@ packages_of() {
   case $1 in
   build)
     echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
-    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev
+    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev libssl-dev
     ;;
-  test) echo clang clang-format clang-tidy util-linux e2fsprogs gnuplot-nox ;;
+  test) echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox ;;
   demo) echo util-linux ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;

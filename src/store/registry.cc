@@ -5,6 +5,7 @@
 
 #include "store/file_store.h"
 #include "store/memory_store.h"
+#include "store/redis_store.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
 
@@ -61,6 +62,12 @@ Opened open_memory(const Uri& uri, const OpenOptions& options, const CommonParam
   return MemoryStore::open({options.size_bytes, common.read_concurrency, common.write_concurrency});
 }
 
+Opened open_redis(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  auto redis = read_redis_options(uri);
+  if (!redis) return redis.error();
+  return RedisStore::open(redis.value(), options, common);
+}
+
 Status check_authority(const Uri& uri, const StoreKind& kind) {
   if (kind.has_authority || uri.authority.empty()) return {};
   return refuse(uri, "a host has no meaning here: write " + uri.scheme + ":/path or " + uri.scheme +
@@ -105,6 +112,14 @@ const std::vector<StoreKind>& store_kinds() {
        {"reserve"},
        open_scratch},
       {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
+      {"redis",
+       "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
+       "&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert=FILE&tls_key=FILE",
+       "memory of Redis or Valkey servers",
+       {"replicas", "chunk", "timeout", "lifetime", "lines", "tls", "tls_ca", "tls_cert",
+        "tls_key"},
+       open_redis,
+       true},
   };
   return kinds;
 }
