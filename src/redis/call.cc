@@ -34,6 +34,15 @@ int read_value(Connection& stream, Value* value, int depth) {
   return 0;
 }
 
+bool is_passing(const std::string& error) {
+  for (const char* const name : {"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN",
+                                 "NOREPLICAS", "READONLY", "BUSY"})
+    if (error.starts_with(name)) return true;
+  return false;
+}
+
+}  // namespace
+
 int talk(Connection& stream, const Command& command, Value* value) {
   stream.begin(static_cast<uint32_t>(command.words.size()));
   for (const std::string& word : command.words) stream.word(word);
@@ -51,15 +60,6 @@ int talk(Connection& stream, const Command& command, Value* value) {
   if (value->type == '-') return 0;
   return acknowledged.number >= command.replicas ? 0 : -EAGAIN;
 }
-
-bool is_passing(const std::string& error) {
-  for (const char* const name : {"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN",
-                                 "NOREPLICAS", "READONLY", "BUSY"})
-    if (error.starts_with(name)) return true;
-  return false;
-}
-
-}  // namespace
 
 const std::string& Value::field(const std::string& key) const {
   static const std::string none;

@@ -28,6 +28,8 @@ struct Command {
   uint32_t replicas = 0;
 };
 
+// The answer of a connection that is open. 0 or -errno: -EAGAIN if too few replicas acknowledged.
+int talk(Connection& stream, const Command& command, Value* value);
 // The answer, also one that is an error of the command itself. Redirections are followed and what
 // cannot be now is repeated until the deadline.
 // Errors: ETIMEDOUT, EACCES, and what the system said.

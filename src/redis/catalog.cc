@@ -59,7 +59,7 @@ if verb == 'open' then
   local lifetime, capacity, factor = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
   local lease = tonumber(ARGV[15])
   local is_there = redis.call('EXISTS', record) == 1
-  if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING') end
+  if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
   if mode == 'w' and is_there then
     local holder = get('owner_id') or ''
     local left = number('lease') - now
@@ -207,12 +207,13 @@ void Claim::be_owned() {
 }
 
 Result<Record> Catalog::run(const std::string& attempted, const std::string& verb,
-                            const std::string& name, std::vector<std::string> arguments) {
+                            const std::string& name, std::vector<std::string> arguments,
+                            bool is_change) {
   Command command;
   command.words = {"EVAL", kScript, "2", kSet, std::string(kSet) + ":" + name, verb, name};
   command.words.insert(command.words.end(), arguments.begin(), arguments.end());
   command.slot = slot_of(kSet);
-  command.replicas = replicas_;
+  command.replicas = is_change ? replicas_ : 0;
   Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
   if (!answer) return Error{answer.code(), attempted + ": " + answer.message()};
   if (answer.value().type == '-') return explain(attempted, answer.value().text);
@@ -227,7 +228,8 @@ Result<Record> Catalog::open(const Claim& claim) {
               std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
               std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
               std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
-              format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs)});
+              format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs)},
+             claim.is_writer);
 }
 
 Status Catalog::renew(const std::string& name, uint64_t token) {

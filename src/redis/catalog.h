@@ -70,7 +70,7 @@ class Catalog {
 
  private:
   Result<Record> run(const std::string& attempted, const std::string& verb, const std::string& name,
-                     std::vector<std::string> arguments);
+                     std::vector<std::string> arguments, bool is_change = true);
 
   Servers& servers_;
   const uint32_t replicas_;

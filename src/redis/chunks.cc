@@ -46,10 +46,6 @@ void Chunks::run(std::span<ChunkRequest> batch) {
   for (ChunkRequest& r : batch) {
     r.result = 0;
     r.is_done = r.is_asking = false;
-    if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget) {
-      r.result = -EIO;
-      r.is_done = true;
-    }
   }
   for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
     assign(batch);
@@ -101,6 +97,12 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
     if (open(group, deadline_ns) != 0) continue;
     for (ChunkRequest& r : batch) {
       if (r.is_done || r.server != group.server || is_change(r.act) != group.is_write) continue;
+      // Asked here, after the look at a new connection: what is lost must not read zero.
+      if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget) {
+        r.result = -EIO;
+        r.is_done = true;
+        continue;
+      }
       r.group = static_cast<uint8_t>(i);
       send(group.line->connection, r);
     }

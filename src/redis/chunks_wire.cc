@@ -164,10 +164,12 @@ int Chunks::check_fresh(Line& line, uint32_t server) {
   r.act = Act::kSeq;
   const auto is_there = [&](uint32_t part) { return servers_.server_of(slots_[part]) == server; };
   uint32_t asked[kBatchMax];
+  uint64_t least[kBatchMax];  // as of before it was asked: others write meanwhile
   for (uint32_t part = 0; part < layout_.part_count;) {
     size_t count = 0;
     for (; part < layout_.part_count && count < kBatchMax; ++part) {
       if (!is_there(part)) continue;
+      least[count] = seen_[part].load();
       asked[count++] = part;
       r.at = part;
       send(stream, r);
@@ -181,7 +183,7 @@ int Chunks::check_fresh(Line& line, uint32_t server) {
       if (reply.is_error("MOVED") || reply.is_error("ASK")) continue;  // another has it: ask there
       if (reply.type == '-') return -EAGAIN;
       if (const int result = receive_number(stream, reply, r); result != 0) return result;
-      if (r.result != 0 || r.number < seen_[asked[i]].load()) lose(asked[i]);
+      if (r.result != 0 || r.number < least[i]) lose(asked[i]);
     }
   }
   return 0;
