@@ -45,8 +45,8 @@ struct ChunkRequest {
 
 // Where the chunks of a store are. Constant.
 struct Layout {
-  std::string id;  // 16 hex digits
-  uint32_t part_count = 0;
+  std::string id;           // 16 hex digits
+  uint32_t part_count = 0;  // a power of two <= 1024
   uint64_t chunk_bytes = 0;
 };
 
@@ -74,7 +74,10 @@ class Chunks {
   Result<uint64_t> stored_bytes();
 
   const Layout& layout() const { return layout_; }
-  uint32_t part_of(uint64_t chunk) const { return static_cast<uint32_t>(chunk % tags_.size()); }
+  // Neighbours lie on different servers, as evenly as the golden ratio spreads them.
+  uint32_t part_of(uint64_t chunk) const {
+    return static_cast<uint32_t>(chunk * 159 % layout_.part_count);
+  }
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
   // What last went wrong on the way, for messages: "127.0.0.1:7000: Connection refused".
   std::string trouble() const;
