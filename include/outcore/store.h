@@ -35,6 +35,9 @@ struct StoreTraits {
   unsigned read_concurrency = 0;  // transfers at a time the store serves well; 0: no limit
   unsigned write_concurrency =
       0;  // the same for writes; a device that slows down under writers is throttled
+  // A write takes much longer than a fill should (a round trip, an acknowledgement of replicas):
+  // threads that touch pages leave the write-back of others to the keepers.
+  bool has_slow_writes = false;
   bool is_volatile = false;  // dies with the process (scratch, memory)
   // A read may overlap a write that is under way: what it gets of those bytes may be anything, and
   // is thrown away. Files can; then neighbours with small gaps are read in one transfer.

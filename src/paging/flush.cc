@@ -213,6 +213,8 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
     if (taken == Taken::kFailed)
       flusher.note({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
     ++page;
+    // A store that nobody reached in time: the rest, unasked, stays dirty, or each page would wait.
+    if (flusher.error() == -ETIMEDOUT) break;
   }
   flusher.finish();
   if (flusher.error() != 0) {

@@ -42,7 +42,7 @@ Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t time
 
 void Chunks::run(std::span<ChunkRequest> batch) {
   OC_ASSERT(batch.size() <= kBatchMax);
-  const uint64_t deadline_ns = base::now_ns() + timeout_ns_;
+  const uint64_t start_ns = base::now_ns(), deadline_ns = start_ns + timeout_ns_;
   for (ChunkRequest& r : batch) {
     r.result = 0;
     r.is_done = r.is_asking = false;
@@ -51,6 +51,9 @@ void Chunks::run(std::span<ChunkRequest> batch) {
     assign(batch);
     if (round(batch, deadline_ns)) return;
     if (base::now_ns() >= deadline_ns) break;
+    if (std::all_of(batch.begin(), batch.end(),
+                    [&](const ChunkRequest& r) { return r.is_done || is_given_up(r, start_ns); }))
+      break;
     const bool is_redirected = std::any_of(batch.begin(), batch.end(), [](const ChunkRequest& r) {
       return !r.is_done && r.is_asking;
     });
@@ -60,6 +63,15 @@ void Chunks::run(std::span<ChunkRequest> batch) {
   }
   for (ChunkRequest& r : batch)
     if (!r.is_done) r.result = -ETIMEDOUT;
+}
+
+// Others have waited for the server as long as anybody may. A flush of many pages would otherwise
+// wait so long for each of them.
+bool Chunks::is_given_up(const ChunkRequest& r, uint64_t start_ns) const {
+  if (r.server == Servers::kNobody) return false;
+  const uint64_t since_ns = servers_.silent_since_ns(r.server, use_of(is_change(r.act)));
+  const uint64_t now_ns = base::now_ns();
+  return since_ns != 0 && now_ns >= since_ns + timeout_ns_ && now_ns >= start_ns + kGraceNs;
 }
 
 void Chunks::assign(std::span<ChunkRequest> batch) {
@@ -117,7 +129,9 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   for (size_t i = 0; i < count; ++i) {
     Group& group = groups[i];
     if (group.line == nullptr) continue;
-    if (const int error = finish(group, static_cast<uint8_t>(i), batch); error != 0) {
+    const int error = finish(group, static_cast<uint8_t>(i), batch);
+    servers_.note_answer(group.server, use_of(group.is_write), error == 0);
+    if (error != 0 && error != kAgain) {
       note(group.server, error);
       group.line->connection.close();  // what is under way there is not known any more
     }
@@ -127,10 +141,13 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
 }
 
 int Chunks::open(Group& group, uint64_t deadline_ns) {
-  const uint64_t until_ns = std::min(deadline_ns, base::now_ns() + kRoundNs);
+  const Use use = use_of(group.is_write);
+  const uint64_t now_ns = base::now_ns();
+  const uint64_t since_ns = servers_.silent_since_ns(group.server, use);
+  if (since_ns != 0 && now_ns >= since_ns + timeout_ns_)
+    deadline_ns = std::min(deadline_ns, now_ns + kGraceNs);
   int error = 0;
-  group.line =
-      servers_.take(group.server, group.is_write ? Use::kWrite : Use::kRead, until_ns, &error);
+  group.line = servers_.take(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
   if (group.line != nullptr) {
     group.line->connection.set_deadline(deadline_ns);
     if (!group.line->is_fresh) return 0;
@@ -143,14 +160,15 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
     servers_.give(group.line);
     group.line = nullptr;
   }
+  if (error != -EBUSY) servers_.note_answer(group.server, use, false);
   note(group.server, error);
   return error;
 }
 
-// Reads the answers to a group. What is to be asked again stays as it is. An error is the
-// connection's.
+// Reads the answers to a group. What is to be asked again stays as it is. -EAGAIN: too few replicas
+// acknowledge. Other errors are the connection's.
 int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
-  bool must_load = false;
+  bool must_load = false, is_short = false;
   uint32_t changed[kBatchMax];
   size_t changed_count = 0;
   for (uint32_t i = 0; i < batch.size(); ++i) {
@@ -166,7 +184,10 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     const int result = wait_for_replicas(group.line->connection);
     if (result != 0 && result != kAgain) return result;
     for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = result == 0;
-    if (result == kAgain) note(group.server, 0, "too few of its replicas acknowledge");
+    if (result == kAgain) {
+      note(group.server, 0, "too few of its replicas acknowledge");
+      is_short = true;
+    }
   }
   for (size_t i = 0; group.is_write && i < changed_count; ++i) {
     const ChunkRequest& r = batch[changed[i]];
@@ -175,7 +196,8 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     while (r.is_done && known < r.number && !seen.compare_exchange_weak(known, r.number)) {
     }
   }
-  return must_load ? load_scripts(group.line->connection) : 0;
+  if (must_load) return load_scripts(group.line->connection);
+  return is_short ? kAgain : 0;
 }
 
 int Chunks::wait_for_replicas(Connection& stream) {

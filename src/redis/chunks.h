@@ -54,12 +54,14 @@ class Chunks {
  public:
   static constexpr size_t kBatchMax = 128;
   static constexpr uint32_t kPartsMax = 1024;
+  static constexpr uint64_t kGraceNs = 250'000'000;
 
   Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns);
 
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
-  // replicas, within the timeout), -ENOSPC (a server's memory is full), -ESTALE (another writer has
-  // the store), -EIO (the servers lost bytes of the part), -EACCES, -EPROTO.
+  // replicas, within the timeout; what is asked later of a server that has been silent for so long
+  // already is given up within kGraceNs), -ENOSPC (a server's memory is full), -ESTALE (another
+  // writer has the store), -EIO (the servers lost bytes of the part), -EACCES, -EPROTO.
   void run(std::span<ChunkRequest> batch);
 
   // Loads the scripts' names; 0 or -errno. Before the first kWrite, kZero or kFence.
@@ -96,7 +98,9 @@ class Chunks {
   static bool is_change(Act act) {
     return act == Act::kWrite || act == Act::kZero || act == Act::kFence || act == Act::kForget;
   }
+  static Use use_of(bool is_write) { return is_write ? Use::kWrite : Use::kRead; }
   void assign(std::span<ChunkRequest> batch);
+  bool is_given_up(const ChunkRequest& r, uint64_t start_ns) const;
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
   int open(Group& group, uint64_t deadline_ns);

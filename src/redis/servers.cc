@@ -114,6 +114,13 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
   }
 }
 
+void Servers::note_answer(uint32_t server, Use use, bool has_answered) {
+  auto& since_ns = servers_[server].load()->silent_since_ns[static_cast<size_t>(use)];
+  uint64_t seen = since_ns.load(std::memory_order_relaxed);
+  if (has_answered && seen != 0) since_ns.store(0, std::memory_order_relaxed);
+  if (!has_answered && seen == 0) since_ns.compare_exchange_strong(seen, base::now_ns());
+}
+
 void Servers::give(Line* line) {
   Server& it = *servers_[line->server].load(std::memory_order_acquire);
   if (!line->connection.is_open()) line->connection.close();

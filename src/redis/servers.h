@@ -67,6 +67,12 @@ class Servers {
   // or a host's name, which cannot be looked up here.
   uint32_t find(std::string_view host_and_port, uint32_t asked);
 
+  // Since when a server has answered nothing of what it was asked for this use; 0: it answers.
+  uint64_t silent_since_ns(uint32_t server, Use use) const {
+    return servers_[server].load()->silent_since_ns[static_cast<size_t>(use)].load();
+  }
+  void note_answer(uint32_t server, Use use, bool has_answered);
+
   // A connection that is this thread's alone, open. nullptr: *error is -errno, -EBUSY if all are
   // held until the deadline.
   Line* take(uint32_t server, Use use, uint64_t deadline_ns, int* error);
@@ -76,6 +82,7 @@ class Servers {
   struct Server {
     Address address;
     std::atomic<uint32_t> replicas{0};
+    std::atomic<uint64_t> silent_since_ns[3] = {};
     std::atomic<uint32_t> given{0};  // counts: who waits for a line sleeps on it
     Line reads[kLinesMax], writes[kLinesMax], control[1];
   };

@@ -138,6 +138,7 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
   if (Status s = store->take_over(); !s) return s.error();
   store->size_bytes_.store(store->record_.size_bytes);
   store->traits_.is_fault_safe = !options.is_tls;
+  store->traits_.has_slow_writes = true;
   store->traits_.read_concurrency = common.read_concurrency;
   store->traits_.write_concurrency = common.write_concurrency;
   if (!how.is_writable) return std::shared_ptr<Store>(store);

@@ -114,7 +114,8 @@ TEST_P(DiscardOf, ATouchMeanwhileWaits) {
   for (uint64_t t = 0; t < 3; ++t)
     readers.emplace_back([&, t] {
       for (uint64_t i = t; !is_over; ++i)
-        static_cast<void>(__atomic_load_n(&page_at(i % 8)[0], __ATOMIC_RELAXED));
+        static_cast<void>(
+            __atomic_load_n(reinterpret_cast<uint8_t*>(page_at(i % 8)), __ATOMIC_RELAXED));
     });
   for (int i = 0; i < 20; ++i) {
     write_first(8);

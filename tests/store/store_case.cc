@@ -2,6 +2,7 @@
 
 #include "store/overlay_store.h"
 #include "store/scratch_store.h"
+#include "tests/redis/test_servers.h"
 
 namespace outcore::store_test {
 namespace {
@@ -53,10 +54,21 @@ Result<std::shared_ptr<Store>> make_plain(const Folder&, uint64_t size_bytes) {
   return std::shared_ptr<Store>(std::make_shared<PlainStore>(size_bytes));
 }
 
+// One server for as long as the test's process lives, a store of its own for each test.
+Result<std::shared_ptr<Store>> make_redis(const Folder&, uint64_t size_bytes) {
+  static redis_test::TestServers servers;
+  static int count = 0;
+  OpenOptions options;
+  options.is_writable = options.may_create = true;
+  options.size_bytes = size_bytes;
+  return open_store(servers.uri("store-" + std::to_string(++count), "replicas=0&chunk=16k"),
+                    options);
+}
+
 }  // namespace
 
 std::vector<StoreCase> all_cases() {
-  return {
+  std::vector<StoreCase> cases = {
       by_uri("File", "file:", ""),
       by_uri("BufferedFile", "file:", "?direct=off"),
       by_uri("ThrottledFile", "file:", "?write_concurrency=1&read_concurrency=3"),
@@ -67,6 +79,8 @@ std::vector<StoreCase> all_cases() {
       {"Overlay", make_overlay_over_file, false},
       {"Plain", make_plain, false},
   };
+  if (redis_test::TestServers::is_installed()) cases.push_back({"Redis", make_redis});
+  return cases;
 }
 
 }  // namespace outcore::store_test
