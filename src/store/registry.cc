@@ -5,6 +5,7 @@
 
 #include "store/file_store.h"
 #include "store/memory_store.h"
+#include "store/rbd_open.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
 
@@ -61,6 +62,10 @@ Opened open_memory(const Uri& uri, const OpenOptions& options, const CommonParam
   return MemoryStore::open({options.size_bytes, common.read_concurrency, common.write_concurrency});
 }
 
+Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  return open_rbd(uri, options, common.read_concurrency, common.write_concurrency);
+}
+
 Status check_authority(const Uri& uri, const StoreKind& kind) {
   if (kind.has_authority || uri.authority.empty()) return {};
   return refuse(uri, "a host has no meaning here: write " + uri.scheme + ":/path or " + uri.scheme +
@@ -105,6 +110,12 @@ const std::vector<StoreKind>& store_kinds() {
        {"reserve"},
        open_scratch},
       {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
+      {"rbd",
+       "rbd://POOL/IMAGE?size=1T",
+       "an image on the disks of a Ceph cluster",
+       {"size", "order", "thick", "timeout", "conf", "mon", "keyring", "keyfile", "id"},
+       open_rbd_image,
+       true},
   };
   return kinds;
 }
