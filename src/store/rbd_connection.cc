@@ -25,10 +25,32 @@ std::optional<uint64_t> number_in(const Json& json, const char* key) {
   return found->is_number_unsigned() ? found->get<uint64_t>() : 0;
 }
 
+bool is_named(const Json& json, const char* key, const std::string& name) {
+  return json.is_object() && json.contains(key) && json[key] == name;
+}
+
 void consider(PoolSpace& space, uint64_t bytes, const char* reason) {
   if (space.bytes.has_value() && *space.bytes <= bytes) return;
   space.bytes = bytes;
   space.reason = reason;
+}
+
+// HOST:PORT,… as librados wants it: it tries both of its protocols at a port that is neither's own,
+// and a refused key then looks like silence. The new one is spoken everywhere but at 6789.
+std::string addresses(const std::string& monitors) {
+  std::string all;
+  for (size_t at = 0; at <= monitors.size();) {
+    const size_t end = std::min(monitors.find(',', at), monitors.size());
+    const std::string one = monitors.substr(at, end - at);
+    const size_t colon = one.find(':');
+    const bool is_plain = one.find_first_not_of("0123456789.:") == std::string::npos &&
+                          colon != std::string::npos &&
+                          one.find(':', colon + 1) == std::string::npos;
+    if (!all.empty()) all += ",";
+    all += (is_plain && one.substr(colon) != ":6789" ? "v2:" : "") + one;
+    at = end + 1;
+  }
+  return all;
 }
 
 std::string address_of(const RbdAccess& access) {
@@ -37,19 +59,22 @@ std::string address_of(const RbdAccess& access) {
 
 }  // namespace
 
-PoolSpace pool_space(std::string_view df, std::string_view quota, const std::string& pool) {
+PoolSpace pool_space(std::string_view df, std::string_view pools, const std::string& pool) {
   PoolSpace space;
+  uint64_t used = 0;
   const Json all = parsed(df);
-  if (all.is_object() && all.contains("pools") && all["pools"].is_array())
+  if (all.is_object() && all.contains("pools"))
     for (const Json& one : all["pools"]) {
-      if (!one.is_object() || !one.contains("name") || one["name"] != pool) continue;
-      if (const auto free = number_in(one.value("stats", Json()), "max_avail"))
+      if (!is_named(one, "name", pool) || !one.contains("stats")) continue;
+      used = number_in(one["stats"], "stored").value_or(0);
+      if (const auto free = number_in(one["stats"], "max_avail"))
         consider(space, *free, "the free space of the cluster");
     }
-  const Json limits = parsed(quota);
-  const uint64_t most = number_in(limits, "quota_max_bytes").value_or(0);
-  const uint64_t used = number_in(limits, "current_num_bytes").value_or(0);
-  if (most != 0) consider(space, most - std::min(most, used), "its quota");
+  for (const Json& one : parsed(pools)) {
+    if (!is_named(one, "pool_name", pool)) continue;
+    const uint64_t most = number_in(one, "quota_max_bytes").value_or(0);
+    if (most != 0) consider(space, most - std::min(most, used), "its quota");
+  }
   return space;
 }
 
@@ -101,7 +126,7 @@ Status RbdConnection::configure(const RbdAccess& access, const std::string& what
       {"rbd_cache", "false"},  // a write that succeeded is in the cluster
       {"rbd_blocklist_on_break_lock", "true"},
   };
-  if (!access.mon.empty()) settings.emplace_back("mon_host", access.mon);
+  if (!access.mon.empty()) settings.emplace_back("mon_host", addresses(access.mon));
   if (!access.keyring.empty()) settings.emplace_back("keyring", access.keyring);
   if (!access.keyfile.empty()) settings.emplace_back("keyfile", access.keyfile);
   for (const auto& [option, value] : settings)
@@ -168,8 +193,9 @@ std::string RbdConnection::ask(const std::string& command) const {
 }
 
 PoolSpace RbdConnection::space() const {
-  const Json quota = {{"prefix", "osd pool get-quota"}, {"pool", pool_name_}, {"format", "json"}};
-  return pool_space(ask(R"({"prefix":"df","format":"json"})"), ask(quota.dump()), pool_name_);
+  return pool_space(ask(R"({"prefix":"df","format":"json"})"),
+                    ask(R"({"prefix":"osd pool ls","detail":"detail","format":"json"})"),
+                    pool_name_);
 }
 
 }  // namespace outcore::store

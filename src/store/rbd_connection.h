@@ -28,8 +28,9 @@ struct PoolSpace {
   std::string reason;  // "its quota", "the free space of the cluster"
 };
 
-// What the monitors said to `df` and `osd pool get-quota`, in JSON. The smaller of both.
-PoolSpace pool_space(std::string_view df, std::string_view quota, const std::string& pool);
+// What the monitors said to `df` and `osd pool ls detail`, in JSON: the least of what is free and
+// what the quota leaves.
+PoolSpace pool_space(std::string_view df, std::string_view pools, const std::string& pool);
 
 class RbdConnection {
  public:

@@ -6,13 +6,14 @@
 #include <cerrno>
 
 #include "base/assert.h"
+#include "os/wait.h"
 #include "store/range.h"
-#include "store/rbd_flights.h"
 
 namespace outcore::store {
 namespace {
 
 constexpr uint64_t kZeroPieceBytes = 16 << 20;
+constexpr uint64_t kSilenceNs = 1'000'000'000;
 
 }  // namespace
 
@@ -34,23 +35,42 @@ int RbdStore::write(uint64_t offset, std::span<const std::byte> from) {
 }
 
 void RbdStore::transfer(std::span<StoreRequest> batch) {
-  RbdFlights flights(*library_);
-  for (StoreRequest& r : batch) {
-    OC_CHECK(is_range_of(r.offset, r.size_bytes, size_bytes()));
-    r.result = refusal(r.is_write);
-    if (r.result != 0 || r.size_bytes == 0) continue;
-    char* const bytes = reinterpret_cast<char*>(r.bytes);
-    if (!r.is_write) {
-      flights.begin(&r.result, static_cast<long>(r.size_bytes), [&](rbd_completion_t done) {
-        return library_->rbd_aio_read(image_, r.offset, r.size_bytes, bytes, done);
-      });
-      continue;
-    }
-    if (is_watched()) written_.mark(r.offset, r.size_bytes);
-    flights.begin(&r.result, 0, [&](rbd_completion_t done) {
-      return library_->rbd_aio_write(image_, r.offset, r.size_bytes, bytes, done);
-    });
+  const bool is_silent = os::now_ns() < silent_until_ns_.load(std::memory_order_relaxed);
+  {
+    RbdFlights flights(*library_);
+    for (StoreRequest& r : batch) begin(r, is_silent, flights);
   }
+  note_answers(batch, is_silent);
+}
+
+void RbdStore::begin(StoreRequest& r, bool is_silent, RbdFlights& flights) {
+  OC_CHECK(is_range_of(r.offset, r.size_bytes, size_bytes()));
+  r.result = refusal(r.is_write);
+  if (r.result != 0 || r.size_bytes == 0) return;
+  char* const bytes = reinterpret_cast<char*>(r.bytes);
+  if (!r.is_write)
+    return flights.begin(&r.result, static_cast<long>(r.size_bytes), [&](rbd_completion_t done) {
+      return library_->rbd_aio_read(image_, r.offset, r.size_bytes, bytes, done);
+    });
+  if (is_silent) {
+    r.result = -ETIMEDOUT;
+    return;
+  }
+  if (is_watched()) written_.mark(r.offset, r.size_bytes);
+  flights.begin(&r.result, 0, [&](rbd_completion_t done) {
+    return library_->rbd_aio_write(image_, r.offset, r.size_bytes, bytes, done);
+  });
+}
+
+// A flush writes batch after batch; where no OSD answers, only the first shall take the timeout.
+// Reads are sent always: what they get is final, and a late answer is better than none.
+void RbdStore::note_answers(std::span<const StoreRequest> batch, bool was_silent) {
+  const bool has_timeout = std::any_of(
+      batch.begin(), batch.end(), [](const StoreRequest& r) { return r.result == -ETIMEDOUT; });
+  if (has_timeout && !was_silent)
+    silent_until_ns_.store(os::now_ns() + kSilenceNs, std::memory_order_relaxed);
+  else if (!has_timeout && was_silent)
+    silent_until_ns_.store(0, std::memory_order_relaxed);
 }
 
 // What was written is durable already. That it was ours alone to write is asked once more.

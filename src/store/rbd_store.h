@@ -16,6 +16,7 @@
 
 #include "outcore/store.h"
 #include "store/rbd_connection.h"
+#include "store/rbd_flights.h"
 #include "store/rbd_lock.h"
 #include "store/written_map.h"
 
@@ -78,6 +79,8 @@ class RbdStore final : public Store {
   int resize_image(uint64_t size_bytes);
   void watch_from(uint64_t offset);
   bool is_watched() const { return watched_from_.load(std::memory_order_acquire) != UINT64_MAX; }
+  void begin(StoreRequest& request, bool is_silent, RbdFlights& flights);
+  void note_answers(std::span<const StoreRequest> batch, bool was_silent);
   int refusal(bool is_change) const;  // 0, or why nothing can be done
   int zero(uint64_t offset, uint64_t size_bytes, int flags);
   int gaps(uint64_t from, uint64_t to, const std::function<int(uint64_t, uint64_t)>& visit);
@@ -98,6 +101,7 @@ class RbdStore final : public Store {
   bool is_writable_ = false;
   bool is_thick_ = false;
   bool is_new_ = false;
+  std::atomic<uint64_t> silent_until_ns_{0};  // no OSD answered: writes fail at once
 
   // As in FileStore; the exclusive lock makes it true: nobody else writes.
   WrittenMap written_;
