@@ -23,7 +23,7 @@ Result<std::shared_ptr<Store>> make_by_uri_alone(const Folder&, uint64_t size_by
   options.is_writable = options.may_create = true;
   options.size_bytes = size_bytes;
   return open_store("rbd://data/" + Ceph::new_name() + "?mon=" + ceph.monitor() +
-                        "&keyring=" + ceph.keyring() + "&id=tenant",
+                        "&keyring=" + ceph.keyring() + "&id=tenant&order=12&timeout=20",
                     options);
 }
 
@@ -31,8 +31,8 @@ Result<std::shared_ptr<Store>> make_by_uri_alone(const Folder&, uint64_t size_by
 
 std::vector<StoreCase> all_cases() {
   if (!Ceph::why_not().empty()) return {};
-  return {with("Rbd", ""), with("RbdOfSmallObjects", "&order=12&timeout=20"),
-          with("RbdThick", "&thick=yes"), StoreCase{"RbdByUriAlone", make_by_uri_alone}};
+  return {with("Rbd", ""), with("RbdThick", "&thick=yes"),
+          StoreCase{"RbdOfSmallObjectsByUriAlone", make_by_uri_alone}};
 }
 
 }  // namespace outcore::store_test
