@@ -1,7 +1,7 @@
 // RbdLibrary: the functions of librados and librbd that we use, loaded when they are first asked
 // for.
 //
-// So a program that uses no Ceph neither loads its libraries (some 60 MB and, once connected, 14
+// So a program that uses no Ceph neither loads its libraries (some 20 MB and, once connected, 14
 // threads) nor needs them installed. Any thread but the fault path. They stay loaded.
 #pragma once
 

@@ -95,7 +95,7 @@ class OtherProcess {
 class RbdLock : public testing::Test {
  protected:
   void SetUp() override { OUTCORE_NEEDS_CEPH(); }
-  std::string uri() const { return Ceph::instance().uri(name_); }
+  std::string uri() const { return Ceph::instance().uri(name_, "&id=tenant"); }
   const std::string name_ = Ceph::new_name();
 };
 
