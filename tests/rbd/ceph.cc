@@ -56,9 +56,6 @@ std::string Ceph::why_not() {
   for (const char* program : {"ceph-mon", "ceph-osd", "ceph", "rbd", "setpriv"})
     if (!is_program(program))
       return std::string(program) + " is not installed: tools/install_packages.sh engines";
-#ifndef OUTCORE_HAS_RBD
-  return "built without librbd-dev";
-#endif
   return {};
 }
 
