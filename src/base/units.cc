@@ -3,10 +3,19 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
 namespace outcore::base {
+namespace {
+
+constexpr std::pair<const char*, uint64_t> kTimes[] = {
+    {"d", 86'400'000}, {"h", 3'600'000}, {"min", 60'000}, {"s", 1000}, {"ms", 1}};
+
+}  // namespace
 
 Result<uint64_t> parse_bytes(std::string_view text) {
   const std::string copy(text);
@@ -50,6 +59,28 @@ std::string format_bytes(uint64_t bytes) {
   const bool is_whole = number == static_cast<double>(static_cast<uint64_t>(number));
   std::snprintf(text, sizeof text, is_whole ? "%.0f %s" : "%.1f %s", number, kUnits[unit]);
   return text;
+}
+
+Result<uint64_t> parse_milliseconds(std::string_view text) {
+  uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  std::string_view unit(stopped, static_cast<size_t>(end - stopped));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const auto& [name, milliseconds] : kTimes)
+    if (error == std::errc() && (unit == name || (unit.empty() && number == 0)) &&
+        number <= std::numeric_limits<uint64_t>::max() / milliseconds)
+      return number * milliseconds;
+  return Error{EINVAL,
+               "'" + std::string(text) +
+                   "' is no time: write a number with ms, s, min, h or d, as in 500ms or 30s"};
+}
+
+std::string format_milliseconds(uint64_t milliseconds) {
+  for (const auto& [name, size] : kTimes)
+    if (milliseconds > 0 && milliseconds % size == 0)
+      return std::to_string(milliseconds / size) + name;
+  return "0ms";
 }
 
 }  // namespace outcore::base

@@ -19,6 +19,11 @@ Result<uint64_t> parse_bytes(std::string_view text);
 // "1.5 GiB", "64 KiB", "123 B".
 std::string format_bytes(uint64_t bytes);
 
+// "500ms", "30s", "2min", "2h", "7d", "0". Errors: EINVAL.
+Result<uint64_t> parse_milliseconds(std::string_view text);
+// In the largest of these units that says it exactly.
+std::string format_milliseconds(uint64_t milliseconds);
+
 constexpr uint64_t round_up(uint64_t n, uint64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }

@@ -90,10 +90,10 @@ Option count(Option words, Fields<unsigned> fields, unsigned max) {
 
 Option milliseconds(Option words, Fields<uint64_t> fields) {
   const auto read = [](const std::string& text, const OptionContext&, std::string*) {
-    return read_milliseconds(text);
+    return base::parse_milliseconds(text);
   };
   const auto refuse = [](uint64_t ms) { return ms <= kWaitMsMax ? "" : "it is a day at most"; };
-  return make(std::move(words), fields, read, write_milliseconds, refuse);
+  return make(std::move(words), fields, read, base::format_milliseconds, refuse);
 }
 
 template <typename T, size_t n>

@@ -20,8 +20,6 @@ bool read_number(const std::string& text, uint64_t* number, std::string* rest) {
   return true;
 }
 
-constexpr std::pair<const char*, uint64_t> kTimes[] = {{"min", 60'000}, {"s", 1000}, {"ms", 1}};
-
 }  // namespace
 
 Result<uint64_t> read_budget(const std::string& text,
@@ -58,25 +56,6 @@ Result<unsigned> read_count(const std::string& text, unsigned max) {
       number <= std::numeric_limits<unsigned>::max())
     return static_cast<unsigned>(number);
   return Error{EINVAL, "'" + text + "' is no number of 1 … " + std::to_string(max)};
-}
-
-Result<uint64_t> read_milliseconds(const std::string& text) {
-  uint64_t number = 0;
-  std::string unit;
-  if (read_number(text, &number, &unit)) {
-    for (const auto& [name, ms] : kTimes)
-      if ((unit == name || (unit.empty() && number == 0)) &&
-          number <= std::numeric_limits<uint64_t>::max() / ms)
-        return number * ms;
-  }
-  return Error{EINVAL,
-               "'" + text + "' is no time: write a number with ms, s or min, as in 500ms or 30s"};
-}
-
-std::string write_milliseconds(uint64_t ms) {
-  for (const auto& [name, size] : kTimes)
-    if (ms > 0 && ms % size == 0) return std::to_string(ms / size) + name;
-  return "0ms";
 }
 
 }  // namespace outcore::runtime

@@ -28,10 +28,6 @@ std::string write_bytes(uint64_t bytes);
 // 0 … max; what lies beyond is for the option to refuse, but what is no number is an error here.
 Result<unsigned> read_count(const std::string& text, unsigned max);
 
-// "500ms", "30s", "2min"; a bare number is milliseconds.
-Result<uint64_t> read_milliseconds(const std::string& text);
-std::string write_milliseconds(uint64_t ms);
-
 template <typename T>
 struct Choice {
   std::string_view name;

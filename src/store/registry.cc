@@ -6,6 +6,7 @@
 #include "store/file_store.h"
 #include "store/memory_store.h"
 #include "store/rbd_open.h"
+#include "store/redis_store.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
 
@@ -66,6 +67,12 @@ Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const CommonPa
   return open_rbd(uri, options, common.read_concurrency, common.write_concurrency);
 }
 
+Opened open_redis(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  auto redis = read_redis_options(uri);
+  if (!redis) return redis.error();
+  return RedisStore::open(redis.value(), options, common);
+}
+
 Status check_authority(const Uri& uri, const StoreKind& kind) {
   if (kind.has_authority || uri.authority.empty()) return {};
   return refuse(uri, "a host has no meaning here: write " + uri.scheme + ":/path or " + uri.scheme +
@@ -115,6 +122,14 @@ const std::vector<StoreKind>& store_kinds() {
        "an image on the disks of a Ceph cluster",
        {"size", "order", "thick", "timeout", "conf", "mon", "keyring", "keyfile", "id"},
        open_rbd_image,
+       true},
+      {"redis",
+       "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
+       "&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert=FILE&tls_key=FILE",
+       "memory of Redis or Valkey servers",
+       {"replicas", "chunk", "timeout", "lifetime", "lines", "tls", "tls_ca", "tls_cert",
+        "tls_key"},
+       open_redis,
        true},
   };
   return kinds;

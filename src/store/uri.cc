@@ -96,6 +96,15 @@ Result<uint64_t> Uri::bytes_of(std::string_view key, uint64_t otherwise) const {
   return bytes;
 }
 
+Result<uint64_t> Uri::milliseconds_of(std::string_view key, uint64_t otherwise) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return otherwise;
+  auto milliseconds = base::parse_milliseconds(*value);
+  if (!milliseconds)
+    return refuse(text, "parameter " + std::string(key) + ": " + milliseconds.message());
+  return milliseconds;
+}
+
 Result<unsigned> Uri::count_of(std::string_view key, unsigned otherwise) const {
   const std::string* value = find(key);
   if (value == nullptr) return otherwise;

@@ -27,6 +27,7 @@ struct Uri {
   // Errors: EINVAL, naming the parameter and what would do.
   Result<uint64_t> bytes_of(std::string_view key, uint64_t otherwise) const;
   Result<unsigned> count_of(std::string_view key, unsigned otherwise) const;
+  Result<uint64_t> milliseconds_of(std::string_view key, uint64_t otherwise) const;
 };
 
 // Errors: EINVAL (empty text, a parameter without value or given twice, a bad percent escape).

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/units.h"
 #include "runtime/option_text.h"
 
 namespace outcore::runtime {
@@ -60,17 +61,20 @@ TEST(OptionTable, TheNearestNameIsFound) {
 }
 
 TEST(OptionText, TimesHaveUnits) {
-  EXPECT_EQ(read_milliseconds("30s").value(), 30'000u);
-  EXPECT_EQ(read_milliseconds("30 s").value(), 30'000u);
-  EXPECT_EQ(read_milliseconds("2min").value(), 120'000u);
-  EXPECT_EQ(read_milliseconds("7ms").value(), 7u);
-  EXPECT_EQ(read_milliseconds("0").value(), 0u);
-  for (const char* text : {"", "7", "m", "-1s", "1.5s", "1 h", "s1", "307445734561825861min"})
-    EXPECT_FALSE(read_milliseconds(text).ok()) << text;
-  EXPECT_EQ(write_milliseconds(0), "0ms");
-  EXPECT_EQ(write_milliseconds(1500), "1500ms");
-  EXPECT_EQ(write_milliseconds(1000), "1s");
-  EXPECT_EQ(write_milliseconds(120'000), "2min");
+  EXPECT_EQ(base::parse_milliseconds("30s").value(), 30'000u);
+  EXPECT_EQ(base::parse_milliseconds("30 s").value(), 30'000u);
+  EXPECT_EQ(base::parse_milliseconds("2min").value(), 120'000u);
+  EXPECT_EQ(base::parse_milliseconds("7ms").value(), 7u);
+  EXPECT_EQ(base::parse_milliseconds("2h").value(), 7'200'000u);
+  EXPECT_EQ(base::parse_milliseconds("1d").value(), 86'400'000u);
+  EXPECT_EQ(base::parse_milliseconds("0").value(), 0u);
+  for (const char* text : {"", "7", "m", "-1s", "1.5s", "1 y", "s1", "307445734561825861min"})
+    EXPECT_FALSE(base::parse_milliseconds(text).ok()) << text;
+  EXPECT_EQ(base::format_milliseconds(0), "0ms");
+  EXPECT_EQ(base::format_milliseconds(1500), "1500ms");
+  EXPECT_EQ(base::format_milliseconds(1000), "1s");
+  EXPECT_EQ(base::format_milliseconds(120'000), "2min");
+  EXPECT_EQ(base::format_milliseconds(7'200'000), "2h");
 }
 
 TEST(OptionText, BytesAreWrittenExactly) {

@@ -1,0 +1,316 @@
+#include "redis/catalog.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "redis/call.h"
+
+namespace outcore::redis {
+namespace {
+
+constexpr const char* kSet = "oc:{catalog}";
+
+// Of a store's bytes: allocators of servers round values up, and keys and the server's tables take
+// some. Measured with Redis 7.0: values of 64 KiB take 80 KiB.
+constexpr double kBookedFactor = 1.25;
+
+// KEYS: the set of names, the record. ARGV: verb, name, token or owner's id, then the verb's own.
+constexpr const char* kScript = R"(
+if redis.replicate_commands then redis.replicate_commands() end
+local set, record, verb, name, me = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function int(n) return string.format('%.0f', n) end
+local function get(field) return redis.call('HGET', record, field) end
+local function put(field, value) redis.call('HSET', record, field, value) end
+local function number(field) return tonumber(get(field) or '0') end
+local function all(r)
+  local fields = redis.call('HGETALL', r)
+  table.insert(fields, 'now') table.insert(fields, int(now))
+  return fields
+end
+local function live()
+  local lifetime = number('lifetime')
+  put('deadline', lifetime > 0 and int(now + lifetime) or '0')
+end
+local function book(size, factor, capacity)
+  if capacity < 0 then put('booked', '0') return nil end
+  local sum = 0
+  for _, other in ipairs(redis.call('SMEMBERS', set)) do
+    if other ~= name then
+      sum = sum + tonumber(redis.call('HGET', set .. ':' .. other, 'booked') or '0')
+    end
+  end
+  if sum + size * factor > capacity then return 'FULL ' .. int(sum) .. ' ' .. int(size * factor) end
+  put('booked', int(size * factor))
+  return nil
+end
+
+if verb == 'open' then
+  local mode, owner, size, create = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
+  local chunk, parts, replicas, id = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+  local lifetime, capacity, factor = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+  local lease = tonumber(ARGV[15])
+  local is_there = redis.call('EXISTS', record) == 1
+  if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
+  if mode == 'w' and is_there then
+    local holder = get('owner_id') or ''
+    local left = number('lease') - now
+    if holder ~= '' and holder ~= me and left > 0 then
+      return redis.error_reply('TAKEN ' .. int(left) .. ' ' .. (get('owner') or ''))
+    end
+  end
+  local have = is_there and number('size') or 0
+  if size > have and not create then return redis.error_reply('SHORT ' .. int(have)) end
+  if size > have then
+    local full = book(size, factor, capacity)
+    if full then
+      if not is_there then redis.call('DEL', record) end
+      return redis.error_reply(full)
+    end
+    put('size', int(size))
+  end
+  if not is_there then
+    redis.call('SADD', set, name)
+    redis.call('HSET', record, 'name', name, 'id', id, 'chunk', chunk, 'parts', parts,
+               'replicas', replicas, 'token', '0', 'state', 'new', 'size', int(size))
+  end
+  if mode == 'w' then
+    redis.call('HINCRBY', record, 'token', 1)
+    redis.call('HSET', record, 'owner_id', me, 'owner', owner, 'lease', int(now + lease))
+    if lifetime >= 0 then put('lifetime', int(lifetime)) end
+    live()
+  end
+  return all(record)
+end
+
+if verb == 'list' then
+  local records = {}
+  for _, other in ipairs(redis.call('SMEMBERS', set)) do
+    table.insert(records, all(set .. ':' .. other))
+  end
+  return records
+end
+
+if get('token') ~= me then
+  return redis.error_reply('FENCED ' .. (get('owner') or 'by nobody: it was removed'))
+end
+if verb == 'renew' then
+  put('lease', int(now + tonumber(ARGV[4])))
+  live()
+elseif verb == 'ready' then
+  put('state', 'ready')
+elseif verb == 'release' then
+  redis.call('HSET', record, 'owner_id', '', 'owner', '', 'lease', '0')
+  live()
+elseif verb == 'resize' then
+  local full = book(tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[5]))
+  if full then return redis.error_reply(full) end
+  put('size', ARGV[4])
+elseif verb == 'drop' then
+  redis.call('DEL', record)
+  redis.call('SREM', set, name)
+  return {}
+end
+return all(record)
+)";
+
+uint64_t number_of(const std::string& text) {
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+int64_t span_ms(const std::string& until, const std::string& now) {
+  return static_cast<int64_t>(number_of(until)) - static_cast<int64_t>(number_of(now));
+}
+
+Record record_of(const Value& value) {
+  Record record;
+  record.name = value.field("name");
+  record.id = value.field("id");
+  record.size_bytes = number_of(value.field("size"));
+  record.chunk_bytes = number_of(value.field("chunk"));
+  record.booked_bytes = number_of(value.field("booked"));
+  record.part_count = static_cast<uint32_t>(number_of(value.field("parts")));
+  record.replicas = static_cast<uint32_t>(number_of(value.field("replicas")));
+  record.token = number_of(value.field("token"));
+  record.owner = value.field("owner");
+  record.lease_ms = span_ms(value.field("lease"), value.field("now"));
+  record.lifetime_ms = number_of(value.field("lifetime"));
+  record.left_ms = span_ms(value.field("deadline"), value.field("now"));
+  record.is_new = value.field("state") == "new";
+  return record;
+}
+
+std::string word_at(const std::string& text, size_t index) {
+  size_t at = 0;
+  for (; index > 0 && at != std::string::npos; --index) at = text.find(' ', at + 1);
+  if (at == std::string::npos) return {};
+  const size_t begin = at == 0 ? 0 : at + 1;
+  return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+// The script's refusals, and the server's, for people.
+Error explain(const std::string& attempted, const std::string& refusal) {
+  const std::string name = word_at(refusal, 0), first = word_at(refusal, 1);
+  if (name == "MISSING")
+    return {ENOENT, attempted +
+                        ": there is no store of that name: `outcore store ls` lists those "
+                        "there are; give a size to create it"};
+  if (name == "TAKEN")
+    return {EBUSY, attempted + ": " + refusal.substr(7 + first.size()) +
+                       " writes it; its lease "
+                       "ends in " +
+                       std::to_string((number_of(first) + 999) / 1000) +
+                       " s unless it is renewed: wait, or open it for reading"};
+  if (name == "SHORT")
+    return {EFBIG, attempted + ": it has " + first + " bytes, fewer than asked for"};
+  if (name == "FULL")
+    return {ENOSPC, attempted +
+                        ": the servers' memory is booked: " + base::format_bytes(number_of(first)) +
+                        " by others, " + base::format_bytes(number_of(word_at(refusal, 2))) +
+                        " asked for: remove stores (`outcore store ls`, `rm`), or add servers"};
+  if (name == "FENCED") return {ESTALE, attempted + ": the lease has gone to " + refusal.substr(7)};
+  if (name == "OOM") return {ENOSPC, attempted + ": the server's memory is full"};
+  if (name == "NOPERM" || name == "NOAUTH")
+    return {EACCES, attempted + ": the server refuses: " + refusal};
+  return {EPROTO, attempted + ": the server says: " + refusal};
+}
+
+std::string random_digits() {
+  uint64_t words[2] = {};
+  if (::getrandom(words, sizeof words, 0) != sizeof words) words[0] = base::now_ns();
+  char text[40];
+  std::snprintf(text, sizeof text, "%016lx%016lx", static_cast<unsigned long>(words[0]),
+                static_cast<unsigned long>(words[1]));
+  return text;
+}
+
+std::string format_int(int64_t number) { return std::to_string(number); }
+
+}  // namespace
+
+void Claim::be_owned() {
+  char host[256] = "an unknown host";
+  ::gethostname(host, sizeof host - 1);
+  owner_id = random_digits();
+  new_id = random_digits().substr(0, 16);
+  owner = "process " + std::to_string(::getpid()) + " on " + host;
+}
+
+Result<Record> Catalog::run(const std::string& attempted, const std::string& verb,
+                            const std::string& name, std::vector<std::string> arguments,
+                            bool is_change) {
+  Command command;
+  command.words = {"EVAL", kScript, "2", kSet, std::string(kSet) + ":" + name, verb, name};
+  command.words.insert(command.words.end(), arguments.begin(), arguments.end());
+  command.slot = slot_of(kSet);
+  command.replicas = is_change ? replicas_ : 0;
+  Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
+  if (!answer) return Error{answer.code(), attempted + ": " + answer.message()};
+  if (answer.value().type == '-') return explain(attempted, answer.value().text);
+  return record_of(answer.value());
+}
+
+Result<Record> Catalog::open(const Claim& claim) {
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
+  return run("open store '" + claim.name + "'", "open", claim.name,
+             {claim.owner_id, claim.is_writer ? "w" : "r", claim.owner,
+              std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
+              std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
+              std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
+              format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs)},
+             claim.is_writer);
+}
+
+Status Catalog::renew(const std::string& name, uint64_t token) {
+  return run("renew the lease of '" + name + "'", "renew", name,
+             {std::to_string(token), std::to_string(kLeaseMs)})
+      .status();
+}
+
+Status Catalog::mark_ready(const std::string& name, uint64_t token) {
+  return run("create store '" + name + "'", "ready", name, {std::to_string(token)}).status();
+}
+
+Status Catalog::release(const std::string& name, uint64_t token) {
+  return run("give back the lease of '" + name + "'", "release", name, {std::to_string(token)})
+      .status();
+}
+
+Status Catalog::resize(const std::string& name, uint64_t token, uint64_t size_bytes,
+                       int64_t capacity_bytes) {
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
+  return run("resize store '" + name + "'", "resize", name,
+             {std::to_string(token), std::to_string(size_bytes), format_int(capacity_bytes),
+              factor})
+      .status();
+}
+
+Status Catalog::drop(const std::string& name, uint64_t token) {
+  return run("remove store '" + name + "'", "drop", name, {std::to_string(token)}).status();
+}
+
+Result<std::vector<Record>> Catalog::list() {
+  Command command;
+  command.words = {"EVAL", kScript, "2", kSet, std::string(kSet) + ":", "list", "", ""};
+  command.slot = slot_of(kSet);
+  Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
+  if (!answer) return answer.error();
+  if (answer.value().type == '-') return explain("list the stores", answer.value().text);
+  std::vector<Record> records;
+  for (const Value& item : answer.value().items) records.push_back(record_of(item));
+  std::sort(records.begin(), records.end(),
+            [](const Record& a, const Record& b) { return a.name < b.name; });
+  return records;
+}
+
+namespace {
+
+// "key:value\r\n" of INFO's answer.
+std::string info_field(const std::string& info, const std::string& key) {
+  const size_t at = info.find("\n" + key + ":");
+  if (at == std::string::npos) return {};
+  const size_t begin = at + key.size() + 2;
+  return info.substr(begin, info.find('\r', begin) - begin);
+}
+
+}  // namespace
+
+Result<int64_t> Catalog::capacity_bytes() {
+  std::vector<uint32_t> masters;
+  for (uint32_t slot = 0; slot < kSlotCount; ++slot)
+    if (const uint32_t server = servers_.server_of(slot);
+        server != Servers::kNobody &&
+        std::find(masters.begin(), masters.end(), server) == masters.end())
+      masters.push_back(server);
+  int64_t sum = 0;
+  bool has_limit = true;
+  for (const uint32_t server : masters) {
+    const Command command{{"INFO", "memory"}, 0, 0};
+    const Result<Value> info =
+        call_server(servers_, server, command, base::now_ns() + Connection::kSilenceNsMax);
+    if (!info) continue;  // it is down: its replica will say
+    const uint64_t limit = number_of(info_field(info.value().text, "maxmemory"));
+    const std::string policy = info_field(info.value().text, "maxmemory_policy");
+    if (limit == 0) has_limit = false;
+    if (limit != 0 && !policy.empty() && policy != "noeviction")
+      return Error{EINVAL, std::string("server ") + servers_.address(server).text +
+                               " evicts what it holds when it is full (maxmemory-policy " + policy +
+                               "): set maxmemory-policy noeviction"};
+    sum += static_cast<int64_t>(limit);
+  }
+  return has_limit ? sum : -1;
+}
+
+}  // namespace outcore::redis

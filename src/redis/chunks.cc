@@ -1,0 +1,214 @@
+#include "redis/chunks.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "os/wait.h"
+
+namespace outcore::redis {
+namespace {
+
+constexpr size_t kKeyMax = 80;
+constexpr uint64_t kRoundNs = 3'000'000'000;  // of a wait for a connection
+
+// Not refused, but not now or not here.
+constexpr int kAgain = -EAGAIN;
+
+void sleep_ns(uint64_t ns) {
+  std::atomic<uint32_t> nobody{0};
+  os::wait(&nobody, 0, ns);
+}
+
+}  // namespace
+
+Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns)
+    : servers_(servers),
+      layout_(std::move(layout)),
+      replicas_(replicas),
+      timeout_ns_(timeout_ns),
+      seen_(new std::atomic<uint64_t>[layout_.part_count]()),
+      is_lost_(new std::atomic<bool>[layout_.part_count]()) {
+  OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax);
+  for (uint32_t part = 0; part < layout_.part_count; ++part) {
+    tags_.push_back(even_tag(part, layout_.part_count));
+    slots_.push_back(slot_of(std::to_string(tags_.back())));
+  }
+}
+
+void Chunks::run(std::span<ChunkRequest> batch) {
+  OC_ASSERT(batch.size() <= kBatchMax);
+  const uint64_t deadline_ns = base::now_ns() + timeout_ns_;
+  for (ChunkRequest& r : batch) {
+    r.result = 0;
+    r.is_done = r.is_asking = false;
+  }
+  for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
+    assign(batch);
+    if (round(batch, deadline_ns)) return;
+    if (base::now_ns() >= deadline_ns) break;
+    const bool is_redirected = std::any_of(batch.begin(), batch.end(), [](const ChunkRequest& r) {
+      return !r.is_done && r.is_asking;
+    });
+    if (is_redirected) continue;
+    sleep_ns(pause_ns);
+    servers_.refresh(deadline_ns);
+  }
+  for (ChunkRequest& r : batch)
+    if (!r.is_done) r.result = -ETIMEDOUT;
+}
+
+void Chunks::assign(std::span<ChunkRequest> batch) {
+  for (ChunkRequest& r : batch)
+    if (!r.is_done && !r.is_asking)
+      r.server = static_cast<uint16_t>(servers_.server_of(slots_[part_of(r)]));
+}
+
+// The servers and directions of what is not done, in ascending order: two batches that hold some
+// connections while they wait for others cannot wait for each other.
+size_t Chunks::find_groups(std::span<const ChunkRequest> batch, Group* groups) const {
+  size_t count = 0;
+  for (const ChunkRequest& r : batch) {
+    if (r.is_done || r.server == Servers::kNobody) continue;
+    const Group wanted{r.server, is_change(r.act), nullptr};
+    const auto key = [](const Group& g) { return 2 * g.server + (g.is_write ? 1 : 0); };
+    Group* const end = groups + count;
+    Group* const place = std::lower_bound(
+        groups, end, wanted, [&](const Group& a, const Group& b) { return key(a) < key(b); });
+    if ((place != end && key(*place) == key(wanted)) || count == kGroupsMax) continue;
+    std::move_backward(place, end, end + 1);
+    *place = wanted;
+    ++count;
+  }
+  return count;
+}
+
+// Asks all servers once. True if everything is done.
+bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
+  Group groups[kGroupsMax + 1];
+  const size_t count = find_groups(batch, groups);
+  for (ChunkRequest& r : batch) r.group = ChunkRequest::kUnsent;
+  for (size_t i = 0; i < count; ++i) {
+    Group& group = groups[i];
+    if (open(group, deadline_ns) != 0) continue;
+    for (ChunkRequest& r : batch) {
+      if (r.is_done || r.server != group.server || is_change(r.act) != group.is_write) continue;
+      // Asked here, after the look at a new connection: what is lost must not read zero.
+      if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget) {
+        r.result = -EIO;
+        r.is_done = true;
+        continue;
+      }
+      r.group = static_cast<uint8_t>(i);
+      send(group.line->connection, r);
+    }
+    if (group.is_write && replicas_ > 0) {
+      group.line->connection.begin(3);
+      group.line->connection.word("WAIT");
+      group.line->connection.word(replicas_);
+      group.line->connection.word(1000);
+    }
+    group.line->connection.flush();
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Group& group = groups[i];
+    if (group.line == nullptr) continue;
+    if (const int error = finish(group, static_cast<uint8_t>(i), batch); error != 0) {
+      note(group.server, error);
+      group.line->connection.close();  // what is under way there is not known any more
+    }
+    servers_.give(group.line);
+  }
+  return std::all_of(batch.begin(), batch.end(), [](const ChunkRequest& r) { return r.is_done; });
+}
+
+int Chunks::open(Group& group, uint64_t deadline_ns) {
+  const uint64_t until_ns = std::min(deadline_ns, base::now_ns() + kRoundNs);
+  int error = 0;
+  group.line =
+      servers_.take(group.server, group.is_write ? Use::kWrite : Use::kRead, until_ns, &error);
+  if (group.line != nullptr) {
+    group.line->connection.set_deadline(deadline_ns);
+    if (!group.line->is_fresh) return 0;
+    error = check_fresh(*group.line, group.server);
+    if (error == 0) {
+      group.line->is_fresh = false;
+      return 0;
+    }
+    group.line->connection.close();
+    servers_.give(group.line);
+    group.line = nullptr;
+  }
+  note(group.server, error);
+  return error;
+}
+
+// Reads the answers to a group. What is to be asked again stays as it is. An error is the
+// connection's.
+int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
+  bool must_load = false;
+  uint32_t changed[kBatchMax];
+  size_t changed_count = 0;
+  for (uint32_t i = 0; i < batch.size(); ++i) {
+    ChunkRequest& r = batch[i];
+    if (r.group != number) continue;
+    const int result = receive(*group.line, r);
+    must_load = must_load || result == -ENOEXEC;
+    if (result != 0 && result != kAgain && result != -ENOEXEC) return result;
+    if (result == 0 && r.result == 0) changed[changed_count++] = i;
+    r.is_done = result == 0 && (!group.is_write || replicas_ == 0 || r.result != 0);
+  }
+  if (group.is_write && replicas_ > 0) {
+    const int result = wait_for_replicas(group.line->connection);
+    if (result != 0 && result != kAgain) return result;
+    for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = result == 0;
+    if (result == kAgain) note(group.server, 0, "too few of its replicas acknowledge");
+  }
+  for (size_t i = 0; group.is_write && i < changed_count; ++i) {
+    const ChunkRequest& r = batch[changed[i]];
+    std::atomic<uint64_t>& seen = seen_[part_of(r)];
+    uint64_t known = seen.load();
+    while (r.is_done && known < r.number && !seen.compare_exchange_weak(known, r.number)) {
+    }
+  }
+  return must_load ? load_scripts(group.line->connection) : 0;
+}
+
+int Chunks::wait_for_replicas(Connection& stream) {
+  Reply reply;
+  if (const int result = stream.read(&reply); result != 0) return result;
+  return reply.type == ':' && reply.number >= replicas_ ? 0 : kAgain;
+}
+
+void Chunks::note(uint32_t server, int error, std::string_view text) {
+  while (!noting_.try_take()) os::yield();
+  std::snprintf(trouble_, sizeof trouble_, "%s: %.*s%s",
+                server == Servers::kNobody ? "no server" : servers_.address(server).text,
+                static_cast<int>(std::min<size_t>(text.size(), 100)), text.data(),
+                error == 0 ? "" : ::strerrordesc_np(-error));
+  noting_.give();
+}
+
+std::string Chunks::trouble() const {
+  while (!noting_.try_take()) os::yield();
+  std::string text = trouble_;
+  noting_.give();
+  return text;
+}
+
+size_t Chunks::put_key(char* into, const ChunkRequest& r, bool is_fence) const {
+  const int used =
+      std::snprintf(into, kKeyMax, "oc:{%u}:%s:", tags_[part_of(r)], layout_.id.c_str());
+  char* const at = into + used;
+  if (is_fence) {
+    *at = 'f';
+    return static_cast<size_t>(used) + 1;
+  }
+  return static_cast<size_t>(std::to_chars(at, into + kKeyMax, r.at).ptr - into);
+}
+
+}  // namespace outcore::redis

@@ -1,0 +1,133 @@
+// Chunks: the values of one store on its servers, read and written in parts.
+//
+// Requests of a batch travel together: all that go to one server in one stretch, all servers at
+// once. What a server that died or moved does not answer is asked again elsewhere until the store's
+// timeout. Any thread; kRead is fit for the fault path (without TLS).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/scripts.h"
+#include "redis/servers.h"
+
+namespace outcore::redis {
+
+enum class Act : uint8_t {
+  kRead,   // bytes of a chunk; what was never written reads zero
+  kWrite,  // bytes of a chunk, if the token is the writer's
+  kZero,   // the same with zeros; a whole chunk is given back
+  kFence,  // the part's fence takes the token; `number` becomes its seq
+  kSeq,    // `number` becomes the part's seq
+  kCount,  // `number` becomes how many chunks of the part are stored
+  kForget  // the part's fence goes
+};
+
+struct ChunkRequest {
+  Act act = Act::kRead;
+  uint64_t at = 0;      // the chunk; of the last four, the part
+  uint32_t offset = 0;  // within the chunk
+  uint32_t size_bytes = 0;
+  std::byte* bytes = nullptr;  // kWrite only reads from it
+  int result = 0;              // 0 or -errno
+  uint64_t number = 0;
+
+  // The executor's own.
+  static constexpr uint8_t kUnsent = 255;
+  uint16_t server = 0;
+  uint8_t group = kUnsent;
+  bool is_asking = false, is_done = false;
+};
+
+// Where the chunks of a store are. Constant.
+struct Layout {
+  std::string id;           // 16 hex digits
+  uint32_t part_count = 0;  // a power of two <= 1024
+  uint64_t chunk_bytes = 0;
+};
+
+class Chunks {
+ public:
+  static constexpr size_t kBatchMax = 128;
+  static constexpr uint32_t kPartsMax = 1024;
+
+  Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns);
+
+  // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
+  // replicas, within the timeout), -ENOSPC (a server's memory is full), -ESTALE (another writer has
+  // the store), -EIO (the servers lost bytes of the part), -EACCES, -EPROTO.
+  void run(std::span<ChunkRequest> batch);
+
+  // Loads the scripts' names; 0 or -errno. Before the first kWrite, kZero or kFence.
+  int learn_scripts();
+  // Every part's fence takes the token: no writer with a smaller one changes anything any more. Or,
+  // for readers, every fence is there. 0 or -errno as above.
+  int take_fences(uint64_t token, bool is_new);
+  int look_at_fences();
+  // All chunks and fences of a store of so many bytes go.
+  int remove_all(uint64_t size_bytes);
+  // Bytes that the servers hold, in whole chunks; or -errno.
+  Result<uint64_t> stored_bytes();
+
+  const Layout& layout() const { return layout_; }
+  // Neighbours lie on different servers, as evenly as the golden ratio spreads them.
+  uint32_t part_of(uint64_t chunk) const {
+    return static_cast<uint32_t>(chunk * 159 % layout_.part_count);
+  }
+  bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
+  // What last went wrong on the way, for messages: "127.0.0.1:7000: Connection refused".
+  std::string trouble() const;
+
+ private:
+  struct Group {
+    uint32_t server = 0;
+    bool is_write = false;
+    Line* line = nullptr;
+  };
+  static constexpr size_t kGroupsMax = 32;
+
+  uint32_t part_of(const ChunkRequest& r) const {
+    return r.act >= Act::kFence ? static_cast<uint32_t>(r.at) : part_of(r.at);
+  }
+  static bool is_change(Act act) {
+    return act == Act::kWrite || act == Act::kZero || act == Act::kFence || act == Act::kForget;
+  }
+  void assign(std::span<ChunkRequest> batch);
+  bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
+  size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
+  int open(Group& group, uint64_t deadline_ns);
+  void send(Connection& stream, const ChunkRequest& r);
+  void send_script(Connection& stream, Script script, const ChunkRequest& r);
+  int receive(Line& line, ChunkRequest& r);
+  int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
+  int receive_number(Connection& stream, const Reply& reply, ChunkRequest& r);
+  int refuse(const Reply& reply, ChunkRequest& r);
+  void lose(uint32_t part);
+  int finish(Group& group, uint8_t number, std::span<ChunkRequest> batch);
+  int wait_for_replicas(Connection& stream);
+  int check_fresh(Line& line, uint32_t server);
+  int load_scripts(Connection& stream);
+  size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;
+  int run_on_parts(Act act, std::vector<uint64_t>* numbers);
+  void note(uint32_t server, int error, std::string_view text = {});
+
+  Servers& servers_;
+  const Layout layout_;
+  const uint32_t replicas_;
+  const uint64_t timeout_ns_;
+  std::vector<uint32_t> tags_, slots_;  // of each part
+  char script_name_[kScriptCount][41] = {};
+  std::atomic<uint64_t> token_{0};
+  std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
+  std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
+  std::unique_ptr<std::atomic<bool>[]> is_lost_;
+
+  mutable Holder noting_;
+  char trouble_[256] = {};
+};
+
+}  // namespace outcore::redis

@@ -1,0 +1,96 @@
+// What concerns all parts of a store: its fences, how much there is, its end. See chunks.h.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "redis/chunks.h"
+
+namespace outcore::redis {
+
+int Chunks::learn_scripts() {
+  const uint64_t deadline_ns = base::now_ns() + timeout_ns_;
+  int error = -EHOSTUNREACH;
+  while (base::now_ns() < deadline_ns) {
+    for (uint32_t server = 0; server < servers_.count(); ++server) {
+      Line* const line = servers_.take(server, Use::kControl, deadline_ns, &error);
+      if (line == nullptr) continue;
+      error = load_scripts(line->connection);
+      if (error != 0) line->connection.close();
+      servers_.give(line);
+      if (error == 0 || error == -EACCES) return error;
+    }
+    servers_.refresh(deadline_ns);
+  }
+  return error;
+}
+
+int Chunks::run_on_parts(Act act, std::vector<uint64_t>* numbers) {
+  std::vector<ChunkRequest> batch;
+  numbers->clear();
+  for (uint32_t part = 0; part < layout_.part_count;) {
+    batch.clear();
+    for (; part < layout_.part_count && batch.size() < kBatchMax; ++part) {
+      batch.emplace_back();
+      batch.back().act = act;
+      batch.back().at = part;
+    }
+    run(batch);
+    for (const ChunkRequest& r : batch) {
+      if (r.result != 0) return r.result;
+      numbers->push_back(r.number);
+    }
+  }
+  return 0;
+}
+
+int Chunks::take_fences(uint64_t token, bool is_new) {
+  token_.store(token);
+  is_new_.store(is_new);
+  std::vector<uint64_t> seqs;
+  if (const int result = run_on_parts(Act::kFence, &seqs); result != 0) return result;
+  must_have_fences_.store(true, std::memory_order_release);
+  return 0;
+}
+
+int Chunks::look_at_fences() {
+  std::vector<uint64_t> seqs;
+  if (const int result = run_on_parts(Act::kSeq, &seqs); result != 0) return result;
+  for (uint32_t part = 0; part < layout_.part_count; ++part) seen_[part].store(seqs[part]);
+  must_have_fences_.store(true, std::memory_order_release);
+  return 0;
+}
+
+int Chunks::remove_all(uint64_t size_bytes) {
+  const uint64_t chunk_count = (size_bytes + layout_.chunk_bytes - 1) / layout_.chunk_bytes;
+  std::vector<ChunkRequest> batch;
+  int first_error = 0;
+  for (uint64_t chunk = 0; chunk < chunk_count;) {
+    batch.clear();
+    for (; chunk < chunk_count && batch.size() < kBatchMax; ++chunk) {
+      batch.emplace_back();
+      batch.back().act = Act::kZero;
+      batch.back().at = chunk;
+      batch.back().size_bytes = static_cast<uint32_t>(layout_.chunk_bytes);
+    }
+    run(batch);
+    for (const ChunkRequest& r : batch)
+      if (first_error == 0 && r.result != -EIO) first_error = r.result;  // what is lost is gone
+    if (first_error != 0) return first_error;
+  }
+  must_have_fences_.store(false);
+  std::vector<uint64_t> numbers;
+  return run_on_parts(Act::kForget, &numbers);
+}
+
+Result<uint64_t> Chunks::stored_bytes() {
+  std::vector<uint64_t> counts;
+  if (const int result = run_on_parts(Act::kCount, &counts); result != 0)
+    return base::system_error(result, "ask how much is stored: " + trouble());
+  uint64_t sum = 0;
+  for (const uint64_t count : counts) sum += count;
+  return sum * layout_.chunk_bytes;
+}
+
+}  // namespace outcore::redis

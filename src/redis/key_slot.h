@@ -1,0 +1,20 @@
+// Key slots: where a Redis Cluster keeps a key. Any thread, the fault path too.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace outcore::redis {
+
+inline constexpr uint32_t kSlotCount = 16384;
+
+// The slot of a key: CRC16 (XMODEM) of what is between its first '{' and the next '}', or of all of
+// it. After the Redis Cluster specification, "Key distribution model".
+uint32_t slot_of(std::string_view key);
+
+// A number whose decimal text, as a key's {tag}, lies in the `index`th of `count` equal stretches
+// of the slots: tags of one count are spread evenly over any cluster whose servers have as many
+// slots each. The same number always. REQUIRES: index < count, count a power of two <= 1024.
+uint32_t even_tag(uint32_t index, uint32_t count);
+
+}  // namespace outcore::redis

@@ -1,0 +1,67 @@
+// Scripts: what servers run in one step, so that nobody comes between the look and the change.
+//
+// Everything of a part of a store (PART: chunks whose keys have one tag) is in one slot, and so on
+// one server, beside the part's fence: a hash with
+//   token   of the writer that holds the lease: another's writes are refused (FENCED)
+//   seq     how many changes there were: a replica that took over and has fewer has lost some
+//   chunks  how many chunks are stored
+#pragma once
+
+#include <string_view>
+
+namespace outcore::redis {
+
+enum class Script { kWrite, kZero, kFence };
+inline constexpr uint32_t kScriptCount = 3;
+
+// KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, the bytes. Returns the new seq.
+// A new value is made at its full size: one that grows takes twice its memory.
+inline constexpr std::string_view kWriteScript = R"(
+local token = redis.call('HGET', KEYS[2], 'token')
+if not token then return redis.error_reply('LOST no fence') end
+if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('SETRANGE', KEYS[1], ARGV[2], ARGV[4])
+else
+  local offset, whole, part = tonumber(ARGV[2]), tonumber(ARGV[3]), #ARGV[4]
+  local value = ARGV[4]
+  if part < whole then
+    value = string.rep('\0', offset) .. value .. string.rep('\0', whole - offset - part)
+  end
+  redis.call('SET', KEYS[1], value)
+  redis.call('HINCRBY', KEYS[2], 'chunks', 1)
+end
+return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+)";
+
+// KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, how many. Returns the new seq.
+inline constexpr std::string_view kZeroScript = R"(
+local token = redis.call('HGET', KEYS[2], 'token')
+if not token then return redis.error_reply('LOST no fence') end
+if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  if ARGV[4] == ARGV[3] then
+    redis.call('UNLINK', KEYS[1])
+    redis.call('HINCRBY', KEYS[2], 'chunks', -1)
+  else
+    redis.call('SETRANGE', KEYS[1], ARGV[2], string.rep('\0', tonumber(ARGV[4])))
+  end
+end
+return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+)";
+
+// KEYS: fence. ARGV: token, 1 if the store is new. Returns seq.
+inline constexpr std::string_view kFenceScript = R"(
+local token = redis.call('HGET', KEYS[1], 'token')
+if not token and ARGV[2] ~= '1' then return redis.error_reply('LOST no fence') end
+if token and tonumber(token) > tonumber(ARGV[1]) then
+  return redis.error_reply('FENCED by ' .. token)
+end
+redis.call('HSET', KEYS[1], 'token', ARGV[1])
+return redis.call('HINCRBY', KEYS[1], 'seq', 1)
+)";
+
+inline constexpr std::string_view kScriptText[kScriptCount] = {kWriteScript, kZeroScript,
+                                                               kFenceScript};
+
+}  // namespace outcore::redis

@@ -1,0 +1,153 @@
+// How a store in far memory is opened, listed and removed. See redis_store.h.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <system_error>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "os/wait.h"
+#include "redis/generation.h"
+#include "store/redis_store.h"
+
+namespace outcore::store {
+namespace {
+
+constexpr uint32_t kPartCount = 256;
+constexpr uint64_t kHolesKnownMax = uint64_t{1} << 40;
+
+// Writers of this process, by servers and name: who maps the same twice gets the same store.
+struct Writers {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<RedisStore>> stores;
+};
+Writers& writers() {
+  static Writers* const all = new Writers;  // never destroyed: runtimes may be static
+  return *all;
+}
+
+std::string key_of(const RedisOptions& options) {
+  std::string key;
+  for (const redis::Address& server : options.servers) key += std::string(server.text) + ",";
+  return key + "/" + options.name;
+}
+
+}  // namespace
+
+Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
+  redis::Claim claim;
+  claim.name = options_.name;
+  claim.is_writer = how.is_writable;
+  claim.may_create = how.may_create;
+  claim.size_bytes = how.size_bytes;
+  claim.be_owned();
+  claim.chunk_bytes = options_.chunk_bytes == 0 ? kRedisChunkBytes : options_.chunk_bytes;
+  claim.part_count = kPartCount;
+  claim.replicas = options_.replicas;
+  claim.lifetime_ms = options_.lifetime_ms;
+  claim.capacity_bytes = capacity_bytes;
+  auto record = servers_->catalog->open(claim);
+  if (record.code() == ENOSPC) {
+    if (Status s = reclaim_expired(); !s) return s;
+    record = servers_->catalog->open(claim);
+  }
+  if (!record) return refuse_redis(options_, record.code(), record.message());
+  record_ = record.value();
+  is_writer_ = how.is_writable;
+  if (options_.chunk_bytes != 0 && options_.chunk_bytes != record_.chunk_bytes)
+    return refuse_redis(options_, EINVAL,
+                        "it was made with chunk=" + std::to_string(record_.chunk_bytes) +
+                            ": leave out the parameter, or remove the store first");
+  return {};
+}
+
+// Stores whose time is over go when their space is wanted.
+Status RedisStore::reclaim_expired() {
+  auto records = servers_->catalog->list();
+  if (!records) return refuse_redis(options_, records.code(), records.message());
+  for (const redis::Record& record : records.value()) {
+    if (!record.is_expired() || record.name == options_.name) continue;
+    RedisOptions options = options_;
+    options.name = record.name;
+    if (Status s = servers_->remove(options); !s && s.code() != EBUSY && s.code() != ENOENT)
+      return s;
+  }
+  return {};
+}
+
+// The writer's fences, or a look at them.
+Status RedisStore::take_over() {
+  const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes};
+  chunks_ = std::make_unique<redis::Chunks>(*servers_->servers, layout, options_.replicas,
+                                            options_.timeout_ms * 1'000'000);
+  int result = 0;
+  if (is_writer_) {
+    result = chunks_->learn_scripts();
+    if (result == 0) result = chunks_->take_fences(record_.token, record_.is_new);
+    if (result == 0 && record_.is_new) {
+      if (Status s = servers_->catalog->mark_ready(options_.name, record_.token); !s)
+        return refuse_redis(options_, s.code(), s.message());
+      knows_holes_ =
+          written_.cover(std::max(kHolesKnownMax, record_.size_bytes), record_.chunk_bytes) == 0;
+    }
+  } else {
+    if (record_.is_new)
+      return refuse_redis(options_, EAGAIN,
+                          "it is just being made by " + record_.owner + ": try again");
+    result = chunks_->look_at_fences();
+  }
+  if (result == -EIO)
+    return refuse_redis(
+        options_, EIO,
+        "its servers lost some of it (more of them failed than there were replicas): "
+        "remove it and store it anew");
+  if (result != 0)
+    return refuse_redis(options_, -result,
+                        std::string(::strerrordesc_np(-result)) + ": " + chunks_->trouble());
+  return {};
+}
+
+Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, const OpenOptions& how,
+                                                const CommonParameters& common) {
+  if (options.name.empty())
+    return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
+  Writers& all = writers();
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  const std::string key = key_of(options);
+  if (auto known = all.stores[key].lock(); known != nullptr && how.is_writable) {
+    if (how.size_bytes > known->size_bytes()) {
+      const int result = how.may_create ? known->resize(how.size_bytes) : -EFBIG;
+      if (result != 0)
+        return refuse_redis(options, -result, "this process has it open, smaller than asked for");
+    }
+    return std::shared_ptr<Store>(known);
+  }
+  const os::SignalBlock block;  // also for the thread that keeps the lease
+  std::shared_ptr<RedisStore> store(new RedisStore(options));
+  auto servers = RedisServers::connect(options);
+  if (!servers) return servers.error();
+  store->servers_ = std::move(servers.value());
+  auto capacity = store->servers_->catalog->capacity_bytes();
+  if (!capacity) return refuse_redis(options, capacity.code(), capacity.message());
+  if (how.is_writable)
+    if (Status s = store->servers_->check_replicas(options); !s) return s.error();
+  if (Status s = store->claim(how, capacity.value()); !s) return s.error();
+  if (Status s = store->take_over(); !s) return s.error();
+  store->size_bytes_.store(store->record_.size_bytes);
+  store->traits_.is_fault_safe = !options.is_tls;
+  store->traits_.read_concurrency = common.read_concurrency;
+  store->traits_.write_concurrency = common.write_concurrency;
+  if (!how.is_writable) return std::shared_ptr<Store>(store);
+  try {
+    store->keeper_ = std::thread([kept = store.get()] { kept->keep_lease(); });
+  } catch (const std::system_error& e) {
+    return base::system_error(e.code().value(), "start a thread for the lease of " + options.uri);
+  }
+  all.stores[key] = store;
+  return std::shared_ptr<Store>(store);
+}
+
+}  // namespace outcore::store

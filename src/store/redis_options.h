@@ -1,0 +1,33 @@
+// RedisOptions: what a redis:// URI asks for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "redis/address.h"
+#include "redis/tls.h"
+#include "store/uri.h"
+
+namespace outcore::store {
+
+struct RedisOptions {
+  std::string uri;  // without the password
+  std::string name;
+  std::vector<redis::Address> servers;
+  std::string user, password;
+  bool is_tls = false;
+  redis::TlsFiles tls_files;
+  unsigned replicas = 1;
+  uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes
+  uint64_t timeout_ms = 0;
+  int64_t lifetime_ms = -1;  // -1: as it is, or for ever
+  unsigned lines = 0;        // for reads, to each server
+};
+
+inline constexpr uint64_t kRedisChunkBytes = 64 << 10;
+
+// Errors: EINVAL, EHOSTUNREACH (a host that nobody knows).
+Result<RedisOptions> read_redis_options(const Uri& uri);
+
+}  // namespace outcore::store

@@ -1,0 +1,33 @@
+// RedisServers: the servers that a redis:// URI names, and the stores on them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "redis/catalog.h"
+#include "redis/servers.h"
+#include "store/redis_options.h"
+
+namespace outcore::store {
+
+struct RedisServers {
+  // Errors: EACCES (a password), EPROTO (TLS), EINVAL (several that are no cluster), and what the
+  // system said.
+  static Result<std::unique_ptr<RedisServers>> connect(const RedisOptions& options);
+
+  // Every master has the replicas that are to acknowledge what is written. EINVAL: which has not.
+  Status check_replicas(const RedisOptions& options);
+  // The store goes: its writer first has to let go of it (EBUSY), readers find nothing any more.
+  Status remove(const RedisOptions& options);
+  // Bytes that the servers hold of it.
+  Result<uint64_t> stored_bytes(const RedisOptions& options, const redis::Record& record);
+
+  std::unique_ptr<redis::Tls> tls;
+  std::unique_ptr<redis::Servers> servers;
+  std::unique_ptr<redis::Catalog> catalog;
+};
+
+// "store 'URI': why".
+Error refuse_redis(const RedisOptions& options, int code, const std::string& why);
+
+}  // namespace outcore::store

@@ -1,0 +1,168 @@
+#include "store/redis_store.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/units.h"
+#include "os/wait.h"
+
+namespace outcore::store {
+
+using redis::Act;
+using redis::ChunkRequest;
+using redis::Chunks;
+
+namespace {
+
+constexpr size_t kReadBatchMax = 32;  // on the stack of whoever touched the page
+
+// One batch of what a caller asks for: cut at the ends of chunks, sent when it is full.
+template <size_t kMax>
+class Cutter {
+ public:
+  explicit Cutter(Chunks& chunks) : chunks_(chunks) {}
+
+  // `result` becomes the first error of its parts, once run() or a full batch has come to it.
+  void add(Act act, uint64_t offset, std::byte* bytes, uint64_t size_bytes, int* result) {
+    const uint64_t chunk_bytes = chunks_.layout().chunk_bytes;
+    while (size_bytes > 0) {
+      if (count_ == kMax) run();
+      const uint64_t within = offset % chunk_bytes;
+      const uint64_t part = std::min(size_bytes, chunk_bytes - within);
+      ChunkRequest& r = request_[count_];
+      r = {};
+      r.act = act;
+      r.at = offset / chunk_bytes;
+      r.offset = static_cast<uint32_t>(within);
+      r.size_bytes = static_cast<uint32_t>(part);
+      r.bytes = bytes;
+      result_[count_++] = result;
+      offset += part;
+      size_bytes -= part;
+      if (bytes != nullptr) bytes += part;
+    }
+  }
+  void run() {
+    chunks_.run({request_, count_});
+    for (size_t i = 0; i < count_; ++i)
+      if (request_[i].result != 0 && *result_[i] == 0) *result_[i] = request_[i].result;
+    count_ = 0;
+  }
+
+ private:
+  static_assert(kMax <= Chunks::kBatchMax);
+  Chunks& chunks_;
+  ChunkRequest request_[kMax];
+  int* result_[kMax];
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+int RedisStore::read(uint64_t offset, std::span<std::byte> into) {
+  int result = 0;
+  Cutter<kReadBatchMax> cutter(*chunks_);
+  cutter.add(Act::kRead, offset, into.data(), into.size(), &result);
+  cutter.run();
+  return result;
+}
+
+int RedisStore::write(uint64_t offset, std::span<const std::byte> from) {
+  StoreRequest request{offset, const_cast<std::byte*>(from.data()), from.size(), true, 0};
+  transfer({&request, 1});
+  return request.result;
+}
+
+void RedisStore::transfer(std::span<StoreRequest> batch) {
+  Cutter<Chunks::kBatchMax> cutter(*chunks_);
+  for (StoreRequest& r : batch) {
+    r.result = 0;
+    if (r.is_write && (!is_writer_ || process_ != redis::generation())) {
+      r.result = is_writer_ ? -ESTALE : -EROFS;  // a forked child is not the lease's owner
+      continue;
+    }
+    if (r.is_write && knows_holes_) written_.mark(r.offset, r.size_bytes);
+    cutter.add(r.is_write ? Act::kWrite : Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);
+  }
+  cutter.run();
+}
+
+int RedisStore::discard(uint64_t offset, uint64_t size_bytes) {
+  if (!is_writer_) return -EROFS;
+  if (process_ != redis::generation()) return -ESTALE;
+  int result = 0;
+  // The last chunk has more bytes than the store.
+  uint64_t end = offset + size_bytes;
+  if (end == this->size_bytes()) end = base::round_up(end, record_.chunk_bytes);
+  Cutter<Chunks::kBatchMax> cutter(*chunks_);
+  cutter.add(Act::kZero, offset, nullptr, end - offset, &result);
+  cutter.run();
+  if (result == 0 && knows_holes_) written_.clear_inside(offset, end - offset);
+  return result;
+}
+
+bool RedisStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
+  return knows_holes_ && written_.is_untouched(offset, size_bytes);
+}
+
+int RedisStore::resize(uint64_t size_bytes) {
+  if (!is_writer_) return -EROFS;
+  const uint64_t now = this->size_bytes();
+  if (size_bytes < now)
+    if (const int result = discard(size_bytes, now - size_bytes); result != 0) return result;
+  const Result<int64_t> capacity = servers_->catalog->capacity_bytes();
+  if (!capacity) return -capacity.code();
+  const Status resized =
+      servers_->catalog->resize(options_.name, record_.token, size_bytes, capacity.value());
+  if (!resized) return -resized.code();
+  size_bytes_.store(size_bytes, std::memory_order_release);
+  return 0;
+}
+
+std::string RedisStore::remark() const {
+  std::string text = servers_->servers->is_cluster() ? "a cluster" : "one server";
+  text += ", values of " + base::format_bytes(record_.chunk_bytes);
+  if (is_writer_)
+    text += options_.replicas == 0
+                ? ", no replicas: what a server holds is lost with it"
+                : ", " + std::to_string(options_.replicas) + " acknowledging replica" +
+                      (options_.replicas == 1 ? "" : "s");
+  if (options_.is_tls) text += ", TLS";
+  if (record_.lifetime_ms != 0)
+    text += ", reclaimed " + base::format_milliseconds(record_.lifetime_ms) + " after its last use";
+  if (chunks_->has_lost()) text += "; the servers lost some of it";
+  if (lease_error_.load() != 0) text += "; another writer has it";
+  if (const std::string trouble = chunks_->trouble(); !trouble.empty())
+    text += "; last trouble: " + trouble;
+  return text;
+}
+
+// A lease ends with its owner, and the owner's with its renewal: whoever is stopped for longer than
+// the lease finds his token refused if another took over meanwhile.
+void RedisStore::keep_lease() {
+  constexpr uint64_t kPauseNs = redis::kLeaseMs * 1'000'000 / 3;
+  while (is_closing_.load(std::memory_order_acquire) == 0) {
+    os::wait(&is_closing_, 0, kPauseNs);
+    if (is_closing_.load(std::memory_order_acquire) != 0) return;
+    const Status renewed = servers_->catalog->renew(options_.name, record_.token);
+    if (renewed.code() != ESTALE) continue;
+    lease_error_.store(ESTALE);
+    return;
+  }
+}
+
+RedisStore::~RedisStore() {
+  if (process_ != redis::generation()) {       // the thread and the lease are the parent's
+    if (keeper_.joinable()) keeper_.detach();  // banned-ok: it does not exist in this process
+    return;
+  }
+  is_closing_.store(1, std::memory_order_release);
+  os::wake_all(&is_closing_);
+  if (keeper_.joinable()) keeper_.join();
+  if (is_writer_ && lease_error_.load() == 0) {
+    const os::SignalBlock block;
+    static_cast<void>(servers_->catalog->release(options_.name, record_.token));
+  }
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,67 @@
+// RedisStore: bytes in the memory of Redis or Valkey servers, of a cluster or of one.
+//
+// A store has a name, a size and one writer at a time. Its bytes are values of 64 KiB, spread over
+// all servers. What was written has been acknowledged by as many replicas as were asked for before
+// write() returns; so there is nothing left for sync() to do. Fault safe without TLS. See
+// docs/guides/far-memory.md for what is promised when servers fail.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "outcore/store.h"
+#include "redis/chunks.h"
+#include "redis/generation.h"
+#include "store/redis_servers.h"
+#include "store/registry.h"
+#include "store/written_map.h"
+
+namespace outcore::store {
+
+class RedisStore final : public Store {
+ public:
+  // Errors: those of redis::Catalog::open; EINVAL (servers that are no cluster, that have too few
+  // replicas, that evict); EIO (the servers lost some of it).
+  static Result<std::shared_ptr<Store>> open(const RedisOptions& options, const OpenOptions& how,
+                                             const CommonParameters& common);
+  ~RedisStore() override;
+
+  uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int resize(uint64_t size_bytes) override;
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return options_.uri; }
+  std::string remark() const override;
+  std::string identity() const override { return "redis:" + chunks_->layout().id; }
+
+ private:
+  explicit RedisStore(const RedisOptions& options) : options_(options) {}
+  Status claim(const OpenOptions& how, int64_t capacity_bytes);
+  Status reclaim_expired();
+  Status take_over();
+  void keep_lease();
+
+  const RedisOptions options_;
+  std::unique_ptr<RedisServers> servers_;
+  std::unique_ptr<redis::Chunks> chunks_;
+  redis::Record record_;
+  const uint32_t process_ = redis::generation();
+  bool is_writer_ = false;
+  StoreTraits traits_;
+  std::atomic<uint64_t> size_bytes_{0};
+  WrittenMap written_;  // of a store that this process made: what was never written needs no fill
+  bool knows_holes_ = false;
+
+  std::thread keeper_;  // of the lease
+  std::atomic<uint32_t> is_closing_{0};
+  std::atomic<int> lease_error_{0};
+};
+
+}  // namespace outcore::store

@@ -1,0 +1,125 @@
+// A store on a cluster: servers die, stop, come back, and lose what they had.
+#include <atomic>
+#include <thread>
+
+#include "tests/redis/redis_case.h"
+
+namespace outcore::redis_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSize = 4 << 20;
+
+class RedisCluster : public RedisTest {
+ protected:
+  void SetUp() override {
+    RedisTest::SetUp();
+    if (IsSkipped()) return;
+    ServerOptions options;
+    options.masters = 3;
+    start(options);
+  }
+  // Writes and reads at random for as long as `go_on` says, at least once; how many were wrong.
+  static int use(Store& store, uint64_t first, uint64_t size, const std::function<bool()>& go_on) {
+    std::mt19937_64 random(first);
+    Bytes mirror(size), now(5000);
+    int wrong = store.write(first, mirror) != 0;
+    do {
+      const size_t at = random() % (size - 5000), look = random() % (size - 5000);
+      const Bytes bytes = random_bytes(1 + random() % 5000, random());
+      wrong += store.write(first + at, bytes) != 0;
+      std::copy(bytes.begin(), bytes.end(), mirror.begin() + static_cast<ptrdiff_t>(at));
+      wrong += store.read(first + look, now) != 0;
+      wrong += !std::equal(now.begin(), now.end(), mirror.begin() + static_cast<ptrdiff_t>(look));
+    } while (go_on());
+    Bytes all(size);
+    wrong += store.read(first, all) != 0;
+    return wrong + (all != mirror);
+  }
+  int masters() {
+    int count = 0;
+    for (int i = 0; i < servers_->count(); ++i) count += servers_->info(i, "role") == "master";
+    return count;
+  }
+};
+
+TEST_F(RedisCluster, SpreadsAStoreOverAllItsServers) {
+  const auto store = make("a", kSize, "replicas=1");
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store), bytes);
+  // 64 chunks and 256 fences; the catalog is on one of them.
+  for (int i = 0; i < 3; ++i)
+    EXPECT_NEAR(static_cast<double>(servers_->ask(i, {"DBSIZE"}).number), 320.0 / 3, 8) << i;
+  EXPECT_THAT(store->remark(), HasSubstr("1 acknowledging replica"));
+}
+
+TEST_F(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
+  const auto store = make("a", kSize, "replicas=1");
+  std::atomic<bool> is_over{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back(
+        [&, t] { wrong += use(*store, t * kSize / 4, kSize / 4, [&] { return !is_over; }); });
+  servers_->kill(0);
+  // Its replica has become a master: three of the five that are left.
+  EXPECT_TRUE(becomes([&] { return masters() == 3; }));
+  is_over = true;
+  // Without a replica no write is acknowledged there: the old master comes back as one.
+  servers_->start(0);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0) << store->remark();
+}
+
+TEST_F(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
+  const auto store = make("a", kSize, "replicas=1");
+  std::atomic<bool> is_over{false};
+  std::atomic<int> wrong{0};
+  std::thread user([&] { wrong += use(*store, 0, kSize, [&] { return !is_over; }); });
+  servers_->send(1, SIGSTOP);
+  EXPECT_TRUE(becomes([&] {
+    const std::string role = servers_->info(4, "role");
+    return role == "master";
+  }));
+  servers_->send(1, SIGCONT);  // it thinks it is the master, until it hears
+  EXPECT_TRUE(becomes([&] { return servers_->info(1, "role") == "slave"; }));
+  is_over = true;
+  user.join();
+  EXPECT_EQ(wrong, 0) << store->remark();
+}
+
+TEST_F(RedisCluster, AcknowledgesNothingWithoutAReplica) {
+  const auto store = make("a", kSize, "replicas=1&timeout=2s");
+  for (int i = 3; i < 6; ++i) servers_->kill(i);
+  const Bytes bytes = random_bytes(1000, 1);
+  EXPECT_EQ(store->write(0, bytes), -ETIMEDOUT);
+  EXPECT_THAT(store->remark(), HasSubstr("too few of its replicas"));
+  for (int i = 3; i < 6; ++i) servers_->start(i);
+  EXPECT_TRUE(becomes([&] { return store->write(0, bytes) == 0; }));
+}
+
+// Two failures at once are more than one replica bears. Zeros in their place would be wrong bytes.
+TEST_F(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
+  const auto store = make("a", kSize, "replicas=1&timeout=20s");
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  for (const int i : {0, 3}) servers_->kill(i);
+  for (const int i : {0, 3}) servers_->start(i);
+  Bytes now(65'536);
+  int lost = 0, right = 0;
+  for (uint64_t chunk = 0; chunk < kSize / 65'536; ++chunk) {
+    const int result = store->read(chunk * 65'536, now);
+    if (result == 0)
+      right += std::equal(now.begin(), now.end(),
+                          bytes.begin() + static_cast<ptrdiff_t>(chunk * 65'536));
+    lost += result == -EIO;
+  }
+  EXPECT_GT(lost, 10);
+  EXPECT_EQ(lost + right, 64) << "every chunk is right, or told to be lost";
+  EXPECT_EQ(open_store(servers_->uri("a")).code(), EIO);
+}
+
+}  // namespace
+}  // namespace outcore::redis_test

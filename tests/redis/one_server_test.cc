@@ -1,0 +1,226 @@
+// A store on one server: who may have it, what is refused, and what happens when the server fails.
+#include <sys/wait.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/redis/redis_case.h"
+
+namespace outcore::redis_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSize = 1 << 20;
+constexpr char kAlone[] = "replicas=0&timeout=1s";
+
+class RedisOneServer : public RedisTest {
+ protected:
+  void SetUp() override {
+    RedisTest::SetUp();
+    if (!IsSkipped()) start();
+  }
+};
+
+TEST_F(RedisOneServer, KeepsWhatIsStoredWhenItIsClosed) {
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(make("a", kSize, kAlone)->write(0, bytes), 0);
+  const auto again = open_store(servers_->uri("a"));
+  ASSERT_TRUE(again.ok()) << again.message();
+  EXPECT_EQ(again.value()->size_bytes(), kSize);
+  EXPECT_EQ(read_all(*again.value()), bytes);
+  EXPECT_EQ(again.value()->write(0, bytes), -EROFS);
+}
+
+TEST_F(RedisOneServer, KeepsOnlyWhatWasWritten) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_TRUE(store->is_hole(0, kSize));
+  EXPECT_EQ(store->write(70'000, random_bytes(10, 1)), 0);
+  EXPECT_FALSE(store->is_hole(70'000, 1));
+  EXPECT_TRUE(store->is_hole(0, 65'536));
+  uint64_t chunks = 0;
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*"}).items)
+    chunks += key.text.back() != 'f' && key.text.find("catalog") == std::string::npos;
+  EXPECT_EQ(chunks, 1u);
+}
+
+TEST_F(RedisOneServer, RefusesASecondWriterWithTheNameOfTheFirst) {
+  const auto store = make("a", kSize, kAlone);
+  std::string uri = servers_->uri("a", kAlone);
+  uri.replace(uri.find("127.0.0.1"), 9, "localhost");  // as from elsewhere
+  const auto second = open_store(uri, writable());
+  EXPECT_EQ(second.code(), EBUSY);
+  EXPECT_THAT(second.message(), HasSubstr("process " + std::to_string(::getpid())));
+  EXPECT_THAT(second.message(), testing::Not(HasSubstr("sesame")));
+  EXPECT_TRUE(open_store(uri).ok()) << "readers come in";
+}
+
+TEST_F(RedisOneServer, GivesOneStoreToAProcessThatOpensItTwice) {
+  const auto first = make("a", kSize, kAlone), second = make("a", kSize, kAlone);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(make("a", 2 * kSize, kAlone)->size_bytes(), 2 * kSize);
+}
+
+// The lease ends while its owner is stopped; another takes over; the first wakes up and writes.
+TEST_F(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
+  int is_open[2], may_write[2];
+  ASSERT_EQ(::pipe(is_open), 0);
+  ASSERT_EQ(::pipe(may_write), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto store = open_store(servers_->uri("a", kAlone), writable(kSize));
+    char byte = store.ok() ? 'y' : 'n';
+    if (::write(is_open[1], &byte, 1) != 1 || ::read(may_write[0], &byte, 1) != 1) ::_exit(1);
+    ::_exit(store.ok() ? -store.value()->write(0, random_bytes(100, 1)) : 2);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(is_open[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  ::kill(child, SIGSTOP);
+  set_field(0, "a", "lease", "1");
+  const auto store = make("a", 0, kAlone);
+  const Bytes bytes = random_bytes(100, 2);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  ::kill(child, SIGCONT);
+  ASSERT_EQ(::write(may_write[1], &byte, 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), ESTALE);
+  Bytes now(100);
+  EXPECT_EQ(store->read(0, now), 0);
+  EXPECT_EQ(now, bytes);
+}
+
+TEST_F(RedisOneServer, RefusesWhatDoesNotFit) {
+  const auto store = open_store(servers_->uri("a", kAlone), writable(uint64_t{1} << 30));
+  EXPECT_EQ(store.code(), ENOSPC);
+  EXPECT_THAT(store.message(), HasSubstr("1.2 GiB asked for"));
+  const auto first = make("b", 150 << 20, kAlone);
+  EXPECT_EQ(open_store(servers_->uri("c", kAlone), writable(100 << 20)).code(), ENOSPC);
+  EXPECT_EQ(first->resize(250 << 20), -ENOSPC);
+  EXPECT_EQ(first->size_bytes(), 150u << 20);
+  EXPECT_EQ(first->resize(160 << 20), 0);
+}
+
+TEST_F(RedisOneServer, ReclaimsAStoreAfterItsLifetime) {
+  make("old", 150 << 20, "replicas=0&lifetime=1h")->write(0, random_bytes(1000, 1));
+  EXPECT_EQ(open_store(servers_->uri("new", kAlone), writable(100 << 20)).code(), ENOSPC);
+  set_field(0, "old", "deadline", "1");
+  EXPECT_TRUE(open_store(servers_->uri("new", kAlone), writable(100 << 20)).ok());
+  EXPECT_EQ(open_store(servers_->uri("old")).code(), ENOENT);
+}
+
+TEST_F(RedisOneServer, SaysWhatIsWrong) {
+  const auto message = [&](const std::string& uri) {
+    return open_store(uri, writable(kSize)).message();
+  };
+  EXPECT_THAT(open_store(servers_->uri("none")).message(), HasSubstr("there is no store"));
+  EXPECT_THAT(message("redis://:wrong@" + servers_->address(0) + "/a"),
+              HasSubstr("refuses the user or password"));
+  EXPECT_THAT(message("redis://" + servers_->address(0) + "/a"), HasSubstr("refuses the user"));
+  EXPECT_THAT(message("redis://127.0.0.1:1/a"), HasSubstr("Connection refused"));
+  EXPECT_THAT(message("redis://127.0.0.1:x/a"), HasSubstr("write host:port"));
+  EXPECT_THAT(message("redis://no.such.host.invalid/a"), HasSubstr("no.such.host.invalid"));
+  EXPECT_THAT(message("redis:///a"), HasSubstr("no server"));
+  EXPECT_THAT(message(servers_->uri("")), HasSubstr("no name"));
+  EXPECT_THAT(message(servers_->uri("a", "chunk=5000")), HasSubstr("a power of two"));
+  EXPECT_THAT(message(servers_->uri("a", "replcas=1")), HasSubstr("did you mean 'replicas'"));
+  EXPECT_THAT(message(servers_->uri("a")), HasSubstr("write replicas=0"));
+  servers_->ask(0, {"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  EXPECT_THAT(message(servers_->uri("a", kAlone)), HasSubstr("maxmemory-policy noeviction"));
+}
+
+TEST_F(RedisOneServer, IsWaitedForWhileItIsStopped) {
+  const auto store = make("a", kSize, "replicas=0&timeout=8s");
+  const Bytes bytes = random_bytes(1000, 1);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  servers_->send(0, SIGSTOP);
+  std::thread waker([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // shorter than the timeout, no condition
+    servers_->send(0, SIGCONT);
+  });
+  Bytes now(1000);
+  EXPECT_EQ(store->read(0, now), 0);
+  EXPECT_EQ(now, bytes);
+  waker.join();
+}
+
+TEST_F(RedisOneServer, IsWaitedForNoLongerThanTheTimeout) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_EQ(store->write(0, random_bytes(1000, 1)), 0);
+  servers_->send(0, SIGSTOP);
+  Bytes now(1000);
+  EXPECT_EQ(store->read(0, now), -ETIMEDOUT);
+  EXPECT_EQ(store->write(0, now), -ETIMEDOUT);
+  EXPECT_THAT(store->remark(), HasSubstr("last trouble: 127.0.0.1"));
+  servers_->send(0, SIGCONT);
+  EXPECT_EQ(store->write(0, now), 0);
+}
+
+// Zeros would be wrong bytes.
+TEST_F(RedisOneServer, IsFoundOutIfItComesBackEmpty) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_EQ(store->write(0, random_bytes(1000, 1)), 0);
+  servers_->kill(0);
+  servers_->start(0);
+  ASSERT_TRUE(servers_->answers(0));
+  Bytes now(1000);
+  EXPECT_EQ(store->read(0, now), -EIO);
+  EXPECT_EQ(store->write(0, now), -EIO);
+  EXPECT_THAT(store->remark(), HasSubstr("lost some of it"));
+}
+
+TEST_F(RedisOneServer, TellsThatItsMemoryIsFull) {
+  servers_->ask(0, {"CONFIG", "SET", "maxmemory", "0"});  // nothing is booked then
+  const auto store = make("a", 64 << 20, kAlone);
+  servers_->ask(0, {"CONFIG", "SET", "maxmemory", "8mb"});
+  const Bytes bytes = random_bytes(1 << 20, 1);
+  int result = 0;
+  for (uint64_t i = 0; i < 64 && result == 0; ++i) result = store->write(i << 20, bytes);
+  EXPECT_EQ(result, -ENOSPC);
+  servers_->ask(0, {"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(store->write(63 << 20, bytes), 0);
+}
+
+TEST_F(RedisOneServer, ServesManyThreads) {
+  const auto store = make("a", 8 * kSize, kAlone);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (uint64_t t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      Bytes mirror(kSize), now(5000);
+      for (int turn = 0; turn < 100; ++turn) {
+        const size_t at = random() % (kSize - 5000), size = 1 + random() % 5000;
+        const Bytes bytes = random_bytes(size, random());
+        wrong += store->write(t * kSize + at, bytes) != 0;
+        std::copy(bytes.begin(), bytes.end(), mirror.begin() + static_cast<ptrdiff_t>(at));
+        const size_t look = random() % (kSize - 5000);
+        wrong += store->read(t * kSize + look, now) != 0;
+        wrong += !std::equal(now.begin(), now.end(), mirror.begin() + static_cast<ptrdiff_t>(look));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// The child has connections of its own; the parent's go on.
+TEST_F(RedisOneServer, IsReadByAForkedChild) {
+  const auto store = make("a", kSize, kAlone);
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Bytes now(kSize);
+    const bool is_right = store->read(0, now) == 0 && now == bytes;
+    ::_exit(is_right && store->write(0, bytes) == -ESTALE ? 0 : 1);
+  }
+  EXPECT_EQ(read_all(*store), bytes);
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(store->write(0, bytes), 0);
+}
+
+}  // namespace
+}  // namespace outcore::redis_test
