@@ -25,7 +25,8 @@ constexpr Entry kStores[] = {
     {"file:PATH", "a file or block device; PATH alone will do; ?direct=auto|on|off"},
     {"sparse:DIR", "a directory of segment files, each made on its first write; ?segment=64M"},
     {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
-    {"memory:", "for tests"}};
+    {"memory:", "for tests"},
+    {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};
 
 constexpr Entry kPolicies[] = {
     {"s3-fifo", "three queues and ghosts; :small=3%,cool=5%"},

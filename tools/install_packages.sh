@@ -1,6 +1,6 @@
 #!/bin/bash
-# install_packages.sh GROUP… : installs what is missing; build, test, bench, demo, qemu, programs
-# (Debian 12).
+# install_packages.sh GROUP… : installs what is missing; build, test, engines, bench, demo, qemu,
+# programs (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -8,9 +8,13 @@ packages_of() {
   case $1 in
   build)
     echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
-    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev libssl-dev
+    echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev
+    echo libssl-dev librbd-dev librados-dev
     ;;
   test) echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox ;;
+  engines) # whose servers the tests of their stores start
+    echo ceph-mon ceph-osd ceph-common
+    ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox ;;
   demo) echo util-linux ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
@@ -19,7 +23,8 @@ packages_of() {
     echo default-jdk-headless liblucene8-java python3 python3-venv g++
     ;;
   *)
-    echo "install_packages.sh: '$1' is no group: build, test, bench, demo, qemu or programs" >&2
+    echo "install_packages.sh: '$1' is no group:" \
+      "build, test, engines, bench, demo, qemu, programs" >&2
     return 2
     ;;
   esac
@@ -50,7 +55,7 @@ run_apt() {
 missing=()
 wanted=()
 if (($# == 0)); then
-  echo "usage: install_packages.sh GROUP…, of build, test, bench, demo, qemu and programs" >&2
+  echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, qemu, programs" >&2
   exit 2
 fi
 for group in "$@"; do

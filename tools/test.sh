@@ -82,7 +82,7 @@ stage_python() {
 
 stage_clang() {
   configure_and_build build-clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang &&
-    run_ctest clang build-clang -LE 'stress|integration|cli|bench|sim|tools|predecessor|preload'
+    run_ctest clang build-clang -LE 'stress|integration|cli|bench|sim|tools|predecessor|preload|rbd'
 }
 
 stage_tidy() {
@@ -169,7 +169,7 @@ for name in "${stages[@]}"; do
     exit 2
   fi
 done
-tools/install_packages.sh build test || exit 1
+tools/install_packages.sh build test engines || exit 1
 mkdir -p "$results"
 [[ $# != 0 ]] || rm -f "$results"/*
 

@@ -136,7 +136,8 @@ struct OpenOptions {
       scratch_dir;  // for scratch: where unnamed files are made; empty: TMPDIR, else /var/tmp
 };
 
-// Opens what the URI names: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR], memory:.
+// Opens what the URI names: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR], memory:,
+// rbd://POOL/IMAGE (Ceph).
 // Parameters common to all: read_concurrency=N, write_concurrency=N; for files: direct=auto|on|off
 // (docs/reference/stores.md).
 // Errors: EINVAL (scheme, parameter, size, each with the nearest that would do), and what the

@@ -5,6 +5,7 @@
 
 #include "store/file_store.h"
 #include "store/memory_store.h"
+#include "store/rbd_open.h"
 #include "store/redis_store.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
@@ -62,6 +63,10 @@ Opened open_memory(const Uri& uri, const OpenOptions& options, const CommonParam
   return MemoryStore::open({options.size_bytes, common.read_concurrency, common.write_concurrency});
 }
 
+Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
+  return open_rbd(uri, options, common.read_concurrency, common.write_concurrency);
+}
+
 Opened open_redis(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
   auto redis = read_redis_options(uri);
   if (!redis) return redis.error();
@@ -112,6 +117,12 @@ const std::vector<StoreKind>& store_kinds() {
        {"reserve"},
        open_scratch},
       {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
+      {"rbd",
+       "rbd://POOL/IMAGE?size=1T",
+       "an image on the disks of a Ceph cluster",
+       {"size", "order", "thick", "timeout", "conf", "mon", "keyring", "keyfile", "id"},
+       open_rbd_image,
+       true},
       {"redis",
        "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
        "&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert=FILE&tls_key=FILE",

@@ -1,0 +1,13 @@
+// Where Ceph's headers were missing when Outcore was built.
+#include <cerrno>
+
+#include "store/rbd_open.h"
+
+namespace outcore::store {
+
+Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions&, unsigned, unsigned) {
+  return Error{ENOTSUP, "store '" + uri.text +
+                            "': this build has no rbd: install librbd-dev and build again"};
+}
+
+}  // namespace outcore::store

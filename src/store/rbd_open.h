@@ -1,0 +1,16 @@
+// RbdOpen: what the registry knows of rbd:// stores. Compiles without Ceph's headers; the store
+// itself needs them (rbd_none.cc takes its place).
+#pragma once
+
+#include <memory>
+
+#include "outcore/store.h"
+#include "store/uri.h"
+
+namespace outcore::store {
+
+// Errors: EINVAL (the URI), ENOTSUP (no Ceph here), and those of RbdStore::open.
+Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
+                                        unsigned read_concurrency, unsigned write_concurrency);
+
+}  // namespace outcore::store

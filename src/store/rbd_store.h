@@ -1,0 +1,111 @@
+// RbdStore: an image of a Ceph cluster's block store (RBD), in objects over all of its disks.
+//
+// Not fault safe: librados has threads and locks of its own, so I/O threads call it. A write that
+// succeeded is on all replicas: librbd's cache is off. Nothing hangs: what the cluster does not
+// answer within the timeout is -ETIMEDOUT, and the page stays dirty. One writer an image (RbdLock),
+// any number of readers. A forked child gets -EIO from its parent's store.
+// Why it is so: docs/internals/decisions/0010-rbd.md.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "outcore/store.h"
+#include "store/rbd_connection.h"
+#include "store/rbd_flights.h"
+#include "store/rbd_lock.h"
+#include "store/written_map.h"
+
+namespace outcore::store {
+
+struct RbdStoreOptions {
+  std::string uri;  // for messages
+  std::string pool;
+  std::string name_space;
+  std::string image;
+  std::string snapshot;  // read-only: the image as it was then
+  RbdAccess access;
+  OpenOptions open;
+  unsigned order = 18;  // of a new image: objects of 2^order bytes
+  bool is_thick = false;
+  unsigned read_concurrency = 0;
+  unsigned write_concurrency = 0;
+};
+
+class RbdStore final : public Store {
+ public:
+  // An image that this process has open for writing is shared. Errors: those of RbdConnection::open
+  // and RbdLock::take, ENOENT (no image), ENOSPC (with the bytes needed and free), EINVAL.
+  static Result<std::shared_ptr<Store>> open(const RbdStoreOptions& options);
+  ~RbdStore() override;
+
+  uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int sync() override;                       // -ESTALE if another writer owned the image meanwhile
+  int resize(uint64_t size_bytes) override;  // -ENOSPC
+  int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP unless thick
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override;
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return uri_; }
+  std::string remark() const override { return remark_; }
+  std::string identity() const override { return identity_; }
+
+  // Snapshots, for checkpoints: what was written (not what is dirty in memory) under a name. 0 or
+  // -errno; -EEXIST, -ENOENT.
+  int snapshot(const std::string& name);
+  int remove_snapshot(const std::string& name);
+  // REQUIRES: nothing of the store is in memory or being transferred.
+  int roll_back(const std::string& name);
+  // Each range that was written or discarded since the snapshot (empty: ever written), in order.
+  // `has_data` is false where it reads zero now.
+  using Visit = std::function<void(uint64_t offset, uint64_t size_bytes, bool has_data)>;
+  int changed_since(const std::string& name, const Visit& visit);
+
+ private:
+  RbdStore() = default;
+  Status open_image(const RbdStoreOptions& options);
+  Status create_image(const RbdStoreOptions& options);
+  Status examine(const RbdStoreOptions& options);
+  Status fit_size(const OpenOptions& options);
+  Status check_space(uint64_t more_bytes) const;
+  int resize_image(uint64_t size_bytes);
+  void watch_from(uint64_t offset);
+  bool is_watched() const { return watched_from_.load(std::memory_order_acquire) != UINT64_MAX; }
+  void begin(StoreRequest& request, bool is_silent, RbdFlights& flights);
+  void note_answers(std::span<const StoreRequest> batch, bool was_silent);
+  int refusal(bool is_change) const;  // 0, or why nothing can be done
+  int zero(uint64_t offset, uint64_t size_bytes, int flags);
+  int gaps(uint64_t from, uint64_t to, const std::function<int(uint64_t, uint64_t)>& visit);
+  Status provide_space();
+  void close();
+
+  std::unique_ptr<RbdConnection> connection_;
+  const RbdLibrary* library_ = nullptr;
+  rbd_image_t image_ = nullptr;
+  RbdLock lock_;
+  pid_t process_ = 0;
+  std::string what_;  // "open rbd://pool/image", for messages
+  std::string uri_;
+  std::string remark_;
+  std::string identity_;
+  StoreTraits traits_;
+  std::atomic<uint64_t> size_bytes_{0};
+  bool is_writable_ = false;
+  bool is_thick_ = false;
+  bool is_new_ = false;
+  std::atomic<uint64_t> silent_until_ns_{0};  // no OSD answered: writes fail at once
+
+  // As in FileStore; the exclusive lock makes it true: nobody else writes.
+  WrittenMap written_;
+  std::atomic<uint64_t> watched_from_{UINT64_MAX};
+};
+
+}  // namespace outcore::store
