@@ -26,6 +26,7 @@ constexpr Entry kStores[] = {
     {"sparse:DIR", "a directory of segment files, each made on its first write; ?segment=64M"},
     {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
     {"memory:", "for tests"},
+    {"redis://HOST:PORT/NAME", "memory of Redis or Valkey servers; ?replicas=1"},
     {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};
 
 constexpr Entry kPolicies[] = {
