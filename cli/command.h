@@ -21,6 +21,7 @@ void add_demo(CLI::App& app, int& status);
 // before the rest is parsed, for CLI11 would change some ("[a]", "{}").
 void add_run(CLI::App& app, int& status, char** const& program);
 void add_check(CLI::App& app, int& status);
+void add_store(CLI::App& app, int& status);
 void add_residency(CLI::App& app, int& status);  // and warm and evict
 // Parts of `bench`.
 void add_bench_tools(CLI::App& bench, int& status);  // compare, ingest, generate

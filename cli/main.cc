@@ -275,6 +275,7 @@ int run(int argc, char** argv) {
     add_check(app, status);
     add_residency(app, status);
     add_heap(app, status);
+    add_store(app, status);
     add_info(app, status);
     add_bench(app, status);
     add_demo(app, status);

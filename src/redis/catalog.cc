@@ -223,13 +223,20 @@ Result<Record> Catalog::run(const std::string& attempted, const std::string& ver
 Result<Record> Catalog::open(const Claim& claim) {
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
-  return run("open store '" + claim.name + "'", "open", claim.name,
-             {claim.owner_id, claim.is_writer ? "w" : "r", claim.owner,
-              std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
-              std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
-              std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
-              format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs)},
-             claim.is_writer);
+  auto record = run("open store '" + claim.name + "'", "open", claim.name,
+                    {claim.owner_id, claim.is_writer ? "w" : "r", claim.owner,
+                     std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
+                     std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
+                     std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
+                     format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs)},
+                    claim.is_writer);
+  if (record.ok()) {
+    uint32_t chance = 0;
+    if (::getrandom(&chance, sizeof chance, 0) != sizeof chance)
+      chance = static_cast<uint32_t>(base::now_ns());
+    record.value().fence_token = record.value().token << 20 | (chance & 0xFFFFF);
+  }
+  return record;
 }
 
 Status Catalog::renew(const std::string& name, uint64_t token) {
@@ -242,8 +249,12 @@ Status Catalog::mark_ready(const std::string& name, uint64_t token) {
   return run("create store '" + name + "'", "ready", name, {std::to_string(token)}).status();
 }
 
+// Whoever closes does not wait for dead servers: the lease ends by itself.
 Status Catalog::release(const std::string& name, uint64_t token) {
-  return run("give back the lease of '" + name + "'", "release", name, {std::to_string(token)})
+  constexpr uint64_t kWaitNs = 2'000'000'000;
+  Catalog impatient(servers_, replicas_, std::min(timeout_ns_, kWaitNs));
+  return impatient
+      .run("give back the lease of '" + name + "'", "release", name, {std::to_string(token)})
       .status();
 }
 

@@ -19,6 +19,9 @@ struct Record {
   uint64_t size_bytes = 0, chunk_bytes = 0, booked_bytes = 0;
   uint32_t part_count = 0, replicas = 0;
   uint64_t token = 0;
+  // The token, and 20 bits of chance below it: two writers differ also if a server that took over
+  // had lost the last change of the catalog. Of a writer's open() alone.
+  uint64_t fence_token = 0;
   std::string owner;         // who writes it, for people; empty: nobody
   int64_t lease_ms = 0;      // until the owner's lease ends; negative: it ended
   uint64_t lifetime_ms = 0;  // 0: for ever

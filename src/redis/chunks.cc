@@ -207,6 +207,7 @@ int Chunks::wait_for_replicas(Connection& stream) {
 }
 
 void Chunks::note(uint32_t server, int error, std::string_view text) {
+  const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
   while (!noting_.try_take()) os::yield();
   std::snprintf(trouble_, sizeof trouble_, "%s: %.*s%s",
                 server == Servers::kNobody ? "no server" : servers_.address(server).text,
@@ -216,9 +217,13 @@ void Chunks::note(uint32_t server, int error, std::string_view text) {
 }
 
 std::string Chunks::trouble() const {
-  while (!noting_.try_take()) os::yield();
-  std::string text = trouble_;
-  noting_.give();
+  char text[sizeof trouble_];
+  {
+    const os::SignalBlock block;
+    while (!noting_.try_take()) os::yield();
+    std::memcpy(text, trouble_, sizeof text);
+    noting_.give();
+  }
   return text;
 }
 

@@ -35,6 +35,7 @@ Servers::~Servers() {
 
 // kNobody: no room, or no memory.
 uint32_t Servers::add(const Address& address) {
+  const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
   while (!adding_.try_take()) os::yield();  // held for one call of the kernel
   const uint32_t known = count();
   uint32_t number = 0;

@@ -1,10 +1,11 @@
 // How a store in far memory is opened, listed and removed. See redis_store.h.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -19,15 +20,33 @@ namespace {
 constexpr uint32_t kPartCount = 256;
 constexpr uint64_t kHolesKnownMax = uint64_t{1} << 40;
 
-// Writers of this process, by servers and name: who maps the same twice gets the same store.
-struct Writers {
-  std::mutex mutex;
-  std::map<std::string, std::weak_ptr<RedisStore>> stores;
+// Writers of this process, by servers and name: who maps the same twice gets the same store. A
+// forked child has none: its parent's are not its own, and may be changing as it is made.
+class Writers {
+ public:
+  using Map = std::map<std::string, std::weak_ptr<RedisStore>>;
+
+  Writers() {
+    static redis::Holder holder;
+    static Map* map = nullptr;
+    static uint32_t owner = 0;
+    holder_ = &holder;
+    while (!holder.try_take()) {
+      std::atomic<uint32_t> nobody{0};
+      os::wait(&nobody, 0, 1'000'000);
+    }
+    if (std::exchange(owner, redis::generation()) != redis::generation()) map = new Map;
+    map_ = map;
+  }
+  ~Writers() { holder_->give(); }
+  Writers(const Writers&) = delete;
+  Writers& operator=(const Writers&) = delete;
+  std::weak_ptr<RedisStore>& operator[](const std::string& key) { return (*map_)[key]; }
+
+ private:
+  redis::Holder* holder_;
+  Map* map_;
 };
-Writers& writers() {
-  static Writers* const all = new Writers;  // never destroyed: runtimes may be static
-  return *all;
-}
 
 std::string key_of(const RedisOptions& options) {
   std::string key;
@@ -86,7 +105,7 @@ Status RedisStore::take_over() {
   int result = 0;
   if (is_writer_) {
     result = chunks_->learn_scripts();
-    if (result == 0) result = chunks_->take_fences(record_.token, record_.is_new);
+    if (result == 0) result = chunks_->take_fences(record_.fence_token, record_.is_new);
     if (result == 0 && record_.is_new) {
       if (Status s = servers_->catalog->mark_ready(options_.name, record_.token); !s)
         return refuse_redis(options_, s.code(), s.message());
@@ -114,10 +133,10 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
                                                 const CommonParameters& common) {
   if (options.name.empty())
     return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
-  Writers& all = writers();
-  const std::lock_guard<std::mutex> guard(all.mutex);
+  const os::SignalBlock block;  // also for the thread that keeps the lease
+  Writers writers;
   const std::string key = key_of(options);
-  if (auto known = all.stores[key].lock(); known != nullptr && how.is_writable) {
+  if (auto known = writers[key].lock(); known != nullptr && how.is_writable) {
     if (how.size_bytes > known->size_bytes()) {
       const int result = how.may_create ? known->resize(how.size_bytes) : -EFBIG;
       if (result != 0)
@@ -125,7 +144,6 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
     }
     return std::shared_ptr<Store>(known);
   }
-  const os::SignalBlock block;  // also for the thread that keeps the lease
   std::shared_ptr<RedisStore> store(new RedisStore(options));
   auto servers = RedisServers::connect(options);
   if (!servers) return servers.error();
@@ -147,7 +165,7 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
   } catch (const std::system_error& e) {
     return base::system_error(e.code().value(), "start a thread for the lease of " + options.uri);
   }
-  all.stores[key] = store;
+  writers[key] = store;
   return std::shared_ptr<Store>(store);
 }
 

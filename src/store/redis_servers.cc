@@ -101,7 +101,7 @@ Status RedisServers::remove(const RedisOptions& options) {
                        options.timeout_ms * 1'000'000);
   int result = chunks.learn_scripts();
   // As if it were new: what is lost of it is to go, too.
-  if (result == 0) result = chunks.take_fences(it.token, true);
+  if (result == 0) result = chunks.take_fences(it.fence_token, true);
   if (result == 0) result = chunks.remove_all(it.size_bytes);
   if (result != 0)
     return refuse_redis(

@@ -6,6 +6,7 @@
 #include "store/file_store.h"
 #include "store/memory_store.h"
 #include "store/rbd_open.h"
+#include "store/redis_catalog.h"
 #include "store/redis_store.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
@@ -130,9 +131,22 @@ const std::vector<StoreKind>& store_kinds() {
        {"replicas", "chunk", "timeout", "lifetime", "lines", "tls", "tls_ca", "tls_cert",
         "tls_key"},
        open_redis,
-       true},
+       true,
+       list_redis,
+       stored_in_redis,
+       remove_from_redis},
   };
   return kinds;
+}
+
+Result<const StoreKind*> find_kind(const Uri& uri) {
+  const auto& kinds = store_kinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](const StoreKind& k) { return k.scheme == uri.scheme; });
+  if (kind == kinds.end()) return refuse_scheme(uri);
+  if (Status s = check_authority(uri, *kind); !s) return s.error();
+  if (Status s = check_parameters(uri, *kind); !s) return s.error();
+  return &*kind;
 }
 
 }  // namespace outcore::store
@@ -142,18 +156,13 @@ namespace outcore {
 Result<std::shared_ptr<Store>> open_store(const std::string& text, const OpenOptions& options) {
   const auto uri = store::parse_uri(text);
   if (!uri) return uri.error();
-  const auto& kinds = store::store_kinds();
-  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const store::StoreKind& k) {
-    return k.scheme == uri.value().scheme;
-  });
-  if (kind == kinds.end()) return store::refuse_scheme(uri.value());
-  if (Status s = store::check_authority(uri.value(), *kind); !s) return s.error();
-  if (Status s = store::check_parameters(uri.value(), *kind); !s) return s.error();
+  const auto kind = store::find_kind(uri.value());
+  if (!kind) return kind.error();
   const auto reads = uri.value().count_of("read_concurrency", 0);
   if (!reads) return reads.error();
   const auto writes = uri.value().count_of("write_concurrency", 0);
   if (!writes) return writes.error();
-  return kind->open(uri.value(), options, {reads.value(), writes.value()});
+  return kind.value()->open(uri.value(), options, {reads.value(), writes.value()});
 }
 
 }  // namespace outcore

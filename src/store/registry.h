@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "outcore/store.h"
+#include "outcore/store_catalog.h"
 #include "store/uri.h"
 
 namespace outcore::store {
@@ -24,8 +25,15 @@ struct StoreKind {
   Result<std::shared_ptr<Store>> (*open)(const Uri& uri, const OpenOptions& options,
                                          const CommonParameters& common);
   bool has_authority = false;  // SCHEME://HOST/…
+  // Of kinds that keep a list of their stores (outcore/store_catalog.h); all or none.
+  Result<std::vector<StoreInfo>> (*list)(const Uri& uri) = nullptr;
+  Result<uint64_t> (*stored_bytes)(const Uri& uri) = nullptr;
+  Status (*remove)(const Uri& uri) = nullptr;
 };
 
 const std::vector<StoreKind>& store_kinds();
+// The kind of the URI, which has what the kind asks for. EINVAL: a scheme, a host or a parameter
+// that it does not know.
+Result<const StoreKind*> find_kind(const Uri& uri);
 
 }  // namespace outcore::store

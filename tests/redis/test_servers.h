@@ -32,6 +32,7 @@ struct ServerOptions {
   int masters = 0;  // 0: one server that is no cluster
   int replicas = 1;
   std::string maxmemory = "256mb";
+  std::string tls_folder;         // with ca.crt, node.crt and node.key: TLS on a port of its own
   std::vector<std::string> more;  // of each server's command line
 };
 
@@ -56,7 +57,8 @@ class TestServers {
   explicit TestServers(ServerOptions options = {}) : options_(std::move(options)) {
     const int count = options_.masters == 0 ? 1 : options_.masters * (1 + options_.replicas);
     for (int i = 0; i < count; ++i) {
-      servers_.push_back({free_port(), -1});
+      servers_.push_back(
+          {free_port(), options_.tls_folder.empty() ? uint16_t{0} : free_port(), -1});
       start(i);
     }
     for (int i = 0; i < count; ++i) EXPECT_TRUE(answers(i)) << log(i);
@@ -77,6 +79,12 @@ class TestServers {
            (parameters.empty() ? "" : "?" + parameters);
   }
 
+  // Of the first, by TLS.
+  std::string tls_uri(const std::string& name, const std::string& parameters) const {
+    return "redis://:open%20sesame@127.0.0.1:" + std::to_string(servers_[0].tls_port) + "/" + name +
+           "?tls=1&" + parameters;
+  }
+
   void start(int i) {
     const std::string port = std::to_string(servers_[i].port), folder = folder_ / port;
     std::filesystem::create_directories(folder);
@@ -93,6 +101,11 @@ class TestServers {
     if (options_.masters != 0)
       add({"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
            "--cluster-node-timeout", "300"});
+    const std::string& tls = options_.tls_folder;
+    if (!tls.empty())
+      add({"--tls-port", std::to_string(servers_[i].tls_port).c_str(), "--tls-cert-file",
+           (tls + "/node.crt").c_str(), "--tls-key-file", (tls + "/node.key").c_str(),
+           "--tls-ca-cert-file", (tls + "/ca.crt").c_str(), "--tls-auth-clients", "optional"});
     words.insert(words.end(), options_.more.begin(), options_.more.end());
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
@@ -151,7 +164,7 @@ class TestServers {
 
  private:
   struct Server {
-    uint16_t port;
+    uint16_t port, tls_port;
     pid_t process;
   };
 

@@ -1,0 +1,95 @@
+#include "cli/store_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace outcore::cli {
+namespace {
+
+constexpr uint64_t kBatchBytes = 4 << 20, kRequestBytes = 64 << 10, kAlignment = 4096;
+
+// A batch of bytes at an address that suits O_DIRECT.
+class Buffer {
+ public:
+  std::byte* data() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<std::byte, Free> bytes_{
+      static_cast<std::byte*>(std::aligned_alloc(kAlignment, kBatchBytes))};
+};
+
+bool is_zero(const std::byte* bytes, uint64_t size_bytes) {
+  return *bytes == std::byte{0} && std::memcmp(bytes, bytes + 1, size_bytes - 1) == 0;
+}
+
+// One batch in requests that travel together; those that `skips` takes are left out.
+template <typename Skips>
+Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes, bool is_write,
+                const Skips& skips) {
+  std::vector<StoreRequest> batch;
+  for (uint64_t at = 0; at < size_bytes; at += kRequestBytes) {
+    const uint64_t part = std::min(kRequestBytes, size_bytes - at);
+    if (!skips(offset + at, bytes + at, part))
+      batch.push_back({offset + at, bytes + at, part, is_write, 0});
+  }
+  store.transfer(batch);
+  for (const StoreRequest& r : batch)
+    if (r.result != 0)
+      return Error{-r.result, std::string(is_write ? "write " : "read ") +
+                                  std::to_string(r.size_bytes) + " bytes at " +
+                                  std::to_string(r.offset) + " of " + store.uri() + ": " +
+                                  ::strerrordesc_np(-r.result)};
+  return {};
+}
+
+Status read(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+  return transfer(store, offset, bytes, size_bytes, false,
+                  [](uint64_t, const std::byte*, uint64_t) { return false; });
+}
+
+}  // namespace
+
+Status copy_store(Store& from, Store& to, const Progress& progress) {
+  const Buffer buffer;
+  const uint64_t size = from.size_bytes();
+  const auto skips = [&](uint64_t offset, const std::byte* bytes, uint64_t part) {
+    return to.is_hole(offset, part) && is_zero(bytes, part);
+  };
+  for (uint64_t at = 0; at < size; at += kBatchBytes) {
+    const uint64_t part = std::min(kBatchBytes, size - at);
+    if (Status s = read(from, at, buffer.data(), part); !s) return s;
+    if (Status s = transfer(to, at, buffer.data(), part, true, skips); !s) return s;
+    progress(at + part);
+  }
+  if (const int result = to.sync(); result != 0)
+    return Error{-result, "sync " + to.uri() + ": " + ::strerrordesc_np(-result)};
+  return {};
+}
+
+Result<std::optional<uint64_t>> compare_stores(Store& store, Store* other,
+                                               const Progress& progress) {
+  const Buffer buffer, others;
+  const uint64_t size = store.size_bytes();
+  const uint64_t both = other == nullptr ? size : std::min(size, other->size_bytes());
+  for (uint64_t at = 0; at < both; at += kBatchBytes) {
+    const uint64_t part = std::min(kBatchBytes, both - at);
+    if (Status s = read(store, at, buffer.data(), part); !s) return s.error();
+    if (other != nullptr) {
+      if (Status s = read(*other, at, others.data(), part); !s) return s.error();
+      const auto [here, there] = std::mismatch(buffer.data(), buffer.data() + part, others.data());
+      if (here != buffer.data() + part)
+        return std::optional<uint64_t>(at + static_cast<uint64_t>(here - buffer.data()));
+    }
+    progress(at + part);
+  }
+  if (other != nullptr && other->size_bytes() != size) return std::optional<uint64_t>(both);
+  return std::optional<uint64_t>();
+}
+
+}  // namespace outcore::cli

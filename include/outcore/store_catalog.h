@@ -1,0 +1,36 @@
+// Store catalog: the stores that servers keep under names: which there are, and their removal.
+//
+// Of redis:// so far. Files are seen and removed by the system's own commands, images of Ceph by
+// `rbd`. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "outcore/result.h"
+
+namespace outcore {
+
+struct StoreInfo {
+  std::string name;
+  uint64_t size_bytes = 0;
+  uint64_t booked_bytes = 0;  // of the servers' memory; 0: they have no limit
+  std::string owner;          // who writes it; empty: nobody
+  uint64_t lifetime_ms = 0;   // how long it is kept after its last use; 0: for ever
+  bool is_expired = false;    // its space goes to whoever needs it
+};
+
+// The stores that the servers of the URI keep, by name. A name in the URI is not looked at.
+// Errors: ENOTSUP (a scheme without a catalog), and those of open_store().
+Result<std::vector<StoreInfo>> list_stores(const std::string& uri);
+
+// Bytes that the servers hold of the store, in whole values, without replicas.
+// Errors: as list_stores(), ENOENT.
+Result<uint64_t> stored_bytes(const std::string& uri);
+
+// Removes the store with all its bytes. Errors: as list_stores(), ENOENT, EBUSY (somebody writes
+// it: who).
+Status remove_store(const std::string& uri);
+
+}  // namespace outcore

@@ -1,0 +1,15 @@
+// RedisCatalog: outcore/store_catalog.h for redis://, as the registry wants it.
+#pragma once
+
+#include <vector>
+
+#include "outcore/store_catalog.h"
+#include "store/uri.h"
+
+namespace outcore::store {
+
+Result<std::vector<StoreInfo>> list_redis(const Uri& uri);
+Result<uint64_t> stored_in_redis(const Uri& uri);
+Status remove_from_redis(const Uri& uri);
+
+}  // namespace outcore::store

@@ -1,0 +1,47 @@
+#include "outcore/store_catalog.h"
+
+#include <cerrno>
+
+#include "store/registry.h"
+
+namespace outcore {
+namespace {
+
+struct Found {
+  store::Uri uri;
+  const store::StoreKind* kind = nullptr;
+};
+
+Result<Found> find(const std::string& text) {
+  auto uri = store::parse_uri(text);
+  if (!uri) return uri.error();
+  auto kind = store::find_kind(uri.value());
+  if (!kind) return kind.error();
+  if (kind.value()->list == nullptr)
+    return Error{ENOTSUP, "store '" + uri.value().text + "': " + uri.value().scheme +
+                              " keeps no list of stores: write redis://HOST:PORT/NAME, or use what "
+                              "belongs to it (ls, du, rm; rbd)"};
+  return Found{std::move(uri.value()), kind.value()};
+}
+
+}  // namespace
+
+Result<std::vector<StoreInfo>> list_stores(const std::string& uri) {
+  const auto found = find(uri);
+  if (!found) return found.error();
+  return found.value().kind->list(found.value().uri);
+}
+
+Result<uint64_t> stored_bytes(const std::string& uri) {
+  const auto found = find(uri);
+  if (!found) return found.error();
+  return found.value().kind->stored_bytes(found.value().uri);
+}
+
+Status remove_store(const std::string& uri) {
+  const auto found = find(uri);
+  if (!found) return found.error();
+  return found.value().kind->remove(found.value().uri);
+}
+
+}  // namespace outcore
