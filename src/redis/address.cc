@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "os/late_calls.h"
+
 namespace outcore::redis {
 namespace {
 
@@ -50,11 +52,16 @@ Result<Address> resolve(std::string_view text) {
     return Error{EINVAL, "'" + std::string(text) + "' is no server: write host:port"};
   Address address;
   if (address.parse_numeric(host, port)) return address;
+  const std::string name(host), service = std::to_string(port);
+  const os::LookUp look_up = os::look_up_hosts();
+  if (look_up == nullptr)
+    return Error{EHOSTUNREACH, "host '" + name +
+                                   "': a program that is linked statically cannot "
+                                   "look up names: write its address"};
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const std::string name(host), service = std::to_string(port);
-  if (const int error = ::getaddrinfo(name.c_str(), service.c_str(), &wanted, &found); error != 0)
+  if (const int error = look_up(name.c_str(), service.c_str(), &wanted, &found); error != 0)
     return Error{EHOSTUNREACH, "look up host '" + name + "': " + ::gai_strerror(error)};
   std::memcpy(&address.socket, found->ai_addr, found->ai_addrlen);
   address.socket_bytes = found->ai_addrlen;

@@ -122,7 +122,10 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
       group.line->connection.begin(3);
       group.line->connection.word("WAIT");
       group.line->connection.word(replicas_);
-      group.line->connection.word(1000);
+      // Done before the deadline, or a lack of replicas would look like one of the server.
+      const uint64_t now_ns = base::now_ns();
+      const uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / 1'000'000 : 0;
+      group.line->connection.word(std::clamp<uint64_t>(left_ms / 2, 1, 1000));
     }
     group.line->connection.flush();
   }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/late_calls.h"
 
 namespace outcore::redis {
 
@@ -53,7 +54,7 @@ struct OpenSsl {
 
 OpenSsl load() {
   OpenSsl it;
-  void* const library = ::dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
+  void* const library = os::open_library("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return it;
   it.is_whole = true;
 #define OUTCORE_LOOK_UP(name)                                             \

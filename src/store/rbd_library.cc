@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string>
 
+#include "os/late_calls.h"
+
 namespace outcore::store {
 namespace {
 
@@ -16,7 +18,7 @@ RbdLibrary table;
 std::atomic<bool> is_loaded{false};
 
 Status find_library(const char* name, const char* package, void** library) {
-  *library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  *library = os::open_library(name, RTLD_NOW | RTLD_LOCAL);
   if (*library != nullptr) return {};
   const char* why = ::dlerror();
   return Error{ENOTSUP, std::string("open an rbd:// store: ") + (why == nullptr ? name : why) +
