@@ -98,7 +98,7 @@ int remove(const Words& words) {
   int status = 0;
   for (const StoreInfo& store : stores.value()) {
     if (!store.is_expired) continue;
-    const Status removed = remove_store(with_name(words.from, store.name));
+    const Status removed = remove_store(with_name(words.from, store.name), true);
     if (!removed) status = report(removed.error());
     if (removed) std::printf("removed %s\n", one_line(store.name).c_str());
   }

@@ -29,8 +29,8 @@ Result<std::vector<StoreInfo>> list_stores(const std::string& uri);
 // Errors: as list_stores(), ENOENT.
 Result<uint64_t> stored_bytes(const std::string& uri);
 
-// Removes the store with all its bytes. Errors: as list_stores(), ENOENT, EBUSY (somebody writes
-// it: who).
-Status remove_store(const std::string& uri);
+// Removes the store with all its bytes; if is_expired_only, ENOENT unless its time is over. Errors:
+// as list_stores(), ENOENT, EBUSY (somebody writes it: who).
+Status remove_store(const std::string& uri, bool is_expired_only = false);
 
 }  // namespace outcore

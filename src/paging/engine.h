@@ -111,7 +111,12 @@ class Engine {
   int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
 
   // -- calls of the program; pages are the space's. All with signals blocked --
-  Status flush(Space& space, uint64_t first, uint64_t end);
+  // What becomes of the rest when nobody reached the store in time.
+  enum class OnTimeout : uint8_t {
+    kStop,  // it stays dirty, unasked: each page would wait
+    kGoOn   // it is tried: it goes afterwards, and other servers may take it
+  };
+  Status flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout = OnTimeout::kStop);
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
   Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
   // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's

@@ -218,8 +218,18 @@ uint32_t Eviction::held() const {
                                              [](const Victim& victim) { return !victim.is_out; }));
 }
 
-void Eviction::put_back_all() {
-  for (uint32_t i = 0; i < count_; ++i) put_back(shard_.victim[i]);
+void Eviction::put_back_all(bool is_stored) {
+  for (uint32_t i = 0; i < count_; ++i) {
+    Victim& victim = shard_.victim[i];
+    if (victim.is_out) continue;
+    Space& space = *victim.space;
+    if (!is_stored && space.frames->has_write_faults())
+      word_of(victim).update([](PageValue v) { return v.plus(PageValue::kDirty); });
+    put_back(victim);
+    if (!is_stored && space.frames->reports_written())
+      space.restore_written(victim.page, victim.page * space.page_bytes,
+                            (victim.page + 1) * space.page_bytes);
+  }
 }
 
 // What was unmapped and stays is shown again in every view that showed it: a pin or a system call

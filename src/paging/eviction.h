@@ -41,8 +41,9 @@ class Eviction {
   void clean(Bytes bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
-  // After Bytes::kHold, instead of free(): the batch stays as it was.
-  void put_back_all();
+  // After Bytes::kHold, instead of free(): the batch stays. `is_stored` is false if its stored
+  // bytes may have changed: then all of it counts as written.
+  void put_back_all(bool is_stored);
   // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
   // as are too many.
   void rest(uint32_t leaving_target);

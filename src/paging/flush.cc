@@ -195,7 +195,7 @@ Status Engine::take_write_error(Space& space) {
                       space.write_error.size_bytes.load());
 }
 
-Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
+Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
   space.counters.add(Counter::flushes, 1);
   if (!space.is_writable) return {};
   Flusher flusher(space, bounce_);
@@ -213,8 +213,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end) {
     if (taken == Taken::kFailed)
       flusher.note({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
     ++page;
-    // A store that nobody reached in time: the rest, unasked, stays dirty, or each page would wait.
-    if (flusher.error() == -ETIMEDOUT) break;
+    if (flusher.error() == -ETIMEDOUT && on_timeout == OnTimeout::kStop) break;
   }
   flusher.finish();
   if (flusher.error() != 0) {

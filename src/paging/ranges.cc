@@ -157,8 +157,12 @@ bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t*
   uint64_t busy = 0;
   eviction.take_range(space, first, end, &busy);
   eviction.clean(Bytes::kHold);
-  if (eviction.held() != end - first || discard_stored(space, first, end) != 0) {
-    eviction.put_back_all();
+  if (eviction.held() != end - first) {
+    eviction.put_back_all(true);
+    return false;
+  }
+  if (discard_stored(space, first, end) != 0) {  // a part of it may be gone
+    eviction.put_back_all(false);
     return false;
   }
   if (eviction.free() != (end - first) * space.page_bytes) return false;
@@ -217,11 +221,11 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
     const int result = discard_stored(space, page, page + 1);
     if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
     if (result != 0) {
-      eviction.put_back_all();
+      eviction.put_back_all(false);
       return base::system_error(result,
                                 "discard " + std::to_string(space.page_bytes) + " bytes at " +
                                     std::to_string(page * space.page_bytes) + " of " + space.uri,
-                                "the bytes are kept");
+                                is_absent ? "they may be zeros now" : "the bytes are kept");
     }
     if (!is_absent && eviction.free() == 0)
       return cannot_discard(space, page, EBUSY,

@@ -103,9 +103,7 @@ Result<Value> call(Servers& servers, const Command& command, uint64_t deadline_n
     servers.refresh(deadline_ns);
   }
   if (!last.ok()) return Error{ETIMEDOUT, last.message()};
-  return Error{ETIMEDOUT, std::string("ask server ") +
-                              servers.address(servers.server_of(command.slot)).text + ": " +
-                              last.value().text};
+  return Error{ETIMEDOUT, "ask the servers: " + last.value().text};
 }
 
 }  // namespace outcore::redis

@@ -22,8 +22,8 @@ constexpr const char* kSet = "oc:{catalog}";
 constexpr double kBookedFactor = 1.25;
 
 // KEYS: the set of names, the record. ARGV: verb, name, token or owner's id, then the verb's own.
-constexpr const char* kScript = R"(
-if redis.replicate_commands then redis.replicate_commands() end
+// It runs also where memory is full, or nothing could be removed there.
+constexpr const char* kScript = R"(#!lua flags=allow-oom
 local set, record, verb, name, me = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -60,12 +60,22 @@ if verb == 'open' then
   local lease = tonumber(ARGV[15])
   local is_there = redis.call('EXISTS', record) == 1
   if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
-  if mode == 'w' and is_there then
+  if mode ~= 'd' and is_there and get('state') == 'removing' then
+    return redis.error_reply('REMOVED just now')
+  end
+  if mode ~= 'r' and is_there then
     local holder = get('owner_id') or ''
     local left = number('lease') - now
     if holder ~= '' and holder ~= me and left > 0 then
       return redis.error_reply('TAKEN ' .. int(left) .. ' ' .. (get('owner') or ''))
     end
+  end
+  if mode == 'd' then
+    local deadline = number('deadline')
+    if ARGV[16] == '1' and (deadline == 0 or deadline > now) then
+      return redis.error_reply('MISSING store')  -- it was used meanwhile
+    end
+    put('state', 'removing')
   end
   local have = is_there and number('size') or 0
   if size > have and not create then return redis.error_reply('SHORT ' .. int(have)) end
@@ -82,7 +92,7 @@ if verb == 'open' then
     redis.call('HSET', record, 'name', name, 'id', id, 'chunk', chunk, 'parts', parts,
                'replicas', replicas, 'token', '0', 'state', 'new', 'size', int(size))
   end
-  if mode == 'w' then
+  if mode ~= 'r' then
     redis.call('HINCRBY', record, 'token', 1)
     redis.call('HSET', record, 'owner_id', me, 'owner', owner, 'lease', int(now + lease))
     if lifetime >= 0 then put('lifetime', int(lifetime)) end
@@ -171,6 +181,10 @@ Error explain(const std::string& attempted, const std::string& refusal) {
                        "ends in " +
                        std::to_string((number_of(first) + 999) / 1000) +
                        " s unless it is renewed: wait, or open it for reading"};
+  if (name == "REMOVED")
+    return {EBUSY, attempted +
+                       ": it is being removed: `outcore store rm` ends a removal that was "
+                       "interrupted"};
   if (name == "SHORT")
     return {EFBIG, attempted + ": it has " + first + " bytes, fewer than asked for"};
   if (name == "FULL")
@@ -224,11 +238,15 @@ Result<Record> Catalog::open(const Claim& claim) {
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
   auto record = run("open store '" + claim.name + "'", "open", claim.name,
-                    {claim.owner_id, claim.is_writer ? "w" : "r", claim.owner,
-                     std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
+                    {claim.owner_id,
+                     claim.is_removal  ? "d"
+                     : claim.is_writer ? "w"
+                                       : "r",
+                     claim.owner, std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
                      std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
                      std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
-                     format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs)},
+                     format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs),
+                     claim.is_expired_only ? "1" : "0"},
                     claim.is_writer);
   if (record.ok()) {
     uint32_t chance = 0;

@@ -34,6 +34,8 @@ struct Record {
 struct Claim {
   std::string name;
   bool is_writer = false, may_create = false;
+  // Of a writer: from now on nobody opens it. If is_expired_only, ENOENT unless its time is over.
+  bool is_removal = false, is_expired_only = false;
   uint64_t size_bytes = 0;      // 0: as it is
   std::string owner_id, owner;  // as be_owned() makes them
   // Of a new store.

@@ -32,7 +32,8 @@ Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t time
       replicas_(replicas),
       timeout_ns_(timeout_ns),
       seen_(new std::atomic<uint64_t>[layout_.part_count]()),
-      is_lost_(new std::atomic<bool>[layout_.part_count]()) {
+      is_lost_(new std::atomic<bool>[layout_.part_count]()),
+      suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()) {
   OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax);
   for (uint32_t part = 0; part < layout_.part_count; ++part) {
     tags_.push_back(even_tag(part, layout_.part_count));
@@ -45,7 +46,7 @@ void Chunks::run(std::span<ChunkRequest> batch) {
   const uint64_t start_ns = base::now_ns(), deadline_ns = start_ns + timeout_ns_;
   for (ChunkRequest& r : batch) {
     r.result = 0;
-    r.is_done = r.is_asking = false;
+    r.is_done = r.is_asking = r.is_short = false;
   }
   for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
     assign(batch);
@@ -106,11 +107,16 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   for (ChunkRequest& r : batch) r.group = ChunkRequest::kUnsent;
   for (size_t i = 0; i < count; ++i) {
     Group& group = groups[i];
-    if (open(group, deadline_ns) != 0) continue;
+    if (open(group, deadline_ns) != 0) {
+      for (ChunkRequest& r : batch)
+        if (r.server == group.server) r.is_asking = false;
+      continue;
+    }
     for (ChunkRequest& r : batch) {
       if (r.is_done || r.server != group.server || is_change(r.act) != group.is_write) continue;
       // Asked here, after the look at a new connection: what is lost must not read zero.
-      if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget) {
+      if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
+          r.act != Act::kDrop) {
         r.result = -EIO;
         r.is_done = true;
         continue;
@@ -136,8 +142,9 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
     servers_.note_answer(group.server, use_of(group.is_write), error == 0);
     if (error != 0 && error != kAgain) {
       note(group.server, error);
-      group.line->connection.close();  // what is under way there is not known any more
+      group.line->connection.abandon();  // what is under way there is not known any more
     }
+    if (error != 0) forget_redirections(batch, static_cast<uint8_t>(i));
     servers_.give(group.line);
   }
   return std::all_of(batch.begin(), batch.end(), [](const ChunkRequest& r) { return r.is_done; });
@@ -168,6 +175,12 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
   return error;
 }
 
+// Where a redirection leads to nobody, whoever has the slot is asked again.
+void Chunks::forget_redirections(std::span<ChunkRequest> batch, uint8_t group) {
+  for (ChunkRequest& r : batch)
+    if (r.group == group) r.is_asking = false;
+}
+
 // Reads the answers to a group. What is to be asked again stays as it is. -EAGAIN: too few replicas
 // acknowledge. Other errors are the connection's.
 int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
@@ -183,6 +196,9 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     if (result == 0 && r.result == 0) changed[changed_count++] = i;
     r.is_done = result == 0 && (!group.is_write || replicas_ == 0 || r.result != 0);
   }
+  if (!group.is_write)
+    if (const int result = judge_short_reads(group.line->connection, number, batch); result != 0)
+      return result;
   if (group.is_write && replicas_ > 0) {
     const int result = wait_for_replicas(group.line->connection);
     if (result != 0 && result != kAgain) return result;
@@ -196,7 +212,9 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     const ChunkRequest& r = batch[changed[i]];
     std::atomic<uint64_t>& seen = seen_[part_of(r)];
     uint64_t known = seen.load();
-    while (r.is_done && known < r.number && !seen.compare_exchange_weak(known, r.number)) {
+    const bool has_seq = r.act == Act::kWrite || r.act == Act::kZero || r.act == Act::kFence;
+    while (has_seq && r.is_done && known < r.number &&
+           !seen.compare_exchange_weak(known, r.number)) {
     }
   }
   if (must_load) return load_scripts(group.line->connection);

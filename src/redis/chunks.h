@@ -18,18 +18,19 @@
 namespace outcore::redis {
 
 enum class Act : uint8_t {
-  kRead,   // bytes of a chunk; what was never written reads zero
-  kWrite,  // bytes of a chunk, if the token is the writer's
-  kZero,   // the same with zeros; a whole chunk is given back
-  kFence,  // the part's fence takes the token; `number` becomes its seq
-  kSeq,    // `number` becomes the part's seq
-  kCount,  // `number` becomes how many chunks of the part are stored
-  kForget  // the part's fence goes
+  kRead,    // bytes of a chunk; what was never written reads zero
+  kWrite,   // bytes of a chunk, if the token is the writer's
+  kZero,    // the same with zeros; a whole chunk is given back
+  kFence,   // the part's fence takes the token; `number` becomes its seq
+  kSeq,     // `number` becomes the part's seq
+  kCount,   // `number` becomes how many chunks of the part are stored
+  kForget,  // the part's fence goes
+  kDrop     // the chunk goes, whoever has the fence
 };
 
 struct ChunkRequest {
   Act act = Act::kRead;
-  uint64_t at = 0;      // the chunk; of the last four, the part
+  uint64_t at = 0;      // the chunk; of kFence to kForget, the part
   uint32_t offset = 0;  // within the chunk
   uint32_t size_bytes = 0;
   std::byte* bytes = nullptr;  // kWrite only reads from it
@@ -40,7 +41,7 @@ struct ChunkRequest {
   static constexpr uint8_t kUnsent = 255;
   uint16_t server = 0;
   uint8_t group = kUnsent;
-  bool is_asking = false, is_done = false;
+  bool is_asking = false, is_done = false, is_short = false;
 };
 
 // Where the chunks of a store are. Constant.
@@ -68,9 +69,10 @@ class Chunks {
   int learn_scripts();
   // Every part's fence takes the token: no writer with a smaller one changes anything any more. Or,
   // for readers, every fence is there. 0 or -errno as above.
-  int take_fences(uint64_t token, bool is_new);
+  // *is_untouched: nothing was ever changed in the store.
+  int take_fences(uint64_t token, bool is_new, bool* is_untouched);
   int look_at_fences();
-  // All chunks and fences of a store of so many bytes go.
+  // All fences, and then all chunks, of a store of so many bytes go.
   int remove_all(uint64_t size_bytes);
   // Bytes that the servers hold, in whole chunks; or -errno.
   Result<uint64_t> stored_bytes();
@@ -93,10 +95,11 @@ class Chunks {
   static constexpr size_t kGroupsMax = 32;
 
   uint32_t part_of(const ChunkRequest& r) const {
-    return r.act >= Act::kFence ? static_cast<uint32_t>(r.at) : part_of(r.at);
+    return is_of_part(r.act) ? static_cast<uint32_t>(r.at) : part_of(r.at);
   }
+  static bool is_of_part(Act act) { return act >= Act::kFence && act != Act::kDrop; }
   static bool is_change(Act act) {
-    return act == Act::kWrite || act == Act::kZero || act == Act::kFence || act == Act::kForget;
+    return act != Act::kRead && act != Act::kSeq && act != Act::kCount;
   }
   static Use use_of(bool is_write) { return is_write ? Use::kWrite : Use::kRead; }
   void assign(std::span<ChunkRequest> batch);
@@ -112,6 +115,9 @@ class Chunks {
   int refuse(const Reply& reply, ChunkRequest& r);
   void lose(uint32_t part);
   int finish(Group& group, uint8_t number, std::span<ChunkRequest> batch);
+  static void forget_redirections(std::span<ChunkRequest> batch, uint8_t group);
+  int judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch);
+  int judge(uint32_t part, const ChunkRequest& answer, uint64_t least);
   int wait_for_replicas(Connection& stream);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
@@ -129,6 +135,7 @@ class Chunks {
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;
+  std::unique_ptr<std::atomic<uint64_t>[]> suspect_since_ns_;  // each part; 0: it is not
 
   mutable Holder noting_;
   char trouble_[256] = {};

@@ -45,11 +45,12 @@ int Chunks::run_on_parts(Act act, std::vector<uint64_t>* numbers) {
   return 0;
 }
 
-int Chunks::take_fences(uint64_t token, bool is_new) {
+int Chunks::take_fences(uint64_t token, bool is_new, bool* is_untouched) {
   token_.store(token);
   is_new_.store(is_new);
   std::vector<uint64_t> seqs;
   if (const int result = run_on_parts(Act::kFence, &seqs); result != 0) return result;
+  *is_untouched = std::all_of(seqs.begin(), seqs.end(), [](uint64_t seq) { return seq == 1; });
   must_have_fences_.store(true, std::memory_order_release);
   return 0;
 }
@@ -64,24 +65,26 @@ int Chunks::look_at_fences() {
 
 int Chunks::remove_all(uint64_t size_bytes) {
   const uint64_t chunk_count = (size_bytes + layout_.chunk_bytes - 1) / layout_.chunk_bytes;
+  // The fences first: whoever reads it meanwhile finds out, and does not take what is gone for
+  // zeros.
+  must_have_fences_.store(false);
+  std::vector<uint64_t> numbers;
+  if (const int result = run_on_parts(Act::kForget, &numbers); result != 0) return result;
   std::vector<ChunkRequest> batch;
   int first_error = 0;
   for (uint64_t chunk = 0; chunk < chunk_count;) {
     batch.clear();
     for (; chunk < chunk_count && batch.size() < kBatchMax; ++chunk) {
       batch.emplace_back();
-      batch.back().act = Act::kZero;
+      batch.back().act = Act::kDrop;
       batch.back().at = chunk;
-      batch.back().size_bytes = static_cast<uint32_t>(layout_.chunk_bytes);
     }
     run(batch);
     for (const ChunkRequest& r : batch)
-      if (first_error == 0 && r.result != -EIO) first_error = r.result;  // what is lost is gone
+      if (first_error == 0) first_error = r.result;
     if (first_error != 0) return first_error;
   }
-  must_have_fences_.store(false);
-  std::vector<uint64_t> numbers;
-  return run_on_parts(Act::kForget, &numbers);
+  return 0;
 }
 
 Result<uint64_t> Chunks::stored_bytes() {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/clock.h"
 #include "redis/chunks.h"
 
 namespace outcore::redis {
@@ -33,8 +34,10 @@ int error_of(const Reply& reply) {
 }
 
 std::string_view word_at(std::string_view text, size_t index) {
-  for (; index > 0; --index) text.remove_prefix(std::min(text.size(), text.find(' ')));
-  while (text.starts_with(' ')) text.remove_prefix(1);
+  for (; index > 0; --index) {
+    text.remove_prefix(std::min(text.size(), text.find(' ')));
+    if (!text.empty()) text.remove_prefix(1);
+  }
   return text.substr(0, text.find(' '));
 }
 
@@ -60,7 +63,7 @@ void Chunks::send_script(Connection& stream, Script script, const ChunkRequest& 
 
 void Chunks::send(Connection& stream, const ChunkRequest& r) {
   char key[kKeyMax];
-  const std::string_view name(key, put_key(key, r, r.act >= Act::kFence));
+  const std::string_view name(key, put_key(key, r, is_of_part(r.act)));
   if (r.is_asking) {
     stream.begin(1);
     stream.word("ASKING");
@@ -85,8 +88,9 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
       stream.word(name);
       return stream.word(r.act == Act::kSeq ? "seq" : "chunks");
     case Act::kForget:
+    case Act::kDrop:
       stream.begin(2);
-      stream.word("DEL");
+      stream.word("UNLINK");
       return stream.word(name);
   }
 }
@@ -109,6 +113,7 @@ int Chunks::receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& 
   const auto here = static_cast<size_t>(reply.number);
   if (const int result = stream.read_bytes({r.bytes, here}); result != 0) return result;
   std::memset(r.bytes + here, 0, r.size_bytes - here);
+  r.is_short = here < r.size_bytes;
   return stream.end_bytes();
 }
 
@@ -155,6 +160,46 @@ void Chunks::lose(uint32_t part) {
   has_lost_.store(true);
 }
 
+// What a server says of a part, of which at least so much was acknowledged. In a cluster it may be
+// one that has not heard yet that it is replaced: it is asked again for a while.
+int Chunks::judge(uint32_t part, const ChunkRequest& answer, uint64_t least) {
+  constexpr uint64_t kDoubtNs = 5'000'000'000;
+  std::atomic<uint64_t>& since_ns = suspect_since_ns_[part];
+  if (answer.result == 0 && answer.number >= least) {
+    since_ns.store(0, std::memory_order_relaxed);
+    return 0;
+  }
+  const uint64_t now_ns = base::now_ns();
+  uint64_t since = since_ns.load();
+  if (since == 0 && since_ns.compare_exchange_strong(since, now_ns)) since = now_ns;
+  if (servers_.is_cluster() && now_ns < since + std::min(kDoubtNs, timeout_ns_ / 2)) return -EAGAIN;
+  lose(part);
+  return -EIO;
+}
+
+// A value that is shorter than it should be was never written, or is gone: what is beside it tells.
+int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch) {
+  if (!must_have_fences_.load(std::memory_order_acquire)) return 0;
+  for (ChunkRequest& r : batch) {
+    if (r.group != group || !r.is_short) continue;
+    ChunkRequest look;
+    look.act = Act::kSeq;
+    look.at = part_of(r);
+    const uint64_t least = seen_[look.at].load();
+    send(stream, look);
+    stream.flush();
+    Reply reply;
+    if (const int result = stream.read(&reply); result != 0) return result;
+    r.is_short = r.is_done = false;
+    if (reply.type == '-') continue;  // another has it: it is read there
+    if (const int result = receive_number(stream, reply, look); result != 0) return result;
+    const int verdict = judge(part_of(r), look, least);
+    r.is_done = verdict != -EAGAIN;
+    if (verdict == -EIO) r.result = -EIO;
+  }
+  return 0;
+}
+
 // A server that was not spoken to for a while may have been replaced by one that knows less. What
 // of ours it has must be as new as what was acknowledged. -EAGAIN: it cannot say yet.
 int Chunks::check_fresh(Line& line, uint32_t server) {
@@ -163,6 +208,7 @@ int Chunks::check_fresh(Line& line, uint32_t server) {
   ChunkRequest r;
   r.act = Act::kSeq;
   const auto is_there = [&](uint32_t part) { return servers_.server_of(slots_[part]) == server; };
+  bool is_in_doubt = false;
   uint32_t asked[kBatchMax];
   uint64_t least[kBatchMax];  // as of before it was asked: others write meanwhile
   for (uint32_t part = 0; part < layout_.part_count;) {
@@ -183,10 +229,10 @@ int Chunks::check_fresh(Line& line, uint32_t server) {
       if (reply.is_error("MOVED") || reply.is_error("ASK")) continue;  // another has it: ask there
       if (reply.type == '-') return -EAGAIN;
       if (const int result = receive_number(stream, reply, r); result != 0) return result;
-      if (r.result != 0 || r.number < least[i]) lose(asked[i]);
+      is_in_doubt = judge(asked[i], r, least[i]) == -EAGAIN || is_in_doubt;
     }
   }
-  return 0;
+  return is_in_doubt ? -EAGAIN : 0;
 }
 
 int Chunks::load_scripts(Connection& stream) {

@@ -75,6 +75,14 @@ void Connection::close() {
   bytes_left_ = 0;
 }
 
+// What lies unsent in the kernel is thrown away: it must not arrive after what is sent elsewhere in
+// its place.
+void Connection::abandon() {
+  const linger none{1, 0};
+  if (fd_ >= 0) ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  close();
+}
+
 int Connection::fail(int error) {
   if (error_ == 0) error_ = error;
   return error_;
@@ -172,6 +180,7 @@ int Connection::flush() {
       if (const int result = give_up_or_go_on(since_ns); result != 0) fail(result);
       continue;
     }
+    if (sent == 0) fail(-ECONNRESET);
     since_ns = 0;
     for (auto left = static_cast<size_t>(sent); left > 0;) {
       const size_t part = std::min(left, piece_[at].iov_len);

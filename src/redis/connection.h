@@ -47,6 +47,8 @@ class Connection {
   // Connects and logs in. 0 or -errno: -EACCES if the server refuses the password or wants one.
   int open(const Address& address, const Access& access, uint64_t deadline_ns);
   void close();
+  // The same when answers are missing.
+  void abandon();
   bool is_open() const { return fd_ >= 0 && error_ == 0; }
   int error() const { return error_; }
 

@@ -35,7 +35,8 @@ return redis.call('HINCRBY', KEYS[2], 'seq', 1)
 )";
 
 // KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, how many. Returns the new seq.
-inline constexpr std::string_view kZeroScript = R"(
+// It runs also where memory is full: it gives some back.
+inline constexpr std::string_view kZeroScript = R"(#!lua flags=allow-oom
 local token = redis.call('HGET', KEYS[2], 'token')
 if not token then return redis.error_reply('LOST no fence') end
 if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
@@ -51,7 +52,7 @@ return redis.call('HINCRBY', KEYS[2], 'seq', 1)
 )";
 
 // KEYS: fence. ARGV: token, 1 if the store is new. Returns seq.
-inline constexpr std::string_view kFenceScript = R"(
+inline constexpr std::string_view kFenceScript = R"(#!lua flags=allow-oom
 local token = redis.call('HGET', KEYS[1], 'token')
 if not token and ARGV[2] ~= '1' then return redis.error_reply('LOST no fence') end
 if token and tonumber(token) > tonumber(ARGV[1]) then

@@ -164,6 +164,9 @@ int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   if (error != 0) line->connection.close();  // there may be more of the answer
   give(line);
   if (error != 0) return error;
+  // A server that has just come back may know of nobody yet.
+  if (std::all_of(std::begin(heard_), std::end(heard_), [](uint16_t s) { return s == kNobody; }))
+    return -EAGAIN;
   for (uint32_t slot = 0; slot < kSlotCount; ++slot)
     slots_[slot].store(heard_[slot], std::memory_order_relaxed);
   return 0;
@@ -184,7 +187,9 @@ int Servers::read_slots(Connection& stream, uint32_t asked) {
     Reply range, first, last;
     if (stream.read(&range) != 0 || stream.read(&first) != 0 || stream.read(&last) != 0)
       return stream.error();
-    if (range.number < 3 || first.number < 0 || last.number >= kSlotCount) return -EPROTO;
+    if (range.number < 3 || first.number < 0 || last.number >= kSlotCount ||
+        last.number < first.number)
+      return -EPROTO;
     uint32_t master = kNobody;
     for (int64_t node = 2; node < range.number; ++node) {
       uint32_t server = kNobody;

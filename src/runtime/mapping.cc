@@ -304,7 +304,9 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   {
     const os::SignalBlock block;
     if (region.access == Access::kReadWrite)
-      first = engine->flush(space, region.view->first_page(), region.view->end_page());
+      first = engine->flush(
+          space, region.view->first_page(), region.view->end_page(),
+          force ? paging::Engine::OnTimeout::kGoOn : paging::Engine::OnTimeout::kStop);
     if (!first.ok() && !force) return first;
   }
   // Where nothing else shows its pages they go with it.

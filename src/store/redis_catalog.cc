@@ -57,10 +57,10 @@ Result<uint64_t> stored_in_redis(const Uri& uri) {
   return servers->stored_bytes(options, *record);
 }
 
-Status remove_from_redis(const Uri& uri) {
+Status remove_from_redis(const Uri& uri, bool is_expired_only) {
   auto connected = connect(uri, true);
   if (!connected) return connected.error();
-  return connected.value().servers->remove(connected.value().options);
+  return connected.value().servers->remove(connected.value().options, is_expired_only);
 }
 
 }  // namespace outcore::store

@@ -10,6 +10,6 @@ namespace outcore::store {
 
 Result<std::vector<StoreInfo>> list_redis(const Uri& uri);
 Result<uint64_t> stored_in_redis(const Uri& uri);
-Status remove_from_redis(const Uri& uri);
+Status remove_from_redis(const Uri& uri, bool is_expired_only);
 
 }  // namespace outcore::store

@@ -91,7 +91,7 @@ Status RedisStore::reclaim_expired() {
     if (!record.is_expired() || record.name == options_.name) continue;
     RedisOptions options = options_;
     options.name = record.name;
-    if (Status s = servers_->remove(options); !s && s.code() != EBUSY && s.code() != ENOENT)
+    if (Status s = servers_->remove(options, true); !s && s.code() != EBUSY && s.code() != ENOENT)
       return s;
   }
   return {};
@@ -105,12 +105,14 @@ Status RedisStore::take_over() {
   int result = 0;
   if (is_writer_) {
     result = chunks_->learn_scripts();
-    if (result == 0) result = chunks_->take_fences(record_.fence_token, record_.is_new);
+    bool is_untouched = false;
+    if (result == 0)
+      result = chunks_->take_fences(record_.fence_token, record_.is_new, &is_untouched);
     if (result == 0 && record_.is_new) {
       if (Status s = servers_->catalog->mark_ready(options_.name, record_.token); !s)
         return refuse_redis(options_, s.code(), s.message());
-      knows_holes_ =
-          written_.cover(std::max(kHolesKnownMax, record_.size_bytes), record_.chunk_bytes) == 0;
+      knows_holes_ = is_untouched && written_.cover(std::max(kHolesKnownMax, record_.size_bytes),
+                                                    record_.chunk_bytes) == 0;
     }
   } else {
     if (record_.is_new)
@@ -137,6 +139,11 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
   Writers writers;
   const std::string key = key_of(options);
   if (auto known = writers[key].lock(); known != nullptr && how.is_writable) {
+    if (options.replicas > known->options_.replicas || options.is_tls != known->options_.is_tls ||
+        options.user != known->options_.user)
+      return refuse_redis(
+          options, EINVAL,
+          "this process has it open with other replicas, tls or user: use the same");
     if (how.size_bytes > known->size_bytes()) {
       const int result = how.may_create ? known->resize(how.size_bytes) : -EFBIG;
       if (result != 0)

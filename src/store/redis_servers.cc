@@ -88,22 +88,19 @@ Status RedisServers::check_replicas(const RedisOptions& options) {
   return {};
 }
 
-Status RedisServers::remove(const RedisOptions& options) {
+Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
   const os::SignalBlock block;
   redis::Claim claim;
   claim.name = options.name;
-  claim.is_writer = true;
+  claim.is_writer = claim.is_removal = true;
+  claim.is_expired_only = is_expired_only;
   claim.be_owned();
   auto record = catalog->open(claim);
   if (!record) return refuse_redis(options, record.code(), record.message());
   const redis::Record& it = record.value();
   redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes}, options.replicas,
                        options.timeout_ms * 1'000'000);
-  int result = chunks.learn_scripts();
-  // As if it were new: what is lost of it is to go, too.
-  if (result == 0) result = chunks.take_fences(it.fence_token, true);
-  if (result == 0) result = chunks.remove_all(it.size_bytes);
-  if (result != 0)
+  if (const int result = chunks.remove_all(it.size_bytes); result != 0)
     return refuse_redis(
         options, -result,
         std::string("remove it: ") + ::strerrordesc_np(-result) + ": " + chunks.trouble());

@@ -18,7 +18,8 @@ struct RedisServers {
   // Every master has the replicas that are to acknowledge what is written. EINVAL: which has not.
   Status check_replicas(const RedisOptions& options);
   // The store goes: its writer first has to let go of it (EBUSY), readers find nothing any more.
-  Status remove(const RedisOptions& options);
+  // If is_expired_only, ENOENT unless its time is over.
+  Status remove(const RedisOptions& options, bool is_expired_only);
   // Bytes that the servers hold of it.
   Result<uint64_t> stored_bytes(const RedisOptions& options, const redis::Record& record);
 

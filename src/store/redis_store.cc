@@ -105,6 +105,11 @@ bool RedisStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
   return knows_holes_ && written_.is_untouched(offset, size_bytes);
 }
 
+int RedisStore::sync() {
+  if (chunks_->has_lost()) return -EIO;
+  return -lease_error_.load();
+}
+
 int RedisStore::resize(uint64_t size_bytes) {
   if (!is_writer_) return -EROFS;
   const uint64_t now = this->size_bytes();
@@ -141,10 +146,13 @@ std::string RedisStore::remark() const {
 // the lease finds his token refused if another took over meanwhile.
 void RedisStore::keep_lease() {
   constexpr uint64_t kPauseNs = redis::kLeaseMs * 1'000'000 / 3;
+  // Tries more than once within a lease, and does not keep anybody who closes.
+  const uint64_t timeout_ns = std::min<uint64_t>(options_.timeout_ms * 1'000'000, kPauseNs);
+  redis::Catalog impatient(*servers_->servers, options_.replicas, timeout_ns);
   while (is_closing_.load(std::memory_order_acquire) == 0) {
     os::wait(&is_closing_, 0, kPauseNs);
     if (is_closing_.load(std::memory_order_acquire) != 0) return;
-    const Status renewed = servers_->catalog->renew(options_.name, record_.token);
+    const Status renewed = impatient.renew(options_.name, record_.token);
     if (renewed.code() != ESTALE) continue;
     lease_error_.store(ESTALE);
     return;

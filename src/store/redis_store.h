@@ -32,6 +32,8 @@ class RedisStore final : public Store {
   int read(uint64_t offset, std::span<std::byte> into) override;
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
+  // What was written has been acknowledged; an error if some of it is lost, or another writes it.
+  int sync() override;
   int resize(uint64_t size_bytes) override;
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }

@@ -28,7 +28,7 @@ struct StoreKind {
   // Of kinds that keep a list of their stores (outcore/store_catalog.h); all or none.
   Result<std::vector<StoreInfo>> (*list)(const Uri& uri) = nullptr;
   Result<uint64_t> (*stored_bytes)(const Uri& uri) = nullptr;
-  Status (*remove)(const Uri& uri) = nullptr;
+  Status (*remove)(const Uri& uri, bool is_expired_only) = nullptr;
 };
 
 const std::vector<StoreKind>& store_kinds();

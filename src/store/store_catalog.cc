@@ -38,10 +38,10 @@ Result<uint64_t> stored_bytes(const std::string& uri) {
   return found.value().kind->stored_bytes(found.value().uri);
 }
 
-Status remove_store(const std::string& uri) {
+Status remove_store(const std::string& uri, bool is_expired_only) {
   const auto found = find(uri);
   if (!found) return found.error();
-  return found.value().kind->remove(found.value().uri);
+  return found.value().kind->remove(found.value().uri, is_expired_only);
 }
 
 }  // namespace outcore

@@ -84,9 +84,22 @@ TEST_P(DiscardOf, WhatIsBeforeAPageThatTheStoreRefusesIsGoneAndTheRestStays) {
   expect_zeros(2, 4);
   expect_kept(0, 2);
   expect_kept(4, 8);
-  // As it was: what was written is written back.
+  // As it was: what was written is written back. So is what was not: it may be gone from the store.
   evict_all(region_);
   expect_kept(4, 8);
+}
+
+// A store over a network may have discarded, and only its answer is lost.
+TEST_P(DiscardOf, ARefusalThatWasCarriedOutChangesNothing) {
+  write_first(8);
+  ASSERT_TRUE(region_.flush().ok());
+  store_->while_discarding = [&] {
+    std::memset(store_->bytes().data(), 0, 8 * page_bytes());
+    store_->discard_error = EIO;
+  };
+  EXPECT_EQ(region_.discard(2 * page_bytes(), 5 * page_bytes()).code(), EIO);
+  evict_all(region_);
+  expect_kept(2, 7);
 }
 
 TEST_P(DiscardOf, WhatIsBeforeAPinnedPageIsGoneAndTheRestStays) {

@@ -185,6 +185,53 @@ TEST_F(RedisOneServer, IsFoundOutIfItComesBackEmpty) {
   EXPECT_THAT(store->remark(), HasSubstr("lost some of it"));
 }
 
+// The connection stays, only what it led to is gone.
+TEST_F(RedisOneServer, IsFoundOutIfItIsEmptied) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_EQ(store->write(0, random_bytes(1000, 1)), 0);
+  const auto reader = open_store(servers_->uri("a"));
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  Bytes now(1000);
+  EXPECT_EQ(reader.value()->read(0, now), 0);
+  servers_->ask(0, {"FLUSHALL"});
+  EXPECT_EQ(reader.value()->read(0, now), -EIO);
+  EXPECT_EQ(store->read(0, now), -EIO);
+  EXPECT_EQ(store->sync(), -EIO);
+}
+
+TEST_F(RedisOneServer, ShowsReadersThatAStoreWasRemoved) {
+  make("a", kSize, kAlone)->write(0, random_bytes(1000, 1));
+  const auto reader = open_store(servers_->uri("a"));
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_TRUE(remove_store(servers_->uri("a", kAlone)).ok());
+  Bytes now(1000);
+  EXPECT_EQ(reader.value()->read(0, now), -EIO);
+  make("a", kSize, kAlone)->write(0, random_bytes(1000, 2));
+  EXPECT_EQ(reader.value()->read(0, now), -EIO) << "the new one is another";
+}
+
+TEST_F(RedisOneServer, GoesOnWithARemovalThatWasInterrupted) {
+  make("a", kSize, kAlone)->write(0, random_bytes(1000, 1));
+  set_field(0, "a", "state", "removing");
+  EXPECT_EQ(open_store(servers_->uri("a")).code(), EBUSY);
+  EXPECT_EQ(open_store(servers_->uri("a", kAlone), writable(kSize)).code(), EBUSY);
+  EXPECT_TRUE(remove_store(servers_->uri("a", kAlone)).ok());
+  EXPECT_EQ(read_all(*make("a", kSize, kAlone)), Bytes(kSize));
+}
+
+TEST_F(RedisOneServer, RemovesAlsoWhereMemoryIsFull) {
+  make("a", kSize, kAlone)->write(0, random_bytes(kSize, 1));
+  servers_->ask(0, {"CONFIG", "SET", "maxmemory", "1mb"});
+  const Status removed = remove_store(servers_->uri("a", kAlone));
+  EXPECT_TRUE(removed.ok()) << removed.message();
+}
+
+TEST_F(RedisOneServer, RefusesWeakerPromisesThanAreAskedFor) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_THAT(open_store(servers_->uri("a", "replicas=1"), writable()).message(),
+              HasSubstr("other replicas"));
+}
+
 TEST_F(RedisOneServer, TellsThatItsMemoryIsFull) {
   servers_->ask(0, {"CONFIG", "SET", "maxmemory", "0"});  // nothing is booked then
   const auto store = make("a", 64 << 20, kAlone);

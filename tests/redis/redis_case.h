@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "outcore/store.h"
+#include "outcore/store_catalog.h"
 #include "tests/redis/test_servers.h"
 
 namespace outcore::redis_test {
