@@ -106,5 +106,66 @@ TEST_F(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
   EXPECT_EQ(open_store(servers_->uri("a")).code(), EIO);
 }
 
+// One slot goes from the first server to the second, key by key, while it is used.
+TEST_F(RedisCluster, FollowsASlotThatMoves) {
+  const auto store = make("a", kSize, "replicas=1");
+  const Bytes bytes = random_bytes(kSize, 9);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
+  std::string slot;
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*"}).items)
+    if (!key.text.ends_with(":f") && key.text.find("catalog") == std::string::npos)
+      slot = std::to_string(servers_->ask(0, {"CLUSTER", "KEYSLOT", key.text}).number);
+  ASSERT_NE(slot, "");
+  EXPECT_EQ(servers_->ask(1, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id(0)}).text, "OK");
+  EXPECT_EQ(servers_->ask(0, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id(1)}).text, "OK");
+  const auto keys = servers_->ask(0, {"CLUSTER", "GETKEYSINSLOT", slot, "100"}).items;
+  ASSERT_GE(keys.size(), 2U);  // a fence, and a value at least
+  const std::string port = servers_->address(1).substr(servers_->address(1).find(':') + 1);
+  const auto move = [&](const std::string& key) {
+    EXPECT_EQ(
+        servers_->ask(0, {"MIGRATE", "127.0.0.1", port, key, "0", "5000", "AUTH", kPassword}).text,
+        "OK");
+  };
+  std::atomic<bool> is_over{false};
+  std::atomic<int> wrong{0};
+  std::thread writer([&] { wrong += use(*store, 0, kSize, [&] { return !is_over; }); });
+  // Values first: they are asked for where they are not yet; then the fence, and no script finds
+  // both on one server until all is there.
+  for (const redis::Value& key : keys)
+    if (!key.text.ends_with(":f")) move(key.text);
+  for (const redis::Value& key : keys)
+    if (key.text.ends_with(":f")) move(key.text);
+  for (const int server : {1, 0, 2})
+    EXPECT_EQ(servers_->ask(server, {"CLUSTER", "SETSLOT", slot, "NODE", id(1)}).text, "OK");
+  is_over = true;
+  writer.join();
+  EXPECT_EQ(wrong, 0) << store->remark();
+  EXPECT_EQ(store->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
+// Values that have moved already, in a slot that has not: each read is sent on.
+TEST_F(RedisCluster, ReadsASlotThatIsHalfMoved) {
+  const auto store = make("a", kSize, "replicas=1");
+  const Bytes bytes = random_bytes(kSize, 10);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
+  const std::string port = servers_->address(1).substr(servers_->address(1).find(':') + 1);
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*"}).items) {
+    if (key.text.ends_with(":f") || key.text.find("catalog") != std::string::npos) continue;
+    const std::string slot =
+        std::to_string(servers_->ask(0, {"CLUSTER", "KEYSLOT", key.text}).number);
+    servers_->ask(1, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id(0)});
+    servers_->ask(0, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id(1)});
+    servers_->ask(0, {"MIGRATE", "127.0.0.1", port, key.text, "0", "5000", "AUTH", kPassword});
+  }
+  EXPECT_LT(servers_->ask(0, {"DBSIZE"}).number, 90) << "fences alone are left";
+  EXPECT_EQ(read_all(*store), bytes) << store->remark();
+  const auto reader = open_store(servers_->uri("a", "replicas=1"), {});
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(read_all(*reader.value()), bytes);
+}
+
 }  // namespace
 }  // namespace outcore::redis_test

@@ -34,6 +34,8 @@ struct ServerOptions {
   std::string maxmemory = "256mb";
   std::string tls_folder;         // with ca.crt, node.crt and node.key: TLS on a port of its own
   std::vector<std::string> more;  // of each server's command line
+  std::string host = "127.0.0.1";
+  std::string network;  // namespace that it lives in; empty: this one
 };
 
 // Waits for a condition with a bound.
@@ -71,7 +73,9 @@ class TestServers {
   TestServers& operator=(const TestServers&) = delete;
 
   int count() const { return static_cast<int>(servers_.size()); }
-  std::string address(int i) const { return "127.0.0.1:" + std::to_string(servers_[i].port); }
+  std::string address(int i) const {
+    return options_.host + ":" + std::to_string(servers_[i].port);
+  }
   std::string uri(const std::string& name, const std::string& parameters = {}) const {
     std::string hosts;
     for (int i = 0; i < count(); ++i) hosts += (i == 0 ? "" : ",") + address(i);
@@ -81,7 +85,7 @@ class TestServers {
 
   // As the other servers of a replica name them.
   std::vector<std::string> as_master(int i) const {
-    return {"--replicaof", "127.0.0.1", std::to_string(servers_[i].port)};
+    return {"--replicaof", options_.host, std::to_string(servers_[i].port)};
   }
 
   // Of the first, by TLS.
@@ -94,11 +98,13 @@ class TestServers {
     const std::string port = std::to_string(servers_[i].port), folder = folder_ / port;
     std::filesystem::create_directories(folder);
     // A replica counts as one once it has got something: a ping, if nothing else.
-    std::vector<std::string> words = {"redis-server", "--port", port, "--dir", folder};
+    std::vector<std::string> words;
+    if (!options_.network.empty()) words = {"ip", "netns", "exec", options_.network};
+    words.insert(words.end(), {"redis-server", "--port", port, "--dir", folder});
     const auto add = [&](std::initializer_list<const char*> more) {
       words.insert(words.end(), more.begin(), more.end());
     };
-    add({"--bind", "127.0.0.1", "--save", "", "--appendonly", "no"});
+    add({"--bind", options_.host.c_str(), "--save", "", "--appendonly", "no"});
     add({"--requirepass", kPassword, "--masterauth", kPassword});
     add({"--maxmemory", options_.maxmemory.c_str(), "--maxmemory-policy", "noeviction"});
     add({"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0"});
@@ -142,7 +148,7 @@ class TestServers {
   redis::Value ask(int i, std::vector<std::string> words) {
     redis::Connection stream;
     redis::Address where;
-    where.parse_numeric("127.0.0.1", servers_[i].port);
+    where.parse_numeric(options_.host, servers_[i].port);
     const redis::Access access{"", kPassword, nullptr};
     const uint64_t until_ns = base::now_ns() + 2'000'000'000;
     redis::Value value;
@@ -206,7 +212,7 @@ class TestServers {
     }
     for (int i = 0; i < count(); ++i)  // everybody: gossip alone takes seconds
       for (int j = 0; j < i; ++j)
-        ask(i, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(servers_[j].port)});
+        ask(i, {"CLUSTER", "MEET", options_.host, std::to_string(servers_[j].port)});
     for (int i = masters; i < count(); ++i) {
       const std::string id = ask(i % masters, {"CLUSTER", "MYID"}).text;
       EXPECT_TRUE(becomes([&] {
