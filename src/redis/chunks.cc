@@ -151,7 +151,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
     servers_.note_answer(group.server, use_of(group.is_write), error == 0);
     if (error != 0 && error != kAgain) {
       note(group.server, error);
-      group.line->connection.abandon();  // what is under way there is not known any more
+      group.line->abandon();  // what is under way there is not known any more
     }
     if (error != 0) forget_redirections(batch, static_cast<uint8_t>(i));
     group.is_write ? servers_.give(group.line) : give(group.line, group.server);
@@ -169,8 +169,9 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
   group.line = servers_.take(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
   if (group.line != nullptr) {
     group.line->connection.set_deadline(deadline_ns);
-    if (!group.line->is_fresh) return 0;
-    error = check_fresh(*group.line, group.server);
+    if (group.is_write) error = servers_.end_abandoned(*group.line);
+    if (error == 0 && !group.line->is_fresh) return 0;
+    if (error == 0) error = check_fresh(*group.line, group.server);
     if (error == 0) {
       group.line->is_fresh = false;
       return 0;

@@ -13,6 +13,27 @@
 #include "os/wait.h"
 
 namespace outcore::redis {
+namespace {
+
+// 0: it does not tell.
+int ask_id(Connection& stream, uint64_t* id) {
+  stream.begin(2);
+  stream.word("CLIENT");
+  stream.word("ID");
+  stream.flush();
+  Reply reply;
+  const int result = stream.read(&reply);
+  if (result == 0 && reply.type == ':') *id = static_cast<uint64_t>(reply.number);
+  return result;
+}
+
+}  // namespace
+
+void Line::abandon() {
+  if (client_id != 0) abandoned_id.store(client_id);
+  connection.abandon();
+}
+
 Servers::Servers(Options options) : options_(std::move(options)) {
   OC_CHECK(options_.read_lines <= kLinesMax && options_.write_lines <= kLinesMax);
   for (auto& slot : slots_) slot.store(kNobody, std::memory_order_relaxed);
@@ -71,13 +92,15 @@ uint32_t Servers::find(std::string_view host_and_port, uint32_t asked) {
   return add(address);
 }
 
-int Servers::open(Line& line, uint32_t server, uint64_t deadline_ns) {
+int Servers::open(Line& line, uint32_t server, Use use, uint64_t deadline_ns) {
   const uint32_t ours = generation();
   if (line.opened_by == ours && line.connection.is_open()) return 0;
   line.opened_by = ours;
   line.is_fresh = true;
   line.server = server;
-  const int result = line.connection.open(address(server), options_.access, deadline_ns);
+  line.client_id = 0;
+  int result = line.connection.open(address(server), options_.access, deadline_ns);
+  if (result == 0 && use == Use::kWrite) result = ask_id(line.connection, &line.client_id);
   if (result != 0) line.connection.close();
   return result;
 }
@@ -95,7 +118,7 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
     const uint32_t given = it.given.load(std::memory_order_acquire);
     for (Line& line : lines_of(server, use)) {
       if (!line.holder.try_take()) continue;
-      *error = open(line, server, deadline_ns);
+      *error = open(line, server, use, deadline_ns);
       if (*error == 0) {
         line.connection.set_deadline(deadline_ns);
         return &line;
@@ -121,6 +144,24 @@ Line* Servers::try_take(uint32_t server, Use use, bool* is_unopened) {
     return nullptr;
   }
   return nullptr;
+}
+
+// Who comes second asks the same once more: nobody writes before it has been answered.
+int Servers::end_abandoned(Line& line) {
+  for (Line& other : lines_of(line.server, Use::kWrite)) {
+    uint64_t id = other.abandoned_id.load();
+    if (id == 0) continue;
+    line.connection.begin(4);
+    line.connection.word("CLIENT");
+    line.connection.word("KILL");
+    line.connection.word("ID");
+    line.connection.word(id);
+    line.connection.flush();
+    Reply reply;
+    if (const int result = line.connection.read(&reply); result != 0) return result;
+    other.abandoned_id.compare_exchange_strong(id, 0);
+  }
+  return 0;
 }
 
 void Servers::note_answer(uint32_t server, Use use, bool has_answered) {

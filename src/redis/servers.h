@@ -26,11 +26,17 @@ struct Line {
   // Opened since check_fresh() was last asked: what the server holds may be older than it was.
   bool is_fresh = false;
 
+  // The connection ends in the middle of what was sent. A write that is still on its way there must
+  // not be carried out after what is sent instead of it: see end_abandoned().
+  void abandon();
+
  private:
   friend class Servers;
   Holder holder;
   uint32_t opened_by = 0;  // a generation
   uint32_t server = 0;
+  uint64_t client_id = 0;  // what the server calls this connection, of one for writes
+  std::atomic<uint64_t> abandoned_id{0};
 };
 
 class Servers {
@@ -92,6 +98,9 @@ class Servers {
   // take() would open another.
   Line* try_take(uint32_t server, Use use, bool* is_unopened);
   void give(Line* line);
+  // Before anything is written: connections that were abandoned are closed on the server's side, by
+  // this one. 0 or -errno of the connection.
+  int end_abandoned(Line& line);
 
  private:
   struct Server {
@@ -110,7 +119,7 @@ class Servers {
   int ask_standby(bool is_primary_gone, uint64_t deadline_ns);
   int read_slots(Connection& stream, uint32_t asked);
   int read_node(Connection& stream, uint32_t asked, uint32_t* server);
-  int open(Line& line, uint32_t server, uint64_t deadline_ns);
+  int open(Line& line, uint32_t server, Use use, uint64_t deadline_ns);
   std::span<Line> lines_of(uint32_t server, Use use) const;
 
   const Options options_;

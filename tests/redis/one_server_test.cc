@@ -10,6 +10,7 @@ namespace outcore::redis_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr uint64_t kSize = 1 << 20;
 constexpr char kAlone[] = "replicas=0&timeout=1s";
@@ -242,6 +243,22 @@ TEST_F(RedisOneServer, TellsThatItsMemoryIsFull) {
   EXPECT_EQ(result, -ENOSPC);
   servers_->ask(0, {"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_EQ(store->write(63 << 20, bytes), 0);
+}
+
+// What it was sent before may not be carried out after what it is sent instead.
+TEST_F(RedisOneServer, ClosesConnectionsThatWereGivenUpBeforeItWritesAgain) {
+  const auto store = make("a", kSize, std::string(kAlone) + "&timeout=1s");
+  const Bytes old_bytes = random_bytes(kSize, 1), bytes = random_bytes(kSize, 2);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  const auto kills = [&] { return servers_->ask(0, {"INFO", "commandstats"}).text; };
+  EXPECT_THAT(kills(), Not(HasSubstr("cmdstat_client|kill")));
+  servers_->send(0, SIGSTOP);
+  EXPECT_EQ(store->write(0, std::span(old_bytes).first(4096)), -ETIMEDOUT);
+  servers_->send(0, SIGCONT);
+  EXPECT_TRUE(servers_->answers(0));
+  EXPECT_EQ(store->write(0, std::span(bytes).first(4096)), 0);
+  EXPECT_THAT(kills(), HasSubstr("cmdstat_client|kill:calls=1"));
+  EXPECT_EQ(read_all(*store), bytes);
 }
 
 TEST_F(RedisOneServer, ServesManyThreads) {
