@@ -24,6 +24,7 @@
 #include "c/outcome.h"
 #include "outcore/runtime.h"
 #include "runtime/resolved_options.h"
+#include "store/registry.h"
 
 using outcore::Delivery;
 using outcore::Error;
@@ -72,12 +73,8 @@ uint64_t usual_page_bytes(uint64_t budget_bytes) {
   return std::clamp(std::bit_floor(budget_bytes / 1024), kSystemPage, kUsualPageBytesMax);
 }
 
-bool dies_with_us(const std::string& uri) {
-  return uri.rfind("scratch:", 0) == 0 || uri.rfind("memory:", 0) == 0;
-}
-
 Result<Region> map_store(Runtime& runtime, const std::string& uri, const MapOptions& options) {
-  if (dies_with_us(uri)) return runtime.map(uri, options);
+  if (outcore::store::dies_with_process(uri)) return runtime.map(uri, options);
   OpenOptions open;
   open.is_writable = open.may_create = true;
   Result<std::shared_ptr<Store>> store = outcore::open_store(uri, open);
@@ -152,7 +149,7 @@ Status make(void* first, uint64_t size_bytes) {
   Result<Region> region = map_best(made->runtime, uri, options, is_delivery_set);
   if (!region) return region.error();
   made->region = std::move(region).value();
-  made->is_volatile = dies_with_us(uri);
+  made->is_volatile = outcore::store::dies_with_process(uri);
   if (first != nullptr) made->alloc_offset = bytes;
   if (first == nullptr) made->ranges.extend(bytes);
   if (made->region.delivery() != Delivery::kMessages) {

@@ -1,7 +1,5 @@
 #include "preload/heap_store.h"
 
-#include <fcntl.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,38 +9,23 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "store/range.h"
-#include "store/scratch_store.h"
-#include "store/uri.h"
 
 namespace outcore::preload {
 
 using base::kSystemPage;
 
+namespace {
+
+constexpr size_t kCopyBytes = 1 << 20;
+
+}  // namespace
+
 Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& uri,
                                                    const std::string& folder) {
-  Result<store::Uri> parsed = store::parse_uri(uri);
-  if (!parsed) return parsed.error();
-  if (!parsed.value().authority.empty())
-    return Error{EINVAL, "store '" + parsed.value().text + "': a host has no meaning here"};
-  const Result<unsigned> reads = parsed.value().count_of("read_concurrency", 0);
-  if (!reads) return reads.error();
-  const Result<unsigned> writes = parsed.value().count_of("write_concurrency", 0);
-  if (!writes) return writes.error();
+  auto space = HeapSpace::open(uri, folder);
+  if (!space) return space.error();
   std::shared_ptr<HeapStore> heap(new HeapStore);
-  heap->folder_ = parsed.value().path.empty() ? folder : parsed.value().path;
-  const int fd = store::open_scratch_file(&heap->folder_);
-  if (fd < 0)
-    return base::system_error(fd, "make a scratch file in " + heap->folder_,
-                              "name a folder you may write to (scratch_dir, or TMPDIR)");
-  if (Status s = heap->file_.adopt(fd, true, store::DirectMode::kAuto, heap->uri()); !s)
-    return s.error();
-  StoreTraits& traits = heap->traits_;
-  traits.is_fault_safe = true;
-  traits.can_read_while_written = true;
-  traits.is_volatile = true;
-  traits.alignment_bytes = heap->file_.is_direct() ? store::kDirectAlignment : 1;
-  traits.read_concurrency = reads.value();
-  traits.write_concurrency = writes.value();
+  heap->space_ = std::move(space.value());
   return heap;
 }
 
@@ -50,12 +33,7 @@ Status HeapStore::cover(uint64_t capacity_bytes) {
   for (store::WrittenMap* map : {&written_, &reserved_})
     if (const int error = map->cover(capacity_bytes, kSystemPage); error != 0)
       return base::system_error(error, "map what is written of " + uri());
-  return {};
-}
-
-uint64_t HeapStore::free_bytes() const {
-  struct statvfs space;
-  return ::fstatvfs(file_.fd(), &space) == 0 ? uint64_t{space.f_bavail} * space.f_frsize : 0;
+  return space_->cover(capacity_bytes);
 }
 
 int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
@@ -68,35 +46,25 @@ int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
   }
   if (missing == 0) return 0;
   // Asked first, so that a hopeless wish does not fill the disk before it fails.
-  if (missing > free_bytes()) return -ENOSPC;
+  if (space_->file() >= 0 && missing > free_bytes()) return -ENOSPC;
   for (uint64_t at = offset, next; at < end; at = next) {
     next = reserved_.run_end(at, end);
     if (reserved_.is_written(at)) continue;
-    if (const int error = reserve(at, next - at); error != 0) {
-      give_up(at, next - at);
-      return error;
-    }
+    if (const int error = space_->reserve(at, next - at); error != 0) return error;
     reserved_.mark(at, next - at);
     reserved_bytes_.fetch_add(next - at, std::memory_order_relaxed);
   }
   return 0;
 }
 
-int HeapStore::reserve(uint64_t offset, uint64_t size_bytes) {
-  if (!is_reservable_.load(std::memory_order_relaxed)) return 0;
-  int result = 0;
-  do
-    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return 0;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return -errno;
-  is_reservable_.store(false, std::memory_order_relaxed);
-  return 0;
-}
-
-// What cannot be given back stays reserved, unknown to us: no harm but the space.
-void HeapStore::give_up(uint64_t offset, uint64_t size_bytes) {
-  static_cast<void>(store::free_blocks(file_.fd(), offset, size_bytes, store::DiscardMode::kHole));
+// With what is free around it, as far as space goes in larger pieces.
+void HeapStore::give_up(uint64_t from, uint64_t to) {
+  const uint64_t granule = space_->granule_bytes();
+  const uint64_t before = base::round_down(from, granule);
+  const uint64_t behind = std::min(base::round_up(to, granule), size_bytes());
+  if (reserved_.next_written(before, from) == from) from = before;
+  if (reserved_.next_written(to, behind) == behind) to = behind;
+  space_->give_up(from, to - from);
 }
 
 void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
@@ -106,18 +74,10 @@ void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
   for (uint64_t at = reserved_.next_written(offset, end), next; at < end;
        at = reserved_.next_written(next, end)) {
     next = reserved_.run_end(at, end);
-    give_up(at, next - at);
     reserved_.clear_inside(at, next - at);
+    give_up(at, next);
     reserved_bytes_.fetch_sub(next - at, std::memory_order_relaxed);
   }
-}
-
-std::string HeapStore::remark() const {
-  std::string text = file_.why_buffered();
-  if (!is_reservable_)
-    text += std::string(text.empty() ? "" : "; ") +
-            "the filesystem cannot reserve space: it may run out later";
-  return text;
 }
 
 bool HeapStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
@@ -133,7 +93,7 @@ int HeapStore::read(uint64_t offset, std::span<std::byte> into) {
     const std::span<std::byte> part = into.subspan(at - offset, next - at);
     if (!written_.is_written(at))
       std::fill(part.begin(), part.end(), std::byte{0});
-    else if (const int error = file_.read(at, part); error != 0)
+    else if (const int error = space_->read(at, part); error != 0)
       return error;
   }
   return 0;
@@ -142,7 +102,7 @@ int HeapStore::read(uint64_t offset, std::span<std::byte> into) {
 int HeapStore::write(uint64_t offset, std::span<const std::byte> from) {
   OC_CHECK(store::is_range_of(offset, from.size(), size_bytes()));
   written_.mark(offset, from.size());
-  return file_.write(offset, from);
+  return space_->write(offset, from);
 }
 
 // Those that are in the file as a whole travel together.
@@ -157,7 +117,7 @@ void HeapStore::transfer(std::span<StoreRequest> batch) {
   for (size_t i = 0; i < batch.size();) {
     size_t end = i;
     while (end < batch.size() && is_plain(batch[end])) ++end;
-    if (end > i) file_.transfer(batch.subspan(i, end - i), traits_);
+    if (end > i) space_->transfer(batch.subspan(i, end - i));
     for (; end < batch.size() && !is_plain(batch[end]); ++end)
       batch[end].result = read(batch[end].offset, {batch[end].bytes, batch[end].size_bytes});
     i = end;
@@ -166,6 +126,7 @@ void HeapStore::transfer(std::span<StoreRequest> batch) {
 
 int HeapStore::copy_to(int file, uint64_t end) {
   std::vector<std::byte> buffer;  // used where the kernel does not copy
+  if (space_->file() < 0) buffer.resize(kCopyBytes);
   for (uint64_t at = written_.next_written(0, end), next; at < end;
        at = written_.next_written(next, end)) {
     next = written_.run_end(at, end);
@@ -175,19 +136,20 @@ int HeapStore::copy_to(int file, uint64_t end) {
 }
 
 int HeapStore::copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer) {
-  constexpr uint64_t kBytesMax = uint64_t{8} << 20, kBufferBytes = uint64_t{1} << 20;
+  constexpr uint64_t kBytesMax = uint64_t{8} << 20;
   while (from < to) {
     auto at = static_cast<off_t>(from), there = at;
     ssize_t n = -1;
     if (buffer.empty()) {
-      n = ::copy_file_range(file_.fd(), &at, file, &there, std::min(to - from, kBytesMax), 0);
+      n = ::copy_file_range(space_->file(), &at, file, &there, std::min(to - from, kBytesMax), 0);
       if (n < 0 && errno != EINTR && errno != ENOSPC && errno != EIO) {
-        buffer.resize(kBufferBytes);
+        buffer.resize(kCopyBytes);
         continue;
       }
     } else {
-      n = ::pread(file_.fd(), buffer.data(), std::min(to - from, kBufferBytes), at);
-      if (n > 0) n = ::pwrite(file, buffer.data(), static_cast<size_t>(n), there);
+      const std::span<std::byte> part(buffer.data(), std::min<uint64_t>(to - from, kCopyBytes));
+      if (const int error = space_->read(from, part); error != 0) return error;
+      n = ::pwrite(file, part.data(), part.size(), there);
     }
     if (n == 0) return -EIO;
     if (n < 0 && errno != EINTR) return -errno;

@@ -1,8 +1,8 @@
-// HeapStore: an unnamed file behind a range of addresses, of which parts are promised and taken
-// back one by one.
+// HeapStore: space behind a range of addresses, of which parts are promised and taken back one by
+// one.
 //
 // Fault safe. What was never written since it was promised reads zero without I/O: a map of what
-// was written, in system pages, is the truth, and not what the file holds. So nothing need be
+// was written, in system pages, is the truth, and not what the space holds. So nothing need be
 // erased when memory is freed.
 #pragma once
 
@@ -13,23 +13,21 @@
 #include <vector>
 
 #include "outcore/store.h"
-#include "store/buffer_set.h"
-#include "store/direct_file.h"
+#include "preload/heap_space.h"
 #include "store/written_map.h"
 
 namespace outcore::preload {
 
 class HeapStore final : public Store {
  public:
-  // `uri`: scratch:[FOLDER][?parameters]; without a folder it is `folder` (empty: TMPDIR, else
-  // /var/tmp). Errors: those of the URI, and what the system said of the folder.
+  // As HeapSpace::open.
   static Result<std::shared_ptr<HeapStore>> open(const std::string& uri, const std::string& folder);
   // REQUIRES: called once, before all that follows.
   Status cover(uint64_t capacity_bytes);
 
   // Bytes that could be promised now.
-  uint64_t free_bytes() const;
-  const std::string& folder() const { return folder_; }
+  uint64_t free_bytes() const { return space_->free_bytes(); }
+  const std::string& folder() const { return space_->folder(); }
   // Space for the range, so that what is written there can be stored. 0, or -errno: -ENOSPC, and
   // then nothing is promised. REQUIRES, here and below: whole system pages.
   int promise(uint64_t offset, uint64_t size_bytes);
@@ -54,27 +52,22 @@ class HeapStore final : public Store {
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override {
     return written_.is_untouched(offset, size_bytes);
   }
-  void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
-  StoreTraits traits() const override { return traits_; }
-  std::string uri() const override { return "allocations in " + folder_; }
-  std::string remark() const override;
+  void register_buffer(std::span<std::byte> buffer) override { space_->register_buffer(buffer); }
+  StoreTraits traits() const override { return space_->traits(); }
+  std::string uri() const override { return "allocations in " + space_->name(); }
+  std::string remark() const override { return space_->remark(); }
 
  private:
   HeapStore() = default;
-  int reserve(uint64_t offset, uint64_t size_bytes) override;
   int copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer);
-  void give_up(uint64_t offset, uint64_t size_bytes);
+  void give_up(uint64_t from, uint64_t to);
   bool is_all_written(uint64_t offset, uint64_t size_bytes) const;
 
-  store::DirectFile file_;
-  store::BufferLeases leases_;
+  std::unique_ptr<HeapSpace> space_;
   store::WrittenMap written_;
-  store::WrittenMap reserved_;  // what the file has space for
+  store::WrittenMap reserved_;  // what there is space for
   std::atomic<uint64_t> reserved_bytes_{0};
-  std::atomic<bool> is_reservable_{true};  // false where the filesystem cannot reserve
   std::mutex reserving_;
-  std::string folder_;
-  StoreTraits traits_;
 };
 
 }  // namespace outcore::preload

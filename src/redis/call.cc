@@ -93,7 +93,10 @@ Result<Value> call(Servers& servers, const Command& command, uint64_t deadline_n
     const uint32_t server = servers.server_of(command.slot);
     if (server != Servers::kNobody) {
       const uint64_t until_ns = std::min(deadline_ns, base::now_ns() + Connection::kSilenceNsMax);
-      last = call_server(servers, server, command, until_ns);
+      Command now = command;
+      now.replicas = servers.acknowledging(command.replicas);
+      last = call_server(servers, server, now, until_ns);
+      if (last.code() == EAGAIN) servers.note_shortage();
       if (last.ok() && (last.value().type != '-' || !is_passing(last.value().text))) return last;
       if (last.code() == EACCES) return last;
     }

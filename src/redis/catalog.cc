@@ -20,6 +20,7 @@ constexpr const char* kSet = "oc:{catalog}";
 // Of a store's bytes: allocators of servers round values up, and keys and the server's tables take
 // some. Measured with Redis 7.0: values of 64 KiB take 80 KiB.
 constexpr double kBookedFactor = 1.25;
+constexpr uint64_t kServerBytes = 3 << 20;
 
 // KEYS: the set of names, the record. ARGV: verb, name, token or owner's id, then the verb's own.
 // It runs also where memory is full, or nothing could be removed there.
@@ -212,6 +213,10 @@ std::string format_int(int64_t number) { return std::to_string(number); }
 
 }  // namespace
 
+uint64_t bookable_bytes(uint64_t room_bytes) {
+  return static_cast<uint64_t>(static_cast<double>(room_bytes) / kBookedFactor);
+}
+
 void Claim::be_owned() {
   char host[256] = "an unknown host";
   ::gethostname(host, sizeof host - 1);
@@ -337,7 +342,8 @@ Result<int64_t> Catalog::capacity_bytes() {
       return Error{EINVAL, std::string("server ") + servers_.address(server).text +
                                " evicts what it holds when it is full (maxmemory-policy " + policy +
                                "): set maxmemory-policy noeviction"};
-    sum += static_cast<int64_t>(limit);
+    // The server's own, buffers, and what 64 KiB take beyond the factor.
+    sum += static_cast<int64_t>(limit - std::min(limit / 4, limit / 64 + kServerBytes));
   }
   return has_limit ? sum : -1;
 }

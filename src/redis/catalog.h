@@ -52,6 +52,9 @@ struct Claim {
 
 inline constexpr uint64_t kLeaseMs = 15'000;
 
+// The size of the largest store for which so much space suffices.
+uint64_t bookable_bytes(uint64_t room_bytes);
+
 class Catalog {
  public:
   Catalog(Servers& servers, uint32_t replicas, uint64_t timeout_ns)

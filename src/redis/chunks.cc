@@ -124,10 +124,11 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
       r.group = static_cast<uint8_t>(i);
       send(group.line->connection, r);
     }
-    if (group.is_write && replicas_ > 0) {
+    group.replicas = servers_.acknowledging(replicas_);
+    if (group.is_write && group.replicas > 0) {
       group.line->connection.begin(3);
       group.line->connection.word("WAIT");
-      group.line->connection.word(replicas_);
+      group.line->connection.word(group.replicas);
       // Done before the deadline, or a lack of replicas would look like one of the server.
       const uint64_t now_ns = base::now_ns();
       const uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / 1'000'000 : 0;
@@ -194,17 +195,18 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     must_load = must_load || result == -ENOEXEC;
     if (result != 0 && result != kAgain && result != -ENOEXEC) return result;
     if (result == 0 && r.result == 0) changed[changed_count++] = i;
-    r.is_done = result == 0 && (!group.is_write || replicas_ == 0 || r.result != 0);
+    r.is_done = result == 0 && (!group.is_write || group.replicas == 0 || r.result != 0);
   }
   if (!group.is_write)
     if (const int result = judge_short_reads(group.line->connection, number, batch); result != 0)
       return result;
-  if (group.is_write && replicas_ > 0) {
-    const int result = wait_for_replicas(group.line->connection);
+  if (group.is_write && group.replicas > 0) {
+    const int result = wait_for_replicas(group.line->connection, group.replicas);
     if (result != 0 && result != kAgain) return result;
     for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = result == 0;
     if (result == kAgain) {
       note(group.server, 0, "too few of its replicas acknowledge");
+      servers_.note_shortage();
       is_short = true;
     }
   }
@@ -221,10 +223,10 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
   return is_short ? kAgain : 0;
 }
 
-int Chunks::wait_for_replicas(Connection& stream) {
+int Chunks::wait_for_replicas(Connection& stream, uint32_t replicas) {
   Reply reply;
   if (const int result = stream.read(&reply); result != 0) return result;
-  return reply.type == ':' && reply.number >= replicas_ ? 0 : kAgain;
+  return reply.type == ':' && reply.number >= replicas ? 0 : kAgain;
 }
 
 void Chunks::note(uint32_t server, int error, std::string_view text) {

@@ -91,6 +91,7 @@ class Chunks {
     uint32_t server = 0;
     bool is_write = false;
     Line* line = nullptr;
+    uint32_t replicas = 0;  // that must acknowledge
   };
   static constexpr size_t kGroupsMax = 32;
 
@@ -118,7 +119,7 @@ class Chunks {
   static void forget_redirections(std::span<ChunkRequest> batch, uint8_t group);
   int judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch);
   int judge(uint32_t part, const ChunkRequest& answer, uint64_t least);
-  int wait_for_replicas(Connection& stream);
+  int wait_for_replicas(Connection& stream, uint32_t replicas);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
   size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;

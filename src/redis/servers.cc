@@ -13,12 +13,6 @@
 #include "os/wait.h"
 
 namespace outcore::redis {
-namespace {
-
-constexpr uint64_t kAskNs = 700'000'000;  // a server that says nothing for so long: the next one
-
-}  // namespace
-
 Servers::Servers(Options options) : options_(std::move(options)) {
   OC_CHECK(options_.read_lines <= kLinesMax && options_.write_lines <= kLinesMax);
   for (auto& slot : slots_) slot.store(kNobody, std::memory_order_relaxed);
@@ -137,6 +131,14 @@ int Servers::refresh(uint64_t deadline_ns) {
     if (asked_.load(std::memory_order_acquire) != before) return 0;
     if (base::now_ns() >= deadline_ns) return -ETIMEDOUT;
   }
+  const int result = options_.has_standby ? ask_pair(deadline_ns) : ask_any(deadline_ns);
+  asked_.fetch_add(1, std::memory_order_release);
+  asking_.give();
+  os::wake_all(&asked_);
+  return result;
+}
+
+int Servers::ask_any(uint64_t deadline_ns) {
   int result = -EHOSTUNREACH;
   const uint32_t known = count();
   for (uint32_t i = 0; i < known && result != 0; ++i) {
@@ -145,9 +147,6 @@ int Servers::refresh(uint64_t deadline_ns) {
     const uint32_t server = next_.fetch_add(1, std::memory_order_relaxed) % known;
     result = ask(server, std::min(deadline_ns, now_ns + kAskNs));
   }
-  asked_.fetch_add(1, std::memory_order_release);
-  asking_.give();
-  os::wake_all(&asked_);
   return result;
 }
 

@@ -35,11 +35,14 @@ struct Line {
 class Servers {
  public:
   static constexpr uint32_t kServersMax = 512, kNobody = 0xFFFF;
+  static constexpr uint64_t kAskNs = 700'000'000;  // silent for so long: the next one is asked
 
   struct Options {
     Access access;
     std::vector<Address> seeds;
     uint32_t read_lines = 4, write_lines = 2;  // to each server, at most kLinesMax
+    // Two single servers: the second is a replica of the first and takes its place (standby.cc).
+    bool has_standby = false;
   };
   static constexpr uint32_t kLinesMax = 16;
 
@@ -67,6 +70,14 @@ class Servers {
   // or a host's name, which cannot be looked up here.
   uint32_t find(std::string_view host_and_port, uint32_t asked);
 
+  // How many replicas can acknowledge what is written: fewer than `wanted` once a standby serves
+  // itself, or is gone.
+  uint32_t acknowledging(uint32_t wanted) const {
+    return is_alone_.load(std::memory_order_acquire) ? 0 : wanted;
+  }
+  // Too few replicas acknowledged: refresh() looks at the standby.
+  void note_shortage() { is_short_.store(true, std::memory_order_release); }
+
   // Since when a server has answered nothing of what it was asked for this use; 0: it answers.
   uint64_t silent_since_ns(uint32_t server, Use use) const {
     return servers_[server].load()->silent_since_ns[static_cast<size_t>(use)].load();
@@ -90,6 +101,9 @@ class Servers {
   uint32_t add(const Address& address);
   uint32_t add_new(const Address& address);
   int ask(uint32_t server, uint64_t deadline_ns);
+  int ask_any(uint64_t deadline_ns);
+  int ask_pair(uint64_t deadline_ns);
+  int ask_standby(bool is_primary_gone, uint64_t deadline_ns);
   int read_slots(Connection& stream, uint32_t asked);
   int read_node(Connection& stream, uint32_t asked, uint32_t* server);
   int open(Line& line, uint32_t server, uint64_t deadline_ns);
@@ -102,7 +116,17 @@ class Servers {
   Holder adding_, asking_;
   std::atomic<uint32_t> asked_{0};  // counts answers
   std::atomic<uint32_t> next_{0};   // whom to ask first
-  uint16_t heard_[kSlotCount];      // of whoever holds asking_
+  std::atomic<bool> is_alone_{false}, is_short_{false};
+  // Of whoever holds asking_, of a pair: the standby serves; since when the first, or the standby,
+  // has not answered, and when that was seen last.
+  bool is_standby_serving_ = false;
+  struct Silence {
+    uint64_t since_ns = 0, seen_ns = 0;
+    // For how long, once it is silent now.
+    uint64_t extend(uint64_t now_ns);
+    void end() { since_ns = 0; }
+  } primary_silence_, standby_silence_;
+  uint16_t heard_[kSlotCount];  // of whoever holds asking_
 };
 
 }  // namespace outcore::redis

@@ -14,6 +14,7 @@
 #include "region/address_map.h"
 #include "runtime/runtime_impl.h"
 #include "store/buffer_set.h"
+#include "store/registry.h"
 
 namespace outcore {
 
@@ -154,8 +155,8 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
   open.size_bytes =
       options.may_create && options.size_bytes != 0 ? options.offset + options.size_bytes : 0;
   open.scratch_dir = impl_->options.scratch_dir;
-  if (uri.rfind("scratch:", 0) == 0 || uri.rfind("memory:", 0) == 0) {
-    open.size_bytes = options.offset + options.size_bytes;  // they are always new
+  if (store::dies_with_process(uri)) {
+    open.size_bytes = options.offset + options.size_bytes;  // it is always new
     open.is_writable = open.may_create = true;
   }
   Result<std::shared_ptr<Store>> store = open_store(uri, open);

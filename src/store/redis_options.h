@@ -15,6 +15,8 @@ struct RedisOptions {
   std::string uri;  // without the password
   std::string name;
   std::vector<redis::Address> servers;
+  bool has_standby =
+      false;  // two servers: the second is the first one's replica, and takes its place
   std::string user, password;
   bool is_tls = false;
   redis::TlsFiles tls_files;
@@ -27,6 +29,7 @@ struct RedisOptions {
 
 inline constexpr uint64_t kRedisChunkBytes = 64 << 10;
 
+// Of one name on servers of one cluster, or on one server.
 // Errors: EINVAL, EHOSTUNREACH (a host that nobody knows).
 Result<RedisOptions> read_redis_options(const Uri& uri);
 

@@ -28,6 +28,7 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
   servers.access.password = options.password;
   servers.seeds = options.servers;
   servers.read_lines = options.lines;
+  servers.has_standby = options.has_standby;
   if (options.is_tls) {
     auto tls = redis::Tls::make(options.tls_files);
     if (!tls) return refuse_redis(options, tls.code(), tls.message());
@@ -53,9 +54,13 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
                         std::string("none of its servers answers (") +
                             options.servers.front().text + ": " + ::strerrordesc_np(-result) +
                             "): check host and port, and that it runs");
-  if (!made->servers->is_cluster() && options.servers.size() > 1)
+  if (!made->servers->is_cluster() && options.servers.size() > 1 && !options.has_standby)
     return refuse_redis(options, EINVAL,
-                        "several servers that are no cluster: name one, or a cluster's");
+                        "several servers that are no cluster: name one, or a cluster's; far: takes "
+                        "several for space that dies with the process");
+  if (made->servers->is_cluster() && options.has_standby)
+    return refuse_redis(options, EINVAL,
+                        "A+B is for single servers: a cluster knows its replicas itself");
   return made;
 }
 

@@ -67,6 +67,15 @@ int RedisStore::read(uint64_t offset, std::span<std::byte> into) {
   return result;
 }
 
+void RedisStore::read_each(std::span<StoreRequest> batch) {
+  Cutter<kReadBatchMax> cutter(*chunks_);
+  for (StoreRequest& r : batch) {
+    r.result = 0;
+    cutter.add(Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);
+  }
+  cutter.run();
+}
+
 int RedisStore::write(uint64_t offset, std::span<const std::byte> from) {
   StoreRequest request{offset, const_cast<std::byte*>(from.data()), from.size(), true, 0};
   transfer({&request, 1});
@@ -124,6 +133,18 @@ int RedisStore::resize(uint64_t size_bytes) {
   return 0;
 }
 
+Result<uint64_t> RedisStore::size_bytes_max() {
+  const Result<int64_t> capacity = servers_->catalog->capacity_bytes();
+  if (!capacity) return capacity.error();
+  if (capacity.value() < 0) return UINT64_MAX;
+  const auto records = servers_->catalog->list();
+  if (!records) return records.error();
+  auto room_bytes = static_cast<uint64_t>(capacity.value());
+  for (const redis::Record& record : records.value())
+    if (record.name != options_.name) room_bytes -= std::min(room_bytes, record.booked_bytes);
+  return redis::bookable_bytes(room_bytes);
+}
+
 std::string RedisStore::remark() const {
   std::string text = servers_->servers->is_cluster() ? "a cluster" : "one server";
   text += ", values of " + base::format_bytes(record_.chunk_bytes);
@@ -169,7 +190,11 @@ RedisStore::~RedisStore() {
   if (keeper_.joinable()) keeper_.join();
   if (is_writer_ && lease_error_.load() == 0) {
     const os::SignalBlock block;
-    static_cast<void>(servers_->catalog->release(options_.name, record_.token));
+    const Status released = servers_->catalog->release(options_.name, record_.token);
+    if (!is_removed_at_end_ || !released) return;
+    RedisOptions hasty = options_;
+    hasty.timeout_ms = std::min<uint64_t>(hasty.timeout_ms, 2000);
+    static_cast<void>(servers_->remove(hasty, false));  // else its time is over soon
   }
 }
 

@@ -30,11 +30,19 @@ class RedisStore final : public Store {
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   int read(uint64_t offset, std::span<std::byte> into) override;
+  // Reads alone, on the fault path: in stretches that need little of the stack.
+  void read_each(std::span<StoreRequest> batch);
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
   // What was written has been acknowledged; an error if some of it is lost, or another writes it.
   int sync() override;
   int resize(uint64_t size_bytes) override;
+  // The largest size that there is space for; UINT64_MAX: the servers have no limit.
+  Result<uint64_t> size_bytes_max();
+  // When this goes, the store goes with it, as far as its servers answer soon.
+  void remove_at_end() { is_removed_at_end_ = true; }
+  bool is_of_cluster() const { return servers_->servers->is_cluster(); }
+  const redis::Layout& layout() const { return chunks_->layout(); }
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
@@ -55,7 +63,7 @@ class RedisStore final : public Store {
   std::unique_ptr<redis::Chunks> chunks_;
   redis::Record record_;
   const uint32_t process_ = redis::generation();
-  bool is_writer_ = false;
+  bool is_writer_ = false, is_removed_at_end_ = false;
   StoreTraits traits_;
   std::atomic<uint64_t> size_bytes_{0};
   WrittenMap written_;  // of a store that this process made: what was never written needs no fill

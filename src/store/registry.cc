@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "store/far_store.h"
 #include "store/file_store.h"
 #include "store/memory_store.h"
 #include "store/rbd_open.h"
@@ -13,6 +14,8 @@
 
 namespace outcore::store {
 namespace {
+
+constexpr std::string_view kUnnamed[] = {"scratch:", "memory:", "far:"};
 
 using Opened = Result<std::shared_ptr<Store>>;
 
@@ -135,8 +138,20 @@ const std::vector<StoreKind>& store_kinds() {
        list_redis,
        stored_in_redis,
        remove_from_redis},
+      {"far",
+       "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k&timeout=30s"
+       "&reserve=yes|no",
+       "unnamed space in the memory of Redis or Valkey servers that dies with the process",
+       {"replicas", "chunk", "timeout", "lines", "reserve", "tls", "tls_ca", "tls_cert", "tls_key"},
+       open_far,
+       true},
   };
   return kinds;
+}
+
+bool dies_with_process(const std::string& uri) {
+  return std::any_of(std::begin(kUnnamed), std::end(kUnnamed),
+                     [&](std::string_view scheme) { return uri.starts_with(scheme); });
 }
 
 Result<const StoreKind*> find_kind(const Uri& uri) {

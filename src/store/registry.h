@@ -32,6 +32,8 @@ struct StoreKind {
 };
 
 const std::vector<StoreKind>& store_kinds();
+// The URI names space that is new whenever it is opened, and dies with the process.
+bool dies_with_process(const std::string& uri);
 // The kind of the URI, which has what the kind asks for. EINVAL: a scheme, a host or a parameter
 // that it does not know.
 Result<const StoreKind*> find_kind(const Uri& uri);

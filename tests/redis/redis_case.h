@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -52,6 +54,23 @@ class RedisTest : public testing::Test {
     Bytes bytes(store.size_bytes());
     EXPECT_EQ(store.read(0, bytes), 0);
     return bytes;
+  }
+  // Writes and reads at random for as long as `go_on` says, at least once; how many were wrong.
+  static int use(Store& store, uint64_t first, uint64_t size, const std::function<bool()>& go_on) {
+    std::mt19937_64 random(first);
+    Bytes mirror(size), now(5000);
+    int wrong = store.write(first, mirror) != 0;
+    do {
+      const size_t at = random() % (size - 5000), look = random() % (size - 5000);
+      const Bytes bytes = random_bytes(1 + random() % 5000, random());
+      wrong += store.write(first + at, bytes) != 0;
+      std::copy(bytes.begin(), bytes.end(), mirror.begin() + static_cast<ptrdiff_t>(at));
+      wrong += store.read(first + look, now) != 0;
+      wrong += !std::equal(now.begin(), now.end(), mirror.begin() + static_cast<ptrdiff_t>(look));
+    } while (go_on());
+    Bytes all(size);
+    wrong += store.read(first, all) != 0;
+    return wrong + (all != mirror);
   }
   // A field of a store's record, as its servers have it.
   void set_field(int server, const std::string& name, const std::string& field,

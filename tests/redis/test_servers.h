@@ -79,6 +79,11 @@ class TestServers {
            (parameters.empty() ? "" : "?" + parameters);
   }
 
+  // As the other servers of a replica name them.
+  std::vector<std::string> as_master(int i) const {
+    return {"--replicaof", "127.0.0.1", std::to_string(servers_[i].port)};
+  }
+
   // Of the first, by TLS.
   std::string tls_uri(const std::string& name, const std::string& parameters) const {
     return "redis://:open%20sesame@127.0.0.1:" + std::to_string(servers_[0].tls_port) + "/" + name +

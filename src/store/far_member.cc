@@ -1,0 +1,66 @@
+#include "store/far_member.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace outcore::store {
+namespace {
+
+constexpr uint64_t kStepBytes = 16 << 20;  // by which it grows, at least, while there is space
+
+}  // namespace
+
+Result<std::unique_ptr<FarMember>> FarMember::open(const RedisOptions& options,
+                                                   const CommonParameters& common) {
+  RedisOptions own = options;
+  redis::Claim claim;
+  claim.be_owned();
+  own.name = "space of " + claim.owner + ", " + claim.new_id;
+  OpenOptions how;
+  how.is_writable = how.may_create = true;
+  auto store = RedisStore::open(own, how, common);
+  if (!store) return store.error();
+  std::unique_ptr<FarMember> member(new FarMember);
+  member->store_ = std::static_pointer_cast<RedisStore>(store.value());
+  member->store_->remove_at_end();
+  return member;
+}
+
+Result<uint64_t> FarMember::free_bytes() {
+  const Result<uint64_t> most = store_->size_bytes_max();
+  if (!most || most.value() == UINT64_MAX) return most;
+  const uint64_t end = std::max(most.value() / chunk_bytes(), end_);
+  return (free_.size() + (end - used_)) * chunk_bytes();
+}
+
+int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
+  int error = 0;
+  if (const uint64_t spare = free_.size() + (end_ - used_); spare < count)
+    error = grow(count - spare);
+  for (; count > 0 && !free_.empty(); --count) {
+    chunks->push_back(free_.back());
+    free_.pop_back();
+  }
+  for (; count > 0 && used_ < end_; --count) chunks->push_back(used_++);
+  return error;
+}
+
+// By so many chunks, or by what there is space for.
+int FarMember::grow(uint64_t count) {
+  const uint64_t step = std::max(count, kStepBytes / chunk_bytes());
+  int error = store_->resize((end_ + step) * chunk_bytes());
+  if (error == 0) {
+    end_ += step;
+    return 0;
+  }
+  if (error != -ENOSPC) return error;
+  const Result<uint64_t> most = store_->size_bytes_max();
+  if (!most) return -most.code();
+  const uint64_t end = std::min(most.value() / chunk_bytes(), end_ + count);
+  if (end <= end_) return 0;
+  error = store_->resize(end * chunk_bytes());
+  if (error == 0) end_ = end;
+  return error == -ENOSPC ? 0 : error;  // another was faster
+}
+
+}  // namespace outcore::store
