@@ -182,7 +182,7 @@ std::string FarServers::loss_of(size_t index) const {
   const HostServer* const copy = copy_of(index);
   const int primary = server.plan().copy_of;
   const std::string what = "the server on " + name_of(server) + " at " + server.address() +
-                           " died (" + server.why() + "): ";
+                           " died" + (server.why().empty() ? "" : " (" + server.why() + ")") + ": ";
   if (copy != nullptr && copy->state() == State::kUp)
     return what + "the run goes on by its copy on " + copy->plan().host.title() +
            ", of which there is no other";

@@ -137,7 +137,7 @@ std::vector<std::string> HostServer::command() const {
   const std::string wait = with(kWaitElsewhere, std::to_string(kPatienceSeconds));
   std::vector<std::string> words = access_.ssh;
   for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10",
-                             "ServerAliveCountMax=6", "ControlMaster=no", "LogLevel=ERROR"})
+                             "ServerAliveCountMax=6", "ControlMaster=no"})
     words.insert(words.end(), {"-o", option});
   words.insert(words.end(), {"-T", plan_.host.title(), "exec sh -c '" + with(kScript, wait) + "'"});
   return words;
@@ -187,7 +187,7 @@ void HostServer::hear_line(const std::string& line) {
   else if (has(words, "Cannot assign requested address"))
     fail(plan_.address + " is no address of its own: write one that it has");
   else if (has(words, is_copy ? "REPLICA sync: Finished with success" : "Ready to accept connect"))
-    state_ = State::kUp;
+    state_ = State::kUp, last_line_.clear();
 }
 
 void HostServer::on_end_of_output() {
