@@ -59,7 +59,8 @@ struct Bonds {
   }
 };
 
-// Nothing of the program's: files, folder, terminal, library.
+// Nothing of the program's files, signals and library. The folder stays: OUTCORE_SSH may name
+// files.
 void leave_program(std::vector<int> kept) {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
@@ -71,7 +72,6 @@ void leave_program(std::vector<int> kept) {
     from = static_cast<unsigned>(fd) + 1;
   }
   ::close_range(from, ~0U, 0);
-  static_cast<void>(!::chdir("/"));
   ::prctl(PR_SET_NAME, "outcore-hosts");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the shells leave is reaped here: inits differ
   ::unsetenv("LD_PRELOAD");

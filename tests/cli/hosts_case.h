@@ -15,7 +15,9 @@ using redis_test::becomes;
 
 inline std::string text_of_file(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // a process of /proc may go meanwhile: no bytes then
+  return text.str();
 }
 
 // Zombies are none: who reaps them is the business of the system's init.
