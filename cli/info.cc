@@ -27,6 +27,7 @@ constexpr Entry kStores[] = {
     {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
     {"memory:", "for tests"},
     {"redis://HOST:PORT/NAME", "memory of Redis or Valkey servers; ?replicas=1"},
+    {"far://HOST:PORT,…", "unnamed space in the memory of such servers, in their order"},
     {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};
 
 constexpr Entry kPolicies[] = {

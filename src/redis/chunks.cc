@@ -19,6 +19,10 @@ constexpr uint64_t kRoundNs = 3'000'000'000;  // of a wait for a connection
 // Not refused, but not now or not here.
 constexpr int kAgain = -EAGAIN;
 
+bool is_all_done(std::span<const ChunkRequest> batch) {
+  return std::all_of(batch.begin(), batch.end(), [](const ChunkRequest& r) { return r.is_done; });
+}
+
 void sleep_ns(uint64_t ns) {
   std::atomic<uint32_t> nobody{0};
   os::wait(&nobody, 0, ns);
@@ -33,7 +37,8 @@ Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t time
       timeout_ns_(timeout_ns),
       seen_(new std::atomic<uint64_t>[layout_.part_count]()),
       is_lost_(new std::atomic<bool>[layout_.part_count]()),
-      suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()) {
+      suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()),
+      crowds_(new Crowd[Servers::kServersMax]) {
   OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax);
   for (uint32_t part = 0; part < layout_.part_count; ++part) {
     tags_.push_back(even_tag(part, layout_.part_count));
@@ -48,6 +53,9 @@ void Chunks::run(std::span<ChunkRequest> batch) {
     r.result = 0;
     r.is_done = r.is_asking = r.is_short = false;
   }
+  assign(batch);
+  if (!batch.empty()) ride(batch, deadline_ns);
+  if (is_all_done(batch)) return;
   for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
     assign(batch);
     if (round(batch, deadline_ns)) return;
@@ -146,9 +154,9 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
       group.line->connection.abandon();  // what is under way there is not known any more
     }
     if (error != 0) forget_redirections(batch, static_cast<uint8_t>(i));
-    servers_.give(group.line);
+    group.is_write ? servers_.give(group.line) : give(group.line, group.server);
   }
-  return std::all_of(batch.begin(), batch.end(), [](const ChunkRequest& r) { return r.is_done; });
+  return is_all_done(batch);
 }
 
 int Chunks::open(Group& group, uint64_t deadline_ns) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/crowd.h"
 #include "redis/scripts.h"
 #include "redis/servers.h"
 
@@ -105,6 +106,10 @@ class Chunks {
   static Use use_of(bool is_write) { return is_write ? Use::kWrite : Use::kRead; }
   void assign(std::span<ChunkRequest> batch);
   bool is_given_up(const ChunkRequest& r, uint64_t start_ns) const;
+  void ride(std::span<ChunkRequest> batch, uint64_t deadline_ns);
+  void lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns);
+  void ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all);
+  void give(Line* line, uint32_t server);
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
   int open(Group& group, uint64_t deadline_ns);
@@ -137,6 +142,8 @@ class Chunks {
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;
   std::unique_ptr<std::atomic<uint64_t>[]> suspect_since_ns_;  // each part; 0: it is not
+
+  std::unique_ptr<Crowd[]> crowds_;  // of each server
 
   mutable Holder noting_;
   char trouble_[256] = {};

@@ -82,16 +82,18 @@ int Servers::open(Line& line, uint32_t server, uint64_t deadline_ns) {
   return result;
 }
 
+std::span<Line> Servers::lines_of(uint32_t server, Use use) const {
+  Server& it = *servers_[server].load(std::memory_order_acquire);
+  if (use == Use::kRead) return {it.reads, options_.read_lines};
+  if (use == Use::kWrite) return {it.writes, options_.write_lines};
+  return it.control;
+}
+
 Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) {
   Server& it = *servers_[server].load(std::memory_order_acquire);
-  Line* const lines = use == Use::kRead ? it.reads : use == Use::kWrite ? it.writes : it.control;
-  const uint32_t most = use == Use::kRead    ? options_.read_lines
-                        : use == Use::kWrite ? options_.write_lines
-                                             : 1;
   for (;;) {
     const uint32_t given = it.given.load(std::memory_order_acquire);
-    for (uint32_t i = 0; i < most; ++i) {
-      Line& line = lines[i];
+    for (Line& line : lines_of(server, use)) {
       if (!line.holder.try_take()) continue;
       *error = open(line, server, deadline_ns);
       if (*error == 0) {
@@ -107,6 +109,18 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
     }
     os::wait(&it.given, given, 50'000'000);
   }
+}
+
+Line* Servers::try_take(uint32_t server, Use use, bool* is_unopened) {
+  *is_unopened = false;
+  for (Line& line : lines_of(server, use)) {
+    if (!line.holder.try_take()) continue;
+    if (line.opened_by == generation() && line.connection.is_open() && !line.is_fresh) return &line;
+    give(&line);
+    *is_unopened = true;
+    return nullptr;
+  }
+  return nullptr;
 }
 
 void Servers::note_answer(uint32_t server, Use use, bool has_answered) {

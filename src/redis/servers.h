@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "redis/connection.h"
@@ -87,6 +88,9 @@ class Servers {
   // A connection that is this thread's alone, open. nullptr: *error is -errno, -EBUSY if all are
   // held until the deadline.
   Line* take(uint32_t server, Use use, uint64_t deadline_ns, int* error);
+  // One that is free and was asked before, without waiting. nullptr: *is_unopened tells whether
+  // take() would open another.
+  Line* try_take(uint32_t server, Use use, bool* is_unopened);
   void give(Line* line);
 
  private:
@@ -107,6 +111,7 @@ class Servers {
   int read_slots(Connection& stream, uint32_t asked);
   int read_node(Connection& stream, uint32_t asked, uint32_t* server);
   int open(Line& line, uint32_t server, uint64_t deadline_ns);
+  std::span<Line> lines_of(uint32_t server, Use use) const;
 
   const Options options_;
   std::atomic<bool> is_cluster_{false};
