@@ -1,8 +1,6 @@
 // outcore run: starts a program with the preload library in it, and is that program from then on:
 // same process, exit status, signals, input and output.
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +11,10 @@
 
 #include "bench/text.h"
 #include "cli/command.h"
+#include "cli/kept_descriptor.h"
 #include "cli/program.h"
 #include "cli/run_command.h"
+#include "cli/run_hosts.h"
 #include "cli/run_options.h"
 #include "outcore/runtime.h"
 
@@ -23,8 +23,6 @@ namespace {
 
 constexpr int kCannotStart = 126;  // as env(1) and shells say it
 constexpr int kNotFound = 127;
-constexpr int kReportFileMin = 900;  // above what programs number by hand
-constexpr int kReportFileMax = 1023;
 
 constexpr const char* kLibraryName = "liboutcore_preload.so";
 // From the folder of this command, in the order of preference.
@@ -87,15 +85,9 @@ Status add_report_memory() {
   if (file == -1)
     return bench::failure(errno, "make memory for the table of the end",
                           "allow memfd_create in the sandbox's system calls");
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  const int last = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kReportFileMax + 1)) - 1;
-  const int first = std::min(last, kReportFileMin);
-  int moved = -1;
-  for (int at = last; moved == -1 && at >= first; --at) moved = ::fcntl(file, F_DUPFD, at);
-  if (moved != -1) ::close(file);
+  file = keep_descriptor(file);
   const std::string pid = std::to_string(::getpid());
-  const std::string report = pid + ":" + std::to_string(moved != -1 ? moved : file);
+  const std::string report = pid + ":" + std::to_string(file);
   ::setenv("OUTCORE_RUN_ROOT", pid.c_str(), 1);
   ::setenv("OUTCORE_RUN_REPORT", report.c_str(), 1);
   return {};
@@ -142,11 +134,14 @@ int start(const CLI::App& run, const RunOptions& options, char** words) {
     return report(Error{
         EINVAL, "a program is missing: say which, as in outcore run --budget 4G -- sort FILE"});
   const std::string name = *words;
+  const Result<RunHosts> hosts = read_run_hosts(options);
+  if (!hosts) return report(hosts.error());
   if (Status status = set_run_environment(options); !status) return report(status.error());
   const Result<std::string> library = find_library();
   if (!library) return report(library.error());
   if (Status status = check_options(options); !status) return report(status.error());
   const Program program = find_program(name);
+  if (Status status = start_run_hosts(hosts.value()); !status) return report(status.error());
   const bool would_fail =
       !program.files.empty() && program.files.back().elf && is_musl(*program.files.back().elf);
   if (!would_fail) preload(library.value());
@@ -178,6 +173,7 @@ void add_run(CLI::App& app, int& status, char** const& program) {
       "  outcore run --budget 4G -- kraken2 --memory-mapping --db standard reads.fq\n"
       "  outcore run --budget 25% --map '*.npy' python3 train.py\n"
       "  outcore run --alloc 64M --store scratch:. -- sort big.txt\n"
+      "  outcore run --alloc 1M --hosts hosts.txt -- sort -S 40G big.txt\n"
       "  outcore check kraken2         says beforehand what would not work");
   run->callback([run, options, &status, &program] { status = start(*run, *options, program); });
 }

@@ -53,22 +53,6 @@ std::string value_of(const RuntimeOption& option, const std::string& given) {
 
 void set(const char* variable, const std::string& value) { ::setenv(variable, value.c_str(), 1); }
 
-// What was given, and where: by the option, else by its variable. A variable that is set to nothing
-// is one that is not set.
-struct Given {
-  std::optional<std::string> text;
-  std::string place;  // "--alloc 12q", "OUTCORE_RUN_ALLOC=12q"
-
-  Error wrong(const std::string& why) const { return {EINVAL, place + ": " + why}; }
-};
-
-Given find(const std::optional<std::string>& option, const char* flag, const char* variable) {
-  if (option) return {option, std::string(flag) + " " + *option};
-  const char* const text = std::getenv(variable);
-  if (text == nullptr || *text == 0) return {};
-  return {text, std::string(variable) + "=" + text};
-}
-
 Status set_globs(const std::vector<std::string>& globs, const char* flag, const char* variable) {
   if (globs.empty()) return {};
   std::string lines;
@@ -84,7 +68,7 @@ Status set_globs(const std::vector<std::string>& globs, const char* flag, const 
 }
 
 Status set_sizes(const RunOptions& options) {
-  const Given min = find(options.min_size, "--min-size", "OUTCORE_RUN_MIN_SIZE");
+  const GivenOption min = GivenOption::find(options.min_size, "--min-size", "OUTCORE_RUN_MIN_SIZE");
   uint64_t min_bytes = kMinSizeBytes;
   if (min.text) {
     const Result<uint64_t> bytes = parse_size(*min.text);
@@ -92,7 +76,7 @@ Status set_sizes(const RunOptions& options) {
     min_bytes = bytes.value();
   }
   set("OUTCORE_RUN_MIN_SIZE", std::to_string(min_bytes));
-  const Given alloc = find(options.alloc, "--alloc", "OUTCORE_RUN_ALLOC");
+  const GivenOption alloc = GivenOption::find(options.alloc, "--alloc", "OUTCORE_RUN_ALLOC");
   if (!alloc.text) return {};
   const Result<uint64_t> bytes = parse_size(*alloc.text);
   if (!bytes) return alloc.wrong(bytes.message());
@@ -102,13 +86,18 @@ Status set_sizes(const RunOptions& options) {
   return {};
 }
 
-// scratch:[DIR][?parameters]
+// scratch:[DIR][?parameters], or far://, which says itself what it needs.
 Status set_store(const RunOptions& options) {
-  const Given store = find(options.store, "--store", "OUTCORE_STORE");
+  const GivenOption store = GivenOption::find(options.store, "--store", "OUTCORE_STORE");
   if (!store.text) return {};
   static const std::string scheme = "scratch:";
+  if (store.text->starts_with("far://")) {
+    set("OUTCORE_STORE", *store.text);
+    return {};
+  }
   if (!store.text->starts_with(scheme))
-    return store.wrong("memory of --alloc rests in scratch space only: say scratch:DIR");
+    return store.wrong(
+        "memory of --alloc rests in scratch space, or in far memory: say scratch:DIR, or far://…");
   const size_t end = std::min(store.text->rfind('?'), store.text->size());
   const std::string folder = store.text->substr(scheme.size(), end - scheme.size());
   if (folder.empty() || folder.starts_with("//")) return {};
@@ -123,7 +112,7 @@ Status set_store(const RunOptions& options) {
 }
 
 Status set_report(const RunOptions& options) {
-  const Given json = find(options.json, "--json", "OUTCORE_RUN_JSON");
+  const GivenOption json = GivenOption::find(options.json, "--json", "OUTCORE_RUN_JSON");
   if (!json.text) return {};
   const std::string path = absolute(*json.text);
   const std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -154,6 +143,16 @@ Status set_flag(bool is_given, const char* variable) {
 }
 
 }  // namespace
+
+Error GivenOption::wrong(const std::string& why) const { return {EINVAL, place + ": " + why}; }
+
+GivenOption GivenOption::find(const std::optional<std::string>& option, const char* flag,
+                              const char* variable) {
+  if (option) return {option, std::string(flag) + " " + *option};
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == 0) return {};
+  return {text, std::string(variable) + "=" + text};
+}
 
 std::string RuntimeOption::flag() const {
   std::string text = std::string("--") + name;
@@ -187,6 +186,13 @@ void add_run_options(CLI::App& run, RunOptions& options) {
       ->type_name("SIZE");
   run.add_option("--store", options.store, "where memory of --alloc rests (scratch:)")
       ->type_name("scratch:DIR");
+  run.add_option(
+         "--hosts", options.hosts,
+         "machines that give memory to this run, a line each: [USER@]HOST SIZE; this one first")
+      ->type_name("FILE");
+  run.add_option("--replicas", options.replicas,
+                 "copies of each host's memory on the next: 0, 1 (0)")
+      ->type_name("N");
   run.add_option("--json", options.json, "keeps the table of the end, as JSON")->type_name("FILE");
   run.add_flag("--explain", options.is_explained, "says of each mapping why it was taken, or not");
   run.add_flag("-q,--quiet", options.is_quiet, "no table at the end, no warning before");

@@ -22,10 +22,23 @@ struct RuntimeOption {
 };
 
 struct RunOptions {
+  static constexpr size_t kBudget = 0;  // of `runtime`
+
   std::vector<std::optional<std::string>> runtime;  // as the table of options goes
   std::vector<std::string> map, not_map;
-  std::optional<std::string> min_size, alloc, store, json;
+  std::optional<std::string> min_size, alloc, store, hosts, replicas, json;
   bool is_explained = false, is_quiet = false;
+};
+
+// What was given, and where: by the option, else by its variable. A variable that is set to nothing
+// is one that is not set.
+struct GivenOption {
+  std::optional<std::string> text;
+  std::string place;  // "--alloc 12q", "OUTCORE_RUN_ALLOC=12q"
+
+  Error wrong(const std::string& why) const;
+  static GivenOption find(const std::optional<std::string>& option, const char* flag,
+                          const char* variable);
 };
 
 // The options of `outcore run`. `options` outlives the command.

@@ -13,7 +13,7 @@ packages_of() {
     ;;
   test) echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox ;;
   engines) # whose servers the tests of their stores start
-    echo redis-server openssl iproute2 ceph-mon ceph-osd ceph-common
+    echo redis-server openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
     ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox ;;
   demo) echo util-linux ;;

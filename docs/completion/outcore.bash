@@ -52,8 +52,9 @@ _outcore() {
       return
     fi
     case $before in
-    --json | --map | --not-map) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
-    --store) choices="scratch:" before=--choice ;;
+    --json | --map | --not-map | --hosts) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
+    --store) choices="scratch: far://" before=--choice ;;
+    --replicas) choices="0 1" before=--choice ;;
     esac
   elif [[ ${COMP_WORDS[1]} == check && $word != -* ]] && ((COMP_CWORD > 1)); then
     mapfile -t COMPREPLY < <(compgen -c -f -- "$word")

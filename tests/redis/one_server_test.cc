@@ -134,7 +134,8 @@ TEST_F(RedisOneServer, SaysWhatIsWrong) {
 // As docs/guides/far-memory.md says.
 TEST_F(RedisOneServer, IsContentWithAUserOfFewRights) {
   servers_->ask(0, {"ACL", "SETUSER", "pager", "on", ">a:b@c", "~oc:*", "+@read", "+@write",
-                    "+@scripting", "+cluster|slots", "+info", "+wait", "+time", "+asking"});
+                    "+@scripting", "+cluster|slots", "+info", "+wait", "+time", "+asking",
+                    "+client|id", "+client|kill"});
   std::string uri = servers_->uri("a", kAlone);
   uri.replace(uri.find(":open%20sesame"), 14, "pager:a%3Ab%40c");
   const auto store = open_store(uri, writable(kSize));
@@ -247,7 +248,7 @@ TEST_F(RedisOneServer, TellsThatItsMemoryIsFull) {
 
 // What it was sent before may not be carried out after what it is sent instead.
 TEST_F(RedisOneServer, ClosesConnectionsThatWereGivenUpBeforeItWritesAgain) {
-  const auto store = make("a", kSize, std::string(kAlone) + "&timeout=1s");
+  const auto store = make("a", kSize, kAlone);
   const Bytes old_bytes = random_bytes(kSize, 1), bytes = random_bytes(kSize, 2);
   EXPECT_EQ(store->write(0, bytes), 0);
   const auto kills = [&] { return servers_->ask(0, {"INFO", "commandstats"}).text; };

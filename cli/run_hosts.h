@@ -1,0 +1,26 @@
+// RunHosts: what `outcore run` was told of machines that give their memory to the program.
+#pragma once
+
+#include <optional>
+
+#include "cli/hosts_file.h"
+#include "cli/run_options.h"
+#include "outcore/result.h"
+
+namespace outcore::cli {
+
+struct RunHosts {
+  std::optional<HostsFile> file;
+  int replicas = 0;
+  bool is_quiet = false;
+};
+
+// Reads the file of --hosts or OUTCORE_HOSTS, and sets the budget to what it says of this machine
+// unless one was given. Takes the variables from the environment: the program's own runs start no
+// servers again. Starts nothing. Errors: EINVAL; those of the file.
+Result<RunHosts> read_run_hosts(const RunOptions& options);
+// Starts the servers, if there is a file, and sets OUTCORE_STORE to them; warns of those that
+// cannot be had. They end after this process. Errors: EHOSTUNREACH, none can be had.
+Status start_run_hosts(const RunHosts& hosts);
+
+}  // namespace outcore::cli
