@@ -229,7 +229,7 @@ std::string shown(const std::string& uri) {
   const size_t at = uri.rfind('@', std::min(uri.find('/', host + 3), uri.find('?')));
   const size_t colon = uri.find(':', host + 3);
   if (at == std::string::npos || colon == std::string::npos || colon > at) return uri;
-  return uri.substr(0, colon + 1) + "..." + uri.substr(at);
+  return uri.substr(0, colon + 1) + "***" + uri.substr(at);
 }
 
 void forget(const std::string& path) {
