@@ -21,12 +21,16 @@ NODE_TIMEOUT_MS = 2000  # of a cluster: after so long a master is taken for dead
 SLOTS = 16384
 
 
+class Failed(Exception):
+    """A row cannot be measured; the text says why, in one line."""
+
+
 def becomes(is_true, what, seconds_max=SECONDS_MAX):
-    """Waits until it is true; a SystemExit that names it if that takes too long."""
+    """Waits until it is true; Failed, with its name, if that takes too long."""
     until = time.monotonic() + seconds_max
     while not is_true():
         if time.monotonic() > until:
-            raise SystemExit(f"bench-far: {what}: not within {seconds_max} s")
+            raise Failed(f"{what}: not within {seconds_max} s")
         time.sleep(0.02)
 
 
@@ -62,7 +66,11 @@ class RedisServer:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *map(str, words)], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log)
-        becomes(lambda: self.ask("PING") == "PONG", f"a redis-server on port {self.port} starts")
+        becomes(lambda: self.ask("PING") == "PONG" or self._process.poll() is not None,
+                f"a redis-server on port {self.port} starts")
+        if self._process.poll() is not None:
+            said = (self._folder / "log").read_text(errors="replace").strip().splitlines()
+            raise Failed(f"a redis-server does not start: {said[-1] if said else 'no word'}")
 
     def kill(self):
         if self._process is not None:
@@ -164,7 +172,7 @@ class Ceph:
         said = self._script.stdout.readline().strip()
         if said != "ready":
             self.close()
-            raise SystemExit(f"bench-far: the Ceph cluster: {said or 'it said nothing'}")
+            raise Failed(f"the Ceph cluster: {said or 'it said nothing'}")
 
     def uri(self, image):
         return f"rbd://data/{image}?conf={self._folder}/ceph.conf"

@@ -3,6 +3,8 @@
 import pathlib
 import subprocess
 
+from engines import Failed
+
 PARTS = """set terminal pngcairo size 720,460 noenhanced font 'sans,10'
 set title '{title}'
 set xlabel 'local memory / data, %'
@@ -30,7 +32,7 @@ def draw(path, title, curves):
                            capture_output=True, check=False)
     if drawn.returncode != 0 or not drawn.stdout.startswith(b"\x89PNG"):
         said = drawn.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-        raise SystemExit(f"bench-far: gnuplot cannot draw {path}: {said[-1]}")
+        raise Failed(f"gnuplot cannot draw {path}: {said[-1]}")
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(drawn.stdout)

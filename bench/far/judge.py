@@ -44,8 +44,8 @@ def fault_latency(lines, echo, redis):
 
 
 def fault_rate(lines, benchmark, with_many):
-    """Faults a second, hits not counted, of eight threads: as many requests are on their way as with
-    one client of redis-benchmark and -P 8. That with its 50 clients stands beside it."""
+    """Faults a second, hits not counted, of eight threads: as many requests are on their way as
+    with one client of redis-benchmark and -P 8. That with its 50 clients stands beside it."""
     rate = statistics.median(line["fault_fills"] / line["seconds"] for line in lines)
     return judged(
         "4 KiB random faults, 8 threads",

@@ -12,8 +12,9 @@ import engines
 import figure
 import floors
 import judge
+from engines import Failed
 from judge import MIB, Verdict
-from runs import Failed, say
+from runs import say
 
 SHARES, SHARES_QUICK = (8, 20, 40, 60, 80, 100), (8, 50, 100)
 PAGES, PAGES_QUICK = ("4k", "16k", "64k", "256k", "1M"), ("4k", "64k", "1M")
@@ -54,15 +55,15 @@ def scan(context, _figures):
 
 def stream(context, _figures):
     echo = floors.echo(context)
-    lines = context.bench("stream", "stream", "--size", context.scale("384M", "48M"),
-                          "--budget", "8%", "--passes", context.scale(4, 2),
+    lines = context.bench("stream", "stream", "--size", context.scale("256M", "48M"),
+                          "--budget", "8%", "--passes", context.scale(3, 2),
                           store=context.engines.redis_uri("stream"))
     return [judge.stream(lines, echo, 0.08)]
 
 
 def stream_table(context, figures):
     """Times of COPY and TRIAD over those in plain memory, by local share and page size."""
-    size = ["--size", context.scale("192M", "24M"), "--passes", 2]
+    size = ["--size", context.scale("128M", "24M"), "--passes", 2]
     dram = context.bench("stream-table", "stream", *size, memory="dram")
     times, verdicts = {"copy": {}, "triad": {}}, []
     for page in context.scale(PAGES, PAGES_QUICK):
@@ -80,7 +81,8 @@ def stream_table(context, figures):
                 of_page.setdefault(f"pages of {page}", []).append((share, slower))
                 slowest[kernel] = max(slower, slowest.get(kernel, 0))
         told = ", ".join(f"{kernel} {slower:.0f} x" for kernel, slower in slowest.items())
-        verdicts.append(Verdict(f"STREAM, pages of {page}, at its slowest", f"{told} dram", "-", ""))
+        verdicts.append(Verdict(f"STREAM, pages of {page}, at its slowest", f"{told} dram", "-",
+                                ""))
     for kernel, curves in times.items():
         path = f"{figures}/stream-{kernel}.png"
         figure.draw(path, f"STREAM {kernel.upper()}: far memory against plain memory", curves)
@@ -89,7 +91,7 @@ def stream_table(context, figures):
 
 
 def jacobi(context, _figures):
-    size = ["--size", context.scale("448M", "48M")]
+    size = ["--size", context.scale("256M", "48M")]
     dram = context.bench("jacobi", "jacobi", *size, memory="dram")
     far = context.bench("jacobi", "jacobi", *size, "--budget", "10%",
                         store=context.engines.redis_uri("jacobi"))
@@ -99,7 +101,7 @@ def jacobi(context, _figures):
 def swap(context, _figures):
     verdicts = []
     for name, passes in (("stream", 2), ("jacobi", 2)):
-        words = [name, "--size", context.scale("256M", "64M"), "--budget", "15%",
+        words = [name, "--size", context.scale("192M", "64M"), "--budget", "15%",
                  "--passes", passes]
         far = context.bench("swap", *words, store=context.engines.redis_uri("swap"))
         try:
@@ -115,7 +117,7 @@ def swap(context, _figures):
 
 
 def spread(context, _figures):
-    lines = context.bench("spread", "jacobi", "--size", context.scale("192M", "24M"),
+    lines = context.bench("spread", "jacobi", "--size", context.scale("128M", "24M"),
                           "--budget", "10%", store=context.engines.redis_uri("spread"), repeats=5)
     return [judge.spread(lines)]
 
@@ -165,7 +167,7 @@ def failover(context, _figures):
 
 
 ROWS = [
-    Row("fault-1", "4 KiB random faults, 1 thread: p50 beside TCP's and Redis' round trip", fault_1),
+    Row("fault-1", "4 KiB random faults, 1 thread, beside TCP's and Redis' round trip", fault_1),
     Row("fault-8", "4 KiB random faults, 8 threads, beside redis-benchmark", fault_8),
     Row("scan", "a sequential scan beside pipelined reads by hiredis", scan),
     Row("stream", "STREAM with 8 % local, beside the network's bandwidth", stream),

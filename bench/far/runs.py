@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-import engines
+from engines import Engines, Failed
 
 MIB = 2**20
 SECONDS_MAX = 900  # of one command
@@ -16,17 +16,13 @@ NONE = {"data_bytes": 0, "budget_bytes": 0, "threads": 1, "processes": 1, "page_
         "limited": False, "stopped": False, "checked": True, "store": "", "device": "network"}
 
 
-class Failed(Exception):
-    """A program failed; the text is its last line."""
-
-
 @dataclass
 class Context:
     """What the rows are measured with."""
 
     programs: str  # the folder of outcore, far_floor, far_byte_writes
     folder: str  # on the disk: of swap, and of the files of other memories
-    engines: engines.Engines
+    engines: Engines
     is_quick: bool
     repeats: int
     see: object  # gets the line of each run

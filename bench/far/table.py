@@ -11,10 +11,10 @@ import signal
 import sys
 
 import floors
-from engines import Engines
+from engines import Engines, Failed
 from judge import Verdict
 from rows import ROWS
-from runs import Context, Failed, describe, say
+from runs import Context, describe, say
 
 NAMES = [row.name for row in ROWS]
 
