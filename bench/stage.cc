@@ -16,7 +16,7 @@ namespace {
 // threads.
 uint64_t client_bytes(const std::string& store) {
   if (!is_remote(store)) return 0;
-  return store.starts_with("rbd") ? uint64_t{128} << 20 : uint64_t{32} << 20;
+  return store.starts_with("rbd") ? uint64_t{32} << 20 : uint64_t{16} << 20;
 }
 
 }  // namespace
