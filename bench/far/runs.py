@@ -91,10 +91,15 @@ def describe(line):
     words = [f"  {line['row']}: {line['workload']}, {line['memory']}: {line['seconds']:.3f} s"]
     if line.get("stopped"):
         words.append(line.get("stopped_because", "stopped"))
-    elif line["unit"] == "MiB/s" or line["rate"] < 1e4:
-        words.append(f"{line['rate']:.0f} {line['unit']}")
     else:
-        words.append(f"{line['rate'] / 1000:.1f} k {line['unit']}")
+        scale, sign = (1e6, "M ") if line["rate"] >= 1e7 else (1e3, "k ")
+        if line["unit"] == "MiB/s" or line["rate"] < 1e4:
+            scale, sign = 1, ""
+        words.append(f"{line['rate'] / scale:.{1 if sign else 0}f} {sign}{line['unit']}")
+    if line["page_bytes"] != 4096:
+        words.append(f"pages of {line['page_bytes'] >> 10} KiB")
+    if line["budget_bytes"] and line["memory"] == "outcore":
+        words.append(f"{line['budget_bytes'] / line['data_bytes']:.0%} local")
     if line.get("p50_us"):
         words.append(f"p50 {line['p50_us']:.1f} us")
     return ", ".join(words)
