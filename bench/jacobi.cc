@@ -50,7 +50,8 @@ Grid grid_of(uint64_t size_bytes) {
 float value_of(unsigned array, uint64_t at, const Grid& grid) {
   if (array == kWrk2) return 0;
   if (array == kP) {
-    const auto i = static_cast<float>(at / (grid.j * grid.k));
+    const uint64_t plane = at / (grid.j * grid.k);
+    const auto i = static_cast<float>(plane);
     const auto most = static_cast<float>(grid.i - 1);
     return i * i / (most * most);
   }

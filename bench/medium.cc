@@ -216,7 +216,7 @@ Status remove_remote(const std::string& uri) {
   static constexpr useconds_t kStepUs = 200'000;
   const uint64_t start_ns = now_ns();
   while (true) {
-    const Status removed = remove_store(uri);
+    Status removed = remove_store(uri);
     if (removed || removed.code() == ENOENT) return {};
     if (removed.code() != EBUSY || now_ns() - start_ns > kWaitNsMax) return removed;
     usleep(kStepUs);

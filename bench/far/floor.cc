@@ -64,7 +64,7 @@ class Socket {
     return where;
   }
 
-  bool send_all(const char* bytes, size_t size) {
+  bool send_all(const char* bytes, size_t size) const {
     while (size != 0) {
       const ssize_t n = send(file_, bytes, size, MSG_NOSIGNAL);
       if (n <= 0) return false;
@@ -73,7 +73,7 @@ class Socket {
     }
     return true;
   }
-  bool receive_all(char* bytes, size_t size) {
+  bool receive_all(char* bytes, size_t size) const {
     while (size != 0) {
       const ssize_t n = recv(file_, bytes, size, 0);
       if (n <= 0) return false;

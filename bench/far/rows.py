@@ -63,7 +63,7 @@ def stream(context, _figures):
 
 def stream_table(context, figures):
     """Times of COPY and TRIAD over those in plain memory, by local share and page size."""
-    size = ["--size", context.scale("128M", "24M"), "--passes", 2]
+    size = ["--size", context.scale("144M", "24M"), "--passes", 2]
     dram = context.bench("stream-table", "stream", *size, memory="dram")
     times, verdicts = {"copy": {}, "triad": {}}, []
     for page in context.scale(PAGES, PAGES_QUICK):
