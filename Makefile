@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help packages build demo test test-qemu bench bench-doors check format asan tsan
+.PHONY: help packages build demo test test-qemu bench bench-doors bench-far check format asan tsan
 .PHONY: install clean
 
 help:  ## say what there is
@@ -32,6 +32,9 @@ bench:  ## the table of figures, on a fast device and on the disk (root)
 
 bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS=--quick: 4)
 	@tools/bench_doors.sh $(OPTIONS)
+
+bench-far:  ## far memory beside network, servers, swap (root, 20 minutes; OPTIONS=--quick: 4)
+	@tools/bench_far.sh $(OPTIONS)
 
 check:  ## layers, sizes, banned calls, clang-format, clang-tidy
 	@tools/test.sh tools tidy

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -70,12 +71,17 @@ Data::Data(const Options& options, const std::string& file_name)
       may_overwrite_(options.may_overwrite),
       is_kept_(options.is_kept) {
   // The note lies beside a folder, never in it.
-  while (!is_plain() && path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  while (!is_plain() && !is_remote() && path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
 }
 
 Data::~Data() {
   std::error_code ignored;
-  if (is_claimed_ && is_own_ && !is_kept_) {
+  if (is_remote()) {
+    if (!is_claimed_ || is_kept_) return;
+    if (const Status removed = remove_remote(uri_); !removed)
+      std::fprintf(stderr, "outcore: %s (a benchmark's data stays there: remove it)\n",
+                   removed.message().c_str());
+  } else if (is_claimed_ && is_own_ && !is_kept_) {
     std::filesystem::remove(path_, ignored);
     remove_note();
   } else if (is_claimed_ && !is_made_ && trace() == claimed_) {
@@ -89,6 +95,7 @@ Status Data::claim() {
   if (is_claimed_) return {};
   if (!is_own_)
     if (Status s = check_store(uri_); !s) return s;
+  if (is_remote()) return claim_remote();
   struct stat facts {};
   const bool exists = stat(path_.c_str(), &facts) == 0;
   if (is_plain() && S_ISDIR(facts.st_mode))
@@ -107,6 +114,18 @@ Status Data::claim() {
     had_note_ = false;
     write_note("", false);
   }
+  return {};
+}
+
+Status Data::claim_remote() {
+  const Result<bool> there = is_there(uri_);
+  if (!there) return there.error();
+  if (there.value() && !may_overwrite_)
+    return Error{EEXIST, shown(uri_) + " is there, with whatever somebody stored: " + elsewhere_ +
+                             ", or say --overwrite to lose it"};
+  if (there.value())
+    if (Status s = clear(); !s) return s;
+  is_claimed_ = true;
   return {};
 }
 
@@ -167,13 +186,14 @@ Data::Trace Data::trace() const {
 }
 
 void Data::take_back() {
-  if (!is_claimed_ || !is_new_) return;
+  if (!is_claimed_ || !is_new_) return;  // what is on servers goes at the end anyway
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
   remove_note();
 }
 
 bool Data::is_clean(const std::string& tag) const {
+  if (is_remote()) return false;
   const Note note = read_note(note_path());
   return note.is_ours && note.content == tag && note.is_clean;
 }
@@ -189,6 +209,7 @@ void Data::mark_changed() {
 }
 
 void Data::write_note(const std::string& tag, bool is_so) {
+  if (is_remote()) return;
   struct stat facts {};
   if (stat(path_.c_str(), &facts) == 0 && S_ISBLK(facts.st_mode)) return;
   const std::string text = nlohmann::json{{"content", tag}, {"clean", is_so}}.dump() + '\n';

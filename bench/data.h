@@ -26,7 +26,8 @@ class Data {
   // empty.
   Data(const Options& options, const std::string& file_name);
   // Removes what it made, unless options.is_kept or the user named the store. Of such a store goes
-  // what claim() and mark_changed() made if nothing was written to it.
+  // what claim() and mark_changed() made if nothing was written to it. A store on servers goes
+  // unless options.is_kept: claim() found that it was not there.
   ~Data();
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;
@@ -34,7 +35,9 @@ class Data {
   const std::string& uri() const { return uri_; }
   const std::string& path() const { return path_; }
 
-  // Takes the file, so that it may be written; makes it, empty, if it is not there. Errors: EEXIST
+  // Takes the file, so that it may be written; makes it, empty, if it is not there. A store on
+  // servers must not be there, or goes if options.may_overwrite: whoever writes it makes it, as
+  // long as it must be. Errors: EEXIST
   // (somebody's, or somebody's in the place of the note), EBUSY (another benchmark), as
   // check_store() and open_store(), and what the system said. Then nothing was changed.
   Status claim();
@@ -44,7 +47,12 @@ class Data {
   void mark_changed();  // before the first write. REQUIRES: it is claimed
   // After a failure: what claim() made goes, whatever was written to it.
   void take_back();
-  void forget() const { bench::forget(path_); }
+  bool is_remote() const { return bench::is_remote(uri_); }
+  // A store on servers: it is not there any more, so that the next to write it finds zeros.
+  Status clear() { return remove_remote(uri_); }
+  void forget() const {
+    if (!is_remote()) bench::forget(path_);
+  }
 
  private:
   // What shows whether somebody wrote: of a folder its entries, of a file size and time.
@@ -57,6 +65,7 @@ class Data {
   bool is_plain() const { return !plain_path(uri_).empty(); }
   Trace trace() const;
   Status check_owner(bool is_empty);
+  Status claim_remote();
   Status open_file();
   Status open_folder(bool exists);
   void write_note(const std::string& tag, bool is_so);

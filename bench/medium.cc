@@ -15,8 +15,10 @@
 #include <iterator>
 #include <string_view>
 
+#include "bench/clock.h"
 #include "bench/text.h"
 #include "outcore/store.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::bench {
 namespace {
@@ -160,11 +162,13 @@ Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t siz
 }
 
 Status check_store(const std::string& uri) {
-  static constexpr std::string_view kSchemes[] = {"", "file", "sparse", "scratch", "memory"};
+  static constexpr std::string_view kSchemes[] = {"",       "file",  "sparse", "scratch",
+                                                  "memory", "redis", "rbd"};
   const std::string scheme = scheme_of(uri);
   if (std::find(std::begin(kSchemes), std::end(kSchemes), scheme) == std::end(kSchemes))
     return Error{EINVAL, "store '" + uri + "': scheme '" + scheme +
-                             "' is unknown: use a path, file:PATH or sparse:DIR"};
+                             "' is unknown: use a path, file:PATH, sparse:DIR, "
+                             "redis://HOST:PORT/NAME or rbd://POOL/IMAGE"};
   if (is_volatile(uri))
     return Error{EINVAL, "store " + uri +
                              " dies with its process: use one that stays, as file:PATH or "
@@ -196,6 +200,38 @@ bool is_volatile(const std::string& uri) {
   return scheme == "memory" || scheme == "scratch";
 }
 
+bool is_remote(const std::string& uri) {
+  const std::string scheme = scheme_of(uri);
+  return scheme == "redis" || scheme == "rbd";
+}
+
+Result<bool> is_there(const std::string& uri) {
+  const auto store = open_store(uri);
+  if (!store && store.code() != ENOENT) return store.error();
+  return store.ok();
+}
+
+Status remove_remote(const std::string& uri) {
+  static constexpr uint64_t kWaitNsMax = 40'000'000'000;  // leases of killed writers end before
+  static constexpr useconds_t kStepUs = 200'000;
+  const uint64_t start_ns = now_ns();
+  while (true) {
+    Status removed = remove_store(uri);
+    if (removed || removed.code() == ENOENT) return {};
+    if (removed.code() != EBUSY || now_ns() - start_ns > kWaitNsMax) return removed;
+    usleep(kStepUs);
+  }
+}
+
+std::string shown(const std::string& uri) {
+  const size_t host = uri.find("://");
+  if (host == std::string::npos || !is_remote(uri)) return uri;
+  const size_t at = uri.rfind('@', std::min(uri.find('/', host + 3), uri.find('?')));
+  const size_t colon = uri.find(':', host + 3);
+  if (at == std::string::npos || colon == std::string::npos || colon > at) return uri;
+  return uri.substr(0, colon + 1) + "***" + uri.substr(at);
+}
+
 void forget(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -210,10 +246,14 @@ void forget(const std::string& path) {
   close(file);
 }
 
-Device device_of(const std::string& path) {
+Device device_of(const std::string& uri) {
   Device device;
+  if (is_remote(uri)) {
+    device.name = "network";
+    return device;
+  }
   struct stat facts {};
-  std::string at = path;
+  std::string at = path_of(uri);
   while (stat(at.c_str(), &facts) != 0) {
     const std::string parent = std::filesystem::path(at).parent_path();
     if (parent.empty() || parent == at) return device;

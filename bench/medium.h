@@ -42,13 +42,23 @@ std::string path_of(const std::string& uri);
 // True for stores that die with their process: of no use for a benchmark, which forks.
 bool is_volatile(const std::string& uri);
 
+// True for stores on servers (redis:, rbd:): they lie in no folder, and have no note beside them.
+bool is_remote(const std::string& uri);
+// Whether servers have the store. Errors: those of open_store(), but for ENOENT.
+Result<bool> is_there(const std::string& uri);
+// Removes a store on servers, if it is there. Waits for one whose writer was killed until its lease
+// is over, within limits. Errors: those of remove_store().
+Status remove_remote(const std::string& uri);
+// The URI without its password, for whoever reads.
+std::string shown(const std::string& uri);
+
 // Writes out and drops the file, or the files of the directory, from the page cache.
 void forget(const std::string& path);
-// What the path rests on: "vda (read_ahead_kb 128)", or the name of its file system.
+// What the data rests on: "vda (read_ahead_kb 128)", the name of its file system, or "network".
 struct Device {
   std::string name;
   int64_t read_ahead_kb = -1;  // -1: unknown
 };
-Device device_of(const std::string& path);
+Device device_of(const std::string& uri);
 
 }  // namespace outcore::bench

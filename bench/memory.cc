@@ -50,6 +50,7 @@ class PlainMemory : public Memory {
     for (const Mapping& m : mappings_) {
       if (!m.request.is_writable) continue;
       if (is_anonymous_) {
+        if (m.request.is_fresh) continue;
         if (Status s = copy(m, true); !s) return s;
       } else if (msync(m.bytes, m.request.size_bytes, MS_SYNC) != 0) {
         return failure(errno, "msync " + m.request.uri);
@@ -78,7 +79,7 @@ class PlainMemory : public Memory {
       // error.
       madvise(m.bytes, m.request.size_bytes,
               name_ == "dram-huge" ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-      return copy(m, false);
+      return m.request.is_fresh ? Status() : copy(m, false);
     }
     if (name_ == "mmap-random" && madvise(m.bytes, m.request.size_bytes, MADV_RANDOM) != 0)
       return failure(errno, "madvise " + m.request.uri);

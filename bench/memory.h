@@ -22,6 +22,9 @@ struct MapRequest {
   uint64_t size_bytes = 0;
   bool is_writable = false;
   std::byte* address = nullptr;  // where it must be; nullptr: anywhere
+  // All of it is written before it is read, and nobody reads it afterwards: a store on servers is
+  // made, and memory is neither loaded from the file nor stored to it.
+  bool is_fresh = false;
 };
 
 // Sums since the memory was made.

@@ -52,6 +52,7 @@ class OutcoreMemory : public Memory {
     options.access = request.is_writable ? Access::kReadWrite : Access::kReadOnly;
     options.offset = request.offset;
     options.size_bytes = request.size_bytes;
+    options.may_create = request.is_fresh;
     if (request.address != nullptr) {
       Result<Reservation> place = runtime_.reserve(request.size_bytes, request.address);
       if (!place) return place.error();

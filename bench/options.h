@@ -11,6 +11,8 @@ namespace outcore::bench {
 inline constexpr uint64_t kUnitBytes = 4096;
 inline constexpr uint64_t kUnitWords = kUnitBytes / sizeof(uint64_t);
 inline constexpr unsigned kThreadsMax = 4096;
+// Passes of stream, of which the first is not counted (as STREAM's NTIMES), and of jacobi.
+inline constexpr unsigned kStreamPasses = 10, kJacobiPasses = 4, kLoopsMax = 100;
 
 struct Options {
   std::string workload = "random-io";
@@ -48,6 +50,9 @@ struct Options {
   uint64_t stride = 1;  // every n-th unit of 4 KiB
   bool is_backward = false;
   unsigned depth = 4;  // transfers in flight of each thread of `direct`
+
+  // stream, jacobi
+  unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses
 
   // map-lookup
   std::string structure = "map";  // see structure_names()

@@ -200,6 +200,7 @@ std::string variant_of(const Options& options) {
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
   add(options.is_backward, "backward");
   add(options.passes > 1, std::to_string(options.passes) + " passes");
+  add(options.loops != 0, std::to_string(options.loops) + " passes");
   add(options.distribution != "uniform", options.distribution);
   add(options.is_warm, "warm");
   return variant;
@@ -271,8 +272,8 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   }
   result.workload = options.workload;
   result.memory = memory;
-  result.store = workload.uri();
-  const Device device = device_of(path_of(workload.uri()));
+  result.store = shown(workload.uri());
+  const Device device = device_of(workload.uri());
   result.device = device.name;
   result.extra["read_ahead_kb"] = device.read_ahead_kb;
   if (const std::string variant = variant_of(options); !variant.empty())

@@ -120,6 +120,18 @@ Status check_names(const Options& o) {
   return {};
 }
 
+Status check_kernels(const Options& o) {
+  const bool is_stream = o.workload == "stream";
+  if (!is_stream && o.workload != "jacobi") return {};
+  const uint64_t size_min = is_stream ? 3 * kUnitBytes : 14 * kUnitBytes;
+  if (o.size_bytes < size_min)
+    return refuse("--size must be " + typed_bytes(size_min) + " or more: a page for each array");
+  if (o.loops > kLoopsMax || (is_stream && o.loops == 1))
+    return refuse(is_stream ? "--passes must be 2 … 100: the first is not counted"
+                            : "--passes must be 1 … 100");
+  return {};
+}
+
 Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
@@ -142,6 +154,7 @@ Status check_numbers(const Options& o) {
   if (o.workload == "map-lookup" && o.size_bytes < kLookupBytesMin)
     return refuse("--size must be 64k or more: the first 4 KiB tell where the structure lies");
   if (o.passes == 0) return refuse("--passes must be 1 or more");
+  if (Status s = check_kernels(o); !s) return s;
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
   if (!(o.theta > 0 && o.theta < 1))
@@ -157,9 +170,11 @@ Status check_places(const Options& o) {
     if (store.empty() || o.workload == "alloc") continue;
     if (Status s = check_store(store); !s) return s;
     if (!plain_path(store).empty()) continue;
+    if (is_remote(store) && o.workload == "bfs")
+      return refuse("bfs makes its graph in a file: name a path with --store");
     for (const std::string& memory : o.memories)
       if (memory != "outcore")
-        return refuse(std::string(memory).append(" cannot use the store ").append(store) +
+        return refuse(std::string(memory).append(" cannot use the store ").append(shown(store)) +
                       ": say --memory outcore");
   }
   return {};
@@ -171,8 +186,8 @@ Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
   auto made = make_memory("outcore", o);
   if (!made) return made.status();
   memory = std::move(made).value();
-  const bool is_writable =
-      o.workload == "sort" || o.write_percent != 0 || (o.workload == "bfs" && o.is_fully_external);
+  const bool is_writable = has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 ||
+                           (o.workload == "bfs" && o.is_fully_external);
   auto mapped = memory->map({"memory:", 0, o.page_bytes, is_writable});
   if (mapped) return {};
   // The store is nothing that the user named.

@@ -10,6 +10,16 @@
 #include "bench/text.h"
 
 namespace outcore::bench {
+namespace {
+
+// What the clients of stores on servers take: buffers of Redis' connections, librbd and its
+// threads.
+uint64_t client_bytes(const std::string& store) {
+  if (!is_remote(store)) return 0;
+  return store.starts_with("rbd") ? uint64_t{32} << 20 : uint64_t{16} << 20;
+}
+
+}  // namespace
 
 Stage::Stage(const Options& options, std::string memory_name, unsigned process, Board& board,
              const MemoryGroup& group, uint64_t memory_bytes)
@@ -26,7 +36,7 @@ uint64_t Stage::allowance_bytes(const Options& options, uint64_t memory_bytes) {
   const uint64_t stacks = uint64_t{options.threads} * options.processes * (uint64_t{48} << 10);
   const uint64_t slack =
       std::clamp(options.budget_bytes / 16, uint64_t{2} << 20, uint64_t{16} << 20);
-  return page_tables + metadata + stacks + slack;
+  return page_tables + metadata + stacks + slack + client_bytes(options.store);
 }
 
 // The buffers of `direct` are its own, but come only with the timed part.
@@ -89,13 +99,21 @@ Status Stage::start(uint64_t work_total) {
   board_.mapped.fetch_add(1);
   if (Status s = wait_for(board_.mapped); !s) return s;
   before_ = memory_->usage();
+  if (Runtime* const runtime = memory_->runtime(); runtime != nullptr)
+    pauses_.emplace([this, runtime] {
+      const Counters c = runtime->metrics().counters;
+      return board_.done.load() + c.fills + c.prefetch_fills + c.zero_fills + c.write_backs;
+    });
   start_ns_ = now_ns();
   uint64_t none = 0;
   board_.started_ns.compare_exchange_strong(none, start_ns_);
   return {};
 }
 
-void Stage::stop() { result_.seconds = seconds_since(start_ns_); }
+void Stage::stop() {
+  result_.seconds = seconds_since(start_ns_);
+  if (pauses_) result_.extra["longest_pause_seconds"] = pauses_->stop();
+}
 
 Status Stage::finish(double work, const char* unit) {
   const uint64_t flush_start_ns = now_ns();

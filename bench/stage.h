@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "bench/memory.h"
 #include "bench/memory_group.h"
 #include "bench/options.h"
+#include "bench/pause_watch.h"
 #include "bench/result.h"
 
 namespace outcore::bench {
@@ -67,6 +69,7 @@ class Stage {
   std::unique_ptr<Memory> memory_;
   std::vector<std::span<std::byte>> mapped_;
   MemoryUsage before_;
+  std::optional<PauseWatch> pauses_;  // after memory_, whose counters it reads
   uint64_t start_ns_ = 0;
   RunResult result_;
 };

@@ -8,8 +8,9 @@
 namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
-  static const std::vector<std::string> names = {"random-io", "scan",       "sort",           "bfs",
-                                                 "alloc",     "map-lookup", "graph-construct"};
+  static const std::vector<std::string> names = {"random-io", "scan",   "sort",
+                                                 "bfs",       "alloc",  "map-lookup",
+                                                 "stream",    "jacobi", "graph-construct"};
   return names;
 }
 
@@ -20,10 +21,12 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "bfs") return make_bfs(options);
   if (options.workload == "alloc") return make_alloc(options);
   if (options.workload == "map-lookup") return make_map_lookup(options);
+  if (options.workload == "stream") return make_stream(options);
+  if (options.workload == "jacobi") return make_jacobi(options);
   if (options.workload == "graph-construct") return make_graph_construct(options);
   return Error{EINVAL, "workload '" + options.workload +
                            "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
-                           "map-lookup, graph-construct"};
+                           "map-lookup, stream, jacobi, graph-construct"};
 }
 
 void on_threads(unsigned threads, const std::function<void(unsigned)>& work) {

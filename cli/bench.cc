@@ -21,10 +21,36 @@ struct Request {
   std::string memory = "mmap,mmap-random,outcore";
   std::string distribution = "uniform";
   std::string latency = "auto";
+  std::string budget;  // "8%": of --size
   bool is_json = false;
 };
 
+// "256M", or a share of the data, as in "8%".
+Status resolve_budget(Request& request) {
+  Options& o = request.options;
+  const std::string& text = request.budget;
+  if (text.empty()) return {};
+  if (!text.ends_with('%')) {
+    const Result<uint64_t> bytes = parse_size(text);
+    if (!bytes) return Error{EINVAL, "--budget: " + bytes.message() + ", or 8% of --size"};
+    o.budget_bytes = bytes.value();
+    return {};
+  }
+  double percent = 0;
+  const char* const end = text.data() + text.size() - 1;
+  const auto parsed = std::from_chars(text.data(), end, percent);
+  if (parsed.ec != std::errc() || parsed.ptr != end || !(percent > 0 && percent <= 1000))
+    return Error{EINVAL, "--budget " + text + " is no share of the data: write 8% or 12.5%"};
+  if (o.workload == "bfs" || o.workload == "graph-construct")
+    return Error{EINVAL, "--budget " + text + ": " + o.workload +
+                             " has no --size that it could be a share of: write bytes, as in 64M"};
+  const double bytes = static_cast<double>(o.size_bytes) * percent / 100;
+  o.budget_bytes = static_cast<uint64_t>(bytes) / bench::kUnitBytes * bench::kUnitBytes;
+  return {};
+}
+
 Status resolve(Request& request) {
+  if (Status s = resolve_budget(request); !s) return s;
   Options& o = request.options;
   o.memories = bench::split(request.memory, ',');
   if (request.memory == "all") {
@@ -97,14 +123,16 @@ int run(Request& request) {
 
 void add_common(CLI::App& app, Request& r) {
   Options& o = r.options;
-  add_bytes(app, "--budget", o.budget_bytes, "memory for pages; rivals get as much (256M)");
+  app.add_option("--budget", r.budget,
+                 "memory for pages, or a share of --size (8%); rivals get as much (256M)")
+      ->type_name("SIZE");
   app.add_option("--threads", o.threads, "threads of each process (4)");
   app.add_option("--memory", r.memory,
                  "a list of dram, dram-huge, mmap, mmap-random, swap, direct, malloc, outcore; "
                  "or all "
                  "(mmap,mmap-random,outcore)");
   add_bytes(app, "--page", o.page_bytes, "page size of Outcore, and unit of direct (4k)");
-  app.add_option("--store", o.store, "URI or path of the data (a file of its own in --dir)");
+  app.add_option("--store", o.store, "URI or path of the data (a file in --dir)");
   app.add_option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)");
   app.add_flag("--overwrite", o.may_overwrite, "--store may be a file that holds something else");
   app.add_flag("--keep", o.is_kept, "leave the data for the next benchmark");
@@ -155,6 +183,22 @@ void add_alloc(CLI::App& bench, const std::shared_ptr<Request>& request, int& st
   alloc->footer(
       "dram is the same allocator in ordinary memory, malloc the program's own.\n"
       "Example:\n  outcore bench alloc --size 128M --budget 512M --threads 8");
+}
+
+void add_kernels(CLI::App& bench, const std::shared_ptr<Request>& request, int& status) {
+  Options& o = request->options;
+  CLI::App* const stream = add_workload(
+      bench, "stream", "COPY, SCALE, ADD, TRIAD over three arrays (STREAM)", request, status);
+  add_bytes(*stream, "--size", o.size_bytes, "bytes of the three arrays (1G)");
+  stream->add_option("--passes", o.loops, "how often; the first is not counted (10)");
+  stream->footer(
+      "Example:\n  outcore bench stream --memory outcore --budget 8% --store "
+      "redis://node-1:7000/s");
+  CLI::App* const jacobi = add_workload(
+      bench, "jacobi", "Poisson's equation by a stencil of 19 points (Himeno)", request, status);
+  add_bytes(*jacobi, "--size", o.size_bytes, "bytes of the fourteen arrays (1G)");
+  jacobi->add_option("--passes", o.loops, "loops over the grid (4)");
+  jacobi->footer("Example:\n  outcore bench jacobi --size 2G --budget 10% --memory dram,outcore");
 }
 
 void add_map_lookup(CLI::App& bench, const std::shared_ptr<Request>& request, int& status) {
@@ -224,6 +268,7 @@ void add_bench(CLI::App& app, int& status) {
 
   add_alloc(*bench, request, status);
   add_map_lookup(*bench, request, status);
+  add_kernels(*bench, request, status);
   add_graph_construct(*bench, request, status);
 
   add_bench_tools(*bench, status);

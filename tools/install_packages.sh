@@ -15,7 +15,7 @@ packages_of() {
   engines) # whose servers the tests of their stores start
     echo redis-server openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
     ;;
-  bench) echo util-linux e2fsprogs mount gnuplot-nox ;;
+  bench) echo util-linux e2fsprogs mount gnuplot-nox libhiredis-dev ;;
   demo) echo util-linux ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
   programs) # whose answers under `outcore run` are compared with those of a plain run

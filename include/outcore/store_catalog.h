@@ -1,7 +1,7 @@
 // Store catalog: the stores that servers keep under names: which there are, and their removal.
 //
-// Of redis:// so far. Files are seen and removed by the system's own commands, images of Ceph by
-// `rbd`. Any thread.
+// Of redis://; images of Ceph are removed, too, and listed by `rbd ls`. Files are seen and removed
+// by the system's own commands. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ Result<std::vector<StoreInfo>> list_stores(const std::string& uri);
 Result<uint64_t> stored_bytes(const std::string& uri);
 
 // Removes the store with all its bytes; if is_expired_only, ENOENT unless its time is over. Errors:
-// as list_stores(), ENOENT, EBUSY (somebody writes it: who).
+// as list_stores(), ENOENT, EBUSY (somebody writes it, of rbd:// also reads it), ENOTEMPTY (rbd://:
+// it has snapshots).
 Status remove_store(const std::string& uri, bool is_expired_only = false);
 
 }  // namespace outcore

@@ -5,9 +5,19 @@
 
 namespace outcore::store {
 
-Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions&, unsigned, unsigned) {
-  return Error{ENOTSUP, "store '" + uri.text +
-                            "': this build has no rbd: install librbd-dev and build again"};
+namespace {
+
+Error refuse(const Uri& uri) {
+  return {ENOTSUP,
+          "store '" + uri.text + "': this build has no rbd: install librbd-dev and build again"};
 }
+
+}  // namespace
+
+Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions&, unsigned, unsigned) {
+  return refuse(uri);
+}
+
+Status remove_rbd(const Uri& uri) { return refuse(uri); }
 
 }  // namespace outcore::store

@@ -62,15 +62,9 @@ void take_text(const Uri& uri, const char* key, std::string& into) {
   if (const std::string* value = uri.find(key)) into = *value;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
-                                        unsigned read_concurrency, unsigned write_concurrency) {
+Result<RbdStoreOptions> read_options(const Uri& uri) {
   RbdStoreOptions rbd;
   rbd.uri = uri.text;
-  rbd.open = options;
-  rbd.read_concurrency = read_concurrency;
-  rbd.write_concurrency = write_concurrency;
   if (Status s = take_names(uri, rbd); !s) return s.error();
   if (Status s = take_timeout(uri, rbd.access.timeout_s); !s) return s.error();
   if (Status s = take_order(uri, rbd.order); !s) return s.error();
@@ -79,6 +73,19 @@ Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& optio
   take_text(uri, "keyring", rbd.access.keyring);
   take_text(uri, "keyfile", rbd.access.keyfile);
   take_text(uri, "id", rbd.access.id);
+  return rbd;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
+                                        unsigned read_concurrency, unsigned write_concurrency) {
+  auto read = read_options(uri);
+  if (!read) return read.error();
+  RbdStoreOptions rbd = std::move(read).value();
+  rbd.open = options;
+  rbd.read_concurrency = read_concurrency;
+  rbd.write_concurrency = write_concurrency;
   std::string thick = "no";
   take_text(uri, "thick", thick);
   if (thick != "yes" && thick != "no")
@@ -90,6 +97,11 @@ Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& optio
   // Whoever says the size of what is to be written wants it made.
   if (size.value() != 0 && options.is_writable) rbd.open.may_create = true;
   return RbdStore::open(rbd);
+}
+
+Status remove_rbd(const Uri& uri) {
+  const auto options = read_options(uri);
+  return options ? RbdStore::remove(options.value()) : options.status();
 }
 
 }  // namespace outcore::store

@@ -13,4 +13,7 @@ namespace outcore::store {
 Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
                                         unsigned read_concurrency, unsigned write_concurrency);
 
+// Removes the image. Errors: as RbdStore::remove.
+Status remove_rbd(const Uri& uri);
+
 }  // namespace outcore::store

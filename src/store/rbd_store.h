@@ -41,6 +41,9 @@ class RbdStore final : public Store {
   // An image that this process has open for writing is shared. Errors: those of RbdConnection::open
   // and RbdLock::take, ENOENT (no image), ENOSPC (with the bytes needed and free), EINVAL.
   static Result<std::shared_ptr<Store>> open(const RbdStoreOptions& options);
+  // Of the image that the options name. Errors: those of RbdConnection::open, ENOENT, EBUSY (it is
+  // open somewhere), ENOTEMPTY (it has snapshots), EINVAL.
+  static Status remove(const RbdStoreOptions& options);
   ~RbdStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }

@@ -100,6 +100,31 @@ Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
   return std::shared_ptr<Store>(std::move(store));
 }
 
+Status RbdStore::remove(const RbdStoreOptions& options) {
+  const std::string what = "remove rbd://" + options.pool + "/" + options.image;
+  if (!options.snapshot.empty())
+    return Error{EINVAL, what + ": a snapshot is named: leave out '@" + options.snapshot + "'"};
+  Result<const RbdLibrary*> library = RbdLibrary::load();
+  if (!library) return library.status();
+  auto connection =
+      RbdConnection::open(*library.value(), options.access, options.pool, options.name_space, what);
+  if (!connection) return connection.status();
+  const int error = library.value()->rbd_remove(connection.value()->pool(), options.image.c_str());
+  switch (-error) {
+    case 0:
+      return {};
+    case EBUSY:
+      return base::system_error(error, what,
+                                "somebody has it open, or had it and was killed: wait, at most "
+                                "30 s, and try again");
+    case ENOTEMPTY:
+      return base::system_error(error, what,
+                                "it has snapshots: remove them first (rbd snap purge)");
+    default:
+      return base::system_error(error, what, remedy_for(error, options));
+  }
+}
+
 Status RbdStore::open_image(const RbdStoreOptions& options) {
   const char* const name = options.image.c_str();
   const rados_ioctx_t pool = connection_->pool();

@@ -71,6 +71,11 @@ Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const CommonPa
   return open_rbd(uri, options, common.read_concurrency, common.write_concurrency);
 }
 
+Status remove_rbd_image(const Uri& uri, bool is_expired_only) {
+  if (is_expired_only) return refuse(uri, "images of Ceph have no lifetime: remove it as it is");
+  return remove_rbd(uri);
+}
+
 Opened open_redis(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
   auto redis = read_redis_options(uri);
   if (!redis) return redis.error();
@@ -126,7 +131,10 @@ const std::vector<StoreKind>& store_kinds() {
        "an image on the disks of a Ceph cluster",
        {"size", "order", "thick", "timeout", "conf", "mon", "keyring", "keyfile", "id"},
        open_rbd_image,
-       true},
+       true,
+       nullptr,
+       nullptr,
+       remove_rbd_image},
       {"redis",
        "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
        "&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert=FILE&tls_key=FILE",

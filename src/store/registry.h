@@ -25,7 +25,7 @@ struct StoreKind {
   Result<std::shared_ptr<Store>> (*open)(const Uri& uri, const OpenOptions& options,
                                          const CommonParameters& common);
   bool has_authority = false;  // SCHEME://HOST/…
-  // Of kinds that keep a list of their stores (outcore/store_catalog.h); all or none.
+  // Of kinds that keep their stores on servers (outcore/store_catalog.h); nullptr: it cannot.
   Result<std::vector<StoreInfo>> (*list)(const Uri& uri) = nullptr;
   Result<uint64_t> (*stored_bytes)(const Uri& uri) = nullptr;
   Status (*remove)(const Uri& uri, bool is_expired_only) = nullptr;

@@ -12,14 +12,16 @@ struct Found {
   const store::StoreKind* kind = nullptr;
 };
 
-Result<Found> find(const std::string& text) {
+// `call`: what the kind must be able to do.
+template <typename Call>
+Result<Found> find(const std::string& text, Call store::StoreKind::*call) {
   auto uri = store::parse_uri(text);
   if (!uri) return uri.error();
   auto kind = store::find_kind(uri.value());
   if (!kind) return kind.error();
-  if (kind.value()->list == nullptr)
+  if (kind.value()->*call == nullptr)
     return Error{ENOTSUP, "store '" + uri.value().text + "': " + uri.value().scheme +
-                              " keeps no list of stores: write redis://HOST:PORT/NAME, or use what "
+                              " cannot do that: write redis://HOST:PORT/NAME, or use what "
                               "belongs to it (ls, du, rm; rbd)"};
   return Found{std::move(uri.value()), kind.value()};
 }
@@ -27,19 +29,19 @@ Result<Found> find(const std::string& text) {
 }  // namespace
 
 Result<std::vector<StoreInfo>> list_stores(const std::string& uri) {
-  const auto found = find(uri);
+  const auto found = find(uri, &store::StoreKind::list);
   if (!found) return found.error();
   return found.value().kind->list(found.value().uri);
 }
 
 Result<uint64_t> stored_bytes(const std::string& uri) {
-  const auto found = find(uri);
+  const auto found = find(uri, &store::StoreKind::stored_bytes);
   if (!found) return found.error();
   return found.value().kind->stored_bytes(found.value().uri);
 }
 
 Status remove_store(const std::string& uri, bool is_expired_only) {
-  const auto found = find(uri);
+  const auto found = find(uri, &store::StoreKind::remove);
   if (!found) return found.error();
   return found.value().kind->remove(found.value().uri, is_expired_only);
 }

@@ -27,6 +27,8 @@ constexpr Work kWorks[] = {
     {"sort", "sort --size 4M", false},
     {"bfs", "bfs --scale 12", false},
     {"external_bfs", "bfs --scale 12 --fully-external", false},
+    {"stream", "stream --size 4M --passes 3", false},
+    {"jacobi", "jacobi --size 4M --passes 2", false},
     {"lookups_in_a_map", "map-lookup --size 4M --touches 2000", false},
     {"lookups_in_a_hash", "map-lookup --size 4M --touches 2000 --structure hash", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "outcore/store_catalog.h"
 #include "tests/rbd/ceph.h"
 #include "tests/store/store_case.h"
 
@@ -86,6 +87,19 @@ TEST_F(RbdStore, AnImageGrowsToTheSizeThatIsAskedForAndKeepsWhatIsThere) {
   OpenOptions larger;
   larger.size_bytes = 5 * kMiB;
   EXPECT_EQ(failure(Ceph::instance().uri(name_), larger).code, EINVAL);
+}
+
+TEST_F(RbdStore, AnImageIsRemovedUnlessSomebodyHasItOpen) {
+  const std::string uri = Ceph::instance().uri(name_);
+  auto store = open(uri, writable(kMiB));
+  EXPECT_EQ(remove_store(uri).code(), EBUSY);
+  store.reset();
+  EXPECT_EQ(remove_store(uri + "&size=1M", true).code(), EINVAL);
+  const Status removed = remove_store(uri);
+  EXPECT_TRUE(removed.ok()) << removed.message();
+  EXPECT_EQ(remove_store(uri).code(), ENOENT);
+  EXPECT_EQ(failure(uri, {}).code, ENOENT);
+  EXPECT_EQ(list_stores(uri).code(), ENOTSUP);
 }
 
 TEST_F(RbdStore, AReaderIsNotAllowedToWrite) {

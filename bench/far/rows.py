@@ -1,0 +1,181 @@
+"""Rows: the lines of the table: what each runs, and who judges it.
+
+All with Outcore's default settings but for the budget and the store, and pages where a row says so.
+Stores on the single server are of replicas=0, as it has none; the sort is on the cluster.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import engines
+import figure
+import floors
+import judge
+from engines import Failed
+from judge import MIB, Verdict
+from runs import say
+
+SHARES, SHARES_QUICK = (8, 20, 40, 60, 80, 100), (8, 50, 100)
+PAGES, PAGES_QUICK = ("4k", "16k", "64k", "256k", "1M"), ("4k", "64k", "1M")
+
+
+@dataclass
+class Row:
+    name: str
+    title: str
+    measure: Callable  # of a Context and the folder of figures; the verdicts
+
+
+def fault_1(context, _figures):
+    echo, redis = floors.echo(context), floors.redis(context)
+    lines = context.bench("fault-1", "random-io", "--size", context.scale("256M", "32M"),
+                          "--budget", "10%", "--threads", 1,
+                          "--touches", context.scale(40000, 6000),
+                          store=context.engines.redis_uri("fault-1"))
+    return [judge.fault_latency(lines, echo, redis)]
+
+
+def fault_8(context, _figures):
+    one, many = floors.benchmark(context, 1), floors.benchmark(context, 50)
+    lines = context.bench("fault-8", "random-io", "--size", context.scale("256M", "32M"),
+                          "--budget", "10%", "--threads", 8,
+                          "--touches", context.scale(200000, 20000),
+                          store=context.engines.redis_uri("fault-8"))
+    return [judge.fault_rate(lines, one, many)]
+
+
+def scan(context, _figures):
+    redis = floors.redis(context)
+    lines = context.bench("scan", "scan", "--size", context.scale("512M", "64M"),
+                          "--budget", "10%", "--threads", 1,
+                          store=context.engines.redis_uri("scan"))
+    return [judge.scan(lines, redis)]
+
+
+def stream(context, _figures):
+    echo = floors.echo(context)
+    lines = context.bench("stream", "stream", "--size", context.scale("256M", "48M"),
+                          "--budget", "8%", "--passes", context.scale(3, 2),
+                          store=context.engines.redis_uri("stream"))
+    return [judge.stream(lines, echo, 0.08)]
+
+
+def stream_table(context, figures):
+    """Times of COPY and TRIAD over those in plain memory, by local share and page size."""
+    size = ["--size", context.scale("144M", "24M"), "--passes", 2]
+    dram = context.bench("stream-table", "stream", *size, memory="dram")
+    times, verdicts = {"copy": {}, "triad": {}}, []
+    for page in context.scale(PAGES, PAGES_QUICK):
+        slowest = {}
+        for share in context.scale(SHARES, SHARES_QUICK):
+            try:
+                (line,) = context.bench("stream-table", "stream", *size, "--page", page,
+                                        "--budget", f"{share}%", repeats=1,
+                                        store=context.engines.redis_uri("stream-table"))
+            except Failed as why:  # a budget of too few such pages
+                say(f"  stream-table: pages of {page}, {share} % local: {why}")
+                continue
+            for kernel, of_page in times.items():
+                slower = judge.median(dram, f"{kernel}_mean_mib_s") / line[f"{kernel}_mean_mib_s"]
+                of_page.setdefault(f"pages of {page}", []).append((share, slower))
+                slowest[kernel] = max(slower, slowest.get(kernel, 0))
+        told = ", ".join(f"{kernel} {slower:.0f} x" for kernel, slower in slowest.items())
+        verdicts.append(Verdict(f"STREAM, pages of {page}, at its slowest", f"{told} dram", "-",
+                                ""))
+    for kernel, curves in times.items():
+        path = f"{figures}/stream-{kernel}.png"
+        figure.draw(path, f"STREAM {kernel.upper()}: far memory against plain memory", curves)
+        say(f"  stream-table: {path}")
+    return verdicts
+
+
+def jacobi(context, _figures):
+    size = ["--size", context.scale("256M", "48M")]
+    dram = context.bench("jacobi", "jacobi", *size, memory="dram")
+    far = context.bench("jacobi", "jacobi", *size, "--budget", "10%",
+                        store=context.engines.redis_uri("jacobi"))
+    return [judge.jacobi(far, dram)]
+
+
+def swap(context, _figures):
+    verdicts = []
+    for name, passes in (("stream", 2), ("jacobi", 2)):
+        words = [name, "--size", context.scale("192M", "64M"), "--budget", "15%",
+                 "--passes", passes]
+        far = context.bench("swap", *words, store=context.engines.redis_uri("swap"))
+        try:
+            swapped = context.bench("swap", *words, "--limit", context.scale(120, 20),
+                                    memory="swap", repeats=1)
+        except Failed as why:
+            verdicts.append(Verdict(f"{name}, 15% local, against swap",
+                                    f"{judge.median(far, 'seconds'):.1f} s",
+                                    f">= {judge.SWAP_MIN} x as fast", f"skipped: {why}"))
+            continue
+        verdicts.append(judge.swap(name, far, swapped))
+    return verdicts
+
+
+def spread(context, _figures):
+    lines = context.bench("spread", "jacobi", "--size", context.scale("128M", "24M"),
+                          "--budget", "10%", store=context.engines.redis_uri("spread"), repeats=5)
+    return [judge.spread(lines)]
+
+
+def rbd_bytes(context, _figures):
+    """As the OSDs count what clients write to them, not as Outcore does."""
+    size, writes = context.scale(2048 * MIB, 128 * MIB), context.scale(131072, 8192)
+    ceph = context.engines.ceph()
+    uri, before = ceph.uri("far-bytes"), ceph.client_bytes()
+    said = json.loads(context.run([f"{context.programs}/far_byte_writes", uri, size, writes],
+                                  OUTCORE_BUDGET=str(size // 8)))
+    sent = ceph.client_bytes() - before
+    context.tell("rbd-bytes", "random byte writes", "outcore", said["seconds"],
+                 writes / said["seconds"], "writes/s", data_bytes=size, budget_bytes=size // 8,
+                 written_bytes=said["written_bytes"], sent_bytes=sent,
+                 dirty_pages=said["dirty_pages"], checked=said["wrong"] == 0)
+    context.run([f"{context.programs}/outcore", "store", "rm", uri])
+    return [judge.sent(said, sent, writes)]
+
+
+def failover(context, _figures):
+    """Kills the first master when the run has read from it for a while, and starts it again, as a
+    replica, when its own has taken over: without a second copy no write would be acknowledged."""
+    cluster = context.engines.cluster()
+    victim, heir = cluster.servers[0], cluster.servers[cluster.masters]
+
+    def reads():
+        said = victim.info("cmdstat_getrange")
+        return int(said.partition("calls=")[2].partition(",")[0] or 0)
+
+    def kill_a_master(process):
+        before = reads()
+        engines.becomes(lambda: reads() > before + context.scale(4000, 500)
+                        or process.poll() is not None, "the sort reads from the first master", 300)
+        if process.poll() is not None:
+            return
+        victim.kill()
+        engines.becomes(lambda: heir.info("role") == "master", "its replica takes over")
+        victim.start()
+
+    lines = context.bench("failover", "sort", "--size", context.scale("64M", "16M"),
+                          "--budget", "25%", store=context.engines.cluster_uri("sort"), repeats=1,
+                          while_it_runs=kill_a_master)
+    if heir.info("role") != "master":
+        raise Failed("the sort was over before a master was killed: use a slower machine")
+    return [judge.failover(lines[0], engines.NODE_TIMEOUT_MS)]
+
+
+ROWS = [
+    Row("fault-1", "4 KiB random faults, 1 thread, beside TCP's and Redis' round trip", fault_1),
+    Row("fault-8", "4 KiB random faults, 8 threads, beside redis-benchmark", fault_8),
+    Row("scan", "a sequential scan beside pipelined reads by hiredis", scan),
+    Row("stream", "STREAM with 8 % local, beside the network's bandwidth", stream),
+    Row("jacobi", "Jacobi with 10 % local, beside plain memory", jacobi),
+    Row("spread", "five runs of Jacobi with 10 % local", spread),
+    Row("failover", "a sort on a cluster whose first master is killed", failover),
+    Row("rbd-bytes", "random byte writes on Ceph: what is sent", rbd_bytes),
+    Row("swap", "STREAM and Jacobi with 15 % local, beside swap on the disk", swap),
+    Row("stream-table", "STREAM by local share and page size, as DLM's figures 6 and 7",
+        stream_table),
+]
