@@ -94,7 +94,7 @@ Result<Value> call(Servers& servers, const Command& command, uint64_t deadline_n
     if (server != Servers::kNobody) {
       const uint64_t until_ns = std::min(deadline_ns, base::now_ns() + Connection::kSilenceNsMax);
       Command now = command;
-      now.replicas = servers.acknowledging(command.replicas);
+      now.replicas = servers.acknowledging(server, command.replicas);
       last = call_server(servers, server, now, until_ns);
       if (last.code() == EAGAIN) servers.note_shortage();
       if (last.ok() && (last.value().type != '-' || !is_passing(last.value().text))) return last;

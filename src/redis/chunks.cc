@@ -132,7 +132,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
       r.group = static_cast<uint8_t>(i);
       send(group.line->connection, r);
     }
-    group.replicas = servers_.acknowledging(replicas_);
+    group.replicas = servers_.acknowledging(group.server, replicas_);
     if (group.is_write && group.replicas > 0) {
       group.line->connection.begin(3);
       group.line->connection.word("WAIT");
@@ -169,7 +169,8 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
   group.line = servers_.take(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
   if (group.line != nullptr) {
     group.line->connection.set_deadline(deadline_ns);
-    if (group.is_write) error = servers_.end_abandoned(*group.line);
+    if (servers_.is_retired(group.server)) error = -EAGAIN;
+    if (error == 0 && group.is_write) error = servers_.end_abandoned(*group.line);
     if (error == 0 && !group.line->is_fresh) return 0;
     if (error == 0) error = check_fresh(*group.line, group.server);
     if (error == 0) {

@@ -123,7 +123,7 @@ class Chunks {
   int finish(Group& group, uint8_t number, std::span<ChunkRequest> batch);
   static void forget_redirections(std::span<ChunkRequest> batch, uint8_t group);
   int judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch);
-  int judge(uint32_t part, const ChunkRequest& answer, uint64_t least);
+  int judge(uint32_t server, uint32_t part, const ChunkRequest& answer, uint64_t least);
   int wait_for_replicas(Connection& stream, uint32_t replicas);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);

@@ -162,13 +162,14 @@ void Chunks::lose(uint32_t part) {
 
 // What a server says of a part, of which at least so much was acknowledged. In a cluster it may be
 // one that has not heard yet that it is replaced: it is asked again for a while.
-int Chunks::judge(uint32_t part, const ChunkRequest& answer, uint64_t least) {
+int Chunks::judge(uint32_t server, uint32_t part, const ChunkRequest& answer, uint64_t least) {
   constexpr uint64_t kDoubtNs = 5'000'000'000;
   std::atomic<uint64_t>& since_ns = suspect_since_ns_[part];
   if (answer.result == 0 && answer.number >= least) {
     since_ns.store(0, std::memory_order_relaxed);
     return 0;
   }
+  if (servers_.is_retired(server)) return -EAGAIN;
   const uint64_t now_ns = base::now_ns();
   uint64_t since = since_ns.load();
   if (since == 0 && since_ns.compare_exchange_strong(since, now_ns)) since = now_ns;
@@ -193,7 +194,7 @@ int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<Chunk
     r.is_short = r.is_done = false;
     if (reply.type == '-') continue;  // another has it: it is read there
     if (const int result = receive_number(stream, reply, look); result != 0) return result;
-    const int verdict = judge(part_of(r), look, least);
+    const int verdict = judge(r.server, part_of(r), look, least);
     r.is_done = verdict != -EAGAIN;
     if (verdict == -EIO) r.result = -EIO;
   }
@@ -229,7 +230,7 @@ int Chunks::check_fresh(Line& line, uint32_t server) {
       if (reply.is_error("MOVED") || reply.is_error("ASK")) continue;  // another has it: ask there
       if (reply.type == '-') return -EAGAIN;
       if (const int result = receive_number(stream, reply, r); result != 0) return result;
-      is_in_doubt = judge(asked[i], r, least[i]) == -EAGAIN || is_in_doubt;
+      is_in_doubt = judge(server, asked[i], r, least[i]) == -EAGAIN || is_in_doubt;
     }
   }
   return is_in_doubt ? -EAGAIN : 0;

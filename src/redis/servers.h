@@ -77,10 +77,13 @@ class Servers {
   // or a host's name, which cannot be looked up here.
   uint32_t find(std::string_view host_and_port, uint32_t asked);
 
-  // How many replicas can acknowledge what is written: fewer than `wanted` once a standby serves
-  // itself, or is gone.
-  uint32_t acknowledging(uint32_t wanted) const {
-    return is_alone_.load(std::memory_order_acquire) ? 0 : wanted;
+  // How many replicas of a server can acknowledge what is written: fewer than `wanted` if it is a
+  // standby that serves, or one whose standby is given up.
+  uint32_t acknowledging(uint32_t server, uint32_t wanted) const;
+  // A standby serves in its place. What it says and takes is worth nothing any more.
+  bool is_retired(uint32_t server) const {
+    return options_.has_standby && server == 0 &&
+           turn_.load(std::memory_order_acquire) >= Turn::kChanges;
   }
   // Too few replicas acknowledged: refresh() looks at the standby.
   void note_shortage() { is_short_.store(true, std::memory_order_release); }
@@ -116,7 +119,8 @@ class Servers {
   int ask(uint32_t server, uint64_t deadline_ns);
   int ask_any(uint64_t deadline_ns);
   int ask_pair(uint64_t deadline_ns);
-  int ask_standby(bool is_primary_gone, uint64_t deadline_ns);
+  int look_at_standby(bool is_first_gone, uint64_t deadline_ns);
+  int make_standby_serve(uint64_t deadline_ns);
   int read_slots(Connection& stream, uint32_t asked);
   int read_node(Connection& stream, uint32_t asked, uint32_t* server);
   int open(Line& line, uint32_t server, Use use, uint64_t deadline_ns);
@@ -130,16 +134,19 @@ class Servers {
   Holder adding_, asking_;
   std::atomic<uint32_t> asked_{0};  // counts answers
   std::atomic<uint32_t> next_{0};   // whom to ask first
-  std::atomic<bool> is_alone_{false}, is_short_{false};
-  // Of whoever holds asking_, of a pair: the standby serves; since when the first, or the standby,
-  // has not answered, and when that was seen last.
-  bool is_standby_serving_ = false;
+  // Of a pair: who serves. kFirst and kFirstAlone: the first, with and without its standby.
+  // kChanges: the standby, as soon as it has become the master; there is no way back from here.
+  enum class Turn : uint8_t { kFirst, kFirstAlone, kChanges, kSecond };
+  std::atomic<Turn> turn_{Turn::kFirst};
+  std::atomic<bool> is_short_{false};
+  // Of whoever holds asking_: since when the first, or the standby, has not answered, and when that
+  // was seen last.
   struct Silence {
     uint64_t since_ns = 0, seen_ns = 0;
     // For how long, once it is silent now.
     uint64_t extend(uint64_t now_ns);
     void end() { since_ns = 0; }
-  } primary_silence_, standby_silence_;
+  } first_silence_, standby_silence_;
   uint16_t heard_[kSlotCount];  // of whoever holds asking_
 };
 

@@ -69,40 +69,63 @@ uint64_t Servers::Silence::extend(uint64_t now_ns) {
   return now_ns - since_ns;
 }
 
+uint32_t Servers::acknowledging(uint32_t server, uint32_t wanted) const {
+  if (!options_.has_standby) return wanted;
+  const Turn turn = turn_.load(std::memory_order_acquire);
+  // What was on its way to the first when the standby took over finds no acknowledgement there, and
+  // is written again.
+  return (server == 0 && turn == Turn::kFirstAlone) || (server == 1 && turn >= Turn::kChanges)
+             ? 0
+             : wanted;
+}
+
 int Servers::ask_pair(uint64_t deadline_ns) {
   const auto soon = [&] { return std::min(deadline_ns, base::now_ns() + kAskNs); };
-  if (!is_standby_serving_) {
+  if (turn_.load() < Turn::kChanges) {
     const int result = ask(0, soon());
     const bool is_gone = result != 0 && result != -EACCES;
-    if (!is_gone) primary_silence_.end();
-    if (is_gone && primary_silence_.extend(base::now_ns()) < kGoneNs) return result;
-    if (!is_gone && !is_short_.exchange(false)) return result;
-    const int standby = ask_standby(is_gone, soon());
-    if (!is_standby_serving_) return is_gone ? standby : result;
+    if (!is_gone) first_silence_.end();
+    if (is_gone && first_silence_.extend(base::now_ns()) < kGoneNs) return result;
+    // A standby that was given up lacks what was written since.
+    if (turn_.load() == Turn::kFirstAlone || (!is_gone && !is_short_.exchange(false)))
+      return result;
+    const int standby = look_at_standby(is_gone, soon());
+    if (turn_.load() < Turn::kChanges) return is_gone ? standby : result;
   }
+  if (turn_.load() == Turn::kChanges)
+    if (const int result = make_standby_serve(soon()); result != 0) return result;
   return ask(1, soon());
 }
 
-// Whether the standby serves, or has to, or is gone itself.
-int Servers::ask_standby(bool is_primary_gone, uint64_t deadline_ns) {
+// Whether the standby serves already, or has to, or is gone itself.
+int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   int error = 0;
   Role role;
   Line* const line = take(1, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
     error = read_role(line->connection, &role);
-    // A standby that hears of the first may not be asked in its place.
-    const bool must_serve = error == 0 && !role.is_master && is_primary_gone && !role.is_linked;
-    if (must_serve) error = make_master(line->connection);
-    is_standby_serving_ = error == 0 && (role.is_master || must_serve);
     if (error != 0) line->connection.close();
     give(line);
   }
   if (error == 0) standby_silence_.end();
   const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
-  if (is_standby_serving_ || (is_gone && !is_primary_gone))
-    is_alone_.store(true, std::memory_order_release);
+  if (is_gone && !is_first_gone) turn_.store(Turn::kFirstAlone, std::memory_order_release);
+  // A standby that hears of the first may not be asked in its place.
+  const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
+  if (must_serve) turn_.store(Turn::kChanges, std::memory_order_release);
   if (error != 0) return error;
-  return is_standby_serving_ ? 0 : -EAGAIN;
+  return must_serve ? 0 : -EAGAIN;
+}
+
+int Servers::make_standby_serve(uint64_t deadline_ns) {
+  int error = 0;
+  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  if (line == nullptr) return error;
+  error = make_master(line->connection);
+  if (error != 0) line->connection.close();
+  give(line);
+  if (error == 0) turn_.store(Turn::kSecond, std::memory_order_release);
+  return error;
 }
 
 }  // namespace outcore::redis

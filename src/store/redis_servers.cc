@@ -64,23 +64,30 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
   return made;
 }
 
-// Every master must have the replicas that are to acknowledge what is written.
-Status RedisServers::check_replicas(const RedisOptions& options) {
+Result<std::vector<uint32_t>> RedisServers::count_replicas(const RedisOptions& options) {
   std::vector<uint32_t> replicas(servers->count(), UINT32_MAX);
+  uint32_t any = 0;
   for (uint32_t slot = 0; slot < redis::kSlotCount; ++slot)
     if (const uint32_t server = servers->server_of(slot); server != redis::Servers::kNobody)
-      replicas[server] = servers->replicas_of(server);
-  if (!servers->is_cluster()) {
-    const redis::Command command{{"INFO", "replication"}, 0, 0};
-    auto info = redis::call_server(*servers, 0, command, base::now_ns() + kConnectNs);
-    if (!info) return refuse_redis(options, info.code(), info.message());
-    constexpr std::string_view kField = "connected_slaves:";
-    const std::string& text = info.value().text;
-    const size_t at = text.find(kField);
-    replicas[0] = 0;
-    if (at != std::string::npos)
-      std::from_chars(text.data() + at + kField.size(), text.data() + text.size(), replicas[0]);
-  }
+      replicas[any = server] = servers->replicas_of(server);
+  if (servers->is_cluster()) return replicas;
+  const redis::Command command{{"INFO", "replication"}, 0, 0};
+  auto info = redis::call_server(*servers, any, command, base::now_ns() + kConnectNs);
+  if (!info) return refuse_redis(options, info.code(), info.message());
+  constexpr std::string_view kField = "connected_slaves:";
+  const std::string& text = info.value().text;
+  const size_t at = text.find(kField);
+  replicas[any] = 0;
+  if (at != std::string::npos)
+    std::from_chars(text.data() + at + kField.size(), text.data() + text.size(), replicas[any]);
+  return replicas;
+}
+
+// Every master must have the replicas that are to acknowledge what is written.
+Status RedisServers::check_replicas(const RedisOptions& options) {
+  const auto counted = count_replicas(options);
+  if (!counted) return counted.error();
+  const std::vector<uint32_t>& replicas = counted.value();
   for (uint32_t server = 0; server < replicas.size(); ++server)
     if (replicas[server] < options.replicas)
       return refuse_redis(
@@ -100,16 +107,21 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
   claim.is_writer = claim.is_removal = true;
   claim.is_expired_only = is_expired_only;
   claim.be_owned();
-  auto record = catalog->open(claim);
+  const auto counted = count_replicas(options);
+  if (!counted) return counted.error();
+  const uint32_t replicas =
+      std::min(options.replicas, *std::min_element(counted.value().begin(), counted.value().end()));
+  redis::Catalog there(*servers, replicas, options.timeout_ms * 1'000'000);
+  auto record = there.open(claim);
   if (!record) return refuse_redis(options, record.code(), record.message());
   const redis::Record& it = record.value();
-  redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes}, options.replicas,
+  redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes}, replicas,
                        options.timeout_ms * 1'000'000);
   if (const int result = chunks.remove_all(it.size_bytes); result != 0)
     return refuse_redis(
         options, -result,
         std::string("remove it: ") + ::strerrordesc_np(-result) + ": " + chunks.trouble());
-  if (Status s = catalog->drop(options.name, it.token); !s)
+  if (Status s = there.drop(options.name, it.token); !s)
     return refuse_redis(options, s.code(), s.message());
   return {};
 }

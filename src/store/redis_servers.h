@@ -17,8 +17,10 @@ struct RedisServers {
 
   // Every master has the replicas that are to acknowledge what is written. EINVAL: which has not.
   Status check_replicas(const RedisOptions& options);
-  // The store goes: its writer first has to let go of it (EBUSY), readers find nothing any more.
-  // If is_expired_only, ENOENT unless its time is over.
+  // How many replicas each server has now. UINT32_MAX: one that has no slots.
+  Result<std::vector<uint32_t>> count_replicas(const RedisOptions& options);
+  // The store goes, as far as replicas are there also from them: its writer first has to let go of
+  // it (EBUSY), readers find nothing any more. If is_expired_only, ENOENT unless its time is over.
   Status remove(const RedisOptions& options, bool is_expired_only);
   // Bytes that the servers hold of it.
   Result<uint64_t> stored_bytes(const RedisOptions& options, const redis::Record& record);

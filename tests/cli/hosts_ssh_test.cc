@@ -192,8 +192,12 @@ TEST_F(HostsByRealSsh, AreRefusedWithTheWordsOfSsh) {
 // A machine with an address of its own, as far as networks go: it shares processes and files.
 class HostsElsewhere : public HostsByRealSsh {
  protected:
-  static constexpr const char* kHere = "198.18.77.1";
-  static constexpr const char* kThere = "198.18.77.2";
+  // Of a subnet of this process: other tests have networks of their own meanwhile.
+  static std::string address(int last) {
+    const int number = static_cast<int>(::getpid()) % 16'000;
+    return "198.19." + std::to_string(number / 64) + "." + std::to_string(number % 64 * 4 + last);
+  }
+  const std::string here_ = address(1), there_ = address(2);
 
   void SetUp() override {
     HostsByRealSsh::SetUp();
@@ -204,11 +208,11 @@ class HostsElsewhere : public HostsByRealSsh {
     const std::string there = "ip -n " + net_;
     const Outcome made = run_lines(
         "sh -e", "ip link add " + net_ + "a type veth peer name " + net_ + "b netns " + net_ +
-                     "\nip addr add " + kHere + "/30 dev " + net_ + "a\nip link set " + net_ +
-                     "a up\n" + there + " addr add " + kThere + "/30 dev " + net_ + "b\n" + there +
+                     "\nip addr add " + here_ + "/30 dev " + net_ + "a\nip link set " + net_ +
+                     "a up\n" + there + " addr add " + there_ + "/30 dev " + net_ + "b\n" + there +
                      " link set " + net_ + "b up\n" + there + " link set lo up\n");
     if (made.status != 0) GTEST_SKIP() << "no network can be made here: " << made.err;
-    start_sshd(kThere, "ip netns exec " + net_ + " ");
+    start_sshd(there_, "ip netns exec " + net_ + " ");
   }
   ~HostsElsewhere() override {
     if (!net_.empty()) outcome_of("ip link del " + net_ + "a; ip netns del " + net_);
@@ -219,12 +223,12 @@ class HostsElsewhere : public HostsByRealSsh {
 };
 
 TEST_F(HostsElsewhere, GiveTheirMemoryAtTheirAddress) {
-  begin("localhost 64M\nlocalhost 16M\n" + std::string(kThere) + " 32M\n",
+  begin("localhost 64M\nlocalhost 16M\n" + std::string(there_) + " 32M\n",
         "mkfifo go; read line < go", ssh());
   ASSERT_EQ(store().servers.size(), 2U) << errors();
   EXPECT_EQ(store().servers[0].host, "127.0.0.1");
-  EXPECT_EQ(store().servers[1].host, kThere);
-  EXPECT_EQ(store().servers[1].setting("bind"), kThere);
+  EXPECT_EQ(store().servers[1].host, there_);
+  EXPECT_EQ(store().servers[1].setting("bind"), there_);
   let_go("go");
   EXPECT_EQ(wait_for_program(), 0);
   EXPECT_TRUE(are_servers_gone());
@@ -233,11 +237,11 @@ TEST_F(HostsElsewhere, GiveTheirMemoryAtTheirAddress) {
 }
 
 TEST_F(HostsElsewhere, CopyToAndFromThisMachine) {
-  begin("localhost 64M\nlocalhost 32M\n" + std::string(kThere) + " 32M\n", "exec sleep 300", ssh(),
+  begin("localhost 64M\nlocalhost 32M\n" + std::string(there_) + " 32M\n", "exec sleep 300", ssh(),
         "--replicas 1");
   ASSERT_EQ(store().copies.size(), 2U) << errors();
-  EXPECT_EQ(store().servers[0].host, kHere) << "the copy there cannot reach a loopback here";
-  EXPECT_EQ(store().copies[0][0].host, kThere);
+  EXPECT_EQ(store().servers[0].host, here_) << "the copy there cannot reach a loopback here";
+  EXPECT_EQ(store().copies[0][0].host, there_);
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(store().copies[i][0].info("master_link_status"), "up");
   ::kill(program(), SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(wait_for_program()));

@@ -133,9 +133,9 @@ TEST_F(RedisOneServer, SaysWhatIsWrong) {
 
 // As docs/guides/far-memory.md says.
 TEST_F(RedisOneServer, IsContentWithAUserOfFewRights) {
-  servers_->ask(0, {"ACL", "SETUSER", "pager", "on", ">a:b@c", "~oc:*", "+@read", "+@write",
-                    "+@scripting", "+cluster|slots", "+info", "+wait", "+time", "+asking",
-                    "+client|id", "+client|kill"});
+  servers_->ask(
+      0, {"ACL", "SETUSER", "pager", "on", ">a:b@c", "~oc:*", "+@read", "+@write", "+@scripting",
+          "+cluster|slots", "+info", "+wait", "+time", "+asking", "+client|id", "+client|kill"});
   std::string uri = servers_->uri("a", kAlone);
   uri.replace(uri.find(":open%20sesame"), 14, "pager:a%3Ab%40c");
   const auto store = open_store(uri, writable(kSize));
@@ -219,6 +219,13 @@ TEST_F(RedisOneServer, GoesOnWithARemovalThatWasInterrupted) {
   EXPECT_EQ(open_store(servers_->uri("a", kAlone), writable(kSize)).code(), EBUSY);
   EXPECT_TRUE(remove_store(servers_->uri("a", kAlone)).ok());
   EXPECT_EQ(read_all(*make("a", kSize, kAlone)), Bytes(kSize));
+}
+
+TEST_F(RedisOneServer, RemovesWithoutReplicasThatAreNotThere) {
+  make("a", kSize, kAlone);
+  const Status removed = remove_store(servers_->uri("a"));
+  EXPECT_TRUE(removed.ok()) << removed.message();
+  EXPECT_EQ(list_stores(servers_->uri("")).value().size(), 0U);
 }
 
 TEST_F(RedisOneServer, RemovesAlsoWhereMemoryIsFull) {
