@@ -9,6 +9,7 @@
 namespace outcore::redis {
 namespace {
 
+constexpr size_t kSmallMax = 4;      // requests of one who rides
 constexpr size_t kTogetherMax = 48;  // requests, on the stack of whoever leads
 constexpr size_t kRidersMax = 32;
 constexpr uint64_t kLookNs = 5'000'000;  // a connection that nobody passed on is found after this
@@ -19,7 +20,7 @@ constexpr uint64_t kLookNs = 5'000'000;  // a connection that nobody passed on i
 // to be asked for in the general way.
 void Chunks::ride(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   const uint32_t server = batch.front().server;
-  const bool is_simple = server != Servers::kNobody && batch.size() <= kTogetherMax / 2 &&
+  const bool is_simple = server != Servers::kNobody && batch.size() <= kSmallMax &&
                          std::all_of(batch.begin(), batch.end(), [&](const ChunkRequest& r) {
                            return r.act == Act::kRead && r.server == server;
                          });
@@ -64,7 +65,9 @@ void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_n
     riders[rider_count++] = rider;
   }
   line->connection.set_deadline(deadline_ns);
+  line->connection.set_hasty(true);
   ask_together(line, server, {all, count});
+  line->connection.set_hasty(false);
   give(line, server);
   std::copy_n(all, batch.size(), batch.begin());
   const ChunkRequest* next = all + batch.size();

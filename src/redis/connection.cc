@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "os/wait.h"
 #include "redis/tls.h"
 
 namespace outcore::redis {
@@ -194,6 +195,29 @@ int Connection::flush() {
   return error_;
 }
 
+// Looks for an answer for a while before it sleeps: a thread that sleeps is woken much later than
+// an answer comes. Where answers take longer it soon sleeps at once, and looks now and then.
+int64_t Connection::look_for(iovec (&pieces)[2]) {
+  if (!is_hasty_) return -EAGAIN;
+  if (looks_left_ == 0 && ++skipped_ < kSkippedMax) return -EAGAIN;
+  skipped_ = 0;
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = 2;
+  const uint64_t end_ns = base::now_ns() + kLookNs;
+  do {
+    const ssize_t count = ::recvmsg(fd_, &message, MSG_DONTWAIT);
+    if (count < 0 && errno != EAGAIN) return -errno;
+    if (count >= 0) {
+      looks_left_ = std::min(looks_left_ + 1, kLooksMax);
+      return count;
+    }
+    os::yield();
+  } while (base::now_ns() < end_ns);
+  looks_left_ = std::max(looks_left_ - 1, 0);
+  return -EAGAIN;
+}
+
 int64_t Connection::receive(std::span<std::byte> first, std::span<char> second) {
   if (error_ != 0) return error_;
   uint64_t since_ns = 0;
@@ -204,8 +228,11 @@ int64_t Connection::receive(std::span<std::byte> first, std::span<char> second) 
                             : Tls::receive(session_, first.data(), first.size());
     } else {
       iovec pieces[2] = {{first.data(), first.size()}, {second.data(), second.size()}};
-      const ssize_t got = ::readv(fd_, pieces, 2);
-      count = got < 0 ? -errno : got;
+      count = look_for(pieces);
+      if (count == -EAGAIN) {
+        const ssize_t got = ::readv(fd_, pieces, 2);
+        count = got < 0 ? -errno : got;
+      }
     }
     if (count > 0) return count;
     if (count == 0) return fail(-ECONNRESET);

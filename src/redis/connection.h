@@ -55,6 +55,8 @@ class Connection {
   // Until when the calls below may wait. A server that is silent for longer than kSilenceNsMax is
   // given up before.
   void set_deadline(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
+  // Somebody waits for the answer to what is sent next: it is looked for before the thread sleeps.
+  void set_hasty(bool is_hasty) { is_hasty_ = is_hasty; }
   static constexpr uint64_t kSilenceNsMax = 3'000'000'000;
 
   // A command of so many words follows.
@@ -83,6 +85,7 @@ class Connection {
   void put_number(char mark, uint64_t number);
   // Receives into `first` and then `second`: bytes, or -errno.
   int64_t receive(std::span<std::byte> first, std::span<char> second);
+  int64_t look_for(iovec (&pieces)[2]);
   int64_t send_some(iovec* pieces, size_t count);
   int fill();
 
@@ -90,6 +93,11 @@ class Connection {
   int error_ = 0;
   uint64_t deadline_ns_ = 0;
   TlsSession* session_ = nullptr;
+
+  static constexpr uint64_t kLookNs = 100'000;
+  static constexpr int kLooksMax = 8, kSkippedMax = 16;
+  bool is_hasty_ = false;
+  int looks_left_ = kLooksMax, skipped_ = 0;
 
   char out_[8192];
   size_t out_used_ = 0, out_begin_ = 0;  // what is after out_begin_ belongs to no piece yet
