@@ -1,6 +1,7 @@
 #include "bench/medium.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -166,7 +168,7 @@ Status check_store(const std::string& uri) {
                                                   "memory", "redis", "rbd"};
   const std::string scheme = scheme_of(uri);
   if (std::find(std::begin(kSchemes), std::end(kSchemes), scheme) == std::end(kSchemes))
-    return Error{EINVAL, "store '" + uri + "': scheme '" + scheme +
+    return Error{EINVAL, "store '" + shown(uri) + "': scheme '" + scheme +
                              "' is unknown: use a path, file:PATH, sparse:DIR, "
                              "redis://HOST:PORT/NAME or rbd://POOL/IMAGE"};
   if (is_volatile(uri))
@@ -211,6 +213,28 @@ Result<bool> is_there(const std::string& uri) {
   return store.ok();
 }
 
+namespace {
+
+// Somebody who runs writes it: it is not one that a run of ours left behind when it was killed.
+bool is_anothers(const std::string& uri) {
+  const auto stores = list_stores(uri);
+  if (!stores) return false;
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  for (const StoreInfo& store : stores.value()) {
+    int process = 0;
+    char where[256] = {};
+    const std::string end = "/" + store.name;
+    if (!uri.substr(0, uri.find('?')).ends_with(end) ||
+        std::sscanf(store.owner.c_str(), "process %d on %255s", &process, where) != 2)
+      continue;
+    return std::string(where) != host || kill(process, 0) == 0 || errno != ESRCH;
+  }
+  return false;
+}
+
+}  // namespace
+
 Status remove_remote(const std::string& uri) {
   static constexpr uint64_t kWaitNsMax = 40'000'000'000;  // leases of killed writers end before
   static constexpr useconds_t kStepUs = 200'000;
@@ -218,14 +242,15 @@ Status remove_remote(const std::string& uri) {
   while (true) {
     Status removed = remove_store(uri);
     if (removed || removed.code() == ENOENT) return {};
-    if (removed.code() != EBUSY || now_ns() - start_ns > kWaitNsMax) return removed;
+    if (removed.code() != EBUSY || now_ns() - start_ns > kWaitNsMax || is_anothers(uri))
+      return removed;
     usleep(kStepUs);
   }
 }
 
 std::string shown(const std::string& uri) {
   const size_t host = uri.find("://");
-  if (host == std::string::npos || !is_remote(uri)) return uri;
+  if (host == std::string::npos) return uri;
   const size_t at = uri.rfind('@', std::min(uri.find('/', host + 3), uri.find('?')));
   const size_t colon = uri.find(':', host + 3);
   if (at == std::string::npos || colon == std::string::npos || colon > at) return uri;

@@ -1,6 +1,7 @@
 #include "cli/host_server.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/wait.h>
@@ -136,8 +137,9 @@ std::vector<std::string> HostServer::command() const {
   if (plan_.is_started_here) return {"/bin/sh", "-c", with(kScript, kWaitHere)};
   const std::string wait = with(kWaitElsewhere, std::to_string(kPatienceSeconds));
   std::vector<std::string> words = access_.ssh;
-  for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10",
-                             "ServerAliveCountMax=6", "ControlMaster=no"})
+  for (const char* option :
+       {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10", "ServerAliveCountMax=6",
+        "ControlMaster=no", "ControlPath=none", "ClearAllForwardings=yes"})
     words.insert(words.end(), {"-o", option});
   words.insert(words.end(), {"-T", plan_.host.title(), "exec sh -c '" + with(kScript, wait) + "'"});
   return words;
@@ -180,7 +182,8 @@ void HostServer::hear_line(const std::string& line) {
   const bool is_copy = plan_.copy_of != -1;
   if (line == kNoServer)
     fail("no redis-server there: install redis-server or valkey-server, 7.0 or newer");
-  else if (const int version = major_version(line); version != 0 && version < kVersionMin)
+  else if (const int version = major_version(line);
+           (version != 0 && version < kVersionMin) || has(words, "Bad directive"))
     fail("its server is too old (" + words + "): install redis-server or valkey-server 7.0");
   else if (has(words, "Address already in use"))
     is_port_taken_ = true;
@@ -213,8 +216,8 @@ void HostServer::beat() {
 void HostServer::fail(const std::string& why) {
   state_ = State::kNever;
   why_ = why;
+  close_pipes();  // first: what may not be killed (sudo) ends with its input
   kill();
-  close_pipes();
 }
 
 void HostServer::end() {
@@ -222,15 +225,22 @@ void HostServer::end() {
   input_ = -1;
 }
 
-bool HostServer::is_gone() {
-  if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) != 0) process_ = -1;
-  return process_ <= 0;
+// It stays a zombie, and its group has its number, until kill(): a server may outlive its shell.
+bool HostServer::is_gone() const {
+  siginfo_t what{};
+  return process_ <= 0 ||
+         ::waitid(P_PID, static_cast<id_t>(process_), &what, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         what.si_pid == process_;
 }
 
 void HostServer::kill() {
+  constexpr int kLooksMax = 200, kLookMs = 10;
   if (process_ <= 0) return;
   ::kill(-process_, SIGKILL);
-  ::waitpid(process_, nullptr, 0);
+  for (int look = 0; look < kLooksMax; ++look) {
+    if (::waitpid(process_, nullptr, WNOHANG) != 0) break;
+    ::poll(nullptr, 0, kLookMs);
+  }
   process_ = -1;
 }
 

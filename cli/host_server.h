@@ -55,8 +55,8 @@ class HostServer {
   void fail(const std::string& why);
   // Lets it end. Afterwards output() ends, and is_gone() becomes true.
   void end();
-  bool is_gone();  // the shell, or ssh, is
-  void kill();     // what of it is on this machine
+  bool is_gone() const;  // the shell, or ssh, is
+  void kill();           // what of it is on this machine
 
   const ServerPlan& plan() const { return plan_; }
   State state() const { return state_; }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,6 +28,7 @@ namespace {
 constexpr int kStartSeconds = 30;
 constexpr int kEndSeconds = 10;
 constexpr int kLookMs = 20;
+constexpr size_t kSaidBytesMax = 4000;  // a pipe that takes something takes so much at once
 
 using Clock = std::chrono::steady_clock;
 
@@ -61,17 +63,31 @@ struct Bonds {
 
 // Nothing of the program's files, signals and library. The folder stays: OUTCORE_SSH may name
 // files.
-void leave_program(std::vector<int> kept) {
+void close_all_but(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned from = STDERR_FILENO + 1;
+  bool is_done = true;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > from)
+      is_done = ::close_range(from, static_cast<unsigned>(fd) - 1, 0) == 0 && is_done;
+    from = static_cast<unsigned>(fd) + 1;
+  }
+  is_done = ::close_range(from, ~0U, 0) == 0 && is_done;
+  if (is_done) return;
+  // Older kernels, and sandboxes.
+  constexpr int kMost = 65'536;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const int end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMost));
+  for (int fd = STDERR_FILENO + 1; fd < end; ++fd)
+    if (!std::binary_search(kept.begin(), kept.end(), fd)) ::close(fd);
+}
+
+void leave_program(const std::vector<int>& kept) {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(nothing, STDOUT_FILENO);
-  std::sort(kept.begin(), kept.end());
-  unsigned from = STDERR_FILENO + 1;
-  for (const int fd : kept) {
-    if (static_cast<unsigned>(fd) > from) ::close_range(from, static_cast<unsigned>(fd) - 1, 0);
-    from = static_cast<unsigned>(fd) + 1;
-  }
-  ::close_range(from, ~0U, 0);
+  close_all_but(kept);
   ::prctl(PR_SET_NAME, "outcore-hosts");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the shells leave is reaped here: inits differ
   ::unsetenv("LD_PRELOAD");
@@ -100,6 +116,7 @@ class HostsKeeper {
   void run() {
     if (start()) keep();
     end();
+    if (is_asked_) say("the servers of " + file_ + " were told to end: what they held is lost");
   }
 
  private:
@@ -135,7 +152,6 @@ class HostsKeeper {
       for (const std::string& lost : servers_.hear()) say(lost);
       servers_.beat();
     }
-    if (is_asked_) say("the servers of " + file_ + " were told to end: what they held is lost");
   }
 
   void end() {
@@ -160,6 +176,8 @@ class HostsKeeper {
     is_asked_ = all[0].revents != 0;
     for (const size_t i : {1, 2})
       if (all[i].revents != 0) (i == 1 ? program_ : lifeline_) = -1;  // as poll takes no notice
+    // Whoever reads what the program said is not kept waiting for us.
+    if (program_ == -1) ::dup2(STDIN_FILENO, STDERR_FILENO);
     is_needed_ = !is_asked_ && (program_ != -1 || lifeline_ != -1);
   }
 
@@ -171,8 +189,12 @@ class HostsKeeper {
       at += n > 0 ? static_cast<size_t>(n) : 0;
     }
   }
+  // What nobody reads is left out: whoever waits here keeps no servers meanwhile.
   static void say(const std::string& text) {
-    std::fprintf(stderr, "outcore: %s\n", one_line(text).c_str());
+    const std::string line = "outcore: " + one_line(text).substr(0, kSaidBytesMax) + "\n";
+    pollfd standard{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&standard, 1, 0) == 1 && (standard.revents & POLLOUT) != 0)
+      static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
   }
 
   FarServers servers_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "bench/medium.h"
 #include "bench/text.h"
 #include "cli/command.h"
 
@@ -148,10 +149,10 @@ Error GivenOption::wrong(const std::string& why) const { return {EINVAL, place +
 
 GivenOption GivenOption::find(const std::optional<std::string>& option, const char* flag,
                               const char* variable) {
-  if (option) return {option, std::string(flag) + " " + *option};
+  if (option) return {option, std::string(flag) + " " + bench::shown(*option)};
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == 0) return {};
-  return {text, std::string(variable) + "=" + text};
+  return {text, std::string(variable) + "=" + bench::shown(text)};
 }
 
 std::string RuntimeOption::flag() const {

@@ -34,7 +34,7 @@ struct RunOptions {
 // is one that is not set.
 struct GivenOption {
   std::optional<std::string> text;
-  std::string place;  // "--alloc 12q", "OUTCORE_RUN_ALLOC=12q"
+  std::string place;  // "--alloc 12q", "OUTCORE_RUN_ALLOC=12q"; no password
 
   Error wrong(const std::string& why) const;
   static GivenOption find(const std::optional<std::string>& option, const char* flag,

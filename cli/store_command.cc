@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -125,13 +126,25 @@ int copy(const Words& words, const char* verb) {
   if (to.value()->size_bytes() != options.size_bytes)
     if (const int result = to.value()->resize(options.size_bytes); result != 0)
       return report({-result, "resize " + to.value()->uri() + ": " + ::strerrordesc_np(-result)});
-  const Status copied =
-      copy_store(*from.value(), *to.value(), progress_of(verb, options.size_bytes));
-  return copied ? 0 : report(copied.error());
+  const auto copied = copy_store(*from.value(), *to.value(), progress_of(verb, options.size_bytes));
+  if (!copied) return report(copied.error());
+  // While nobody else writes it. Where stores have no catalog nothing is kept.
+  const Status noted = note_checksum(words.to, copied.value());
+  return noted || noted.code() == ENOTSUP ? 0 : report(noted.error());
 }
 
 int put(const Words& words) { return copy(words, "put"); }
 int get(const Words& words) { return copy(words, "get"); }
+
+// What was noted of the store when it was put; empty: nothing, or nobody can.
+std::string noted_checksum(const std::string& uri) {
+  const auto stores = list_stores(uri);
+  if (!stores) return {};
+  const auto same = [&](const StoreInfo& s) { return with_name(uri, s.name) == uri; };
+  const auto& all = stores.value();
+  const auto info = std::find_if(all.begin(), all.end(), same);
+  return info == all.end() ? "" : info->checksum;
+}
 
 int verify(const Words& words) {
   const auto store = open_store(words.from);
@@ -142,15 +155,22 @@ int verify(const Words& words) {
     if (!opened) return report(opened.error());
     other = opened.value();
   }
-  const auto different = compare_stores(*store.value(), other.get(),
-                                        progress_of("verify", store.value()->size_bytes()));
-  if (!different) return report({EIO, different.message()});
-  if (const std::optional<uint64_t> at = different.value(); at.has_value())
-    return report({EIO, one_line(store.value()->uri()) + " differs from " + one_line(words.to) +
-                            " at byte " + std::to_string(*at)});
-  std::printf("%s: %s read%s\n", one_line(store.value()->uri()).c_str(),
-              format_bytes(store.value()->size_bytes()).c_str(),
-              other == nullptr ? "" : ", the same as the other");
+  const std::string noted = other == nullptr ? noted_checksum(words.from) : "";
+  const auto compared = compare_stores(*store.value(), other.get(),
+                                       progress_of("verify", store.value()->size_bytes()));
+  if (!compared) return report({EIO, compared.message()});
+  const std::string uri = one_line(store.value()->uri());
+  if (const auto at = compared.value().first_difference; at.has_value())
+    return report(
+        {EIO, uri + " differs from " + one_line(words.to) + " at byte " + std::to_string(*at)});
+  const std::string& checksum = compared.value().checksum;
+  if (!noted.empty() && noted != checksum)
+    return report({EIO, uri + " has the checksum " + checksum + ", and had " + noted +
+                            " when it was put: put it again"});
+  std::printf("%s: %s read, %s\n", uri.c_str(), format_bytes(store.value()->size_bytes()).c_str(),
+              other != nullptr ? "the same as the other"
+              : noted.empty()  ? "no checksum: it was not put, or was written since"
+                               : "the same as when it was put");
   return 0;
 }
 
@@ -173,8 +193,9 @@ void add_copies(CLI::App& store, const std::shared_ptr<Words>& words, int& statu
   to_file->add_option("FILE", words->to, "a file, or another store")->required();
   to_file->add_flag("--replace", words->may_replace, kReplace);
   to_file->footer("Example:\n  outcore store get redis://node-1:7000/result result.bin");
-  CLI::App* const check = add(store, "verify", "read all of a store, and compare it with a file",
-                              words, status, verify);
+  CLI::App* const check =
+      add(store, "verify", "read all of a store, and compare it with a file, or with what was put",
+          words, status, verify);
   check->add_option("URI", words->from, "the store")->required();
   check->add_option("FILE", words->to, "what it should hold");
   check->footer(

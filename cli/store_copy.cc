@@ -1,6 +1,10 @@
 #include "cli/store_copy.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -22,6 +26,26 @@ class Buffer {
   };
   std::unique_ptr<std::byte, Free> bytes_{
       static_cast<std::byte*>(std::aligned_alloc(kAlignment, kBatchBytes))};
+};
+
+class Checksum {
+ public:
+  Checksum() { XXH3_64bits_reset(state_.get()); }
+  void add(const std::byte* bytes, uint64_t size_bytes) {
+    XXH3_64bits_update(state_.get(), bytes, size_bytes);
+  }
+  std::string text() const {
+    char text[32];
+    std::snprintf(text, sizeof text, "xxh3:%016llx",
+                  static_cast<unsigned long long>(XXH3_64bits_digest(state_.get())));
+    return text;
+  }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
 
 bool is_zero(const std::byte* bytes, uint64_t size_bytes) {
@@ -55,26 +79,28 @@ Status read(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes
 
 }  // namespace
 
-Status copy_store(Store& from, Store& to, const Progress& progress) {
+Result<std::string> copy_store(Store& from, Store& to, const Progress& progress) {
   const Buffer buffer;
+  Checksum checksum;
   const uint64_t size = from.size_bytes();
   const auto skips = [&](uint64_t offset, const std::byte* bytes, uint64_t part) {
     return to.is_hole(offset, part) && is_zero(bytes, part);
   };
   for (uint64_t at = 0; at < size; at += kBatchBytes) {
     const uint64_t part = std::min(kBatchBytes, size - at);
-    if (Status s = read(from, at, buffer.data(), part); !s) return s;
-    if (Status s = transfer(to, at, buffer.data(), part, true, skips); !s) return s;
+    if (Status s = read(from, at, buffer.data(), part); !s) return s.error();
+    checksum.add(buffer.data(), part);
+    if (Status s = transfer(to, at, buffer.data(), part, true, skips); !s) return s.error();
     progress(at + part);
   }
   if (const int result = to.sync(); result != 0)
     return Error{-result, "sync " + to.uri() + ": " + ::strerrordesc_np(-result)};
-  return {};
+  return checksum.text();
 }
 
-Result<std::optional<uint64_t>> compare_stores(Store& store, Store* other,
-                                               const Progress& progress) {
+Result<Comparison> compare_stores(Store& store, Store* other, const Progress& progress) {
   const Buffer buffer, others;
+  Checksum checksum;
   const uint64_t size = store.size_bytes();
   const uint64_t both = other == nullptr ? size : std::min(size, other->size_bytes());
   for (uint64_t at = 0; at < both; at += kBatchBytes) {
@@ -84,12 +110,13 @@ Result<std::optional<uint64_t>> compare_stores(Store& store, Store* other,
       if (Status s = read(*other, at, others.data(), part); !s) return s.error();
       const auto [here, there] = std::mismatch(buffer.data(), buffer.data() + part, others.data());
       if (here != buffer.data() + part)
-        return std::optional<uint64_t>(at + static_cast<uint64_t>(here - buffer.data()));
+        return Comparison{at + static_cast<uint64_t>(here - buffer.data()), {}};
     }
+    checksum.add(buffer.data(), part);
     progress(at + part);
   }
-  if (other != nullptr && other->size_bytes() != size) return std::optional<uint64_t>(both);
-  return std::optional<uint64_t>();
+  if (other != nullptr && other->size_bytes() != size) return Comparison{both, {}};
+  return Comparison{{}, checksum.text()};
 }
 
 }  // namespace outcore::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "outcore/store.h"
 
@@ -12,13 +13,16 @@ namespace outcore::cli {
 // Told the bytes that are done, now and then.
 using Progress = std::function<void(uint64_t)>;
 
-// All bytes of `from`, and makes them durable. Zeros that `to` has as holes are left out.
-// REQUIRES: to.size_bytes() == from.size_bytes().
-Status copy_store(Store& from, Store& to, const Progress& progress);
+// All bytes of `from`, and makes them durable; their checksum, as "xxh3:0123456789abcdef". Zeros
+// that `to` has as holes are left out. REQUIRES: to.size_bytes() == from.size_bytes().
+Result<std::string> copy_store(Store& from, Store& to, const Progress& progress);
 
-// Reads all of `store`; nothing, or the first offset at which `other` differs. Without `other` it
-// is read only. Errors: of reading.
-Result<std::optional<uint64_t>> compare_stores(Store& store, Store* other,
-                                               const Progress& progress);
+struct Comparison {
+  std::optional<uint64_t> first_difference;
+  std::string checksum;  // of all of `store`; of no use if there is a difference
+};
+
+// Reads all of `store`, and compares it with `other`, if there is one. Errors: of reading.
+Result<Comparison> compare_stores(Store& store, Store* other, const Progress& progress);
 
 }  // namespace outcore::cli

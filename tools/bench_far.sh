@@ -20,7 +20,7 @@ if ((EUID != 0)); then
       "or install sudo" >&2
     exit 1
   }
-  exec sudo --preserve-env=BENCH_DIR,JOBS "$0" "$@"
+  exec sudo --preserve-env=BENCH_DIR,JOBS tools/bench_far.sh "$@"
 fi
 cmake -S . -B build -G Ninja >/dev/null
 cmake --build build -j "${JOBS:-$(nproc)}" --target outcore_cli far_floor far_byte_writes

@@ -19,6 +19,7 @@ struct StoreInfo {
   std::string owner;          // who writes it; empty: nobody
   uint64_t lifetime_ms = 0;   // how long it is kept after its last use; 0: for ever
   bool is_expired = false;    // its space goes to whoever needs it
+  std::string checksum;       // as note_checksum() was told; empty: it was written since, or never
 };
 
 // The stores that the servers of the URI keep, by name. A name in the URI is not looked at.
@@ -28,6 +29,11 @@ Result<std::vector<StoreInfo>> list_stores(const std::string& uri);
 // Bytes that the servers hold of the store, in whole values, without replicas.
 // Errors: as list_stores(), ENOENT.
 Result<uint64_t> stored_bytes(const std::string& uri);
+
+// Keeps a checksum of all its bytes with the store, in whatever form, until somebody opens it for
+// writing. Of the process that has it open for writing, when all is written.
+// Errors: as list_stores(), ENOENT.
+Status note_checksum(const std::string& uri, const std::string& checksum);
 
 // Removes the store with all its bytes; if is_expired_only, ENOENT unless its time is over. Errors:
 // as list_stores(), ENOENT, EBUSY (somebody writes it, of rbd:// also reads it), ENOTEMPTY (rbd://:

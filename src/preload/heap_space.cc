@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -36,7 +37,7 @@ class FileSpace final : public HeapSpace {
     return std::unique_ptr<HeapSpace>(std::move(space));
   }
 
-  Status cover(uint64_t) override { return {}; }
+  Status cover(uint64_t, uint64_t) override { return {}; }
   uint64_t free_bytes() const override {
     struct statvfs space;
     return ::fstatvfs(file_.fd(), &space) == 0 ? uint64_t{space.f_bavail} * space.f_frsize : 0;
@@ -102,7 +103,8 @@ class FarSpace final : public HeapSpace {
     return std::unique_ptr<HeapSpace>(std::move(space));
   }
 
-  Status cover(uint64_t capacity_bytes) override {
+  Status cover(uint64_t capacity_bytes, uint64_t page_bytes) override {
+    granule_bytes_ = std::max(page_bytes, store_->chunk_bytes());
     const int error = store_->resize(capacity_bytes);
     return error == 0 ? Status{}
                       : base::system_error(error, "cover " + base::format_bytes(capacity_bytes) +
@@ -112,9 +114,11 @@ class FarSpace final : public HeapSpace {
     const Result<uint64_t> free = store_->free_bytes();
     return free ? free.value() : 0;
   }
-  uint64_t granule_bytes() const override { return store_->chunk_bytes(); }
+  uint64_t granule_bytes() const override { return granule_bytes_; }
   int reserve(uint64_t offset, uint64_t size_bytes) override {
-    return store_->reserve(offset, size_bytes);
+    const uint64_t from = base::round_down(offset, granule_bytes_);
+    const uint64_t to = base::round_up(offset + size_bytes, granule_bytes_);
+    return store_->reserve(from, std::min(to, store_->size_bytes()) - from);
   }
   void give_up(uint64_t offset, uint64_t size_bytes) override {
     static_cast<void>(store_->release(offset, size_bytes));
@@ -131,6 +135,7 @@ class FarSpace final : public HeapSpace {
 
  private:
   std::shared_ptr<store::FarStore> store_;
+  uint64_t granule_bytes_ = 0;
 };
 
 }  // namespace

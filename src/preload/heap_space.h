@@ -24,7 +24,8 @@ class HeapSpace {
   virtual ~HeapSpace() = default;
 
   // REQUIRES: called once, before all that follows.
-  virtual Status cover(uint64_t capacity_bytes) = 0;
+  // Pages are written as a whole.
+  virtual Status cover(uint64_t capacity_bytes, uint64_t page_bytes) = 0;
   virtual uint64_t free_bytes() const = 0;
   // Space is got and given back in multiples of this.
   virtual uint64_t granule_bytes() const = 0;

@@ -29,11 +29,11 @@ Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& uri,
   return heap;
 }
 
-Status HeapStore::cover(uint64_t capacity_bytes) {
+Status HeapStore::cover(uint64_t capacity_bytes, uint64_t page_bytes) {
   for (store::WrittenMap* map : {&written_, &reserved_})
     if (const int error = map->cover(capacity_bytes, kSystemPage); error != 0)
       return base::system_error(error, "map what is written of " + uri());
-  return space_->cover(capacity_bytes);
+  return space_->cover(capacity_bytes, page_bytes);
 }
 
 int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {

@@ -23,7 +23,7 @@ class HeapStore final : public Store {
   // As HeapSpace::open.
   static Result<std::shared_ptr<HeapStore>> open(const std::string& uri, const std::string& folder);
   // REQUIRES: called once, before all that follows.
-  Status cover(uint64_t capacity_bytes);
+  Status cover(uint64_t capacity_bytes, uint64_t page_bytes);
 
   // Bytes that could be promised now.
   uint64_t free_bytes() const { return space_->free_bytes(); }

@@ -46,7 +46,8 @@ Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime
   if (!store) return store.error();
   views->store_ = std::move(store).value();
   if (Status s = views->reserve(); !s) return s.error();
-  if (Status s = views->store_->cover(views->size_bytes_); !s) return s.error();
+  if (Status s = views->store_->cover(views->size_bytes_, runtime->options.page_bytes); !s)
+    return s.error();
   MapOptions options;
   options.access = Access::kReadWrite;
   if (runtime->options.delivery == Delivery::kAuto && runtime->kernel.has_messages)

@@ -95,6 +95,7 @@ if verb == 'open' then
   end
   if mode ~= 'r' then
     redis.call('HINCRBY', record, 'token', 1)
+    redis.call('HDEL', record, 'checksum')  -- it may change from now on
     redis.call('HSET', record, 'owner_id', me, 'owner', owner, 'lease', int(now + lease))
     if lifetime >= 0 then put('lifetime', int(lifetime)) end
     live()
@@ -125,6 +126,8 @@ elseif verb == 'resize' then
   local full = book(tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[5]))
   if full then return redis.error_reply(full) end
   put('size', ARGV[4])
+elseif verb == 'sum' then
+  put('checksum', ARGV[4])
 elseif verb == 'drop' then
   redis.call('DEL', record)
   redis.call('SREM', set, name)
@@ -158,6 +161,7 @@ Record record_of(const Value& value) {
   record.lifetime_ms = number_of(value.field("lifetime"));
   record.left_ms = span_ms(value.field("deadline"), value.field("now"));
   record.is_new = value.field("state") == "new";
+  record.checksum = value.field("checksum");
   return record;
 }
 
@@ -288,6 +292,12 @@ Status Catalog::resize(const std::string& name, uint64_t token, uint64_t size_by
   return run("resize store '" + name + "'", "resize", name,
              {std::to_string(token), std::to_string(size_bytes), format_int(capacity_bytes),
               factor})
+      .status();
+}
+
+Status Catalog::note_checksum(const std::string& name, uint64_t token,
+                              const std::string& checksum) {
+  return run("note the checksum of '" + name + "'", "sum", name, {std::to_string(token), checksum})
       .status();
 }
 

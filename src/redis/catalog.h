@@ -27,6 +27,7 @@ struct Record {
   uint64_t lifetime_ms = 0;  // 0: for ever
   int64_t left_ms = 0;       // until it may be reclaimed, if it has a lifetime
   bool is_new = false;       // its fences are not all there yet
+  std::string checksum;      // as note_checksum() was told; empty: a writer has had it since
   bool is_expired() const { return lifetime_ms != 0 && left_ms <= 0 && lease_ms <= 0; }
 };
 
@@ -69,6 +70,7 @@ class Catalog {
   Status release(const std::string& name, uint64_t token);
   Status resize(const std::string& name, uint64_t token, uint64_t size_bytes,
                 int64_t capacity_bytes);
+  Status note_checksum(const std::string& name, uint64_t token, const std::string& checksum);
   Status drop(const std::string& name, uint64_t token);
   Result<std::vector<Record>> list();
 

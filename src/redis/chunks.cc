@@ -171,10 +171,12 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
     group.line->connection.set_deadline(deadline_ns);
     if (servers_.is_retired(group.server)) error = -EAGAIN;
     if (error == 0 && group.is_write) error = servers_.end_abandoned(*group.line);
-    if (error == 0 && !group.line->is_fresh) return 0;
+    const uint32_t epoch = servers_.epoch(group.server);
+    if (error == 0 && servers_.is_checked(*group.line, group.server)) return 0;
     if (error == 0) error = check_fresh(*group.line, group.server);
     if (error == 0) {
       group.line->is_fresh = false;
+      group.line->epoch = epoch;
       return 0;
     }
     group.line->connection.close();
@@ -220,6 +222,14 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
       is_short = true;
     }
   }
+  // What a server took that is replaced by its standby meanwhile is written again there. Looked at
+  // twice: either this sees that, or whoever asks the standby first sees what was acknowledged.
+  const auto is_replaced = [&] {
+    if (!group.is_write || !servers_.is_retired(group.server)) return false;
+    for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = false;
+    return true;
+  };
+  if (is_replaced()) return kAgain;
   for (size_t i = 0; group.is_write && i < changed_count; ++i) {
     const ChunkRequest& r = batch[changed[i]];
     std::atomic<uint64_t>& seen = seen_[part_of(r)];
@@ -229,6 +239,7 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
            !seen.compare_exchange_weak(known, r.number)) {
     }
   }
+  if (is_replaced()) return kAgain;
   if (must_load) return load_scripts(group.line->connection);
   return is_short ? kAgain : 0;
 }

@@ -104,7 +104,8 @@ void Chunks::ask_together(Line* line, uint32_t server, std::span<ChunkRequest> a
 // To the thread that waits longest, or back.
 void Chunks::give(Line* line, uint32_t server) {
   Crowd& crowd = crowds_[server];
-  Rider* const next = line->connection.is_open() ? crowd.take(kTogetherMax) : nullptr;
+  const bool is_for_riders = line->connection.is_open() && !servers_.has_waiting(server);
+  Rider* const next = is_for_riders ? crowd.take(kTogetherMax) : nullptr;
   if (next == nullptr) return servers_.give(line);
   next->line = line;
   next->state.store(Rider::kLeads, std::memory_order_release);

@@ -26,4 +26,25 @@ class Holder {
   std::atomic<uint32_t> word_{0};
 };
 
+// HeadCount: how many threads of this process are somewhere; those of its parent do not count.
+class HeadCount {
+ public:
+  void enter() { change(1); }
+  void leave() { change(-1); }
+  bool is_any() const {
+    const uint64_t word = word_.load();
+    return word >> 32 == generation() && (word & UINT32_MAX) != 0;
+  }
+
+ private:
+  void change(int by) {
+    uint64_t seen = word_.load(), next = 0;
+    do {
+      const uint64_t count = seen >> 32 == generation() ? seen & UINT32_MAX : 0;
+      next = uint64_t{generation()} << 32 | (count + static_cast<uint64_t>(by));
+    } while (!word_.compare_exchange_weak(seen, next));
+  }
+  std::atomic<uint64_t> word_{0};  // generation, count
+};
+
 }  // namespace outcore::redis

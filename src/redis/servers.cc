@@ -15,7 +15,7 @@
 namespace outcore::redis {
 namespace {
 
-// 0: it does not tell.
+// 0 or -errno: -EACCES if the user may not.
 int ask_id(Connection& stream, uint64_t* id) {
   stream.begin(2);
   stream.word("CLIENT");
@@ -23,8 +23,10 @@ int ask_id(Connection& stream, uint64_t* id) {
   stream.flush();
   Reply reply;
   const int result = stream.read(&reply);
-  if (result == 0 && reply.type == ':') *id = static_cast<uint64_t>(reply.number);
-  return result;
+  if (result != 0) return result;
+  if (reply.type != ':') return -EACCES;
+  *id = static_cast<uint64_t>(reply.number);
+  return 0;
 }
 
 }  // namespace
@@ -130,15 +132,20 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
       *error = -EBUSY;
       return nullptr;
     }
+    if (use == Use::kRead) it.waiting.enter();
     os::wait(&it.given, given, 50'000'000);
+    if (use == Use::kRead) it.waiting.leave();
   }
 }
 
 Line* Servers::try_take(uint32_t server, Use use, bool* is_unopened) {
   *is_unopened = false;
+  if (use == Use::kRead && has_waiting(server)) return nullptr;
   for (Line& line : lines_of(server, use)) {
     if (!line.holder.try_take()) continue;
-    if (line.opened_by == generation() && line.connection.is_open() && !line.is_fresh) return &line;
+    const bool is_open = line.opened_by == generation() && line.connection.is_open();
+    if (is_open && is_checked(line, server)) return &line;
+    line.server = server;
     give(&line);
     *is_unopened = true;
     return nullptr;
@@ -159,6 +166,7 @@ int Servers::end_abandoned(Line& line) {
     line.connection.flush();
     Reply reply;
     if (const int result = line.connection.read(&reply); result != 0) return result;
+    if (reply.type != ':') return -EACCES;
     other.abandoned_id.compare_exchange_strong(id, 0);
   }
   return 0;
@@ -221,9 +229,16 @@ int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   // A server that has just come back may know of nobody yet.
   if (std::all_of(std::begin(heard_), std::end(heard_), [](uint16_t s) { return s == kNobody; }))
     return -EAGAIN;
-  for (uint32_t slot = 0; slot < kSlotCount; ++slot)
-    slots_[slot].store(heard_[slot], std::memory_order_relaxed);
+  for (uint32_t slot = 0; slot < kSlotCount; ++slot) note_moved(slot, heard_[slot]);
   return 0;
+}
+
+void Servers::note_moved(uint32_t slot, uint32_t server) {
+  if (server_of(slot) == server) return;
+  Server* const it = server == kNobody ? nullptr : servers_[server].load();
+  if (it != nullptr) it->moves_begun.fetch_add(1);
+  slots_[slot].store(static_cast<uint16_t>(server));
+  if (it != nullptr) it->moves_ended.fetch_add(1);
 }
 
 // An array of [first, last, [host, port, …], replicas…].

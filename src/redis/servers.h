@@ -23,8 +23,10 @@ enum class Use : uint8_t { kRead, kWrite, kControl };
 // Line: a connection and its holder.
 struct Line {
   Connection connection;
-  // Opened since check_fresh() was last asked: what the server holds may be older than it was.
+  // Opened since check_fresh() was last asked: what the server holds may be older than it was. So
+  // it may where another epoch of the server has begun than that of the last check.
   bool is_fresh = false;
+  uint32_t epoch = 0;
 
   // The connection ends in the middle of what was sent. A write that is still on its way there must
   // not be carried out after what is sent instead of it: see end_abandoned().
@@ -68,8 +70,15 @@ class Servers {
   // kNobody: no server has it now.
   uint32_t server_of(uint32_t slot) const { return slots_[slot].load(std::memory_order_relaxed); }
   // What a server said: the slot has moved there.
-  void note_moved(uint32_t slot, uint32_t server) {
-    slots_[slot].store(static_cast<uint16_t>(server), std::memory_order_relaxed);
+  void note_moved(uint32_t slot, uint32_t server);
+  // Another one whenever a slot has come to the server; 0 while one comes.
+  uint32_t epoch(uint32_t server) const {
+    const Server& it = *servers_[server].load();
+    const uint32_t ended = it.moves_ended.load();
+    return ended == it.moves_begun.load() ? ended + 1 : 0;
+  }
+  bool is_checked(const Line& line, uint32_t server) const {
+    return !line.is_fresh && line.epoch != 0 && line.epoch == epoch(server);
   }
   // How many replicas the server's slots had when it was last asked.
   uint32_t replicas_of(uint32_t server) const { return servers_[server].load()->replicas.load(); }
@@ -82,8 +91,7 @@ class Servers {
   uint32_t acknowledging(uint32_t server, uint32_t wanted) const;
   // A standby serves in its place. What it says and takes is worth nothing any more.
   bool is_retired(uint32_t server) const {
-    return options_.has_standby && server == 0 &&
-           turn_.load(std::memory_order_acquire) >= Turn::kChanges;
+    return options_.has_standby && server == 0 && turn_.load() >= Turn::kChanges;
   }
   // Too few replicas acknowledged: refresh() looks at the standby.
   void note_shortage() { is_short_.store(true, std::memory_order_release); }
@@ -97,10 +105,12 @@ class Servers {
   // A connection that is this thread's alone, open. nullptr: *error is -errno, -EBUSY if all are
   // held until the deadline.
   Line* take(uint32_t server, Use use, uint64_t deadline_ns, int* error);
-  // One that is free and was asked before, without waiting. nullptr: *is_unopened tells whether
-  // take() would open another.
+  // One that is free and was asked before, without waiting, and unless somebody waits. nullptr:
+  // *is_unopened tells whether take() would open another.
   Line* try_take(uint32_t server, Use use, bool* is_unopened);
   void give(Line* line);
+  // Somebody waits in take(), who must not be passed over for ever.
+  bool has_waiting(uint32_t server) const { return servers_[server].load()->waiting.is_any(); }
   // Before anything is written: connections that were abandoned are closed on the server's side, by
   // this one. 0 or -errno of the connection.
   int end_abandoned(Line& line);
@@ -110,7 +120,9 @@ class Servers {
     Address address;
     std::atomic<uint32_t> replicas{0};
     std::atomic<uint64_t> silent_since_ns[3] = {};
+    std::atomic<uint32_t> moves_begun{0}, moves_ended{0};  // of slots, to this server
     std::atomic<uint32_t> given{0};  // counts: who waits for a line sleeps on it
+    HeadCount waiting;               // for a line for reads
     Line reads[kLinesMax], writes[kLinesMax], control[1];
   };
 

@@ -83,7 +83,7 @@ int Servers::ask_pair(uint64_t deadline_ns) {
   const auto soon = [&] { return std::min(deadline_ns, base::now_ns() + kAskNs); };
   if (turn_.load() < Turn::kChanges) {
     const int result = ask(0, soon());
-    const bool is_gone = result != 0 && result != -EACCES;
+    const bool is_gone = result != 0 && result != -EACCES && result != -EBUSY;
     if (!is_gone) first_silence_.end();
     if (is_gone && first_silence_.extend(base::now_ns()) < kGoneNs) return result;
     // A standby that was given up lacks what was written since.
@@ -112,7 +112,7 @@ int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   if (is_gone && !is_first_gone) turn_.store(Turn::kFirstAlone, std::memory_order_release);
   // A standby that hears of the first may not be asked in its place.
   const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
-  if (must_serve) turn_.store(Turn::kChanges, std::memory_order_release);
+  if (must_serve) turn_.store(Turn::kChanges);
   if (error != 0) return error;
   return must_serve ? 0 : -EAGAIN;
 }

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/clock.h"
+
 namespace outcore::store {
 namespace {
 
+constexpr uint64_t kPauseNs = 60'000'000'000;
 constexpr uint64_t kStepBytes = 16 << 20;  // by which it grows, at least, while there is space
 
 }  // namespace
@@ -35,8 +38,11 @@ Result<uint64_t> FarMember::free_bytes() {
 
 int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
   int error = 0;
-  if (const uint64_t spare = free_.size() + (end_ - used_); spare < count)
-    error = grow(count - spare);
+  if (const uint64_t spare = free_.size() + (end_ - used_); spare < count) {
+    const uint64_t now_ns = base::now_ns();
+    error = now_ns < silent_until_ns_ ? -ETIMEDOUT : grow(count - spare);
+    if (error != 0 && now_ns >= silent_until_ns_) silent_until_ns_ = base::now_ns() + kPauseNs;
+  }
   for (; count > 0 && !free_.empty(); --count) {
     chunks->push_back(free_.back());
     free_.pop_back();

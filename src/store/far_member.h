@@ -34,7 +34,8 @@ class FarMember {
 
   std::shared_ptr<RedisStore> store_;
   std::vector<uint64_t> free_;
-  uint64_t used_ = 0, end_ = 0;  // chunks: ever taken, in the store
+  uint64_t silent_until_ns_ = 0;  // it is not asked for more before: it did not answer
+  uint64_t used_ = 0, end_ = 0;   // chunks: ever taken, in the store
 };
 
 }  // namespace outcore::store

@@ -40,7 +40,7 @@ Result<std::vector<StoreInfo>> list_redis(const Uri& uri) {
   for (const redis::Record& record : connected.value().records) {
     const std::string owner = record.lease_ms > 0 ? record.owner : "";
     stores.push_back({record.name, record.size_bytes, record.booked_bytes, owner,
-                      record.lifetime_ms, record.is_expired()});
+                      record.lifetime_ms, record.is_expired(), record.checksum});
   }
   return stores;
 }
@@ -55,6 +55,16 @@ Result<uint64_t> stored_in_redis(const Uri& uri) {
   if (record == records.end())
     return refuse_redis(options, ENOENT, "there is no store of that name");
   return servers->stored_bytes(options, *record);
+}
+
+Status note_checksum_in_redis(const Uri& uri, const std::string& checksum) {
+  auto connected = connect(uri, true);
+  if (!connected) return connected.error();
+  const auto& [options, servers, records] = connected.value();
+  for (const redis::Record& record : records)
+    if (record.name == options.name)
+      return servers->catalog->note_checksum(record.name, record.token, checksum);
+  return refuse_redis(options, ENOENT, "there is no store of that name");
 }
 
 Status remove_from_redis(const Uri& uri, bool is_expired_only) {

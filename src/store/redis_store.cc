@@ -121,13 +121,17 @@ int RedisStore::sync() {
 
 int RedisStore::resize(uint64_t size_bytes) {
   if (!is_writer_) return -EROFS;
+  if (process_ != redis::generation()) return -ESTALE;
   const uint64_t now = this->size_bytes();
   if (size_bytes < now)
     if (const int result = discard(size_bytes, now - size_bytes); result != 0) return result;
   const Result<int64_t> capacity = servers_->catalog->capacity_bytes();
   if (!capacity) return -capacity.code();
-  const Status resized =
-      servers_->catalog->resize(options_.name, record_.token, size_bytes, capacity.value());
+  const auto book = [&] {
+    return servers_->catalog->resize(options_.name, record_.token, size_bytes, capacity.value());
+  };
+  Status resized = book();
+  if (resized.code() == ENOSPC && reclaim_expired().ok()) resized = book();
   if (!resized) return -resized.code();
   size_bytes_.store(size_bytes, std::memory_order_release);
   return 0;

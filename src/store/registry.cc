@@ -134,6 +134,7 @@ const std::vector<StoreKind>& store_kinds() {
        true,
        nullptr,
        nullptr,
+       nullptr,
        remove_rbd_image},
       {"redis",
        "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
@@ -145,6 +146,7 @@ const std::vector<StoreKind>& store_kinds() {
        true,
        list_redis,
        stored_in_redis,
+       note_checksum_in_redis,
        remove_from_redis},
       {"far",
        "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k&timeout=30s"

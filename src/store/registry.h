@@ -28,6 +28,7 @@ struct StoreKind {
   // Of kinds that keep their stores on servers (outcore/store_catalog.h); nullptr: it cannot.
   Result<std::vector<StoreInfo>> (*list)(const Uri& uri) = nullptr;
   Result<uint64_t> (*stored_bytes)(const Uri& uri) = nullptr;
+  Status (*note_checksum)(const Uri& uri, const std::string& checksum) = nullptr;
   Status (*remove)(const Uri& uri, bool is_expired_only) = nullptr;
 };
 

@@ -40,6 +40,12 @@ Result<uint64_t> stored_bytes(const std::string& uri) {
   return found.value().kind->stored_bytes(found.value().uri);
 }
 
+Status note_checksum(const std::string& uri, const std::string& checksum) {
+  const auto found = find(uri, &store::StoreKind::note_checksum);
+  if (!found) return found.error();
+  return found.value().kind->note_checksum(found.value().uri, checksum);
+}
+
 Status remove_store(const std::string& uri, bool is_expired_only) {
   const auto found = find(uri, &store::StoreKind::remove);
   if (!found) return found.error();

@@ -299,5 +299,15 @@ TEST_F(Run, HelpNamesEveryOptionOfTheRuntime) {
   EXPECT_NE(outcome.out.find("Example"), std::string::npos);
 }
 
+TEST_F(Run, ShowsNoPassword) {
+  for (const char* const words :
+       {"run --store redis://:sesame@h:1/n -- true", "run --store=far://u:sesame@h,i -- true",
+        "bench scan --store rediss://:sesame@h/n --size 1M"}) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ((outcome.out + outcome.err).find("sesame"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.error_lines() > 0 || outcome.status == 0, true) << words;
+  }
+}
+
 }  // namespace
 }  // namespace outcore::cli

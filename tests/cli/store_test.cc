@@ -1,4 +1,5 @@
 // `outcore store`: stores on a real server, from outside.
+#include "outcore/store.h"
 #include "cli/command_line.h"
 #include "redis/test_servers.h"
 
@@ -52,6 +53,23 @@ TEST_F(StoreCommand, FindsADifference) {
   EXPECT_EQ(outcome.err.find("sesame"), std::string::npos) << "the password";
   EXPECT_EQ(store("put --replace " + path("file") + " " + uri("a")).status, 0);
   EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+}
+
+TEST_F(StoreCommand, RemembersTheChecksumOfWhatWasPut) {
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  EXPECT_NE(store("verify " + uri("a")).out.find("as when it was put"), std::string::npos);
+  const std::string checksum = servers_->ask(0, {"HGET", "oc:{catalog}:a", "checksum"}).text;
+  EXPECT_EQ(checksum.size(), std::string("xxh3:").size() + 16) << checksum;
+  // Somebody changes a value behind everybody's back.
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:7"}).items)
+    servers_->ask(0, {"SETRANGE", key.text, "100", "!"});
+  const Outcome changed = store("verify " + uri("a"));
+  EXPECT_EQ(changed.status, 1);
+  EXPECT_NE(changed.err.find(checksum), std::string::npos) << changed.err;
+  OpenOptions options;
+  options.is_writable = true;
+  EXPECT_TRUE(open_store(servers_->uri("a", "replicas=0"), options).ok());
+  EXPECT_NE(store("verify " + uri("a")).out.find("no checksum"), std::string::npos);
 }
 
 TEST_F(StoreCommand, RemovesWhatIsExpired) {

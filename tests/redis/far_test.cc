@@ -1,5 +1,7 @@
 // Space in the memory of several single servers, in their order: far://.
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -104,6 +106,24 @@ TEST_F(FarSpace, IsGoneWithItsProcess) {
   }
   EXPECT_EQ(booked(0), 0U);
   EXPECT_LE(keys(0), 2U) << "the catalog alone";
+}
+
+TEST_F(FarSpace, OfAKilledProcessGoesToWhoNeedsIt) {
+  start_single({"32mb"});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto store = open_store(uri(","), writable(20 << 20));
+    ::_exit(store.ok() ? 0 : 1);  // nothing is given back
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(open_store(uri(","), writable(20 << 20)).code(), ENOSPC) << "its lease has not ended";
+  for (const redis::Value& key : singles_[0]->ask(0, {"KEYS", "oc:{catalog}:*"}).items)
+    singles_[0]->ask(0, {"HSET", key.text, "lease", "1", "deadline", "1"});
+  const auto store = open(uri(","), 20 << 20);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->write(0, random_bytes(20 << 20, 9)), 0);
 }
 
 TEST_F(FarSpace, ReadsZeroAfterDiscardResizeAndReuse) {
