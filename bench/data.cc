@@ -17,6 +17,7 @@
 
 #include "bench/text.h"
 #include "outcore/store.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::bench {
 
@@ -121,8 +122,8 @@ Status Data::claim_remote() {
   const Result<bool> there = is_there(uri_);
   if (!there) return there.error();
   if (there.value() && !may_overwrite_)
-    return Error{EEXIST, shown(uri_) + " is there, with whatever somebody stored: " + elsewhere_ +
-                             ", or say --overwrite to lose it"};
+    return Error{EEXIST, without_password(uri_) + " is there, with whatever somebody stored: " +
+                             elsewhere_ + ", or say --overwrite to lose it"};
   if (there.value())
     if (Status s = clear(); !s) return s;
   is_claimed_ = true;

@@ -168,7 +168,7 @@ Status check_store(const std::string& uri) {
                                                   "memory", "redis", "rbd"};
   const std::string scheme = scheme_of(uri);
   if (std::find(std::begin(kSchemes), std::end(kSchemes), scheme) == std::end(kSchemes))
-    return Error{EINVAL, "store '" + shown(uri) + "': scheme '" + scheme +
+    return Error{EINVAL, "store '" + without_password(uri) + "': scheme '" + scheme +
                              "' is unknown: use a path, file:PATH, sparse:DIR, "
                              "redis://HOST:PORT/NAME or rbd://POOL/IMAGE"};
   if (is_volatile(uri))
@@ -246,15 +246,6 @@ Status remove_remote(const std::string& uri) {
       return removed;
     usleep(kStepUs);
   }
-}
-
-std::string shown(const std::string& uri) {
-  const size_t host = uri.find("://");
-  if (host == std::string::npos) return uri;
-  const size_t at = uri.rfind('@', std::min(uri.find('/', host + 3), uri.find('?')));
-  const size_t colon = uri.find(':', host + 3);
-  if (at == std::string::npos || colon == std::string::npos || colon > at) return uri;
-  return uri.substr(0, colon + 1) + "***" + uri.substr(at);
 }
 
 void forget(const std::string& path) {

@@ -49,8 +49,6 @@ Result<bool> is_there(const std::string& uri);
 // Removes a store on servers, if it is there. Waits for one whose writer was killed until its lease
 // is over, within limits. Errors: those of remove_store().
 Status remove_remote(const std::string& uri);
-// The URI without its password, for whoever reads.
-std::string shown(const std::string& uri);
 
 // Writes out and drops the file, or the files of the directory, from the page cache.
 void forget(const std::string& path);

@@ -19,6 +19,7 @@
 #include "bench/runner.h"
 #include "bench/swap_file.h"
 #include "bench/text.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::bench {
 namespace {
@@ -272,7 +273,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   }
   result.workload = options.workload;
   result.memory = memory;
-  result.store = shown(workload.uri());
+  result.store = without_password(workload.uri());
   const Device device = device_of(workload.uri());
   result.device = device.name;
   result.extra["read_ahead_kb"] = device.read_ahead_kb;

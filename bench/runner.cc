@@ -15,6 +15,7 @@
 #include "bench/medium.h"
 #include "bench/memory.h"
 #include "bench/text.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::bench {
 namespace {
@@ -174,8 +175,9 @@ Status check_places(const Options& o) {
       return refuse("bfs makes its graph in a file: name a path with --store");
     for (const std::string& memory : o.memories)
       if (memory != "outcore")
-        return refuse(std::string(memory).append(" cannot use the store ").append(shown(store)) +
-                      ": say --memory outcore");
+        return refuse(
+            std::string(memory).append(" cannot use the store ").append(without_password(store)) +
+            ": say --memory outcore");
   }
   return {};
 }

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "bench/medium.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::cli {
 namespace {
@@ -94,9 +94,10 @@ std::string run_command(const CLI::App& run, const std::vector<std::string>& own
     if (option == nullptr || option->get_items_expected_max() == 0)
       lines.push_back(shell_word(own[i]));
     else if (equals != std::string::npos)
-      lines.push_back(name + " " + shell_word(bench::shown(own[i].substr(equals + 1))));
+      lines.push_back(name + " " + shell_word(without_password(own[i].substr(equals + 1))));
     else
-      lines.push_back(name + " " + shell_word(i + 1 < own.size() ? bench::shown(own[++i]) : ""));
+      lines.push_back(name + " " +
+                      shell_word(i + 1 < own.size() ? without_password(own[++i]) : ""));
   }
   const std::string start = "-- " + shell_word(*program);
   std::string end = start;

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <iterator>
 
-#include "bench/medium.h"
 #include "bench/text.h"
 #include "cli/command.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::cli {
 namespace {
@@ -149,10 +149,10 @@ Error GivenOption::wrong(const std::string& why) const { return {EINVAL, place +
 
 GivenOption GivenOption::find(const std::optional<std::string>& option, const char* flag,
                               const char* variable) {
-  if (option) return {option, std::string(flag) + " " + bench::shown(*option)};
+  if (option) return {option, std::string(flag) + " " + without_password(*option)};
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == 0) return {};
-  return {text, std::string(variable) + "=" + bench::shown(text)};
+  return {text, std::string(variable) + "=" + without_password(text)};
 }
 
 std::string RuntimeOption::flag() const {

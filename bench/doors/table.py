@@ -4,7 +4,6 @@
 tools/bench_doors.sh (`make bench-doors`) makes the device and names the paths.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -18,37 +17,20 @@ from place import Place
 from process import time_start
 from rows import ROWS
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import table_options  # noqa: E402
+
 START = "start"
 START_TITLE = "outcore run -- true, beside true"
 START_MS_MAX = 5.0
 NAMES = [START, *(row.name for row in ROWS)]
 
 
-class Parser(argparse.ArgumentParser):
-    """Wrong input gets one line."""
-
-    def error(self, message):
-        self.exit(2, f"bench-doors: {message}; see --help\n")
-
-
 def parse(arguments):
-    usage = "bench-doors [--quick] [--repeats N] [--rows NAME…] [--list]"
-    parser = Parser(prog="bench-doors", usage=usage, description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a quarter of the data, each run once")
-    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each (3; --quick: 1)")
-    parser.add_argument("--rows", nargs="+", metavar="NAME", help="these rows; --list names them")
-    parser.add_argument("--list", action="store_true", help="names the rows")
-    for name in ("folder", "outcore", "python", "lmdb-python", "mmap-random", "json-file"):
-        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.rows or [] if name not in NAMES]
-    if unknown:
-        parser.exit(2, f"bench-doors: '{unknown[0]}' is no row; there are: {', '.join(NAMES)}\n")
-    if options.repeats is None:
-        options.repeats = 1 if options.quick else 3
-    if not 1 <= options.repeats <= 99:
-        parser.exit(2, f"bench-doors: --repeats {options.repeats}: give 1 … 99\n")
-    return options
+    return table_options.parse(arguments, "bench-doors", (__doc__ or "").splitlines()[0],
+                               "a quarter of the data, each run once", NAMES,
+                               ("folder", "outcore", "python", "lmdb-python", "mmap-random",
+                                "json-file"))
 
 
 def place_of(options):

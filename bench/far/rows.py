@@ -27,21 +27,22 @@ class Row:
     measure: Callable  # of a Context and the folder of figures; the verdicts
 
 
+def touches(context, row, threads, count):
+    """Random touches of 4 KiB pages, ten times as many as are local."""
+    return context.bench(row, "random-io", "--size", context.scale("256M", "32M"),
+                         "--budget", "10%", "--threads", threads, "--touches", count,
+                         store=context.engines.redis_uri(row))
+
+
 def fault_1(context, _figures):
     echo, redis = floors.echo(context), floors.redis(context)
-    lines = context.bench("fault-1", "random-io", "--size", context.scale("256M", "32M"),
-                          "--budget", "10%", "--threads", 1,
-                          "--touches", context.scale(40000, 6000),
-                          store=context.engines.redis_uri("fault-1"))
+    lines = touches(context, "fault-1", 1, context.scale(40000, 6000))
     return [judge.fault_latency(lines, echo, redis)]
 
 
 def fault_8(context, _figures):
     one, many = floors.benchmark(context, 1), floors.benchmark(context, 50)
-    lines = context.bench("fault-8", "random-io", "--size", context.scale("256M", "32M"),
-                          "--budget", "10%", "--threads", 8,
-                          "--touches", context.scale(200000, 20000),
-                          store=context.engines.redis_uri("fault-8"))
+    lines = touches(context, "fault-8", 8, context.scale(200000, 20000))
     return [judge.fault_rate(lines, one, many)]
 
 

@@ -4,7 +4,6 @@
 tools/bench_far.sh (`make bench-far`) builds the programs and names the paths.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -16,34 +15,16 @@ from judge import Verdict
 from rows import ROWS
 from runs import Context, describe, say
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import table_options  # noqa: E402
+
 NAMES = [row.name for row in ROWS]
 
 
-class Parser(argparse.ArgumentParser):
-    """Wrong input gets one line."""
-
-    def error(self, message):
-        self.exit(2, f"bench-far: {message}; see --help\n")
-
-
 def parse(arguments):
-    usage = "bench-far [--quick] [--repeats N] [--rows NAME…] [--list]"
-    parser = Parser(prog="bench-far", usage=usage, description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="an eighth of the data, runs once")
-    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each (3; --quick: 1)")
-    parser.add_argument("--rows", nargs="+", metavar="NAME", help="these rows; --list names them")
-    parser.add_argument("--list", action="store_true", help="names the rows")
-    for name in ("programs", "folder", "figures", "json-file"):
-        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.rows or [] if name not in NAMES]
-    if unknown:
-        parser.exit(2, f"bench-far: '{unknown[0]}' is no row; there are: {', '.join(NAMES)}\n")
-    if options.repeats is None:
-        options.repeats = 1 if options.quick else 3
-    if not 1 <= options.repeats <= 99:
-        parser.exit(2, f"bench-far: --repeats {options.repeats}: give 1 … 99\n")
-    return options
+    return table_options.parse(arguments, "bench-far", (__doc__ or "").splitlines()[0],
+                               "an eighth of the data, runs once", NAMES,
+                               ("programs", "folder", "figures", "json-file"))
 
 
 def show(verdicts):

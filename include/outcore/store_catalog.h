@@ -12,6 +12,10 @@
 
 namespace outcore {
 
+// A store's URI as it may be shown: the password of scheme://user:password@host reads ***. What is
+// no such URI stays as it is.
+std::string without_password(const std::string& uri);
+
 struct StoreInfo {
   std::string name;
   uint64_t size_bytes = 0;

@@ -43,22 +43,22 @@ bool is_passing(const std::string& error) {
 
 }  // namespace
 
-int talk(Connection& stream, const Command& command, Value* value) {
+int talk(Connection& stream, const Command& command, uint32_t replicas, Value* value) {
   stream.begin(static_cast<uint32_t>(command.words.size()));
   for (const std::string& word : command.words) stream.word(word);
-  if (command.replicas > 0) {
+  if (replicas > 0) {
     stream.begin(3);
     stream.word("WAIT");
-    stream.word(command.replicas);
+    stream.word(replicas);
     stream.word(1000);
   }
   stream.flush();
   if (const int result = read_value(stream, value, 0); result != 0) return result;
-  if (command.replicas == 0) return 0;
+  if (replicas == 0) return 0;
   Value acknowledged;
   if (const int result = read_value(stream, &acknowledged, 0); result != 0) return result;
   if (value->type == '-') return 0;
-  return acknowledged.number >= command.replicas ? 0 : -EAGAIN;
+  return acknowledged.number >= replicas ? 0 : -EAGAIN;
 }
 
 const std::string& Value::field(const std::string& key) const {
@@ -74,7 +74,8 @@ Result<Value> call_server(Servers& servers, uint32_t server, const Command& comm
   Value value;
   Line* const line = servers.take(server, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
-    error = talk(line->connection, command, &value);
+    const uint32_t replicas = servers.acknowledging(server, command.replicas);
+    error = talk(line->connection, command, replicas, &value);
     if (error != 0) line->connection.close();
     servers.give(line);
   }
@@ -93,9 +94,7 @@ Result<Value> call(Servers& servers, const Command& command, uint64_t deadline_n
     const uint32_t server = servers.server_of(command.slot);
     if (server != Servers::kNobody) {
       const uint64_t until_ns = std::min(deadline_ns, base::now_ns() + Connection::kSilenceNsMax);
-      Command now = command;
-      now.replicas = servers.acknowledging(server, command.replicas);
-      last = call_server(servers, server, now, until_ns);
+      last = call_server(servers, server, command, until_ns);
       if (last.code() == EAGAIN) servers.note_shortage();
       if (last.ok() && (last.value().type != '-' || !is_passing(last.value().text))) return last;
       if (last.code() == EACCES) return last;

@@ -24,12 +24,13 @@ struct Value {
 struct Command {
   std::vector<std::string> words;
   uint32_t slot = 0;
-  // So many replicas of the server have acknowledged it before it counts as done.
+  // So many replicas of the server have acknowledged it before it counts as done, as far as it has
+  // any (Servers::acknowledging).
   uint32_t replicas = 0;
 };
 
 // The answer of a connection that is open. 0 or -errno: -EAGAIN if too few replicas acknowledged.
-int talk(Connection& stream, const Command& command, Value* value);
+int talk(Connection& stream, const Command& command, uint32_t replicas, Value* value);
 // The answer, also one that is an error of the command itself. Redirections are followed and what
 // cannot be now is repeated until the deadline.
 // Errors: ETIMEDOUT, EACCES, and what the system said.

@@ -122,15 +122,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
     }
     for (ChunkRequest& r : batch) {
       if (r.is_done || r.server != group.server || is_change(r.act) != group.is_write) continue;
-      // Asked here, after the look at a new connection: what is lost must not read zero.
-      if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
-          r.act != Act::kDrop) {
-        r.result = -EIO;
-        r.is_done = true;
-        continue;
-      }
-      r.group = static_cast<uint8_t>(i);
-      send(group.line->connection, r);
+      send_unless_lost(group, static_cast<uint8_t>(i), r);
     }
     group.replicas = servers_.acknowledging(group.server, replicas_);
     if (group.is_write && group.replicas > 0) {
@@ -147,16 +139,33 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   for (size_t i = 0; i < count; ++i) {
     Group& group = groups[i];
     if (group.line == nullptr) continue;
-    const int error = finish(group, static_cast<uint8_t>(i), batch);
-    servers_.note_answer(group.server, use_of(group.is_write), error == 0);
-    if (error != 0 && error != kAgain) {
-      note(group.server, error);
-      group.line->abandon();  // what is under way there is not known any more
-    }
-    if (error != 0) forget_redirections(batch, static_cast<uint8_t>(i));
+    conclude(group, static_cast<uint8_t>(i), batch);
     group.is_write ? servers_.give(group.line) : give(group.line, group.server);
   }
   return is_all_done(batch);
+}
+
+// After the look at a new connection: what is lost must not read zero.
+void Chunks::send_unless_lost(const Group& group, uint8_t number, ChunkRequest& r) {
+  if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
+      r.act != Act::kDrop) {
+    r.result = -EIO;
+    r.is_done = true;
+    return;
+  }
+  r.group = number;
+  send(group.line->connection, r);
+}
+
+// Reads the answers, and notes how it went.
+void Chunks::conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
+  const int error = finish(group, number, batch);
+  servers_.note_answer(group.server, use_of(group.is_write), error == 0);
+  if (error != 0 && error != kAgain) {
+    note(group.server, error);
+    group.line->abandon();  // what is under way there is not known any more
+  }
+  if (error != 0) forget_redirections(batch, number);
 }
 
 int Chunks::open(Group& group, uint64_t deadline_ns) {
@@ -207,7 +216,10 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     must_load = must_load || result == -ENOEXEC;
     if (result != 0 && result != kAgain && result != -ENOEXEC) return result;
     if (result == 0 && r.result == 0) changed[changed_count++] = i;
-    r.is_done = result == 0 && (!group.is_write || group.replicas == 0 || r.result != 0);
+    // A value that is shorter than it should be is not done before somebody has judged it.
+    const bool is_judged = !r.is_short || !must_have_fences_.load(std::memory_order_acquire);
+    r.is_done =
+        result == 0 && is_judged && (!group.is_write || group.replicas == 0 || r.result != 0);
   }
   if (!group.is_write)
     if (const int result = judge_short_reads(group.line->connection, number, batch); result != 0)

@@ -113,6 +113,8 @@ class Chunks {
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
   int open(Group& group, uint64_t deadline_ns);
+  void send_unless_lost(const Group& group, uint8_t number, ChunkRequest& r);
+  void conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch);
   void send(Connection& stream, const ChunkRequest& r);
   void send_script(Connection& stream, Script script, const ChunkRequest& r);
   int receive(Line& line, ChunkRequest& r);

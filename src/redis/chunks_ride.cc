@@ -1,6 +1,5 @@
 // Reads of several threads that travel together. See crowd.h.
 #include <algorithm>
-#include <cerrno>
 
 #include "base/clock.h"
 #include "os/wait.h"
@@ -80,25 +79,13 @@ void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_n
 }
 
 void Chunks::ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all) {
+  Group group{server, false, line};
   for (ChunkRequest& r : all) {
     r.group = ChunkRequest::kUnsent;
-    if (is_lost_[part_of(r)].load(std::memory_order_relaxed)) {
-      r.result = -EIO;
-      r.is_done = true;
-      continue;
-    }
-    r.group = 0;
-    send(line->connection, r);
+    send_unless_lost(group, 0, r);
   }
   line->connection.flush();
-  Group group{server, false, line};
-  const int error = finish(group, 0, all);
-  servers_.note_answer(server, Use::kRead, error == 0);
-  if (error != 0 && error != -EAGAIN) {
-    note(server, error);
-    line->connection.abandon();
-  }
-  if (error != 0) forget_redirections(all, 0);
+  conclude(group, 0, all);
 }
 
 // To the thread that waits longest, or back.

@@ -100,6 +100,7 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
 int Chunks::receive(Line& line, ChunkRequest& r) {
   Connection& stream = line.connection;
   Reply reply;
+  r.is_short = false;
   if (std::exchange(r.is_asking, false)) {
     if (const int result = stream.read(&reply); result != 0) return result;
   }
@@ -181,11 +182,8 @@ int Chunks::judge(uint32_t server, uint32_t part, const ChunkRequest& answer, ui
 // A value that is shorter than it should be was never written, or is gone: what is beside it tells.
 int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch) {
   if (!must_have_fences_.load(std::memory_order_acquire)) return 0;
-  const auto is_in_doubt = [&](const ChunkRequest& r) { return r.group == group && r.is_short; };
-  for (ChunkRequest& r : batch)
-    if (is_in_doubt(r)) r.is_done = false;  // also of those that no answer is read for any more
   for (ChunkRequest& r : batch) {
-    if (!is_in_doubt(r)) continue;
+    if (r.group != group || !r.is_short) continue;
     ChunkRequest look;
     look.act = Act::kSeq;
     look.at = part_of(r);
@@ -194,7 +192,7 @@ int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<Chunk
     stream.flush();
     Reply reply;
     if (const int result = stream.read(&reply); result != 0) return result;
-    r.is_short = false;
+    r.is_short = r.is_done = false;
     if (reply.type == '-') continue;  // another has it: it is read there
     if (const int result = receive_number(stream, reply, look); result != 0) return result;
     const int verdict = judge(r.server, part_of(r), look, least);

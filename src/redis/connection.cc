@@ -257,6 +257,13 @@ int Connection::fill() {
   return 0;
 }
 
+int Connection::ask(std::initializer_list<std::string_view> words, Reply* reply) {
+  begin(static_cast<uint32_t>(words.size()));
+  for (const std::string_view text : words) word(text);
+  flush();
+  return read(reply);
+}
+
 int Connection::read(Reply* reply) {
   OC_ASSERT(bytes_left_ == 0 || error_ != 0);
   const char* end = nullptr;

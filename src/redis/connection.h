@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +66,8 @@ class Connection {
   void word(uint64_t number);
   void bytes(std::span<const std::byte> payload);  // stays where it is until flush()
   int flush();
+  // A command of these words, sent, and the head of its answer.
+  int ask(std::initializer_list<std::string_view> words, Reply* reply);
 
   int read(Reply* reply);
   // The bytes of a '$', at most; then end_bytes(). What is not read of them is skipped there.

@@ -17,13 +17,8 @@ namespace {
 
 // 0 or -errno: -EACCES if the user may not.
 int ask_id(Connection& stream, uint64_t* id) {
-  stream.begin(2);
-  stream.word("CLIENT");
-  stream.word("ID");
-  stream.flush();
   Reply reply;
-  const int result = stream.read(&reply);
-  if (result != 0) return result;
+  if (const int result = stream.ask({"CLIENT", "ID"}, &reply); result != 0) return result;
   if (reply.type != ':') return -EACCES;
   *id = static_cast<uint64_t>(reply.number);
   return 0;
@@ -158,14 +153,13 @@ int Servers::end_abandoned(Line& line) {
   for (Line& other : lines_of(line.server, Use::kWrite)) {
     uint64_t id = other.abandoned_id.load();
     if (id == 0) continue;
-    line.connection.begin(4);
-    line.connection.word("CLIENT");
-    line.connection.word("KILL");
-    line.connection.word("ID");
-    line.connection.word(id);
-    line.connection.flush();
+    char text[24];
+    const std::string_view digits(
+        text, static_cast<size_t>(std::to_chars(text, text + sizeof text, id).ptr - text));
     Reply reply;
-    if (const int result = line.connection.read(&reply); result != 0) return result;
+    if (const int result = line.connection.ask({"CLIENT", "KILL", "ID", digits}, &reply);
+        result != 0)
+      return result;
     if (reply.type != ':') return -EACCES;
     other.abandoned_id.compare_exchange_strong(id, 0);
   }

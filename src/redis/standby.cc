@@ -28,11 +28,8 @@ struct Role {
 
 // "master" and more, or "slave", host, port, state of the link and more.
 int read_role(Connection& stream, Role* role) {
-  stream.begin(1);
-  stream.word("ROLE");
-  stream.flush();
   Reply reply;
-  if (const int result = stream.read(&reply); result != 0) return result;
+  if (const int result = stream.ask({"ROLE"}, &reply); result != 0) return result;
   if (reply.type != '*') return -EACCES;
   int64_t left = reply.number;
   for (int64_t word = 0; left > 0; --left, ++word) {
@@ -51,13 +48,8 @@ int read_role(Connection& stream, Role* role) {
 }
 
 int make_master(Connection& stream) {
-  stream.begin(3);
-  stream.word("REPLICAOF");
-  stream.word("NO");
-  stream.word("ONE");
-  stream.flush();
   Reply reply;
-  if (const int result = stream.read(&reply); result != 0) return result;
+  if (const int result = stream.ask({"REPLICAOF", "NO", "ONE"}, &reply); result != 0) return result;
   return reply.type == '+' ? 0 : -EACCES;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::store {
 namespace {
@@ -71,15 +72,6 @@ bool decode_percents(std::string_view text, std::string& into) {
     i += 2;
   }
   return true;
-}
-
-std::string without_password(const std::string& text) {
-  const size_t length = scheme_length(text), begin = length + 3;
-  if (length == 0 || text.compare(length, 3, "://") != 0) return text;
-  const size_t at = text.substr(0, text.find('/', begin)).rfind('@');
-  const size_t colon = text.find(':', begin);
-  if (at == std::string::npos || colon > at) return text;
-  return text.substr(0, colon + 1) + "***" + text.substr(at);
 }
 
 const std::string* Uri::find(std::string_view key) const {
@@ -159,3 +151,16 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
 }
 
 }  // namespace outcore::store
+
+namespace outcore {
+
+std::string without_password(const std::string& text) {
+  const size_t length = store::scheme_length(text), begin = length + 3;
+  if (length == 0 || text.compare(length, 3, "://") != 0) return text;
+  const size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+  const size_t colon = text.find(':', begin);
+  if (at == std::string::npos || colon > at) return text;
+  return text.substr(0, colon + 1) + "***" + text.substr(at);
+}
+
+}  // namespace outcore

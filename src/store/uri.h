@@ -34,8 +34,6 @@ struct Uri {
 Result<Uri> parse_uri(const std::string& text);
 // Appends the text with its percent escapes taken back. False at a '%' without two hex digits.
 bool decode_percents(std::string_view text, std::string& into);
-// The text, but for the password of scheme://user:password@host, which reads ***.
-std::string without_password(const std::string& text);
 
 // The words as "a, b or c".
 std::string one_of(const std::vector<std::string_view>& words);

@@ -40,7 +40,7 @@ struct FarServer {
     const redis::Access access{"", with, nullptr};
     redis::Value value;
     if (stream.open(where, access, base::now_ns() + 2'000'000'000) != 0) return value;
-    static_cast<void>(redis::talk(stream, {std::move(words), 0, 0}, &value));
+    static_cast<void>(redis::talk(stream, {std::move(words), 0, 0}, 0, &value));
     return value;
   }
   std::string setting(const std::string& name) const {

@@ -58,18 +58,15 @@ TEST_F(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
 
 TEST_F(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
   const auto store = make("a", kSize, "replicas=1");
-  std::atomic<bool> is_over{false};
-  std::atomic<int> wrong{0};
-  std::thread user([&] { wrong += use(*store, 0, kSize, [&] { return !is_over; }); });
-  servers_->send(1, SIGSTOP);
-  EXPECT_TRUE(becomes([&] {
-    const std::string role = servers_->info(4, "role");
-    return role == "master";
-  }));
-  servers_->send(1, SIGCONT);  // it thinks it is the master, until it hears
-  EXPECT_TRUE(becomes([&] { return servers_->info(1, "role") == "slave"; }));
-  is_over = true;
-  user.join();
+  const int wrong = use_while(*store, [&] {
+    servers_->send(1, SIGSTOP);
+    EXPECT_TRUE(becomes([&] {
+      const std::string role = servers_->info(4, "role");
+      return role == "master";
+    }));
+    servers_->send(1, SIGCONT);  // it thinks it is the master, until it hears
+    EXPECT_TRUE(becomes([&] { return servers_->info(1, "role") == "slave"; }));
+  });
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
@@ -127,19 +124,16 @@ TEST_F(RedisCluster, FollowsASlotThatMoves) {
         servers_->ask(0, {"MIGRATE", "127.0.0.1", port, key, "0", "5000", "AUTH", kPassword}).text,
         "OK");
   };
-  std::atomic<bool> is_over{false};
-  std::atomic<int> wrong{0};
-  std::thread writer([&] { wrong += use(*store, 0, kSize, [&] { return !is_over; }); });
-  // Values first: they are asked for where they are not yet; then the fence, and no script finds
-  // both on one server until all is there.
-  for (const redis::Value& key : keys)
-    if (!key.text.ends_with(":f")) move(key.text);
-  for (const redis::Value& key : keys)
-    if (key.text.ends_with(":f")) move(key.text);
-  for (const int server : {1, 0, 2})
-    EXPECT_EQ(servers_->ask(server, {"CLUSTER", "SETSLOT", slot, "NODE", id(1)}).text, "OK");
-  is_over = true;
-  writer.join();
+  const int wrong = use_while(*store, [&] {
+    // Values first: they are asked for where they are not yet; then the fence, and no script finds
+    // both on one server until all is there.
+    for (const redis::Value& key : keys)
+      if (!key.text.ends_with(":f")) move(key.text);
+    for (const redis::Value& key : keys)
+      if (key.text.ends_with(":f")) move(key.text);
+    for (const int server : {1, 0, 2})
+      EXPECT_EQ(servers_->ask(server, {"CLUSTER", "SETSLOT", slot, "NODE", id(1)}).text, "OK");
+  });
   EXPECT_EQ(wrong, 0) << store->remark();
   EXPECT_EQ(store->write(0, bytes), 0);
   EXPECT_EQ(read_all(*store), bytes);

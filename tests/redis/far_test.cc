@@ -164,29 +164,23 @@ TEST_F(FarSpace, HasPlacesOnlyWhereSpaceWasPromised) {
 TEST_F(FarSpace, GoesOnWithTheCopyOfAServerThatDied) {
   start_pair();
   const auto store = open(uri("+"), kSize);
-  std::atomic<bool> is_over{false};
-  std::atomic<int> wrong{0};
-  std::thread user([&] { wrong += use(*store, 0, kSize, [&] { return !is_over; }); });
-  EXPECT_TRUE(becomes([&] { return keys(1) > 280; }));
-  singles_[0]->kill(0);
-  EXPECT_TRUE(becomes([&] { return singles_[1]->info(0, "role") == "master"; }));
-  is_over = true;
-  user.join();
+  const int wrong = use_while(*store, [&] {
+    EXPECT_TRUE(becomes([&] { return keys(1) > 280; }));
+    singles_[0]->kill(0);
+    EXPECT_TRUE(becomes([&] { return singles_[1]->info(0, "role") == "master"; }));
+  });
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
 TEST_F(FarSpace, NeverGoesBackToAServerThatWasStopped) {
   start_pair();
   const auto store = open(uri("+"), kSize);
-  std::atomic<bool> is_over{false};
-  std::atomic<int> wrong{0};
-  std::thread user([&] { wrong += use(*store, 0, kSize, [&] { return !is_over; }); });
-  EXPECT_TRUE(becomes([&] { return keys(1) > 280; }));
-  singles_[0]->send(0, SIGSTOP);
-  EXPECT_TRUE(becomes([&] { return singles_[1]->info(0, "role") == "master"; }));
-  singles_[0]->send(0, SIGCONT);
-  is_over = true;
-  user.join();
+  const int wrong = use_while(*store, [&] {
+    EXPECT_TRUE(becomes([&] { return keys(1) > 280; }));
+    singles_[0]->send(0, SIGSTOP);
+    EXPECT_TRUE(becomes([&] { return singles_[1]->info(0, "role") == "master"; }));
+    singles_[0]->send(0, SIGCONT);
+  });
   EXPECT_EQ(store->write(0, random_bytes(kSize, 5)), 0);
   EXPECT_EQ(read_all(*store), random_bytes(kSize, 5));
   EXPECT_EQ(wrong, 0) << store->remark();

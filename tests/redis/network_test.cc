@@ -96,15 +96,12 @@ TEST_F(RedisNetwork, ACopyTakesThePlaceOfAServerThatIsCutOffForGood) {
       "far://:open%20sesame@" + servers_->address(0) + "+" + far_copy_->address(0) + "?timeout=60s",
       writable(kSize));
   ASSERT_TRUE(store.ok()) << store.message();
-  std::atomic<bool> is_over{false};
-  std::atomic<int> wrong{0};
-  std::thread user([&] { wrong += use(*store.value(), 0, kSize, [&] { return !is_over; }); });
-  ASSERT_TRUE(network_->cut());
-  EXPECT_TRUE(becomes([&] { return far_copy_->info(0, "role") == "master"; }));
-  ASSERT_TRUE(network_->mend());  // what it has is old now
-  EXPECT_TRUE(servers_->answers(0));
-  is_over = true;
-  user.join();
+  const int wrong = use_while(*store.value(), [&] {
+    ASSERT_TRUE(network_->cut());
+    EXPECT_TRUE(becomes([&] { return far_copy_->info(0, "role") == "master"; }));
+    ASSERT_TRUE(network_->mend());  // what it has is old now
+    EXPECT_TRUE(servers_->answers(0));
+  });
   EXPECT_EQ(wrong, 0) << store.value()->remark();
 }
 

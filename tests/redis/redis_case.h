@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "outcore/store.h"
@@ -49,6 +51,16 @@ class RedisTest : public testing::Test {
     auto store = open_store(servers_->uri(name, parameters), writable(size_bytes));
     EXPECT_TRUE(store.ok()) << store.message();
     return store.ok() ? store.value() : nullptr;
+  }
+  // Uses all of the store in another thread while something happens; how much was wrong.
+  static int use_while(Store& store, const std::function<void()>& happens) {
+    std::atomic<bool> is_over{false};
+    std::atomic<int> wrong{0};
+    std::thread user([&] { wrong += use(store, 0, store.size_bytes(), [&] { return !is_over; }); });
+    happens();
+    is_over = true;
+    user.join();
+    return wrong;
   }
   static Bytes read_all(Store& store) {
     Bytes bytes(store.size_bytes());

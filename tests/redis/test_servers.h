@@ -153,7 +153,7 @@ class TestServers {
     const uint64_t until_ns = base::now_ns() + 2'000'000'000;
     redis::Value value;
     if (stream.open(where, access, until_ns) != 0) return value;
-    static_cast<void>(redis::talk(stream, {std::move(words), 0, 0}, &value));
+    static_cast<void>(redis::talk(stream, {std::move(words), 0, 0}, 0, &value));
     return value;
   }
   std::string info(int i, const std::string& key) {
