@@ -117,6 +117,8 @@ class Chunks {
   void conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch);
   void send(Connection& stream, const ChunkRequest& r);
   void send_script(Connection& stream, Script script, const ChunkRequest& r);
+  void send_staged(Connection& stream, const ChunkRequest& r);
+  bool is_whole(const ChunkRequest& r) const { return r.size_bytes == layout_.chunk_bytes; }
   int receive(Line& line, ChunkRequest& r);
   int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
   int receive_number(Connection& stream, const Reply& reply, ChunkRequest& r);
@@ -139,7 +141,7 @@ class Chunks {
   const uint64_t timeout_ns_;
   std::vector<uint32_t> tags_, slots_;  // of each part
   char script_name_[kScriptCount][41] = {};
-  std::atomic<uint64_t> token_{0};
+  std::atomic<uint64_t> token_{0}, staged_count_{0};
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;
