@@ -94,7 +94,11 @@ class Chunks {
     Line* line = nullptr;
     uint32_t replicas = 0;  // that must acknowledge
   };
-  static constexpr size_t kGroupsMax = 32;
+  // How the bytes of a write travel: through a script, to a key of their own that becomes the
+  // chunk, or into the chunk while it has another name.
+  enum class Way : uint8_t { kScript, kWhole, kLifted };
+  static constexpr uint32_t kStagedMin = 8192;  // below, a script's few calls are cheaper
+  static constexpr size_t kGroupsMax = 32, kKeyMax = 80;
 
   uint32_t part_of(const ChunkRequest& r) const {
     return is_of_part(r.act) ? static_cast<uint32_t>(r.at) : part_of(r.at);
@@ -117,9 +121,10 @@ class Chunks {
   void conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch);
   void send(Connection& stream, const ChunkRequest& r);
   void send_script(Connection& stream, Script script, const ChunkRequest& r);
-  void send_staged(Connection& stream, const ChunkRequest& r);
-  bool is_whole(const ChunkRequest& r) const { return r.size_bytes == layout_.chunk_bytes; }
+  void send_staged(Connection& stream, const ChunkRequest& r, Way way);
+  Way way_of(const ChunkRequest& r) const;
   int receive(Line& line, ChunkRequest& r);
+  int receive_staged(Connection& stream, ChunkRequest& r, Way way);
   int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
   int receive_number(Connection& stream, const Reply& reply, ChunkRequest& r);
   int refuse(const Reply& reply, ChunkRequest& r);
@@ -131,6 +136,7 @@ class Chunks {
   int wait_for_replicas(Connection& stream, uint32_t replicas);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
+  int see_transactions(Connection& stream);
   size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;
   int run_on_parts(Act act, std::vector<uint64_t>* numbers);
   void note(uint32_t server, int error, std::string_view text = {});
@@ -142,6 +148,7 @@ class Chunks {
   std::vector<uint32_t> tags_, slots_;  // of each part
   char script_name_[kScriptCount][41] = {};
   std::atomic<uint64_t> token_{0}, staged_count_{0};
+  bool can_lift_ = false;  // the server lets this user begin transactions
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 
 #include "base/clock.h"
@@ -11,10 +9,6 @@
 
 namespace outcore::redis {
 namespace {
-
-constexpr size_t kKeyMax = 80;
-// What was sent and never placed goes by itself: its writer died, or asks again under another name.
-constexpr uint64_t kStagedMs = 60'000;
 
 struct Refusal {
   std::string_view name;
@@ -45,11 +39,6 @@ std::string_view word_at(std::string_view text, size_t index) {
   return text.substr(0, text.find(' '));
 }
 
-void send_asking(Connection& stream) {
-  stream.begin(1);
-  stream.word("ASKING");
-}
-
 }  // namespace
 
 void Chunks::send_script(Connection& stream, Script script, const ChunkRequest& r) {
@@ -70,37 +59,13 @@ void Chunks::send_script(Connection& stream, Script script, const ChunkRequest& 
   stream.bytes({r.bytes, r.size_bytes});
 }
 
-// No name is used twice: a server that reads late what was sent to it long ago changes nothing that
-// was sent since.
-void Chunks::send_staged(Connection& stream, const ChunkRequest& r) {
-  char chunk[kKeyMax], fence[kKeyMax], staged[kKeyMax + 48];
-  const std::string_view fence_key(fence, put_key(fence, r, true));
-  const uint64_t token = token_.load(std::memory_order_relaxed);
-  const int used = std::snprintf(staged, sizeof staged, "%.*s:%" PRIu64 ":%" PRIu64,
-                                 static_cast<int>(fence_key.size()), fence, token,
-                                 staged_count_.fetch_add(1, std::memory_order_relaxed));
-  const std::string_view staged_key(staged, static_cast<size_t>(used));
-  stream.begin(5);
-  stream.word("SET");
-  stream.word(staged_key);
-  stream.bytes({r.bytes, r.size_bytes});
-  stream.word("PX");
-  stream.word(kStagedMs);
-  if (r.is_asking) send_asking(stream);
-  stream.begin(7);
-  stream.word("EVALSHA");
-  stream.word(script_name_[static_cast<size_t>(Script::kPlace)]);
-  stream.word(3);
-  stream.word({chunk, put_key(chunk, r, false)});
-  stream.word(fence_key);
-  stream.word(staged_key);
-  stream.word(token);
-}
-
 void Chunks::send(Connection& stream, const ChunkRequest& r) {
   char key[kKeyMax];
   const std::string_view name(key, put_key(key, r, is_of_part(r.act)));
-  if (r.is_asking) send_asking(stream);
+  if (r.is_asking) {
+    stream.begin(1);
+    stream.word("ASKING");
+  }
   switch (r.act) {
     case Act::kRead:
       stream.begin(4);
@@ -109,7 +74,8 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
       stream.word(r.offset);
       return stream.word(r.offset + r.size_bytes - 1);
     case Act::kWrite:
-      return is_whole(r) ? send_staged(stream, r) : send_script(stream, Script::kWrite, r);
+      return way_of(r) == Way::kScript ? send_script(stream, Script::kWrite, r)
+                                       : send_staged(stream, r, way_of(r));
     case Act::kZero:
       return send_script(stream, Script::kZero, r);
     case Act::kFence:
@@ -134,23 +100,13 @@ int Chunks::receive(Line& line, ChunkRequest& r) {
   Connection& stream = line.connection;
   Reply reply;
   r.is_short = false;
-  const bool was_asking = std::exchange(r.is_asking, false);
-  if (was_asking)
+  const Way way = r.act == Act::kWrite ? way_of(r) : Way::kScript;
+  if (std::exchange(r.is_asking, false)) {
     if (const int result = stream.read(&reply); result != 0) return result;
+  }
+  if (way != Way::kScript) return receive_staged(stream, r, way);
   if (const int result = stream.read(&reply); result != 0) return result;
-  const bool is_staged = r.act == Act::kWrite && is_whole(r);
-  if (reply.type == '-') {
-    const int refused = refuse(reply, r);
-    // What was to be placed is not there: the script says so, too.
-    for (int rest = is_staged ? 1 + was_asking : 0; rest > 0; --rest)
-      if (const int result = stream.read(&reply); result != 0) return result;
-    return refused;
-  }
-  if (is_staged) {
-    for (int rest = 1 + was_asking; rest > 0; --rest)
-      if (const int result = stream.read(&reply); result != 0) return result;
-    if (reply.type == '-') return refuse(reply, r);
-  }
+  if (reply.type == '-') return refuse(reply, r);
   return r.act == Act::kRead ? receive_bytes(stream, reply, r) : receive_number(stream, reply, r);
 }
 
