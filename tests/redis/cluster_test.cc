@@ -161,5 +161,19 @@ TEST_F(RedisCluster, ReadsASlotThatIsHalfMoved) {
   EXPECT_EQ(read_all(*reader.value()), bytes);
 }
 
+class FreshRedisCluster : public RedisTest {};
+
+TEST_F(FreshRedisCluster, TakesReplicasThatHaveGotNothingYet) {
+  ServerOptions options;
+  options.masters = 3;
+  options.is_fresh = true;
+  start(options);
+  const auto store = make("a", kSize, "replicas=1");
+  ASSERT_NE(store, nullptr);
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
 }  // namespace
 }  // namespace outcore::redis_test
