@@ -7,6 +7,7 @@
 // on the fault path: nothing allocates, errors are -errno.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -67,6 +68,11 @@ class SubpageSet {
   uint64_t word_[kCount / 64] = {};
 };
 
+// A run of system pages that scan as written: offsets in the space.
+struct WrittenRun {
+  uint64_t from = 0, to = 0;
+};
+
 // How many more pages can be shown, whatever the budget says.
 enum class Room : uint8_t { kAmple, kLittle, kNone };
 
@@ -121,6 +127,15 @@ class Frames {
   // them to `written`. `clear` makes them clean in the same step: a later write is told again.
   // REQUIRES, of frames with write faults: the page that the piece belongs to was written.
   virtual int collect(const Piece& piece, bool clear, SubpageSet* written) = 0;
+  // Looks, and changes nothing, for the system pages of a long piece that scan as written: at most
+  // runs.size() of them, in order. How many, or -errno; *scanned_bytes is how far it came. What was
+  // never installed, and what was freed or unmapped when it was written, scans as written, too.
+  // REQUIRES: !has_write_faults(), and a writable view; pages may change meanwhile.
+  virtual int find_written(const Piece& piece, std::span<WrittenRun> runs,
+                           uint64_t* scanned_bytes) {
+    static_cast<void>(piece), static_cast<void>(runs), static_cast<void>(scanned_bytes);
+    return -ENOTSUP;
+  }
   // Takes `written` for written again (a write-back failed). REQUIRES: shown.
   virtual int restore(const Piece& piece, const SubpageSet& written) = 0;
   // Copies what the frames hold. `address` is where a view shows it (private frames have no other

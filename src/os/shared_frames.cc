@@ -124,6 +124,33 @@ int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   return 0;
 }
 
+int SharedFrames::find_written(const Piece& piece, std::span<WrittenRun> runs,
+                               uint64_t* scanned_bytes) {
+  constexpr uint64_t kRegions = 512;  // the kernel gathers so many at a time
+  PageRegion region[kRegions];
+  PagemapScan scan{};
+  scan.size = sizeof scan;
+  scan.start = reinterpret_cast<uint64_t>(piece.address);
+  scan.end = scan.start + piece.size_bytes;
+  scan.vec = reinterpret_cast<uint64_t>(region);
+  scan.vec_len = runs.size() < kRegions ? runs.size() : kRegions;
+  scan.category_mask = kPageIsWritten;
+  scan.return_mask = kPageIsWritten;
+  const uint64_t base = scan.start;
+  for (;;) {
+    const int found = ::ioctl(source_.pagemap, OC_PAGEMAP_SCAN, &scan);
+    if (found < 0) {
+      if (errno == EINTR || errno == EAGAIN) continue;
+      return -errno;
+    }
+    for (int i = 0; i < found; ++i)
+      runs[static_cast<size_t>(i)] = {piece.offset + (region[i].start - base),
+                                      piece.offset + (region[i].end - base)};
+    *scanned_bytes = scan.walk_end <= base ? piece.size_bytes : scan.walk_end - base;
+    return found;
+  }
+}
+
 int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
   const uint64_t begin = piece.first_subpage, end = begin + piece.size_bytes / base::kSystemPage;
   for (uint64_t first = 0, last = begin; written.next_run(last, end, &first, &last);) {

@@ -36,6 +36,8 @@ class SharedFrames final : public Frames {
   int allow_write(const Piece& piece) override;
   int unmap(std::span<const Piece> pieces) override;
   int collect(const Piece& piece, bool clear, SubpageSet* written) override;
+  int find_written(const Piece& piece, std::span<WrittenRun> runs,
+                   uint64_t* scanned_bytes) override;
   int restore(const Piece& piece, const SubpageSet& written) override;
   int copy_out(const Piece& piece, std::byte* into) override;
   bool holds(uint64_t offset) override;

@@ -249,7 +249,8 @@ void Engine::wait_for_lookers(const Space& space, uint64_t first, uint64_t end) 
   for_each_framed(space, first, end, [&](uint64_t page) {
     const auto is_looked_at = [&] {
       const PageValue seen = space.words[page].load();
-      return seen.state() == PageState::kBusy || seen.has(PageValue::kWriting);
+      return seen.state() == PageState::kBusy || seen.state() == PageState::kFrozen ||
+             seen.has(PageValue::kWriting);
     };
     while (is_looked_at()) os::yield();
   });

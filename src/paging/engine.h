@@ -48,6 +48,9 @@ enum class Caller : uint8_t {
   kThread,  // a thread of ours, or a call of the program
 };
 
+struct CutCalls;
+struct CutReport;
+
 class Engine {
  public:
   static constexpr uint32_t kSpacesMax = 1 << 20;
@@ -118,6 +121,9 @@ class Engine {
     kGoOn   // it is tried: it goes afterwards, and other servers may take it
   };
   Status flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout = OnTimeout::kStop);
+  // One consistent cut over the spaces, while the program runs on: see cut.h. One at a time; others
+  // wait. REQUIRES: the spaces live until it returns.
+  Result<CutReport> cut(std::span<Space* const> spaces, const CutCalls& calls);
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
   Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
   // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's
@@ -169,6 +175,7 @@ class Engine {
  private:
   friend class Eviction;
   friend class Ahead;
+  friend class Cut;
   explicit Engine(const EngineOptions& options);
   Status prepare();
   void start_threads();
@@ -189,6 +196,7 @@ class Engine {
   // fill.cc
   int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
   int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
+  void begin_fill(const Space& space, uint64_t page, uint32_t frame);
   void give_frame(Space& space, uint32_t frame);
   void call_keepers();
   bool help(Caller caller, uint32_t first_choice);
@@ -228,6 +236,7 @@ class Engine {
   void for_each_framed(const Space& space, uint64_t first, uint64_t end,
                        const std::function<void(uint64_t page)>& f);
   // flush.cc
+  Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
   Status take_write_error(Space& space);
 
   const EngineOptions options_;
@@ -248,6 +257,7 @@ class Engine {
   std::vector<std::thread> threads_;
   os::Lock spaces_lock_;
   os::Lock resize_lock_;
+  os::Lock cut_lock_;
   os::Lock spare_lock_;
   os::Table<std::byte> spare_;  // two system pages, for what must be saved when an install fails
 };

@@ -148,6 +148,15 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
         if (is_passing(seen) && is_within_wait(&retried_ns) && retry_failed(space, page, page + 1))
           break;
         return -static_cast<int>(seen.frame());
+      case PageState::kFrozen:
+        // Event threads must go on reading: a cut may take as long as its store takes.
+        if (space.delivery == Delivery::kMessages && caller == Caller::kFault) {
+          word.wait_while(seen, 1'000'000);
+          if (word.load().state() == PageState::kFrozen) return kTouchAgain;
+          break;
+        }
+        wait_for_page(space, page, seen);
+        break;
       case PageState::kFilling:
         if (!is_ahead_asked) {
           int64_t stride = 0;

@@ -23,6 +23,7 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
     space.leave(page);
     return result;
   }
+  begin_fill(space, page, frame);
   int result = read_page(space, view, page, is_write);
   for (uint32_t tries = 0; can_repeat(result, caller, &tries);)
     result = read_page(space, view, page, is_write);
@@ -99,7 +100,15 @@ bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
   return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);
 }
 
+// Who looks for pages by their frames finds it from now on.
+void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
+  budget::FrameRecord& record = frames_[frame];
+  std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
+  std::atomic_ref(record.space).store(space.id, std::memory_order_seq_cst);
+}
+
 void Engine::give_frame(Space& space, uint32_t frame) {
+  std::atomic_ref(frames_[frame].space).store(budget::kNone, std::memory_order_relaxed);
   frames_.give(frame);
   budget_.give(space.page_bytes);
 }
@@ -186,6 +195,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
   os::SubpageSet written;
   const bool is_unknown = frames.collect(piece, false, &written) != 0;
   if (is_unknown) written.add_range(0, space.page_bytes / base::kSystemPage);
+  space.epoch.enter();  // before the lock: a cut may be under way for long
   const os::Locked locked(spare_lock_);
   for (uint64_t at = 0; at < piece.size_bytes; at += base::kSystemPage) {
     const uint64_t offset = piece.offset + at, end = space.store_bytes.load();
@@ -207,6 +217,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
     }
     if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
   }
+  space.epoch.leave();
 }
 
 // A fill failed in the middle: what there is of the page goes. If it was installed it was seen, and
@@ -227,8 +238,6 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
 void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty) {
   if (result == 0) {
     budget::FrameRecord& record = frames_[frame];
-    std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
-    std::atomic_ref(record.space).store(space.id, std::memory_order_relaxed);
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);

@@ -26,7 +26,13 @@ class Flusher {
  public:
   Flusher(Space& space, budget::BouncePool& bounce) : space_(space), bounce_(bounce) {}
 
-  // REQUIRES: the page carries kWriting, which is ours. It is released once its bytes are stored,
+  // Nobody else's epoch ends while we are inside.
+  void begin() {
+    if (!is_inside_) space_.epoch.enter();
+    is_inside_ = true;
+  }
+
+  // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are stored,
   // or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
     if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
@@ -49,6 +55,8 @@ class Flusher {
     held_count_ = 0;
     if (!buffer_.empty()) bounce_.give(buffer_);
     buffer_ = {};
+    if (is_inside_) space_.epoch.leave();
+    is_inside_ = false;
   }
   // What could not even be asked for.
   void note(const StoreRequest& request) {
@@ -57,6 +65,7 @@ class Flusher {
     if (error_ == 0) error_ = request.result, failed_ = request;
   }
   int error() const { return error_; }
+  uint64_t stored_bytes() const { return stored_bytes_; }
   const StoreRequest& failed() const { return failed_; }
 
  private:
@@ -108,6 +117,7 @@ class Flusher {
     space_.counters.add(Counter::write_requests, 1);
     space_.counters.add(Counter::written_bytes, request.size_bytes);
     if (request.result != 0) fail(request);
+    stored_bytes_ += request.result == 0 ? request.size_bytes : 0;
   }
 
   void fail(const StoreRequest& request) {
@@ -135,6 +145,8 @@ class Flusher {
   uint64_t held_[kHeldMax];
   uint32_t held_count_ = 0;
   uint64_t used_ = 0;
+  bool is_inside_ = false;
+  uint64_t stored_bytes_ = 0;
   int error_ = 0;
   StoreRequest failed_;
 };
@@ -195,11 +207,16 @@ Status Engine::take_write_error(Space& space) {
                       space.write_error.size_bytes.load());
 }
 
-Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
-  space.counters.add(Counter::flushes, 1);
-  if (!space.is_writable) return {};
-  Flusher flusher(space, bounce_);
-  for (uint64_t page = first; page < end;) {
+namespace {
+
+constexpr uint64_t kNoPage = UINT64_MAX;
+
+// Flushes the pages that next() names, until it says kNoPage.
+template <typename Next>
+void flush_each(Space& space, Flusher& flusher, Engine::OnTimeout on_timeout, const Next& next) {
+  for (uint64_t page = next(); page != kNoPage;) {
+    if (space.epoch.is_closed()) flusher.finish();  // a cut waits for us, and we for it
+    flusher.begin();
     os::SubpageSet written;
     PageValue busy;
     int failed = 0;
@@ -212,10 +229,20 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
     if (taken == Taken::kOurs) flusher.add(page, written);
     if (taken == Taken::kFailed)
       flusher.note({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
-    ++page;
-    if (flusher.error() == -ETIMEDOUT && on_timeout == OnTimeout::kStop) break;
+    page = next();
+    if (flusher.error() == -ETIMEDOUT && on_timeout == Engine::OnTimeout::kStop) break;
   }
   flusher.finish();
+}
+
+}  // namespace
+
+Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
+  space.counters.add(Counter::flushes, 1);
+  if (!space.is_writable) return {};
+  Flusher flusher(space, bounce_);
+  uint64_t page = first;
+  flush_each(space, flusher, on_timeout, [&] { return page < end ? page++ : kNoPage; });
   if (flusher.error() != 0) {
     space.write_error.code = 0;
     const StoreRequest& failed = flusher.failed();
@@ -224,6 +251,19 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
   Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
   return earlier;
+}
+
+// Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.
+Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages,
+                            uint64_t* stored_bytes) {
+  Flusher flusher(space, bounce_);
+  size_t i = 0;
+  flush_each(space, flusher, OnTimeout::kStop,
+             [&] { return i < pages.size() ? pages[i++] : kNoPage; });
+  *stored_bytes += flusher.stored_bytes();
+  if (flusher.error() == 0) return {};
+  const StoreRequest& failed = flusher.failed();
+  return write_failed(space, flusher.error(), failed.offset, failed.size_bytes);
 }
 
 }  // namespace outcore::paging

@@ -105,6 +105,7 @@ class Ahead {
       finish();
       OC_CHECK(open_run(page, is_written));
     }
+    engine_.begin_fill(space_, page, frame);
     frame_[page_count_++] = frame;
     ++run_[run_count_ - 1].pages;
   }

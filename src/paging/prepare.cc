@@ -34,11 +34,13 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
   uint32_t frame[kPrepareRun];
   OC_CHECK(count <= kPrepareRun);
   uint64_t n = 0;
-  for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n)
+  for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n) {
     if (take_frame(space, Caller::kThread, 0, &frame[n]) != 0) {
       space.leave(first + n);
       break;
     }
+    begin_fill(space, first + n, frame[n]);
+  }
   if (n == 0) return 0;
   os::Frames& frames = *space.frames;
   const uint64_t start = first * space.page_bytes, bytes = n * space.page_bytes;

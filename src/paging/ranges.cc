@@ -39,8 +39,10 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
     int tries = 0;
     for (uint64_t page = first; page < end;) {
       uint64_t busy = 0, next = page;
+      space.epoch.wait_until_open();
       {
         const os::Locked turn(shard->turn);
+        if (space.epoch.is_closed()) continue;  // what was written must wait for the cut
         Eviction eviction(*this, *shard, Caller::kThread);
         eviction.hear();
         next = eviction.take_range(space, page, end, &busy);
@@ -152,6 +154,7 @@ bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t*
   if (end <= first + 1) return false;
   Shard& shard = shard_of(space, first);
   const os::Locked turn(shard.turn);
+  if (space.epoch.is_closed()) return false;
   Eviction eviction(*this, shard, Caller::kThread);
   eviction.hear();
   uint64_t busy = 0;
@@ -205,7 +208,9 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
       continue;
     }
     Shard& shard = shard_of(space, page);
+    space.epoch.wait_until_open();
     const os::Locked turn(shard.turn);
+    if (space.epoch.is_closed()) continue;  // a cut is as it was at its moment
     Eviction eviction(*this, shard, Caller::kThread);
     eviction.hear();
     bool is_absent = false;

@@ -15,6 +15,7 @@
 #include "outcore/options.h"
 #include "outcore/policy.h"
 #include "outcore/store.h"
+#include "paging/epoch_gate.h"
 #include "paging/gate.h"
 #include "region/page_word.h"
 #include "region/view.h"
@@ -82,6 +83,7 @@ struct Space {
   std::atomic<bool> is_degraded{false};
   WriteError write_error;
   Gate read_gate, write_gate;
+  EpochGate epoch;
   metrics::CounterBlock counters;
 
   uint64_t page_count() const { return words.count(); }

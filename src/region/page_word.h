@@ -9,7 +9,8 @@
 //
 // Who may leave a state: Filling and Busy, the thread that entered it. Resident without pins ─▶
 // Unmapping ─▶ Leaving or Dropping (discarded) ─▶ Absent: the holder of the shard's turn. Leaving
-// ─▶ Busy: any fault (a rescue).
+// ─▶ Busy: any fault (a rescue). Resident ─▶ Frozen ─▶ Resident: a cut. Nobody can write a frozen
+// page; who touches it waits until its bytes are copied or stored.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,8 @@ enum class PageState : uint8_t {
   kUnmapping,
   kLeaving,
   kDropping,
-  kFailed
+  kFailed,
+  kFrozen
 };
 
 // A value of the word. The low half is what waiters sleep on.
@@ -132,7 +134,7 @@ static_assert(sizeof(PageWord) == 8);
 inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
   using S = PageState;
   const S a = from.state(), b = to.state();
-  if (b == S::kUnmapping && (from.pins() != 0 || from.has(PageValue::kWriting))) return false;
+  if ((b == S::kUnmapping || b == S::kFrozen) && (from.pins() != 0 || from.has(PageValue::kWriting))) return false;
   if (b == S::kDropping && to.has(PageValue::kWriting)) return false;
   if (a == b) return true;
   switch (a) {
@@ -141,7 +143,7 @@ inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
     case S::kFilling:
       return b == S::kResident || b == S::kFailed || b == S::kAbsent;
     case S::kResident:
-      return b == S::kBusy || b == S::kUnmapping;
+      return b == S::kBusy || b == S::kUnmapping || b == S::kFrozen;
     case S::kBusy:
       return b == S::kResident;
     case S::kUnmapping:
@@ -152,6 +154,8 @@ inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
       return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
     case S::kFailed:
       return b == S::kAbsent || b == S::kFilling;  // Filling: its poison is taken away
+    case S::kFrozen:
+      return b == S::kResident;
   }
   return false;
 }

@@ -19,6 +19,7 @@ void App::act() {
   SimFile& file = *sim_.files_[random_.below(sim_.files_.size())];
   if (file.views.empty()) return;
   if (sim_.plan_.has_reshapes && random_.chance(15)) return reshape(file);
+  if (sim_.plan_.has_cuts && random_.chance(10)) return sim_.cut(random_);
   SimView& view = *file.views[random_.below(file.views.size())];
   const unsigned generation = view.generation;
   ++view.users[generation];
@@ -57,6 +58,8 @@ void App::call(SimFile& file, SimView& view, uint64_t dice) {
 std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_write) {
   const uint64_t offset = view.offset + static_cast<uint64_t>(address - view.address);
   for (unsigned failures = 0;;) {
+    // As a signal stops a thread: not inside a call, which blocks signals.
+    while (!is_inside_ && sim_.stopped_.load() != 0) os::wait(&sim_.stopped_, 1, 1'000'000'000);
     sim_.fibers_.step(is_write ? "touch to write" : "touch to read", offset,
                       reinterpret_cast<uint64_t>(view.address) >> 20 & 0xFFFF);
     if (file.is_handed_back) return file.store->bytes_at(offset);
@@ -175,10 +178,12 @@ void App::hold_and_copy(SimFile& file, SimView& view) {
   const int result = sim_.engine_->hold(*view.view, page, address, is_write);
   sim_.fibers_.require(result == 0 || sim_.plan_.has_faults, "a hold fails", page);
   if (result == 0) {
+    is_inside_ = true;
     if (is_write)
       write_cell(file, view, cell);
     else
       read_cell(file, view, cell);
+    is_inside_ = false;
     sim_.engine_->release(*file.space, page);
   } else {
     sim_.engine_->retry_failed(*file.space, page, page + 1);

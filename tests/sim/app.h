@@ -54,6 +54,7 @@ class App {
   Simulation& sim_;
   Random random_;
   std::vector<Pin> pins_;
+  bool is_inside_ = false;  // a call, which no signal interrupts
   uint64_t walk_ = 0;  // where a scan of cells stands
 };
 

@@ -84,18 +84,23 @@ void run_seeds(FramesModel model, const char* test) {
     sum.flush_errors += outcome.tally.flush_errors;
     sum.reshapes += outcome.tally.reshapes;
     sum.refused_reshapes += outcome.tally.refused_reshapes;
+    sum.cuts += outcome.tally.cuts;
+    sum.failed_cuts += outcome.tally.failed_cuts;
+    sum.frozen_pages += outcome.tally.frozen_pages;
     sum.steps += outcome.tally.steps;
   }
   std::printf(
       "%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes (%llu "
-      "failed), %llu reshapes (%llu refused)\n",
+      "failed), %llu reshapes (%llu refused), %llu cuts (%llu refused, %llu pages frozen)\n",
       static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(sum.steps),
       static_cast<unsigned long long>(sum.touches), static_cast<unsigned long long>(sum.faults),
       static_cast<unsigned long long>(sum.failed_faults),
       static_cast<unsigned long long>(sum.flushes),
       static_cast<unsigned long long>(sum.flush_errors),
       static_cast<unsigned long long>(sum.reshapes),
-      static_cast<unsigned long long>(sum.refused_reshapes));
+      static_cast<unsigned long long>(sum.refused_reshapes),
+      static_cast<unsigned long long>(sum.cuts), static_cast<unsigned long long>(sum.failed_cuts),
+      static_cast<unsigned long long>(sum.frozen_pages));
 }
 
 TEST(EngineSimulation, SharedFramesLoseNoByte) {

@@ -66,6 +66,7 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
   for (const FilePlan& file : plan.files)
     if (!file.traits.is_fault_safe) plan.keepers_running = plan.shards;
   plan.has_reshapes = random.chance(500);
+  plan.has_cuts = random.chance(600);
   return plan;
 }
 
@@ -74,7 +75,8 @@ std::string Plan::describe() const {
       "policy " + policy + ", shards " + std::to_string(shards) + ", prefetchers " +
       std::to_string(prefetchers) + ", keepers " + std::to_string(keepers_running) + ", apps " +
       std::to_string(apps) + ", pages at most " + std::to_string(pages_max) + ", ops " +
-      std::to_string(ops) + ", reshapes " + std::to_string(has_reshapes) + ", faults " +
+      std::to_string(ops) + ", reshapes " + std::to_string(has_reshapes) + ", cuts " +
+      std::to_string(has_cuts) + ", faults " +
       std::to_string(has_faults) + " (read " + std::to_string(behaviour.read_failures) +
       ", write " + std::to_string(behaviour.write_failures) + ", install " +
       std::to_string(refusals.install) + ", unmap " + std::to_string(refusals.unmap) + ")";

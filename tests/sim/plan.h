@@ -34,6 +34,7 @@ struct Plan {
   bool has_pins = true;
   bool has_second_views = true;
   bool has_reshapes = true;  // as doors do: views are cut, extended, held out, handed back
+  bool has_cuts = true;
   SimStore::Behaviour behaviour;
   SimKernel::Refusals refusals;
   SimFrames::Defect defect = SimFrames::Defect::kNone;

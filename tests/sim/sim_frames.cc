@@ -215,6 +215,31 @@ int SimFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   return 0;
 }
 
+// Pages may change while it looks: each is a step of its own.
+int SimFrames::find_written(const Piece& piece, std::span<os::WrittenRun> runs,
+                            uint64_t* scanned_bytes) {
+  check(piece, "find_written of an empty piece");
+  kernel_.fibers.require(is_async() && piece.is_writable, "find_written without write tracking");
+  if (kernel_.fibers.random().chance(kernel_.refusals.collect)) return -ENOMEM;
+  size_t count = 0;
+  uint64_t at = 0;
+  for (; at < piece.size_bytes; at += kSystemPage) {
+    step("find_written", piece.offset + at);
+    const Mapping* mapping = kernel_.find(piece.address + at);
+    if (mapping == nullptr || mapping->owner != this) continue;  // frames are being replaced
+    if (entry_of(piece, at).is_protected) continue;
+    const uint64_t offset = piece.offset + at;
+    if (count != 0 && runs[count - 1].to == offset) {
+      runs[count - 1].to += kSystemPage;
+      continue;
+    }
+    if (count == runs.size()) break;
+    runs[count++] = {offset, offset + kSystemPage};
+  }
+  *scanned_bytes = at;
+  return static_cast<int>(count);
+}
+
 int SimFrames::restore(const Piece& piece, const SubpageSet& written) {
   check(piece, "restore of an empty piece");
   if (model_ != FramesModel::kProtected) set_protection(piece, written, false);

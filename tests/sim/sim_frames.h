@@ -51,6 +51,8 @@ class SimFrames final : public os::Frames {
   int allow_write(const os::Piece& piece) override;
   int unmap(std::span<const os::Piece> pieces) override;
   int collect(const os::Piece& piece, bool clear, os::SubpageSet* written) override;
+  int find_written(const os::Piece& piece, std::span<os::WrittenRun> runs,
+                   uint64_t* scanned_bytes) override;
   int restore(const os::Piece& piece, const os::SubpageSet& written) override;
   int copy_out(const os::Piece& piece, std::byte* into) override;
   bool holds(uint64_t offset) override { return page_at(offset).bytes != nullptr; }

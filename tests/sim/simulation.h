@@ -56,7 +56,8 @@ class Simulation {
   Fibers& fibers() { return fibers_; }
   struct Tally {
     uint64_t touches = 0, faults = 0, failed_faults = 0, evicted_writes = 0, flushes = 0,
-             flush_errors = 0, reshapes = 0, refused_reshapes = 0, steps = 0;
+             flush_errors = 0, reshapes = 0, refused_reshapes = 0, cuts = 0, failed_cuts = 0, frozen_pages = 0,
+             steps = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -78,6 +79,12 @@ class Simulation {
                   bool is_writable);
   void unmap_view(SimFile& file, SimView* leaving);
   Status flush(SimFile& file, uint64_t first, uint64_t end);
+  // cuts.cc
+  void cut(Random& random);
+  void check_cut(const SimFile& file, const std::vector<std::byte>& expected,
+                 const std::vector<bool>& is_unknown);
+  void stop_apps();
+  void let_apps_go();
   // reshape.cc
   void cut_view(SimFile& file, SimView& view, uint64_t from, uint64_t to);
   void extend_view(SimFile& file, SimView& view, uint64_t size_bytes);
@@ -99,6 +106,7 @@ class Simulation {
   bool is_resizing_ = false, is_faultless_ = false;
   bool is_stopping_ = false;
   std::atomic<uint32_t> apps_left_{0}, services_left_{0};
+  std::atomic<uint32_t> stopped_{0};  // apps do not touch memory: a cut has stopped them
   os::Lock mapping_;
   std::byte* next_address_ = nullptr;
   Tally tally_;

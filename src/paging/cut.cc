@@ -1,0 +1,263 @@
+#include "paging/cut.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "os/thread_stop.h"
+
+namespace outcore::paging {
+
+using region::PageValue;
+
+namespace {
+
+constexpr uint64_t kPrecopyRoundsMax = 8, kFewPages = 64;
+constexpr uint32_t kAttemptsMax = 4;
+constexpr uint32_t kLooksAlone = 2, kLooksMax = 10;  // before threads are stopped; in all
+constexpr uint64_t kSettleNsMax = 20'000'000;        // pages in other hands are waited for
+constexpr uint64_t kStopNsMax = 20'000'000;          // threads that do not answer
+constexpr uint64_t kPinnedNsMax = 200'000'000;
+
+}  // namespace
+
+Cut::Cut(Engine& engine, std::span<Space* const> spaces, const CutCalls& calls)
+    : engine_(engine), calls_(calls) {
+  for (Space* space : spaces)
+    if (space->is_writable) spaces_.push_back(space);
+  std::sort(spaces_.begin(), spaces_.end(),
+            [](const Space* a, const Space* b) { return a->id < b->id; });
+  spaces_.erase(std::unique(spaces_.begin(), spaces_.end()), spaces_.end());
+}
+
+Cut::~Cut() {
+  if (buffer_ == nullptr) return;
+  os::free_table(buffer_, buffer_bytes_);
+  engine_.budget().give(buffer_bytes_);
+}
+
+Result<CutReport> Cut::run() {
+  if (Status s = prepare(); !s) return s.error();
+  if (Status s = find_moment(); !s) return s.error();
+  // It may touch frozen pages, which this thread is to store.
+  std::thread resumer;
+  bool is_resumed = !is_quiesced_ || !calls_.resume;
+  if (!is_resumed && engine_.options().has_threads) try {
+      resumer = std::thread(calls_.resume);
+      is_resumed = true;
+    } catch (const std::system_error&) {  // then it is called when everything is stored
+    }
+  Status s = store();
+  if (s.ok() && calls_.stored) s = calls_.stored();
+  for (Space* space : spaces_) space->epoch.open();
+  if (!is_resumed) calls_.resume();
+  if (resumer.joinable()) resumer.join();
+  if (!s.ok()) return s.error();
+  return report_;
+}
+
+Status Cut::prepare() {
+  if (spaces_.size() > 0xFFFF)
+    return Error{EINVAL, "cut " + std::to_string(spaces_.size()) +
+                             " regions: at most 65535 can be cut at once"};
+  uint64_t pages = 0, subpages = 0;
+  for (const Space* space : spaces_) {
+    pages += space->page_count();
+    if (space->frames->has_write_faults())
+      subpages = std::max(subpages, space->page_bytes / base::kSystemPage);
+  }
+  if (pages == 0) return {};
+  os::ThreadStop::instance();  // made now: with turns held nothing may be allocated
+  const uint64_t most = std::min<uint64_t>(pages, engine_.frames().count());
+  if (Status s = key_.allocate(most); !s) return s;
+  if (subpages <= 1) return {};
+  words_each_ = (subpages + 63) / 64;
+  return written_bits_.allocate(most * words_each_);
+}
+
+// Most of what is dirty goes to the stores while the program runs; the list of what is left tells
+// how much room it needs.
+Status Cut::precopy() {
+  report_.precopy_rounds = 0;
+  for (uint64_t before = UINT64_MAX;;) {
+    count_ = 0;
+    if (!look(Look::kList)) return cannot();
+    if (count_ <= kFewPages || count_ > before / 4 * 3) return {};
+    if (report_.precopy_rounds == kPrecopyRoundsMax) return {};
+    before = count_;
+    ++report_.precopy_rounds;
+    for (uint64_t begin = 0; begin < count_;) {
+      uint64_t end = begin;
+      Space& space = space_of(begin);
+      for (const uint32_t index = index_of(key_[begin]);
+           end < count_ && index_of(key_[end]) == index; ++end) {
+      }
+      for (uint64_t i = begin; i < end; ++i) key_[i] = page_of(key_[i]);
+      if (Status s = engine_.flush_listed(space, {&key_[begin], end - begin},
+                                          &report_.precopied_bytes);
+          !s)
+        return s;
+      begin = end;
+    }
+  }
+}
+
+// A side buffer for what is likely to be left, inside the budget: at least one page, at most a
+// sixteenth.
+Status Cut::take_buffer() {
+  if (buffer_ != nullptr || spaces_.empty()) return {};
+  uint64_t least = 0, left = 1 << 20;
+  for (const Space* space : spaces_) least = std::max(least, space->page_bytes);
+  for (uint64_t i = 0; i < count_; ++i) left += space_of(i).page_bytes / 4 * 5;
+  budget::Budget& budget = engine_.budget();
+  const uint64_t most = base::round_down(budget.limit() / 16, base::kSystemPage);
+  uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
+  const uint64_t start_ns = os::now_ns();
+  for (uint32_t changes = budget.changes(); !budget.take(bytes); changes = budget.changes()) {
+    if (bytes > least) {
+      bytes = std::max(least, base::round_down(bytes / 2, base::kSystemPage));
+      continue;
+    }
+    if (engine_.help(Caller::kThread, 0)) continue;
+    if (os::now_ns() - start_ns > engine_.options().wait_ns_max)
+      return Error{ENOMEM, "cut: no " + base::format_bytes(bytes) +
+                               " of the budget became free for its buffer; raise the budget"};
+    engine_.call_keepers();
+    budget.wait_for_change(changes, 2'000'000);
+  }
+  Result<std::byte*> memory = os::allocate_table(bytes);
+  if (!memory) {
+    budget.give(bytes);
+    return memory.error();
+  }
+  buffer_ = memory.value();
+  buffer_bytes_ = bytes;
+  // Touched now: the first touch of memory costs more than the copy.
+  for (uint64_t at = 0; at < bytes; at += base::kSystemPage) buffer_[at] = std::byte{0};
+  return {};
+}
+
+// Afterwards the pages of the list are frozen, and the gates closed; or neither.
+Status Cut::find_moment() {
+  for (;;) {
+    ++report_.attempts;
+    if (Status s = precopy(); !s) return s;
+    if (Status s = take_buffer(); !s) return s;
+    if (calls_.quiesce) {
+      if (Status s = calls_.quiesce(); !s) return s;
+      is_quiesced_ = true;
+    }
+    if (freeze()) return {};
+    if (is_quiesced_ && calls_.resume) calls_.resume();
+    is_quiesced_ = false;
+    if (obstacle_ == Obstacle::kPinned) {
+      if (Status s = wait_for_unpin(); !s) return s;
+      continue;
+    }
+    const bool may_pass = obstacle_ == Obstacle::kWriters || obstacle_ == Obstacle::kBusyPage;
+    if (!may_pass || report_.attempts >= kAttemptsMax) return cannot();
+  }
+}
+
+bool Cut::freeze() {
+  obstacle_ = Obstacle::kNone;
+  count_ = 0;
+  report_.looks = report_.stopped_threads = 0;
+  // In this order: whoever gets a turn afterwards sees the gates closed.
+  for (Space* space : spaces_) space->epoch.close();
+  for (const auto& shard : engine_.shards()) shard->turn.lock();
+  settle_until_ns_ = os::now_ns() + kSettleNsMax;
+  pause_start_ns_ = is_quiesced_ ? os::now_ns() : 0;
+  const bool is_found = converge();
+  if (!is_found) {
+    undo(0, count_);
+    count_ = 0;
+  }
+  let_threads_go();
+  for (const auto& shard : engine_.shards()) shard->turn.unlock();
+  if (pause_start_ns_ != 0)
+    report_.pause_ns = std::max(report_.pause_ns, os::now_ns() - pause_start_ns_);
+  report_.frozen_pages = count_;
+  if (!is_found)
+    for (Space* space : spaces_) space->epoch.open();
+  return is_found;
+}
+
+// Freezes what is found written until a look finds nothing: since the last page was frozen nobody
+// had written then, and what is not frozen is in the stores. Only this proves the cut; to stop
+// threads helps it along, and may fail.
+bool Cut::converge() {
+  for (uint32_t looks = 0; looks < kLooksMax; ++looks) {
+    if (calls_.candidate) calls_.candidate();
+    const uint64_t before = count_;
+    ++report_.looks;
+    if (!look(Look::kFreeze)) return false;
+    if (count_ == before) return true;
+    if (pause_start_ns_ == 0) pause_start_ns_ = os::now_ns();
+    if (looks + 1 >= kLooksAlone) stop_threads();
+    if (!seal(before)) return false;
+  }
+  obstacle_ = Obstacle::kWriters;
+  return false;
+}
+
+void Cut::stop_threads() {
+  if (are_stopped_ || is_quiesced_ || !calls_.may_stop_threads) return;
+  if (!calls_.stop && !engine_.options().has_threads) return;
+  are_stopped_ = true;
+  report_.stopped_threads =
+      calls_.stop ? calls_.stop() : os::ThreadStop::instance().stop(kStopNsMax);
+  settle_until_ns_ = os::now_ns() + kSettleNsMax;
+}
+
+void Cut::let_threads_go() {
+  if (!are_stopped_) return;
+  are_stopped_ = false;
+  if (!calls_.stop)
+    os::ThreadStop::instance().go_on();
+  else if (calls_.go_on)
+    calls_.go_on();
+}
+
+Status Cut::wait_for_unpin() {
+  const uint64_t now_ns = os::now_ns();
+  if (pinned_since_ns_ == 0) pinned_since_ns_ = now_ns;
+  if (now_ns - pinned_since_ns_ > kPinnedNsMax) return cannot();
+  region::PageWord& word = spaces_[obstacle_index_]->words[obstacle_page_];
+  if (const PageValue seen = word.load(); seen.pins() != 0) word.wait_while(seen, 10'000'000);
+  return {};
+}
+
+Status Cut::cannot() const {
+  const std::string page = "page " + std::to_string(obstacle_page_);
+  const std::string uri = spaces_.empty() ? "" : spaces_[obstacle_index_]->uri;
+  switch (obstacle_) {
+    case Obstacle::kPinned:
+      return Error{EBUSY, "cut " + uri + ": " + page +
+                              " is pinned and written, and what devices write into it leaves no "
+                              "trace; unpin it first"};
+    case Obstacle::kLocked:
+      return Error{EBUSY, "cut " + uri + ": its memory cannot be unmapped; is it locked (mlock)?"};
+    case Obstacle::kUnknown:
+      return Error{EIO, "cut " + uri + ": the kernel does not say what was written; try again"};
+    case Obstacle::kBusyPage:
+      return Error{EAGAIN, "cut " + uri + ": " + page +
+                               " is being read from its store for long; try again"};
+    default:
+      return Error{EAGAIN, "cut " + std::to_string(spaces_.size()) +
+                               " regions: the program writes without end, and threads that block "
+                               "signals or wait in the kernel cannot be stopped; try again, or "
+                               "give a function that brings the program to rest"};
+  }
+}
+
+Result<CutReport> Engine::cut(std::span<Space* const> spaces, const CutCalls& calls) {
+  const os::SignalBlock block;
+  const os::Locked one_at_a_time(cut_lock_);
+  return std::make_unique<Cut>(*this, spaces, calls)->run();
+}
+
+}  // namespace outcore::paging
