@@ -125,9 +125,7 @@ bool ThreadStop::ask_new_ones() {
   return is_new && asked_ != asked_before;
 }
 
-bool ThreadStop::have_all_answered() {
-  return answered_.load(std::memory_order_acquire) >= asked_;
-}
+bool ThreadStop::have_all_answered() { return answered_.load(std::memory_order_acquire) >= asked_; }
 
 uint32_t ThreadStop::stop(uint64_t wait_ns) {
   lock_.lock();

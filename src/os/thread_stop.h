@@ -1,11 +1,11 @@
 // ThreadStop: the program's threads, stopped for some milliseconds by a signal.
 //
 // Each thread of /proc/self/task but the caller gets a real-time signal, whose handler waits until
-// go_on(), or for two seconds. Best effort, and the caller must not rely on it: a thread that blocks
-// the signal runs on, and so does one that is inside the kernel on its behalf. Threads inside
-// Outcore block all signals: they end what they do, and stop when they return to the program.
-// Between stop() and go_on() the caller allocates nothing and takes no lock that a program's thread
-// could hold.
+// go_on(), or for two seconds. Best effort, and the caller must not rely on it: a thread that
+// blocks the signal runs on, and so does one that is inside the kernel on its behalf. Threads
+// inside Outcore block all signals: they end what they do, and stop when they return to the
+// program. Between stop() and go_on() the caller allocates nothing and takes no lock that a
+// program's thread could hold.
 #pragma once
 
 #include <atomic>

@@ -18,7 +18,6 @@ namespace {
 constexpr uint64_t kPrecopyRoundsMax = 8, kFewPages = 64;
 constexpr uint32_t kAttemptsMax = 4;
 constexpr uint32_t kLooksAlone = 2, kLooksMax = 10;  // before threads are stopped; in all
-constexpr uint64_t kSettleNsMax = 20'000'000;        // pages in other hands are waited for
 constexpr uint64_t kStopNsMax = 20'000'000;          // threads that do not answer
 constexpr uint64_t kPinnedNsMax = 200'000'000;
 
@@ -96,8 +95,8 @@ Status Cut::precopy() {
            end < count_ && index_of(key_[end]) == index; ++end) {
       }
       for (uint64_t i = begin; i < end; ++i) key_[i] = page_of(key_[i]);
-      if (Status s = engine_.flush_listed(space, {&key_[begin], end - begin},
-                                          &report_.precopied_bytes);
+      if (Status s =
+              engine_.flush_listed(space, {&key_[begin], end - begin}, &report_.precopied_bytes);
           !s)
         return s;
       begin = end;
@@ -169,7 +168,7 @@ bool Cut::freeze() {
   // In this order: whoever gets a turn afterwards sees the gates closed.
   for (Space* space : spaces_) space->epoch.close();
   for (const auto& shard : engine_.shards()) shard->turn.lock();
-  settle_until_ns_ = os::now_ns() + kSettleNsMax;
+  settle_start_ns_ = os::now_ns();
   pause_start_ns_ = is_quiesced_ ? os::now_ns() : 0;
   const bool is_found = converge();
   if (!is_found) {
@@ -196,7 +195,7 @@ bool Cut::converge() {
     ++report_.looks;
     if (!look(Look::kFreeze)) return false;
     if (count_ == before) return true;
-    if (pause_start_ns_ == 0) pause_start_ns_ = os::now_ns();
+    if (pause_start_ns_ == 0) pause_start_ns_ = settle_start_ns_ = os::now_ns();
     if (looks + 1 >= kLooksAlone) stop_threads();
     if (!seal(before)) return false;
   }
@@ -210,7 +209,7 @@ void Cut::stop_threads() {
   are_stopped_ = true;
   report_.stopped_threads =
       calls_.stop ? calls_.stop() : os::ThreadStop::instance().stop(kStopNsMax);
-  settle_until_ns_ = os::now_ns() + kSettleNsMax;
+  settle_start_ns_ = os::now_ns();
 }
 
 void Cut::let_threads_go() {
@@ -241,11 +240,15 @@ Status Cut::cannot() const {
                               "trace; unpin it first"};
     case Obstacle::kLocked:
       return Error{EBUSY, "cut " + uri + ": its memory cannot be unmapped; is it locked (mlock)?"};
+    case Obstacle::kGone:
+      return Error{ENODEV, "cut " + uri +
+                               ": it was handed back to the kernel meanwhile, which "
+                               "writes it to its file itself"};
     case Obstacle::kUnknown:
       return Error{EIO, "cut " + uri + ": the kernel does not say what was written; try again"};
     case Obstacle::kBusyPage:
-      return Error{EAGAIN, "cut " + uri + ": " + page +
-                               " is being read from its store for long; try again"};
+      return Error{
+          EAGAIN, "cut " + uri + ": " + page + " is being read from its store for long; try again"};
     default:
       return Error{EAGAIN, "cut " + std::to_string(spaces_.size()) +
                                " regions: the program writes without end, and threads that block "

@@ -2,9 +2,9 @@
 //
 // Rounds of flushes bring most of it there (pre-copy). What is left is frozen: unmapped, or
 // protected where the first write to a page is a fault. A later look that finds nothing newly
-// written proves that nobody wrote since the last one was frozen: that moment is the cut. The frozen
-// pages are stored then, while the program goes on; who touches one waits until its bytes are
-// copied. See docs/internals/decisions/0013-the-cut.md.
+// written proves that nobody wrote since the last one was frozen: that moment is the cut. The
+// frozen pages are stored then, while the program goes on; who touches one waits until its bytes
+// are copied. See docs/internals/decisions/0013-the-cut.md.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +37,13 @@ struct CutCalls {
 };
 
 struct CutReport {
-  uint64_t pause_ns = 0;          // from the first unmapping or stop to the last thread's release
-  uint64_t precopy_rounds = 0;    // of the last attempt, as the next three
-  uint64_t looks = 0;             // for written pages, from the first freeze on
-  uint64_t frozen_pages = 0;      // left in the last round
-  uint64_t stopped_threads = 0;   // 0: it converged without
-  uint64_t frozen_bytes = 0;      // of them stored
-  uint64_t precopied_bytes = 0;   // stored before
+  uint64_t pause_ns = 0;         // from the first unmapping or stop to the last thread's release
+  uint64_t precopy_rounds = 0;   // of the last attempt, as the next three
+  uint64_t looks = 0;            // for written pages, from the first freeze on
+  uint64_t frozen_pages = 0;     // left in the last round
+  uint64_t stopped_threads = 0;  // 0: it converged without
+  uint64_t frozen_bytes = 0;     // of them stored
+  uint64_t precopied_bytes = 0;  // stored before
   uint64_t attempts = 0;
 };
 
@@ -59,6 +59,8 @@ class Cut {
 
  private:
   enum class Look : uint8_t { kList, kFreeze };
+  // How long pages in other hands are waited for: while the program runs, and while it is paused.
+  static constexpr uint64_t kSettleNsMax = 200'000'000, kPausedSettleNsMax = 20'000'000;
   static constexpr uint32_t kRequestsMax = 256, kPiecesMax = 256, kRunsMax = 512;
 
   // cut.cc
@@ -68,7 +70,6 @@ class Cut {
   Status find_moment();
   bool freeze();
   bool converge();
-  bool is_quiet();
   void stop_threads();
   void let_threads_go();
   Status cannot() const;
@@ -79,8 +80,8 @@ class Cut {
   bool look_at_views(uint32_t index, Look look);
   bool look_at_frames(uint32_t index, Look look);
   bool note_run(uint32_t index, const region::View& view, const os::WrittenRun& run, Look look);
-  bool examine(uint32_t index, uint64_t page, const region::View* view,
-               const os::WrittenRun& run, Look look);
+  bool examine(uint32_t index, uint64_t page, const region::View* view, const os::WrittenRun& run,
+               Look look);
   bool wait_for(uint32_t index, uint64_t page, region::PageValue seen);
   bool seal(uint64_t first);
   bool unmap(Space& space, uint64_t first, uint64_t end);
@@ -98,12 +99,10 @@ class Cut {
   static uint32_t index_of(uint64_t key) { return static_cast<uint32_t>(key >> 48); }
   static uint64_t page_of(uint64_t key) { return key & ((uint64_t{1} << 48) - 1); }
   Space& space_of(uint64_t i) const { return *spaces_[index_of(key_[i])]; }
-  region::PageWord& word_of(uint64_t i) const {
-    return space_of(i).words[page_of(key_[i])];
-  }
+  region::PageWord& word_of(uint64_t i) const { return space_of(i).words[page_of(key_[i])]; }
 
   Engine& engine_;
-  const CutCalls& calls_;
+  const CutCalls calls_;        // ours: the caller's may lie in memory that is cut
   std::vector<Space*> spaces_;  // that are writable; in ordinary memory
   CutReport report_;
 
@@ -115,11 +114,11 @@ class Cut {
   uint64_t words_each_ = 0;
 
   // Why an attempt failed.
-  enum class Obstacle : uint8_t { kNone, kBusyPage, kPinned, kLocked, kUnknown, kWriters };
+  enum class Obstacle : uint8_t { kNone, kBusyPage, kPinned, kLocked, kUnknown, kGone, kWriters };
   Obstacle obstacle_ = Obstacle::kNone;
   uint32_t obstacle_index_ = 0;
   uint64_t obstacle_page_ = 0;
-  uint64_t settle_until_ns_ = 0, pinned_since_ns_ = 0;
+  uint64_t settle_start_ns_ = 0, pinned_since_ns_ = 0;
   uint64_t pause_start_ns_ = 0;
   bool are_stopped_ = false, is_quiesced_ = false, are_gates_closed_ = false;
 

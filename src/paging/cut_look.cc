@@ -15,14 +15,19 @@ using region::View;
 // False: some page is in the way (obstacle_), or cannot be asked. REQUIRES, to freeze: every turn.
 bool Cut::look(Look look) {
   for (uint32_t i = 0; i < spaces_.size(); ++i) {
+    if (spaces_[i]->is_given_up.load(std::memory_order_acquire)) {
+      obstacle_ = Obstacle::kGone;
+      obstacle_index_ = i;
+      return false;
+    }
     const bool has_faults = spaces_[i]->frames->has_write_faults();
     if (!(has_faults ? look_at_frames(i, look) : look_at_views(i, look))) return false;
   }
   return true;
 }
 
-// Where the kernel notes writes, it is asked. Views stay while any shard's turn is held; for a list,
-// which is a hint, that is let go now and then.
+// Where the kernel notes writes, it is asked. Views stay while any shard's turn is held; for a
+// list, which is a hint, that is let go now and then.
 bool Cut::look_at_views(uint32_t index, Look look) {
   constexpr uint64_t kBytesAtOnce = 64 << 20;
   Space& space = *spaces_[index];
@@ -41,8 +46,7 @@ bool Cut::look_at_views(uint32_t index, Look look) {
         const int found = space.frames->find_written(piece, run_, &scanned);
         if (found < 0) obstacle_ = Obstacle::kUnknown, obstacle_index_ = index;
         is_good = found >= 0 && scanned != 0;
-        for (int i = 0; i < found && is_good; ++i)
-          is_good = note_run(index, *view, run_[i], look);
+        for (int i = 0; i < found && is_good; ++i) is_good = note_run(index, *view, run_[i], look);
       }
       if (look == Look::kList) turn.unlock();
       if (!is_good) return false;
@@ -117,7 +121,8 @@ bool Cut::examine(uint32_t index, uint64_t page, const View* view, const os::Wri
 
 // Until the page is in other hands no more, for as long as this attempt may take.
 bool Cut::wait_for(uint32_t index, uint64_t page, PageValue seen) {
-  if (os::now_ns() >= settle_until_ns_) {
+  const uint64_t most = pause_start_ns_ == 0 ? kSettleNsMax : kPausedSettleNsMax;
+  if (os::now_ns() - settle_start_ns_ >= most) {
     obstacle_ = seen.pins() != 0 ? Obstacle::kPinned : Obstacle::kBusyPage;
     obstacle_index_ = index;
     obstacle_page_ = page;

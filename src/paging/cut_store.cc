@@ -156,8 +156,8 @@ void Cut::fail(const StoreRequest& request, Space& space) {
   if (error_ == 0) {
     error_ = request.result;
     failed_ = request;
-    failed_index_ = static_cast<uint32_t>(std::find(spaces_.begin(), spaces_.end(), &space) -
-                                          spaces_.begin());
+    failed_index_ =
+        static_cast<uint32_t>(std::find(spaces_.begin(), spaces_.end(), &space) - spaces_.begin());
   }
   if (request.bytes == nullptr) return;  // not even copied: it is shown again as it was
   const uint64_t end = request.offset + request.size_bytes;

@@ -188,7 +188,7 @@ class Engine {
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
   void note_late_write(Space& space, region::View& view);
   bool poison(region::View& view, uint64_t page, std::byte* address, int error);
-  void wait_for_page(Space& space, uint64_t page, region::PageValue seen);
+  bool wait_for_page(Space& space, uint64_t page, region::PageValue seen, Caller caller);
   bool is_within_wait(uint64_t* start_ns) const;
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
@@ -201,8 +201,8 @@ class Engine {
   void call_keepers();
   bool help(Caller caller, uint32_t first_choice);
   bool can_repeat(int result, Caller caller, uint32_t* tries);
-  int fill_zeros(Space& space, region::View& view, uint64_t page, bool is_written);
-  int read_page(Space& space, region::View& view, uint64_t page, bool is_write);
+  int fill_zeros(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_written);
+  int read_page(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
   void take_back(Space& space, const os::Piece& piece, uint64_t page, bool was_seen);
   void save_written(Space& space, const os::Piece& piece);

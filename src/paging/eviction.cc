@@ -264,8 +264,8 @@ void Eviction::collect(Victim& victim) {
     shard_.written.add_range(0, space.page_bytes / base::kSystemPage);
   }
   victim.is_dirty = !shard_.written.is_empty(space.page_bytes / base::kSystemPage);
-  const bool is_left_to_keepers = caller_ == Caller::kFault &&
-                                  (!space.traits.is_fault_safe || space.traits.has_slow_writes);
+  const bool is_left_to_keepers =
+      caller_ == Caller::kFault && (!space.traits.is_fault_safe || space.traits.has_slow_writes);
   // What was written after a cut waits until the cut is stored.
   const bool must_leave_it = victim.is_dirty && (is_left_to_keepers || space.epoch.is_closed());
   if (result == 0 && !must_leave_it) return;

@@ -148,15 +148,6 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
         if (is_passing(seen) && is_within_wait(&retried_ns) && retry_failed(space, page, page + 1))
           break;
         return -static_cast<int>(seen.frame());
-      case PageState::kFrozen:
-        // Event threads must go on reading: a cut may take as long as its store takes.
-        if (space.delivery == Delivery::kMessages && caller == Caller::kFault) {
-          word.wait_while(seen, 1'000'000);
-          if (word.load().state() == PageState::kFrozen) return kTouchAgain;
-          break;
-        }
-        wait_for_page(space, page, seen);
-        break;
       case PageState::kFilling:
         if (!is_ahead_asked) {
           int64_t stride = 0;
@@ -167,7 +158,8 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
       case PageState::kBusy:
       case PageState::kUnmapping:
       case PageState::kDropping:
-        wait_for_page(space, page, seen);
+      case PageState::kFrozen:
+        if (!wait_for_page(space, page, seen, caller)) return kTouchAgain;
         break;
     }
   }
@@ -313,12 +305,16 @@ bool Engine::is_within_wait(uint64_t* start_ns) const {
 }
 
 // Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
-// word.
-void Engine::wait_for_page(Space& space, uint64_t page, PageValue seen) {
+// word. A cut may take as long as its store takes, and event threads must go on reading: false, and
+// the touch comes again.
+bool Engine::wait_for_page(Space& space, uint64_t page, PageValue seen, Caller caller) {
+  const bool is_short = seen.state() == PageState::kFrozen && caller == Caller::kFault &&
+                        space.delivery == Delivery::kMessages;
   const uint64_t start_ns = os::now_ns();
-  space.words[page].wait_while(seen, 100'000'000);
+  space.words[page].wait_while(seen, is_short ? 1'000'000 : 100'000'000);
   space.counters.add(Counter::waits_for_page, 1);
   space.counters.add(Counter::wait_for_page_ns, os::now_ns() - start_ns);
+  return !is_short || space.words[page].load().state() != PageState::kFrozen;
 }
 
 // The store must not be called in a signal handler: a prefetch thread fills, we wait for the page

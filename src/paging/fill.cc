@@ -23,14 +23,13 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
     space.leave(page);
     return result;
   }
-  begin_fill(space, page, frame);
-  int result = read_page(space, view, page, is_write);
+  int result = read_page(space, view, page, frame, is_write);
   for (uint32_t tries = 0; can_repeat(result, caller, &tries);)
-    result = read_page(space, view, page, is_write);
+    result = read_page(space, view, page, frame, is_write);
   if (result != 0) space.counters.add(Counter::fill_errors, 1);
   if (result != 0 && view.on_error == OnError::kZeroFill) {
     space.is_degraded.store(true, std::memory_order_relaxed);
-    result = fill_zeros(space, view, page, false);
+    result = fill_zeros(space, view, page, frame, false);
   }
   space.counters.add(Counter::fills, 1);
   finish_fill(space, page, frame, result, is_write && space.frames->has_write_faults());
@@ -100,7 +99,8 @@ bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
   return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);
 }
 
-// Who looks for pages by their frames finds it from now on.
+// Before a page is shown that can be written: who looks for pages by their frames finds it from now
+// on.
 void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
   budget::FrameRecord& record = frames_[frame];
   std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
@@ -130,13 +130,14 @@ void Engine::show_new(Space& space, View& view, uint64_t page) {
 }
 
 // The whole page reads zero, whatever part of it the view shows.
-int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written) {
+int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, bool is_written) {
   static const std::byte zeros[65536] = {};
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
   const Piece piece = view.piece_of(page);
   const bool is_installed = !frames.can_share() || piece.size_bytes == page_bytes;
   int result = 0;
+  if (is_written) begin_fill(space, page, frame);
   if (is_installed) {
     result = frames.install_zeros(piece, is_written);
     if (result == 0 && frames.can_share()) view.set_shown(page, true);
@@ -151,7 +152,7 @@ int Engine::fill_zeros(Space& space, View& view, uint64_t page, bool is_written)
 
 // Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
 // are zero.
-int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
+int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
   const uint64_t stored = space.stored_bytes(start, page_bytes);
@@ -163,7 +164,7 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
   int result = 0;
   if (stored == 0 || space.store.load()->is_hole(start, stored)) {
     space.counters.add(Counter::zero_fills, 1);
-    return fill_zeros(space, view, page, is_written);
+    return fill_zeros(space, view, page, frame, is_written);
   }
   const std::span<std::byte> buffer = bounce_.take(page_bytes);
   for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {
@@ -176,6 +177,7 @@ int Engine::read_page(Space& space, View& view, uint64_t page, bool is_write) {
       result = frames.deposit(start + at, buffer.first(bytes));
     } else if (const Piece part = piece.part(start + at, start + at + bytes);
                part.size_bytes != 0) {
+      if (is_written) begin_fill(space, page, frame);
       result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
     }
   }
@@ -237,6 +239,7 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
 // The page is there, or its fill failed. The shard hears of it first.
 void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty) {
   if (result == 0) {
+    begin_fill(space, page, frame);
     budget::FrameRecord& record = frames_[frame];
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;

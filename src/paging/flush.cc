@@ -32,8 +32,8 @@ class Flusher {
     is_inside_ = true;
   }
 
-  // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are stored,
-  // or have failed.
+  // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are
+  // stored, or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
     if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
     if (held_count_ == kHeldMax) write_all();
@@ -254,8 +254,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
 }
 
 // Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.
-Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages,
-                            uint64_t* stored_bytes) {
+Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes) {
   Flusher flusher(space, bounce_);
   size_t i = 0;
   flush_each(space, flusher, OnTimeout::kStop,

@@ -105,7 +105,6 @@ class Ahead {
       finish();
       OC_CHECK(open_run(page, is_written));
     }
-    engine_.begin_fill(space_, page, frame);
     frame_[page_count_++] = frame;
     ++run_[run_count_ - 1].pages;
   }
@@ -188,6 +187,8 @@ class Ahead {
       const uint64_t first = run.first + i * run.stride;
       const Piece piece = view_.pieces_of(first, first + at_once);
       const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * space_.page_bytes);
+      for (uint32_t page = 0; run.is_written && page < at_once; ++page)
+        engine_.begin_fill(space_, first + page, frame_[run.first_frame + i + page]);
       const int result =
           run.result != 0 ? run.result : space_.frames->install(piece, bytes, run.is_written);
       for (uint32_t page = 0; page < at_once; ++page)

@@ -34,13 +34,11 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
   uint32_t frame[kPrepareRun];
   OC_CHECK(count <= kPrepareRun);
   uint64_t n = 0;
-  for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n) {
+  for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n)
     if (take_frame(space, Caller::kThread, 0, &frame[n]) != 0) {
       space.leave(first + n);
       break;
     }
-    begin_fill(space, first + n, frame[n]);
-  }
   if (n == 0) return 0;
   os::Frames& frames = *space.frames;
   const uint64_t start = first * space.page_bytes, bytes = n * space.page_bytes;
@@ -48,6 +46,7 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
   const uint64_t stored = space.stored_bytes(start, bytes);
   const bool is_fresh = stored == 0 || space.store.load()->is_hole(start, stored);
   const os::Piece piece = view.pieces_of(first, first + n);
+  for (uint64_t i = 0; i < n; ++i) begin_fill(space, first + i, frame[i]);
   const int result = is_fresh ? frames.install_zeros(piece, true) : -EEXIST;
   space.counters.add(Counter::zero_fills, result == 0 ? n : 0);
   for (uint64_t i = 0; i < n; ++i) {

@@ -134,7 +134,9 @@ static_assert(sizeof(PageWord) == 8);
 inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
   using S = PageState;
   const S a = from.state(), b = to.state();
-  if ((b == S::kUnmapping || b == S::kFrozen) && (from.pins() != 0 || from.has(PageValue::kWriting))) return false;
+  if ((b == S::kUnmapping || b == S::kFrozen) &&
+      (from.pins() != 0 || from.has(PageValue::kWriting)))
+    return false;
   if (b == S::kDropping && to.has(PageValue::kWriting)) return false;
   if (a == b) return true;
   switch (a) {

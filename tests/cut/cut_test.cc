@@ -50,8 +50,7 @@ TEST_P(Cuts, HoldTheFirstWritesOfEachThreadAndNoOthers) {
   std::atomic<bool> must_end{false};
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < threads; ++i)
-    running.emplace_back(
-        [&, i] { writers[i]->run(*writers[(i + 1) % threads], must_end); });
+    running.emplace_back([&, i] { writers[i]->run(*writers[(i + 1) % threads], must_end); });
   uint64_t least[Writer::kWritersMax] = {};  // that the cut must have
   uint64_t stopped = 0, frozen = 0, good = 0;
   paging::CutCalls calls;
@@ -185,7 +184,8 @@ TEST(Cut, WithAFunctionThatBringsTheProgramToRestStopsNoThread) {
   writer.join();
 }
 
-// Whoever blocks all signals runs on: the cut finds a moment without it, or says that there is none.
+// Whoever blocks all signals runs on: the cut finds a moment without it, or says that there is
+// none.
 TEST(Cut, BesideAThreadThatBlocksAllSignalsIsRightOrRefused) {
   const Regions regions(kUsual, 4 * kMiB, 1, 2 * kMiB);
   if (!regions.why_not().empty()) GTEST_SKIP() << regions.why_not();

@@ -1,5 +1,5 @@
-// Scene of cuts: a runtime from the inside, stores in memory that can be looked at, and writers whose
-// every write can be told from what a cut holds.
+// Scene of cuts: a runtime from the inside, stores in memory that can be looked at, and writers
+// whose every write can be told from what a cut holds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -96,9 +96,9 @@ class Regions {
   std::string why_not_;
 };
 
-// Writer: a thread whose i-th write puts i into a cell that i decides. So from the cells alone it can
-// be told which was the last one, and whether all before it are there. Now and then it notes how far
-// another writer was, who must be at least as far in any cut that has the note.
+// Writer: a thread whose i-th write puts i into a cell that i decides. So from the cells alone it
+// can be told which was the last one, and whether all before it are there. Now and then it notes
+// how far another writer was, who must be at least as far in any cut that has the note.
 class Writer {
  public:
   static constexpr uint64_t kWritersMax = 8;

@@ -55,7 +55,7 @@ class App {
   Random random_;
   std::vector<Pin> pins_;
   bool is_inside_ = false;  // a call, which no signal interrupts
-  uint64_t walk_ = 0;  // where a scan of cells stands
+  uint64_t walk_ = 0;       // where a scan of cells stands
 };
 
 }  // namespace outcore::sim

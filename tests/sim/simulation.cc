@@ -33,9 +33,8 @@ Simulation::Simulation(const Plan& plan, bool is_traced)
 
 // The pages that are not absent, as their words say.
 std::string Simulation::describe() const {
-  constexpr const char* kStates[] = {"absent",    "filling", "resident", "busy",
-                                     "unmapping", "leaving", "dropping", "failed",
-                                     "frozen"};
+  constexpr const char* kStates[] = {"absent",  "filling",  "resident", "busy",  "unmapping",
+                                     "leaving", "dropping", "failed",   "frozen"};
   if (engine_ == nullptr) return {};
   std::string text = "budget " + std::to_string(engine_->budget().used()) + " of " +
                      std::to_string(engine_->budget().limit()) + "\n";

@@ -56,8 +56,8 @@ class Simulation {
   Fibers& fibers() { return fibers_; }
   struct Tally {
     uint64_t touches = 0, faults = 0, failed_faults = 0, evicted_writes = 0, flushes = 0,
-             flush_errors = 0, reshapes = 0, refused_reshapes = 0, cuts = 0, failed_cuts = 0, frozen_pages = 0,
-             steps = 0;
+             flush_errors = 0, reshapes = 0, refused_reshapes = 0, cuts = 0, failed_cuts = 0,
+             frozen_pages = 0, steps = 0;
   };
   const Tally& tally() const { return tally_; }
 
