@@ -149,8 +149,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           break;
         return -static_cast<int>(seen.frame());
       case PageState::kFilling:
-        if (!is_ahead_asked) {
-          int64_t stride = 0;
+        if (int64_t stride = 0; !is_ahead_asked) {
           read_ahead(space, view, page, true, &stride);
           is_ahead_asked = true;
         }
