@@ -163,6 +163,14 @@ TEST(SimulationItself, FindsFramesThatForgetToProtect) {
   EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
 }
 
+TEST(SimulationItself, FindsALookThatOverlooksWhatWasWritten) {
+  const std::string failure = first_failure(FramesModel::kShared, [](Plan& plan) {
+    plan.defect = SimFrames::Defect::kOverlooksWritten;
+    plan.has_cuts = true;
+  });
+  EXPECT_NE(failure.find("a cut has another byte"), std::string::npos) << failure;
+}
+
 TEST(SimulationItself, FindsAStoreThatLiesAboutAWrite) {
   const std::string failure = first_failure(
       FramesModel::kShared, [](Plan& plan) { plan.behaviour.lies_about_writes = true; });

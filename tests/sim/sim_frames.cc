@@ -228,6 +228,7 @@ int SimFrames::find_written(const Piece& piece, std::span<os::WrittenRun> runs,
     const Mapping* mapping = kernel_.find(piece.address + at);
     if (mapping == nullptr || mapping->owner != this) continue;  // frames are being replaced
     if (entry_of(piece, at).is_protected) continue;
+    if (defect_ == Defect::kOverlooksWritten && kernel_.fibers.random().chance(200)) continue;
     const uint64_t offset = piece.offset + at;
     if (count != 0 && runs[count - 1].to == offset) {
       runs[count - 1].to += kSystemPage;

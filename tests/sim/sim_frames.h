@@ -21,7 +21,13 @@ enum class FramesModel : uint8_t {
 class SimFrames final : public os::Frames {
  public:
   // Broken on purpose, so that tests can show that the simulation notices.
-  enum class Defect : uint8_t { kNone, kForgetsWrittenAtUnmap, kInstallsZeros, kForgetsToProtect };
+  enum class Defect : uint8_t {
+    kNone,
+    kForgetsWrittenAtUnmap,
+    kInstallsZeros,
+    kForgetsToProtect,
+    kOverlooksWritten
+  };
 
   SimFrames(SimKernel& kernel, FramesModel model, uint64_t size_bytes)
       : kernel_(kernel),
