@@ -56,9 +56,12 @@ void ThreadStop::wait_for_end() {
     wait(&stop.epoch_, epoch, 100'000'000);
 }
 
-// A signal that the program does not use.
+// A signal that the program does not use, as far as it has said so by now.
 bool ThreadStop::install() {
-  if (signal_ != 0) return true;
+  struct sigaction now {};
+  if (signal_ != 0 && ::sigaction(signal_, nullptr, &now) == 0 && now.sa_handler == on_signal)
+    return true;
+  signal_ = 0;
   for (int signal = SIGRTMAX - 3; signal > SIGRTMIN; --signal) {
     struct sigaction found {};
     if (::sigaction(signal, nullptr, &found) != 0 || found.sa_handler != SIG_DFL) continue;
