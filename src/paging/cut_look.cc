@@ -121,7 +121,9 @@ bool Cut::examine(uint32_t index, uint64_t page, const View* view, const os::Wri
 
 // Until the page is in other hands no more, for as long as this attempt may take.
 bool Cut::wait_for(uint32_t index, uint64_t page, PageValue seen) {
-  const uint64_t most = pause_start_ns_ == 0 ? kSettleNsMax : kPausedSettleNsMax;
+  // A pin may stay for long, and fillers without a frame wait for our turns.
+  const bool is_short = pause_start_ns_ != 0 || seen.pins() != 0;
+  const uint64_t most = is_short ? kPausedSettleNsMax : kSettleNsMax;
   if (os::now_ns() - settle_start_ns_ >= most) {
     obstacle_ = seen.pins() != 0 ? Obstacle::kPinned : Obstacle::kBusyPage;
     obstacle_index_ = index;

@@ -161,6 +161,7 @@ TEST(Cut, WithAFunctionThatBringsTheProgramToRestStopsNoThread) {
   });
   paging::CutCalls calls;
   calls.quiesce = [&]() -> Status {
+    is_resting = false;
     must_rest = true;
     while (!is_resting) std::this_thread::yield();
     return {};
