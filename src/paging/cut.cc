@@ -15,7 +15,7 @@ using region::PageValue;
 
 namespace {
 
-constexpr uint64_t kPrecopyRoundsMax = 8, kFewPages = 64;
+constexpr uint64_t kPrecopyRoundsMax = 8, kFewBytes = 256 << 10;
 constexpr uint32_t kAttemptsMax = 4;
 constexpr uint32_t kLooksAlone = 2, kLooksMax = 10;  // before threads are stopped; in all
 constexpr uint64_t kStopNsMax = 20'000'000;          // threads that do not answer
@@ -84,7 +84,7 @@ Status Cut::precopy() {
   for (uint64_t before = UINT64_MAX;;) {
     count_ = 0;
     if (!look(Look::kList)) return cannot();
-    if (count_ <= kFewPages || count_ > before / 4 * 3) return {};
+    if (listed_bytes() <= kFewBytes || count_ > before / 4 * 3) return {};
     if (report_.precopy_rounds == kPrecopyRoundsMax) return {};
     before = count_;
     ++report_.precopy_rounds;
@@ -104,13 +104,19 @@ Status Cut::precopy() {
   }
 }
 
+uint64_t Cut::listed_bytes() const {
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < count_; ++i) bytes += space_of(i).page_bytes;
+  return bytes;
+}
+
 // A side buffer for what is likely to be left, inside the budget: at least one page, at most a
 // sixteenth.
 Status Cut::take_buffer() {
   if (buffer_ != nullptr || spaces_.empty()) return {};
-  uint64_t least = 0, left = 1 << 20;
+  uint64_t least = 0;
   for (const Space* space : spaces_) least = std::max(least, space->page_bytes);
-  for (uint64_t i = 0; i < count_; ++i) left += space_of(i).page_bytes / 4 * 5;
+  const uint64_t left = (1 << 20) + listed_bytes() / 4 * 5;
   budget::Budget& budget = engine_.budget();
   const uint64_t most = base::round_down(budget.limit() / 16, base::kSystemPage);
   uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);

@@ -66,6 +66,7 @@ class Cut {
   // cut.cc
   Status prepare();
   Status precopy();
+  uint64_t listed_bytes() const;
   Status take_buffer();
   Status find_moment();
   bool freeze();
