@@ -70,14 +70,19 @@ Run BlockHeap::take_from(uint64_t begin, uint64_t end, uint32_t most) {
 Run BlockHeap::allocate(uint32_t most, int& error) {
   const os::SignalBlock block_signals;
   bool may_grow = true;
+  error = 0;
   while (true) {
+    const auto got = [&](const Run& run) {
+      if (run.count > 0) error = 0;
+      return run.count > 0;
+    };
     uint64_t seen_capacity = 0;
     {
       const os::Locked locked(lock_);
-      if (Run run = take_from(cursor_, capacity_, most); run.count > 0) return run;
+      if (const Run run = take_from(cursor_, capacity_, most); got(run)) return run;
       const uint64_t free_count = capacity_ - 1 - used_count_;
       if (free_count * kFreeShare >= capacity_ || (!may_grow && free_count > 0))
-        if (Run run = take_from(1, capacity_, most); run.count > 0) return run;
+        if (const Run run = take_from(1, capacity_, most); got(run)) return run;
       seen_capacity = capacity_;
     }
     if (!may_grow) return {};

@@ -1,6 +1,6 @@
 // ChunkMap: where each chunk of an object lies, when it was written, and its checksum.
 //
-// Leaves of 8,192 entries, made when their first chunk is written: what was never written costs
+// Leaves of 1,984 entries, made when their first chunk is written: what was never written costs
 // nothing. Entries never move, so readers need no lock. get(): any thread, the fault path. set():
 // any thread, never two on one chunk; allocates from the system alone.
 #pragma once
@@ -22,7 +22,7 @@ struct Entry {
 
 class ChunkMap {
  public:
-  static constexpr uint64_t kLeafEntries = 8192;
+  static constexpr uint64_t kLeafEntries = 1984;  // with their bits, eight pages
   static constexpr uint64_t kChunksMax = uint64_t{1} << 32;
 
   // nullptr: no memory.
@@ -83,7 +83,8 @@ class ChunkMap {
     std::atomic<uint64_t> changed[kLeafEntries / 64];
     std::atomic<bool> has_changed;
   };
-  static constexpr uint64_t kLeaves = kChunksMax / kLeafEntries;
+  static_assert(sizeof(Leaf) <= 32768 && kLeafEntries % 64 == 0);
+  static constexpr uint64_t kLeaves = kChunksMax / kLeafEntries + 1;
 
   ChunkMap() = default;
   static Entry read(const Slot& slot);

@@ -11,8 +11,9 @@
 namespace outcore::versioned {
 namespace {
 
-constexpr uint64_t kRoomStep = 256 << 10;
-constexpr size_t kSearchBytes = 64 << 10;
+constexpr uint64_t kRoomStepMin = 16 << 10;
+constexpr uint64_t kRoomStepMax = 4 << 20;
+constexpr size_t kSearchBytes = 16 << 10;
 
 uint64_t padded(uint64_t payload_bytes) {
   return base::round_up(sizeof(RecordHeader) + payload_bytes, kRecordAlignment);
@@ -122,9 +123,10 @@ bool JournalReader::finds_later(int& error) {
 int Journal::make_room(uint64_t need, bool may_use_reserve) {
   const uint64_t wanted = end_ + need + kReserveBytes;
   if (wanted <= room_end_) return 0;
-  int error = file_->allocate(end_, need + kReserveBytes + kRoomStep);
+  const uint64_t step = std::clamp(end_ / 4, kRoomStepMin, kRoomStepMax);
+  int error = file_->allocate(end_, need + kReserveBytes + step);
   if (error == 0) {
-    room_end_ = wanted + kRoomStep;
+    room_end_ = wanted + step;
     return 0;
   }
   error = file_->allocate(end_, need + kReserveBytes);

@@ -60,7 +60,7 @@ class JournalReader {
 class Journal {
  public:
   // What commits leave free at the end, so that a removal can be noted on a disk that is full.
-  static constexpr uint64_t kReserveBytes = 64 << 10;
+  static constexpr uint64_t kReserveBytes = 16 << 10;
 
   // Goes on in a file at `end`, with record `sequence`.
   Journal(std::unique_ptr<File> file, uint64_t pool_id, uint64_t end, uint64_t sequence)

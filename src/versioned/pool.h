@@ -206,6 +206,8 @@ class Pool {
   mutable std::mutex mutex_;
   std::map<uint32_t, std::shared_ptr<Object>> objects_;
   std::set<uint32_t> changed_objects_;  // made, resized or removed since the last commit
+  // Of these, what a rollback brought back: what the journal may still have of it is void.
+  std::set<uint32_t> reborn_objects_;
   uint32_t next_object_ = 1;
   uint64_t pool_id_ = 0;
   uint32_t last_commit_ = 0;

@@ -130,7 +130,10 @@ int Pool::restore(const State& state, std::vector<std::shared_ptr<Object>>& miss
                   MappedArray<uint32_t>& resurrected) {
   // The table of objects, before: sets allocate.
   for (const auto& [id, object] : objects_) changed_objects_.insert(id);
-  for (const auto& object : missing) changed_objects_.insert(object->id());
+  for (const auto& object : missing) {
+    changed_objects_.insert(object->id());
+    reborn_objects_.insert(object->id());
+  }
   const os::SignalBlock block;
   gate_.close();
   int error = 0;

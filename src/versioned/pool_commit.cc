@@ -129,12 +129,13 @@ Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string&
 void Pool::take_cut(Cut& cut) {
   for (const uint32_t id : changed_objects_) {
     const auto object = objects_.find(id);
-    if (object == objects_.end())
+    if (object == objects_.end() || reborn_objects_.contains(id))
       cut.table.push_back({id, true, 0, {}});
-    else
+    if (object != objects_.end())
       cut.table.push_back({id, false, object->second->size_bytes(), object->second->name()});
   }
   changed_objects_.clear();
+  reborn_objects_.clear();
   for (const auto& [id, object] : objects_) {
     cut.groups.push_back({object, {}});
     cut.checkpoint.size_bytes += object->size_bytes();
@@ -157,7 +158,10 @@ void Pool::take_cut(Cut& cut) {
 
 // It is not there, and never will be: its changes belong to the next commit.
 void Pool::give_back(Cut& cut) {
-  for (const Cut::Table& table : cut.table) changed_objects_.insert(table.id);
+  for (const Cut::Table& table : cut.table) {
+    changed_objects_.insert(table.id);
+    if (table.is_removed && objects_.contains(table.id)) reborn_objects_.insert(table.id);
+  }
   for (Cut::Group& group : cut.groups)
     for (const Change& change : group.changes) group.object->map_->mark_changed(change.chunk);
   heap_->give_back_fresh(cut.graves);
