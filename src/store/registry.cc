@@ -11,6 +11,7 @@
 #include "store/redis_store.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
+#include "store/versioned_store.h"
 
 namespace outcore::store {
 namespace {
@@ -126,6 +127,11 @@ const std::vector<StoreKind>& store_kinds() {
        {"reserve"},
        open_scratch},
       {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
+      {"versioned",
+       "versioned:FOLDER?object=NAME&chunk=4k&at=CHECKPOINT&direct=auto|on|off",
+       "objects with checkpoints that are never overwritten",
+       {"object", "chunk", "at", "direct"},
+       open_versioned},
       {"rbd",
        "rbd://POOL/IMAGE?size=1T",
        "an image on the disks of a Ceph cluster",

@@ -15,7 +15,7 @@ constexpr size_t kBufferBytes = 2 << 20;
 class Verification {
  public:
   explicit Verification(size_t bad_max) : bad_max_(bad_max) {}
-  bool open() { return buffer_.resize(kBufferBytes); }
+  bool open() { return buffer_.reserve(kBufferBytes); }
 
   void look_through(Snapshot& snapshot, const std::string& checkpoint) {
     for (const auto& [id, object] : snapshot.objects()) {

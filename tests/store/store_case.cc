@@ -14,7 +14,7 @@ StoreCase by_uri(const std::string& name, const std::string& before, const std::
             options.size_bytes = size_bytes;
             options.scratch_dir = folder.path();
             const std::string path =
-                before == "file:" || before == "sparse:" ? folder / "store" : "";
+                before == "scratch:" || before == "memory:" ? "" : folder / "store";
             return open_store(before + path + after, options);
           }};
 }
@@ -74,6 +74,8 @@ std::vector<StoreCase> all_cases() {
       by_uri("ThrottledFile", "file:", "?write_concurrency=1&read_concurrency=3"),
       by_uri("SparseOfSmallSegments", "sparse:", "?segment=16k"),
       by_uri("SparseOfOneSegment", "sparse:", ""),
+      by_uri("Versioned", "versioned:", "?object=x"),
+      by_uri("VersionedOfLargeChunks", "versioned:", "?object=x&chunk=64k"),
       by_uri("Scratch", "scratch:", ""),
       by_uri("Memory", "memory:", ""),
       {"Overlay", make_overlay_over_file, false},
