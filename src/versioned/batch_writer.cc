@@ -98,9 +98,9 @@ void BatchWriter::write(std::span<StoreRequest> batch) {
 // Gives each chunk a block, or as many as there are. 0 or the error of the rest.
 int BatchWriter::allocate() {
   int error = 0;
+  for (const Whole& whole : wholes_)
+    if (error == 0) error = object_.map_->prepare(whole.chunk);
   for (size_t i = 0; i < wholes_.size() && error == 0;) {
-    error = object_.map_->prepare(wholes_[i].chunk);
-    if (error != 0) break;
     const Run run = pool_.heap_->allocate(static_cast<uint32_t>(wholes_.size() - i), error);
     for (uint32_t n = 0; n < run.count; ++n) wholes_[i++].block = run.first + n;
   }

@@ -32,7 +32,10 @@ class SimFile final : public File {
     int error = 0;
     // A write that fails may have written a part.
     if (disk_.random_.chance(disk_.faults.eio_permille)) error = -EIO;
-    if (error == 0 && disk_.random_.chance(disk_.faults.enospc_permille)) error = -ENOSPC;
+    // What a journal has allocated takes its records; a heap may have been punched.
+    const bool needs_space = is_heap_ || offset + from.size() > size_bytes();
+    if (error == 0 && needs_space && disk_.random_.chance(disk_.faults.enospc_permille))
+      error = -ENOSPC;
     if (error != 0) count = disk_.random_.below(count + 1);
     put(offset, from.first(count));
     return error;
