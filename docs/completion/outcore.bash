@@ -34,7 +34,7 @@ _outcore() {
   for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
     [[ ${COMP_WORDS[i]} == [a-z]* ]] || break
     said+=("${COMP_WORDS[i]}")
-    [[ ${COMP_WORDS[1]} == @(bench|heap|store) ]] || break
+    [[ ${COMP_WORDS[1]} == @(bench|checkpoint|heap|store) ]] || break
   done
   COMPREPLY=()
   if [[ ${COMP_WORDS[1]} == run ]] && ((COMP_CWORD > 1)); then
