@@ -59,7 +59,7 @@ _outcore() {
   elif [[ ${COMP_WORDS[1]} == check && $word != -* ]] && ((COMP_CWORD > 1)); then
     mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
     return
-  elif [[ ${COMP_WORDS[1]} == @(heap|store) && $word != -* ]] && ((COMP_CWORD > 2)); then
+  elif [[ ${COMP_WORDS[1]} == @(checkpoint|heap|store) && $word != -* ]] && ((COMP_CWORD > 2)); then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
   elif [[ ${COMP_WORDS[1]} =~ ^(residency|warm|evict)$ && $word != -* && $before != --* ]]; then
