@@ -9,7 +9,8 @@
 namespace outcore::versioned {
 namespace {
 
-constexpr size_t kBufferBytes = 2 << 20;
+constexpr size_t kBufferBytes = 4 << 20;
+constexpr size_t kTransferBytesMax = 256 << 10;
 
 // One look through several snapshots.
 class Verification {
@@ -55,7 +56,8 @@ class Verification {
     for (size_t i = 0; i < wanted_.size(); ++i) {
       std::byte* const into = buffer_.begin() + i * chunk_bytes;
       const uint64_t place = wanted_[i].entry.block * chunk_bytes;
-      if (!transfers.empty() && transfers.back().offset + transfers.back().size_bytes == place)
+      if (!transfers.empty() && transfers.back().offset + transfers.back().size_bytes == place &&
+          transfers.back().size_bytes < kTransferBytesMax)
         transfers.back().size_bytes += chunk_bytes;
       else
         transfers.push_back({place, into, chunk_bytes, false, 0});

@@ -123,8 +123,8 @@ TEST(Damage, OfABitOfAJournalIsRefusedOrDoesNoHarm) {
     const auto disk = whole->after_kill();
     const uint64_t flips = 1 + seed % 3;
     for (uint64_t i = 0; i < flips; ++i)
-      ASSERT_TRUE(
-          disk->flip_bit(versioned::journal_name(journals[(seed + i) % journals.size()]), seed + i));
+      ASSERT_TRUE(disk->flip_bit(versioned::journal_name(journals[(seed + i) % journals.size()]),
+                                 seed + i));
     uint64_t refused = 0;
     ASSERT_EQ(check_all(disk, refused), "") << seed;
     refused_runs += refused > 0;

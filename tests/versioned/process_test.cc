@@ -105,7 +105,8 @@ void expect_step(uint32_t step, Read read) {
     std::vector<std::byte> bytes(kChunks * kChunk);
     ASSERT_EQ(read(object == 0 ? "a" : "b", std::span(bytes)), 0);
     for (uint64_t at = 0; at < bytes.size(); at += kUnit)
-      ASSERT_TRUE(is_unit(bytes.data() + at, stamps[at / kChunk])) << "step " << step << " at " << at;
+      ASSERT_TRUE(is_unit(bytes.data() + at, stamps[at / kChunk]))
+          << "step " << step << " at " << at;
   }
 }
 
