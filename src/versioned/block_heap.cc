@@ -112,7 +112,7 @@ int BlockHeap::grow(uint64_t wanted) {
   while (true) {
     const int error = data_.allocate(now * chunk_bytes_, step * chunk_bytes_);
     if (error == 0) break;
-    if (error != -ENOSPC || step <= least) return error;
+    if (step <= least) return error;
     step = std::max(step / 4, least);
   }
   const os::Locked locked(lock_);
