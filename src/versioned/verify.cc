@@ -19,7 +19,8 @@ class Verification {
   bool open() { return buffer_.reserve(kBufferBytes); }
 
   void look_through(Snapshot& snapshot, const std::string& checkpoint) {
-    for (const auto& [id, object] : snapshot.objects()) {
+    for (const auto& numbered : snapshot.objects()) {
+      const StateObject& object = numbered.second;
       object.map->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
         if (bad_.size() >= bad_max_) return;
         if (const auto known = bad_blocks_.find(entry.block); known != bad_blocks_.end())
