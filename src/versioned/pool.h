@@ -102,7 +102,8 @@ class Pool {
   Status remove_object(const std::string& name);                                         // ENOENT
   int resize(Object& object, uint64_t size_bytes);  // never concurrent with itself
 
-  // As the functions of Store, by the same rules. 0 or -errno; see trouble().
+  // As the functions of Store, by the same rules. 0 or -errno; see trouble(). REQUIRES: what is
+  // written does not change meanwhile: its checksum would be another's.
   int read(Object& object, uint64_t offset, std::span<std::byte> into);
   int write(Object& object, uint64_t offset, std::span<const std::byte> from);
   void transfer(Object& object, std::span<StoreRequest> batch);
