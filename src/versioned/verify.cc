@@ -98,7 +98,9 @@ Result<std::vector<BadChunk>> Pool::verify(size_t bad_max) {
   if (!verification.open()) return base::system_error(ENOMEM, "verify " + folder_);
   for (const std::string& name : names) {
     const auto snapshot = open_at(name);
-    if (snapshot.code() == ENOENT && !name.empty()) continue;  // removed meanwhile
+    const auto has_name = [&](const CheckpointInfo& c) { return c.about.name == name; };
+    if (!snapshot && !name.empty() && std::ranges::none_of(checkpoints(), has_name))
+      continue;  // removed meanwhile
     if (!snapshot) return Error{snapshot.code(), "verify " + folder_ + ": " + snapshot.message()};
     verification.look_through(*snapshot.value(), name);
   }
