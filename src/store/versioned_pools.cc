@@ -10,9 +10,10 @@
 namespace outcore::store {
 namespace {
 
-// Opening and ending pools of one folder come one after the other.
+// Opening and ending pools come one after the other: who opens a folder again that is just being
+// closed waits for its lock. Recursive: what opens may have the last reference, too.
 struct OpenPools {
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   std::map<std::string, std::weak_ptr<versioned::Pool>> by_identity;
 };
 
@@ -42,8 +43,14 @@ Result<std::shared_ptr<versioned::Pool>> open_versioned_pool(const VersionedPool
   how.chunk_bytes = options.chunk_bytes;
   auto pool = versioned::Pool::open(disk.value(), how);
   if (!pool) return pool.error();
-  known = pool.value();
-  return pool.value();
+  versioned::Pool* const bare = pool.value().get();
+  const std::shared_ptr<versioned::Pool> shared(bare, [kept = pool.value()](void*) mutable {
+    const std::lock_guard inner(open_pools().mutex);
+    kept.reset();
+  });
+  known = shared;
+  pool = shared;
+  return shared;
 }
 
 }  // namespace outcore::store

@@ -60,11 +60,12 @@ void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
     wholes_.push_back({first.chunk, first.bytes, first_part, end_part});
     return;
   }
-  size_t covered = 0;
-  for (size_t i = first_part; i < end_part; ++i) covered += parts_[i].size_bytes;
-  // Behind the object's end there is nothing to keep.
-  const uint64_t left = object_.size_bytes() - first.chunk * chunk_bytes;
-  if (covered >= std::min(left, chunk_bytes)) {
+  // Up to where they cover it without a gap: the parts ascend, and may overlap. The chunk at the
+  // object's end is not whole, either: the object may grow meanwhile, and others write there.
+  uint64_t covered = 0;
+  for (size_t i = first_part; i < end_part && parts_[i].skipped <= covered; ++i)
+    covered = std::max(covered, parts_[i].skipped + parts_[i].size_bytes);
+  if (covered == chunk_bytes) {
     if (gathered_bytes_ + chunk_bytes > kBufferBytes / 2) flush();
     std::byte* const buffer = buffer_of_this_thread();
     if (buffer == nullptr) return set_result(first_part, end_part, -ENOMEM);
@@ -176,15 +177,26 @@ void BatchWriter::flush() {
 }
 
 void Pool::transfer(Object& object, std::span<StoreRequest> batch) {
-  bool has_read = false, has_write = false;
-  for (StoreRequest& r : batch) (r.is_write ? has_write : has_read) = true;
+  bool has_read = false, has_write = false, is_right = true;
+  for (StoreRequest& r : batch) {
+    (r.is_write ? has_write : has_read) = true;
+    is_right = is_right && is_inside(object, r.offset, r.size_bytes);
+  }
   int error = object.is_removed() ? -ENOENT : 0;
   if (error == 0 && has_write) error = check_writable(object);
   if (error != 0) {
     for (StoreRequest& r : batch) r.result = error;
     return;
   }
+  if (!is_right) {  // it is smaller than it was: each request has its own answer
+    for (StoreRequest& r : batch)
+      r.result = r.is_write ? write(object, r.offset, {r.bytes, r.size_bytes})
+                            : read(object, r.offset, {r.bytes, r.size_bytes});
+    return;
+  }
   if (has_read) reader_->transfer(*object.map_, object.name().c_str(), batch);
+  for (StoreRequest& r : batch)
+    if (!r.is_write && object.is_removed()) r.result = -ENOENT;
   if (!has_write) return;
   BatchWriter(*this, object).write(batch);
   for (const StoreRequest& r : batch)

@@ -14,6 +14,10 @@ constexpr uint64_t kGrowBytesMax = 256 << 20;
 // Free blocks are looked for again from the beginning once they are this part of the file: single
 // free blocks here and there would make many small writes of one large one.
 constexpr uint64_t kFreeShare = 8;
+// What is given back to the filesystem at once: 64 neighbouring blocks, a word of bits. Single
+// blocks would take it a fifth of a millisecond each, and its file fall to pieces.
+constexpr uint64_t kGroup = 64;
+constexpr uint64_t kPunchedGroupsMax = 256;
 
 }  // namespace
 
@@ -108,7 +112,7 @@ int BlockHeap::grow(uint64_t wanted) {
   while (true) {
     const int error = data_.allocate(now * chunk_bytes_, step * chunk_bytes_);
     if (error == 0) break;
-    if (error != -ENOSPC || step <= least) return error;
+    if (step <= least) return error;
     step = std::max(step / 4, least);
   }
   const os::Locked locked(lock_);
@@ -180,13 +184,44 @@ std::vector<Run> BlockHeap::take_unneeded(std::span<const uint32_t> held) {
 }
 
 void BlockHeap::give_up(const std::vector<Run>& runs) {
-  for (const Run run : runs) {
-    // Not yet free: nobody writes there while it is punched.
-    data_.punch(uint64_t{run.first} * chunk_bytes_, uint64_t{run.count} * chunk_bytes_);
+  std::vector<uint64_t> groups;
+  {
     const os::SignalBlock block_signals;
     const os::Locked locked(lock_);
-    for (uint32_t i = 0; i < run.count; ++i) free_locked(run.first + i);
+    for (const Run run : runs)
+      for (uint32_t i = 0; i < run.count; ++i) free_locked(run.first + i);
   }
+  for (const Run run : runs)
+    for (uint64_t group = run.first / kGroup; group <= (run.first + run.count - 1) / kGroup;
+         ++group)
+      if (groups.empty() || groups.back() != group) groups.push_back(group);
+  for (size_t i = 0; i < groups.size();) {
+    const uint64_t first = groups[i];
+    uint64_t count = 0;
+    for (; i < groups.size() && groups[i] == first + count && count < kPunchedGroupsMax; ++i) {
+      if (!claim_group(groups[i])) break;
+      ++count;
+    }
+    if (count == 0) {
+      ++i;
+      continue;
+    }
+    data_.punch(first * kGroup * chunk_bytes_, count * kGroup * chunk_bytes_);
+    const os::SignalBlock block_signals;
+    const os::Locked locked(lock_);
+    for (uint64_t group = first; group < first + count; ++group) bits_[group] = 0;
+    used_count_ -= count * kGroup;
+  }
+}
+
+// Nobody gets a block of the group, of which all are free. False: not all are.
+bool BlockHeap::claim_group(uint64_t group) {
+  const os::SignalBlock block_signals;
+  const os::Locked locked(lock_);
+  if (bits_[group] != 0 || (group + 1) * kGroup > capacity_) return false;
+  bits_[group] = UINT64_MAX;
+  used_count_ += kGroup;
+  return true;
 }
 
 void BlockHeap::resurrect(const MappedArray<uint32_t>& blocks) {

@@ -59,7 +59,7 @@ class BlockHeap {
   void settle(MappedArray<Grave>& graves, std::span<const uint32_t> held);
   // States have gone. Takes what nobody needs any more from what is kept; it is still in use.
   std::vector<Run> take_unneeded(std::span<const uint32_t> held);
-  // Gives their space back to the filesystem, and frees them.
+  // Frees them. Where many neighbours are free then, the filesystem gets their space back.
   void give_up(const std::vector<Run>& runs);
   // These blocks live again (`blocks` ascends).
   void resurrect(const MappedArray<uint32_t>& blocks);
@@ -74,6 +74,7 @@ class BlockHeap {
  private:
   int grow(uint64_t wanted);
   bool cover(uint64_t capacity);
+  bool claim_group(uint64_t group);
   Run take_from(uint64_t begin, uint64_t end, uint32_t most);
   bool bit(uint64_t block) const { return (bits_[block / 64] >> block % 64 & 1) != 0; }
   void free_locked(uint32_t block);

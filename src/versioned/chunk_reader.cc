@@ -14,7 +14,7 @@ namespace {
 // Each is a write of a neighbour that came to its end meanwhile.
 constexpr int kAttemptsMax = 10'000;
 constexpr uint64_t kStretchMax = 32;  // chunks of which the fault path keeps the entries
-constexpr size_t kPieceBytesMax = 1 << 20;
+constexpr size_t kPieceBytesMax = 256 << 10;
 
 // A chunk that a batch reads whole.
 struct Fetch {

@@ -44,7 +44,8 @@ class File {
 
 class Disk {
  public:
-  enum class Mode : uint8_t { kRead, kWrite, kCreate };  // kCreate: a new, empty file
+  // kCreate: a new, empty file, whatever was there. kCreateNew: EEXIST if there is one.
+  enum class Mode : uint8_t { kRead, kWrite, kCreate, kCreateNew };
 
   virtual ~Disk() = default;
 
@@ -56,6 +57,7 @@ class Disk {
   // to. Errors: -errno in Error::code as a positive number, with the path.
   virtual Result<std::unique_ptr<File>> open(const std::string& file, Mode mode, bool is_heap) = 0;
   virtual Result<std::vector<std::string>> list() = 0;
+  // -EEXIST if there is a file `to`.
   virtual int rename(const std::string& from, const std::string& to) = 0;
   virtual int unlink(const std::string& file) = 0;
   // Names that were made, changed or removed stay so after a loss of power.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "base/error.h"
@@ -123,9 +124,10 @@ Result<std::unique_ptr<File>> FolderDisk::make_heap(int fd, bool, const std::str
 
 Result<std::unique_ptr<File>> FolderDisk::open(const std::string& file, Mode mode, bool is_heap) {
   const int flags = O_CLOEXEC | O_NOCTTY |
-                    (mode == Mode::kRead    ? O_RDONLY
-                     : mode == Mode::kWrite ? O_RDWR
-                                            : O_RDWR | O_CREAT | O_TRUNC);
+                    (mode == Mode::kRead     ? O_RDONLY
+                     : mode == Mode::kWrite  ? O_RDWR
+                     : mode == Mode::kCreate ? O_RDWR | O_CREAT | O_TRUNC
+                                             : O_RDWR | O_CREAT | O_EXCL);
   const int fd =
       repeat([&] { return os::above_standard(::openat(folder_fd_, file.c_str(), flags, 0666)); });
   const std::string path = path_ + "/" + file;
@@ -145,15 +147,29 @@ Result<std::vector<std::string>> FolderDisk::list() {
     return base::system_error(error, "list the folder " + path_);
   }
   std::vector<std::string> names;
-  while (const dirent* const entry = ::readdir(folder))
+  int error = 0;
+  while (true) {
+    errno = 0;  // nullptr is the end, or an error: a folder that cannot be read is not empty
+    const dirent* const entry = ::readdir(folder);
+    error = errno;
+    if (entry == nullptr) break;
     if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
       names.emplace_back(entry->d_name);
+  }
   ::closedir(folder);
+  if (error != 0) return base::system_error(error, "list the folder " + path_);
   std::sort(names.begin(), names.end());
   return names;
 }
 
 int FolderDisk::rename(const std::string& from, const std::string& to) {
+  const int error =
+      ::renameat2(folder_fd_, from.c_str(), folder_fd_, to.c_str(), RENAME_NOREPLACE) == 0 ? 0
+                                                                                           : errno;
+  if (error == 0 || (error != EINVAL && error != ENOSYS)) return -error;
+  // A filesystem that cannot: nobody but the one writer makes names here.
+  if (::faccessat(folder_fd_, to.c_str(), F_OK, 0) == 0) return -EEXIST;
+  if (errno != ENOENT) return -errno;
   return ::renameat(folder_fd_, from.c_str(), folder_fd_, to.c_str()) == 0 ? 0 : -errno;
 }
 

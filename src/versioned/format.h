@@ -20,6 +20,8 @@ namespace outcore::versioned {
 inline constexpr uint32_t kRecordMagic = 0x4A56434F;  // "OCVJ"
 inline constexpr uint16_t kFormat = 1;
 inline constexpr uint64_t kRecordAlignment = 8;
+inline constexpr uint32_t kChunkBytesMin = 512;
+inline constexpr uint32_t kChunkBytesMax = 1 << 20;
 inline constexpr size_t kNameBytesMax = 255;
 inline constexpr size_t kCommentBytesMax = 4096;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -85,7 +86,11 @@ JournalReader::Next JournalReader::next(Record& into) {
                      std::to_string(sequence_) + " must be"};
     return Next::kDamage;
   }
-  into.payload.resize(header.payload_bytes);
+  try {
+    into.payload.resize(header.payload_bytes);
+  } catch (const std::exception&) {  // bad_alloc, or more than a vector can have
+    return fail(ENOMEM, "a record of " + base::format_bytes(header.payload_bytes));
+  }
   if (const int error = file_.read(offset_ + sizeof header, into.payload); error != 0)
     return fail(error, "");
   if (checksum_of(into.payload) != header.payload_sum) return bad("a record's checksum is wrong");

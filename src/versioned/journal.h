@@ -64,7 +64,11 @@ class Journal {
 
   // Goes on in a file at `end`, with record `sequence`.
   Journal(std::unique_ptr<File> file, uint64_t pool_id, uint64_t end, uint64_t sequence)
-      : file_(std::move(file)), pool_id_(pool_id), end_(end), sequence_(sequence) {}
+      : file_(std::move(file)),
+        pool_id_(pool_id),
+        end_(end),
+        sequence_(sequence),
+        room_end_(file_->size_bytes()) {}
 
   struct How {
     bool may_use_reserve = false;
@@ -85,7 +89,7 @@ class Journal {
   const uint64_t pool_id_;
   uint64_t end_;
   uint64_t sequence_;
-  uint64_t room_end_ = 0;  // up to here there is space
+  uint64_t room_end_;  // up to here there is space: a journal grows by that alone
   bool is_broken_ = false;
   std::vector<std::byte> bytes_;
 };

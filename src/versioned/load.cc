@@ -41,12 +41,14 @@ Result<Loaded> load_journal(Disk& disk, uint32_t number, std::optional<uint32_t>
     if (is_until) break;
     std::string why = is_base == is_first ? apply(loaded.state, record)
                                           : "a journal begins with its base, and has one";
+    if (why == kNoMemory) return base::system_error(ENOMEM, "read " + name);
     if (!why.empty()) {
       loaded.damage = Error{EIO, name + " is damaged at offset " +
                                      std::to_string(reader.record_offset()) + ": " + why};
       break;
     }
     is_first = false;
+    loaded.last = reader.record_offset();
     if (record.type() == RecordType::kBaseEnd) {
       loaded.has_base = true;
       loaded.base_bytes = reader.offset();
@@ -75,13 +77,16 @@ Result<uint32_t> first_commit_of(Disk& disk, uint32_t number) {
   return Error{EIO, disk.name() + "/" + journal_name(number) + " is damaged at offset 0: no base"};
 }
 
-Result<State> load_commit(Disk& disk, uint32_t commit) {
+namespace {
+
+Result<State> load_commit_once(Disk& disk, uint32_t commit) {
   const auto numbers = list_journals(disk);
   if (!numbers) return numbers.error();
   for (size_t i = numbers->size(); i-- > 0;) {
     const uint32_t number = numbers.value()[i];
     const auto first = first_commit_of(disk, number);
-    if (!first && first.code() != EIO) return first.error();
+    // One that was removed since it was listed is not what this commit is put together from.
+    if (!first && first.code() != EIO && first.code() != ENOENT) return first.error();
     if (!first || first.value() > commit) continue;
     auto loaded = load_journal(disk, number, commit);
     if (!loaded) return loaded.error();
@@ -91,6 +96,42 @@ Result<State> load_commit(Disk& disk, uint32_t commit) {
   }
   return Error{ENOENT, "read commit " + std::to_string(commit) + " of " + disk.name() +
                            ": no journal has it"};
+}
+
+}  // namespace
+
+Result<State> load_commit(Disk& disk, uint32_t commit) {
+  auto state = load_commit_once(disk, commit);
+  // A writer may have put a new journal in place of those that were listed.
+  return state.code() == ENOENT ? load_commit_once(disk, commit) : std::move(state);
+}
+
+Result<MappedArray<Grave>> needed_graves(const State& state, const std::vector<uint32_t>& held) {
+  const Error no_memory{ENOMEM, "there is no memory for the blocks of checkpoints"};
+  MappedArray<uint64_t> living;
+  bool has_memory = true;
+  for (const auto& [id, object] : state.objects)
+    object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
+      if (entry.block / 64 >= living.size() && !living.resize(entry.block / 64 + 1))
+        has_memory = false;
+      else
+        living[entry.block / 64] |= uint64_t{1} << entry.block % 64;
+    });
+  const auto lives = [&](uint32_t block) {
+    return block / 64 < living.size() && (living[block / 64] >> block % 64 & 1) != 0;
+  };
+  MappedArray<Grave> graves;
+  for (const Grave& grave : state.graves)
+    if (is_needed(grave, held) && !lives(grave.block))
+      has_memory = has_memory && graves.push_back(grave);
+  if (!has_memory) return no_memory;
+  std::sort(graves.begin(), graves.end(), [](const Grave& a, const Grave& b) {
+    return a.block != b.block ? a.block < b.block : a.death > b.death;
+  });
+  const auto end = std::unique(graves.begin(), graves.end(),
+                               [](const Grave& a, const Grave& b) { return a.block == b.block; });
+  graves.truncate(static_cast<size_t>(end - graves.begin()));
+  return graves;
 }
 
 namespace {

@@ -24,6 +24,21 @@ Status check_chunk(uint32_t chunk_bytes, const std::string& attempted) {
                            " to " + base::format_bytes(kChunkBytesMax)};
 }
 
+// After an fsync that failed, the kernel may keep what was written and hold it to be stored: the
+// next fsync says 0. Only the last record can be such, and the zeros that made half a record none:
+// they are written again, so that the next answer is true. 0 or -errno.
+int write_end_again(File& file, const Loaded& loaded) {
+  std::vector<std::byte> bytes(std::min<uint64_t>(loaded.end - loaded.last, 1 << 20));
+  for (uint64_t at = loaded.last; at < loaded.end; at += bytes.size()) {
+    const auto piece = std::span(bytes).first(std::min<uint64_t>(bytes.size(), loaded.end - at));
+    int error = file.read(at, piece);
+    if (error == 0) error = file.write(at, piece);
+    if (error != 0) return error;
+  }
+  const std::array<std::byte, sizeof(RecordHeader)> none{};
+  return file.size_bytes() > loaded.end ? file.write(loaded.end, none) : 0;
+}
+
 // Damage, and what can be read all the same.
 Error explain(Disk& disk, const Error& damage) {
   std::string names;
@@ -50,7 +65,6 @@ Result<std::shared_ptr<Pool>> Pool::open(std::shared_ptr<Disk> disk, const PoolO
   pool->delta_bytes_min_ = options.delta_bytes_min;
   const auto numbers = list_journals(*disk);
   if (!numbers) return numbers.error();
-  pool->is_closed_ = true;  // until there is something to close
   Status status = numbers->empty() ? pool->found(options) : pool->load(options, numbers.value());
   if (!status) return status.error();
   pool->reader_ = std::make_unique<ChunkReader>(*pool->data_, pool->chunk_bytes_,
@@ -83,7 +97,7 @@ Status Pool::found(const PoolOptions& options) {
   if (::getrandom(&state.pool_id, sizeof state.pool_id, 0) != sizeof state.pool_id)
     return base::system_error(errno, attempted + ": ask for a random number");
   pool_id_ = state.pool_id;
-  auto data = disk_->open(kData, Disk::Mode::kCreate, true);
+  auto data = disk_->open(kData, has_data ? Disk::Mode::kWrite : Disk::Mode::kCreateNew, true);
   if (!data) return data.error();
   // A journal never is without its data.
   if (const int error = disk_->sync_folder(); error != 0)
@@ -148,11 +162,7 @@ Status Pool::load(const PoolOptions& options, const std::vector<uint32_t>& numbe
   if (!file) return file.error();
   // What was seen may be in the kernel's memory alone, left there by a writer that was killed. It
   // is built upon: it must be durable first. What is left of a record that was not finished goes.
-  int error = 0;
-  if (loaded->is_torn) {
-    const std::array<std::byte, sizeof(RecordHeader)> none{};
-    error = file.value()->write(loaded->end, none);
-  }
+  int error = write_end_again(*file.value(), *loaded);
   if (error == 0) error = data_->sync();
   if (error == 0) error = file.value()->sync();
   if (error == 0) error = disk_->sync_folder();
@@ -196,24 +206,12 @@ Status Pool::adopt_blocks(const State& state) {
   if (bad_block != 0)
     return wrong("block " + std::to_string(bad_block) +
                  " is used twice, or data is shorter than it must be");
-  // A block that died, came back by a rollback and died again has several graves: the last counts.
-  // One that lives has none.
-  MappedArray<Grave> graves;
-  const std::vector<uint32_t> held = holds();
-  for (const Grave& grave : state.graves)
-    if (is_needed(grave, held) && !heap_->is_used(grave.block) && !graves.push_back(grave))
-      return base::system_error(ENOMEM, "open " + folder_);
-  std::sort(graves.begin(), graves.end(), [](const Grave& a, const Grave& b) {
-    return a.block != b.block ? a.block < b.block : a.death > b.death;
-  });
-  const Grave* before = nullptr;
-  for (const Grave& grave : graves) {
-    const bool is_again = before != nullptr && before->block == grave.block;
-    before = &grave;
-    if (!is_again && !heap_->adopt_grave(grave))
+  const auto graves = needed_graves(state, holds());
+  if (!graves) return base::system_error(graves.code(), "open " + folder_);
+  for (const Grave& grave : graves.value())
+    if (!heap_->adopt_grave(grave))
       return wrong("a checkpoint needs block " + std::to_string(grave.block) +
                    ", and data is shorter than it must be");
-  }
   return {};
 }
 
@@ -222,11 +220,15 @@ Pool::~Pool() { (void)close(); }
 Status Pool::close() {
   const std::lock_guard guard(mutex_);
   if (is_closed_) return {};
+  const bool is_ours = disk_->is_of_this_process();
+  if (is_ours && lost_.code == 0 && has_changes())
+    if (const auto done = commit_locked({}, {}); !done) {
+      is_closed_ = lost_.code != 0;  // if not, it may be tried again
+      return done.error();
+    }
   is_closed_ = true;
-  if (!disk_->is_of_this_process()) return {};
+  if (!is_ours) return {};
   if (lost_.code != 0) return lost_;
-  if (has_changes())
-    if (const auto done = commit_locked({}, {}); !done) return done.error();
   journal_->append(RecordType::kClosed, last_commit_, {}, {true, true});  // nothing hangs on it
   return {};
 }

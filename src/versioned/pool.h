@@ -31,8 +31,6 @@
 
 namespace outcore::versioned {
 
-inline constexpr uint32_t kChunkBytesMin = 512;
-inline constexpr uint32_t kChunkBytesMax = 1 << 20;
 inline constexpr uint32_t kChunkBytesDefault = 4096;
 inline constexpr size_t kCheckpointsMax = 100'000;
 inline constexpr size_t kObjectsMax = 10'000;
@@ -92,7 +90,8 @@ class Pool {
   static Result<std::shared_ptr<Pool>> open(std::shared_ptr<Disk> disk, const PoolOptions& options);
   // Commits what there is; if that fails it is lost: call close() to hear of it.
   ~Pool();
-  // Commits, and says that the end was in peace. Only reads, and the destructor, may follow.
+  // Commits, and says that the end was in peace. Only reads, and the destructor, may follow. If
+  // the commit fails and may be tried again (a full disk), the pool stays open.
   Status close();
 
   // Objects. Changes to them are part of the next commit. Names are at most 255 bytes.
@@ -102,7 +101,9 @@ class Pool {
   Status remove_object(const std::string& name);                                         // ENOENT
   int resize(Object& object, uint64_t size_bytes);  // never concurrent with itself
 
-  // As the functions of Store, by the same rules. 0 or -errno; see trouble().
+  // As the functions of Store, by the same rules. 0 or -errno; see trouble(). -ENXIO: behind the
+  // object's end, which a rollback moves under those who use it. REQUIRES: what is
+  // written does not change meanwhile: its checksum would be another's.
   int read(Object& object, uint64_t offset, std::span<std::byte> into);
   int write(Object& object, uint64_t offset, std::span<const std::byte> from);
   void transfer(Object& object, std::span<StoreRequest> batch);
@@ -165,6 +166,7 @@ class Pool {
                                                  const MappedArray<Grave>& graves,
                                                  uint64_t sequence);
 
+  static bool is_inside(const Object& object, uint64_t offset, uint64_t size_bytes);
   int check_writable(const Object& object);
   int write_stretch(Object& object, uint64_t chunk, uint32_t count, const std::byte* from);
   int patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> patches);
@@ -175,6 +177,7 @@ class Pool {
 
   Status check_usable(const std::string& attempted) const;
   Result<uint32_t> commit_locked(const std::string& name, const std::string& comment);
+  int carry_out(Cut& cut, bool& is_lost);
   void take_cut(Cut& cut);
   void give_back(Cut& cut);
   int write_commit(Cut& cut);
@@ -183,6 +186,7 @@ class Pool {
   bool has_changes() const;
   std::vector<uint32_t> holds() const;
   void renew_base();
+  Status write_new_base();
   void drop_journals();
   int restore(const State& state, std::vector<std::shared_ptr<Object>>& missing,
               MappedArray<uint32_t>& resurrected);
@@ -215,9 +219,10 @@ class Pool {
   std::vector<uint32_t> lingering_;  // commits without a name that somebody still reads
   std::unique_ptr<Journal> journal_;
   uint64_t base_bytes_ = 0;
+  uint64_t base_retry_ = 0;  // where the journal must end for another attempt at a new base
   std::vector<JournalFile> journals_;
-  Error lost_;  // why nothing can be committed any more
-  bool is_closed_ = false;
+  Error lost_;             // why nothing can be committed any more
+  bool is_closed_ = true;  // until there is something to close
 };
 
 }  // namespace outcore::versioned

@@ -157,23 +157,23 @@ int Pool::restore_object(Object& object, const StateObject& as,
   const uint32_t now = interval_.load();
   ChunkMap& map = *object.map_;
   int error = 0;
-  map.for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
-    if (error != 0 || as.map->get(chunk).block == entry.block) return;
-    if (entry.birth == now)
-      heap_->free(entry.block);
-    else
-      error = heap_->bury({entry.block, entry.birth, now});
-    if (error != 0) return;
-    map.set(chunk, Entry{});
-    map.mark_changed(chunk);
-  });
-  as.map->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
-    if (error != 0 || map.get(chunk).block == entry.block) return;
-    error = map.prepare(chunk);
-    if (error == 0 && !resurrected.push_back(entry.block)) error = -ENOMEM;
+  // In one go for each chunk: others read meanwhile, and find what was or what will be.
+  const auto exchange = [&](uint64_t chunk, Entry old, Entry entry) {
+    if (old.block != 0 && old.birth != now) error = heap_->bury({old.block, old.birth, now});
     if (error != 0) return;
     map.set(chunk, entry);
     map.mark_changed(chunk);
+    if (old.block != 0 && old.birth == now) heap_->free(old.block);
+  };
+  map.for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry old) {
+    if (error == 0 && as.map->get(chunk).block == 0) exchange(chunk, old, Entry{});
+  });
+  as.map->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
+    const Entry old = map.get(chunk);
+    if (error != 0 || old.block == entry.block) return;
+    error = map.prepare(chunk);
+    if (error == 0 && !resurrected.push_back(entry.block)) error = -ENOMEM;
+    if (error == 0) exchange(chunk, old, entry);
   });
   object.size_bytes_.store(as.size_bytes, std::memory_order_release);
   return error;

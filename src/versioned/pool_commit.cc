@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "base/error.h"
 #include "versioned/pool.h"
@@ -14,6 +15,12 @@ uint64_t now_since_1970_ns() {
   timespec t;
   ::clock_gettime(CLOCK_REALTIME, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// push_back() cannot fail then.
+template <typename T>
+void make_room_for_one(std::vector<T>& in) {
+  if (in.size() == in.capacity()) in.reserve(in.size() * 2 + 16);
 }
 
 }  // namespace
@@ -37,6 +44,8 @@ struct Pool::Cut {
   std::vector<Table> table;
   MappedArray<Grave> graves;
   bool has_memory = true;
+  // What the pool had noted of objects, to be given back without a new allocation.
+  std::set<uint32_t> changed_objects, reborn_objects;
 };
 
 Status Pool::check_usable(const std::string& attempted) const {
@@ -102,17 +111,8 @@ Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string&
   Cut cut;
   cut.is_checkpoint = !name.empty();
   cut.checkpoint = {0, now_since_1970_ns(), 0, name, comment};
-  take_cut(cut);
-  int error = cut.has_memory ? 0 : -ENOMEM;
   bool is_lost = false;
-  if (error == 0) {
-    error = data_->sync();
-    is_lost = error != 0;
-  }
-  if (error == 0) {
-    error = write_commit(cut);
-    is_lost = journal_->is_broken();
-  }
+  const int error = carry_out(cut, is_lost);
   if (error != 0) {
     // Its blocks are never written again if they may be what the disk has.
     if (!is_lost) give_back(cut);
@@ -122,6 +122,27 @@ Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string&
   settle(cut);
   if (journal_->end() - base_bytes_ > std::max(delta_bytes_min_, base_bytes_)) renew_base();
   return commit;
+}
+
+// Takes the cut and makes it durable. 0 or -errno. Callers of the C interface go on after a lack of
+// memory: what was taken must then be there for the next commit.
+int Pool::carry_out(Cut& cut, bool& is_lost) {
+  try {
+    // What follows the record must not fail.
+    make_room_for_one(checkpoints_);
+    make_room_for_one(lingering_);
+    take_cut(cut);
+    if (!cut.has_memory) return -ENOMEM;
+    if (const int error = data_->sync(); error != 0) {
+      is_lost = true;
+      return error;
+    }
+    const int error = write_commit(cut);
+    is_lost = journal_->is_broken();
+    return error;
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;  // nothing of the record was written
+  }
 }
 
 // Notes what changed, and begins the next interval. Writes wait meanwhile; nothing is allocated
@@ -134,12 +155,13 @@ void Pool::take_cut(Cut& cut) {
     if (object != objects_.end())
       cut.table.push_back({id, false, object->second->size_bytes(), object->second->name()});
   }
-  changed_objects_.clear();
-  reborn_objects_.clear();
   for (const auto& [id, object] : objects_) {
     cut.groups.push_back({object, {}});
     cut.checkpoint.size_bytes += object->size_bytes();
   }
+  // Nothing that is taken from here on is lost for want of memory.
+  cut.changed_objects.swap(changed_objects_);
+  cut.reborn_objects.swap(reborn_objects_);
   const os::SignalBlock block;
   gate_.close();
   cut.commit = interval_.load();
@@ -158,10 +180,8 @@ void Pool::take_cut(Cut& cut) {
 
 // It is not there, and never will be: its changes belong to the next commit.
 void Pool::give_back(Cut& cut) {
-  for (const Cut::Table& table : cut.table) {
-    changed_objects_.insert(table.id);
-    if (table.is_removed && objects_.contains(table.id)) reborn_objects_.insert(table.id);
-  }
+  changed_objects_.merge(cut.changed_objects);
+  reborn_objects_.merge(cut.reborn_objects);
   for (Cut::Group& group : cut.groups)
     for (const Change& change : group.changes) group.object->map_->mark_changed(change.chunk);
   heap_->give_back_fresh(cut.graves);
@@ -206,43 +226,68 @@ std::vector<uint32_t> Pool::holds() const {
 void Pool::settle(Cut& cut) {
   const uint32_t before = last_commit_;
   last_commit_ = cut.commit;
-  if (cut.is_checkpoint) checkpoints_.push_back(cut.checkpoint);
+  if (cut.is_checkpoint) checkpoints_.push_back(std::move(cut.checkpoint));
   const bool has_name = std::any_of(checkpoints_.begin(), checkpoints_.end(),
                                     [&](const Checkpoint& c) { return c.number == before; });
   // Who reads a commit that has no name keeps it. No new reader takes hold of one that is claimed:
   // it sees the new record first.
   if (!has_name) lingering_.push_back(before);
   std::vector<uint32_t> gone;
-  for (const uint32_t commit : lingering_)
-    if (!pins_->has(commit) && disk_->claim(commit)) gone.push_back(commit);
-  std::erase_if(lingering_,
-                [&](uint32_t c) { return std::count(gone.begin(), gone.end(), c) > 0; });
-  const std::vector<uint32_t> held = holds();
-  heap_->settle(cut.graves, held);
-  // Nothing that is kept was needed by the one before alone: that has just died.
-  if (gone.size() > 1 || (gone.size() == 1 && gone[0] != before))
-    heap_->give_up(heap_->take_unneeded(held));
+  try {
+    gone.reserve(lingering_.size());
+    for (const uint32_t commit : lingering_)
+      if (!pins_->has(commit) && disk_->claim(commit)) gone.push_back(commit);
+    std::erase_if(lingering_,
+                  [&](uint32_t c) { return std::count(gone.begin(), gone.end(), c) > 0; });
+    const std::vector<uint32_t> held = holds();
+    heap_->settle(cut.graves, held);
+    // Nothing that is kept was needed by the one before alone: that has just died.
+    if (gone.size() > 1 || (gone.size() == 1 && gone[0] != before))
+      heap_->give_up(heap_->take_unneeded(held));
+  } catch (const std::bad_alloc&) {
+    heap_->give_back_fresh(cut.graves);  // the next commit looks at them
+  }
   for (const uint32_t commit : gone) disk_->unclaim(commit);
 }
 
 // A new journal that begins with the last commit's state, from what is noted of it.
 void Pool::renew_base() {
-  const uint32_t number = journals_.back().number;
-  auto loaded = load_journal(*disk_, number);
-  Status status = loaded ? loaded->damage : loaded.status();
-  if (status) {
-    auto fresh = write_journal(number + 1, loaded->state, heap_->kept(), journal_->sequence());
-    status = fresh.status();
-    if (status) {
-      journal_->append(RecordType::kContinued, last_commit_, {}, {true, true});
-      journal_ = std::move(fresh.value());
-      base_bytes_ = journal_->end();
-      journals_.push_back({number + 1, last_commit_});
-      drop_journals();
-    }
+  if (journal_->end() < base_retry_) return;
+  Status status;
+  try {
+    status = write_new_base();
+  } catch (const std::bad_alloc&) {
+    status = base::system_error(ENOMEM, "write a new base of " + folder_);
   }
+  // Each attempt reads the whole journal: not at every commit.
+  base_retry_ = status ? 0 : journal_->end() + journal_->end() / 4;
   // The commit is done all the same; the journal is longer than it should be.
   if (!status) trouble_.note(status.message().c_str());
+}
+
+Status Pool::write_new_base() {
+  const uint32_t number = journals_.back().number;
+  auto loaded = load_journal(*disk_, number);
+  if (!loaded) return loaded.status();
+  if (!loaded->damage) return loaded->damage;
+  // What reads as a shorter journal would be one without the last commits, for good.
+  if (!loaded->has_base || loaded->state.commit != last_commit_ || loaded->end != journal_->end())
+    return Error{EIO, "write a new base of " + folder_ + ": " + journal_name(number) +
+                          " does not read as it was written: make a copy of the pool"};
+  // Not the heap's: what it could not keep for want of memory is in use until the pool is opened
+  // again, and must then be found.
+  const auto graves = needed_graves(loaded->state, holds());
+  if (!graves) return graves.status();
+  make_room_for_one(journals_);
+  auto fresh = write_journal(number + 1, loaded->state, graves.value(), journal_->sequence());
+  if (!fresh) return fresh.status();
+  const std::unique_ptr<Journal> old = std::move(journal_);
+  journal_ = std::move(fresh.value());
+  base_bytes_ = journal_->end();
+  journals_.push_back({number + 1, last_commit_});
+  old->append(RecordType::kContinued, last_commit_, {}, {true, true});
+  drop_journals();
+  return {};
 }
 
 // Journals that no commit which is held is put together from.

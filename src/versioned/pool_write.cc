@@ -16,11 +16,13 @@ namespace {
 
 constexpr uint32_t kStretchMax = 32;  // chunks that the fault path writes at a time
 
-bool is_inside(uint64_t offset, uint64_t size, uint64_t object_bytes) {
-  return offset <= object_bytes && size <= object_bytes - offset;
-}
-
 }  // namespace
+
+// A rollback makes objects smaller under those who use them.
+bool Pool::is_inside(const Object& object, uint64_t offset, uint64_t size_bytes) {
+  const uint64_t object_bytes = object.size_bytes();
+  return offset <= object_bytes && size_bytes <= object_bytes - offset;
+}
 
 void Pool::note(int error, const char* what, const Object& object) {
   char text[512];
@@ -43,6 +45,7 @@ int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) 
   const uint32_t now = interval_.load(std::memory_order_relaxed);
   const Entry old = object.map_->get(chunk);
   if (old.block == 0 && block == 0) return 0;
+  if (block != 0 && chunk * chunk_bytes_ >= object.size_bytes()) return -ENXIO;
   if (old.block != 0 && old.birth != now)
     if (const int error = heap_->bury({old.block, old.birth, now}); error != 0) return error;
   object.map_->set(chunk, block == 0 ? Entry{} : Entry{block, now, sum});
@@ -90,6 +93,13 @@ int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> pat
   const bool is_zero = std::all_of(patches.begin(), patches.end(),
                                    [](const Patch& p) { return p.bytes == nullptr; });
   if (is_zero && object.map_->get(chunk).block == 0) return 0;
+  // All that the object has of the chunk becomes zero. It may have grown until just now.
+  const uint64_t begin = chunk * chunk_bytes_;
+  if (is_zero && patches.size() == 1 && patches[0].skipped == 0 &&
+      begin + patches[0].size_bytes >= object.size_bytes()) {
+    const Passing passing(gate_);
+    return publish(object, chunk, 0, 0);
+  }
   const ChunkBuffer buffer(reader_->buffers());
   const std::span<std::byte> bytes = buffer.bytes();
   int error = reader_->read_chunk(*object.map_, object.name().c_str(), chunk, bytes);
@@ -103,14 +113,15 @@ int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> pat
 }
 
 int Pool::read(Object& object, uint64_t offset, std::span<std::byte> into) {
-  OC_CHECK(is_inside(offset, into.size(), object.size_bytes()) || object.is_removed());
   if (object.is_removed()) return -ENOENT;
-  return reader_->read(*object.map_, object.name().c_str(), offset, into);
+  if (!is_inside(object, offset, into.size())) return -ENXIO;
+  const int error = reader_->read(*object.map_, object.name().c_str(), offset, into);
+  return object.is_removed() ? -ENOENT : error;
 }
 
 int Pool::write(Object& object, uint64_t offset, std::span<const std::byte> from) {
-  OC_CHECK(is_inside(offset, from.size(), object.size_bytes()) || object.is_removed());
   if (const int error = check_writable(object); error != 0) return error;
+  if (!is_inside(object, offset, from.size())) return -ENXIO;
   while (!from.empty()) {
     const uint64_t chunk = offset / chunk_bytes_;
     const uint64_t skipped = offset % chunk_bytes_;
@@ -137,8 +148,8 @@ int Pool::write(Object& object, uint64_t offset, std::span<const std::byte> from
 }
 
 int Pool::discard(Object& object, uint64_t offset, uint64_t size_bytes) {
-  OC_CHECK(is_inside(offset, size_bytes, object.size_bytes()) || object.is_removed());
   if (const int error = check_writable(object); error != 0) return error;
+  if (!is_inside(object, offset, size_bytes)) return -ENXIO;
   const int error = discard_locked(object, offset, size_bytes);
   if (error != 0 && error != -EIO) note(error, "discard a part of", object);
   return error;
@@ -147,10 +158,7 @@ int Pool::discard(Object& object, uint64_t offset, uint64_t size_bytes) {
 int Pool::discard_locked(Object& object, uint64_t offset, uint64_t size_bytes) {
   const uint64_t end = offset + size_bytes;
   const uint64_t first = base::round_up(offset, chunk_bytes_) / chunk_bytes_;
-  // What is behind the object's end reads zero anyway.
-  const uint64_t last = end == object.size_bytes()
-                            ? base::round_up(end, chunk_bytes_) / chunk_bytes_
-                            : end / chunk_bytes_;
+  const uint64_t last = end / chunk_bytes_;
   int error = 0;
   if (first > last || (first == last && first * chunk_bytes_ >= end)) {  // inside of one chunk
     const Patch patch{offset % chunk_bytes_, nullptr, size_bytes};
@@ -202,6 +210,8 @@ int Pool::resize(Object& object, uint64_t size_bytes) {
 int Pool::kill_all(Object& object) {
   const uint32_t now = interval_.load();
   int error = 0;
+  // First: who reads looks at it again when it has read.
+  object.is_removed_.store(true, std::memory_order_release);
   object.map_->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
     if (error != 0) return;
     if (entry.birth == now)
@@ -210,7 +220,6 @@ int Pool::kill_all(Object& object) {
       error = heap_->bury({entry.block, entry.birth, now});
     if (error == 0) object.map_->set(chunk, Entry{});
   });
-  object.is_removed_.store(true, std::memory_order_release);
   return error;
 }
 

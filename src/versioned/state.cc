@@ -3,22 +3,29 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/units.h"
+
 namespace outcore::versioned {
 namespace {
 
-const char* const kNoMemory = "there is no memory for the map";
-
 std::string add_object(State& state, uint32_t id, const std::string& name, uint64_t size_bytes) {
-  StateObject& object = state.objects[id];
-  object.name = name;
-  object.size_bytes = size_bytes;
-  if (object.map == nullptr) object.map = ChunkMap::make();
+  if (size_bytes > ChunkMap::kChunksMax * state.chunk_bytes)
+    return "an object is larger than one can be";
+  auto found = state.objects.find(id);
+  if (found == state.objects.end()) {
+    auto map = ChunkMap::make();
+    if (map == nullptr) return kNoMemory;
+    found = state.objects.emplace(id, StateObject{{}, 0, std::move(map)}).first;
+  }
+  found->second.name = name;
+  found->second.size_bytes = size_bytes;
   state.next_object = std::max(state.next_object, id + 1);
-  return object.map == nullptr ? kNoMemory : "";
+  return {};
 }
 
-// `death`: what was there before dies with that commit; 0: nothing was.
-std::string apply_changes(State& state, Decoder& from, uint32_t death) {
+// `death`: what was there before dies with that commit; 0: nothing was. Whoever wrote the record,
+// what comes of it can be read without harm.
+std::string apply_changes(State& state, Decoder& from, uint32_t commit, uint32_t death) {
   const auto id = from.get<uint32_t>();
   const auto count = from.get<uint32_t>();
   const auto object = state.objects.find(id);
@@ -27,6 +34,9 @@ std::string apply_changes(State& state, Decoder& from, uint32_t death) {
   ChunkMap& map = *object->second.map;
   for (uint32_t i = 0; i < count; ++i) {
     const Change change = from.get_change();
+    if (change.block == UINT32_MAX ||
+        (change.block != 0 && (change.birth == 0 || change.birth > commit)))
+      return "it has a block that cannot be";
     const Entry old = map.get(change.chunk);
     if (old.block != 0 && death != 0 && !state.graves.push_back({old.block, old.birth, death}))
       return kNoMemory;
@@ -50,7 +60,6 @@ std::string remove_object(State& state, uint32_t id, uint32_t death) {
 
 std::string apply_commit(State& state, const RecordHeader& header, Decoder& from) {
   if (header.commit <= state.commit) return "its commit is not after the one before";
-  state.commit = header.commit;
   const bool is_checkpoint = from.get<uint32_t>() != 0;
   Checkpoint checkpoint = from.get_checkpoint();
   const auto table_count = from.get<uint32_t>();
@@ -65,8 +74,12 @@ std::string apply_commit(State& state, const RecordHeader& header, Decoder& from
   }
   const auto group_count = from.get<uint32_t>();
   for (uint32_t i = 0; i < group_count && from.is_intact(); ++i)
-    if (std::string why = apply_changes(state, from, header.commit); !why.empty()) return why;
+    if (std::string why = apply_changes(state, from, header.commit, header.commit); !why.empty())
+      return why;
+  if (!from.is_done()) return {};  // apply() says so
   if (is_checkpoint) state.checkpoints.push_back(std::move(checkpoint));
+  // Only now: who looks for this commit takes a state that has its number.
+  state.commit = header.commit;
   return {};
 }
 
@@ -99,6 +112,9 @@ std::string apply_base(State& state, const Record& record, Decoder& from) {
       state.commit = record.header.commit;
       state.chunk_bytes = from.get<uint32_t>();
       state.next_object = from.get<uint32_t>();
+      if (!base::is_power_of_two(state.chunk_bytes) || state.chunk_bytes < kChunkBytesMin ||
+          state.chunk_bytes > kChunkBytesMax)
+        return "its chunks have a size that cannot be";
       return {};
     case RecordType::kObject: {
       const auto id = from.get<uint32_t>();
@@ -106,7 +122,7 @@ std::string apply_base(State& state, const Record& record, Decoder& from) {
       return add_object(state, id, from.get_text(kNameBytesMax), size_bytes);
     }
     case RecordType::kMap:
-      return apply_changes(state, from, 0);
+      return apply_changes(state, from, state.commit, 0);
     case RecordType::kHeld: {
       const auto count = from.get<uint32_t>();
       for (uint32_t i = 0; i < count && from.is_intact(); ++i)

@@ -34,7 +34,9 @@ struct State {
   const Checkpoint* find(const std::string& name) const;
 };
 
-// Carries the record out. Empty, or what cannot be.
+inline constexpr const char* kNoMemory = "there is no memory for the map";
+// Carries the record out. Empty, or why it cannot be: then the state has only a part of it, and is
+// no commit's any more. kNoMemory is no fault of the record's.
 std::string apply(State& state, const Record& record);
 
 // A journal, read to its end, to a commit, or to where it is damaged.
@@ -42,6 +44,7 @@ struct Loaded {
   State state;
   bool has_base = false;
   uint64_t base_bytes = 0;  // of the records of the base
+  uint64_t last = 0;        // where the last record begins
   uint64_t end = 0;         // where the next record goes
   uint64_t sequence = 0;    // its number
   bool is_torn = false;     // after the end there is a part of a record
@@ -59,6 +62,10 @@ Result<std::vector<uint32_t>> list_journals(Disk& disk);
 // The state as a checkpoint or the last commit has it: from the last journal that begins with it or
 // before it. Errors: EIO (damage before it), ENOENT.
 Result<State> load_commit(Disk& disk, uint32_t commit);
+
+// The graves that a held state needs, one a block, ascending: of a block that died, came back by a
+// rollback and died again the last counts; one that lives has none. Errors: ENOMEM.
+Result<MappedArray<Grave>> needed_graves(const State& state, const std::vector<uint32_t>& held);
 
 // Writes the base of a new journal, which is not yet durable. 0 or -errno.
 int write_base(Journal& journal, const State& state, const MappedArray<Grave>& graves);

@@ -9,7 +9,8 @@
 namespace outcore::versioned {
 namespace {
 
-constexpr size_t kBufferBytes = 2 << 20;
+constexpr size_t kBufferBytes = 4 << 20;
+constexpr size_t kTransferBytesMax = 256 << 10;
 
 // One look through several snapshots.
 class Verification {
@@ -18,7 +19,8 @@ class Verification {
   bool open() { return buffer_.reserve(kBufferBytes); }
 
   void look_through(Snapshot& snapshot, const std::string& checkpoint) {
-    for (const auto& [id, object] : snapshot.objects()) {
+    for (const auto& numbered : snapshot.objects()) {
+      const StateObject& object = numbered.second;
       object.map->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
         if (bad_.size() >= bad_max_) return;
         if (const auto known = bad_blocks_.find(entry.block); known != bad_blocks_.end())
@@ -55,7 +57,8 @@ class Verification {
     for (size_t i = 0; i < wanted_.size(); ++i) {
       std::byte* const into = buffer_.begin() + i * chunk_bytes;
       const uint64_t place = wanted_[i].entry.block * chunk_bytes;
-      if (!transfers.empty() && transfers.back().offset + transfers.back().size_bytes == place)
+      if (!transfers.empty() && transfers.back().offset + transfers.back().size_bytes == place &&
+          transfers.back().size_bytes < kTransferBytesMax)
         transfers.back().size_bytes += chunk_bytes;
       else
         transfers.push_back({place, into, chunk_bytes, false, 0});
@@ -95,7 +98,9 @@ Result<std::vector<BadChunk>> Pool::verify(size_t bad_max) {
   if (!verification.open()) return base::system_error(ENOMEM, "verify " + folder_);
   for (const std::string& name : names) {
     const auto snapshot = open_at(name);
-    if (snapshot.code() == ENOENT && !name.empty()) continue;  // removed meanwhile
+    const auto has_name = [&](const CheckpointInfo& c) { return c.about.name == name; };
+    if (!snapshot && !name.empty() && std::ranges::none_of(checkpoints(), has_name))
+      continue;  // removed meanwhile
     if (!snapshot) return Error{snapshot.code(), "verify " + folder_ + ": " + snapshot.message()};
     verification.look_through(*snapshot.value(), name);
   }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -196,6 +197,36 @@ TEST(TwoWriters, AForkedChildDoesNotWriteItsParentsPool) {
             0);
   EXPECT_EQ(pool.value()->write(*object, 0, bytes), 0);
   EXPECT_TRUE(pool.value()->commit("c").ok());
+}
+
+TEST(FullDisk, RefusesWritesKeepsWhatIsThereAndTakesMoreLater) {
+  const Folder folder;
+  EXPECT_EQ(result_of([&] {
+              ::signal(SIGXFSZ, SIG_IGN);
+              const rlimit limit{8 << 20, 8 << 20};
+              if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+              const auto pool = open_pool(folder / "pool").value();
+              const auto object = pool->create("a", 64 << 20).value();
+              std::vector<std::byte> bytes(kChunk);
+              int error = 0;
+              for (uint32_t chunk = 0; chunk < 4096 && error == 0; ++chunk) {
+                fill_unit(bytes.data(), chunk + 1);
+                error = pool->write(*object, chunk * kChunk, bytes);
+              }
+              if (error != -EFBIG || !pool->commit("full")) return 2;
+              // Nothing is left to write to: what is there stays what it is.
+              if (pool->write(*object, 0, bytes) != -EFBIG) return 3;
+              return pool->trouble().empty() ? 4 : 0;
+            }),
+            0);
+  const auto pool = open_pool(folder / "pool").value();
+  const auto object = pool->find("a");
+  std::vector<std::byte> bytes(kChunk);
+  ASSERT_EQ(pool->read(*object, 0, bytes), 0);
+  EXPECT_TRUE(is_unit(bytes.data(), 1));
+  EXPECT_EQ(pool->write(*object, 5000 * kChunk, bytes), 0);
+  EXPECT_EQ(pool->sync(), 0);
+  EXPECT_TRUE(pool->verify().value().empty());
 }
 
 // A child that opens a commit and holds it until it may end.

@@ -45,9 +45,15 @@ class SimFile final : public File {
     const bool is_dropped =
         is_heap_ ? disk_.faults.drops_data_sync : disk_.faults.drops_journal_sync;
     if (is_dropped) return 0;
-    if (disk_.random_.chance(disk_.faults.sync_eio_permille)) return -EIO;
-    for (auto& [number, versions] : inode_->sectors)
+    if (disk_.random_.chance(disk_.faults.sync_eio_permille)) {
+      inode_->dirty.clear();
+      return -EIO;
+    }
+    for (const uint64_t number : inode_->dirty) {
+      auto& versions = inode_->sectors[number];
       if (versions.size() > 1) versions = {versions.back()};
+    }
+    inode_->dirty.clear();
     inode_->sizes = {inode_->sizes.back()};
     return 0;
   }
@@ -74,6 +80,7 @@ class SimFile final : public File {
       const uint64_t at = offset + i;
       const size_t size = std::min<size_t>(from.size() - i, 512 - at % 512);
       auto& versions = inode_->sectors[at / 512];
+      inode_->dirty.insert(at / 512);
       if (versions.empty()) versions.push_back({});
       versions.push_back(versions.back());
       std::memcpy(versions.back().data() + at % 512, from.data() + i, size);
@@ -94,7 +101,9 @@ void SimDisk::carry_out(Names& names, const NameChange& change) {
 
 Result<std::unique_ptr<File>> SimDisk::open(const std::string& file, Mode mode, bool is_heap) {
   auto found = names_.find(file);
-  if (mode == Mode::kCreate) {
+  if (mode == Mode::kCreateNew && found != names_.end())
+    return Error{EEXIST, "make " + file + ": it exists"};
+  if (mode == Mode::kCreate || mode == Mode::kCreateNew) {
     changing();
     if (faults.enospc_permille != 0 && random_.chance(faults.enospc_permille))
       return Error{ENOSPC, "make " + file + ": full"};
@@ -108,6 +117,7 @@ Result<std::unique_ptr<File>> SimDisk::open(const std::string& file, Mode mode, 
 }
 
 Result<std::vector<std::string>> SimDisk::list() {
+  if (cannot_list) return Error{EMFILE, "list: too many files"};
   std::vector<std::string> all;
   for (const auto& [name, inode] : names_) all.push_back(name);
   return all;
@@ -117,6 +127,7 @@ int SimDisk::rename(const std::string& from, const std::string& to) {
   changing();
   const auto found = names_.find(from);
   if (found == names_.end()) return -ENOENT;
+  if (names_.contains(to)) return -EEXIST;
   if (random_.chance(faults.eio_permille)) return -EIO;
   pending_.push_back({from, to, found->second});
   carry_out(names_, pending_.back());

@@ -28,6 +28,9 @@ using Sector = std::array<std::byte, 512>;
 struct SimInode {
   std::map<uint64_t, std::vector<Sector>> sectors;  // versions; the first is durable, the last now
   std::vector<uint64_t> sizes = {0};
+  // Sectors that the next sync stores. One that fails forgets them: as in Linux, where what could
+  // not be written is held to be clean.
+  std::set<uint64_t> dirty;
 };
 
 struct SimFaults {
@@ -46,6 +49,7 @@ class SimDisk final : public Disk {
   std::function<void()> before_change;
   SimFaults faults;
   uint64_t operation_count = 0;
+  bool cannot_list = false;
 
   // What could be found after a loss of power now.
   std::shared_ptr<SimDisk> after_power_loss(uint64_t seed) const;

@@ -27,6 +27,8 @@ void Simulation::attach(const std::shared_ptr<SimDisk>& disk) {
   disk_->faults = options_.planted;
   disk_->before_change = [this] {
     if (checks_.chance(options_.check_permille)) check();
+    if (is_founded_ && !is_inside_ && checks_.chance(60))
+      moment_ = Moment{disk_->after_kill(), sure_, maybe_};
     if (is_committing_) write_during_commit();
   };
 }
@@ -84,8 +86,16 @@ void Simulation::live() {
 // The process dies, too, or dies alone: then what it wrote is still in the kernel's memory.
 void Simulation::lose_power() {
   if (!failure_.empty()) return;
+  std::shared_ptr<SimDisk> dying = disk_;
+  if (moment_ && random_.chance(500)) {
+    dying = moment_->disk;
+    sure_ = moment_->sure;
+    maybe_ = moment_->maybe;
+  }
+  moment_.reset();
+  // A kill leaves what was written in the kernel's memory.
   const auto found =
-      random_.chance(300) ? disk_->after_kill() : disk_->after_power_loss(random_.next());
+      random_.chance(400) ? dying->after_kill() : dying->after_power_loss(random_.next());
   // What the dying process does at its end goes to a disk that nobody looks at any more.
   disk_->before_change = nullptr;
   snapshot_.reset();

@@ -77,6 +77,13 @@ class Simulation {
   std::map<std::string, std::shared_ptr<versioned::Object>> handles_;
   Outcome sure_;
   std::optional<Outcome> maybe_;
+  // A moment in the middle of an operation at which the life may have ended instead.
+  struct Moment {
+    std::shared_ptr<SimDisk> disk;
+    Outcome sure;
+    std::optional<Outcome> maybe;
+  };
+  std::optional<Moment> moment_;
   bool is_founded_ = false;
   bool is_committing_ = false, is_inside_ = false;
   std::shared_ptr<versioned::Snapshot> snapshot_;
