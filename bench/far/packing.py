@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""packing.py [--rate 1gbit] [--mib 64] FILE: what compress= does to a file, doubles and noise.
+"""packing.py [--rate 1gbit] [--mib 64] [--page 16k] FILE: what compress= does to data.
 
-A Redis server of its own, behind a network of its own (a namespace; needs root) that is as fast as
-this machine or limited to a rate. Prints a row for each kind of data and way of storing it: bytes
-on the server and on the way, seconds to put, MiB/s of a scan, the median of 4 KiB faults, 4 KiB
-pages changed at random a second. Build outcore_cli and far_touches first.
+The data: a file, doubles, and noise. A Redis server of its own, behind a network of its own (a
+namespace; needs root) that is as fast as this machine or limited to a rate. Prints a row for each
+kind of data and way of storing it: bytes on the server and on the way to it, MiB/s of a put and of
+a scan, the median and the 99th percentile of faults at random, pages changed at random a second.
+Build outcore_cli and far_touches first.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def data_of(kind, path, size_bytes):
     return array("d", (math.sin(i * 1e-3) * 100 + i * 1e-6 for i in range(count))).tobytes()
 
 
-def measure(server, source, way, size_bytes):
+def measure(server, source, way, size_bytes, page):
     uri = f"redis://{HOST}:{PORT}/a?replicas=0" + ("&" + way if way else "")
     before = server.traffic()
     start = time.monotonic()
@@ -100,7 +101,7 @@ def measure(server, source, way, size_bytes):
     sent = server.traffic()[0] - before[0]
     stored = json.loads(run(BIN / "outcore", "store", "du", "--json", uri).stdout)["stored_bytes"]
     run(BIN / "outcore", "store", "verify", uri, source)
-    environment = dict(os.environ, OUTCORE_BUDGET=str(size_bytes // 10))
+    environment = dict(os.environ, OUTCORE_BUDGET=str(size_bytes // 10), OUTCORE_PAGE=page)
     touched = subprocess.run([str(BIN / "far_touches"), uri, "10000", "5000"], check=True,
                              capture_output=True, text=True, env=environment).stdout
     run(BIN / "outcore", "store", "rm", uri)
@@ -112,6 +113,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rate", default="none", help="as tc has it: 1gbit; none: no limit")
     parser.add_argument("--mib", type=int, default=64)
+    parser.add_argument("--page", default="4k", help="of the region that is touched")
     parser.add_argument("--ways", nargs="*", default=WAYS, help="URI parameters; '' is plain")
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
@@ -127,7 +129,7 @@ def main():
                 source.write(content)
                 source.flush()
                 for way in options.ways:
-                    found = measure(server, source.name, way, len(content))
+                    found = measure(server, source.name, way, len(content), options.page)
                     print("| {} | `{}` | {stored:.2f}, {sent:.2f} | {put_mib_s:.0f} "
                           "| {scan_mib_s:.0f} | {p50_us:.0f}, {p99_us:.0f} | {writes_s:.0f} |"
                           .format(kind, way or "plain", **found), flush=True)
