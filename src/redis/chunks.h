@@ -91,6 +91,8 @@ class Chunks {
   uint32_t part_of(uint64_t chunk) const {
     return static_cast<uint32_t>(chunk * 159 % layout_.part_count);
   }
+  // False: no memory to unpack in, which has a size that was known when this was made.
+  bool has_spaces() const { return spaces_ == nullptr || spaces_->is_made(); }
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
   // What last went wrong on the way, for messages: "127.0.0.1:7000: Connection refused".
   std::string trouble() const;

@@ -25,6 +25,8 @@ class PartWriter {
              IsUntouched is_untouched);
   PartWriter(const PartWriter&) = delete;
   PartWriter& operator=(const PartWriter&) = delete;
+  // False: no memory to pack in.
+  bool has_spaces() const { return spaces_.is_made(); }
 
   // Carries out kWrite and kZero of any parts, as Chunks::run does where nothing is packed. -EIO
   // also where the chunk of a part is damaged: all of it has to be written. REQUIRES: no two of the

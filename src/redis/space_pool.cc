@@ -1,5 +1,7 @@
 #include "redis/space_pool.h"
 
+#include <sys/mman.h>
+
 #include "base/clock.h"
 #include "base/units.h"
 #include "os/wait.h"
@@ -7,12 +9,14 @@
 namespace outcore::redis {
 
 SpacePool::SpacePool(size_t count, size_t bytes_each)
-    : count_(count),
-      stride_(base::round_up(bytes_each, kAlignment)),
-      memory_(new std::byte[count * stride_ + kAlignment]),
-      holders_(new Holder[count]) {
-  const auto at = reinterpret_cast<uintptr_t>(memory_.get());
-  first_ = memory_.get() + (base::round_up(at, kAlignment) - at);
+    : count_(count), stride_(base::round_up(bytes_each, kAlignment)), holders_(new Holder[count]) {
+  void* const memory = ::mmap(nullptr, count_ * stride_, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) first_ = static_cast<std::byte*>(memory);
+}
+
+SpacePool::~SpacePool() {
+  if (first_ != nullptr) ::munmap(first_, count_ * stride_);
 }
 
 std::byte* SpacePool::take(uint64_t deadline_ns) {

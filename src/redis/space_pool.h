@@ -17,17 +17,20 @@ class SpacePool {
   static constexpr size_t kAlignment = 64;
 
   SpacePool(size_t count, size_t bytes_each);
+  ~SpacePool();
   SpacePool(const SpacePool&) = delete;
   SpacePool& operator=(const SpacePool&) = delete;
 
-  // nullptr: all are taken until the deadline.
+  // False: the kernel gave no memory.
+  bool is_made() const { return first_ != nullptr; }
+  // nullptr: all are taken until the deadline. REQUIRES: is_made().
   std::byte* take(uint64_t deadline_ns);
   void give(const std::byte* piece);
 
  private:
   const size_t count_, stride_;
-  std::unique_ptr<std::byte[]> memory_;
-  std::byte* first_ = nullptr;
+  std::byte* first_ = nullptr;  // the kernel's: a program may have put its own allocator in managed
+                                // memory
   std::unique_ptr<Holder[]> holders_;
   std::atomic<uint32_t> given_{0};  // counts: who waits for a piece sleeps on it
 };

@@ -141,6 +141,8 @@ Status RedisStore::take_over() {
           if (is_written && knows_holes_) written_.mark(offset, record_.chunk_bytes);
           return is_untouched;
         });
+  if (!chunks_->has_spaces() || (parts_ != nullptr && !parts_->has_spaces()))
+    return refuse_redis(options_, ENOMEM, "no memory to pack chunks in: make them smaller");
   int result = 0;
   if (is_writer_) {
     result = chunks_->learn_scripts();
