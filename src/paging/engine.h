@@ -24,6 +24,7 @@
 #include "paging/prefetch_queue.h"
 #include "paging/shard.h"
 #include "paging/space.h"
+#include "prefetch/reader_count.h"
 
 namespace outcore::paging {
 
@@ -238,6 +239,7 @@ class Engine {
   std::vector<std::unique_ptr<Shard>> shards_;
   bool policy_wants_rescue_ = false;
   PrefetchQueue queue_;
+  prefetch::ReaderCount readers_;
   std::atomic<uint64_t> pinned_bytes_{0};
   std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max_{4096};

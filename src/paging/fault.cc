@@ -31,6 +31,11 @@ thread_local char fault_reason[256];
 // mapping away.
 thread_local const std::byte* last_resident_touch = nullptr;
 constinit thread_local prefetch::StreamTable streams{};
+constinit thread_local uint64_t reader_round = 0;
+
+// What was brought in ahead and is not read yet may fill a third of the memory, of all streams
+// together: half of it, and STREAM's kernels in 4 threads read a third of their pages twice.
+constexpr uint64_t kAheadShare = 3;
 
 // Whoever puts others in the place of the view may be waiting for the processor.
 int come_again() {
@@ -336,7 +341,9 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
                             int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
-  const uint64_t window_bytes = std::min(options_.readahead_bytes, budget_.limit() / 8);
+  const uint64_t stream_count = std::max(streams.count(), 1u) * readers_.note(&reader_round);
+  const uint64_t window_bytes = std::min({options_.readahead_bytes, budget_.limit() / 8,
+                                          budget_.limit() / kAheadShare / stream_count});
   const auto window = static_cast<uint32_t>(window_bytes / space.page_bytes);
   if (window < 2) return 0;
   const prefetch::StreamTable::Advice ahead =

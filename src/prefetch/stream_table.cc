@@ -178,6 +178,12 @@ StreamTable::Advice StreamTable::place_in(const Stream& stream, Advice advice) {
   return advice;
 }
 
+uint32_t StreamTable::count() const {
+  return static_cast<uint32_t>(std::count_if(
+      stream_, stream_ + kStreams,
+      [&](const Stream& stream) { return stream.stride != 0 && clock_ - stream.used < kLately; }));
+}
+
 bool StreamTable::is_valid() const {
   if (missed_next_ >= kHistory || failures_ > kFailuresMax || resting_ > kRest << kFailuresMax)
     return false;

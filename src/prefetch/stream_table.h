@@ -45,6 +45,7 @@ class StreamTable {
   static constexpr uint32_t kTripwireWindow = 8;  // windows below have none
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
   static constexpr uint32_t kFailuresMax = 5;  // … doubled so often at most
+  static constexpr uint32_t kLately = 64;      // misses after which a stream does not count
   static constexpr uint64_t kPagesMax = uint64_t{1} << 40;
 
   // At most two runs: before and after a tripwire. None: nothing to bring in.
@@ -61,6 +62,9 @@ class StreamTable {
   // wait in the prefetcher's queue.
   Advice on_miss(uint64_t space_id, uint64_t page, uint32_t window_pages_max, uint64_t page_end,
                  bool is_sequential, bool is_in_flight);
+
+  // Streams that a miss belonged to lately.
+  uint32_t count() const;
 
   bool is_valid() const;
 

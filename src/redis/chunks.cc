@@ -13,7 +13,6 @@
 namespace outcore::redis {
 namespace {
 
-constexpr size_t kKeyMax = 80;
 constexpr uint64_t kRoundNs = 3'000'000'000;  // of a wait for a connection
 
 // Not refused, but not now or not here.

@@ -113,7 +113,11 @@ class Chunks {
     int result = 0, error = 0;
     bool is_short = false;
   };
-  static constexpr size_t kGroupsMax = 32;
+  // How the bytes of a write travel: through a script, to a key of their own that becomes the
+  // chunk, or into the chunk while it has another name.
+  enum class Way : uint8_t { kScript, kWhole, kLifted };
+  static constexpr uint32_t kStagedMin = 8192;  // below, a script's few calls are cheaper
+  static constexpr size_t kGroupsMax = 32, kKeyMax = 80;
 
   uint32_t part_of(const ChunkRequest& r) const {
     return is_of_part(r.act) ? static_cast<uint32_t>(r.at) : part_of(r.at);
@@ -137,9 +141,12 @@ class Chunks {
   void send(Connection& stream, const ChunkRequest& r);
   void send_script(Connection& stream, Script script, const ChunkRequest& r);
   void send_packed(Connection& stream, const ChunkRequest& r);
+  void send_staged(Connection& stream, const ChunkRequest& r, Way way);
+  Way way_of(const ChunkRequest& r) const;
   int receive(Line& line, ChunkRequest& r, Last& last);
   int receive_own(Line& line, ChunkRequest& r, Last& last);
   int receive_packed(Connection& stream, const Reply& reply, ChunkRequest& r, Last& last);
+  int receive_staged(Connection& stream, ChunkRequest& r, Way way);
   int repeat(const Last& last, ChunkRequest& r) const;
   static std::unique_ptr<SpacePool> make_spaces(const Packer* packer);
   int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
@@ -153,6 +160,7 @@ class Chunks {
   int wait_for_replicas(Connection& stream, uint32_t replicas);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
+  int see_transactions(Connection& stream);
   size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;
   int run_on_parts(Act act, std::vector<uint64_t>* numbers);
   void note(uint32_t server, int error, std::string_view text = {});
@@ -165,7 +173,8 @@ class Chunks {
   const std::unique_ptr<SpacePool> spaces_;  // with a packer
   std::vector<uint32_t> tags_, slots_;       // of each part
   char script_name_[kScriptCount][41] = {};
-  std::atomic<uint64_t> token_{0};
+  std::atomic<uint64_t> token_{0}, staged_count_{0};
+  bool can_lift_ = false;  // the server lets this user begin transactions
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;

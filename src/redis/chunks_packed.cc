@@ -11,7 +11,6 @@
 namespace outcore::redis {
 namespace {
 
-constexpr size_t kKeyMax = 80;
 constexpr size_t kSpaces = 16;
 
 size_t whole_bytes(const Packer& packer) {

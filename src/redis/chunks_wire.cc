@@ -10,8 +10,6 @@
 namespace outcore::redis {
 namespace {
 
-constexpr size_t kKeyMax = 80;
-
 struct Refusal {
   std::string_view name;
   int error;  // -EAGAIN: later, or elsewhere
@@ -81,9 +79,12 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
       stream.word(r.offset);
       return stream.word(r.offset + r.size_bytes - 1);
     case Act::kWrite:
+      if (layout_.is_packed) return send_packed(stream, r);
+      return way_of(r) == Way::kScript ? send_script(stream, Script::kWrite, r)
+                                       : send_staged(stream, r, way_of(r));
     case Act::kZero:
       if (layout_.is_packed) return send_packed(stream, r);
-      return send_script(stream, r.act == Act::kWrite ? Script::kWrite : Script::kZero, r);
+      return send_script(stream, Script::kZero, r);
     case Act::kFence:
       return send_script(stream, Script::kFence, r);
     case Act::kSeq:
@@ -115,9 +116,11 @@ int Chunks::receive_own(Line& line, ChunkRequest& r, Last& last) {
   Connection& stream = line.connection;
   Reply reply;
   r.is_short = false;
+  const Way way = r.act == Act::kWrite ? way_of(r) : Way::kScript;
   if (std::exchange(r.is_asking, false)) {
     if (const int result = stream.read(&reply); result != 0) return result;
   }
+  if (way != Way::kScript) return receive_staged(stream, r, way);
   if (const int result = stream.read(&reply); result != 0) return result;
   if (reply.type == '-') return refuse(reply, r);
   if (r.act != Act::kRead) return receive_number(stream, reply, r);

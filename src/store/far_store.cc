@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "os/wait.h"
 #include "store/range.h"
 
 namespace outcore::store {
@@ -73,6 +75,15 @@ Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, cons
                               "name more servers, or give them more memory (maxmemory)");
   }
   return store;
+}
+
+FarStore::~FarStore() {
+  const os::SignalBlock block;  // the program's handlers are not for these threads
+  std::vector<std::thread> ends;
+  for (size_t i = 1; i < members_.size(); ++i)
+    ends.emplace_back([member = std::move(members_[i])]() mutable { member.reset(); });
+  members_.clear();
+  for (std::thread& end : ends) end.join();
 }
 
 Result<uint64_t> FarStore::free_bytes() {

@@ -164,5 +164,19 @@ TEST_P(RedisCluster, ReadsASlotThatIsHalfMoved) {
 INSTANTIATE_TEST_SUITE_P(Chunks, RedisCluster, testing::Values("", "&compress=zstd&chunk=64k"),
                          packing_name);
 
+class FreshRedisCluster : public RedisTest {};
+
+TEST_F(FreshRedisCluster, TakesReplicasThatHaveGotNothingYet) {
+  ServerOptions options;
+  options.masters = 3;
+  options.is_fresh = true;
+  start(options);
+  const auto store = make("a", kSize, "replicas=1");
+  ASSERT_NE(store, nullptr);
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
 }  // namespace
 }  // namespace outcore::redis_test

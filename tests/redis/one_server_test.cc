@@ -72,7 +72,11 @@ TEST_P(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
     const auto store = open_store(servers_->uri("a", kAlone + more_parameters_), writable(kSize));
     char byte = store.ok() ? 'y' : 'n';
     if (::write(is_open[1], &byte, 1) != 1 || ::read(may_write[0], &byte, 1) != 1) ::_exit(1);
-    ::_exit(store.ok() ? -store.value()->write(0, random_bytes(100, 1)) : 2);
+    if (!store.ok()) ::_exit(2);
+    // Each travels in its own way.
+    for (const size_t size : {10'000, 65'536})
+      if (store.value()->write(0, random_bytes(size, 1)) != -ESTALE) ::_exit(3);
+    ::_exit(-store.value()->write(0, random_bytes(100, 1)));
   }
   char byte = 0;
   ASSERT_EQ(::read(is_open[0], &byte, 1), 1);
@@ -80,16 +84,36 @@ TEST_P(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
   ::kill(child, SIGSTOP);
   set_field(0, "a", "lease", "1");
   const auto store = make("a", 0, kAlone);
-  const Bytes bytes = random_bytes(100, 2);
+  const Bytes bytes = random_bytes(kSize, 2);
   EXPECT_EQ(store->write(0, bytes), 0);
   ::kill(child, SIGCONT);
   ASSERT_EQ(::write(may_write[1], &byte, 1), 1);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), ESTALE);
-  Bytes now(100);
-  EXPECT_EQ(store->read(0, now), 0);
-  EXPECT_EQ(now, bytes);
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
+// Parts of one chunk by several threads, while its other parts are read.
+TEST_P(RedisOneServer, KeepsAllPartsOfAChunkThatAreWrittenAtOnce) {
+  const auto store = make("a", kSize, kAlone);
+  constexpr size_t kPart = 16'384;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> writers;
+  for (uint64_t at = 0; at < 65'536; at += kPart) {
+    writers.emplace_back([&, at] {
+      Bytes now(kPart);
+      for (uint64_t i = 0; i < 300; ++i) {
+        const Bytes bytes = random_bytes(kPart, at + i);
+        wrong += store->write(at, bytes) != 0;
+        wrong += store->read(at, now) != 0 || now != bytes;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(wrong, 0);
+  const redis::Value keys = servers_->ask(0, {"KEYS", "oc:*:f:*"});
+  EXPECT_TRUE(keys.items.empty()) << "what was staged has been placed";
 }
 
 TEST_P(RedisOneServer, RefusesWhatDoesNotFit) {

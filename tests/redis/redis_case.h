@@ -71,11 +71,12 @@ class RedisTest : public testing::Test {
   // Writes and reads at random for as long as `go_on` says, at least once; how many were wrong.
   static int use(Store& store, uint64_t first, uint64_t size, const std::function<bool()>& go_on) {
     std::mt19937_64 random(first);
-    Bytes mirror(size), now(5000);
+    const size_t most = std::min<size_t>(size / 2, 20'000);  // in all ways that writes travel
+    Bytes mirror(size), now(most);
     int wrong = store.write(first, mirror) != 0;
     do {
-      const size_t at = random() % (size - 5000), look = random() % (size - 5000);
-      const Bytes bytes = random_bytes(1 + random() % 5000, random());
+      const size_t at = random() % (size - most), look = random() % (size - most);
+      const Bytes bytes = random_bytes(1 + random() % most, random());
       wrong += store.write(first + at, bytes) != 0;
       std::copy(bytes.begin(), bytes.end(), mirror.begin() + static_cast<ptrdiff_t>(at));
       wrong += store.read(first + look, now) != 0;
