@@ -15,7 +15,7 @@ constexpr uint64_t kStagedMs = 60'000;
 
 // While a slot moves, commands of a transaction cannot be asked for where it goes.
 Chunks::Way Chunks::way_of(const ChunkRequest& r) const {
-  if (r.is_asking || r.size_bytes < kStagedMin) return Way::kScript;
+  if (layout_.is_packed || r.is_asking || r.size_bytes < kStagedMin) return Way::kScript;
   if (r.size_bytes == layout_.chunk_bytes) return Way::kWhole;
   return can_lift_ ? Way::kLifted : Way::kScript;
 }

@@ -5,14 +5,15 @@
 //   token   of the writer that holds the lease: another's writes are refused (FENCED)
 //   seq     how many changes there were: a replica that took over and has fewer has lost some
 //   chunks  how many chunks are stored
+//   bytes   of their values, where chunks are packed
 #pragma once
 
 #include <string_view>
 
 namespace outcore::redis {
 
-enum class Script { kWrite, kLift, kPlace, kZero, kFence };
-inline constexpr uint32_t kScriptCount = 5;
+enum class Script { kWrite, kLift, kPlace, kZero, kFence, kPut, kClear };
+inline constexpr uint32_t kScriptCount = 7;
 
 // KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, the bytes. Returns the new seq.
 // A new value is made at its full size: one that grows takes twice its memory.
@@ -97,7 +98,33 @@ redis.call('HSET', KEYS[1], 'token', ARGV[1])
 return redis.call('HINCRBY', KEYS[1], 'seq', 1)
 )";
 
+// KEYS: packed chunk, fence. ARGV: token, the new value. Returns the new seq.
+inline constexpr std::string_view kPutScript = R"(
+local token = redis.call('HGET', KEYS[2], 'token')
+if not token then return redis.error_reply('LOST no fence') end
+if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+local before = redis.call('STRLEN', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[2])
+if before == 0 then redis.call('HINCRBY', KEYS[2], 'chunks', 1) end
+if before ~= #ARGV[2] then redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[2] - before) end
+return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+)";
+
+// KEYS: packed chunk, fence. ARGV: token. Returns the new seq. It runs also where memory is full.
+inline constexpr std::string_view kClearScript = R"(#!lua flags=allow-oom
+local token = redis.call('HGET', KEYS[2], 'token')
+if not token then return redis.error_reply('LOST no fence') end
+if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+local before = redis.call('STRLEN', KEYS[1])
+if before > 0 then
+  redis.call('UNLINK', KEYS[1])
+  redis.call('HINCRBY', KEYS[2], 'chunks', -1)
+  redis.call('HINCRBY', KEYS[2], 'bytes', -before)
+end
+return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+)";
+
 inline constexpr std::string_view kScriptText[kScriptCount] = {
-    kWriteScript, kLiftScript, kPlaceScript, kZeroScript, kFenceScript};
+    kWriteScript, kLiftScript, kPlaceScript, kZeroScript, kFenceScript, kPutScript, kClearScript};
 
 }  // namespace outcore::redis

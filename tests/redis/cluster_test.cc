@@ -11,10 +11,10 @@ using testing::HasSubstr;
 
 constexpr uint64_t kSize = 4 << 20;
 
-class RedisCluster : public RedisTest {
+class RedisCluster : public PackingTest {
  protected:
   void SetUp() override {
-    RedisTest::SetUp();
+    PackingTest::SetUp();
     if (IsSkipped()) return;
     ServerOptions options;
     options.masters = 3;
@@ -27,7 +27,7 @@ class RedisCluster : public RedisTest {
   }
 };
 
-TEST_F(RedisCluster, SpreadsAStoreOverAllItsServers) {
+TEST_P(RedisCluster, SpreadsAStoreOverAllItsServers) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -38,7 +38,7 @@ TEST_F(RedisCluster, SpreadsAStoreOverAllItsServers) {
   EXPECT_THAT(store->remark(), HasSubstr("1 acknowledging replica"));
 }
 
-TEST_F(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
+TEST_P(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
   const auto store = make("a", kSize, "replicas=1");
   std::atomic<bool> is_over{false};
   std::atomic<int> wrong{0};
@@ -56,7 +56,7 @@ TEST_F(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
+TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
   const auto store = make("a", kSize, "replicas=1");
   const int wrong = use_while(*store, [&] {
     servers_->send(1, SIGSTOP);
@@ -70,7 +70,7 @@ TEST_F(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(RedisCluster, AcknowledgesNothingWithoutAReplica) {
+TEST_P(RedisCluster, AcknowledgesNothingWithoutAReplica) {
   const auto store = make("a", kSize, "replicas=1&timeout=2s");
   for (int i = 3; i < 6; ++i) servers_->kill(i);
   const Bytes bytes = random_bytes(1000, 1);
@@ -83,7 +83,7 @@ TEST_F(RedisCluster, AcknowledgesNothingWithoutAReplica) {
 }
 
 // Two failures at once are more than one replica bears. Zeros in their place would be wrong bytes.
-TEST_F(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
+TEST_P(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
   const auto store = make("a", kSize, "replicas=1&timeout=20s");
   const Bytes bytes = random_bytes(kSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -104,7 +104,7 @@ TEST_F(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
 }
 
 // One slot goes from the first server to the second, key by key, while it is used.
-TEST_F(RedisCluster, FollowsASlotThatMoves) {
+TEST_P(RedisCluster, FollowsASlotThatMoves) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 9);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -140,7 +140,7 @@ TEST_F(RedisCluster, FollowsASlotThatMoves) {
 }
 
 // Values that have moved already, in a slot that has not: each read is sent on.
-TEST_F(RedisCluster, ReadsASlotThatIsHalfMoved) {
+TEST_P(RedisCluster, ReadsASlotThatIsHalfMoved) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 10);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -160,6 +160,9 @@ TEST_F(RedisCluster, ReadsASlotThatIsHalfMoved) {
   ASSERT_TRUE(reader.ok()) << reader.message();
   EXPECT_EQ(read_all(*reader.value()), bytes);
 }
+
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisCluster, testing::Values("", "&compress=zstd&chunk=64k"),
+                         packing_name);
 
 class FreshRedisCluster : public RedisTest {};
 
