@@ -65,7 +65,7 @@ StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page,
 
 // A random miss near what was taken for a stream would wake it again and again.
 bool StreamTable::is_stale(const Stream& stream) const {
-  return clock_ - stream.used > kLately + 8 * stream.window;
+  return clock_ - stream.used > kLately + 32 * stream.window;
 }
 
 StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, int64_t page) {

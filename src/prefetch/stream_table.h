@@ -1,13 +1,13 @@
 // StreamTable: the streams in which one thread reads, and what to bring in ahead of it. The fault
-// path, by the faulting thread alone: no allocation, no locks, constant-initialised (it lives in
-// thread-local memory), a few hundred comparisons at most.
+// path, by the faulting thread alone: no allocation, no locks, all zeros at first (it lies
+// in a TablePool), a few hundred comparisons at most.
 //
 // What it sees are misses, never hits. So:
 // - Detection, as hardware prefetchers do: the last 64 misses that belong to no stream are kept. A
 // miss that ends a
 //   row of equally spaced ones, three for neighbouring pages, four for longer strides (up to 1024
 //   pages, either way), starts a stream. Several streams may be interleaved; the one unused for
-//   longest makes room for another, and one that was unused for 64 misses and 8 windows is over.
+//   longest makes room for another, and one that was unused for 64 misses and 32 windows is over.
 // - Ramp, as Linux's readahead: the window is 4 pages at first and doubles whenever the reader
 // arrives at its end, up
 //   to the caller's limit.
@@ -45,7 +45,7 @@ class StreamTable {
   static constexpr uint32_t kTripwireWindow = 8;  // windows below have none
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
   static constexpr uint32_t kFailuresMax = 5;  // … doubled so often at most
-  static constexpr uint32_t kLately = 64;  // and 8 windows: misses without its own, and it is over
+  static constexpr uint32_t kLately = 64;  // and 32 windows: misses without its own, and it is over
   static constexpr uint64_t kPagesMax = uint64_t{1} << 40;
 
   // At most two runs: before and after a tripwire. None: nothing to bring in.

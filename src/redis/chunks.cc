@@ -53,7 +53,7 @@ void Chunks::run(std::span<ChunkRequest> batch) {
   const uint64_t start_ns = base::now_ns(), deadline_ns = start_ns + timeout_ns_;
   for (ChunkRequest& r : batch) {
     r.result = 0;
-    r.is_done = r.is_asking = r.is_short = false;
+    r.is_done = r.is_asking = r.is_plain = r.is_short = false;
   }
   assign(batch);
   if (!batch.empty()) ride(batch, deadline_ns);
@@ -189,6 +189,9 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
     const uint32_t epoch = servers_.epoch(group.server);
     if (error == 0 && servers_.is_checked(*group.line, group.server)) return 0;
     if (error == 0) error = check_fresh(*group.line, group.server);
+    // A server that took over knows none: what is staged before it says so would be in vain.
+    if (error == 0 && group.is_write && group.line->is_fresh)
+      error = load_scripts(group.line->connection);
     if (error == 0) {
       group.line->is_fresh = false;
       group.line->epoch = epoch;

@@ -46,6 +46,7 @@ struct ChunkRequest {
   uint16_t server = 0;
   uint8_t group = kUnsent;
   bool is_asking = false, is_done = false, is_short = false;
+  bool is_plain = false;   // a write goes through the script, whatever its size
   bool is_same = false;    // as the request before it: the value is asked for once
   bool is_absent = false;  // of packed chunks: there was no value
 };
@@ -114,8 +115,8 @@ class Chunks {
     bool is_short = false;
   };
   // How the bytes of a write travel: through a script, to a key of their own that becomes the
-  // chunk, or into the chunk while it has another name.
-  enum class Way : uint8_t { kScript, kWhole, kLifted };
+  // chunk, or into a copy of the chunk that does.
+  enum class Way : uint8_t { kScript, kWhole, kCopied };
   static constexpr uint32_t kStagedMin = 8192;  // below, a script's few calls are cheaper
   static constexpr size_t kGroupsMax = 32, kKeyMax = 80;
 
@@ -160,7 +161,6 @@ class Chunks {
   int wait_for_replicas(Connection& stream, uint32_t replicas);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
-  int see_transactions(Connection& stream);
   size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;
   int run_on_parts(Act act, std::vector<uint64_t>* numbers);
   void note(uint32_t server, int error, std::string_view text = {});
@@ -174,7 +174,6 @@ class Chunks {
   std::vector<uint32_t> tags_, slots_;       // of each part
   char script_name_[kScriptCount][41] = {};
   std::atomic<uint64_t> token_{0}, staged_count_{0};
-  bool can_lift_ = false;  // the server lets this user begin transactions
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;

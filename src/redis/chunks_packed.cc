@@ -11,7 +11,9 @@
 namespace outcore::redis {
 namespace {
 
-constexpr size_t kSpaces = 16;
+// More than connections that wait: a server that stalls keeps one each. Untouched ones cost
+// nothing.
+constexpr size_t kSpaces = 64;
 
 size_t whole_bytes(const Packer& packer) {
   return packer.value_bytes_max() + SpacePool::kAlignment + packer.chunk_bytes() +

@@ -9,16 +9,6 @@
 
 namespace outcore::redis {
 
-// A user who may not begin one writes by scripts alone.
-int Chunks::see_transactions(Connection& stream) {
-  Reply begun, done;
-  if (const int result = stream.ask({"MULTI"}, &begun); result != 0) return result;
-  const bool has_begun = begun.type == '+';
-  if (const int result = stream.ask({"EXEC"}, &done); result != 0) return result;
-  can_lift_ = has_begun && done.type == '*';
-  return 0;
-}
-
 int Chunks::learn_scripts() {
   const uint64_t deadline_ns = base::now_ns() + timeout_ns_;
   int error = -EHOSTUNREACH;
@@ -27,7 +17,6 @@ int Chunks::learn_scripts() {
       Line* const line = servers_.take(server, Use::kControl, deadline_ns, &error);
       if (line == nullptr) continue;
       error = load_scripts(line->connection);
-      if (error == 0) error = see_transactions(line->connection);
       if (error != 0) line->connection.close();
       servers_.give(line);
       if (error == 0 || error == -EACCES) return error;

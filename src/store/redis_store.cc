@@ -84,22 +84,28 @@ int RedisStore::write(uint64_t offset, std::span<const std::byte> from) {
 }
 
 void RedisStore::transfer(std::span<StoreRequest> batch) {
+  transfer_plain(batch);
+  if (parts_ != nullptr) write_parts(batch);
+}
+
+// All but the writes to packed chunks. Alone: its frame and theirs are large for a signal's stack.
+void RedisStore::transfer_plain(std::span<StoreRequest> batch) {
   Cutter<Chunks::kBatchMax> cutter(*chunks_, record_.chunk_bytes);
   for (StoreRequest& r : batch) {
     r.result = 0;
-    if (r.is_write && (!is_writer_ || process_ != redis::generation()))
-      r.result = is_writer_ ? -ESTALE : -EROFS;  // a forked child is not the lease's owner
+    // A forked child is not the lease's owner.
+    const bool has_lease = process_ == redis::generation() && lease_error_.load() == 0;
+    if (r.is_write && (!is_writer_ || !has_lease)) r.result = is_writer_ ? -ESTALE : -EROFS;
     if (r.result != 0 || (r.is_write && parts_ != nullptr)) continue;
     if (r.is_write && knows_holes_) written_.mark(r.offset, r.size_bytes);
     cutter.add(r.is_write ? Act::kWrite : Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);
   }
   cutter.run();
-  if (parts_ != nullptr) write_parts(batch);
 }
 
 // The writes among them, where chunks are packed.
 void RedisStore::write_parts(std::span<StoreRequest> batch) {
-  if (process_ != redis::generation()) return;
+  if (process_ != redis::generation() || lease_error_.load() != 0) return;
   Cutter<Chunks::kBatchMax, redis::PartWriter> cutter(*parts_, record_.chunk_bytes);
   for (StoreRequest& r : batch)
     if (r.is_write) cutter.add(Act::kWrite, r.offset, r.bytes, r.size_bytes, &r.result);

@@ -1,9 +1,9 @@
 // RedisStore: bytes in the memory of Redis or Valkey servers, of a cluster or of one.
 //
-// A store has a name, a size and one writer at a time. Its bytes are values of 64 KiB, spread over
-// all servers. What was written has been acknowledged by as many replicas as were asked for before
-// write() returns; so there is nothing left for sync() to do. Fault safe without TLS. See
-// docs/guides/far-memory.md for what is promised when servers fail.
+// A store has a name, a size and one writer at a time. Its bytes are values of 64 KiB (or
+// `chunk`), spread over all servers. What was written has been acknowledged by as many replicas as
+// were asked for before write() returns; so there is nothing left for sync() to do. Fault safe
+// without TLS. See docs/guides/far-memory.md for what is promised when servers fail.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,8 @@ class RedisStore final : public Store {
   Status choose_packer();
   Status reclaim_expired();
   Status take_over();
-  void write_parts(std::span<StoreRequest> batch);
+  [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);
+  [[gnu::noinline]] void write_parts(std::span<StoreRequest> batch);
   void keep_lease();
 
   const RedisOptions options_;

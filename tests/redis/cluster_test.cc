@@ -1,5 +1,6 @@
 // A store on a cluster: servers die, stop, come back, and lose what they had.
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "tests/redis/redis_case.h"
@@ -136,6 +137,25 @@ TEST_P(RedisCluster, FollowsASlotThatMoves) {
   });
   EXPECT_EQ(wrong, 0) << store->remark();
   EXPECT_EQ(store->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
+// As an administrator's reshard leaves it that was interrupted.
+TEST_P(RedisCluster, WritesToASlotThatHasOnlyBegunToMove) {
+  const auto store = make("a", kSize, "replicas=1");
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 9)), 0);
+  const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
+  std::set<std::string> slots;
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:f"}).items)
+    slots.insert(std::to_string(servers_->ask(0, {"CLUSTER", "KEYSLOT", key.text}).number));
+  for (const std::string& slot : slots) {
+    EXPECT_EQ(servers_->ask(1, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id(0)}).text, "OK");
+    EXPECT_EQ(servers_->ask(0, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id(1)}).text, "OK");
+  }
+  const Bytes bytes = random_bytes(kSize, 10);
+  EXPECT_EQ(store->write(0, bytes), 0) << store->remark();
+  for (uint64_t at = 0; at + 20'000 < kSize; at += 65'536)
+    EXPECT_EQ(store->write(at + 10'000, std::span(bytes).subspan(at + 10'000, 9'000)), 0);
   EXPECT_EQ(read_all(*store), bytes);
 }
 

@@ -1,5 +1,8 @@
 // A store on one server: who may have it, what is refused, and what happens when the server fails.
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -91,6 +94,7 @@ TEST_P(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), ESTALE);
+  EXPECT_TRUE(servers_->ask(0, {"KEYS", "oc:*:f:*"}).items.empty()) << "what it staged is gone";
   EXPECT_EQ(read_all(*store), bytes);
 }
 
@@ -114,6 +118,20 @@ TEST_P(RedisOneServer, KeepsAllPartsOfAChunkThatAreWrittenAtOnce) {
   EXPECT_EQ(wrong, 0);
   const redis::Value keys = servers_->ask(0, {"KEYS", "oc:*:f:*"});
   EXPECT_TRUE(keys.items.empty()) << "what was staged has been placed";
+}
+
+TEST_P(RedisOneServer, LosesNothingWithTheScriptsThatItKnows) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 1)), 0);
+  Bytes bytes = random_bytes(kSize, 2);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  for (uint64_t at = 0; at + 65'536 <= kSize; at += 65'536) {
+    servers_->ask(0, {"SCRIPT", "FLUSH"});
+    const Bytes part = random_bytes(20'000, at);
+    EXPECT_EQ(store->write(at + 30'000, part), 0);
+    std::copy(part.begin(), part.end(), bytes.begin() + static_cast<ptrdiff_t>(at + 30'000));
+  }
+  EXPECT_EQ(read_all(*store), bytes);
 }
 
 TEST_P(RedisOneServer, RefusesWhatDoesNotFit) {
@@ -153,6 +171,34 @@ TEST_P(RedisOneServer, SaysWhatIsWrong) {
   EXPECT_THAT(message(servers_->uri("a")), HasSubstr("write replicas=0"));
   servers_->ask(0, {"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
   EXPECT_THAT(message(servers_->uri("a", kAlone)), HasSubstr("maxmemory-policy noeviction"));
+}
+
+class RedisAddress : public RedisTest {
+ protected:
+  static bool has_ipv6() {
+    sockaddr_in6 here{};
+    here.sin6_family = AF_INET6;
+    here.sin6_addr = in6addr_loopback;
+    const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_there =
+        fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0;
+    if (fd >= 0) ::close(fd);
+    return is_there;
+  }
+};
+
+TEST_F(RedisAddress, MayBeOfIpv6) {
+  if (!has_ipv6()) GTEST_SKIP() << "this machine has no IPv6: ::1 cannot be bound to";
+  ServerOptions options;
+  options.more = {"--bind", "127.0.0.1", "::1"};
+  start(options);
+  std::string uri = servers_->uri("a", kAlone);
+  uri.replace(uri.find("127.0.0.1"), 9, "[::1]");
+  const auto store = open_store(uri, writable(kSize));
+  ASSERT_TRUE(store.ok()) << store.message();
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store.value()->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store.value()), bytes);
 }
 
 // As docs/guides/far-memory.md says.
