@@ -55,6 +55,12 @@ bool is_zero(const std::byte* bytes, uint64_t size_bytes) {
   return *bytes == std::byte{0} && std::memcmp(bytes, bytes + 1, size_bytes - 1) == 0;
 }
 
+// What the store itself knows of an error: which chunk is damaged, or what was lost.
+std::string why_of(const Store& store) {
+  const std::string remark = store.remark();
+  return remark.empty() ? "" : " (" + remark + ")";
+}
+
 // One batch in requests that travel together; those that `skips` takes are left out.
 template <typename Skips>
 Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes, bool is_write,
@@ -71,7 +77,8 @@ Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_b
       return Error{-r.result, std::string(is_write ? "write " : "read ") +
                                   std::to_string(r.size_bytes) + " bytes at " +
                                   std::to_string(r.offset) + " of " + store.uri() + ": " +
-                                  ::strerrordesc_np(-r.result)};
+                                  ::strerrordesc_np(-r.result) +
+                                  (r.result == -EIO ? why_of(store) : std::string())};
   return {};
 }
 

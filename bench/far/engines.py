@@ -230,9 +230,9 @@ class Engines:
     def ceph(self):
         return self._once("ceph", Ceph, Ceph.close)
 
-    def redis_uri(self, name):
+    def redis_uri(self, name, port=None):
         """On the single server, which has no replica. The password is in the environment."""
-        return f"redis://127.0.0.1:{self.redis().port}/{name}?replicas=0"
+        return f"redis://127.0.0.1:{port or self.redis().port}/{name}?replicas=0"
 
     def cluster_uri(self, name):
         return f"redis://{self.cluster().hosts()}/{name}?replicas=1"

@@ -7,6 +7,7 @@ KERNELS = ("copy", "scale", "add", "triad")
 FAULT_US_MORE = 20
 FAULT_RATE_MIN = 0.7
 SCAN_MIN = 0.7
+READERS_SHARE_MIN = 0.85  # of as many times one reader's rate
 STREAM_SLOWER_MAX = 5
 JACOBI_SLOWER_MAX = 4
 SWAP_MIN = 5
@@ -60,6 +61,12 @@ def scan(lines, redis):
     return judged("sequential scan, 1 thread",
                   f"{rate:.0f} MiB/s; hiredis, 64 KiB, 8 deep: {redis['mib_s']:.0f} MiB/s",
                   f">= {SCAN_MIN} x: {least:.0f} MiB/s", rate >= least)
+
+
+def readers(count, alone, together):
+    return judged(f"{count} readers of one data set, {alone:.0f} touches/s alone",
+                  f"{together / alone:.2f} x", f">= {count * READERS_SHARE_MIN:.1f} x",
+                  together >= count * READERS_SHARE_MIN * alone)
 
 
 def stream_allowed(floor_mib_s, local_share):

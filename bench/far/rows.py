@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import delay
 import engines
 import figure
 import floors
@@ -16,6 +17,7 @@ from engines import Failed
 from judge import MIB, Verdict
 from runs import say
 
+READERS, FAR_SECONDS = 4, 0.005
 SHARES, SHARES_QUICK = (8, 20, 40, 60, 80, 100), (8, 50, 100)
 PAGES, PAGES_QUICK = ("4k", "16k", "64k", "256k", "1M"), ("4k", "64k", "1M")
 
@@ -27,11 +29,11 @@ class Row:
     measure: Callable  # of a Context and the folder of figures; the verdicts
 
 
-def touches(context, row, threads, count):
+def touches(context, row, threads, count, *more, store=None):
     """Random touches of 4 KiB pages, ten times as many as are local."""
     return context.bench(row, "random-io", "--size", context.scale("256M", "32M"),
-                         "--budget", "10%", "--threads", threads, "--touches", count,
-                         store=context.engines.redis_uri(row))
+                         "--budget", "10%", "--threads", threads, "--touches", count, *more,
+                         store=store or context.engines.redis_uri(row))
 
 
 def fault_1(context, _figures):
@@ -44,6 +46,21 @@ def fault_8(context, _figures):
     one, many = floors.benchmark(context, 1), floors.benchmark(context, 50)
     lines = touches(context, "fault-8", 8, context.scale(200000, 20000))
     return [judge.fault_rate(lines, one, many)]
+
+
+def readers(context, _figures):
+    """Random touches of one data set by one and by four processes that only read, far away."""
+    count = context.scale(2000, 300)
+    server = context.engines.redis()
+    far = delay.Delay(server.port, FAR_SECONDS)
+    try:
+        store = context.engines.redis_uri("readers", port=far.port)
+        rates = [judge.median(touches(context, "readers", 1, count * processes, "--processes",
+                                      processes, store=store), "rate")
+                 for processes in (1, READERS)]
+    finally:
+        far.close()
+    return [judge.readers(READERS, *rates)]
 
 
 def scan(context, _figures):
@@ -170,6 +187,7 @@ def failover(context, _figures):
 ROWS = [
     Row("fault-1", "4 KiB random faults, 1 thread, beside TCP's and Redis' round trip", fault_1),
     Row("fault-8", "4 KiB random faults, 8 threads, beside redis-benchmark", fault_8),
+    Row("readers", "four processes that read one data set, beside one", readers),
     Row("scan", "a sequential scan beside pipelined reads by hiredis", scan),
     Row("stream", "STREAM with 8 % local, beside the network's bandwidth", stream),
     Row("jacobi", "Jacobi with 10 % local, beside plain memory", jacobi),

@@ -89,11 +89,12 @@ int Chunks::remove_all(uint64_t size_bytes) {
 
 Result<uint64_t> Chunks::stored_bytes() {
   std::vector<uint64_t> counts;
-  if (const int result = run_on_parts(Act::kCount, &counts); result != 0)
+  const Act act = layout_.is_packed ? Act::kBytes : Act::kCount;
+  if (const int result = run_on_parts(act, &counts); result != 0)
     return base::system_error(result, "ask how much is stored: " + trouble());
   uint64_t sum = 0;
   for (const uint64_t count : counts) sum += count;
-  return sum * layout_.chunk_bytes;
+  return layout_.is_packed ? sum : sum * layout_.chunk_bytes;
 }
 
 }  // namespace outcore::redis

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <thread>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "os/wait.h"
 #include "store/range.h"
 
 namespace outcore::store {
@@ -73,6 +76,18 @@ Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, cons
                               "name more servers, or give them more memory (maxmemory)");
   }
   return store;
+}
+
+FarStore::~FarStore() {
+  const os::SignalBlock block;  // the program's handlers are not for these threads
+  std::vector<std::thread> ends;
+  try {
+    for (size_t i = 1; i < members_.size(); ++i)
+      ends.emplace_back([&member = members_[i]] { member.reset(); });
+  } catch (const std::exception&) {  // no thread to be had: the rest one after the other
+  }
+  if (!members_.empty()) members_.front().reset();
+  for (std::thread& end : ends) end.join();
 }
 
 Result<uint64_t> FarStore::free_bytes() {

@@ -21,6 +21,8 @@ namespace outcore::store {
 
 class FarStore final : public Store {
  public:
+  // Gives the space back at all servers at the same time: one that is gone is waited for once.
+  ~FarStore() override;
   // Errors: those of RedisStore::open; EINVAL (a cluster among several servers); ENOSPC.
   static Result<std::shared_ptr<FarStore>> open(const FarOptions& options, const OpenOptions& how,
                                                 const CommonParameters& common);

@@ -64,22 +64,25 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
   return made;
 }
 
+// Of each server, at most as many as are asked for; UINT32_MAX where it has no slots.
 Result<std::vector<uint32_t>> RedisServers::count_replicas(const RedisOptions& options) {
   std::vector<uint32_t> replicas(servers->count(), UINT32_MAX);
-  uint32_t any = 0;
   for (uint32_t slot = 0; slot < redis::kSlotCount; ++slot)
     if (const uint32_t server = servers->server_of(slot); server != redis::Servers::kNobody)
-      replicas[any = server] = servers->replicas_of(server);
-  if (servers->is_cluster()) return replicas;
-  const redis::Command command{{"INFO", "replication"}, 0, 0};
-  auto info = redis::call_server(*servers, any, command, base::now_ns() + kConnectNs);
-  if (!info) return refuse_redis(options, info.code(), info.message());
-  constexpr std::string_view kField = "connected_slaves:";
-  const std::string& text = info.value().text;
-  const size_t at = text.find(kField);
-  replicas[any] = 0;
-  if (at != std::string::npos)
-    std::from_chars(text.data() + at + kField.size(), text.data() + text.size(), replicas[any]);
+      replicas[server] = servers->is_cluster() ? servers->replicas_of(server) : 0;
+  for (uint32_t server = 0; server < replicas.size(); ++server) {
+    // A cluster does not name replicas that have got nothing yet, not even a ping: some 10 s.
+    if (replicas[server] >= options.replicas) continue;
+    const redis::Command command{{"INFO", "replication"}, 0, 0};
+    auto info = redis::call_server(*servers, server, command, base::now_ns() + kConnectNs);
+    if (!info) return refuse_redis(options, info.code(), info.message());
+    constexpr std::string_view kField = "connected_slaves:";
+    const std::string& text = info.value().text;
+    const size_t at = text.find(kField);
+    if (at != std::string::npos)
+      std::from_chars(text.data() + at + kField.size(), text.data() + text.size(),
+                      replicas[server]);
+  }
   return replicas;
 }
 
@@ -115,8 +118,8 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
   auto record = there.open(claim);
   if (!record) return refuse_redis(options, record.code(), record.message());
   const redis::Record& it = record.value();
-  redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes}, replicas,
-                       options.timeout_ms * 1'000'000);
+  redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes, !it.packing.empty()},
+                       replicas, options.timeout_ms * 1'000'000);
   if (const int result = chunks.remove_all(it.size_bytes); result != 0)
     return refuse_redis(
         options, -result,
@@ -129,8 +132,9 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
 Result<uint64_t> RedisServers::stored_bytes(const RedisOptions& options,
                                             const redis::Record& record) {
   const os::SignalBlock block;
-  redis::Chunks chunks(*servers, {record.id, record.part_count, record.chunk_bytes}, 0,
-                       options.timeout_ms * 1'000'000);
+  redis::Chunks chunks(*servers,
+                       {record.id, record.part_count, record.chunk_bytes, !record.packing.empty()},
+                       0, options.timeout_ms * 1'000'000);
   return chunks.stored_bytes();
 }
 

@@ -143,11 +143,12 @@ const std::vector<StoreKind>& store_kinds() {
        nullptr,
        remove_rbd_image},
       {"redis",
-       "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
-       "&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert=FILE&tls_key=FILE",
+       "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k"
+       "&compress=lz4|zstd|zstd:LEVEL&timeout=30s&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert="
+       "FILE&tls_key=FILE",
        "memory of Redis or Valkey servers",
-       {"replicas", "chunk", "timeout", "lifetime", "lines", "tls", "tls_ca", "tls_cert",
-        "tls_key"},
+       {"replicas", "chunk", "compress", "timeout", "lifetime", "lines", "tls", "tls_ca",
+        "tls_cert", "tls_key"},
        open_redis,
        true,
        list_redis,
@@ -155,10 +156,11 @@ const std::vector<StoreKind>& store_kinds() {
        note_checksum_in_redis,
        remove_from_redis},
       {"far",
-       "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k&timeout=30s"
-       "&reserve=yes|no",
+       "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k"
+       "&compress=lz4|zstd|zstd:LEVEL&timeout=30s&reserve=yes|no",
        "unnamed space in the memory of Redis or Valkey servers that dies with the process",
-       {"replicas", "chunk", "timeout", "lines", "reserve", "tls", "tls_ca", "tls_cert", "tls_key"},
+       {"replicas", "chunk", "compress", "timeout", "lines", "reserve", "tls", "tls_ca", "tls_cert",
+        "tls_key"},
        open_far,
        true},
   };

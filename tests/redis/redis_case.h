@@ -48,7 +48,8 @@ class RedisTest : public testing::Test {
   }
   std::shared_ptr<Store> make(const std::string& name, uint64_t size_bytes,
                               const std::string& parameters) {
-    auto store = open_store(servers_->uri(name, parameters), writable(size_bytes));
+    auto store =
+        open_store(servers_->uri(name, parameters + more_parameters_), writable(size_bytes));
     EXPECT_TRUE(store.ok()) << store.message();
     return store.ok() ? store.value() : nullptr;
   }
@@ -70,11 +71,12 @@ class RedisTest : public testing::Test {
   // Writes and reads at random for as long as `go_on` says, at least once; how many were wrong.
   static int use(Store& store, uint64_t first, uint64_t size, const std::function<bool()>& go_on) {
     std::mt19937_64 random(first);
-    Bytes mirror(size), now(5000);
+    const size_t most = std::min<size_t>(size / 2, 20'000);  // in all ways that writes travel
+    Bytes mirror(size), now(most);
     int wrong = store.write(first, mirror) != 0;
     do {
-      const size_t at = random() % (size - 5000), look = random() % (size - 5000);
-      const Bytes bytes = random_bytes(1 + random() % 5000, random());
+      const size_t at = random() % (size - most), look = random() % (size - most);
+      const Bytes bytes = random_bytes(1 + random() % most, random());
       wrong += store.write(first + at, bytes) != 0;
       std::copy(bytes.begin(), bytes.end(), mirror.begin() + static_cast<ptrdiff_t>(at));
       wrong += store.read(first + look, now) != 0;
@@ -91,6 +93,21 @@ class RedisTest : public testing::Test {
   }
 
   std::unique_ptr<TestServers> servers_;
+  std::string more_parameters_;  // of all that make() makes
 };
+
+// PackingTest: what holds however chunks are stored. The parameter: more of a URI.
+class PackingTest : public RedisTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    more_parameters_ = GetParam();
+    RedisTest::SetUp();
+  }
+};
+
+inline std::string packing_name(const testing::TestParamInfo<std::string>& one) {
+  const bool is_lz4 = one.param.find("lz4") != std::string::npos;
+  return one.param.empty() ? "Plain" : is_lz4 ? "Lz4" : "Zstd";
+}
 
 }  // namespace outcore::redis_test

@@ -1,12 +1,15 @@
 """bench-far: what its rows ask is what they say, and wrong words get one line."""
 
 import pathlib
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "far"))
+import delay  # noqa: E402
 import engines  # noqa: E402
 import judge  # noqa: E402
 
@@ -16,6 +19,30 @@ ECHO, REDIS = {"p50_us": 17.0, "mib_s": 2000.0}, {"p50_us": 29.0, "mib_s": 1000.
 def table(*words):
     return subprocess.run([sys.executable, ROOT / "bench/far/table.py", *words],
                           capture_output=True, text=True, check=False)
+
+
+class Distance(unittest.TestCase):
+    def test_a_delayed_answer_is_whole_and_in_order(self):
+        def said_of(words):
+            return b"".join(b"%06d" % i for i in range(len(words) * 20_000))
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            def answer():
+                client, _ = server.accept()
+                with client:
+                    client.sendall(said_of(client.recv(5)))
+
+            answering = threading.Thread(target=answer)
+            answering.start()
+            far = delay.Delay(server.getsockname()[1], 0.05)
+            with socket.create_connection(("127.0.0.1", far.port), timeout=30) as client:
+                client.sendall(b"hello")
+                said = b""
+                while part := client.recv(65536):
+                    said += part
+            answering.join()
+            far.close()
+        self.assertEqual(said, said_of(b"hello"))
 
 
 class Asked(unittest.TestCase):
@@ -30,6 +57,10 @@ class Asked(unittest.TestCase):
         line = {"fault_fills": 70, "rate": 1000.0, "seconds": 1.0}
         self.judged(judge.fault_rate([line], 100.0, 200.0), "met")
         self.judged(judge.fault_rate([line], 101.0, 200.0), "NOT MET")
+
+    def test_readers_share_the_servers_and_not_each_others_time(self):
+        self.judged(judge.readers(4, 100.0, 340.0), "met")
+        self.judged(judge.readers(4, 100.0, 339.0), "NOT MET")
 
     def test_a_scan_is_compared_with_the_client_library(self):
         self.judged(judge.scan([{"rate": 700.0}], REDIS), "met")
@@ -73,7 +104,7 @@ class Words(unittest.TestCase):
     def test_the_rows_are_listed(self):
         listed = table("--list")
         self.assertEqual(listed.returncode, 0, listed.stderr)
-        self.assertEqual(len(listed.stdout.splitlines()), 10)
+        self.assertEqual(len(listed.stdout.splitlines()), 11)
 
     def test_wrong_words_get_one_line(self):
         for words in (["--rows", "nothing"], ["--repeats", "0"], ["--wrong"], []):
