@@ -37,9 +37,10 @@ TEST(VersionedHardening, WhatIsBuiltUponARecordWhoseSyncFailedIsFoundAfterALossO
   for (uint64_t failing = 1; failing <= 8; ++failing) {
     auto disk = std::make_shared<SimDisk>(failing);
     auto pool = open_on(disk);
-    const auto object = pool->create("a", 8 * kChunk).value();
+    const auto object = pool->create("a", 200 * kChunk).value();
     ASSERT_EQ(pool->sync(), 0);
-    ASSERT_EQ(pool->write(*object, 0, bytes_of(1)), 0);
+    // A record of several sectors: what is appended writes the last of them again.
+    ASSERT_EQ(pool->write(*object, 0, bytes_of(1, 200 * kChunk)), 0);
     const uint64_t begin = disk->operation_count;
     disk->before_change = [&] {
       disk->faults.sync_eio_permille = disk->operation_count >= begin + failing ? 1000 : 0;

@@ -22,7 +22,6 @@ using versioned::JournalReader;
 using versioned::MappedArray;
 using versioned::Record;
 using versioned::RecordType;
-using versioned::Run;
 
 TEST(ChunkMap, WhatWasNeverSetIsAHoleAndChangesAreToldOnceInOrder) {
   const auto map = ChunkMap::make();
@@ -61,7 +60,7 @@ TEST(BlockHeap, GivesNeighboursOutInOrderAndKeepsTheDeadThatAreNeeded) {
   BlockHeap heap(*file.value(), 1024);
   ASSERT_TRUE(heap.cover_file());
   int error = 0;
-  const Run first = heap.allocate(10, error);
+  const versioned::Run first = heap.allocate(10, error);
   EXPECT_EQ(first.first, 1u);
   EXPECT_EQ(first.count, 10u);
   EXPECT_EQ(heap.allocate(5, error).first, 11u);
