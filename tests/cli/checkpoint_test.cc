@@ -25,9 +25,8 @@ class CheckpointCommand : public CommandTest {
   }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
-    for (const auto& c :
-         nlohmann::json::parse(checkpoint("ls --json " + pool()).out)["checkpoints"])
-      all.push_back(c["name"]);
+    const auto told = nlohmann::json::parse(checkpoint("ls --json " + pool()).out);
+    for (const auto& c : told["checkpoints"]) all.push_back(c["name"]);
     return all;
   }
 };
