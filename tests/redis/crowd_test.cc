@@ -147,8 +147,7 @@ TEST_P(RedisCrowd, OutlivesAServerThatStopsForAWhile) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-INSTANTIATE_TEST_SUITE_P(Chunks, RedisCrowd, testing::Values("", "&compress=lz4", "&compress=zstd"),
-                         packing_name);
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisCrowd, testing::Values("", "&compress=lz4"), packing_name);
 
 }  // namespace
 }  // namespace outcore::redis_test

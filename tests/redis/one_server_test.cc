@@ -379,8 +379,8 @@ TEST_P(RedisOneServer, IsReadByAForkedChild) {
   EXPECT_EQ(store->write(0, bytes), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Chunks, RedisOneServer,
-                         testing::Values("", "&compress=lz4", "&compress=zstd"), packing_name);
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisOneServer, testing::Values("", "&compress=zstd"),
+                         packing_name);
 
 }  // namespace
 }  // namespace outcore::redis_test

@@ -129,7 +129,6 @@ INSTANTIATE_TEST_SUITE_P(By, RedisRegion,
                          testing::Values(Way{"InThread", Delivery::kInThread, ""},
                                          Way{"InThreadLz4", Delivery::kInThread, "&compress=lz4"},
                                          Way{"Messages", Delivery::kMessages, ""},
-                                         Way{"Mprotect", Delivery::kMprotect, ""},
                                          Way{"MprotectZstd", Delivery::kMprotect,
                                              "&compress=zstd"}),
                          [](const auto& one) { return one.param.name; });
