@@ -26,6 +26,8 @@ constexpr Entry kStores[] = {
     {"sparse:DIR", "a directory of segment files, each made on its first write; ?segment=64M"},
     {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
     {"memory:", "for tests"},
+    {"versioned:DIR",
+     "an object whose checkpoints are never overwritten; ?object=NAME&at=CHECKPOINT"},
     {"redis://HOST:PORT/NAME", "memory of Redis or Valkey servers; ?replicas=1"},
     {"far://HOST:PORT,…", "unnamed space in the memory of such servers, in their order"},
     {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};

@@ -109,24 +109,8 @@ int remove(const Words& words) {
 int copy(const Words& words, const char* verb) {
   const auto from = open_store(words.from);
   if (!from) return report(from.error());
-  if (from.value()->size_bytes() == 0)
-    return report({EINVAL, one_line(from.value()->uri()) + " is empty: there is nothing to copy"});
-  const auto there = open_store(words.to);
-  if (there.ok() && !words.may_replace)
-    return report({EEXIST, one_line(there.value()->uri()) + " is there: add --replace"});
-  if (there.ok() && !there.value()->identity().empty() &&
-      there.value()->identity() == from.value()->identity())
-    return report({EINVAL, one_line(there.value()->uri()) + " is copied onto itself"});
-  if (!there.ok() && there.code() != ENOENT) return report(there.error());
-  OpenOptions options;
-  options.is_writable = options.may_create = true;
-  options.size_bytes = from.value()->size_bytes();
-  const auto to = open_store(words.to, options);
-  if (!to) return report(to.error());
-  if (to.value()->size_bytes() != options.size_bytes)
-    if (const int result = to.value()->resize(options.size_bytes); result != 0)
-      return report({-result, "resize " + to.value()->uri() + ": " + ::strerrordesc_np(-result)});
-  const auto copied = copy_store(*from.value(), *to.value(), progress_of(verb, options.size_bytes));
+  const auto copied = copy_store_to(*from.value(), words.to, words.may_replace,
+                                    progress_of(verb, from.value()->size_bytes()));
   if (!copied) return report(copied.error());
   // While nobody else writes it. Where stores have no catalog nothing is kept.
   const Status noted = note_checksum(words.to, copied.value());

@@ -4,11 +4,14 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "cli/command.h"
 
 namespace outcore::cli {
 namespace {
@@ -52,6 +55,12 @@ bool is_zero(const std::byte* bytes, uint64_t size_bytes) {
   return *bytes == std::byte{0} && std::memcmp(bytes, bytes + 1, size_bytes - 1) == 0;
 }
 
+// What the store itself knows of an error: which chunk is damaged, or what was lost.
+std::string why_of(const Store& store) {
+  const std::string remark = store.remark();
+  return remark.empty() ? "" : " (" + remark + ")";
+}
+
 // One batch in requests that travel together; those that `skips` takes are left out.
 template <typename Skips>
 Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes, bool is_write,
@@ -68,7 +77,8 @@ Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_b
       return Error{-r.result, std::string(is_write ? "write " : "read ") +
                                   std::to_string(r.size_bytes) + " bytes at " +
                                   std::to_string(r.offset) + " of " + store.uri() + ": " +
-                                  ::strerrordesc_np(-r.result)};
+                                  ::strerrordesc_np(-r.result) +
+                                  (r.result == -EIO ? why_of(store) : std::string())};
   return {};
 }
 
@@ -117,6 +127,28 @@ Result<Comparison> compare_stores(Store& store, Store* other, const Progress& pr
   }
   if (other != nullptr && other->size_bytes() != size) return Comparison{both, {}};
   return Comparison{{}, checksum.text()};
+}
+
+Result<std::string> copy_store_to(Store& from, const std::string& uri, bool may_replace,
+                                  const Progress& progress) {
+  if (from.size_bytes() == 0)
+    return Error{EINVAL, one_line(from.uri()) + " is empty: there is nothing to copy"};
+  const auto there = open_store(uri);
+  if (there.ok() && !may_replace)
+    return Error{EEXIST, one_line(there.value()->uri()) + " is there: add --replace"};
+  if (there.ok() && !there.value()->identity().empty() &&
+      there.value()->identity() == from.identity())
+    return Error{EINVAL, one_line(there.value()->uri()) + " is copied onto itself"};
+  if (!there.ok() && there.code() != ENOENT) return there.error();
+  OpenOptions options;
+  options.is_writable = options.may_create = true;
+  options.size_bytes = from.size_bytes();
+  const auto to = open_store(uri, options);
+  if (!to) return to.error();
+  if (to.value()->size_bytes() != options.size_bytes)
+    if (const int result = to.value()->resize(options.size_bytes); result != 0)
+      return Error{-result, "resize " + to.value()->uri() + ": " + ::strerrordesc_np(-result)};
+  return copy_store(from, *to.value(), progress);
 }
 
 }  // namespace outcore::cli

@@ -3,6 +3,9 @@
 add_executable(far_byte_writes bench/far/byte_writes.cc)
 target_include_directories(far_byte_writes PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(far_byte_writes PRIVATE outcore outcore_flags)
+add_executable(far_touches bench/far/touches.cc)
+target_include_directories(far_touches PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(far_touches PRIVATE outcore outcore_flags)
 
 find_path(HIREDIS_HEADERS hiredis/hiredis.h)
 find_library(HIREDIS_LIBRARY hiredis)

@@ -15,6 +15,7 @@ FLOORS = {
     "src/base": 1,
     "src/os": 2,
     "src/redis": 3,
+    "src/versioned": 3,
     "src/region": 4,
     "src/budget": 4,
     "src/policy": 4,

@@ -137,7 +137,7 @@ struct OpenOptions {
 };
 
 // Opens what the URI names: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR], memory:,
-// rbd://POOL/IMAGE (Ceph).
+// versioned:DIR?object=NAME (checkpoints), rbd://POOL/IMAGE (Ceph).
 // Parameters common to all: read_concurrency=N, write_concurrency=N; for files: direct=auto|on|off
 // (docs/reference/stores.md).
 // Errors: EINVAL (scheme, parameter, size, each with the nearest that would do), and what the

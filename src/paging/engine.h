@@ -25,6 +25,7 @@
 #include "paging/shard.h"
 #include "paging/space.h"
 #include "prefetch/reader_count.h"
+#include "prefetch/table_pool.h"
 
 namespace outcore::paging {
 
@@ -191,6 +192,8 @@ class Engine {
   bool wait_for_page(Space& space, uint64_t page, region::PageValue seen, Caller caller);
   bool is_within_wait(uint64_t* start_ns) const;
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
+  prefetch::StreamTable::Advice ask_streams(const Space& space, uint64_t page, uint64_t page_end,
+                                            bool is_sequential, bool is_in_vain);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
                       int64_t* stride);
   // fill.cc
@@ -249,6 +252,7 @@ class Engine {
   bool policy_wants_rescue_ = false;
   PrefetchQueue queue_;
   prefetch::ReaderCount readers_;
+  prefetch::TablePool tables_;
   std::atomic<uint64_t> pinned_bytes_{0};
   std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max_{4096};

@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "os/signal_delivery.h"
 #include "paging/engine.h"
-#include "prefetch/stream_table.h"
+#include "prefetch/table_pool.h"
 
 namespace outcore::paging {
 
@@ -30,8 +30,7 @@ thread_local char fault_reason[256];
 // The last fault that found its page resident: the same again means that the kernel took the
 // mapping away.
 thread_local const std::byte* last_resident_touch = nullptr;
-constinit thread_local prefetch::StreamTable streams{};
-constinit thread_local uint64_t reader_round = 0;
+constinit thread_local uint32_t thread_number = 0;
 
 // What was brought in ahead and is not read yet may fill a third of the memory, of all streams
 // together: half of it, and STREAM's kernels in 4 threads read a third of their pages twice.
@@ -339,20 +338,30 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   return -EAGAIN;
 }
 
+prefetch::StreamTable::Advice Engine::ask_streams(const Space& space, uint64_t page,
+                                                  uint64_t page_end, bool is_sequential,
+                                                  bool is_in_vain) {
+  if (thread_number == 0) thread_number = static_cast<uint32_t>(::gettid());
+  prefetch::TablePool::Mine mine(tables_, thread_number);
+  if (!mine) return {};
+  prefetch::StreamTable& streams = mine.table();
+  const uint64_t stream_count = std::max(streams.count(), 1u) * readers_.note(&mine.round());
+  const uint64_t window_bytes = std::min({options_.readahead_bytes, budget_.limit() / 8,
+                                          budget_.limit() / kAheadShare / stream_count});
+  const auto window = static_cast<uint32_t>(window_bytes / space.page_bytes);
+  if (window < 2) return {};
+  return streams.on_miss(space.id, page, window, page_end, is_sequential, is_in_vain);
+}
+
 // Issues what the thread's streams advise. Returns how many neighbours of a sequential reader may
 // be filled along with the page, at this touch.
 uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight,
                             int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
-  const uint64_t stream_count = std::max(streams.count(), 1u) * readers_.note(&reader_round);
-  const uint64_t window_bytes = std::min({options_.readahead_bytes, budget_.limit() / 8,
-                                          budget_.limit() / kAheadShare / stream_count});
-  const auto window = static_cast<uint32_t>(window_bytes / space.page_bytes);
-  if (window < 2) return 0;
+  const bool is_in_vain = is_in_flight || queue_.hints_waiting() != 0;
   const prefetch::StreamTable::Advice ahead =
-      streams.on_miss(space.id, page, window, view.end_page(), advice == Advice::kSequential,
-                      is_in_flight || queue_.hints_waiting() != 0);
+      ask_streams(space, page, view.end_page(), advice == Advice::kSequential, is_in_vain);
   const auto along_max = static_cast<uint32_t>(
       std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) / space.page_bytes);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;

@@ -1,4 +1,4 @@
-// ReaderCount: how many threads read in streams lately. Each gets a part of the memory that may be
+// ReaderCount: how many threads missed pages lately. Each gets a part of the memory that may be
 // full of what was brought in ahead; more would be evicted before it is read. The fault path.
 #pragma once
 

@@ -42,11 +42,15 @@ StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page,
   Stream* best = nullptr;
   Match how = Match::kNone;
   for (Stream& stream : stream_) {
+    if (is_stale(stream)) continue;
     const Match found = match(stream, space_id, here);
     if (found > how) how = found, best = &stream;
   }
   if (best != nullptr) {
-    if (follow(*best, how, here, window_max, is_in_flight)) return issue(*best, page_end);
+    if (follow(*best, how, here, window_max, is_in_flight)) {
+      best->window = std::min(best->window, window_max);
+      return issue(*best, page_end);
+    }
     if (best->stride != 0) return place_in(*best, {});
   }
   const bool is_resting = resting_ > 0;
@@ -57,6 +61,11 @@ StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page,
   Stream& fresh = start(space_id, here, stride);
   fresh.window = is_sequential && stride == 1 ? window_max : std::min(kFirstWindow, window_max);
   return issue(fresh, page_end);
+}
+
+// A random miss near what was taken for a stream would wake it again and again.
+bool StreamTable::is_stale(const Stream& stream) const {
+  return clock_ - stream.used > kLately + 32 * stream.window;
 }
 
 StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, int64_t page) {

@@ -1,13 +1,13 @@
 // StreamTable: the streams in which one thread reads, and what to bring in ahead of it. The fault
-// path, by the faulting thread alone: no allocation, no locks, constant-initialised (it lives in
-// thread-local memory), a few hundred comparisons at most.
+// path, by the faulting thread alone: no allocation, no locks, all zeros at first (it lies
+// in a TablePool), a few hundred comparisons at most.
 //
 // What it sees are misses, never hits. So:
-// - Detection, as hardware prefetchers do: the last 32 misses that belong to no stream are kept. A
+// - Detection, as hardware prefetchers do: the last 64 misses that belong to no stream are kept. A
 // miss that ends a
 //   row of equally spaced ones, three for neighbouring pages, four for longer strides (up to 1024
 //   pages, either way), starts a stream. Several streams may be interleaved; the one unused for
-//   longest makes room for a ninth.
+//   longest makes room for another, and one that was unused for 64 misses and 32 windows is over.
 // - Ramp, as Linux's readahead: the window is 4 pages at first and doubles whenever the reader
 // arrives at its end, up
 //   to the caller's limit.
@@ -38,14 +38,14 @@ struct PageRun {
 
 class StreamTable {
  public:
-  static constexpr uint32_t kStreams = 8;
-  static constexpr uint32_t kHistory = 32;
+  static constexpr uint32_t kStreams = 24;
+  static constexpr uint32_t kHistory = 64;
   static constexpr int64_t kStrideMax = 1024;
   static constexpr uint32_t kFirstWindow = 4;
   static constexpr uint32_t kTripwireWindow = 8;  // windows below have none
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
   static constexpr uint32_t kFailuresMax = 5;  // … doubled so often at most
-  static constexpr uint32_t kLately = 64;      // misses after which a stream does not count
+  static constexpr uint32_t kLately = 64;  // and 32 windows: misses without its own, and it is over
   static constexpr uint64_t kPagesMax = uint64_t{1} << 40;
 
   // At most two runs: before and after a tripwire. None: nothing to bring in.
@@ -63,7 +63,7 @@ class StreamTable {
   Advice on_miss(uint64_t space_id, uint64_t page, uint32_t window_pages_max, uint64_t page_end,
                  bool is_sequential, bool is_in_flight);
 
-  // Streams that a miss belonged to lately.
+  // Streams that are not over.
   uint32_t count() const;
 
   bool is_valid() const;
@@ -83,6 +83,7 @@ class StreamTable {
   };
   enum class Match : uint8_t { kNone, kBeyond, kInside, kArrived };
 
+  bool is_stale(const Stream& stream) const;
   static Match match(const Stream& stream, uint64_t space_id, int64_t page);
   int64_t detect(uint64_t space_id, int64_t page, bool is_sequential) const;
   bool has_missed(uint64_t space_id, int64_t page) const;
@@ -100,6 +101,6 @@ class StreamTable {
   uint32_t resting_;   // misses left without detection
   uint32_t failures_;  // streams given up since one arrived
 };
-static_assert(sizeof(StreamTable) <= 1024, "every thread that faults has one");
+static_assert(sizeof(StreamTable) <= 2048, "every thread that faults has one");
 
 }  // namespace outcore::prefetch

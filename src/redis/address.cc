@@ -2,6 +2,9 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -45,6 +48,24 @@ bool split(std::string_view text, std::string_view* host, uint16_t* port) {
          !host->empty();
 }
 
+// A name may stand for several addresses ("localhost": ::1 and 127.0.0.1), and a server need not
+// listen at all of them.
+bool answers(const addrinfo& at) {
+  constexpr int kWaitMs = 1000;
+  const int fd = ::socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  int error = ::connect(fd, at.ai_addr, at.ai_addrlen) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd about{fd, POLLOUT, 0};
+    socklen_t bytes = sizeof error;
+    if (::poll(&about, 1, kWaitMs) != 1 ||
+        ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+      error = ETIMEDOUT;
+  }
+  ::close(fd);
+  return error == 0;
+}
+
 Result<Address> resolve(std::string_view text) {
   std::string_view host;
   uint16_t port = 0;
@@ -63,8 +84,12 @@ Result<Address> resolve(std::string_view text) {
   addrinfo* found = nullptr;
   if (const int error = look_up(name.c_str(), service.c_str(), &wanted, &found); error != 0)
     return Error{EHOSTUNREACH, "look up host '" + name + "': " + ::gai_strerror(error)};
-  std::memcpy(&address.socket, found->ai_addr, found->ai_addrlen);
-  address.socket_bytes = found->ai_addrlen;
+  const addrinfo* best = found;
+  if (found->ai_next != nullptr)
+    while (best != nullptr && !answers(*best)) best = best->ai_next;
+  if (best == nullptr) best = found;
+  std::memcpy(&address.socket, best->ai_addr, best->ai_addrlen);
+  address.socket_bytes = best->ai_addrlen;
   ::freeaddrinfo(found);
   set_text(address, host, port);
   return address;

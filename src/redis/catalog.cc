@@ -58,7 +58,7 @@ if verb == 'open' then
   local mode, owner, size, create = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
   local chunk, parts, replicas, id = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
   local lifetime, capacity, factor = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
-  local lease = tonumber(ARGV[15])
+  local lease, packing = tonumber(ARGV[15]), ARGV[17]
   local is_there = redis.call('EXISTS', record) == 1
   if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
   if mode ~= 'd' and is_there and get('state') == 'removing' then
@@ -92,6 +92,7 @@ if verb == 'open' then
     redis.call('SADD', set, name)
     redis.call('HSET', record, 'name', name, 'id', id, 'chunk', chunk, 'parts', parts,
                'replicas', replicas, 'token', '0', 'state', 'new', 'size', int(size))
+    if packing ~= '' then put('packing', packing) end
   end
   if mode ~= 'r' then
     redis.call('HINCRBY', record, 'token', 1)
@@ -161,6 +162,7 @@ Record record_of(const Value& value) {
   record.lifetime_ms = number_of(value.field("lifetime"));
   record.left_ms = span_ms(value.field("deadline"), value.field("now"));
   record.is_new = value.field("state") == "new";
+  record.packing = value.field("packing");
   record.checksum = value.field("checksum");
   return record;
 }
@@ -255,7 +257,7 @@ Result<Record> Catalog::open(const Claim& claim) {
                      std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
                      std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
                      format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs),
-                     claim.is_expired_only ? "1" : "0"},
+                     claim.is_expired_only ? "1" : "0", claim.packing},
                     claim.is_writer);
   if (record.ok()) {
     uint32_t chance = 0;

@@ -27,6 +27,7 @@ struct Record {
   uint64_t lifetime_ms = 0;  // 0: for ever
   int64_t left_ms = 0;       // until it may be reclaimed, if it has a lifetime
   bool is_new = false;       // its fences are not all there yet
+  std::string packing;       // of its chunks, as Packing::text(); empty: none
   std::string checksum;      // as note_checksum() was told; empty: a writer has had it since
   bool is_expired() const { return lifetime_ms != 0 && left_ms <= 0 && lease_ms <= 0; }
 };
@@ -42,6 +43,7 @@ struct Claim {
   // Of a new store.
   std::string new_id;
   uint64_t chunk_bytes = 0;
+  std::string packing;  // empty: none
   uint32_t part_count = 0;
   uint32_t replicas = 0;
   int64_t lifetime_ms = -1;     // -1: as it is, or for ever

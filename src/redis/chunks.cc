@@ -29,11 +29,14 @@ void sleep_ns(uint64_t ns) {
 
 }  // namespace
 
-Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns)
+Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
+               std::shared_ptr<const Packer> packer)
     : servers_(servers),
       layout_(std::move(layout)),
       replicas_(replicas),
       timeout_ns_(timeout_ns),
+      packer_(std::move(packer)),
+      spaces_(make_spaces(packer_.get())),
       seen_(new std::atomic<uint64_t>[layout_.part_count]()),
       is_lost_(new std::atomic<bool>[layout_.part_count]()),
       suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()),
@@ -50,7 +53,7 @@ void Chunks::run(std::span<ChunkRequest> batch) {
   const uint64_t start_ns = base::now_ns(), deadline_ns = start_ns + timeout_ns_;
   for (ChunkRequest& r : batch) {
     r.result = 0;
-    r.is_done = r.is_asking = r.is_short = false;
+    r.is_done = r.is_asking = r.is_plain = r.is_short = false;
   }
   assign(batch);
   if (!batch.empty()) ride(batch, deadline_ns);
@@ -145,7 +148,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
 }
 
 // After the look at a new connection: what is lost must not read zero.
-void Chunks::send_unless_lost(const Group& group, uint8_t number, ChunkRequest& r) {
+void Chunks::send_unless_lost(Group& group, uint8_t number, ChunkRequest& r) {
   if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
       r.act != Act::kDrop) {
     r.result = -EIO;
@@ -153,6 +156,10 @@ void Chunks::send_unless_lost(const Group& group, uint8_t number, ChunkRequest& 
     return;
   }
   r.group = number;
+  r.is_same = layout_.is_packed && r.act == Act::kRead && !r.is_asking && group.last != nullptr &&
+              group.last->act == Act::kRead && group.last->at == r.at;
+  if (r.is_same) return;
+  group.last = &r;
   send(group.line->connection, r);
 }
 
@@ -182,6 +189,9 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
     const uint32_t epoch = servers_.epoch(group.server);
     if (error == 0 && servers_.is_checked(*group.line, group.server)) return 0;
     if (error == 0) error = check_fresh(*group.line, group.server);
+    // A server that took over knows none: what is staged before it says so would be in vain.
+    if (error == 0 && group.is_write && group.line->is_fresh)
+      error = load_scripts(group.line->connection);
     if (error == 0) {
       group.line->is_fresh = false;
       group.line->epoch = epoch;
@@ -206,12 +216,13 @@ void Chunks::forget_redirections(std::span<ChunkRequest> batch, uint8_t group) {
 // acknowledge. Other errors are the connection's.
 int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
   bool must_load = false, is_short = false;
+  Last last(spaces_.get());
   uint32_t changed[kBatchMax];
   size_t changed_count = 0;
   for (uint32_t i = 0; i < batch.size(); ++i) {
     ChunkRequest& r = batch[i];
     if (r.group != number) continue;
-    const int result = receive(*group.line, r);
+    const int result = receive(*group.line, r, last);
     must_load = must_load || result == -ENOEXEC;
     if (result != 0 && result != kAgain && result != -ENOEXEC) return result;
     if (result == 0 && r.result == 0) changed[changed_count++] = i;

@@ -13,18 +13,21 @@
 #include <vector>
 
 #include "redis/crowd.h"
+#include "redis/packer.h"
 #include "redis/scripts.h"
 #include "redis/servers.h"
+#include "redis/space_pool.h"
 
 namespace outcore::redis {
 
 enum class Act : uint8_t {
   kRead,    // bytes of a chunk; what was never written reads zero
-  kWrite,   // bytes of a chunk, if the token is the writer's
-  kZero,    // the same with zeros; a whole chunk is given back
+  kWrite,   // bytes of a chunk, if the token is the writer's; of packed chunks: the new value
+  kZero,    // the same with zeros; a whole chunk (of packed chunks always) is given back
   kFence,   // the part's fence takes the token; `number` becomes its seq
   kSeq,     // `number` becomes the part's seq
   kCount,   // `number` becomes how many chunks of the part are stored
+  kBytes,   // of packed chunks: `number` becomes the bytes of the part's values
   kForget,  // the part's fence goes
   kDrop     // the chunk goes, whoever has the fence
 };
@@ -43,6 +46,9 @@ struct ChunkRequest {
   uint16_t server = 0;
   uint8_t group = kUnsent;
   bool is_asking = false, is_done = false, is_short = false;
+  bool is_plain = false;   // a write goes through the script, whatever its size
+  bool is_same = false;    // as the request before it: the value is asked for once
+  bool is_absent = false;  // of packed chunks: there was no value
 };
 
 // Where the chunks of a store are. Constant.
@@ -50,6 +56,7 @@ struct Layout {
   std::string id;           // 16 hex digits
   uint32_t part_count = 0;  // a power of two <= 1024
   uint64_t chunk_bytes = 0;
+  bool is_packed = false;  // values are a Packer's
 };
 
 class Chunks {
@@ -58,7 +65,9 @@ class Chunks {
   static constexpr uint32_t kPartsMax = 1024;
   static constexpr uint64_t kGraceNs = 250'000'000;
 
-  Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns);
+  // REQUIRES: a packer to read or write chunks that are packed.
+  Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
+         std::shared_ptr<const Packer> packer = nullptr);
 
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
   // replicas, within the timeout; what is asked later of a server that has been silent for so long
@@ -75,7 +84,7 @@ class Chunks {
   int look_at_fences();
   // All fences, and then all chunks, of a store of so many bytes go.
   int remove_all(uint64_t size_bytes);
-  // Bytes that the servers hold, in whole chunks; or -errno.
+  // Bytes that the servers hold, in whole values; or -errno.
   Result<uint64_t> stored_bytes();
 
   const Layout& layout() const { return layout_; }
@@ -83,6 +92,8 @@ class Chunks {
   uint32_t part_of(uint64_t chunk) const {
     return static_cast<uint32_t>(chunk * 159 % layout_.part_count);
   }
+  // False: no memory to unpack in, which has a size that was known when this was made.
+  bool has_spaces() const { return spaces_ == nullptr || spaces_->is_made(); }
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
   // What last went wrong on the way, for messages: "127.0.0.1:7000: Connection refused".
   std::string trouble() const;
@@ -92,11 +103,20 @@ class Chunks {
     uint32_t server = 0;
     bool is_write = false;
     Line* line = nullptr;
-    uint32_t replicas = 0;  // that must acknowledge
+    uint32_t replicas = 0;               // that must acknowledge
+    const ChunkRequest* last = nullptr;  // that was sent
+  };
+  // Of packed chunks: what a group's last value was.
+  struct Last {
+    explicit Last(SpacePool* pool) : space(pool) {}
+    Space space;
+    const std::byte* chunk = nullptr;
+    int result = 0, error = 0;
+    bool is_short = false;
   };
   // How the bytes of a write travel: through a script, to a key of their own that becomes the
-  // chunk, or into the chunk while it has another name.
-  enum class Way : uint8_t { kScript, kWhole, kLifted };
+  // chunk, or into a copy of the chunk that does.
+  enum class Way : uint8_t { kScript, kWhole, kCopied };
   static constexpr uint32_t kStagedMin = 8192;  // below, a script's few calls are cheaper
   static constexpr size_t kGroupsMax = 32, kKeyMax = 80;
 
@@ -105,7 +125,7 @@ class Chunks {
   }
   static bool is_of_part(Act act) { return act >= Act::kFence && act != Act::kDrop; }
   static bool is_change(Act act) {
-    return act != Act::kRead && act != Act::kSeq && act != Act::kCount;
+    return act != Act::kRead && act != Act::kSeq && act != Act::kCount && act != Act::kBytes;
   }
   static Use use_of(bool is_write) { return is_write ? Use::kWrite : Use::kRead; }
   void assign(std::span<ChunkRequest> batch);
@@ -117,14 +137,19 @@ class Chunks {
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
   int open(Group& group, uint64_t deadline_ns);
-  void send_unless_lost(const Group& group, uint8_t number, ChunkRequest& r);
+  void send_unless_lost(Group& group, uint8_t number, ChunkRequest& r);
   void conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch);
   void send(Connection& stream, const ChunkRequest& r);
   void send_script(Connection& stream, Script script, const ChunkRequest& r);
+  void send_packed(Connection& stream, const ChunkRequest& r);
   void send_staged(Connection& stream, const ChunkRequest& r, Way way);
   Way way_of(const ChunkRequest& r) const;
-  int receive(Line& line, ChunkRequest& r);
+  int receive(Line& line, ChunkRequest& r, Last& last);
+  int receive_own(Line& line, ChunkRequest& r, Last& last);
+  int receive_packed(Connection& stream, const Reply& reply, ChunkRequest& r, Last& last);
   int receive_staged(Connection& stream, ChunkRequest& r, Way way);
+  int repeat(const Last& last, ChunkRequest& r) const;
+  static std::unique_ptr<SpacePool> make_spaces(const Packer* packer);
   int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
   int receive_number(Connection& stream, const Reply& reply, ChunkRequest& r);
   int refuse(const Reply& reply, ChunkRequest& r);
@@ -136,7 +161,6 @@ class Chunks {
   int wait_for_replicas(Connection& stream, uint32_t replicas);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
-  int see_transactions(Connection& stream);
   size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;
   int run_on_parts(Act act, std::vector<uint64_t>* numbers);
   void note(uint32_t server, int error, std::string_view text = {});
@@ -145,10 +169,11 @@ class Chunks {
   const Layout layout_;
   const uint32_t replicas_;
   const uint64_t timeout_ns_;
-  std::vector<uint32_t> tags_, slots_;  // of each part
+  const std::shared_ptr<const Packer> packer_;
+  const std::unique_ptr<SpacePool> spaces_;  // with a packer
+  std::vector<uint32_t> tags_, slots_;       // of each part
   char script_name_[kScriptCount][41] = {};
   std::atomic<uint64_t> token_{0}, staged_count_{0};
-  bool can_lift_ = false;  // the server lets this user begin transactions
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
   std::unique_ptr<std::atomic<bool>[]> is_lost_;

@@ -9,16 +9,6 @@
 
 namespace outcore::redis {
 
-// A user who may not begin one writes by scripts alone.
-int Chunks::see_transactions(Connection& stream) {
-  Reply begun, done;
-  if (const int result = stream.ask({"MULTI"}, &begun); result != 0) return result;
-  const bool has_begun = begun.type == '+';
-  if (const int result = stream.ask({"EXEC"}, &done); result != 0) return result;
-  can_lift_ = has_begun && done.type == '*';
-  return 0;
-}
-
 int Chunks::learn_scripts() {
   const uint64_t deadline_ns = base::now_ns() + timeout_ns_;
   int error = -EHOSTUNREACH;
@@ -27,7 +17,6 @@ int Chunks::learn_scripts() {
       Line* const line = servers_.take(server, Use::kControl, deadline_ns, &error);
       if (line == nullptr) continue;
       error = load_scripts(line->connection);
-      if (error == 0) error = see_transactions(line->connection);
       if (error != 0) line->connection.close();
       servers_.give(line);
       if (error == 0 || error == -EACCES) return error;
@@ -100,11 +89,12 @@ int Chunks::remove_all(uint64_t size_bytes) {
 
 Result<uint64_t> Chunks::stored_bytes() {
   std::vector<uint64_t> counts;
-  if (const int result = run_on_parts(Act::kCount, &counts); result != 0)
+  const Act act = layout_.is_packed ? Act::kBytes : Act::kCount;
+  if (const int result = run_on_parts(act, &counts); result != 0)
     return base::system_error(result, "ask how much is stored: " + trouble());
   uint64_t sum = 0;
   for (const uint64_t count : counts) sum += count;
-  return sum * layout_.chunk_bytes;
+  return layout_.is_packed ? sum : sum * layout_.chunk_bytes;
 }
 
 }  // namespace outcore::redis

@@ -13,11 +13,11 @@ constexpr uint64_t kStagedMs = 60'000;
 
 }  // namespace
 
-// While a slot moves, commands of a transaction cannot be asked for where it goes.
+// While a slot moves, a new key is asked for where it goes, and the chunk is where it was: then
+// only the script sees both.
 Chunks::Way Chunks::way_of(const ChunkRequest& r) const {
-  if (r.is_asking || r.size_bytes < kStagedMin) return Way::kScript;
-  if (r.size_bytes == layout_.chunk_bytes) return Way::kWhole;
-  return can_lift_ ? Way::kLifted : Way::kScript;
+  if (layout_.is_packed || r.is_plain || r.size_bytes < kStagedMin) return Way::kScript;
+  return r.size_bytes == layout_.chunk_bytes ? Way::kWhole : Way::kCopied;
 }
 
 // No staged key is used twice: a server that reads late what was sent to it long ago changes
@@ -31,8 +31,8 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
                                  static_cast<int>(fence_key.size()), fence, token,
                                  staged_count_.fetch_add(1, std::memory_order_relaxed));
   const std::string_view staged_key(staged, static_cast<size_t>(used));
-  const auto call = [&](Script script, uint64_t argument) {
-    stream.begin(8);
+  const auto call = [&](Script script, uint64_t first, uint64_t second) {
+    stream.begin(9);
     stream.word("EVALSHA");
     stream.word(script_name_[static_cast<size_t>(script)]);
     stream.word(3);
@@ -40,7 +40,8 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
     stream.word(fence_key);
     stream.word(staged_key);
     stream.word(token);
-    stream.word(argument);
+    stream.word(first);
+    stream.word(second);
   };
   if (way == Way::kWhole) {
     stream.begin(5);
@@ -49,23 +50,19 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
     stream.bytes({r.bytes, r.size_bytes});
     stream.word("PX");
     stream.word(kStagedMs);
-    return call(Script::kPlace, 0);
+    return call(Script::kPlace, 0, 0);
   }
-  stream.begin(1);
-  stream.word("MULTI");
-  call(Script::kLift, layout_.chunk_bytes);
+  call(Script::kCopy, layout_.chunk_bytes, kStagedMs);
   stream.begin(4);
   stream.word("SETRANGE");
   stream.word(staged_key);
   stream.word(r.offset);
   stream.bytes({r.bytes, r.size_bytes});
   stream.begin(3);
-  stream.word("PEXPIRE");
+  stream.word("PEXPIRE");  // where there was no copy, it is a value of its own
   stream.word(staged_key);
   stream.word(kStagedMs);
-  call(Script::kPlace, 1);
-  stream.begin(1);
-  stream.word("EXEC");
+  call(Script::kPlace, 1, 0);
 }
 
 // The first error is what went wrong: those after it follow from it. The last answer is place's.
@@ -73,13 +70,12 @@ int Chunks::receive_staged(Connection& stream, ChunkRequest& r, Way way) {
   Reply reply;
   bool is_refused = false;
   int refusal = 0;
-  int64_t rest = way == Way::kWhole ? 2 : 6;
-  for (; rest > 0; --rest) {
+  for (int rest = way == Way::kWhole ? 2 : 4; rest > 0; --rest) {
     if (const int result = stream.read(&reply); result != 0) return result;
-    if (reply.type == '*' && rest == 1) rest += reply.number;  // EXEC's, one for each command
     if (reply.type != '-' || is_refused) continue;
     is_refused = true;
-    refusal = refuse(reply, r);
+    r.is_plain = reply.is_error("ASK") || reply.is_error("TRYAGAIN");
+    refusal = r.is_plain ? -EAGAIN : refuse(reply, r);
   }
   if (is_refused) return refusal;
   return reply.type == ':' ? receive_number(stream, reply, r) : -EPROTO;

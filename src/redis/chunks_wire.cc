@@ -68,24 +68,32 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
   }
   switch (r.act) {
     case Act::kRead:
+      if (layout_.is_packed) {
+        stream.begin(2);
+        stream.word("GET");
+        return stream.word(name);
+      }
       stream.begin(4);
       stream.word("GETRANGE");
       stream.word(name);
       stream.word(r.offset);
       return stream.word(r.offset + r.size_bytes - 1);
     case Act::kWrite:
+      if (layout_.is_packed) return send_packed(stream, r);
       return way_of(r) == Way::kScript ? send_script(stream, Script::kWrite, r)
                                        : send_staged(stream, r, way_of(r));
     case Act::kZero:
+      if (layout_.is_packed) return send_packed(stream, r);
       return send_script(stream, Script::kZero, r);
     case Act::kFence:
       return send_script(stream, Script::kFence, r);
     case Act::kSeq:
     case Act::kCount:
+    case Act::kBytes:
       stream.begin(3);
       stream.word("HGET");
       stream.word(name);
-      return stream.word(r.act == Act::kSeq ? "seq" : "chunks");
+      return stream.word(r.act == Act::kSeq ? "seq" : r.act == Act::kCount ? "chunks" : "bytes");
     case Act::kForget:
     case Act::kDrop:
       stream.begin(2);
@@ -96,7 +104,15 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
 
 // 0: the request has its result. -EAGAIN: ask again. -ENOEXEC: the server does not know the
 // scripts. Others are the connection's.
-int Chunks::receive(Line& line, ChunkRequest& r) {
+int Chunks::receive(Line& line, ChunkRequest& r, Last& last) {
+  if (r.is_same) return repeat(last, r);
+  last.result = receive_own(line, r, last);
+  last.error = r.result;
+  last.is_short = r.is_short;
+  return last.result;
+}
+
+int Chunks::receive_own(Line& line, ChunkRequest& r, Last& last) {
   Connection& stream = line.connection;
   Reply reply;
   r.is_short = false;
@@ -107,7 +123,9 @@ int Chunks::receive(Line& line, ChunkRequest& r) {
   if (way != Way::kScript) return receive_staged(stream, r, way);
   if (const int result = stream.read(&reply); result != 0) return result;
   if (reply.type == '-') return refuse(reply, r);
-  return r.act == Act::kRead ? receive_bytes(stream, reply, r) : receive_number(stream, reply, r);
+  if (r.act != Act::kRead) return receive_number(stream, reply, r);
+  return layout_.is_packed ? receive_packed(stream, reply, r, last)
+                           : receive_bytes(stream, reply, r);
 }
 
 int Chunks::receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r) {

@@ -4,15 +4,17 @@
 // one server, beside the part's fence: a hash with
 //   token   of the writer that holds the lease: another's writes are refused (FENCED)
 //   seq     how many changes there were: a replica that took over and has fewer has lost some
+//   copied  which staged value was copied last, and the seq then
 //   chunks  how many chunks are stored
+//   bytes   of their values, where chunks are packed
 #pragma once
 
 #include <string_view>
 
 namespace outcore::redis {
 
-enum class Script { kWrite, kLift, kPlace, kZero, kFence };
-inline constexpr uint32_t kScriptCount = 5;
+enum class Script { kWrite, kCopy, kPlace, kZero, kFence, kPut, kClear };
+inline constexpr uint32_t kScriptCount = 7;
 
 // KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, the bytes. Returns the new seq.
 // A new value is made at its full size: one that grows takes twice its memory.
@@ -36,34 +38,38 @@ return redis.call('HINCRBY', KEYS[2], 'seq', 1)
 
 // Bytes that a script gets are made a Lua string, and every byte of one is hashed: 2 ns each, 130
 // us for 64 KiB. So those of larger writes go by SET or SETRANGE to a key that expires, the
-// *staged* one, and a script then gives it the chunk's name.
+// *staged* one, and a script then gives it the chunk's name. Until then the chunk is what it was:
+// whatever is refused, forgotten or late on the way costs a staged value, never the chunk.
 
-// KEYS: chunk, fence, staged. ARGV: token, bytes of a chunk. Before SETRANGE, within MULTI: the
-// chunk becomes the staged value, or one of zeros does.
-inline constexpr std::string_view kLiftScript = R"(
+// KEYS: chunk, fence, staged. ARGV: token, bytes of a chunk, ms. Before SETRANGE: the staged value
+// becomes a copy of the chunk, or zeros. The fence's `copied` says as of which seq.
+inline constexpr std::string_view kCopyScript = R"(
 local token = redis.call('HGET', KEYS[2], 'token')
 if not token then return redis.error_reply('LOST no fence') end
 if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  redis.call('RENAME', KEYS[1], KEYS[3])
-  return redis.call('HINCRBY', KEYS[2], 'chunks', -1)
+if redis.call('COPY', KEYS[1], KEYS[3]) == 0 then
+  redis.call('BITFIELD', KEYS[3], 'INCRBY', 'u1', tonumber(ARGV[2]) * 8 - 1, 0)
 end
-redis.call('BITFIELD', KEYS[3], 'INCRBY', 'u1', tonumber(ARGV[2]) * 8 - 1, 0)
+redis.call('PEXPIRE', KEYS[3], ARGV[3])
+redis.call('HSET', KEYS[2], 'copied', KEYS[3] .. ' ' .. redis.call('HGET', KEYS[2], 'seq'))
 return 0
 )";
 
-// KEYS: chunk, fence, staged. ARGV: token, 1 if the chunk was lifted. Returns the new seq.
+// KEYS: chunk, fence, staged. ARGV: token, 1 if it is a changed copy: then nothing of the part may
+// have changed since. Returns the new seq.
 inline constexpr std::string_view kPlaceScript = R"(
-local token = redis.call('HGET', KEYS[2], 'token')
-if not token then return redis.error_reply('LOST no fence') end
-if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+local fence = redis.call('HMGET', KEYS[2], 'token', 'seq', 'copied')
+local refused
+if not fence[1] then refused = 'LOST no fence'
+elseif fence[1] ~= ARGV[1] then refused = 'FENCED by ' .. fence[1]
+elseif ARGV[2] == '1' and fence[3] ~= KEYS[3] .. ' ' .. fence[2] then
+  refused = 'TRYAGAIN the part has changed'
+elseif redis.call('PERSIST', KEYS[3]) == 0 then refused = 'TRYAGAIN the value is gone' end
+if refused then
+  redis.call('UNLINK', KEYS[3])
+  return redis.error_reply(refused)
+end
 local is_new = redis.call('EXISTS', KEYS[1]) == 0
-if not is_new and ARGV[2] == '1' then
-  return redis.error_reply('TRYAGAIN the value was not lifted')
-end
-if redis.call('PERSIST', KEYS[3]) == 0 then
-  return redis.error_reply('TRYAGAIN the value is gone')
-end
 redis.call('RENAME', KEYS[3], KEYS[1])
 if is_new then redis.call('HINCRBY', KEYS[2], 'chunks', 1) end
 return redis.call('HINCRBY', KEYS[2], 'seq', 1)
@@ -97,7 +103,33 @@ redis.call('HSET', KEYS[1], 'token', ARGV[1])
 return redis.call('HINCRBY', KEYS[1], 'seq', 1)
 )";
 
+// KEYS: packed chunk, fence. ARGV: token, the new value. Returns the new seq.
+inline constexpr std::string_view kPutScript = R"(
+local token = redis.call('HGET', KEYS[2], 'token')
+if not token then return redis.error_reply('LOST no fence') end
+if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+local before = redis.call('STRLEN', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[2])
+if before == 0 then redis.call('HINCRBY', KEYS[2], 'chunks', 1) end
+if before ~= #ARGV[2] then redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[2] - before) end
+return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+)";
+
+// KEYS: packed chunk, fence. ARGV: token. Returns the new seq. It runs also where memory is full.
+inline constexpr std::string_view kClearScript = R"(#!lua flags=allow-oom
+local token = redis.call('HGET', KEYS[2], 'token')
+if not token then return redis.error_reply('LOST no fence') end
+if token ~= ARGV[1] then return redis.error_reply('FENCED by ' .. token) end
+local before = redis.call('STRLEN', KEYS[1])
+if before > 0 then
+  redis.call('UNLINK', KEYS[1])
+  redis.call('HINCRBY', KEYS[2], 'chunks', -1)
+  redis.call('HINCRBY', KEYS[2], 'bytes', -before)
+end
+return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+)";
+
 inline constexpr std::string_view kScriptText[kScriptCount] = {
-    kWriteScript, kLiftScript, kPlaceScript, kZeroScript, kFenceScript};
+    kWriteScript, kCopyScript, kPlaceScript, kZeroScript, kFenceScript, kPutScript, kClearScript};
 
 }  // namespace outcore::redis

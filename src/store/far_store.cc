@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 #include "base/assert.h"
@@ -80,9 +81,12 @@ Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, cons
 FarStore::~FarStore() {
   const os::SignalBlock block;  // the program's handlers are not for these threads
   std::vector<std::thread> ends;
-  for (size_t i = 1; i < members_.size(); ++i)
-    ends.emplace_back([member = std::move(members_[i])]() mutable { member.reset(); });
-  members_.clear();
+  try {
+    for (size_t i = 1; i < members_.size(); ++i)
+      ends.emplace_back([&member = members_[i]] { member.reset(); });
+  } catch (const std::exception&) {  // no thread to be had: the rest one after the other
+  }
+  if (!members_.empty()) members_.front().reset();
   for (std::thread& end : ends) end.join();
 }
 

@@ -63,7 +63,16 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
   claim.may_create = how.may_create;
   claim.size_bytes = how.size_bytes;
   claim.be_owned();
-  claim.chunk_bytes = options_.chunk_bytes == 0 ? kRedisChunkBytes : options_.chunk_bytes;
+  const bool is_packed = options_.packing && options_.packing->kind != redis::Packing::Kind::kNone;
+  claim.chunk_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes
+                      : is_packed               ? kPackedChunkBytes
+                                                : kRedisChunkBytes;
+  if (is_packed) {
+    // Before anything is made: its library may be missing.
+    if (auto packer = redis::Packer::make(*options_.packing, claim.chunk_bytes); !packer)
+      return refuse_redis(options_, packer.code(), packer.message());
+    claim.packing = options_.packing->text();
+  }
   claim.part_count = kPartCount;
   claim.replicas = options_.replicas;
   claim.lifetime_ms = options_.lifetime_ms;
@@ -80,6 +89,26 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
     return refuse_redis(options_, EINVAL,
                         "it was made with chunk=" + std::to_string(record_.chunk_bytes) +
                             ": leave out the parameter, or remove the store first");
+  return choose_packer();
+}
+
+// As it was made; what is written now may be of another level.
+Status RedisStore::choose_packer() {
+  const std::string made = record_.packing.empty() ? "none" : record_.packing;
+  const auto noted = redis::Packing::parse(made);
+  if (!noted)
+    return refuse_redis(options_, ENOTSUP,
+                        "it was made with compress=" + made + ", which this version does not know");
+  redis::Packing packing = noted.value();
+  if (options_.packing && options_.packing->kind != packing.kind)
+    return refuse_redis(options_, EINVAL,
+                        "it was made with compress=" + made +
+                            ": leave out the parameter, or remove the store first");
+  if (options_.packing) packing = *options_.packing;
+  if (packing.kind == redis::Packing::Kind::kNone) return {};
+  auto packer = redis::Packer::make(packing, record_.chunk_bytes);
+  if (!packer) return refuse_redis(options_, packer.code(), packer.message());
+  packer_ = std::move(packer.value());
   return {};
 }
 
@@ -99,9 +128,21 @@ Status RedisStore::reclaim_expired() {
 
 // The writer's fences, or a look at them.
 Status RedisStore::take_over() {
-  const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes};
+  const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes,
+                             packer_ != nullptr};
+  const uint64_t timeout_ns = options_.timeout_ms * 1'000'000;
   chunks_ = std::make_unique<redis::Chunks>(*servers_->servers, layout, options_.replicas,
-                                            options_.timeout_ms * 1'000'000);
+                                            timeout_ns, packer_);
+  if (packer_ != nullptr && is_writer_)
+    parts_ = std::make_unique<redis::PartWriter>(
+        *chunks_, packer_, timeout_ns, [this](uint64_t chunk, bool is_written) {
+          const uint64_t offset = chunk * record_.chunk_bytes;
+          const bool is_untouched = is_hole(offset, record_.chunk_bytes);
+          if (is_written && knows_holes_) written_.mark(offset, record_.chunk_bytes);
+          return is_untouched;
+        });
+  if (!chunks_->has_spaces() || (parts_ != nullptr && !parts_->has_spaces()))
+    return refuse_redis(options_, ENOMEM, "no memory to pack chunks in: make them smaller");
   int result = 0;
   if (is_writer_) {
     result = chunks_->learn_scripts();
@@ -144,6 +185,10 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
       return refuse_redis(
           options, EINVAL,
           "this process has it open with other replicas, tls or user: use the same");
+    if (options.packing && *options.packing != known->packing())
+      return refuse_redis(
+          options, EINVAL,
+          "this process has it open with compress=" + known->packing().text() + ": use the same");
     if (how.size_bytes > known->size_bytes()) {
       const int result = how.may_create ? known->resize(how.size_bytes) : -EFBIG;
       if (result != 0)

@@ -86,6 +86,11 @@ Result<RedisOptions> read_redis_options(const Uri& uri) {
       (options.chunk_bytes < kChunkBytesMin || options.chunk_bytes > kChunkBytesMax ||
        !base::is_power_of_two(options.chunk_bytes)))
     return refuse(uri, "chunk: a power of two, 4k … 1M");
+  if (const std::string* compress = uri.find("compress")) {
+    const auto packing = redis::Packing::parse(*compress);
+    if (!packing) return refuse(uri, packing.message());
+    options.packing = packing.value();
+  }
   const auto timeout = uri.milliseconds_of("timeout", 30'000);
   if (!timeout) return timeout.error();
   options.timeout_ms = timeout.value();

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "redis/address.h"
+#include "redis/packer.h"
 #include "redis/tls.h"
 #include "store/uri.h"
 
@@ -21,13 +23,15 @@ struct RedisOptions {
   bool is_tls = false;
   redis::TlsFiles tls_files;
   unsigned replicas = 1;
-  uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes
+  uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes, or kPackedChunkBytes
+  std::optional<redis::Packing> packing;  // none: as the store was made, or without
   uint64_t timeout_ms = 0;
   int64_t lifetime_ms = -1;  // -1: as it is, or for ever
   unsigned lines = 0;        // for reads, to each server
 };
 
 inline constexpr uint64_t kRedisChunkBytes = 64 << 10;
+inline constexpr uint64_t kPackedChunkBytes = 16 << 10;  // a fill brings a whole one
 
 // Of one name on servers of one cluster, or on one server.
 // Errors: EINVAL, EHOSTUNREACH (a host that nobody knows).

@@ -118,8 +118,8 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
   auto record = there.open(claim);
   if (!record) return refuse_redis(options, record.code(), record.message());
   const redis::Record& it = record.value();
-  redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes}, replicas,
-                       options.timeout_ms * 1'000'000);
+  redis::Chunks chunks(*servers, {it.id, it.part_count, it.chunk_bytes, !it.packing.empty()},
+                       replicas, options.timeout_ms * 1'000'000);
   if (const int result = chunks.remove_all(it.size_bytes); result != 0)
     return refuse_redis(
         options, -result,
@@ -132,8 +132,9 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
 Result<uint64_t> RedisServers::stored_bytes(const RedisOptions& options,
                                             const redis::Record& record) {
   const os::SignalBlock block;
-  redis::Chunks chunks(*servers, {record.id, record.part_count, record.chunk_bytes}, 0,
-                       options.timeout_ms * 1'000'000);
+  redis::Chunks chunks(*servers,
+                       {record.id, record.part_count, record.chunk_bytes, !record.packing.empty()},
+                       0, options.timeout_ms * 1'000'000);
   return chunks.stored_bytes();
 }
 

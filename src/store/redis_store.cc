@@ -17,22 +17,22 @@ namespace {
 constexpr size_t kReadBatchMax = 32;  // on the stack of whoever touched the page
 
 // One batch of what a caller asks for: cut at the ends of chunks, sent when it is full.
-template <size_t kMax>
+// `Carrier` is who carries it out: Chunks, or PartWriter for what is written to packed chunks.
+template <size_t kMax, class Carrier = Chunks>
 class Cutter {
  public:
-  explicit Cutter(Chunks& chunks) : chunks_(chunks) {}
+  Cutter(Carrier& carrier, uint64_t chunk_bytes) : carrier_(carrier), chunk_bytes_(chunk_bytes) {}
 
   // `result` becomes the first error of its parts, once run() or a full batch has come to it.
   void add(Act act, uint64_t offset, std::byte* bytes, uint64_t size_bytes, int* result) {
-    const uint64_t chunk_bytes = chunks_.layout().chunk_bytes;
     while (size_bytes > 0) {
       if (count_ == kMax) run();
-      const uint64_t within = offset % chunk_bytes;
-      const uint64_t part = std::min(size_bytes, chunk_bytes - within);
+      const uint64_t within = offset % chunk_bytes_;
+      const uint64_t part = std::min(size_bytes, chunk_bytes_ - within);
       ChunkRequest& r = request_[count_];
       r = {};
       r.act = act;
-      r.at = offset / chunk_bytes;
+      r.at = offset / chunk_bytes_;
       r.offset = static_cast<uint32_t>(within);
       r.size_bytes = static_cast<uint32_t>(part);
       r.bytes = bytes;
@@ -43,7 +43,7 @@ class Cutter {
     }
   }
   void run() {
-    chunks_.run({request_, count_});
+    carrier_.run({request_, count_});
     for (size_t i = 0; i < count_; ++i)
       if (request_[i].result != 0 && *result_[i] == 0) *result_[i] = request_[i].result;
     count_ = 0;
@@ -51,7 +51,8 @@ class Cutter {
 
  private:
   static_assert(kMax <= Chunks::kBatchMax);
-  Chunks& chunks_;
+  Carrier& carrier_;
+  const uint64_t chunk_bytes_;
   ChunkRequest request_[kMax];
   int* result_[kMax];
   size_t count_ = 0;
@@ -61,14 +62,14 @@ class Cutter {
 
 int RedisStore::read(uint64_t offset, std::span<std::byte> into) {
   int result = 0;
-  Cutter<kReadBatchMax> cutter(*chunks_);
+  Cutter<kReadBatchMax> cutter(*chunks_, record_.chunk_bytes);
   cutter.add(Act::kRead, offset, into.data(), into.size(), &result);
   cutter.run();
   return result;
 }
 
 void RedisStore::read_each(std::span<StoreRequest> batch) {
-  Cutter<kReadBatchMax> cutter(*chunks_);
+  Cutter<kReadBatchMax> cutter(*chunks_, record_.chunk_bytes);
   for (StoreRequest& r : batch) {
     r.result = 0;
     cutter.add(Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);
@@ -83,16 +84,31 @@ int RedisStore::write(uint64_t offset, std::span<const std::byte> from) {
 }
 
 void RedisStore::transfer(std::span<StoreRequest> batch) {
-  Cutter<Chunks::kBatchMax> cutter(*chunks_);
+  transfer_plain(batch);
+  if (parts_ != nullptr) write_parts(batch);
+}
+
+// All but the writes to packed chunks. Alone: its frame and theirs are large for a signal's stack.
+void RedisStore::transfer_plain(std::span<StoreRequest> batch) {
+  Cutter<Chunks::kBatchMax> cutter(*chunks_, record_.chunk_bytes);
   for (StoreRequest& r : batch) {
     r.result = 0;
-    if (r.is_write && (!is_writer_ || process_ != redis::generation())) {
-      r.result = is_writer_ ? -ESTALE : -EROFS;  // a forked child is not the lease's owner
-      continue;
-    }
+    // A forked child is not the lease's owner.
+    const bool has_lease = process_ == redis::generation() && lease_error_.load() == 0;
+    if (r.is_write && (!is_writer_ || !has_lease)) r.result = is_writer_ ? -ESTALE : -EROFS;
+    if (r.result != 0 || (r.is_write && parts_ != nullptr)) continue;
     if (r.is_write && knows_holes_) written_.mark(r.offset, r.size_bytes);
     cutter.add(r.is_write ? Act::kWrite : Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);
   }
+  cutter.run();
+}
+
+// The writes among them, where chunks are packed.
+void RedisStore::write_parts(std::span<StoreRequest> batch) {
+  if (process_ != redis::generation() || lease_error_.load() != 0) return;
+  Cutter<Chunks::kBatchMax, redis::PartWriter> cutter(*parts_, record_.chunk_bytes);
+  for (StoreRequest& r : batch)
+    if (r.is_write) cutter.add(Act::kWrite, r.offset, r.bytes, r.size_bytes, &r.result);
   cutter.run();
 }
 
@@ -103,9 +119,12 @@ int RedisStore::discard(uint64_t offset, uint64_t size_bytes) {
   // The last chunk has more bytes than the store.
   uint64_t end = offset + size_bytes;
   if (end == this->size_bytes()) end = base::round_up(end, record_.chunk_bytes);
-  Cutter<Chunks::kBatchMax> cutter(*chunks_);
-  cutter.add(Act::kZero, offset, nullptr, end - offset, &result);
-  cutter.run();
+  const auto zero = [&](auto& carrier) {
+    Cutter<Chunks::kBatchMax, std::decay_t<decltype(carrier)>> cutter(carrier, record_.chunk_bytes);
+    cutter.add(Act::kZero, offset, nullptr, end - offset, &result);
+    cutter.run();
+  };
+  parts_ != nullptr ? zero(*parts_) : zero(*chunks_);
   if (result == 0 && knows_holes_) written_.clear_inside(offset, end - offset);
   return result;
 }
@@ -157,6 +176,7 @@ std::string RedisStore::remark() const {
                 ? ", no replicas: what a server holds is lost with it"
                 : ", " + std::to_string(options_.replicas) + " acknowledging replica" +
                       (options_.replicas == 1 ? "" : "s");
+  if (packer_ != nullptr) text += ", " + packer_->packing().text();
   if (options_.is_tls) text += ", TLS";
   if (record_.lifetime_ms != 0)
     text += ", reclaimed " + base::format_milliseconds(record_.lifetime_ms) + " after its last use";

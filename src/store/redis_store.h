@@ -1,9 +1,9 @@
 // RedisStore: bytes in the memory of Redis or Valkey servers, of a cluster or of one.
 //
-// A store has a name, a size and one writer at a time. Its bytes are values of 64 KiB, spread over
-// all servers. What was written has been acknowledged by as many replicas as were asked for before
-// write() returns; so there is nothing left for sync() to do. Fault safe without TLS. See
-// docs/guides/far-memory.md for what is promised when servers fail.
+// A store has a name, a size and one writer at a time. Its bytes are values of 64 KiB (or
+// `chunk`), spread over all servers. What was written has been acknowledged by as many replicas as
+// were asked for before write() returns; so there is nothing left for sync() to do. Fault safe
+// without TLS. See docs/guides/far-memory.md for what is promised when servers fail.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include "outcore/store.h"
 #include "redis/chunks.h"
 #include "redis/generation.h"
+#include "redis/part_writer.h"
 #include "store/redis_servers.h"
 #include "store/registry.h"
 #include "store/written_map.h"
@@ -42,6 +43,9 @@ class RedisStore final : public Store {
   // When this goes, the store goes with it, as far as its servers answer soon.
   void remove_at_end() { is_removed_at_end_ = true; }
   bool is_of_cluster() const { return servers_->servers->is_cluster(); }
+  redis::Packing packing() const {
+    return packer_ == nullptr ? redis::Packing{} : packer_->packing();
+  }
   const redis::Layout& layout() const { return chunks_->layout(); }
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
@@ -54,13 +58,18 @@ class RedisStore final : public Store {
  private:
   explicit RedisStore(const RedisOptions& options) : options_(options) {}
   Status claim(const OpenOptions& how, int64_t capacity_bytes);
+  Status choose_packer();
   Status reclaim_expired();
   Status take_over();
+  [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);
+  [[gnu::noinline]] void write_parts(std::span<StoreRequest> batch);
   void keep_lease();
 
   const RedisOptions options_;
   std::unique_ptr<RedisServers> servers_;
+  std::shared_ptr<const redis::Packer> packer_;  // of a store whose chunks are packed
   std::unique_ptr<redis::Chunks> chunks_;
+  std::unique_ptr<redis::PartWriter> parts_;  // of its writer
   redis::Record record_;
   const uint32_t process_ = redis::generation();
   bool is_writer_ = false, is_removed_at_end_ = false;

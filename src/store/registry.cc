@@ -11,6 +11,7 @@
 #include "store/redis_store.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
+#include "store/versioned_store.h"
 
 namespace outcore::store {
 namespace {
@@ -126,6 +127,11 @@ const std::vector<StoreKind>& store_kinds() {
        {"reserve"},
        open_scratch},
       {"memory", "memory:", "memory outside of the budget, for tests", {}, open_memory},
+      {"versioned",
+       "versioned:FOLDER?object=NAME&chunk=4k&at=CHECKPOINT&direct=auto|on|off",
+       "objects with checkpoints that are never overwritten",
+       {"object", "chunk", "at", "direct"},
+       open_versioned},
       {"rbd",
        "rbd://POOL/IMAGE?size=1T",
        "an image on the disks of a Ceph cluster",
@@ -137,11 +143,12 @@ const std::vector<StoreKind>& store_kinds() {
        nullptr,
        remove_rbd_image},
       {"redis",
-       "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k&timeout=30s"
-       "&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert=FILE&tls_key=FILE",
+       "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k"
+       "&compress=lz4|zstd|zstd:LEVEL&timeout=30s&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert="
+       "FILE&tls_key=FILE",
        "memory of Redis or Valkey servers",
-       {"replicas", "chunk", "timeout", "lifetime", "lines", "tls", "tls_ca", "tls_cert",
-        "tls_key"},
+       {"replicas", "chunk", "compress", "timeout", "lifetime", "lines", "tls", "tls_ca",
+        "tls_cert", "tls_key"},
        open_redis,
        true,
        list_redis,
@@ -149,10 +156,11 @@ const std::vector<StoreKind>& store_kinds() {
        note_checksum_in_redis,
        remove_from_redis},
       {"far",
-       "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k&timeout=30s"
-       "&reserve=yes|no",
+       "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k"
+       "&compress=lz4|zstd|zstd:LEVEL&timeout=30s&reserve=yes|no",
        "unnamed space in the memory of Redis or Valkey servers that dies with the process",
-       {"replicas", "chunk", "timeout", "lines", "reserve", "tls", "tls_ca", "tls_cert", "tls_key"},
+       {"replicas", "chunk", "compress", "timeout", "lines", "reserve", "tls", "tls_ca", "tls_cert",
+        "tls_key"},
        open_far,
        true},
   };

@@ -74,6 +74,22 @@ bool decode_percents(std::string_view text, std::string& into) {
   return true;
 }
 
+std::string encode_percents(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '/') {
+      encoded += c;
+      continue;
+    }
+    encoded += '%';
+    encoded += kDigits[byte >> 4];
+    encoded += kDigits[byte & 15];
+  }
+  return encoded;
+}
+
 const std::string* Uri::find(std::string_view key) const {
   for (const auto& [name, value] : parameters)
     if (name == key) return &value;

@@ -34,6 +34,8 @@ struct Uri {
 Result<Uri> parse_uri(const std::string& text);
 // Appends the text with its percent escapes taken back. False at a '%' without two hex digits.
 bool decode_percents(std::string_view text, std::string& into);
+// The text as a parameter's value, whatever bytes it has.
+std::string encode_percents(std::string_view text);
 
 // The words as "a, b or c".
 std::string one_of(const std::vector<std::string_view>& words);

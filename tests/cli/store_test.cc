@@ -42,6 +42,23 @@ TEST_F(StoreCommand, PutsVerifiesGetsAndRemoves) {
     ADD_FAILURE() << "left behind: " << key.text;
 }
 
+TEST_F(StoreCommand, PutsAndGetsWhatIsCompressed) {
+  const std::string packed = "'" + servers_->uri("a", "replicas=0&compress=zstd") + "'";
+  EXPECT_EQ(store("put " + path("file") + " " + packed).status, 0);
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+  EXPECT_EQ(store("get " + uri("a") + " " + path("copy")).status, 0);
+  EXPECT_EQ(outcome_of("cmp " + path("file") + " " + path("copy")).status, 0);
+  EXPECT_LT(nlohmann::json::parse(store("du --json " + uri("a")).out)["stored_bytes"], 500'000);
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:7"}).items)
+    servers_->ask(0, {"SETRANGE", key.text, "3", "!!"});
+  const Outcome damaged = store("verify " + uri("a"));
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_NE(damaged.err.find("chunk 7 is damaged"), std::string::npos) << damaged.err;
+  const Outcome refused =
+      store("put " + path("file") + " '" + servers_->uri("b", "replicas=0&compress=gzip") + "'");
+  EXPECT_NE(refused.err.find("write none, lz4, zstd or zstd:LEVEL"), std::string::npos);
+}
+
 TEST_F(StoreCommand, FindsADifference) {
   EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
   std::fstream file(path("file"), std::ios::binary | std::ios::in | std::ios::out);

@@ -127,6 +127,14 @@ TEST(StreamTable, InterleavedStreamsAreFollowedEach) {
   EXPECT_LE(reader.misses, 4 * misses_max(20'000));
 }
 
+// As a stencil reads its coefficients.
+TEST(StreamTable, AsManyArraysAsAStencilHasAreFollowedEach) {
+  Reader reader;
+  for (uint64_t i = 0; i < 5'000; ++i)
+    for (uint64_t array = 0; array < 20; ++array) reader.read(array * 40'000 + i);
+  EXPECT_LE(reader.misses, 20 * misses_max(5'000));
+}
+
 TEST(StreamTable, AStreamIsFoundAndKeptAmongRandomMisses) {
   Reader reader;
   uint64_t missed_by_scan = 0;

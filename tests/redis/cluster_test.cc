@@ -1,5 +1,6 @@
 // A store on a cluster: servers die, stop, come back, and lose what they had.
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "tests/redis/redis_case.h"
@@ -11,10 +12,10 @@ using testing::HasSubstr;
 
 constexpr uint64_t kSize = 4 << 20;
 
-class RedisCluster : public RedisTest {
+class RedisCluster : public PackingTest {
  protected:
   void SetUp() override {
-    RedisTest::SetUp();
+    PackingTest::SetUp();
     if (IsSkipped()) return;
     ServerOptions options;
     options.masters = 3;
@@ -27,7 +28,7 @@ class RedisCluster : public RedisTest {
   }
 };
 
-TEST_F(RedisCluster, SpreadsAStoreOverAllItsServers) {
+TEST_P(RedisCluster, SpreadsAStoreOverAllItsServers) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -38,7 +39,7 @@ TEST_F(RedisCluster, SpreadsAStoreOverAllItsServers) {
   EXPECT_THAT(store->remark(), HasSubstr("1 acknowledging replica"));
 }
 
-TEST_F(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
+TEST_P(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
   const auto store = make("a", kSize, "replicas=1");
   std::atomic<bool> is_over{false};
   std::atomic<int> wrong{0};
@@ -56,7 +57,7 @@ TEST_F(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
+TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
   const auto store = make("a", kSize, "replicas=1");
   const int wrong = use_while(*store, [&] {
     servers_->send(1, SIGSTOP);
@@ -70,7 +71,7 @@ TEST_F(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(RedisCluster, AcknowledgesNothingWithoutAReplica) {
+TEST_P(RedisCluster, AcknowledgesNothingWithoutAReplica) {
   const auto store = make("a", kSize, "replicas=1&timeout=2s");
   for (int i = 3; i < 6; ++i) servers_->kill(i);
   const Bytes bytes = random_bytes(1000, 1);
@@ -83,7 +84,7 @@ TEST_F(RedisCluster, AcknowledgesNothingWithoutAReplica) {
 }
 
 // Two failures at once are more than one replica bears. Zeros in their place would be wrong bytes.
-TEST_F(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
+TEST_P(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
   const auto store = make("a", kSize, "replicas=1&timeout=20s");
   const Bytes bytes = random_bytes(kSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -104,7 +105,7 @@ TEST_F(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
 }
 
 // One slot goes from the first server to the second, key by key, while it is used.
-TEST_F(RedisCluster, FollowsASlotThatMoves) {
+TEST_P(RedisCluster, FollowsASlotThatMoves) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 9);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -139,8 +140,27 @@ TEST_F(RedisCluster, FollowsASlotThatMoves) {
   EXPECT_EQ(read_all(*store), bytes);
 }
 
+// As an administrator's reshard leaves it that was interrupted.
+TEST_P(RedisCluster, WritesToASlotThatHasOnlyBegunToMove) {
+  const auto store = make("a", kSize, "replicas=1");
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 9)), 0);
+  const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
+  std::set<std::string> slots;
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:f"}).items)
+    slots.insert(std::to_string(servers_->ask(0, {"CLUSTER", "KEYSLOT", key.text}).number));
+  for (const std::string& slot : slots) {
+    EXPECT_EQ(servers_->ask(1, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id(0)}).text, "OK");
+    EXPECT_EQ(servers_->ask(0, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id(1)}).text, "OK");
+  }
+  const Bytes bytes = random_bytes(kSize, 10);
+  EXPECT_EQ(store->write(0, bytes), 0) << store->remark();
+  for (uint64_t at = 0; at + 20'000 < kSize; at += 65'536)
+    EXPECT_EQ(store->write(at + 10'000, std::span(bytes).subspan(at + 10'000, 9'000)), 0);
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
 // Values that have moved already, in a slot that has not: each read is sent on.
-TEST_F(RedisCluster, ReadsASlotThatIsHalfMoved) {
+TEST_P(RedisCluster, ReadsASlotThatIsHalfMoved) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 10);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -160,6 +180,9 @@ TEST_F(RedisCluster, ReadsASlotThatIsHalfMoved) {
   ASSERT_TRUE(reader.ok()) << reader.message();
   EXPECT_EQ(read_all(*reader.value()), bytes);
 }
+
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisCluster, testing::Values("", "&compress=zstd&chunk=64k"),
+                         packing_name);
 
 class FreshRedisCluster : public RedisTest {};
 

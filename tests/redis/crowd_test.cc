@@ -65,7 +65,7 @@ TEST(Crowd, LosesNobodyAmongManyThreads) {
   EXPECT_TRUE(crowd.is_empty());
 }
 
-class RedisCrowd : public RedisTest {
+class RedisCrowd : public PackingTest {
  protected:
   // Threads that read at random for so long; how many reads were wrong.
   int read_in_threads(Store& store, const Bytes& bytes, int count,
@@ -94,7 +94,7 @@ class RedisCrowd : public RedisTest {
   std::atomic<uint64_t> reads_{0};
 };
 
-TEST_F(RedisCrowd, GivesEachThreadItsOwnBytes) {
+TEST_P(RedisCrowd, GivesEachThreadItsOwnBytes) {
   start();
   for (const char* const lines : {"1", "2", "4"}) {
     const auto store =
@@ -107,7 +107,7 @@ TEST_F(RedisCrowd, GivesEachThreadItsOwnBytes) {
   }
 }
 
-TEST_F(RedisCrowd, AsksAgainWhenConnectionsAreCut) {
+TEST_P(RedisCrowd, AsksAgainWhenConnectionsAreCut) {
   start();
   const auto store = make("a", kSize, "replicas=0&lines=2");
   const Bytes bytes = random_bytes(kSize, 2);
@@ -125,7 +125,7 @@ TEST_F(RedisCrowd, AsksAgainWhenConnectionsAreCut) {
   cutter.join();
 }
 
-TEST_F(RedisCrowd, OutlivesAServerThatStopsForAWhile) {
+TEST_P(RedisCrowd, OutlivesAServerThatStopsForAWhile) {
   start();
   const auto store = make("a", kSize, "replicas=0&lines=1");
   const Bytes bytes = random_bytes(kSize, 3);
@@ -146,6 +146,8 @@ TEST_F(RedisCrowd, OutlivesAServerThatStopsForAWhile) {
   reader.join();
   EXPECT_EQ(wrong, 0) << store->remark();
 }
+
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisCrowd, testing::Values("", "&compress=lz4"), packing_name);
 
 }  // namespace
 }  // namespace outcore::redis_test

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 constexpr uint64_t kChunk = 64 << 10;
 constexpr uint64_t kSize = 4 << 20;
 
-class FarSpace : public RedisTest {
+class FarSpace : public PackingTest {
  protected:
   // Single servers with so much memory each.
   void start_single(const std::vector<std::string>& memory) {
@@ -40,7 +40,9 @@ class FarSpace : public RedisTest {
     std::string hosts;
     for (const auto& server : singles_)
       hosts += (hosts.empty() ? "" : between) + server->address(0);
-    return "far://:open%20sesame@" + hosts + (parameters.empty() ? "" : "?" + parameters);
+    const std::string all =
+        parameters.empty() && !GetParam().empty() ? GetParam().substr(1) : parameters + GetParam();
+    return "far://:open%20sesame@" + hosts + (all.empty() ? "" : "?" + all);
   }
   std::shared_ptr<Store> open(const std::string& uri, uint64_t size_bytes) {
     auto store = open_store(uri, writable(size_bytes));
@@ -63,7 +65,7 @@ class FarSpace : public RedisTest {
   std::vector<std::unique_ptr<TestServers>> singles_;
 };
 
-TEST_F(FarSpace, FillsItsServersInTheirOrder) {
+TEST_P(FarSpace, FillsItsServersInTheirOrder) {
   start_single({"16mb", "64mb"});
   const auto store = open(uri(","), 20 << 20);
   ASSERT_NE(store, nullptr);
@@ -79,14 +81,14 @@ TEST_F(FarSpace, FillsItsServersInTheirOrder) {
   EXPECT_TRUE(store->traits().is_fault_safe);
 }
 
-TEST_F(FarSpace, LeavesTheSecondServerAloneWhileTheFirstSuffices) {
+TEST_P(FarSpace, LeavesTheSecondServerAloneWhileTheFirstSuffices) {
   start_single({"64mb", "64mb"});
   const auto store = open(uri(","), 20 << 20);
   EXPECT_GE(booked(0), 20U << 20);
   EXPECT_EQ(booked(1), 0U);
 }
 
-TEST_F(FarSpace, RefusesWhatItsServersCannotHold) {
+TEST_P(FarSpace, RefusesWhatItsServersCannotHold) {
   start_single({"16mb", "16mb"});
   const auto refused = open_store(uri(","), writable(30 << 20));
   EXPECT_EQ(refused.code(), ENOSPC);
@@ -98,7 +100,7 @@ TEST_F(FarSpace, RefusesWhatItsServersCannotHold) {
   EXPECT_EQ(store->resize(20 << 20), 0) << "what was not promised is free again";
 }
 
-TEST_F(FarSpace, IsGoneWithItsProcess) {
+TEST_P(FarSpace, IsGoneWithItsProcess) {
   start_single({"64mb", "64mb"});
   {
     const auto store = open(uri(","), kSize);
@@ -108,7 +110,7 @@ TEST_F(FarSpace, IsGoneWithItsProcess) {
   EXPECT_LE(keys(0), 2U) << "the catalog alone";
 }
 
-TEST_F(FarSpace, OfAKilledProcessGoesToWhoNeedsIt) {
+TEST_P(FarSpace, OfAKilledProcessGoesToWhoNeedsIt) {
   start_single({"32mb"});
   const pid_t child = ::fork();
   if (child == 0) {
@@ -126,7 +128,7 @@ TEST_F(FarSpace, OfAKilledProcessGoesToWhoNeedsIt) {
   EXPECT_EQ(store->write(0, random_bytes(20 << 20, 9)), 0);
 }
 
-TEST_F(FarSpace, ReadsZeroAfterDiscardResizeAndReuse) {
+TEST_P(FarSpace, ReadsZeroAfterDiscardResizeAndReuse) {
   start_single({"16mb", "16mb"});
   const auto store = open(uri(","), 20 << 20);
   Bytes mirror = random_bytes(20 << 20, 3);
@@ -141,7 +143,7 @@ TEST_F(FarSpace, ReadsZeroAfterDiscardResizeAndReuse) {
   EXPECT_EQ(read_all(*store), mirror);
 }
 
-TEST_F(FarSpace, HasPlacesOnlyWhereSpaceWasPromised) {
+TEST_P(FarSpace, HasPlacesOnlyWhereSpaceWasPromised) {
   start_single({"16mb", "16mb"});
   const auto store = open(uri(",", "reserve=no"), uint64_t{1} << 40);
   const Bytes bytes = random_bytes(3 * kChunk, 4);
@@ -161,7 +163,7 @@ TEST_F(FarSpace, HasPlacesOnlyWhereSpaceWasPromised) {
   EXPECT_TRUE(store->is_hole(0, 64 << 20));
 }
 
-TEST_F(FarSpace, GoesOnWithTheCopyOfAServerThatDied) {
+TEST_P(FarSpace, GoesOnWithTheCopyOfAServerThatDied) {
   start_pair();
   const auto store = open(uri("+"), kSize);
   const int wrong = use_while(*store, [&] {
@@ -172,7 +174,7 @@ TEST_F(FarSpace, GoesOnWithTheCopyOfAServerThatDied) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(FarSpace, NeverGoesBackToAServerThatWasStopped) {
+TEST_P(FarSpace, NeverGoesBackToAServerThatWasStopped) {
   start_pair();
   const auto store = open(uri("+"), kSize);
   const int wrong = use_while(*store, [&] {
@@ -186,7 +188,7 @@ TEST_F(FarSpace, NeverGoesBackToAServerThatWasStopped) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(FarSpace, GoesOnWithoutACopyThatDied) {
+TEST_P(FarSpace, GoesOnWithoutACopyThatDied) {
   start_pair();
   const auto store = open(uri("+"), kSize);
   singles_[1]->kill(0);
@@ -194,7 +196,7 @@ TEST_F(FarSpace, GoesOnWithoutACopyThatDied) {
   EXPECT_EQ(read_all(*store), random_bytes(kSize, 6));
 }
 
-TEST_F(FarSpace, IsToldOfAServerThatDiedWithoutACopy) {
+TEST_P(FarSpace, IsToldOfAServerThatDiedWithoutACopy) {
   start_single({"16mb", "16mb"});
   const auto store = open(uri(",", "timeout=1s"), 20 << 20);
   const Bytes bytes = random_bytes(20 << 20, 7);
@@ -207,7 +209,7 @@ TEST_F(FarSpace, IsToldOfAServerThatDiedWithoutACopy) {
   EXPECT_EQ(store->read((20 << 20) - kChunk, now), -EIO) << "zeros would be wrong";
 }
 
-TEST_F(FarSpace, RefusesWrongInput) {
+TEST_P(FarSpace, RefusesWrongInput) {
   start_single({"16mb", "16mb"});
   const auto message = [](const std::string& uri) { return open_store(uri, writable()).message(); };
   EXPECT_THAT(message("far://127.0.0.1:1/name"), HasSubstr("no name"));
@@ -224,6 +226,9 @@ TEST_F(FarSpace, RefusesWrongInput) {
   const auto store = open("far://:open%20sesame@" + servers_->address(0), kSize);
   EXPECT_EQ(store->write(0, random_bytes(kSize, 8)), 0) << "a cluster alone will do";
 }
+
+INSTANTIATE_TEST_SUITE_P(Chunks, FarSpace, testing::Values("", "&compress=lz4&chunk=64k"),
+                         packing_name);
 
 }  // namespace
 }  // namespace outcore::redis_test

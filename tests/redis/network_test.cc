@@ -10,10 +10,10 @@ namespace {
 
 constexpr uint64_t kSize = 4 << 20;
 
-class RedisNetwork : public RedisTest {
+class RedisNetwork : public PackingTest {
  protected:
   void SetUp() override {
-    RedisTest::SetUp();
+    PackingTest::SetUp();
     if (IsSkipped()) return;
     if (!TestNetwork::is_possible()) GTEST_SKIP() << "needs root and ip(8), for a network";
     network_ = std::make_unique<TestNetwork>();
@@ -35,7 +35,7 @@ class RedisNetwork : public RedisTest {
   std::unique_ptr<TestServers> far_copy_;
 };
 
-TEST_F(RedisNetwork, IsWaitedForWhileItIsCutOff) {
+TEST_P(RedisNetwork, IsWaitedForWhileItIsCutOff) {
   start(behind_the_cable());
   const auto store = make("a", kSize, "replicas=0");
   std::atomic<bool> is_over{false};
@@ -58,7 +58,7 @@ TEST_F(RedisNetwork, IsWaitedForWhileItIsCutOff) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_F(RedisNetwork, ThatStaysCutOffIsAnErrorInTime) {
+TEST_P(RedisNetwork, ThatStaysCutOffIsAnErrorInTime) {
   start(behind_the_cable());
   const auto store = make("a", kSize, "replicas=0&timeout=1s");
   const Bytes bytes = random_bytes(kSize, 1);
@@ -74,7 +74,7 @@ TEST_F(RedisNetwork, ThatStaysCutOffIsAnErrorInTime) {
   EXPECT_EQ(read_all(*store), bytes);
 }
 
-TEST_F(RedisNetwork, IsOnlySlowWhereItIsSlow) {
+TEST_P(RedisNetwork, IsOnlySlowWhereItIsSlow) {
   start(behind_the_cable());
   const auto store = make("a", kSize, "replicas=0");
   ASSERT_TRUE(network_->slow_down("50mbit"));
@@ -83,7 +83,7 @@ TEST_F(RedisNetwork, IsOnlySlowWhereItIsSlow) {
   EXPECT_EQ(read_all(*store), bytes) << store->remark();
 }
 
-TEST_F(RedisNetwork, ACopyTakesThePlaceOfAServerThatIsCutOffForGood) {
+TEST_P(RedisNetwork, ACopyTakesThePlaceOfAServerThatIsCutOffForGood) {
   start(behind_the_cable());
   ServerOptions copy;
   copy.host = TestNetwork::near_host();
@@ -92,9 +92,9 @@ TEST_F(RedisNetwork, ACopyTakesThePlaceOfAServerThatIsCutOffForGood) {
   far_copy_ = std::make_unique<TestServers>(copy);
   EXPECT_TRUE(becomes([&] { return servers_->info(0, "connected_slaves") == "1"; }));
   EXPECT_TRUE(becomes([&] { return far_copy_->info(0, "master_link_status") == "up"; }));
-  auto store = open_store(
-      "far://:open%20sesame@" + servers_->address(0) + "+" + far_copy_->address(0) + "?timeout=60s",
-      writable(kSize));
+  auto store = open_store("far://:open%20sesame@" + servers_->address(0) + "+" +
+                              far_copy_->address(0) + "?timeout=60s" + GetParam(),
+                          writable(kSize));
   ASSERT_TRUE(store.ok()) << store.message();
   const int wrong = use_while(*store.value(), [&] {
     ASSERT_TRUE(network_->cut());
@@ -104,6 +104,8 @@ TEST_F(RedisNetwork, ACopyTakesThePlaceOfAServerThatIsCutOffForGood) {
   });
   EXPECT_EQ(wrong, 0) << store.value()->remark();
 }
+
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisNetwork, testing::Values("", "&compress=lz4"), packing_name);
 
 }  // namespace
 }  // namespace outcore::redis_test

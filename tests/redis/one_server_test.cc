@@ -1,5 +1,8 @@
 // A store on one server: who may have it, what is refused, and what happens when the server fails.
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -15,15 +18,15 @@ using testing::Not;
 constexpr uint64_t kSize = 1 << 20;
 constexpr char kAlone[] = "replicas=0&timeout=1s";
 
-class RedisOneServer : public RedisTest {
+class RedisOneServer : public PackingTest {
  protected:
   void SetUp() override {
-    RedisTest::SetUp();
+    PackingTest::SetUp();
     if (!IsSkipped()) start();
   }
 };
 
-TEST_F(RedisOneServer, KeepsWhatIsStoredWhenItIsClosed) {
+TEST_P(RedisOneServer, KeepsWhatIsStoredWhenItIsClosed) {
   const Bytes bytes = random_bytes(kSize, 1);
   EXPECT_EQ(make("a", kSize, kAlone)->write(0, bytes), 0);
   const auto again = open_store(servers_->uri("a"));
@@ -33,7 +36,7 @@ TEST_F(RedisOneServer, KeepsWhatIsStoredWhenItIsClosed) {
   EXPECT_EQ(again.value()->write(0, bytes), -EROFS);
 }
 
-TEST_F(RedisOneServer, KeepsOnlyWhatWasWritten) {
+TEST_P(RedisOneServer, KeepsOnlyWhatWasWritten) {
   const auto store = make("a", kSize, kAlone);
   EXPECT_TRUE(store->is_hole(0, kSize));
   EXPECT_EQ(store->write(70'000, random_bytes(10, 1)), 0);
@@ -45,7 +48,7 @@ TEST_F(RedisOneServer, KeepsOnlyWhatWasWritten) {
   EXPECT_EQ(chunks, 1u);
 }
 
-TEST_F(RedisOneServer, RefusesASecondWriterWithTheNameOfTheFirst) {
+TEST_P(RedisOneServer, RefusesASecondWriterWithTheNameOfTheFirst) {
   const auto store = make("a", kSize, kAlone);
   std::string uri = servers_->uri("a", kAlone);
   uri.replace(uri.find("127.0.0.1"), 9, "localhost");  // as from elsewhere
@@ -56,20 +59,20 @@ TEST_F(RedisOneServer, RefusesASecondWriterWithTheNameOfTheFirst) {
   EXPECT_TRUE(open_store(uri).ok()) << "readers come in";
 }
 
-TEST_F(RedisOneServer, GivesOneStoreToAProcessThatOpensItTwice) {
+TEST_P(RedisOneServer, GivesOneStoreToAProcessThatOpensItTwice) {
   const auto first = make("a", kSize, kAlone), second = make("a", kSize, kAlone);
   EXPECT_EQ(first, second);
   EXPECT_EQ(make("a", 2 * kSize, kAlone)->size_bytes(), 2 * kSize);
 }
 
 // The lease ends while its owner is stopped; another takes over; the first wakes up and writes.
-TEST_F(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
+TEST_P(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
   int is_open[2], may_write[2];
   ASSERT_EQ(::pipe(is_open), 0);
   ASSERT_EQ(::pipe(may_write), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto store = open_store(servers_->uri("a", kAlone), writable(kSize));
+    const auto store = open_store(servers_->uri("a", kAlone + more_parameters_), writable(kSize));
     char byte = store.ok() ? 'y' : 'n';
     if (::write(is_open[1], &byte, 1) != 1 || ::read(may_write[0], &byte, 1) != 1) ::_exit(1);
     if (!store.ok()) ::_exit(2);
@@ -91,11 +94,12 @@ TEST_F(RedisOneServer, RefusesWhatAnOwnerWritesAfterItsLease) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), ESTALE);
+  EXPECT_TRUE(servers_->ask(0, {"KEYS", "oc:*:f:*"}).items.empty()) << "what it staged is gone";
   EXPECT_EQ(read_all(*store), bytes);
 }
 
 // Parts of one chunk by several threads, while its other parts are read.
-TEST_F(RedisOneServer, KeepsAllPartsOfAChunkThatAreWrittenAtOnce) {
+TEST_P(RedisOneServer, KeepsAllPartsOfAChunkThatAreWrittenAtOnce) {
   const auto store = make("a", kSize, kAlone);
   constexpr size_t kPart = 16'384;
   std::atomic<int> wrong{0};
@@ -116,7 +120,21 @@ TEST_F(RedisOneServer, KeepsAllPartsOfAChunkThatAreWrittenAtOnce) {
   EXPECT_TRUE(keys.items.empty()) << "what was staged has been placed";
 }
 
-TEST_F(RedisOneServer, RefusesWhatDoesNotFit) {
+TEST_P(RedisOneServer, LosesNothingWithTheScriptsThatItKnows) {
+  const auto store = make("a", kSize, kAlone);
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 1)), 0);
+  Bytes bytes = random_bytes(kSize, 2);
+  EXPECT_EQ(store->write(0, bytes), 0);
+  for (uint64_t at = 0; at + 65'536 <= kSize; at += 65'536) {
+    servers_->ask(0, {"SCRIPT", "FLUSH"});
+    const Bytes part = random_bytes(20'000, at);
+    EXPECT_EQ(store->write(at + 30'000, part), 0);
+    std::copy(part.begin(), part.end(), bytes.begin() + static_cast<ptrdiff_t>(at + 30'000));
+  }
+  EXPECT_EQ(read_all(*store), bytes);
+}
+
+TEST_P(RedisOneServer, RefusesWhatDoesNotFit) {
   const auto store = open_store(servers_->uri("a", kAlone), writable(uint64_t{1} << 30));
   EXPECT_EQ(store.code(), ENOSPC);
   EXPECT_THAT(store.message(), HasSubstr("1.2 GiB asked for"));
@@ -127,7 +145,7 @@ TEST_F(RedisOneServer, RefusesWhatDoesNotFit) {
   EXPECT_EQ(first->resize(160 << 20), 0);
 }
 
-TEST_F(RedisOneServer, ReclaimsAStoreAfterItsLifetime) {
+TEST_P(RedisOneServer, ReclaimsAStoreAfterItsLifetime) {
   make("old", 150 << 20, "replicas=0&lifetime=1h")->write(0, random_bytes(1000, 1));
   EXPECT_EQ(open_store(servers_->uri("new", kAlone), writable(100 << 20)).code(), ENOSPC);
   set_field(0, "old", "deadline", "1");
@@ -135,7 +153,7 @@ TEST_F(RedisOneServer, ReclaimsAStoreAfterItsLifetime) {
   EXPECT_EQ(open_store(servers_->uri("old")).code(), ENOENT);
 }
 
-TEST_F(RedisOneServer, SaysWhatIsWrong) {
+TEST_P(RedisOneServer, SaysWhatIsWrong) {
   const auto message = [&](const std::string& uri) {
     return open_store(uri, writable(kSize)).message();
   };
@@ -155,8 +173,36 @@ TEST_F(RedisOneServer, SaysWhatIsWrong) {
   EXPECT_THAT(message(servers_->uri("a", kAlone)), HasSubstr("maxmemory-policy noeviction"));
 }
 
+class RedisAddress : public RedisTest {
+ protected:
+  static bool has_ipv6() {
+    sockaddr_in6 here{};
+    here.sin6_family = AF_INET6;
+    here.sin6_addr = in6addr_loopback;
+    const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_there =
+        fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0;
+    if (fd >= 0) ::close(fd);
+    return is_there;
+  }
+};
+
+TEST_F(RedisAddress, MayBeOfIpv6) {
+  if (!has_ipv6()) GTEST_SKIP() << "this machine has no IPv6: ::1 cannot be bound to";
+  ServerOptions options;
+  options.more = {"--bind", "127.0.0.1", "::1"};
+  start(options);
+  std::string uri = servers_->uri("a", kAlone);
+  uri.replace(uri.find("127.0.0.1"), 9, "[::1]");
+  const auto store = open_store(uri, writable(kSize));
+  ASSERT_TRUE(store.ok()) << store.message();
+  const Bytes bytes = random_bytes(kSize, 1);
+  EXPECT_EQ(store.value()->write(0, bytes), 0);
+  EXPECT_EQ(read_all(*store.value()), bytes);
+}
+
 // As docs/guides/far-memory.md says.
-TEST_F(RedisOneServer, IsContentWithAUserOfFewRights) {
+TEST_P(RedisOneServer, IsContentWithAUserOfFewRights) {
   servers_->ask(
       0, {"ACL", "SETUSER", "pager", "on", ">a:b@c", "~oc:*", "+@read", "+@write", "+@scripting",
           "+cluster|slots", "+info", "+wait", "+time", "+asking", "+client|id", "+client|kill"});
@@ -171,7 +217,7 @@ TEST_F(RedisOneServer, IsContentWithAUserOfFewRights) {
   EXPECT_EQ(read_all(*store.value()).size(), 2 * kSize);
 }
 
-TEST_F(RedisOneServer, IsWaitedForWhileItIsStopped) {
+TEST_P(RedisOneServer, IsWaitedForWhileItIsStopped) {
   const auto store = make("a", kSize, "replicas=0&timeout=60s");
   const Bytes bytes = random_bytes(1000, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -186,7 +232,7 @@ TEST_F(RedisOneServer, IsWaitedForWhileItIsStopped) {
   waker.join();
 }
 
-TEST_F(RedisOneServer, IsWaitedForNoLongerThanTheTimeout) {
+TEST_P(RedisOneServer, IsWaitedForNoLongerThanTheTimeout) {
   const auto store = make("a", kSize, kAlone);
   EXPECT_EQ(store->write(0, random_bytes(1000, 1)), 0);
   servers_->send(0, SIGSTOP);
@@ -199,7 +245,7 @@ TEST_F(RedisOneServer, IsWaitedForNoLongerThanTheTimeout) {
 }
 
 // Zeros would be wrong bytes.
-TEST_F(RedisOneServer, IsFoundOutIfItComesBackEmpty) {
+TEST_P(RedisOneServer, IsFoundOutIfItComesBackEmpty) {
   const auto store = make("a", kSize, kAlone);
   EXPECT_EQ(store->write(0, random_bytes(1000, 1)), 0);
   servers_->kill(0);
@@ -212,7 +258,7 @@ TEST_F(RedisOneServer, IsFoundOutIfItComesBackEmpty) {
 }
 
 // The connection stays, only what it led to is gone.
-TEST_F(RedisOneServer, IsFoundOutIfItIsEmptied) {
+TEST_P(RedisOneServer, IsFoundOutIfItIsEmptied) {
   const auto store = make("a", kSize, kAlone);
   EXPECT_EQ(store->write(0, random_bytes(1000, 1)), 0);
   const auto reader = open_store(servers_->uri("a"));
@@ -225,7 +271,7 @@ TEST_F(RedisOneServer, IsFoundOutIfItIsEmptied) {
   EXPECT_EQ(store->sync(), -EIO);
 }
 
-TEST_F(RedisOneServer, ShowsReadersThatAStoreWasRemoved) {
+TEST_P(RedisOneServer, ShowsReadersThatAStoreWasRemoved) {
   make("a", kSize, kAlone)->write(0, random_bytes(1000, 1));
   const auto reader = open_store(servers_->uri("a"));
   ASSERT_TRUE(reader.ok()) << reader.message();
@@ -236,7 +282,7 @@ TEST_F(RedisOneServer, ShowsReadersThatAStoreWasRemoved) {
   EXPECT_EQ(reader.value()->read(0, now), -EIO) << "the new one is another";
 }
 
-TEST_F(RedisOneServer, GoesOnWithARemovalThatWasInterrupted) {
+TEST_P(RedisOneServer, GoesOnWithARemovalThatWasInterrupted) {
   make("a", kSize, kAlone)->write(0, random_bytes(1000, 1));
   set_field(0, "a", "state", "removing");
   EXPECT_EQ(open_store(servers_->uri("a")).code(), EBUSY);
@@ -245,27 +291,27 @@ TEST_F(RedisOneServer, GoesOnWithARemovalThatWasInterrupted) {
   EXPECT_EQ(read_all(*make("a", kSize, kAlone)), Bytes(kSize));
 }
 
-TEST_F(RedisOneServer, RemovesWithoutReplicasThatAreNotThere) {
+TEST_P(RedisOneServer, RemovesWithoutReplicasThatAreNotThere) {
   make("a", kSize, kAlone);
   const Status removed = remove_store(servers_->uri("a"));
   EXPECT_TRUE(removed.ok()) << removed.message();
   EXPECT_EQ(list_stores(servers_->uri("")).value().size(), 0U);
 }
 
-TEST_F(RedisOneServer, RemovesAlsoWhereMemoryIsFull) {
+TEST_P(RedisOneServer, RemovesAlsoWhereMemoryIsFull) {
   make("a", kSize, kAlone)->write(0, random_bytes(kSize, 1));
   servers_->ask(0, {"CONFIG", "SET", "maxmemory", "1mb"});
   const Status removed = remove_store(servers_->uri("a", kAlone));
   EXPECT_TRUE(removed.ok()) << removed.message();
 }
 
-TEST_F(RedisOneServer, RefusesWeakerPromisesThanAreAskedFor) {
+TEST_P(RedisOneServer, RefusesWeakerPromisesThanAreAskedFor) {
   const auto store = make("a", kSize, kAlone);
   EXPECT_THAT(open_store(servers_->uri("a", "replicas=1"), writable()).message(),
               HasSubstr("other replicas"));
 }
 
-TEST_F(RedisOneServer, TellsThatItsMemoryIsFull) {
+TEST_P(RedisOneServer, TellsThatItsMemoryIsFull) {
   servers_->ask(0, {"CONFIG", "SET", "maxmemory", "0"});  // nothing is booked then
   const auto store = make("a", 64 << 20, kAlone);
   servers_->ask(0, {"CONFIG", "SET", "maxmemory", "8mb"});
@@ -278,22 +324,22 @@ TEST_F(RedisOneServer, TellsThatItsMemoryIsFull) {
 }
 
 // What it was sent before may not be carried out after what it is sent instead.
-TEST_F(RedisOneServer, ClosesConnectionsThatWereGivenUpBeforeItWritesAgain) {
+TEST_P(RedisOneServer, ClosesConnectionsThatWereGivenUpBeforeItWritesAgain) {
   const auto store = make("a", kSize, kAlone);
   const Bytes old_bytes = random_bytes(kSize, 1), bytes = random_bytes(kSize, 2);
   EXPECT_EQ(store->write(0, bytes), 0);
   const auto kills = [&] { return servers_->ask(0, {"INFO", "commandstats"}).text; };
   EXPECT_THAT(kills(), Not(HasSubstr("cmdstat_client|kill")));
   servers_->send(0, SIGSTOP);
-  EXPECT_EQ(store->write(0, std::span(old_bytes).first(4096)), -ETIMEDOUT);
+  EXPECT_EQ(store->write(0, std::span(old_bytes).first(65'536)), -ETIMEDOUT);
   servers_->send(0, SIGCONT);
   EXPECT_TRUE(servers_->answers(0));
-  EXPECT_EQ(store->write(0, std::span(bytes).first(4096)), 0);
+  EXPECT_EQ(store->write(0, std::span(bytes).first(65'536)), 0);
   EXPECT_THAT(kills(), HasSubstr("cmdstat_client|kill:calls=1"));
   EXPECT_EQ(read_all(*store), bytes);
 }
 
-TEST_F(RedisOneServer, ServesManyThreads) {
+TEST_P(RedisOneServer, ServesManyThreads) {
   const auto store = make("a", 8 * kSize, kAlone);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
@@ -316,7 +362,7 @@ TEST_F(RedisOneServer, ServesManyThreads) {
 }
 
 // The child has connections of its own; the parent's go on.
-TEST_F(RedisOneServer, IsReadByAForkedChild) {
+TEST_P(RedisOneServer, IsReadByAForkedChild) {
   const auto store = make("a", kSize, kAlone);
   const Bytes bytes = random_bytes(kSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
@@ -332,6 +378,9 @@ TEST_F(RedisOneServer, IsReadByAForkedChild) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(store->write(0, bytes), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Chunks, RedisOneServer, testing::Values("", "&compress=zstd"),
+                         packing_name);
 
 }  // namespace
 }  // namespace outcore::redis_test

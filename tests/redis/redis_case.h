@@ -48,7 +48,8 @@ class RedisTest : public testing::Test {
   }
   std::shared_ptr<Store> make(const std::string& name, uint64_t size_bytes,
                               const std::string& parameters) {
-    auto store = open_store(servers_->uri(name, parameters), writable(size_bytes));
+    auto store =
+        open_store(servers_->uri(name, parameters + more_parameters_), writable(size_bytes));
     EXPECT_TRUE(store.ok()) << store.message();
     return store.ok() ? store.value() : nullptr;
   }
@@ -92,6 +93,21 @@ class RedisTest : public testing::Test {
   }
 
   std::unique_ptr<TestServers> servers_;
+  std::string more_parameters_;  // of all that make() makes
 };
+
+// PackingTest: what holds however chunks are stored. The parameter: more of a URI.
+class PackingTest : public RedisTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    more_parameters_ = GetParam();
+    RedisTest::SetUp();
+  }
+};
+
+inline std::string packing_name(const testing::TestParamInfo<std::string>& one) {
+  const bool is_lz4 = one.param.find("lz4") != std::string::npos;
+  return one.param.empty() ? "Plain" : is_lz4 ? "Lz4" : "Zstd";
+}
 
 }  // namespace outcore::redis_test

@@ -14,7 +14,13 @@ namespace {
 
 using testing::HasSubstr;
 
-class RedisRegion : public RedisTest, public testing::WithParamInterface<Delivery> {
+struct Way {
+  const char* name;
+  Delivery delivery;
+  const char* parameters;
+};
+
+class RedisRegion : public RedisTest, public testing::WithParamInterface<Way> {
  protected:
   void SetUp() override {
     RedisTest::SetUp();
@@ -22,7 +28,7 @@ class RedisRegion : public RedisTest, public testing::WithParamInterface<Deliver
     RuntimeOptions options;
     options.budget_bytes = 1 << 20;
     options.ignore_environment = true;
-    options.delivery = GetParam();
+    options.delivery = GetParam().delivery;
     options.wait_ms_max = 5000;
     auto runtime = Runtime::start(options);
     if (!runtime.ok()) GTEST_SKIP() << runtime.message();
@@ -38,7 +44,7 @@ class RedisRegion : public RedisTest, public testing::WithParamInterface<Deliver
     options.access = Access::kReadWrite;
     options.may_create = true;
     options.size_bytes = count * sizeof(uint64_t);
-    auto region = runtime_->map(servers_->uri(name, parameters), options);
+    auto region = runtime_->map(servers_->uri(name, parameters + GetParam().parameters), options);
     EXPECT_TRUE(region.ok()) << region.message();
     auto array = Array<uint64_t>::of(std::move(region).value());
     EXPECT_TRUE(array.ok()) << array.message();
@@ -120,13 +126,12 @@ TEST_P(RedisRegion, KeepsInMemoryWhatItsServerCannotTake) {
 }
 
 INSTANTIATE_TEST_SUITE_P(By, RedisRegion,
-                         testing::Values(Delivery::kInThread, Delivery::kMessages,
-                                         Delivery::kMprotect),
-                         [](const auto& one) {
-                           return one.param == Delivery::kInThread   ? "InThread"
-                                  : one.param == Delivery::kMessages ? "Messages"
-                                                                     : "Mprotect";
-                         });
+                         testing::Values(Way{"InThread", Delivery::kInThread, ""},
+                                         Way{"InThreadLz4", Delivery::kInThread, "&compress=lz4"},
+                                         Way{"Messages", Delivery::kMessages, ""},
+                                         Way{"MprotectZstd", Delivery::kMprotect,
+                                             "&compress=zstd"}),
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace outcore::redis_test

@@ -1,0 +1,38 @@
+// Pins: commits that snapshots of this process read. Their blocks are not given back. Any thread
+// but the fault path.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace outcore::versioned {
+
+class Pins {
+ public:
+  void add(uint32_t commit) {
+    const std::lock_guard guard(mutex_);
+    ++counts_[commit];
+  }
+  void remove(uint32_t commit) {
+    const std::lock_guard guard(mutex_);
+    if (--counts_[commit] == 0) counts_.erase(commit);
+  }
+  bool has(uint32_t commit) const {
+    const std::lock_guard guard(mutex_);
+    return counts_.contains(commit);
+  }
+  std::vector<uint32_t> all() const {
+    const std::lock_guard guard(mutex_);
+    std::vector<uint32_t> commits;
+    for (const auto& [commit, count] : counts_) commits.push_back(commit);
+    return commits;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint32_t, uint32_t> counts_;
+};
+
+}  // namespace outcore::versioned
