@@ -25,6 +25,7 @@ FLOORS = {
     "src/paging": 5,
     "src/runtime": 6,
     "src/heap": 7,
+    "src/checkpoints": 7,
     "src/c": 8,
     "src/preload": 8,
     "cli": 9,

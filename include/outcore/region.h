@@ -101,6 +101,7 @@ class Region {
 
  private:
   friend class Runtime;
+  friend struct CheckpointAccess;  // of the library
   explicit Region(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };

@@ -33,9 +33,11 @@ Cut::Cut(Engine& engine, std::span<Space* const> spaces, const CutCalls& calls)
 }
 
 Cut::~Cut() {
-  if (buffer_ == nullptr) return;
-  os::free_table(buffer_, buffer_bytes_);
-  engine_.budget().give(buffer_bytes_);
+  for (const auto& [taken, bytes] : {std::pair{buffer_, buffer_bytes_}, {memory_, memory_bytes_}})
+    if (taken != nullptr) {
+      os::free_table(taken, bytes);
+      engine_.budget().give(bytes);
+    }
 }
 
 Result<CutReport> Cut::run() {
@@ -50,6 +52,7 @@ Result<CutReport> Cut::run() {
     } catch (const std::system_error&) {  // then it is called when everything is stored
     }
   Status s = store();
+  if (s.ok() && calls_.copied) s = calls_.copied({memory_, memory_bytes_});
   if (s.ok() && calls_.stored) s = calls_.stored();
   for (Space* space : spaces_) space->epoch.open();
   if (!is_resumed) calls_.resume();
@@ -110,47 +113,13 @@ uint64_t Cut::listed_bytes() const {
   return bytes;
 }
 
-// A side buffer for what is likely to be left, inside the budget: at least one page, at most a
-// sixteenth.
-Status Cut::take_buffer() {
-  if (buffer_ != nullptr || spaces_.empty()) return {};
-  uint64_t least = 0;
-  for (const Space* space : spaces_) least = std::max(least, space->page_bytes);
-  const uint64_t left = (1 << 20) + listed_bytes() / 4 * 5;
-  budget::Budget& budget = engine_.budget();
-  const uint64_t most = base::round_down(budget.limit() / 16, base::kSystemPage);
-  uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
-  const uint64_t start_ns = os::now_ns();
-  for (uint32_t changes = budget.changes(); !budget.take(bytes); changes = budget.changes()) {
-    if (bytes > least) {
-      bytes = std::max(least, base::round_down(bytes / 2, base::kSystemPage));
-      continue;
-    }
-    if (engine_.help(Caller::kThread, 0)) continue;
-    if (os::now_ns() - start_ns > engine_.options().wait_ns_max)
-      return Error{ENOMEM, "cut: no " + base::format_bytes(bytes) +
-                               " of the budget became free for its buffer; raise the budget"};
-    engine_.call_keepers();
-    budget.wait_for_change(changes, 2'000'000);
-  }
-  Result<std::byte*> memory = os::allocate_table(bytes);
-  if (!memory) {
-    budget.give(bytes);
-    return memory.error();
-  }
-  buffer_ = memory.value();
-  buffer_bytes_ = bytes;
-  // Touched now: the first touch of memory costs more than the copy.
-  for (uint64_t at = 0; at < bytes; at += base::kSystemPage) buffer_[at] = std::byte{0};
-  return {};
-}
-
 // Afterwards the pages of the list are frozen, and the gates closed; or neither.
 Status Cut::find_moment() {
   for (;;) {
     ++report_.attempts;
     if (Status s = precopy(); !s) return s;
     if (Status s = take_buffer(); !s) return s;
+    if (Status s = take_memory(); !s) return s;
     if (calls_.quiesce) {
       if (Status s = calls_.quiesce(); !s) return s;
       is_quiesced_ = true;
@@ -195,12 +164,17 @@ bool Cut::freeze() {
 // had written then, and what is not frozen is in the stores. Only this proves the cut; to stop
 // threads helps it along, and may fail.
 bool Cut::converge() {
+  if (memory_ != nullptr && pause_start_ns_ == 0) {
+    pause_start_ns_ = settle_start_ns_ = os::now_ns();
+    stop_threads();
+  }
   for (uint32_t looks = 0; looks < kLooksMax; ++looks) {
+    copy_memory();
     if (calls_.candidate) calls_.candidate();
     const uint64_t before = count_;
     ++report_.looks;
     if (!look(Look::kFreeze)) return false;
-    if (count_ == before) return true;
+    if (count_ == before && is_memory_as_copied()) return true;
     if (pause_start_ns_ == 0) pause_start_ns_ = settle_start_ns_ = os::now_ns();
     if (looks + 1 >= kLooksAlone) stop_threads();
     if (!seal(before)) return false;

@@ -30,6 +30,11 @@ struct CutCalls {
   std::function<Status()> stored;
   // If the look that follows finds nothing newly written, this is the moment of the cut.
   std::function<void()> candidate;
+  // Ordinary memory that belongs to the cut, none of it the engine's. Threads are stopped before it
+  // is copied, and it must be the same when the last look is done; the copies come from the budget.
+  std::vector<std::span<const std::byte>> memory;
+  // Before stored(): the copies, one behind the other.
+  std::function<Status(std::span<const std::byte>)> copied;
   // Instead of os::ThreadStop: stops those who write, and lets them go on. stop() says how many.
   std::function<uint32_t()> stop;
   std::function<void()> go_on;
@@ -67,7 +72,6 @@ class Cut {
   Status prepare();
   Status precopy();
   uint64_t listed_bytes() const;
-  Status take_buffer();
   Status find_moment();
   bool freeze();
   bool converge();
@@ -76,6 +80,12 @@ class Cut {
   Status cannot() const;
   Status wait_for_unpin();
   Status store();
+  // cut_memory.cc
+  Result<std::byte*> take(uint64_t* bytes, uint64_t least, const char* what);
+  Status take_buffer();
+  Status take_memory();
+  void copy_memory();
+  bool is_memory_as_copied() const;
   // cut_look.cc
   bool look(Look look);
   bool look_at_views(uint32_t index, Look look);
@@ -125,6 +135,9 @@ class Cut {
 
   os::Piece piece_[kPiecesMax];
   os::WrittenRun run_[kRunsMax];
+
+  std::byte* memory_ = nullptr;  // copies of calls_.memory
+  uint64_t memory_bytes_ = 0;
 
   // The side buffer: frozen bytes on their way to the stores.
   std::byte* buffer_ = nullptr;

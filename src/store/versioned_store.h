@@ -24,6 +24,7 @@ class VersionedStore final : public Store {
                  std::string uri, const CommonParameters& common);
 
   versioned::Pool& pool() { return *pool_; }
+  const std::shared_ptr<versioned::Pool>& share_pool() const { return pool_; }
   const versioned::Object& object() const { return *object_; }
 
   uint64_t size_bytes() const override { return object_->size_bytes(); }

@@ -123,6 +123,7 @@ class Pool {
   int sync();
 
   std::vector<CheckpointInfo> checkpoints() const;  // ascending by number
+  bool has_checkpoint(const std::string& name) const;
   // All or none. Errors: ENOENT, EBUSY (somebody reads one of them, and who), what the disk said.
   Status remove(const std::vector<std::string>& names);
   Status rename(const std::string& from, const std::string& to);  // ENOENT, EEXIST
@@ -184,6 +185,7 @@ class Pool {
   void settle(Cut& cut);
   Status fail(int error, const std::string& attempted, bool is_lost);
   bool has_changes() const;
+  bool is_taken(const std::string& name) const;
   std::vector<uint32_t> holds() const;
   void renew_base();
   Status write_new_base();

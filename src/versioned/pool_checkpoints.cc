@@ -194,4 +194,14 @@ Result<std::shared_ptr<Snapshot>> Pool::open_at(const std::string& name) {
   return Snapshot::open_pinned(disk_, commit, pins_);
 }
 
+bool Pool::has_checkpoint(const std::string& name) const {
+  const std::lock_guard guard(mutex_);
+  return is_taken(name);
+}
+
+bool Pool::is_taken(const std::string& name) const {
+  return std::any_of(checkpoints_.begin(), checkpoints_.end(),
+                     [&](const Checkpoint& checkpoint) { return checkpoint.name == name; });
+}
+
 }  // namespace outcore::versioned

@@ -83,9 +83,8 @@ Result<uint32_t> Pool::commit(const std::string& name, const std::string& commen
       name.find('\0') != std::string::npos)
     return Error{EINVAL, attempted + ": names have at most " + std::to_string(kNameBytesMax) +
                              " bytes, comments " + std::to_string(kCommentBytesMax)};
-  for (const Checkpoint& checkpoint : checkpoints_)
-    if (!name.empty() && checkpoint.name == name)
-      return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
+  if (!name.empty() && is_taken(name))
+    return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
   if (checkpoints_.size() >= kCheckpointsMax)
     return Error{ENOSPC, attempted + ": there are " + std::to_string(kCheckpointsMax) +
                              ": remove some first"};

@@ -1,0 +1,86 @@
+#include "checkpoints/parts.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "region/address_map.h"
+#include "store/versioned_pools.h"
+
+namespace outcore::checkpoints {
+namespace {
+
+Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text) {
+  const auto uri = store::parse_uri(text);
+  if (!uri) return uri.error();
+  if (uri->scheme != "versioned" || uri->path.empty())
+    return Error{EINVAL, "'" + uri->text + "' holds no checkpoints: write versioned:FOLDER"};
+  store::VersionedPoolOptions options;
+  options.folder = uri->path;
+  options.may_create = true;
+  if (const auto chunk = uri->bytes_of("chunk", 0); !chunk)
+    return chunk.error();
+  else
+    options.chunk_bytes = static_cast<uint32_t>(chunk.value());
+  return store::open_versioned_pool(options);
+}
+
+// The first pool that the regions are on.
+Result<std::shared_ptr<versioned::Pool>> pool_of_regions(const std::string& attempted,
+                                                         std::span<const CheckpointPart> parts) {
+  for (const CheckpointPart& part : parts) {
+    if (part.region() == nullptr || !part.region()->is_mapped()) continue;
+    Store* const store = CheckpointAccess::impl(*part.region())->space->store.load();
+    if (auto* of_pool = dynamic_cast<store::VersionedStore*>(store)) return of_pool->share_pool();
+  }
+  return Error{EINVAL, attempted + ": no part is a region of a versioned: pool: name one that is "
+                                   "to have it (options.pool)"};
+}
+
+}  // namespace
+
+Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
+                      const CheckpointOptions& options) {
+  const auto wrong = [&](const std::string& why) { return Error{EINVAL, attempted + ": " + why}; };
+  if (parts.empty()) return wrong("it would have no part");
+  auto pool = options.pool.empty() ? pool_of_regions(attempted, parts) : pool_named(options.pool);
+  if (!pool) return pool.error();
+  Parts found;
+  found.pool = std::move(pool).value();
+  std::set<std::string> names;
+  for (const CheckpointPart& part : parts) {
+    std::string name = part.name();
+    if (part.region() == nullptr) {
+      if (part.size_bytes() == 0) return wrong("the memory '" + name + "' has no bytes");
+      if (region::AddressMap::instance().overlaps(part.memory(), part.size_bytes()))
+        return wrong("the memory '" + name + "' lies in a region: make the region a part");
+      found.memory.push_back({name, {part.memory(), part.size_bytes()}});
+    } else {
+      if (!part.region()->is_mapped()) return wrong("a region that is not mapped is a part");
+      const Region::Impl* const impl = CheckpointAccess::impl(*part.region());
+      if (Status s = impl->runtime->check_alive(attempted); !s) return s.error();
+      if (found.runtime != nullptr && found.runtime != impl->runtime)
+        return wrong("its regions are of two runtimes, whose pages cannot be held together");
+      found.runtime = impl->runtime;
+      found.spaces.push_back(impl->space);
+      auto* const store = dynamic_cast<store::VersionedStore*>(impl->space->store.load());
+      if (store != nullptr && store->share_pool() == found.pool) {
+        if (!name.empty() && name != store->object().name())
+          return wrong("the object '" + store->object().name() + "' cannot be named '" + name +
+                       "': leave the name out");
+        if (!names.insert(store->object().name()).second) continue;  // two regions of one object
+        continue;
+      }
+      if (name.empty())
+        return wrong("the region of " + impl->uri +
+                     " is not of the pool, and is copied: give the copy a name");
+      found.foreign.push_back({name, impl->space, impl->uri});
+    }
+    if (name.empty() || name.size() > 255)
+      return wrong("names of parts have 1 to 255 bytes");
+    if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");
+  }
+  return found;
+}
+
+}  // namespace outcore::checkpoints
