@@ -37,9 +37,9 @@ namespace outcore {
 // One thing that is in a checkpoint. Refers to it: the region or the memory must outlive the call.
 class CheckpointPart {
  public:
-  // A region. Of an object of the pool: costs what changed. Of any other store (a file, far memory):
-  // its bytes are copied into the pool's object `name`, which it then needs, and only what differs
-  // from what that holds is written.
+  // A region. Of an object of the pool: costs what changed. Of any other store (a file, far
+  // memory): its bytes are copied into the pool's object `name`, which it then needs, and only what
+  // differs from what that holds is written.
   CheckpointPart(const Region& region, std::string name = {})
       : name_(std::move(name)), region_(&region) {}
   // Ordinary memory, which becomes the pool's object `name`. It is copied while the threads are
@@ -47,8 +47,8 @@ class CheckpointPart {
   CheckpointPart(std::string name, void* memory, uint64_t size_bytes)
       : name_(std::move(name)), memory_(static_cast<std::byte*>(memory)), size_bytes_(size_bytes) {}
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  CheckpointPart(std::string name, T& value) : CheckpointPart(std::move(name), &value, sizeof(T)) {}
+  requires std::is_trivially_copyable_v<T> CheckpointPart(std::string name, T& value)
+      : CheckpointPart(std::move(name), &value, sizeof(T)) {}
 
   const std::string& name() const { return name_; }
   const Region* region() const { return region_; }  // nullptr: memory
@@ -74,9 +74,9 @@ struct CheckpointOptions {
 };
 
 struct CheckpointReport {
-  uint32_t number = 0;           // of the checkpoint, ascending
-  uint64_t pause_ns = 0;         // from the first page that was taken away to the last thread's release
-  uint64_t seconds_ns = 0;       // of the whole
+  uint32_t number = 0;      // of the checkpoint, ascending
+  uint64_t pause_ns = 0;    // from the first page that was taken away to the last thread's release
+  uint64_t seconds_ns = 0;  // of the whole
   uint64_t precopied_bytes = 0;  // written pages that were stored while the program ran
   uint64_t frozen_bytes = 0;     // those that were left, and taken away
   uint64_t frozen_pages = 0;
@@ -111,10 +111,8 @@ class Restart {
   // The bytes of an object as the checkpoint has them. EINVAL: of another size.
   Status read(const std::string& object, std::span<std::byte> into) const;
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  Status read(const std::string& object, T& value) const {
-    return read(object, {reinterpret_cast<std::byte*>(&value), sizeof(T)});
-  }
+  requires std::is_trivially_copyable_v<T> Status read(const std::string& object, T& value)
+  const { return read(object, {reinterpret_cast<std::byte*>(&value), sizeof(T)}); }
   // Writes the object's bytes into a region of another store, as large as it was.
   Status restore(const std::string& object, Region& region) const;
 

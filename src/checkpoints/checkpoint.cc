@@ -40,7 +40,7 @@ class Maker {
       if (!object) return object.status();
       if (Status s =
               checkpoints::copy_memory(*parts_.pool, *object.value(),
-                                      copies.first(part.bytes.size()), &report_.copied_bytes);
+                                       copies.first(part.bytes.size()), &report_.copied_bytes);
           !s)
         return s;
       copies = copies.subspan(part.bytes.size());
@@ -53,8 +53,8 @@ class Maker {
       Store& store = *part.space->store.load();
       auto object = checkpoints::object_for(*parts_.pool, part.name, store.size_bytes());
       if (!object) return object.status();
-      if (Status s = checkpoints::copy_store(*parts_.pool, *object.value(), store,
-                                            &report_.copied_bytes);
+      if (Status s =
+              checkpoints::copy_store(*parts_.pool, *object.value(), store, &report_.copied_bytes);
           !s)
         return s;
     }
@@ -80,8 +80,9 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
   auto found = checkpoints::look_up(attempted, parts, options);
   if (!found) return found.error();
   if (!found->memory.empty() && !options.may_stop_threads && !options.quiesce)
-    return Error{EINVAL, attempted + ": memory can be copied as it was at one moment only while "
-                                     "threads are stopped, or a quiesce function holds them"};
+    return Error{EINVAL, attempted +
+                             ": memory can be copied as it was at one moment only while "
+                             "threads are stopped, or a quiesce function holds them"};
   if (found->pool->has_checkpoint(name))
     return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
   // Memory alone: an engine for the time being, which has no pages.

@@ -74,7 +74,8 @@ Status copy_memory(versioned::Pool& pool, versioned::Object& object,
   if (Status s = held.allocate(std::min<uint64_t>(kPieceBytes, bytes.size())); !s) return s;
   for (uint64_t at = 0; at < bytes.size(); at += kPieceBytes) {
     const uint64_t size = std::min<uint64_t>(kPieceBytes, bytes.size() - at);
-    if (int error = copy_piece(pool, object, at, bytes.subspan(at, size), {&held[0], size}, written);
+    if (int error =
+            copy_piece(pool, object, at, bytes.subspan(at, size), {&held[0], size}, written);
         error != 0)
       return told(error, "memory", object);
   }

@@ -33,8 +33,9 @@ Result<std::shared_ptr<versioned::Pool>> pool_of_regions(const std::string& atte
     Store* const store = CheckpointAccess::impl(*part.region())->space->store.load();
     if (auto* of_pool = dynamic_cast<store::VersionedStore*>(store)) return of_pool->share_pool();
   }
-  return Error{EINVAL, attempted + ": no part is a region of a versioned: pool: name one that is "
-                                   "to have it (options.pool)"};
+  return Error{EINVAL, attempted +
+                           ": no part is a region of a versioned: pool: name one that is "
+                           "to have it (options.pool)"};
 }
 
 }  // namespace
@@ -76,8 +77,7 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
                      " is not of the pool, and is copied: give the copy a name");
       found.foreign.push_back({name, impl->space, impl->uri});
     }
-    if (name.empty() || name.size() > 255)
-      return wrong("names of parts have 1 to 255 bytes");
+    if (name.empty() || name.size() > 255) return wrong("names of parts have 1 to 255 bytes");
     if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");
   }
   return found;

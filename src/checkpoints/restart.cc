@@ -88,8 +88,8 @@ Status Restart::read(const std::string& object, std::span<std::byte> into) const
   for (size_t at = 0; at < into.size(); at += kPieceBytes) {
     const auto piece = into.subspan(at, std::min<size_t>(kPieceBytes, into.size() - at));
     if (int error = store.value()->read(at, piece); error != 0)
-      return base::system_error(error, "read '" + object + "' of the checkpoint '" +
-                                           checkpoint_.name + "'");
+      return base::system_error(
+          error, "read '" + object + "' of the checkpoint '" + checkpoint_.name + "'");
   }
   return {};
 }
@@ -109,8 +109,8 @@ Status Restart::restore(const std::string& object, Region& region) const {
   for (uint64_t at = 0; at < size.value(); at += kPieceBytes) {
     const std::span<std::byte> part(piece.data(), std::min(kPieceBytes, size.value() - at));
     if (int error = store.value()->read(at, part); error != 0)
-      return base::system_error(error, "restore '" + object + "' of the checkpoint '" +
-                                           checkpoint_.name + "'");
+      return base::system_error(
+          error, "restore '" + object + "' of the checkpoint '" + checkpoint_.name + "'");
     if (Status s = region.write(at, part); !s) return s;
   }
   return {};

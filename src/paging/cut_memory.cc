@@ -70,7 +70,8 @@ Status Cut::take_memory() {
       iovec local{to + done, piece.size() - done};
       iovec remote{const_cast<std::byte*>(piece.data()) + done, piece.size() - done};
       const ssize_t n = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
-      if (n <= 0 && errno != EFAULT) return {};  // not allowed here: as with any call, it must be there
+      if (n <= 0 && errno != EFAULT)
+        return {};  // not allowed here: as with any call, it must be there
       if (n <= 0)
         return Error{EFAULT, "cut: " + std::to_string(piece.size()) +
                                  " bytes of memory belong to it of which not all are there"};

@@ -227,9 +227,9 @@ TEST_F(Checkpoints, WrongInputIsRefusedWithWhy) {
   ASSERT_TRUE(checkpoint("first", {grid}).ok());
   EXPECT_EQ(checkpoint("first", {grid}).code(), EEXIST);
   EXPECT_EQ(checkpoint("", {grid}).code(), EINVAL);
-  EXPECT_EQ(checkpoint("a", {{"step", step}}).code(), EINVAL);        // which pool?
-  EXPECT_EQ(checkpoint("a", {grid, plain}).code(), EINVAL);           // no name
-  EXPECT_EQ(checkpoint("a", {grid, {plain, "grid"}}).code(), EINVAL); // named twice
+  EXPECT_EQ(checkpoint("a", {{"step", step}}).code(), EINVAL);         // which pool?
+  EXPECT_EQ(checkpoint("a", {grid, plain}).code(), EINVAL);            // no name
+  EXPECT_EQ(checkpoint("a", {grid, {plain, "grid"}}).code(), EINVAL);  // named twice
   EXPECT_EQ(checkpoint("a", {grid, {"", step}}).code(), EINVAL);
   EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", grid.data(), 8)}).code(), EINVAL);
   EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", nullptr, 8)}).code(), EFAULT);

@@ -134,6 +134,7 @@ std::string first_failure(FramesModel model, const Break& break_it) {
     // Nothing else fails, so what is found is what was broken.
     plan.has_faults = false;
     plan.refusals = {};
+    plan.has_cuts = false;
     plan.behaviour = {};
     plan.wait_ns_max = 20'000'000'000;
     break_it(plan);
