@@ -21,7 +21,7 @@ build: packages  ## the library and the command, at build/bin/outcore
 demo:  ## sort 1 GiB and traverse two graphs in a fraction of their size, beside mmap
 	@tools/demo.sh
 
-test:  ## checks, tests with gcc, clang, ASan, as nobody, installed (35 minutes; tools/test.sh list)
+test:  ## checks, tests with gcc, with clang under ASan and UBSan, as nobody, installed (35 minutes; tools/test.sh list)
 	@tools/test.sh
 
 test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator

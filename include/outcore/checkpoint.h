@@ -19,6 +19,7 @@
 // After NVMalloc's ssdcheckpoint (IPDPS 2012) and Metall's snapshots (Parallel Computing 2021).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "outcore/checkpoint_catalog.h"
+#include "outcore/persistent_core.h"
 #include "outcore/region.h"
 #include "outcore/result.h"
 
@@ -42,6 +44,15 @@ class CheckpointPart {
   // differs from what that holds is written.
   CheckpointPart(const Region& region, std::string name = {})
       : name_(std::move(name)), region_(&region) {}
+  // A persistent heap, as a region; in the checkpoint it is closed and whole, and opens there.
+  // While the checkpoint is made (until resume(), or the return) no other thread allocates or frees
+  // in the heap, nor makes or ends named objects; they may write to those that there are.
+  CheckpointPart(PersistentCore& heap, std::string name = {});
+  template <typename Heap>  // PersistentHeap, whose header needs Boost
+  requires requires(Heap& heap) {
+    { heap.core() } -> std::same_as<PersistentCore&>;
+  }
+  CheckpointPart(Heap& heap, std::string name = {}) : CheckpointPart(heap.core(), name) {}
   // Ordinary memory, which becomes the pool's object `name`. It is copied while the threads are
   // held, twice over: for what is larger than some 100 MiB, a region is the place.
   CheckpointPart(std::string name, void* memory, uint64_t size_bytes)
@@ -52,12 +63,14 @@ class CheckpointPart {
 
   const std::string& name() const { return name_; }
   const Region* region() const { return region_; }  // nullptr: memory
+  PersistentCore* heap() const { return heap_; }    // to which the region belongs, if it does
   std::byte* memory() const { return memory_; }
   uint64_t size_bytes() const { return size_bytes_; }  // of the memory
 
  private:
   std::string name_;
   const Region* region_ = nullptr;
+  PersistentCore* heap_ = nullptr;
   std::byte* memory_ = nullptr;
   uint64_t size_bytes_ = 0;
 };

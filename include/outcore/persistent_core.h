@@ -111,6 +111,7 @@ class PersistentCore {
   std::byte* base() const;
 
  private:
+  friend struct CheckpointAccess;  // of the library
   explicit PersistentCore(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };

@@ -177,6 +177,7 @@ class PersistentHeap {
   PersistentHeapInfo info() const { return core_.info(); }
   // For pin, prefetch, advise and metrics; not for unmap, discard and grow.
   Region& region() { return core_.region(); }
+  PersistentCore& core() { return core_; }
 
  private:
   using Mode = PersistentCore::Mode;

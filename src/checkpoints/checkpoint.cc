@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <new>
 
+#include "base/error.h"
 #include "checkpoints/copies.h"
 #include "checkpoints/parts.h"
 #include "os/wait.h"
@@ -26,14 +27,36 @@ class Maker {
     calls.resume = options_.resume;
     calls.may_stop_threads = options_.may_stop_threads;
     for (const checkpoints::Memory& part : parts_.memory) calls.memory.push_back(part.bytes);
+    if (!parts_.heaps.empty()) {
+      calls.entered = [this] { return enter_heaps(); };
+      calls.left = [this] { leave_heaps(); };
+    }
     calls.copied = [this](std::span<const std::byte> copies) { return keep_memory(copies); };
     calls.stored = [this] { return commit(); };
     return calls;
   }
+  // When the cut is over. An error: the checkpoint is whole, but the heap may not go on as it is.
+  Status end() {
+    Status first;
+    for (const checkpoints::HeapPart& part : parts_.heaps)
+      if (Status s = part.heap->end_cut(is_stored_); !s && first.ok()) first = s;
+    return first;
+  }
   const CheckpointReport& report() const { return report_; }
-  CheckpointReport& report() { return report_; }
 
  private:
+  Status enter_heaps() {
+    for (entered_ = 0; entered_ < parts_.heaps.size(); ++entered_)
+      if (Status s = parts_.heaps[entered_].heap->begin_cut(); !s) {
+        leave_heaps();
+        return s;
+      }
+    return {};
+  }
+  void leave_heaps() {
+    for (; entered_ > 0; --entered_) parts_.heaps[entered_ - 1].heap->leave_cut();
+  }
+
   Status keep_memory(std::span<const std::byte> copies) {
     for (const checkpoints::Memory& part : parts_.memory) {
       auto object = checkpoints::object_for(*parts_.pool, part.name, part.bytes.size());
@@ -58,16 +81,50 @@ class Maker {
           !s)
         return s;
     }
-    const auto number = parts_.pool->commit(name_, options_.comment);
-    if (!number) return number.status();
-    report_.number = number.value();
+    Status s = close_heaps();
+    if (s.ok()) {
+      const auto number = parts_.pool->commit(name_, options_.comment);
+      s = number.status();
+      if (number) report_.number = number.value();
+      is_stored_ = number.ok();
+    }
+    open_heaps();
+    return s;
+  }
+
+  int write_header(const checkpoints::HeapPart& part, const std::vector<std::byte>& header) {
+    const auto object = parts_.pool->find(part.object);
+    return object == nullptr ? -ENOENT : parts_.pool->write(*object, 0, header);
+  }
+  // Until the commit nobody writes to the stores: what they hold is closed heaps.
+  Status close_heaps() {
+    for (const checkpoints::HeapPart& part : parts_.heaps) {
+      has_closed_ = true;
+      if (const int error = write_header(part, part.heap->closed_header()); error != 0)
+        return base::system_error(error, "write the header of the heap " + part.heap->name_of());
+    }
     return {};
+  }
+  // Before anybody does. Copies of heaps elsewhere stay closed: nobody writes to them but the next
+  // checkpoint, which begins with the header.
+  void open_heaps() {
+    if (!has_closed_) return;
+    for (const checkpoints::HeapPart& part : parts_.heaps) {
+      if (part.is_foreign && is_stored_) continue;
+      const int error = write_header(part, part.heap->open_header(is_stored_));
+      if (error == 0) continue;
+      parts_.pool->refuse_commits(base::system_error(
+          error, "mark the heap " + part.heap->name_of() + " as open",
+          "nothing more is committed, since it would pass for closed; go back to a checkpoint"));
+    }
   }
 
   const std::string& name_;
   const CheckpointOptions& options_;
   checkpoints::Parts& parts_;
   CheckpointReport report_;
+  size_t entered_ = 0;  // heaps
+  bool has_closed_ = false, is_stored_ = false;
 };
 
 }  // namespace
@@ -99,7 +156,9 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
   }
   Maker maker(name, options, found.value());
   const auto cut = runtime->engine->cut(found->spaces, maker.calls());
+  const Status ended = maker.end();
   if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
+  if (!ended.ok()) return Error{ended.code(), attempted + ": it is made, but " + ended.message()};
   CheckpointReport report = maker.report();
   report.pause_ns = cut->pause_ns;
   report.precopied_bytes = cut->precopied_bytes;

@@ -7,7 +7,12 @@
 #include "region/address_map.h"
 #include "store/versioned_pools.h"
 
-namespace outcore::checkpoints {
+namespace outcore {
+
+CheckpointPart::CheckpointPart(PersistentCore& heap, std::string name)
+    : name_(std::move(name)), region_(&heap.region()), heap_(&heap) {}
+
+namespace checkpoints {
 namespace {
 
 Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text) {
@@ -69,13 +74,18 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
         if (!name.empty() && name != store->object().name())
           return wrong("the object '" + store->object().name() + "' cannot be named '" + name +
                        "': leave the name out");
-        if (!names.insert(store->object().name()).second) continue;  // two regions of one object
+        if (part.heap() != nullptr)
+          found.heaps.push_back(
+              {CheckpointAccess::impl(*part.heap()), store->object().name(), false});
+        names.insert(store->object().name());  // two regions may be of one object
         continue;
       }
       if (name.empty())
         return wrong("the region of " + impl->uri +
                      " is not of the pool, and is copied: give the copy a name");
       found.foreign.push_back({name, impl->space, impl->uri});
+      if (part.heap() != nullptr)
+        found.heaps.push_back({CheckpointAccess::impl(*part.heap()), name, true});
     }
     if (name.empty() || name.size() > 255) return wrong("names of parts have 1 to 255 bytes");
     if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");
@@ -83,4 +93,5 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
   return found;
 }
 
-}  // namespace outcore::checkpoints
+}  // namespace checkpoints
+}  // namespace outcore

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heap/persistent_core_impl.h"
 #include "outcore/checkpoint.h"
 #include "runtime/runtime_impl.h"
 #include "store/versioned_store.h"
@@ -14,6 +15,7 @@
 namespace outcore {
 
 struct CheckpointAccess {
+  static PersistentCore::Impl* impl(PersistentCore& heap) { return heap.impl_.get(); }
   static Region::Impl* impl(const Region& region) { return region.impl_.get(); }
 };
 
@@ -24,6 +26,13 @@ struct Foreign {
   std::string name;
   paging::Space* space = nullptr;
   std::string uri;
+};
+
+// A heap that is a part, and the object that it is in.
+struct HeapPart {
+  PersistentCore::Impl* heap = nullptr;
+  std::string object;
+  bool is_foreign = false;
 };
 
 struct Memory {
@@ -37,6 +46,7 @@ struct Parts {
   std::vector<paging::Space*> spaces;
   std::vector<Foreign> foreign;
   std::vector<Memory> memory;
+  std::vector<HeapPart> heaps;
 };
 
 // Errors: as checkpoint().

@@ -22,12 +22,6 @@ using heap::persistent::Run;
 using heap::persistent::RunKind;
 using heap::persistent::State;
 
-struct PersistentCore::Impl::Draft {
-  std::vector<std::byte> bytes;
-  uint64_t first_tile = 0, tile_count = 0;
-  uint64_t old_tile = 0, old_count = 0, old_bytes = 0;  // of the metadata that it replaces
-};
-
 // The metadata as it is now, and tiles for it. Those of the old metadata are free in it, but nobody
 // gets them before settle(). REQUIRES: nobody allocates.
 Result<PersistentCore::Impl::Draft> PersistentCore::Impl::draft() {
@@ -79,6 +73,17 @@ void PersistentCore::Impl::settle(const Draft& d) {
   if (d.old_count != 0) allocator->tiles().give(d.old_tile, d.old_count);
 }
 
+// What the heap's header says once the draft is stored.
+PersistentCore::Impl::Header PersistentCore::Impl::header_with(const Draft& d) const {
+  Header next = header;
+  ++next.sequence;
+  next.size_bytes = allocator->tiles().tile_count() * kTileBytes;
+  next.metadata_offset = d.first_tile * kTileBytes;
+  next.metadata_bytes = d.bytes.size();
+  next.metadata_checksum = heap::persistent::checksum_of(d.bytes);
+  return next;
+}
+
 Status PersistentCore::Impl::sync_store(const char* what) {
   if (!lost_sync.ok()) return lost_sync;
   const int error = place.store->sync();
@@ -112,12 +117,7 @@ Status PersistentCore::Impl::flush() {
   allocator->hand_back();
   Result<Draft> d = draft();
   if (!d) return d.status();
-  Header next = header;
-  ++next.sequence;
-  next.size_bytes = allocator->tiles().tile_count() * kTileBytes;
-  next.metadata_offset = d->first_tile * kTileBytes;
-  next.metadata_bytes = d->bytes.size();
-  next.metadata_checksum = heap::persistent::checksum_of(d->bytes);
+  const Header next = header_with(d.value());
   // By way of the region, whose pages may show these bytes.
   Status s = region.write(next.metadata_offset, d->bytes);
   if (s.ok()) s = region.flush();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,16 @@ struct PersistentCore::Impl {
   Status close();
   Status flush();
 
+  // persistent_cut.cc: a checkpoint that takes the heap along. Of its store, brought to one moment
+  // between begin_cut() and leave_cut(), the engine knows nothing but bytes; with closed_header()
+  // it is a closed heap. Then, once, end_cut(). All in one thread; begin_cut() may be repeated.
+  Status begin_cut();
+  void leave_cut();
+  std::vector<std::byte> closed_header() const;
+  // What the store says while the heap goes on: of this cut, or as before.
+  std::vector<std::byte> open_header(bool is_stored) const;
+  Status end_cut(bool is_stored);
+
   // persistent_copy.cc
   Status copy(const std::string& to);
 
@@ -84,11 +95,18 @@ struct PersistentCore::Impl {
   std::map<std::string, heap::persistent::Name> names;
 
  private:
-  struct Draft;  // metadata that is about to be stored
+  struct Draft {  // metadata that is about to be stored
+    std::vector<std::byte> bytes;
+    uint64_t first_tile = 0, tile_count = 0;
+    uint64_t old_tile = 0, old_count = 0, old_bytes = 0;  // of the metadata that it replaces
+  };
   Result<Draft> draft();
   // `may_be_named`: the header in the store may name it after all.
   void take_back(const Draft& draft, bool may_be_named = false);
   void settle(const Draft& draft);
+  Header header_with(const Draft& draft) const;
+  std::optional<Draft> cut_draft_;
+  Header cut_header_{};
   Status sync_store(const char* what);
   Status finish_close();
   Status give_back_space(Store& store) const;

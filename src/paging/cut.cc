@@ -124,9 +124,14 @@ Status Cut::find_moment() {
       if (Status s = calls_.quiesce(); !s) return s;
       is_quiesced_ = true;
     }
-    if (freeze()) return {};
+    Status entered;
+    if (calls_.entered) entered = calls_.entered();
+    const bool is_found = entered.ok() && freeze();
+    if (entered.ok() && calls_.left) calls_.left();
+    if (is_found) return {};
     if (is_quiesced_ && calls_.resume) calls_.resume();
     is_quiesced_ = false;
+    if (!entered.ok()) return entered;
     if (obstacle_ == Obstacle::kPinned) {
       if (Status s = wait_for_unpin(); !s) return s;
       continue;

@@ -18,14 +18,18 @@
 
 namespace outcore::paging {
 
-// What a cut calls, in the thread that asked for it and with signals blocked. Only quiesce() and
-// resume() may touch memory of the spaces; none may call the engine.
+// What a cut calls, in the thread that asked for it and with signals blocked. Only quiesce(),
+// resume() and entered() may touch memory of the spaces; none may call the engine.
 struct CutCalls {
   // The program brings itself to a state of its choice, and writes nothing until resume(): then no
   // thread is stopped. Empty: the cut finds its moment itself. resume() follows whenever quiesce()
   // succeeded, in a thread of its own, which may touch the spaces.
   std::function<Status()> quiesce;
   std::function<void()> resume;
+  // Before the moment is looked for, and after quiesce(); it may write to the spaces, too. Each
+  // that succeeds is followed by left(), which may not: the moment is found, or this attempt over.
+  std::function<Status()> entered;
+  std::function<void()> left;
   // Everything is in the stores, and nothing that was written later: the store's next epoch begins.
   std::function<Status()> stored;
   // If the look that follows finds nothing newly written, this is the moment of the cut.

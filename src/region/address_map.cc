@@ -137,7 +137,11 @@ bool AddressMap::overlaps(const std::byte* address, uint64_t size_bytes) {
   const os::SignalBlock block;
   const os::Locked locked(writers_);
   const uint64_t position = position_of(address);
-  return position < count_.load() && entry_[position].start.load() < address + size_bytes;
+  if (position >= count_.load()) return false;
+  // As numbers: the address may be anything that the program says.
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  const auto start = reinterpret_cast<uintptr_t>(entry_[position].start.load());
+  return start <= first || start - first < size_bytes;
 }
 
 bool AddressMap::is_valid() {

@@ -119,6 +119,8 @@ class Pool {
   Result<uint32_t> commit(const std::string& name = {}, const std::string& comment = {});
   // Why no commit can succeed any more; or success.
   Status can_commit() const;
+  // From now on every commit fails, for this reason.
+  void refuse_commits(const Error& why);
   // commit(), unless nothing has changed. 0 or -errno.
   int sync();
 

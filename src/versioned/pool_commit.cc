@@ -68,6 +68,12 @@ Status Pool::fail(int error, const std::string& attempted, bool is_lost) {
   return told;
 }
 
+void Pool::refuse_commits(const Error& why) {
+  const std::lock_guard guard(mutex_);
+  trouble_.note(why.message.c_str());
+  if (lost_.code == 0) lost_ = why;
+}
+
 bool Pool::has_changes() const {
   return !changed_objects_.empty() ||
          std::any_of(objects_.begin(), objects_.end(),

@@ -39,8 +39,8 @@ class FaultyStore : public Store {
   std::atomic<uint64_t> error_offset{~uint64_t{0}};
   // While it is set, writes wait.
   std::atomic<bool> holds_writes{false};
-  // Called by each discard. Set before the store is used.
-  std::function<void()> while_discarding;
+  // Called by each discard, with what it discards. Set before the store is used.
+  std::function<void(uint64_t offset, uint64_t size_bytes)> while_discarding;
 
   // Counts.
   std::atomic<uint64_t> reads{0}, writes{0}, discards{0};
@@ -83,7 +83,7 @@ class FaultyStore : public Store {
 
   int discard(uint64_t offset, uint64_t size_bytes) override {
     ++discards;
-    if (while_discarding) while_discarding();
+    if (while_discarding) while_discarding(offset, size_bytes);
     if (const int error = discard_error; error != 0 && is_meant(offset, size_bytes)) return -error;
     std::memset(bytes_.data() + offset, 0, size_bytes);
     return 0;

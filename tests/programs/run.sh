@@ -2,13 +2,14 @@
 # run.sh [NAME…] : real programs under `outcore run`, their answers compared with plain runs; all,
 # or those named. What they need is installed first; a program that cannot be is skipped.
 # OUTCORE: the command. WORK: a folder for data and logs. RESULT: the JUnit file.
-# PLAIN=1: all runs are plain. SECONDS_MAX: the time limit of each program.
+# PLAIN=1: all runs are plain. SECONDS_MAX: the time limit of each program. JOBS: how many at once.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source_dir=$(cd "$here/../.." && pwd)
 work=${WORK:-$source_dir/build/programs}
 result=${RESULT:-$work/programs.xml}
 seconds_max=${SECONDS_MAX:-120}
+jobs=${JOBS:-$(nproc)}
 venv=$source_dir/build/programs-venv
 export PLAIN=${PLAIN-} OUTCORE=${OUTCORE:-$source_dir/build/bin/outcore} PYTHON=
 
@@ -51,11 +52,12 @@ escape() {
   tr -d '\000-\010\013-\037' | sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g'
 }
 
-# run_case NAME: one line on the screen, one case in $cases.
+# run_case NAME: one line on the screen, one case in $work/cases. In a process of its own.
 run_case() {
   local name=$1 log=$work/logs/$1.log status=0 began=${EPOCHREALTIME/./} ms seconds reason
-  local inner=
-  rm -rf "$work/data"
+  local inner= running=
+  # `timeout` has a process group of its own, which hears nothing of the terminal.
+  trap '[[ -z $running ]] || kill "$running" 2>/dev/null; exit 130' INT TERM
   mkdir -p "$work/data/$name"
   WORK=$work/data/$name timeout --kill-after=10 "$seconds_max" bash "$here/$name.sh" \
     >"$log" 2>&1 </dev/null &
@@ -78,26 +80,35 @@ run_case() {
     inner="<failure message=\"$reason\"/><system-out>$(tail -n 40 "$log" | escape)</system-out>"
     ;;
   esac
-  cases+="<testcase name=\"$name\" classname=\"programs\" time=\"$seconds\">$inner</testcase>"$'\n'
-  rm -rf "$work/data"
+  echo "<testcase name=\"$name\" classname=\"programs\" time=\"$seconds\">$inner</testcase>" \
+    >"$work/cases/$name"
+  rm -rf "$work/data/$name"
   ((status == 0 || status == 77))
 }
 
-# `timeout` has a process group of its own, which hears nothing of the terminal.
-running=
-trap '[[ -z $running ]] || kill "$running" 2>/dev/null; exit 130' INT TERM
-mkdir -p "$work/logs" "$(dirname "$result")"
-rm -f "$result"
+# shellcheck disable=SC2046  # one word a job
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
+rm -rf "$work/data" "$work/cases" "$result"
+mkdir -p "$work/logs" "$work/cases" "$(dirname "$result")"
 "$source_dir/tools/install_packages.sh" programs || echo "run.sh: what is missing is skipped"
 install_python_packages || echo "run.sh: the Python packages cannot be installed; skipped"
 
-cases=
 failed=0
-for name in "${names[@]}"; do run_case "$name" || failed=$((failed + 1)); done
+count=0
+for name in "${names[@]}"; do
+  if ((count == jobs)); then
+    wait -n || failed=$((failed + 1))
+    count=$((count - 1))
+  fi
+  run_case "$name" &
+  count=$((count + 1))
+done
+for ((; count > 0; --count)); do wait -n || failed=$((failed + 1)); done
 cat >"$result" <<EOF
 <?xml version="1.0" encoding="UTF-8"?>
 <testsuite name="programs" tests="${#names[@]}" failures="$failed">
-$cases</testsuite>
+$(cat "$work"/cases/*)
+</testsuite>
 EOF
 echo "${#names[@]} programs, $failed failed, in $SECONDS s"
 ((failed == 0))

@@ -63,7 +63,7 @@ setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all --bounding
   env HOME="$home" TMPDIR="$home" OUTCORE_IS_INSIDE= \
   ctest --test-dir "$build" -j "${JOBS:-2}" --timeout "${CTEST_SECONDS_MAX:-300}" \
   --output-on-failure --no-tests=error -LE "^($left_out)\$" \
-  -E 'With/Occ.*/clang|Mechanisms/.*/[A-Za-z]*64KiB' \
+  -E 'With/Occ.*/clang|Mechanisms/.*/[A-Za-z]*1024KiB' \
   --output-junit "$build/Testing/unprivileged.xml" |
   grep --line-buffered -v '^ *Start *[0-9]' || status=$?
 cp "$build/Testing/unprivileged.xml" "$result" || status=1
