@@ -86,20 +86,6 @@ Status resolve(Request& request) {
   return {};
 }
 
-// CLI11 takes "-1" for the largest number of 64 bits, and cuts what is larger.
-void add_number(CLI::App& app, const std::string& name, uint64_t& number, const std::string& help) {
-  const auto parse = [&number, name](const std::string& text) {
-    const char* const end = text.data() + text.size();
-    uint64_t value = 0;
-    const auto parsed = std::from_chars(text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
-      throw CLI::ValidationError(
-          name, "'" + text + "' is no whole number: write one of 0 or more, as in 1000");
-    number = value;
-  };
-  app.add_option_function<std::string>(name, parse, help)->type_name("UINT");
-}
-
 // A part of a name that no row has is told before the file of all runs is emptied.
 void check_rows(CLI::App& table) {
   table.get_option("--only")->check([](const std::string& text) {
@@ -274,6 +260,7 @@ void add_bench(CLI::App& app, int& status) {
   add_bench_tools(*bench, status);
   add_bench_report(*bench, status);
   add_bench_table(*bench, status);
+  add_bench_checkpoint(*bench, status);
   check_rows(*bench->get_subcommand("table"));
 }
 

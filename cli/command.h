@@ -28,12 +28,16 @@ void add_residency(CLI::App& app, int& status);  // and warm and evict
 void add_bench_tools(CLI::App& bench, int& status);  // compare, ingest, generate
 void add_bench_report(CLI::App& bench, int& status);
 void add_bench_table(CLI::App& bench, int& status);
+void add_bench_checkpoint(CLI::App& bench, int& status);
 
 // Bytes, as in "64k", "1.5G" or "4096". EINVAL: the text is none.
 Result<uint64_t> parse_size(const std::string& text);
 // An option that takes "64k", "1.5G" or "4096".
 CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
                        const std::string& help);
+
+// An option that takes a whole number of 0 or more.
+void add_number(CLI::App& app, const std::string& name, uint64_t& number, const std::string& help);
 
 // Whatever comes from outside, without what would end its line.
 std::string one_line(std::string text);

@@ -242,6 +242,20 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, uint64_t& bytes,
   return app.add_option_function<std::string>(name, parse, help)->type_name("SIZE");
 }
 
+// CLI11 takes "-1" for the largest number of 64 bits, and cuts what is larger.
+void add_number(CLI::App& app, const std::string& name, uint64_t& number, const std::string& help) {
+  const auto parse = [&number, name](const std::string& text) {
+    const char* const end = text.data() + text.size();
+    uint64_t value = 0;
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+      throw CLI::ValidationError(
+          name, "'" + text + "' is no whole number: write one of 0 or more, as in 1000");
+    number = value;
+  };
+  app.add_option_function<std::string>(name, parse, help)->type_name("UINT");
+}
+
 int report(const Error& error) {
   std::fprintf(stderr, "outcore: %s\n", one_line(error.message).c_str());
   return error.code == EINVAL ? kUsage : kFailed;

@@ -9,7 +9,8 @@ jobs=${JOBS:-$(nproc)}
 tests_at_once=$((jobs + 1)) # many wait for servers
 # Objects are the same in every checkout of the same sources.
 export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
-export CCACHE_SLOPPINESS=pch_defines,time_macros
+# On a miss the compiler alone reads the sources; ccache would, too, and twice.
+export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 ctest_seconds_max=${CTEST_SECONDS_MAX:-300}
 
 # Conformance at 4 KiB and 64 KiB shows what a second compiler and sanitizers have to say, and what

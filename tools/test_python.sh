@@ -9,7 +9,8 @@ source_dir=$PWD
 work=${PYTHON_WORK:-$source_dir/build/python}
 python=${PYTHON:-python3}
 jobs=${JOBS:-$(nproc)}
-export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1 CMAKE_BUILD_PARALLEL_LEVEL=$jobs
+export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+export CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 export CMAKE_GENERATOR=Ninja PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
 
 # has_changed STAMP HASH: true unless the stamp says that this was done already.

@@ -44,6 +44,10 @@ Result<uint32_t> make_checkpoint(const std::string& uri, const std::string& name
 Status remove_checkpoints(const std::string& uri, const std::vector<std::string>& names);
 Status rename_checkpoint(const std::string& uri, const std::string& from, const std::string& to);
 
+// An object is gone from the pool as it is now, durably; checkpoints that have it keep it.
+// REQUIRES: no region of this process is on it. Errors: ENOENT, EBUSY, what the disk said.
+Status remove_object(const std::string& uri, const std::string& object);
+
 // All objects become what they are in the checkpoint, durably; later checkpoints stay. REQUIRES: no
 // region of this process is on the pool: its pages would be of another time.
 Status roll_back(const std::string& uri, const std::string& name);

@@ -34,6 +34,7 @@ typedef struct oc_runtime oc_runtime;          // a budget, and the regions that
 typedef struct oc_region oc_region;            // a mapping of a store; oc_unmap
 typedef struct oc_reservation oc_reservation;  // addresses kept free; oc_release
 typedef struct oc_store oc_store;              // a store of the program's own; oc_store_free
+typedef struct oc_restarted oc_restarted;  // a checkpoint that is gone back to; oc_restarted_free
 
 // Why the calling thread's last failed call failed: one line, valid until its next failed call. ""
 // if none failed. A call that succeeds changes nothing.
@@ -300,6 +301,44 @@ void* oc_realloc(void* block, size_t size_bytes);
 void* oc_aligned_alloc(size_t alignment, size_t size_bytes);
 void oc_free(void* block);
 size_t oc_usable_size(const void* block);
+
+// -- Checkpoints, in a pool versioned:FOLDER (docs/guides/checkpoints.md, outcore/checkpoint.h) --
+
+typedef struct oc_checkpoint_part {  // a region, or ordinary memory
+  const oc_region* region;           // NULL: memory
+  const char* name;                  // of the object in the pool; NULL: of a region of the pool
+  void* memory;
+  uint64_t size_bytes;  // of the memory
+} oc_checkpoint_part;
+
+typedef struct oc_checkpoint_options {
+  size_t struct_bytes;  // set by oc_checkpoint_options_init
+  const char* pool;     // versioned:FOLDER, made if there is none; NULL: that of the regions
+  const char* comment;
+  // Both or none: the program writes nothing to the parts from quiesce (0 or -errno) to resume.
+  int (*quiesce)(void* context);
+  void (*resume)(void* context);
+  void* context;
+  uint32_t leaves_threads;  // 1: no thread is stopped by a signal
+  uint32_t unused;          // 0
+} oc_checkpoint_options;
+
+static inline void oc_checkpoint_options_init(oc_checkpoint_options* options) {
+  memset(options, 0, sizeof *options);
+  options->struct_bytes = sizeof *options;
+}
+
+// All parts as they are at one moment, durable when it returns, while the program's threads go on;
+// options and *pause_ns (how long threads were held) may be NULL. Errors: those of checkpoint().
+int oc_checkpoint(const char* name, const oc_checkpoint_part* parts, size_t count,
+                  const oc_checkpoint_options* options, uint64_t* pause_ns);
+// The pool's objects become what they were; name NULL: in the newest. No region may be on the pool.
+// -ENOENT: there is no checkpoint.
+int oc_restart(const char* pool, const char* name, oc_restarted** last);
+void oc_restarted_free(oc_restarted* last);
+const char* oc_restarted_name(const oc_restarted* last);
+int oc_restarted_size(const oc_restarted* last, const char* object, uint64_t* size_bytes);
+int oc_restarted_read(const oc_restarted* last, const char* object, void* into, size_t size_bytes);
 
 // -- Metrics: docs/reference/metrics.md tells what each counts --
 

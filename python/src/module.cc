@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "checkpoint_module.h"
 #include "errors.h"
 #include "lease.h"
 #include "metrics.h"
@@ -126,4 +127,5 @@ NB_MODULE(_core, m) {
   add_region(m);
   add_lease(m);
   add_facts(m);
+  add_checkpoints(m);
 }

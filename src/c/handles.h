@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "outcore/checkpoint.h"
 #include "outcore/heap.h"
 #include "outcore/outcore.h"
 #include "outcore/region.h"
@@ -38,6 +39,10 @@ struct oc_reservation {
 struct oc_heap {
   oc_runtime* owner = nullptr;  // nullptr: the default heap
   outcore::Heap heap;
+};
+
+struct oc_restarted {
+  outcore::Restart last;
 };
 
 struct oc_store {

@@ -1,6 +1,8 @@
 // Restart: a pool brought back to a checkpoint, and its objects read.
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -14,9 +16,22 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
 
+// Neither a pool nor anything else is there.
+bool is_nothing(const std::string& pool) {
+  const auto uri = store::parse_uri(pool);
+  if (!uri || uri->scheme != "versioned" || uri->path.empty()) return false;
+  std::error_code error;
+  const auto about = std::filesystem::status(uri->path, error);
+  if (about.type() == std::filesystem::file_type::not_found) return true;
+  return std::filesystem::is_directory(about) && std::filesystem::is_empty(uri->path, error);
+}
+
 Result<CheckpointInfo> choose(const std::string& pool, const std::string& name) {
   auto all = list_checkpoints(pool);
-  if (!all) return all.error();
+  if (!all) {
+    if (!is_nothing(pool)) return all.error();
+    return Error{ENOENT, "restart from " + pool + ": there is no pool yet: begin anew"};
+  }
   if (all->empty())
     return Error{ENOENT, "restart from " + pool + ": it has no checkpoint yet: begin anew"};
   if (name.empty()) return all->back();

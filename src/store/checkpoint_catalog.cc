@@ -151,6 +151,14 @@ Status rename_checkpoint(const std::string& uri, const std::string& from, const 
   return pool ? pool.value()->rename(from, to) : Status(pool.error());
 }
 
+Status remove_object(const std::string& uri, const std::string& object) {
+  const auto pool = pool_of(uri);
+  if (!pool) return pool.error();
+  if (Status s = pool.value()->remove_object(object); !s) return s;
+  const auto committed = pool.value()->commit();
+  return committed ? Status() : Status(committed.error());
+}
+
 Status roll_back(const std::string& uri, const std::string& name) {
   const auto pool = pool_of(uri);
   return pool ? pool.value()->roll_back(name) : Status(pool.error());

@@ -36,7 +36,7 @@ by_pkg_config() { # LANGUAGE COMPILER…: the same through outcore.pc
 
 header_alone() { # HEADER: compiles as the only line of a program
   local language=c++ standard=c++20
-  [[ $1 != outcore.h && $1 != dlm.h ]] || language=c standard=c11
+  [[ $1 != outcore.h && $1 != dlm.h && $1 != ssd.h ]] || language=c standard=c11
   echo "#include <outcore/$1>" |
     "${CXX:-g++}" -x "$language" -std="$standard" -Wall -Wextra -Werror -fsyntax-only \
       -I"$prefix/include" -
@@ -63,7 +63,8 @@ man_page_is_clean() {
 # Every option that --help tells is in the manual; the completions ask --help themselves.
 manual_is_complete() {
   local commands=("" info demo bench run check residency warm evict) workload option text status=0
-  for workload in random-io scan sort bfs graph-construct compare report table ingest generate; do
+  for workload in random-io scan sort bfs graph-construct compare report table ingest generate \
+    checkpoint; do
     commands+=("bench $workload")
   done
   commands+=("heap check" "heap info")

@@ -1,0 +1,349 @@
+// checkpoint: what checkpoints cost a program: bytes, pauses, its own speed; and the store that
+// holds ten of them beside a plain file.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bench/checkpoints.h"
+#include "bench/clock.h"
+#include "bench/data.h"
+#include "bench/random.h"
+#include "bench/text.h"
+#include "outcore/checkpoint.h"
+#include "outcore/runtime.h"
+
+namespace outcore::bench {
+namespace {
+
+constexpr uint64_t kPage = 4096, kPiece = 1 << 20, kHeld = 10, kMiB = 1 << 20;
+
+// What this process gave the disk. 0 where the kernel does not count.
+uint64_t disk_bytes() {
+  std::ifstream io("/proc/self/io");
+  std::string key;
+  uint64_t value = 0;
+  while (io >> key >> value)
+    if (key == "write_bytes:") return value;
+  return 0;
+}
+
+// Seconds for the bytes, by one thread a part, past the page cache where the filesystem lets.
+Result<double> write_plainly(const std::string& path, uint64_t size_bytes) {
+  constexpr unsigned kWriters = 4;
+  int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_DIRECT | O_CLOEXEC, 0600);
+  if (fd < 0) fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) return Error{errno, "make " + path + ": " + std::strerror(errno)};
+  std::atomic<int> error{0};
+  const uint64_t start_ns = now_ns();
+  std::vector<std::thread> writers;
+  for (unsigned t = 0; t < kWriters; ++t)
+    writers.emplace_back([&, t] {
+      const std::unique_ptr<void, decltype(&std::free)> piece(std::aligned_alloc(kPage, kPiece),
+                                                              &std::free);
+      std::memset(piece.get(), static_cast<int>(t + 1), kPiece);
+      for (uint64_t at = t * kPiece; at < size_bytes; at += kWriters * kPiece)
+        if (::pwrite(fd, piece.get(), kPiece, static_cast<off_t>(at)) !=
+            static_cast<ssize_t>(kPiece))
+          error = errno != 0 ? errno : EIO;
+    });
+  for (std::thread& writer : writers) writer.join();
+  if (::fsync(fd) != 0) error = errno;
+  ::close(fd);
+  const double seconds = seconds_since(start_ns);
+  ::unlink(path.c_str());
+  if (error != 0) return Error{error, "write " + path + ": " + std::strerror(error)};
+  return seconds;
+}
+
+// A region, and what its pages hold: word 0 of page p is value[p].
+struct Pages {
+  Region region;
+  std::vector<uint64_t> value;
+
+  uint64_t count() const { return value.size(); }
+  std::atomic_ref<uint64_t> word(uint64_t page) const {
+    return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(region.data() + page * kPage));
+  }
+  void fill(uint64_t seed) {
+    for (uint64_t page = 0; page < count(); ++page) {
+      auto* const words = reinterpret_cast<uint64_t*>(region.data() + page * kPage);
+      for (uint64_t i = 0; i < kPage / 8; ++i) words[i] = mix(seed + page * 512 + i);
+      value[page] = words[0];
+    }
+  }
+  Status check(const Region& held) const {
+    for (uint64_t page = 0; page < count(); ++page)
+      if (*reinterpret_cast<const uint64_t*>(held.data() + page * kPage) != value[page])
+        return Error{EILSEQ, "page " + std::to_string(page) + " of " + held.uri() +
+                                 " is not as it was when the checkpoint was made"};
+    return {};
+  }
+};
+
+Result<Region> map(Runtime& runtime, const std::string& uri, uint64_t size_bytes,
+                   Access access = Access::kReadWrite) {
+  MapOptions options;
+  options.access = access;
+  options.size_bytes = size_bytes;
+  options.may_create = access == Access::kReadWrite;
+  return runtime.map(uri, options);
+}
+
+Result<Runtime> start(uint64_t budget_bytes) {
+  RuntimeOptions options;
+  options.budget_bytes = budget_bytes;
+  return Runtime::start(options);
+}
+
+uint64_t round_up(uint64_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
+
+class Cost {
+ public:
+  Cost(const CheckpointOptions& options, std::string folder, const SeeFigure& see)
+      : options_(options),
+        folder_(std::move(folder)),
+        size_bytes_(round_up(options.size_bytes)),
+        budget_bytes_(options.budget_bytes != 0 ? options.budget_bytes
+                                                : size_bytes_ / 4 * 5 + 64 * kMiB),
+        see_(see) {}
+
+  // In one child: the checkpoints, and the program beside them.
+  Status run_program() {
+    auto runtime = start(budget_bytes_);
+    if (!runtime) return runtime.error();
+    auto region = map(runtime.value(), pool() + "?object=pages", size_bytes_);
+    if (!region) return region.error();
+    Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
+    if (Status s = first(pages); !s) return s;
+    if (Status s = later(pages); !s) return s;
+    if (Status s = beside(pages); !s) return s;
+    for (uint64_t i = 0; i < kHeld; ++i) {
+      change(pages, i + 10);
+      const auto made = checkpoint("held " + std::to_string(i), {pages.region});
+      if (!made) return made.error();
+    }
+    return verify(runtime.value(), pages, "held " + std::to_string(kHeld - 1));
+  }
+
+  // In others, one each, so that none has the memory of the one before.
+  Status write_file() {
+    auto runtime = start(budget_bytes_);
+    if (!runtime) return runtime.error();
+    auto region = map(runtime.value(), file(), size_bytes_);
+    if (!region) return region.error();
+    Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
+    pages.fill(options_.seed);
+    return pages.region.sync();
+  }
+  Status read_randomly(const std::string& uri, double* rate) const {
+    return randomly(uri, false, rate);
+  }
+  Status write_randomly(const std::string& uri, double* rate) const {
+    return randomly(uri, true, rate);
+  }
+
+  std::string pool() const { return "versioned:" + folder_ + "/pool"; }
+  std::string file() const { return "file:" + folder_ + "/plain"; }
+
+ private:
+  Status first(Pages& pages) {
+    pages.fill(options_.seed);
+    const auto made = checkpoint("first", {pages.region});
+    if (!made) return made.error();
+    const double seconds = static_cast<double>(made->seconds_ns) * 1e-9;
+    const auto plain = write_plainly(folder_ + "/floor", size_bytes_);
+    if (!plain) return plain.error();
+    see_({"first checkpoint, of the device's sequential write", plain.value() / seconds, 0.8, false,
+          "x",
+          format_bytes(size_bytes_) + " in " + format_seconds(seconds) + ", plainly in " +
+              format_seconds(plain.value())});
+    return {};
+  }
+
+  uint64_t change(Pages& pages, uint64_t round) {
+    const Permutation order(pages.count(), options_.seed + round);
+    const auto count = std::max<uint64_t>(
+        1, static_cast<uint64_t>(static_cast<double>(pages.count()) * options_.changed));
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t page = order(i);
+      pages.word(page) = pages.value[page] = mix(round * pages.count() + page);
+    }
+    return count;
+  }
+
+  Status later(Pages& pages) {
+    const uint64_t count = change(pages, 1);
+    const uint64_t before = disk_bytes();
+    const auto made = checkpoint("later", {pages.region});
+    if (!made) return made.error();
+    const uint64_t written = disk_bytes() - before;
+    const uint64_t most = count * kPage * 11 / 10 + count * 32 + kMiB;
+    if (before != 0)
+      see_({"bytes written after " + format("%g %%", options_.changed * 100) + " changed",
+            static_cast<double>(written) / 1e6, static_cast<double>(most) / 1e6, true, "MB",
+            std::to_string(count) + " pages of 4 KiB"});
+    pause("pause, nobody writes", made.value());
+    return {};
+  }
+
+  void pause(const std::string& name, const CheckpointReport& made) {
+    see_({name, static_cast<double>(made.pause_ns) * 1e-6,
+          20 + 0.004 * static_cast<double>(made.frozen_pages), true, "ms",
+          std::to_string(made.frozen_pages) + " pages were left in the last round, " +
+              std::to_string(made.stopped_threads) + " threads held"});
+  }
+
+  // Threads write pages in turn, and count: in quiet, and while checkpoints are made.
+  Status beside(Pages& pages) {
+    constexpr uint64_t kQuietNs = 2'000'000'000;
+    constexpr int kCheckpoints = 5;
+    std::atomic<bool> is_over{false};
+    std::vector<std::atomic<uint64_t>> counts(options_.threads);
+    std::vector<std::thread> writers;
+    for (unsigned t = 0; t < options_.threads; ++t)
+      writers.emplace_back([&, t] {
+        Random random(options_.seed + 77 + t);
+        while (!is_over.load(std::memory_order_relaxed)) {
+          const uint64_t page =
+              random.below(pages.count() / options_.threads) * options_.threads + t;
+          // A little work on each page, as a program does.
+          auto* const words = reinterpret_cast<uint64_t*>(pages.region.data() + page * kPage);
+          uint64_t sum = 0;
+          for (uint64_t i = 1; i < kPage / 8; ++i) sum = mix(sum + words[i]);
+          pages.word(page).store(sum, std::memory_order_relaxed);
+          counts[t].fetch_add(1, std::memory_order_relaxed);
+        }
+      });
+    const auto counted = [&] {
+      uint64_t all = 0;
+      for (const auto& one : counts) all += one.load();
+      return all;
+    };
+    const auto rest = [](uint64_t ns) {
+      const timespec pause{static_cast<time_t>(ns / 1'000'000'000),
+                           static_cast<long>(ns % 1'000'000'000)};
+      ::nanosleep(&pause, nullptr);
+    };
+    rest(kQuietNs / 4);
+    uint64_t quiet_count = 0, quiet_ns = 0, busy_count = 0, busy_ns = 0;
+    Status failed;
+    CheckpointReport longest;
+    for (int i = 0; i < kCheckpoints && failed.ok(); ++i) {
+      uint64_t before = counted(), start_ns = now_ns();
+      rest(kQuietNs);
+      quiet_count += counted() - before;
+      quiet_ns += now_ns() - start_ns;
+      before = counted();
+      start_ns = now_ns();
+      const auto made = checkpoint("beside " + std::to_string(i), {pages.region});
+      busy_count += counted() - before;
+      busy_ns += now_ns() - start_ns;
+      failed = made.status();
+      if (made && made->pause_ns > longest.pause_ns) longest = made.value();
+    }
+    is_over = true;
+    for (std::thread& writer : writers) writer.join();
+    if (!failed.ok()) return failed;
+    for (uint64_t page = 0; page < pages.count(); ++page) pages.value[page] = pages.word(page);
+    pause("longest pause, " + std::to_string(options_.threads) + " threads write", longest);
+    const double quiet = static_cast<double>(quiet_count) / static_cast<double>(quiet_ns);
+    const double busy = static_cast<double>(busy_count) / static_cast<double>(busy_ns);
+    see_({"speed of the program while a checkpoint is made", busy / quiet, 0.7, false, "x",
+          std::to_string(kCheckpoints) + " checkpoints of " +
+              format_seconds(static_cast<double>(busy_ns) * 1e-9 / kCheckpoints)});
+    return {};
+  }
+
+  Status verify(Runtime& runtime, const Pages& pages, const std::string& name) {
+    const auto held = map(runtime, pool() + "?object=pages&at=" + name, 0, Access::kReadOnly);
+    return held ? pages.check(held.value()) : Status(held.error());
+  }
+
+  // Touches per second of pages at random, in a quarter of the memory; written pages are synced.
+  Status randomly(const std::string& uri, bool is_write, double* rate) const {
+    auto runtime = start(std::max<uint64_t>(size_bytes_ / 4, 16 * kMiB));
+    if (!runtime) return runtime.error();
+    auto region = map(runtime.value(), uri, size_bytes_);
+    if (!region) return region.error();
+    if (Status s = region->advise(0, size_bytes_, Advice::kRandom); !s) return s;
+    const uint64_t pages = size_bytes_ / kPage, each = std::min<uint64_t>(pages / 4, 100'000);
+    const uint64_t start_ns = now_ns();
+    std::vector<std::thread> workers;
+    std::atomic<uint64_t> sum{0};
+    for (unsigned t = 0; t < options_.threads; ++t)
+      workers.emplace_back([&, t] {
+        Random random(options_.seed + t + (is_write ? 1000 : 0));
+        uint64_t seen = 0;
+        for (uint64_t i = 0; i < each; ++i) {
+          auto* const word =
+              reinterpret_cast<uint64_t*>(region->data() + random.below(pages) * kPage);
+          if (is_write)
+            std::atomic_ref<uint64_t>(*word).store(i);
+          else
+            seen += *word;
+        }
+        sum += seen;
+      });
+    for (std::thread& worker : workers) worker.join();
+    if (is_write)
+      if (Status s = region->sync(); !s) return s;
+    *rate = static_cast<double>(each * options_.threads) / seconds_since(start_ns);
+    return {};
+  }
+
+  const CheckpointOptions& options_;
+  const std::string folder_;
+  const uint64_t size_bytes_, budget_bytes_;
+  const SeeFigure& see_;
+};
+
+}  // namespace
+
+Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& see) {
+  Options of_data;
+  of_data.dir = options.dir;
+  auto folder = OwnFolder::make(data_dir(of_data));
+  if (!folder) return folder.error();
+  Cost cost(options, folder->path(), see);
+  const auto alone = [](const std::function<Status()>& work) {
+    return in_child([&](const SeeFigure&) { return work(); }, {});
+  };
+  if (Status s = in_child(
+          [&](const SeeFigure& show) { return Cost(options, folder->path(), show).run_program(); },
+          see);
+      !s)
+    return s;
+  if (Status s = alone([&] { return cost.write_file(); }); !s) return s;
+  const std::string versioned = cost.pool() + "?object=pages";
+  for (const bool is_write : {false, true}) {
+    double rates[2] = {};
+    for (const bool is_plain : {true, false}) {
+      const auto rate_of = [&](const SeeFigure& show) -> Status {
+        double rate = 0;
+        const std::string uri = is_plain ? cost.file() : versioned;
+        Status s = is_write ? cost.write_randomly(uri, &rate) : cost.read_randomly(uri, &rate);
+        if (s.ok()) show({"", rate, 0, false, "", ""});
+        return s;
+      };
+      if (Status s = in_child(rate_of, [&](const Figure& f) { rates[is_plain ? 0 : 1] = f.value; });
+          !s)
+        return s;
+    }
+    see({std::string(is_write ? "random writes" : "random reads") +
+             " with ten checkpoints held, of a plain file",
+         rates[1] / rates[0], 0.8, false, "x",
+         format_count(rates[1]) + " and " + format_count(rates[0]) + " a second"});
+  }
+  return {};
+}
+
+}  // namespace outcore::bench
