@@ -125,7 +125,8 @@ class Cost {
     Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
     if (Status s = first(pages); !s) return s;
     if (Status s = later(pages); !s) return s;
-    if (Status s = beside(pages); !s) return s;
+    if (Status s = beside(pages, changed_pages(), 0.7); !s) return s;
+    if (Status s = beside(pages, pages.count(), 0); !s) return s;
     for (uint64_t i = 0; i < kHeld; ++i) {
       change(pages, i + 10);
       const auto made = checkpoint("held " + std::to_string(i), {pages.region});
@@ -169,10 +170,14 @@ class Cost {
     return {};
   }
 
+  uint64_t changed_pages() const {
+    const double share = static_cast<double>(size_bytes_ / kPage) * options_.changed;
+    return std::max<uint64_t>(static_cast<uint64_t>(share), options_.threads);
+  }
+
   uint64_t change(Pages& pages, uint64_t round) {
     const Permutation order(pages.count(), options_.seed + round);
-    const auto count = std::max<uint64_t>(
-        1, static_cast<uint64_t>(static_cast<double>(pages.count()) * options_.changed));
+    const uint64_t count = changed_pages();
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t page = order(i);
       pages.word(page) = pages.value[page] = mix(round * pages.count() + page);
@@ -202,8 +207,10 @@ class Cost {
               std::to_string(made.stopped_threads) + " threads held"});
   }
 
-  // Threads write pages in turn, and count: in quiet, and while checkpoints are made.
-  Status beside(Pages& pages) {
+  // Threads read pages at random, and after each write one of the first `hot`, and count: in quiet,
+  // and while checkpoints are made. Where all pages are hot, memory is written faster than any disk
+  // takes it: the program waits for the disk (asked 0).
+  Status beside(Pages& pages, uint64_t hot, double asked) {
     constexpr uint64_t kQuietNs = 2'000'000'000;
     constexpr int kCheckpoints = 5;
     std::atomic<bool> is_over{false};
@@ -213,12 +220,12 @@ class Cost {
       writers.emplace_back([&, t] {
         Random random(options_.seed + 77 + t);
         while (!is_over.load(std::memory_order_relaxed)) {
-          const uint64_t page =
-              random.below(pages.count() / options_.threads) * options_.threads + t;
           // A little work on each page, as a program does.
-          auto* const words = reinterpret_cast<uint64_t*>(pages.region.data() + page * kPage);
+          const auto* const words = reinterpret_cast<const uint64_t*>(
+              pages.region.data() + random.below(pages.count()) * kPage);
           uint64_t sum = 0;
           for (uint64_t i = 1; i < kPage / 8; ++i) sum = mix(sum + words[i]);
+          const uint64_t page = random.below(hot / options_.threads) * options_.threads + t;
           pages.word(page).store(sum, std::memory_order_relaxed);
           counts[t].fetch_add(1, std::memory_order_relaxed);
         }
@@ -244,7 +251,8 @@ class Cost {
       quiet_ns += now_ns() - start_ns;
       before = counted();
       start_ns = now_ns();
-      const auto made = checkpoint("beside " + std::to_string(i), {pages.region});
+      const auto made =
+          checkpoint("beside " + std::to_string(hot) + " " + std::to_string(i), {pages.region});
       busy_count += counted() - before;
       busy_ns += now_ns() - start_ns;
       failed = made.status();
@@ -254,10 +262,15 @@ class Cost {
     for (std::thread& writer : writers) writer.join();
     if (!failed.ok()) return failed;
     for (uint64_t page = 0; page < pages.count(); ++page) pages.value[page] = pages.word(page);
-    pause("longest pause, " + std::to_string(options_.threads) + " threads write", longest);
+    const std::string what =
+        hot == pages.count() ? "every page" : format("%g %% of the pages", options_.changed * 100);
+    const std::string who = options_.threads == 1
+                                ? "a thread writes "
+                                : std::to_string(options_.threads) + " threads write ";
+    pause("longest pause, " + who + what, longest);
     const double quiet = static_cast<double>(quiet_count) / static_cast<double>(quiet_ns);
     const double busy = static_cast<double>(busy_count) / static_cast<double>(busy_ns);
-    see_({"speed of the program while a checkpoint is made", busy / quiet, 0.7, false, "x",
+    see_({"speed beside a checkpoint, " + who + what, busy / quiet, asked, false, "x",
           std::to_string(kCheckpoints) + " checkpoints of " +
               format_seconds(static_cast<double>(busy_ns) * 1e-9 / kCheckpoints)});
     return {};

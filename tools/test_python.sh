@@ -7,6 +7,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source_dir=$PWD
 work=${PYTHON_WORK:-$source_dir/build/python}
+# As deep as build/: only so ccache finds its objects, whose paths it knows from here.
+objects=${PYTHON_WORK:+$work/objects}
+objects=${objects:-$source_dir/build-wheel}
 python=${PYTHON:-python3}
 jobs=${JOBS:-$(nproc)}
 export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
@@ -37,7 +40,7 @@ if has_changed "$work/wheel.stamp" "$wanted"; then
   # Compiled as the library's own tests are: the objects are the same.
   rm -f "$work"/wheels/*.whl
   PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --no-build-isolation --no-deps \
-    -w "$work/wheels" -C "build-dir=$work/objects" -C cmake.build-type=RelWithDebInfo \
+    -w "$work/wheels" -C "build-dir=$objects" -C cmake.build-type=RelWithDebInfo \
     -C cmake.define.OUTCORE_WERROR=ON .
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$work"/wheels/*.whl
   echo "$wanted" >"$work/wheel.stamp"

@@ -47,6 +47,7 @@ class CheckpointPart {
   // A persistent heap, as a region; in the checkpoint it is closed and whole, and opens there.
   // While the checkpoint is made (until resume(), or the return) no other thread allocates or frees
   // in the heap, nor makes or ends named objects; they may write to those that there are.
+  // flush(), copy() and close() are refused until the return (EBUSY).
   CheckpointPart(PersistentCore& heap, std::string name = {});
   template <typename Heap>  // PersistentHeap, whose header needs Boost
   requires requires(Heap& heap) {
@@ -81,6 +82,7 @@ struct CheckpointOptions {
   // Brings the program to a state of its choice, in which it writes nothing to the parts until
   // resume() is called: then no thread is stopped. Called in the thread that asks, perhaps several
   // times, each followed by resume(), which a thread of Outcore's calls. An error ends the attempt.
+  // Signals are blocked in both, and in threads that they start.
   std::function<Status()> quiesce;
   std::function<void()> resume;
   bool may_stop_threads = true;  // by a signal; false: a program that never rests gets EAGAIN

@@ -25,7 +25,8 @@ struct PeriodicOptions {
   uint64_t every_ms = 600'000;    // from the start of one to that of the next; at least 10
   Retention keep{.last = 3};      // of its own; those of other names stay
   std::string name = "periodic";  // each is called "NAME 2026-11-22 10:30:00.123" (UTC)
-  // After each, in the thread that makes them: what it cost, or why there is none. May be empty.
+  // After each, in the thread that makes them: what it cost, or why there is none. May be empty. It
+  // may call end(), which does not wait then, but must not destroy the object.
   std::function<void(const Result<CheckpointReport>& made)> told;
   CheckpointOptions checkpoint;  // pool, comment, quiesce, resume, may_stop_threads
 };
@@ -43,6 +44,7 @@ class PeriodicCheckpoints {
   ~PeriodicCheckpoints();  // end()
 
   // Waits for one that is under way; no other follows. The error of the last, if it failed.
+  // REQUIRES: a quiesce() that is under way does not wait for this thread.
   Status end();
   uint64_t made() const;  // so far
 

@@ -27,18 +27,18 @@ extern "C" {
 // oc_last_error() tells why: ENOENT (OUTCORE_POOL is not set), EBUSY (it is in use, here or by
 // another process), and what mapping says.
 void* oc_ssd_malloc(const char* name, size_t size_bytes);
-// The name and its bytes are gone from the pool's present, and from checkpoints that follow; those
-// there are keep them. 0 or -errno; -EINVAL: not from oc_ssd_malloc. NULL is nothing.
+// The name and its bytes are not in the checkpoints that follow; those
+// that there are keep them. 0 or -errno; -EINVAL: not from oc_ssd_malloc. NULL is nothing.
 int oc_ssd_free(void* memory);
 
 // All memory of oc_ssd_malloc, and a range of ordinary memory (NULL: none), as they are at one
-// moment, durable when it returns. A checkpoint of that name, if there is one, is replaced. Other
-// threads are held for milliseconds. 0, or -errno with oc_last_error(): then there is no new
-// checkpoint, and the old one stays.
+// moment, durable when it returns. It takes the place of a checkpoint of that name; `outcore
+// checkpoint` shows it as NAME.1, NAME.2 and so on. Other threads are held for milliseconds. 0, or
+// -errno with oc_last_error(): then there is no new checkpoint, and the old one stays.
 int oc_ssd_checkpoint(const char* name, const void* memory, size_t size_bytes);
 // Back to a checkpoint (NULL: the newest), before the first oc_ssd_malloc; the range of ordinary
-// memory is read back. -ENOENT: there is no checkpoint, and nothing happened. -EINVAL: its range is
-// of another size. -EBUSY: there is memory of oc_ssd_malloc.
+// memory is read back. -ENOENT: there is no checkpoint; -EINVAL: its range is of another size, or
+// it has none: nothing happened then. -EBUSY: there is memory of oc_ssd_malloc.
 int oc_ssd_restart(const char* name, void* memory, size_t size_bytes);
 
 #ifdef __cplusplus

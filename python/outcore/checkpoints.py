@@ -56,10 +56,6 @@ def pool_url(where: Any) -> str:
     return "versioned:" + os.path.abspath(text)
 
 
-def _is_in_pool(array: Array, pool: str | None) -> bool:
-    return array.url.startswith("versioned:") and pool in (None, pool_url(array.url))
-
-
 def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array] | Array, *, pool: Any = None,
                comment: str = "", quiesce: Callable[[], Any] | None = None,
                resume: Callable[[], Any] | None = None) -> CheckpointReport:
@@ -87,14 +83,17 @@ def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array] | Array, *,
         raise TypeError("checkpoint: give both quiesce and resume, or neither")
     url = None if pool is None else pool_url(pool)
     named = parts.items() if isinstance(parts, Mapping) else \
-        [("", part) for part in ([parts] if isinstance(parts, Array) else parts)]
+        [("", part) for part in ([parts] if isinstance(parts, Array) else list(parts))]
+    homes = {id(part): pool_url(part.url) for _, part in named
+             if isinstance(part, Array) and part.url.startswith("versioned:")}
+    home = url or next(iter(homes.values()), None)
     all_parts: list[tuple[str, Any]] = []
     for key, part in named:
         if isinstance(part, View):
             raise TypeError(f"checkpoint: {key or 'a part'} is a view: give its array")
         if not isinstance(part, Array):
             all_parts.append((key, part))
-        elif _is_in_pool(part, url):  # by its own name
+        elif home is not None and homes.get(id(part)) == home:  # by its own name
             all_parts.append(("", part._region))
         else:
             all_parts.append((key, part._region))

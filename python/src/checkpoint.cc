@@ -79,6 +79,7 @@ class Functions {
 nb::dict make(const std::string& name, const nb::list& parts, const std::string& pool,
               const std::string& comment, nb::object quiesce, nb::object resume) {
   std::vector<std::unique_ptr<Bytes>> held;
+  std::vector<std::unique_ptr<RegionHandle::Call>> calls;
   std::vector<CheckpointPart> all;
   std::string where = pool;
   for (const nb::handle entry : parts) {
@@ -87,6 +88,7 @@ nb::dict make(const std::string& name, const nb::list& parts, const std::string&
     RegionHandle* region = nullptr;
     if (nb::try_cast(part[1], region) && region != nullptr) {
       region->check("checkpoint");
+      calls.push_back(std::make_unique<RegionHandle::Call>(*region));
       if (where.empty()) where = region->uri();
       all.emplace_back(region->region(), object);
     } else {

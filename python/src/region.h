@@ -59,6 +59,18 @@ class RegionHandle {
   // not fail. An error then is what Python calls unraisable.
   void close_when_unused();
 
+  // While it lives the region is not unmapped. With the GIL.
+  class Call {
+   public:
+    explicit Call(RegionHandle& region) : region_(region) { ++region_.calls_; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call() { --region_.calls_; }
+
+   private:
+    RegionHandle& region_;
+  };
+
   void add_export() { ++exports_; }
   void drop_export() {
     if (--exports_ == 0 && is_dropped_) end_unused();

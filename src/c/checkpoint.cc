@@ -52,6 +52,8 @@ int make(const char* name, const oc_checkpoint_part* parts, size_t count,
     const std::string object = part.name == nullptr ? "" : part.name;
     if (part.region != nullptr && part.memory != nullptr)
       return fail(EINVAL, "oc_checkpoint: a part is a region or memory, not both");
+    if (part.region == nullptr && part.memory == nullptr)
+      return fail(EINVAL, "oc_checkpoint: a part has neither a region nor memory");
     if (part.region != nullptr)
       all.emplace_back(part.region->region, object);
     else

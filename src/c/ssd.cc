@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -15,6 +16,8 @@
 #include "c/outcome.h"
 #include "outcore/checkpoint.h"
 #include "outcore/runtime.h"
+#include "store/uri.h"
+#include "store/versioned_pools.h"
 
 using outcore::Access;
 using outcore::CheckpointOptions;
@@ -26,6 +29,9 @@ using outcore::Result;
 using outcore::Runtime;
 using outcore::Status;
 using namespace outcore::c;
+
+namespace store = outcore::store;
+namespace versioned = outcore::versioned;
 
 namespace {
 
@@ -64,8 +70,10 @@ Result<std::string> pool(const char* function) {
   return text.starts_with("versioned:") ? text : "versioned:" + text;
 }
 
-Result<uint64_t> size_of(const std::string& where, const std::string& name) {
-  const auto objects = outcore::list_objects(where);
+// Of an object, in a checkpoint; 0: it has none.
+Result<uint64_t> size_of(const std::string& where, const std::string& name,
+                         const std::string& checkpoint = {}) {
+  const auto objects = outcore::list_objects(where, checkpoint);
   if (!objects) return objects.error();
   for (const outcore::CheckpointObject& object : objects.value())
     if (object.name == name) return object.size_bytes;
@@ -101,13 +109,24 @@ int allocate(Ssd& all, const std::string& name, size_t size_bytes, void** memory
   options.access = Access::kReadWrite;
   options.size_bytes = size_bytes;
   options.may_create = true;
-  auto region = all.runtime->map(where.value() + "?object=" + name, options);
+  auto region =
+      all.runtime->map(where.value() + "?object=" + store::encode_percents(name), options);
   if (!region) return outcome(region.error());
   *memory = region->data();
   all.memory.emplace(*memory, Named{name, std::move(region).value()});
   return 0;
 }
 
+// The pool, which some memory keeps open.
+Result<std::shared_ptr<versioned::Pool>> opened(const std::string& where) {
+  const auto uri = store::parse_uri(where);
+  if (!uri) return uri.error();
+  store::VersionedPoolOptions options;
+  options.folder = uri->path;
+  return store::open_versioned_pool(options);
+}
+
+// Not committed: what the others hold is not of one moment.
 int release(Ssd& all, void* memory) {
   const auto where = pool("oc_ssd_free");
   if (!where) return outcome(where.error());
@@ -115,13 +134,24 @@ int release(Ssd& all, void* memory) {
   const auto found = all.memory.find(memory);
   if (found == all.memory.end())
     return fail(EINVAL, "oc_ssd_free: the address is not from oc_ssd_malloc");
+  const auto home = opened(where.value());
+  if (!home) return outcome(home.error());
   if (Status s = found->second.region.unmap(true); !s) return outcome(s);
   const std::string name = found->second.name;
   all.memory.erase(found);
-  return outcome(outcore::remove_object(where.value(), name));
+  return outcome(home.value()->remove_object(name));
 }
 
-// The new one is there, under another name, before the old one goes.
+// Checkpoints are called NAME.NUMBER in the pool: the new one is whole before the old one goes, and
+// the newest counts.
+uint64_t number_of(const std::string& held, const std::string& name) {  // 0: it is no such
+  uint64_t number = 0;
+  if (held.size() < name.size() + 2 || !held.starts_with(name + ".")) return 0;
+  const char* const first = held.data() + name.size() + 1;
+  const auto parsed = std::from_chars(first, held.data() + held.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == held.data() + held.size() ? number : 0;
+}
+
 int make(Ssd& all, const std::string& name, const void* memory, size_t size_bytes) {
   const auto where = pool("oc_ssd_checkpoint");
   if (!where) return outcome(where.error());
@@ -132,24 +162,28 @@ int make(Ssd& all, const std::string& name, const void* memory, size_t size_byte
     parts.emplace_back(kRangeName, const_cast<void*>(memory), size_bytes);
   CheckpointOptions options;
   options.pool = where.value();
-  bool is_there = false;
+  std::vector<std::string> old;
+  uint64_t newest = 0;
   if (is_pool(where.value())) {
     const auto held = outcore::list_checkpoints(where.value());
     if (!held) return outcome(held.error());
-    is_there =
-        std::any_of(held->begin(), held->end(), [&](const auto& c) { return c.name == name; });
+    for (const outcore::CheckpointInfo& one : held.value())
+      if (const uint64_t number = number_of(one.name, name); number != 0) {
+        newest = std::max(newest, number);
+        old.push_back(one.name);
+      }
+    if (memory == nullptr && !all.memory.empty()) {  // a range of another moment is none of ours
+      const auto home = opened(where.value());
+      if (!home) return outcome(home.error());
+      if (home.value()->find(kRangeName) != nullptr)
+        if (Status s = home.value()->remove_object(kRangeName); !s) return outcome(s);
+    }
   }
-  const std::string made_as = is_there ? name + "~" : name;
-  auto made = outcore::checkpoint(made_as, parts, options);
-  if (!made && made.code() == EEXIST && is_there) {  // left by a process that died in the middle
-    if (Status s = outcore::remove_checkpoints(where.value(), {made_as}); !s) return outcome(s);
-    made = outcore::checkpoint(made_as, parts, options);
-  }
+  const auto made = outcore::checkpoint(name + "." + std::to_string(newest + 1), parts, options);
   if (!made) return outcome(made.error());
-  if (!is_there) return 0;
-  Status s = outcore::remove_checkpoints(where.value(), {name});
-  if (s.ok()) s = outcore::rename_checkpoint(where.value(), made_as, name);
-  return outcome(s);
+  // One that somebody reads, or that the disk keeps us from removing, goes next time.
+  static_cast<void>(outcore::remove_checkpoints(where.value(), old));
+  return 0;
 }
 
 int go_back(Ssd& all, const std::string& name, void* memory, size_t size_bytes) {
@@ -158,19 +192,28 @@ int go_back(Ssd& all, const std::string& name, void* memory, size_t size_bytes) 
   const std::lock_guard<std::mutex> guard(all.mutex);
   if (!all.memory.empty())
     return fail(EBUSY, "oc_ssd_restart: there is memory of oc_ssd_malloc: call this first");
-  const auto checkpoints = outcore::list_checkpoints(where.value());
-  // Without a pool, or a checkpoint, restart() says so.
-  if (memory != nullptr && checkpoints && !checkpoints->empty()) {  // before anything happens
-    const std::string asked = name.empty() ? checkpoints->back().name : name;
-    const auto objects = outcore::list_objects(where.value(), asked);
-    if (!objects) return outcome(objects.error());
-    for (const outcore::CheckpointObject& object : objects.value())
-      if (object.name == kRangeName && object.size_bytes != size_bytes)
-        return fail(EINVAL, "oc_ssd_restart: '" + asked + "' has " +
-                                std::to_string(object.size_bytes) +
-                                " bytes of ordinary memory, not " + std::to_string(size_bytes));
+  const auto held = outcore::list_checkpoints(where.value());
+  std::string newest;  // of that name, if one is given
+  uint64_t number = 0;
+  for (const outcore::CheckpointInfo& one :
+       held ? held.value() : std::vector<outcore::CheckpointInfo>())
+    if (name.empty()) {
+      newest = one.name;
+    } else if (const uint64_t its = number_of(one.name, name); its > number) {
+      newest = one.name;
+      number = its;
+    }
+  if (held && newest.empty())
+    return fail(ENOENT, "oc_ssd_restart: " + where.value() + " has no checkpoint" +
+                            (name.empty() ? " yet" : " '" + name + "'"));
+  if (memory != nullptr && held) {  // before anything happens
+    const auto size = size_of(where.value(), kRangeName, newest);
+    if (!size) return outcome(size.error());
+    if (size.value() != size_bytes)
+      return fail(EINVAL, "oc_ssd_restart: '" + newest + "' has " + std::to_string(size.value()) +
+                              " bytes of ordinary memory, not " + std::to_string(size_bytes));
   }
-  const auto last = outcore::restart(where.value(), name);
+  const auto last = outcore::restart(where.value(), newest);  // which says so if there is no pool
   if (!last) return outcome(last.error());
   if (memory == nullptr) return 0;
   return outcome(last->read(kRangeName, {static_cast<std::byte*>(memory), size_bytes}));

@@ -29,32 +29,53 @@ class Maker {
     for (const checkpoints::Memory& part : parts_.memory) calls.memory.push_back(part.bytes);
     if (!parts_.heaps.empty()) {
       calls.entered = [this] { return enter_heaps(); };
-      calls.left = [this] { leave_heaps(); };
+      calls.left = [this](bool is_found) { leave_heaps(is_found); };
+      calls.over = [this] { end_heaps(); };
     }
-    calls.copied = [this](std::span<const std::byte> copies) { return keep_memory(copies); };
-    calls.stored = [this] { return commit(); };
+    // A cut cannot be unwound by what is thrown.
+    calls.copied = [this](std::span<const std::byte> copies) -> Status {
+      try {
+        return keep_memory(copies);
+      } catch (const std::bad_alloc&) {
+        return no_memory();
+      }
+    };
+    calls.stored = [this]() -> Status {
+      try {
+        return commit();
+      } catch (const std::bad_alloc&) {
+        return no_memory();
+      }
+    };
     return calls;
   }
-  // When the cut is over. An error: the checkpoint is whole, but the heap may not go on as it is.
-  Status end() {
-    Status first;
-    for (const checkpoints::HeapPart& part : parts_.heaps)
-      if (Status s = part.heap->end_cut(is_stored_); !s && first.ok()) first = s;
-    return first;
-  }
+
   const CheckpointReport& report() const { return report_; }
+  // Of heaps, after a checkpoint that is whole: they cannot go on as they are.
+  const Status& trouble() const { return trouble_; }
 
  private:
+  static Status no_memory() { return Error{ENOMEM, "no memory"}; }
+
   Status enter_heaps() {
     for (entered_ = 0; entered_ < parts_.heaps.size(); ++entered_)
       if (Status s = parts_.heaps[entered_].heap->begin_cut(); !s) {
-        leave_heaps();
+        leave_heaps(false);
         return s;
       }
     return {};
   }
-  void leave_heaps() {
-    for (; entered_ > 0; --entered_) parts_.heaps[entered_ - 1].heap->leave_cut();
+  void leave_heaps(bool is_found) {
+    for (; entered_ > 0; --entered_) parts_.heaps[entered_ - 1].heap->leave_cut(is_found);
+  }
+  // A heap elsewhere goes on as if nothing had been: only its copy has the new header.
+  void end_heaps() {
+    for (const checkpoints::HeapPart& part : parts_.heaps) {
+      const bool is_adopted = is_stored_ && !part.is_foreign;
+      const bool may_be_named = has_closed_ && !part.is_foreign;
+      if (Status s = part.heap->end_cut(is_adopted, may_be_named); !s && trouble_.ok())
+        trouble_ = s;
+    }
   }
 
   Status keep_memory(std::span<const std::byte> copies) {
@@ -96,13 +117,18 @@ class Maker {
     const auto object = parts_.pool->find(part.object);
     return object == nullptr ? -ENOENT : parts_.pool->write(*object, 0, header);
   }
-  // Until the commit nobody writes to the stores: what they hold is closed heaps.
+  // Until the commit nobody writes to the stores: what they hold is closed heaps. First each is
+  // written as it is: so there is space to write that again, if the commit finds none.
   Status close_heaps() {
-    for (const checkpoints::HeapPart& part : parts_.heaps) {
-      has_closed_ = true;
-      if (const int error = write_header(part, part.heap->closed_header()); error != 0)
-        return base::system_error(error, "write the header of the heap " + part.heap->name_of());
-    }
+    for (const bool is_closed : {false, true})
+      for (const checkpoints::HeapPart& part : parts_.heaps) {
+        if (!is_closed && part.is_foreign) continue;
+        has_closed_ = has_closed_ || is_closed;
+        const int error = write_header(
+            part, is_closed ? part.heap->closed_header() : part.heap->open_header(false));
+        if (error != 0)
+          return base::system_error(error, "write the header of the heap " + part.heap->name_of());
+      }
     return {};
   }
   // Before anybody does. Copies of heaps elsewhere stay closed: nobody writes to them but the next
@@ -110,12 +136,14 @@ class Maker {
   void open_heaps() {
     if (!has_closed_) return;
     for (const checkpoints::HeapPart& part : parts_.heaps) {
-      if (part.is_foreign && is_stored_) continue;
+      if (part.is_foreign) continue;
       const int error = write_header(part, part.heap->open_header(is_stored_));
       if (error == 0) continue;
-      parts_.pool->refuse_commits(base::system_error(
+      const Error why = base::system_error(
           error, "mark the heap " + part.heap->name_of() + " as open",
-          "nothing more is committed, since it would pass for closed; go back to a checkpoint"));
+          "nothing more is committed, since it would pass for closed; go back to a checkpoint");
+      parts_.pool->refuse_commits(why);
+      if (trouble_.ok()) trouble_ = why;
     }
   }
 
@@ -123,6 +151,7 @@ class Maker {
   const CheckpointOptions& options_;
   checkpoints::Parts& parts_;
   CheckpointReport report_;
+  Status trouble_;
   size_t entered_ = 0;  // heaps
   bool has_closed_ = false, is_stored_ = false;
 };
@@ -156,9 +185,9 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
   }
   Maker maker(name, options, found.value());
   const auto cut = runtime->engine->cut(found->spaces, maker.calls());
-  const Status ended = maker.end();
   if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
-  if (!ended.ok()) return Error{ended.code(), attempted + ": it is made, but " + ended.message()};
+  if (const Status& s = maker.trouble(); !s.ok())
+    return Error{s.code(), attempted + ": it is made, but " + s.message()};
   CheckpointReport report = maker.report();
   report.pause_ns = cut->pause_ns;
   report.precopied_bytes = cut->precopied_bytes;

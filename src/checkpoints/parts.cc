@@ -30,6 +30,8 @@ Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text) {
   return store::open_versioned_pool(options);
 }
 
+constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a process has
+
 // The first pool that the regions are on.
 Result<std::shared_ptr<versioned::Pool>> pool_of_regions(const std::string& attempted,
                                                          std::span<const CheckpointPart> parts) {
@@ -54,10 +56,17 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
   Parts found;
   found.pool = std::move(pool).value();
   std::set<std::string> names;
+  uint64_t memory_bytes = 0;
   for (const CheckpointPart& part : parts) {
     std::string name = part.name();
     if (part.region() == nullptr) {
       if (part.size_bytes() == 0) return wrong("the memory '" + name + "' has no bytes");
+      const auto address = reinterpret_cast<uintptr_t>(part.memory());
+      memory_bytes += part.size_bytes();
+      if (address == 0 || part.size_bytes() > kMemoryBytesMax || memory_bytes > kMemoryBytesMax ||
+          address + part.size_bytes() < address)
+        return wrong("there are no " + std::to_string(part.size_bytes()) +
+                     " bytes of memory at the address of '" + name + "'");
       if (region::AddressMap::instance().overlaps(part.memory(), part.size_bytes()))
         return wrong("the memory '" + name + "' lies in a region: make the region a part");
       found.memory.push_back({name, {part.memory(), part.size_bytes()}});

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <ctime>
 #include <mutex>
+#include <new>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -49,6 +51,15 @@ struct PeriodicCheckpoints::Impl {
   std::thread thread;
 
   std::string prefix() const { return options.name + " "; }
+  // Its name and a time, and nothing else: another's name may begin with ours.
+  bool is_own(const std::string& text) const {
+    constexpr std::string_view kTime = "0000-00-00 00:00:00.000";
+    if (!text.starts_with(prefix()) || text.size() != prefix().size() + kTime.size()) return false;
+    const std::string_view rest = std::string_view(text).substr(prefix().size());
+    return std::equal(rest.begin(), rest.end(), kTime.begin(), [](char c, char like) {
+      return like == '0' ? c >= '0' && c <= '9' : c == like;
+    });
+  }
 
   void run() {
     auto next = std::chrono::steady_clock::now();
@@ -59,22 +70,31 @@ struct PeriodicCheckpoints::Impl {
         std::unique_lock<std::mutex> lock(mutex);
         if (changed.wait_until(lock, next, [this] { return is_over; })) return;
       }
-      const auto one = checkpoint(prefix() + time_text(), parts, options.checkpoint);
-      Status s = one.status();
-      if (s.ok()) s = prune();
-      made += one.ok() ? 1 : 0;
-      {
+      try {
+        make_one();
+      } catch (const std::bad_alloc&) {
         const std::lock_guard<std::mutex> lock(mutex);
-        last = s;
+        last = Error{ENOMEM, "make a periodic checkpoint: no memory"};
       }
-      if (options.told) options.told(one);
     }
+  }
+
+  void make_one() {
+    const auto one = checkpoint(prefix() + time_text(), parts, options.checkpoint);
+    Status s = one.status();
+    if (s.ok()) s = prune();
+    made += one.ok() ? 1 : 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      last = s;
+    }
+    if (options.told) options.told(one);
   }
 
   Status prune() {
     std::vector<CheckpointInfo> own;
     for (const versioned::CheckpointInfo& one : pool->checkpoints()) {
-      if (!one.about.name.starts_with(prefix())) continue;
+      if (!is_own(one.about.name)) continue;
       CheckpointInfo info;
       info.name = one.about.name;
       info.number = one.about.number;
@@ -94,6 +114,7 @@ struct PeriodicCheckpoints::Impl {
       is_over = true;
     }
     changed.notify_all();
+    if (std::this_thread::get_id() == thread.get_id()) return;  // told() has enough
     thread.join();
     pool.reset();
   }
@@ -155,6 +176,7 @@ Status PeriodicCheckpoints::end() {
     return {};
   }
   impl_->end();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
   return impl_->last;
 }
 

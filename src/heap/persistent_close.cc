@@ -114,6 +114,7 @@ Status PersistentCore::Impl::flush() {
   if (Status s = check_writable("flush"); !s) return s;
   if (!lost_sync.ok()) return lost_sync;
   const std::lock_guard<std::recursive_mutex> guard(names_lock);
+  if (Status s = check_no_cut("flush"); !s) return s;
   allocator->hand_back();
   Result<Draft> d = draft();
   if (!d) return d.status();
@@ -149,6 +150,7 @@ Status PersistentCore::Impl::close() {
     return {};
   }
   const std::lock_guard<std::recursive_mutex> guard(names_lock);
+  if (Status s = check_no_cut("close"); !s) return s;
   allocator->withdraw();
   allocator->hand_back();
   Result<Draft> d = draft();

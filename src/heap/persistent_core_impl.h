@@ -58,13 +58,16 @@ struct PersistentCore::Impl {
 
   // persistent_cut.cc: a checkpoint that takes the heap along. Of its store, brought to one moment
   // between begin_cut() and leave_cut(), the engine knows nothing but bytes; with closed_header()
-  // it is a closed heap. Then, once, end_cut(). All in one thread; begin_cut() may be repeated.
+  // it is a closed heap. If that moment was found, end_cut() follows; until then flush(), copy()
+  // and close() are refused (EBUSY). All in one thread.
   Status begin_cut();
-  void leave_cut();
+  void leave_cut(bool is_found);
   std::vector<std::byte> closed_header() const;
   // What the store says while the heap goes on: of this cut, or as before.
-  std::vector<std::byte> open_header(bool is_stored) const;
-  Status end_cut(bool is_stored);
+  std::vector<std::byte> open_header(bool is_adopted) const;
+  // Adopted: the store has open_header(true). Not adopted: it is as if there had been no cut, but
+  // tiles that a header in the store may still name are not used again (may_be_named).
+  Status end_cut(bool is_adopted, bool may_be_named);
 
   // persistent_copy.cc
   Status copy(const std::string& to);
@@ -107,6 +110,7 @@ struct PersistentCore::Impl {
   Header header_with(const Draft& draft) const;
   std::optional<Draft> cut_draft_;
   Header cut_header_{};
+  Status check_no_cut(const char* what) const;  // with the names locked
   Status sync_store(const char* what);
   Status finish_close();
   Status give_back_space(Store& store) const;

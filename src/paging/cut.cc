@@ -40,7 +40,7 @@ Cut::~Cut() {
     }
 }
 
-Result<CutReport> Cut::run() {
+Result<CutReport> Cut::attempt() {
   if (Status s = prepare(); !s) return s.error();
   if (Status s = find_moment(); !s) return s.error();
   // It may touch frozen pages, which this thread is to store.
@@ -127,7 +127,7 @@ Status Cut::find_moment() {
     Status entered;
     if (calls_.entered) entered = calls_.entered();
     const bool is_found = entered.ok() && freeze();
-    if (entered.ok() && calls_.left) calls_.left();
+    if (entered.ok() && calls_.left) calls_.left(is_found);
     if (is_found) return {};
     if (is_quiesced_ && calls_.resume) calls_.resume();
     is_quiesced_ = false;

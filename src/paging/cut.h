@@ -19,7 +19,7 @@
 namespace outcore::paging {
 
 // What a cut calls, in the thread that asked for it and with signals blocked. Only quiesce(),
-// resume() and entered() may touch memory of the spaces; none may call the engine.
+// resume(), entered() and over() may touch memory of the spaces; none may call the engine.
 struct CutCalls {
   // The program brings itself to a state of its choice, and writes nothing until resume(): then no
   // thread is stopped. Empty: the cut finds its moment itself. resume() follows whenever quiesce()
@@ -29,7 +29,9 @@ struct CutCalls {
   // Before the moment is looked for, and after quiesce(); it may write to the spaces, too. Each
   // that succeeds is followed by left(), which may not: the moment is found, or this attempt over.
   std::function<Status()> entered;
-  std::function<void()> left;
+  std::function<void(bool is_found)> left;
+  // Last, with the gates open; it may write to the spaces. No other cut has begun.
+  std::function<void()> over;
   // Everything is in the stores, and nothing that was written later: the store's next epoch begins.
   std::function<Status()> stored;
   // If the look that follows finds nothing newly written, this is the moment of the cut.
@@ -64,7 +66,11 @@ class Cut {
   ~Cut();
   // Errors: those of quiesce(), stored() and the stores; EBUSY (a page is pinned or locked in
   // memory), EAGAIN (no moment was found), ENOMEM. After any of them all bytes are where they were.
-  Result<CutReport> run();
+  Result<CutReport> run() {
+    Result<CutReport> report = attempt();
+    if (calls_.over) calls_.over();
+    return report;
+  }
 
  private:
   enum class Look : uint8_t { kList, kFreeze };
@@ -73,6 +79,7 @@ class Cut {
   static constexpr uint32_t kRequestsMax = 256, kPiecesMax = 256, kRunsMax = 512;
 
   // cut.cc
+  Result<CutReport> attempt();
   Status prepare();
   Status precopy();
   uint64_t listed_bytes() const;

@@ -49,7 +49,10 @@ static void check_wrong_input(const oc_region* region) {
   CHECK_IS(-EINVAL, oc_checkpoint("a", &part, 1, NULL, NULL));
   CHECK_SAYS("not both");
   oc_checkpoint_part nothing = {NULL, "x", NULL, 8};
-  CHECK(oc_checkpoint("a", &nothing, 1, NULL, NULL) < 0);
+  CHECK_IS(-EINVAL, oc_checkpoint("a", &nothing, 1, NULL, NULL));
+  nothing.memory = &options;
+  nothing.size_bytes = UINT64_MAX - 8;
+  CHECK_IS(-EINVAL, oc_checkpoint("a", &nothing, 1, NULL, NULL));
   oc_restarted* last = (oc_restarted*)&part;
   CHECK_IS(-ENOENT, oc_restart(pool, "never", &last));
   CHECK(last == NULL);

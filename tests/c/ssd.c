@@ -71,6 +71,10 @@ static void go_on(void) {
   for (uint64_t i = 0; i < kWords; ++i) CHECK(grid[i] == 0);
   CHECK(oc_ssd_malloc(NULL, 8) == NULL && errno == EINVAL);
   CHECK(oc_ssd_malloc("none", 0) == NULL && errno == EINVAL);
+  // Without the range, the one of a checkpoint before is not in it; names may hold anything.
+  CHECK(oc_ssd_malloc("a%20b&at=x", 8) != NULL);
+  CHECK_OK(oc_ssd_checkpoint("bare", NULL, 0));
+  CHECK_OK(oc_ssd_free(grid));
   // A forked child has none of it.
   const pid_t child = fork();
   if (child == 0)
@@ -84,7 +88,9 @@ static void go_on(void) {
 
 static void look_at_newest(void) {
   uint64_t step = 0;
-  CHECK_OK(oc_ssd_restart(NULL, &step, sizeof step));
+  CHECK_IS(-EINVAL, oc_ssd_restart("bare", &step, sizeof step));
+  CHECK_SAYS("has 0 bytes of ordinary memory");
+  CHECK_OK(oc_ssd_restart("with second", &step, sizeof step));
   CHECK(step == 2);
   uint64_t* second = oc_ssd_malloc("second", 4096);
   CHECK(second != NULL && *second == 5);

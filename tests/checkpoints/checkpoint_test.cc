@@ -232,7 +232,10 @@ TEST_F(Checkpoints, WrongInputIsRefusedWithWhy) {
   EXPECT_EQ(checkpoint("a", {grid, {plain, "grid"}}).code(), EINVAL);  // named twice
   EXPECT_EQ(checkpoint("a", {grid, {"", step}}).code(), EINVAL);
   EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", grid.data(), 8)}).code(), EINVAL);
-  EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", nullptr, 8)}).code(), EFAULT);
+  EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", nullptr, 8)}).code(), EINVAL);
+  void* const nowhere = reinterpret_cast<void*>(kPage);
+  EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", nowhere, 8)}).code(), EFAULT);
+  EXPECT_EQ(checkpoint("a", {grid, CheckpointPart("m", nowhere, ~uint64_t{0})}).code(), EINVAL);
   EXPECT_EQ(checkpoint("a", std::span<const CheckpointPart>()).code(), EINVAL);
   EXPECT_EQ(restart(pool()).code(), EBUSY);  // a region is on it
   EXPECT_EQ(restart(pool(), "frist").code(), ENOENT);

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "outcore/checkpoint.h"
 #include "outcore/runtime.h"
@@ -138,6 +140,54 @@ TEST_P(CheckpointedHeap, AFailedCheckpointChangesNothing) {
   ASSERT_TRUE(restart(pool()).ok());
   PersistentHeap then = scene::take(PersistentHeap::open(runtime, in_pool()));
   expect_numbers(then, 20'000);
+}
+
+// A second one waits for all of the first, the heap's header included.
+TEST_P(CheckpointedHeap, TwoAtOnceAreOneAfterTheOther) {
+  Runtime runtime = scene::start_runtime(small_budget());
+  PersistentHeap heap = create(runtime, in_pool());
+  grow(heap, 5'000);
+  std::vector<std::thread> makers;
+  for (int t = 0; t < 3; ++t)
+    makers.emplace_back([&, t] {
+      for (int i = 0; i < 8; ++i) {
+        const auto made = checkpoint(std::to_string(t) + " " + std::to_string(i), {heap});
+        EXPECT_TRUE(made.ok()) << made.message();
+      }
+    });
+  for (std::thread& maker : makers) maker.join();
+  grow(heap, 9'000);
+  ASSERT_TRUE(heap.flush().ok());
+  grow(heap, 9'500);
+  ASSERT_TRUE(heap.close().ok());
+  expect_sound(in_pool());
+  for (int t = 0; t < 3; ++t) {
+    const auto last = restart(pool(), std::to_string(t) + " 7");
+    ASSERT_TRUE(last.ok()) << last.message();
+    expect_sound(in_pool());
+    PersistentHeap then = scene::take(PersistentHeap::open(runtime, in_pool()));
+    expect_numbers(then, 5'000);
+  }
+}
+
+TEST_P(CheckpointedHeap, IsNotFlushedMeanwhile) {
+  Runtime runtime = scene::start_runtime(small_budget());
+  PersistentHeap heap = create(runtime, in_pool());
+  grow(heap, 5'000);
+  CheckpointOptions options;
+  options.quiesce = [&] { return heap.flush(); };
+  int refused = 0;
+  options.resume = [&] { refused += heap.flush().code() == EBUSY && heap.close().code() == EBUSY; };
+  const auto made = checkpoint("first", {heap}, options);
+  ASSERT_TRUE(made.ok()) << made.message();
+  EXPECT_GE(refused, 1);
+  ASSERT_TRUE(heap.flush().ok());
+  grow(heap, 6'000);
+  ASSERT_TRUE(heap.close().ok());
+  expect_sound(in_pool());
+  ASSERT_TRUE(restart(pool()).ok());
+  PersistentHeap then = scene::take(PersistentHeap::open(runtime, in_pool()));
+  expect_numbers(then, 5'000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, CheckpointedHeap, ::testing::Values(4096, 1 << 20),

@@ -109,6 +109,44 @@ TEST_F(Periodic, TellsOfTheLastThatFailed) {
   EXPECT_EQ(saved->made(), 0u);
 }
 
+TEST_F(Periodic, EndsWhenToldHasEnough) {
+  Region grid = map();
+  PeriodicCheckpoints* saved = nullptr;
+  std::mutex start;
+  PeriodicOptions options = each();
+  options.told = [&, count = options.told](const Result<CheckpointReport>& made) {
+    {
+      const std::lock_guard<std::mutex> started(start);
+      EXPECT_TRUE(saved->end().ok());
+    }
+    count(made);
+  };
+  std::unique_lock<std::mutex> starting(start);
+  auto begun = PeriodicCheckpoints::start({grid}, options);
+  ASSERT_TRUE(begun.ok()) << begun.message();
+  saved = &begun.value();
+  starting.unlock();
+  wait_for(made_, 1);
+  EXPECT_TRUE(saved->end().ok());
+  EXPECT_EQ(saved->made(), 1u);
+}
+
+// Names that begin alike are another's.
+TEST_F(Periodic, RemovesNobodyElses) {
+  Region grid = map();
+  for (const char* name : {"periodic by hand", "periodic fast 2026-11-22 10:00:00.000"})
+    ASSERT_TRUE(checkpoint(name, {grid}).ok());
+  PeriodicOptions options = each();
+  options.keep = {.last = 1};
+  auto saved = PeriodicCheckpoints::start({grid}, options);
+  ASSERT_TRUE(saved.ok()) << saved.message();
+  wait_for(made_, 3);
+  ASSERT_TRUE(saved->end().ok());
+  const auto all = list_checkpoints(pool());
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->size(), 3u);
+}
+
 // The thread is the parent's: a child ends without it.
 TEST_F(Periodic, AForkedChildHasNone) {
   const Region grid = map();
