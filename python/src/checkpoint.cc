@@ -141,7 +141,7 @@ nb::bytes read(const Restart& last, const std::string& object) {
   if (made == nullptr) throw nb::python_error();
   const auto bytes = nb::steal<nb::bytes>(made);
   auto* const first = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(made));
-  without_gil(object, [&] { return last.read(object, {first, size.value()}); });
+  static_cast<void>(without_gil(object, [&] { return last.read(object, {first, size.value()}); }));
   return bytes;
 }
 
@@ -171,7 +171,7 @@ void add_checkpoints(nb::module_& m) {
     return sizes;
   });
   m.def("remove_checkpoints", [](const std::string& pool, const std::vector<std::string>& names) {
-    without_gil(pool, [&] { return remove_checkpoints(pool, names); });
+    static_cast<void>(without_gil(pool, [&] { return remove_checkpoints(pool, names); }));
   });
 }
 

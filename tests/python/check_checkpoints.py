@@ -116,7 +116,7 @@ def test_wrong_input_is_refused(pool):
         outcore.checkpoint("second", grid)
     with pytest.raises(FileNotFoundError):
         outcore.restart(pool, "frist")
-    with pytest.raises(ValueError, match="no pool"):
+    with pytest.raises(FileNotFoundError, match="check the path"):
         outcore.list_checkpoints(pool + "-other")
 
 
