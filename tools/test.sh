@@ -7,7 +7,8 @@ source_dir=$PWD
 results=$source_dir/build/results
 jobs=${JOBS:-$(nproc)}
 tests_at_once=$((jobs + 1)) # many wait for servers
-# Objects are the same in every checkout of the same sources.
+# Objects are the same in every checkout of the same sources, and by the same name of the compiler.
+export CC=${CC:-gcc} CXX=${CXX:-g++}
 export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 # On a miss the compiler alone reads the sources; ccache would, too, and twice.
 export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
