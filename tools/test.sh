@@ -14,8 +14,8 @@ export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 ctest_seconds_max=${CTEST_SECONDS_MAX:-300}
 
-# Conformance at 4 KiB and 64 KiB shows what a second compiler and sanitizers have to say, and what
-# differs for nobody; all sizes run with g++.
+# Conformance at 4 KiB and 64 KiB shows what a second compiler and sanitizers have to say, at 4 KiB
+# what differs for nobody; all sizes run with g++.
 large_pages='Mechanisms/.*/[A-Za-z]*1024KiB'
 
 default_stages=(tools gcc programs python unprivileged install clang)
