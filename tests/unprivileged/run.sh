@@ -57,7 +57,8 @@ chown nobody "$home"
 echo 0 >"$knob"
 
 # What is the same for every user, or needs what nobody has not.
-left_out='python|nobody-cannot|rbd|redis|sim|policy|predecessor|tools|versioned|store|prefetch|metrics|cut'
+left_out='python|nobody-cannot|rbd|redis|sim|policy|predecessor|tools'
+left_out="$left_out|versioned|store|prefetch|metrics|cut"
 status=0
 setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all --bounding-set=-all \
   env HOME="$home" TMPDIR="$home" OUTCORE_IS_INSIDE= \
