@@ -105,6 +105,7 @@ static void a_child_gets_eperm(void) {
   oc_free(block);
 }
 
+#ifndef __SANITIZE_ADDRESS__  // whose allocator's own lock may be held over the fork, for ever
 static void* begin_a_heap(void* ignored) {
   (void)ignored;
   oc_free(oc_malloc(64));
@@ -138,10 +139,13 @@ static void a_fork_beside_the_first_allocation_leaves_nobody_waiting(void) {
     CHECK(waitpid(beginner, &status, 0) == beginner && status == 0);
   }
 }
+#endif
 
 int main(void) {
   CHECK(setenv("OUTCORE_BUDGET", "8M", 1) == 0);
+#ifndef __SANITIZE_ADDRESS__
   a_fork_beside_the_first_allocation_leaves_nobody_waiting();
+#endif
   the_default_heap_is_there_at_once();
   what_cannot_be_is_told();
   a_heap_of_a_runtime();
