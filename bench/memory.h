@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/extra.h"
 #include "bench/options.h"
 #include "outcore/heap.h"
 #include "outcore/result.h"
@@ -32,7 +32,7 @@ struct MemoryUsage {
   uint64_t fills = 0;       // outcore: pages brought in; others: major faults
   uint64_t read_bytes = 0;  // outcore: from its stores; others: from the device, for this process
   uint64_t written_bytes = 0;
-  nlohmann::json extra = nlohmann::json::object();
+  Extra extra;
 };
 
 // One thread makes, maps and closes; any thread touches. Made in the process that uses it.

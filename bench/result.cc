@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "bench/text.h"
 
@@ -85,6 +86,27 @@ class Fields {
   Error error_;
 };
 
+nlohmann::json json_of(const Extra& extra) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [name, value] : extra)
+    std::visit([&, &key = name](const auto& held) { all[key] = held; }, value.any());
+  return all;
+}
+
+Extra extra_of(const nlohmann::json& line) {
+  Extra all;
+  for (const auto& [name, value] : line.items()) {
+    if (value.is_boolean()) all[name] = value.get<bool>();
+    if (value.is_number_float()) all[name] = value.get<double>();
+    if (value.is_number_unsigned())
+      all[name] = value.get<uint64_t>();
+    else if (value.is_number_integer())
+      all[name] = value.get<int64_t>();
+    if (value.is_string()) all[name] = value.get<std::string>();
+  }
+  return all;
+}
+
 }  // namespace
 
 double RunResult::p50_us() const { return latency.percentile_ns(0.50, kMissNs) / 1000; }
@@ -113,7 +135,7 @@ nlohmann::json RunResult::to_json() const {
                          {"stopped", is_stopped},
                          {"checked", is_checked}};
   if (is_stopped) line["stopped_because"] = stop_reason;
-  line.update(extra);
+  line.update(json_of(extra));
   return line;
 }
 
@@ -129,7 +151,7 @@ std::string RunResult::to_wire() const {
                         {"read_bytes", read_bytes},
                         {"written_bytes", written_bytes},
                         {"latency", buckets},
-                        {"extra", extra}}
+                        {"extra", json_of(extra)}}
       .dump();
 }
 
@@ -145,7 +167,7 @@ std::optional<RunResult> RunResult::from_wire(const std::string& text) {
   result.read_bytes = wire["read_bytes"];
   result.written_bytes = wire["written_bytes"];
   for (const auto& bucket : wire["latency"]) result.latency.add(bucket[0], bucket[1]);
-  result.extra = wire["extra"];
+  result.extra = extra_of(wire["extra"]);
   return result;
 }
 
@@ -170,7 +192,7 @@ Result<RunResult> RunResult::from_json(const nlohmann::json& line) {
   result.seconds = fields.number("seconds", result.is_stopped);
   result.work = fields.number("rate", result.is_stopped) * result.seconds;
   if (fields.error().code != 0) return fields.error();
-  result.extra = line;
+  result.extra = extra_of(line);
   return result;
 }
 

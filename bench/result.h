@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/extra.h"
 #include "bench/histogram.h"
 #include "outcore/result.h"
 
@@ -25,7 +26,7 @@ struct RunResult {
   bool is_stopped = false;  // by the time limit (`seconds` is that) or the memory limit; unverified
   std::string stop_reason;  // "> 120 s, stopped"; empty if it was not
   Histogram latency;        // of touches; not in the JSON line but for p50_us and p99_us
-  nlohmann::json extra = nlohmann::json::object();  // everything else
+  Extra extra;              // everything else
 
   double rate() const { return seconds > 0 && !is_stopped ? work / seconds : 0; }
   // Microseconds of the touches that missed: those of 1.5 us or more. 0 if none was timed.

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -182,9 +183,9 @@ Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& g
     all->read_bytes += one->read_bytes;
     all->written_bytes += one->written_bytes;
     all->latency.merge(one->latency);
-    for (const auto& [key, value] : one->extra.items())
-      if (value.is_number_unsigned() && all->extra.contains(key))
-        all->extra[key] = all->extra[key].get<uint64_t>() + value.get<uint64_t>();
+    for (const auto& [key, value] : one->extra)
+      if (value.is_count() && all->extra.contains(key))
+        all->extra[key] = all->extra.value(key, uint64_t{0}) + value.get(uint64_t{0});
   }
   if (first_error.code != 0) return first_error;
   return *all;

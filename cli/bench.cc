@@ -1,4 +1,5 @@
 // outcore bench: workloads on data larger than memory, in Outcore and its rivals.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // outcore bench checkpoint: what checkpoints cost, and what is there after a kill.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <memory>

@@ -1,6 +1,7 @@
 #include "cli/bench_output.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "bench/text.h"
 
@@ -44,7 +45,7 @@ void BenchOutput::run(const RunResult& r) {
       format_bytes(r.written_bytes).c_str(), r.is_checked ? "verified" : "not verified");
   if (!has_told_unlimited_ && r.extra.contains("unlimited_because")) {
     std::fprintf(stderr, "outcore: memory is not limited: %s\n",
-                 r.extra["unlimited_because"].get<std::string>().c_str());
+                 r.extra.value("unlimited_because", std::string()).c_str());
     has_told_unlimited_ = true;
   }
   std::fflush(stdout);

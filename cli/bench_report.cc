@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -40,13 +41,8 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-std::string text_of(const nlohmann::json& extra, const char* key) {
-  const auto found = extra.find(key);
-  return found != extra.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::string title_of(const RunResult& run) {
-  std::string title = text_of(run.extra, "row");
+  std::string title = run.extra.value("row", std::string());
   if (title.empty()) title = run.workload;
   return title + ": " + bench::format_bytes(run.data_bytes) + " in " +
          bench::format_bytes(run.budget_bytes) + " on " + run.device;
@@ -55,7 +51,7 @@ std::string title_of(const RunResult& run) {
 std::string group_of(const RunResult& run) {
   const unsigned threads = run.threads * run.processes;
   std::string group = std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-  if (const std::string variant = text_of(run.extra, "variant"); !variant.empty())
+  if (const std::string variant = run.extra.value("variant", std::string()); !variant.empty())
     group += ", " + variant;
   return group;
 }

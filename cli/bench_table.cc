@@ -1,7 +1,9 @@
 // outcore bench table: what Outcore must show, row by row.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "bench/medium.h"
 #include "bench/table.h"

@@ -1,4 +1,5 @@
 // outcore bench compare, ingest, generate: what goes with the benchmarks.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // outcore check: what would keep `outcore run` from working with a program, and what to do.
 #include <fcntl.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>

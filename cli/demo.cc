@@ -1,5 +1,6 @@
 // outcore demo: the main job on real input, through Outcore and through plain mmap under the same
 // memory.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>

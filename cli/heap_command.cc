@@ -1,6 +1,7 @@
 #include "cli/heap_command.h"
 
 #include <cxxabi.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>

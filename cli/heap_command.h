@@ -1,7 +1,9 @@
 // outcore heap check, outcore heap info: looking at persistent heaps from outside.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace outcore::cli {
 

@@ -1,4 +1,5 @@
 // outcore info: what the kernel and this process offer, what is missing, and the remedy.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

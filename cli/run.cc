@@ -2,6 +2,7 @@
 // same process, exit status, signals, input and output.
 #include <sys/mman.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -2,9 +2,12 @@
 // names the next command to try: this one, with one option changed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace outcore::cli {
 

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cctype>
 #include <cerrno>
@@ -35,6 +36,9 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"keepers", "N", "threads that evict and write back (1)"},
     {"prefetch_threads", "N", "threads that fill ahead (2)"},
     {"event_threads", "N", "threads that fill in messages delivery (2)"},
+    {"checkpoint", "TIME", "hold what is mapped for writing every so often, as in 10min (0s)"},
+    {"checkpoint_pool", "URI", "where checkpoints are kept, versioned:FOLDER (none)"},
+    {"checkpoint_keep", "N", "how many of them are kept (3)"},
     {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for JSON (none)"},
     {"kernel", "RELEASE", "leaves out newer kernel features, as in 6.1 (all)"}};
 
@@ -48,6 +52,9 @@ std::string absolute(const std::string& path) {
 std::string value_of(const RuntimeOption& option, const std::string& given) {
   const std::string name = option.name;
   const bool is_word = given.empty() || given == "none" || given == "text";
+  static const std::string pool = "versioned:";
+  if (name == "checkpoint_pool" && given.starts_with(pool) && given.size() > pool.size())
+    return pool + absolute(given.substr(pool.size()));
   const bool is_path = name == "scratch_dir" || (name == "metrics_at_exit" && !is_word);
   return is_path ? absolute(given) : given;
 }
@@ -143,6 +150,23 @@ Status set_flag(bool is_given, const char* variable) {
   return {};
 }
 
+// Files are of no pool.
+Status check_checkpoints(const RunOptions& options) {
+  const auto given = [&](const char* name, const char* variable) -> std::string {
+    for (size_t i = 0; i < std::size(kRuntimeOptions); ++i)
+      if (kRuntimeOptions[i].name == std::string_view(name) && options.runtime[i])
+        return *options.runtime[i];
+    const char* const text = std::getenv(variable);
+    return text == nullptr ? "" : text;
+  };
+  const std::string every = given("checkpoint", "OUTCORE_CHECKPOINT");
+  if (every.empty() || every.find_first_of("123456789") == std::string::npos) return {};
+  const std::string pool = given("checkpoint_pool", "OUTCORE_CHECKPOINT_POOL");
+  if (!pool.empty() && pool != "none") return {};
+  return Error{EINVAL, "--checkpoint " + every +
+                           ": say where they are kept: --checkpoint-pool versioned:FOLDER"};
+}
+
 }  // namespace
 
 Error GivenOption::wrong(const std::string& why) const { return {EINVAL, place + ": " + why}; }
@@ -217,11 +241,12 @@ Status set_run_environment(const RunOptions& options) {
       return Error{EINVAL, option.flag() + " is empty: leave it out, or give it a value"};
     set(option.variable().c_str(), value_of(option, *options.runtime[i]));
   }
-  for (const Status& status : {set_globs(options.map, "--map", "OUTCORE_RUN_MAP"),
-                               set_globs(options.not_map, "--not-map", "OUTCORE_RUN_NOT_MAP"),
-                               set_sizes(options), set_store(options), set_report(options),
-                               set_flag(options.is_explained, "OUTCORE_RUN_EXPLAIN"),
-                               set_flag(options.is_quiet, "OUTCORE_RUN_QUIET")})
+  for (const Status& status :
+       {check_checkpoints(options), set_globs(options.map, "--map", "OUTCORE_RUN_MAP"),
+        set_globs(options.not_map, "--not-map", "OUTCORE_RUN_NOT_MAP"), set_sizes(options),
+        set_store(options), set_report(options),
+        set_flag(options.is_explained, "OUTCORE_RUN_EXPLAIN"),
+        set_flag(options.is_quiet, "OUTCORE_RUN_QUIET")})
     if (!status) return status;
   return {};
 }

@@ -1,13 +1,16 @@
 // RunOptions: what `outcore run` is told, and the environment that hands it to the preload library.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "outcore/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace outcore::cli {
 

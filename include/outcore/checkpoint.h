@@ -78,7 +78,7 @@ class CheckpointPart {
 
 struct CheckpointOptions {
   std::string pool;     // versioned:FOLDER, made if there is none; empty: that of the regions
-  std::string comment;  // at most 64 KiB
+  std::string comment;  // at most 4 KiB
   // Brings the program to a state of its choice, in which it writes nothing to the parts until
   // resume() is called: then no thread is stopped. Called in the thread that asks, perhaps several
   // times, each followed by resume(), which a thread of Outcore's calls. An error ends the attempt.

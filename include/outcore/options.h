@@ -78,6 +78,13 @@ struct RuntimeOptions {
   std::optional<FrameKind> frames{};         // of regions that do not say: default auto
   std::optional<OnError> on_error{};         // of regions that do not say: default signal
   std::optional<std::string> scratch_dir{};  // default: TMPDIR, else /var/tmp
+  // A checkpoint of all that the runtime has mapped for writing, every so often (0: none), in the
+  // pool versioned:FOLDER, or in that of its regions ("none", the default); the last so many are
+  // kept (3). Of a store that is not of the pool a copy is kept. What cannot be held is said on
+  // stderr.
+  std::optional<uint64_t> checkpoint_every_ms{};
+  std::optional<std::string> checkpoint_pool{};
+  std::optional<unsigned> checkpoint_keep{};
   std::optional<std::string>
       metrics_at_exit;  // "none" (default), "text" (stderr), or a path for JSON
   std::optional<std::string>

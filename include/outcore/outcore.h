@@ -96,7 +96,10 @@ typedef struct oc_options {
   uint32_t low_watermark;               // percent of the budget: down to it
   uint32_t delivery, frames, on_error;  // of regions that do not say
   uint32_t ignore_environment;          // 1: also ignores config files
-  uint32_t unused;                      // 0
+  uint32_t checkpoint_keep;             // the last so many are kept (3)
+  // A checkpoint of all regions that are mapped for writing, every so often: outcore/options.h.
+  uint64_t checkpoint_every_ms;
+  const char* checkpoint_pool;  // versioned:FOLDER; NULL: that of the regions
 } oc_options;
 
 static inline void oc_options_init(oc_options* options) {

@@ -79,6 +79,9 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   set(o.event_threads, &into->event_threads);
   set(o.high_watermark, &into->high_watermark);
   set(o.low_watermark, &into->low_watermark);
+  set(o.checkpoint_keep, &into->checkpoint_keep);
+  set(o.checkpoint_every_ms, &into->checkpoint_every_ms);
+  set(o.checkpoint_pool, &into->checkpoint_pool);
   into->ignore_environment = o.ignore_environment != 0;
   return {};
 }

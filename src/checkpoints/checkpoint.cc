@@ -97,10 +97,9 @@ class Maker {
       Store& store = *part.space->store.load();
       auto object = checkpoints::object_for(*parts_.pool, part.name, store.size_bytes());
       if (!object) return object.status();
-      if (Status s =
-              checkpoints::copy_store(*parts_.pool, *object.value(), store, &report_.copied_bytes);
-          !s)
-        return s;
+      const auto copied = checkpoints::copy_store(
+          *parts_.pool, object.value(), store, *part.space->changes.load(), &report_.copied_bytes);
+      if (!copied) return copied.status();
     }
     Status s = close_heaps();
     if (s.ok()) {
@@ -158,9 +157,55 @@ class Maker {
 
 }  // namespace
 
+namespace checkpoints {
+
+// Where it was noted what changed, most of it is copied while the program still writes: until the
+// cut is over what it has written waits in memory.
+Status copy_ahead(Parts& parts, uint64_t* copied) {
+  for (const Foreign& part : parts.foreign) {
+    const auto is_new = part.space->log_changes();
+    if (!is_new) return is_new.status();
+    if (is_new.value()) continue;  // a write that is under way may not be noted
+    Store& store = *part.space->store.load();
+    const os::SignalBlock block;
+    if (Status s = parts.runtime->engine->flush(*part.space, 0, part.space->page_count()); !s)
+      return s;
+    auto object = object_for(*parts.pool, part.name, store.size_bytes());
+    if (!object) return object.status();
+    const auto is_done =
+        copy_store(*parts.pool, object.value(), store, *part.space->changes.load(), copied);
+    if (!is_done) return is_done.status();
+  }
+  return {};
+}
+
+Result<CheckpointReport> make(const std::string& name, Parts& parts,
+                              const CheckpointOptions& options) {
+  const uint64_t start_ns = os::now_ns();
+  const std::string attempted = "checkpoint '" + name + "'";
+  Maker maker(name, options, parts);
+  uint64_t ahead = 0;
+  if (Status s = copy_ahead(parts, &ahead); !s)
+    return Error{s.code(), attempted + ": " + s.message()};
+  const auto cut = parts.runtime->engine->cut(parts.spaces, maker.calls());
+  if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
+  if (const Status& s = maker.trouble(); !s.ok())
+    return Error{s.code(), attempted + ": it is made, but " + s.message()};
+  CheckpointReport report = maker.report();
+  report.copied_bytes += ahead;
+  report.pause_ns = cut->pause_ns;
+  report.precopied_bytes = cut->precopied_bytes;
+  report.frozen_bytes = cut->frozen_bytes;
+  report.frozen_pages = cut->frozen_pages;
+  report.stopped_threads = cut->stopped_threads;
+  report.seconds_ns = os::now_ns() - start_ns;
+  return report;
+}
+
+}  // namespace checkpoints
+
 Result<CheckpointReport> checkpoint(const std::string& name, std::span<const CheckpointPart> parts,
                                     const CheckpointOptions& options) try {
-  const uint64_t start_ns = os::now_ns();
   const std::string attempted = "checkpoint '" + name + "'";
   if (name.empty()) return Error{EINVAL, "checkpoint: give it a name of 1 to 255 bytes"};
   auto found = checkpoints::look_up(attempted, parts, options);
@@ -172,30 +217,18 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
   if (found->pool->has_checkpoint(name))
     return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
   // Memory alone: an engine for the time being, which has no pages.
-  std::shared_ptr<Runtime::Impl> runtime = found->runtime;
-  if (runtime == nullptr) {
+  if (found->runtime == nullptr) {
     RuntimeOptions own;
     uint64_t budget = kBudgetOfMemoryAlone;
     for (const checkpoints::Memory& part : found->memory)
       budget += base::round_up(part.bytes.size(), base::kSystemPage);
     own.budget_bytes = budget;
+    own.checkpoint_every_ms = 0;
     auto started = Runtime::Impl::start(own);
     if (!started) return started.error();
-    runtime = std::move(started).value();
+    found->runtime = std::move(started).value();
   }
-  Maker maker(name, options, found.value());
-  const auto cut = runtime->engine->cut(found->spaces, maker.calls());
-  if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
-  if (const Status& s = maker.trouble(); !s.ok())
-    return Error{s.code(), attempted + ": it is made, but " + s.message()};
-  CheckpointReport report = maker.report();
-  report.pause_ns = cut->pause_ns;
-  report.precopied_bytes = cut->precopied_bytes;
-  report.frozen_bytes = cut->frozen_bytes;
-  report.frozen_pages = cut->frozen_pages;
-  report.stopped_threads = cut->stopped_threads;
-  report.seconds_ns = os::now_ns() - start_ns;
-  return report;
+  return checkpoints::make(name, found.value(), options);
 } catch (const std::bad_alloc&) {
   return Error{ENOMEM, "checkpoint '" + name + "': no memory"};
 }

@@ -82,21 +82,34 @@ Status copy_memory(versioned::Pool& pool, versioned::Object& object,
   return {};
 }
 
-Status copy_store(versioned::Pool& pool, versioned::Object& object, Store& store,
-                  uint64_t* written) {
+Result<bool> copy_store(versioned::Pool& pool, const std::shared_ptr<versioned::Object>& object,
+                        Store& store, paging::ChangeLog& log, uint64_t* written,
+                        const std::function<bool()>& may_go_on) {
+  const std::lock_guard<std::mutex> one_at_a_time(log.copying);
   os::Table<std::byte> bytes, held;
-  if (Status s = bytes.allocate(kPieceBytes); !s) return s;
-  if (Status s = held.allocate(kPieceBytes); !s) return s;
-  const uint64_t end = object.size_bytes();
-  for (uint64_t at = 0; at < end; at += kPieceBytes) {
-    const uint64_t size = std::min<uint64_t>(kPieceBytes, end - at);
-    if (store.is_hole(at, size) && pool.is_hole(object, at, size)) continue;
-    int error = store.read(at, {&bytes[0], size});
-    if (error == 0)
-      error = copy_piece(pool, object, at, {&bytes[0], size}, {&held[0], size}, written);
-    if (error != 0) return told(error, store.uri(), object);
-  }
-  return {};
+  if (Status s = bytes.allocate(kPieceBytes); !s) return s.error();
+  if (Status s = held.allocate(kPieceBytes); !s) return s.error();
+  if (log.copy.lock() != object || log.copy_state != object->state()) log.note_all();
+  const uint64_t end = object->size_bytes();
+  if (end > log.copy_bytes) log.note(log.copy_bytes, end - log.copy_bytes);
+  int error = 0;
+  const bool is_done = log.take(end, [&](uint64_t at, uint64_t to) {
+    for (uint64_t size = 0; at < to; at += size) {
+      size = std::min<uint64_t>(kPieceBytes, to - at);
+      if (may_go_on && !may_go_on()) break;
+      if (store.is_hole(at, size) && pool.is_hole(*object, at, size)) continue;
+      error = store.read(at, {&bytes[0], size});
+      if (error == 0)
+        error = copy_piece(pool, *object, at, {&bytes[0], size}, {&held[0], size}, written);
+      if (error != 0) break;
+    }
+    return at;
+  });
+  log.copy = object;
+  log.copy_state = object->state();
+  log.copy_bytes = end;
+  if (error != 0) return told(error, store.uri(), *object).error();
+  return is_done;
 }
 
 }  // namespace outcore::checkpoints

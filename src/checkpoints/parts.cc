@@ -15,21 +15,6 @@ CheckpointPart::CheckpointPart(PersistentCore& heap, std::string name)
 namespace checkpoints {
 namespace {
 
-Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text) {
-  const auto uri = store::parse_uri(text);
-  if (!uri) return uri.error();
-  if (uri->scheme != "versioned" || uri->path.empty())
-    return Error{EINVAL, "'" + uri->text + "' holds no checkpoints: write versioned:FOLDER"};
-  store::VersionedPoolOptions options;
-  options.folder = uri->path;
-  options.may_create = true;
-  if (const auto chunk = uri->bytes_of("chunk", 0); !chunk)
-    return chunk.error();
-  else
-    options.chunk_bytes = static_cast<uint32_t>(chunk.value());
-  return store::open_versioned_pool(options);
-}
-
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a process has
 
 // The first pool that the regions are on.
@@ -46,6 +31,21 @@ Result<std::shared_ptr<versioned::Pool>> pool_of_regions(const std::string& atte
 }
 
 }  // namespace
+
+Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text) {
+  const auto uri = store::parse_uri(text);
+  if (!uri) return uri.error();
+  if (uri->scheme != "versioned" || uri->path.empty())
+    return Error{EINVAL, "'" + uri->text + "' holds no checkpoints: write versioned:FOLDER"};
+  store::VersionedPoolOptions options;
+  options.folder = uri->path;
+  options.may_create = true;
+  if (const auto chunk = uri->bytes_of("chunk", 0); !chunk)
+    return chunk.error();
+  else
+    options.chunk_bytes = static_cast<uint32_t>(chunk.value());
+  return store::open_versioned_pool(options);
+}
 
 Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
                       const CheckpointOptions& options) {

@@ -52,6 +52,12 @@ struct Parts {
 // Errors: as checkpoint().
 Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
                       const CheckpointOptions& options);
+// The pool of versioned:FOLDER, made if there is none.
+Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text);
+
+// REQUIRES: parts.runtime; there is no checkpoint of that name; no region of the parts ends.
+Result<CheckpointReport> make(const std::string& name, Parts& parts,
+                              const CheckpointOptions& options);
 
 }  // namespace checkpoints
 }  // namespace outcore

@@ -15,7 +15,10 @@ using region::PageValue;
 
 namespace {
 
-constexpr uint64_t kPrecopyRoundsMax = 8, kFewBytes = 256 << 10;
+constexpr uint64_t kPrecopyRoundsMax = 8;
+// What is frozen and copied in no time: to store it beforehand, too, would cost the program its
+// write faults twice.
+constexpr uint64_t kFewBytes = 16 << 20;
 constexpr uint32_t kAttemptsMax = 4;
 constexpr uint32_t kLooksAlone = 2, kLooksMax = 10;  // before threads are stopped; in all
 constexpr uint64_t kStopNsMax = 20'000'000;          // threads that do not answer
@@ -87,7 +90,8 @@ Status Cut::precopy() {
   for (uint64_t before = UINT64_MAX;;) {
     count_ = 0;
     if (!look(Look::kList)) return cannot();
-    if (listed_bytes() <= kFewBytes || count_ > before / 4 * 3) return {};
+    const uint64_t room = engine_.budget().limit() / 32;  // half of what take_buffer() takes
+    if (listed_bytes() <= std::min(kFewBytes, room) || count_ > before / 4 * 3) return {};
     if (report_.precopy_rounds == kPrecopyRoundsMax) return {};
     before = count_;
     ++report_.precopy_rounds;

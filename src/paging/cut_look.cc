@@ -63,11 +63,23 @@ bool Cut::note_run(uint32_t index, const View& view, const os::WrittenRun& run, 
   return true;
 }
 
-// Where the first write to a page is a fault, its word tells. Pages on their way in have frames,
-// too: one that is filled to be written has no word of it yet.
+// Where the first write to a page is a fault, its word tells. Of a space that is mostly in memory
+// all words are looked at, which lie side by side; of any other those of the frames. Pages on their
+// way in have frames, too: one that is filled to be written has no word of it yet.
 bool Cut::look_at_frames(uint32_t index, Look look) {
+  constexpr uint64_t kWordsPerFrame = 16;
   Space& space = *spaces_[index];
   budget::FrameTable& frames = engine_.frames();
+  if (space.page_count() <= frames.used_once() * kWordsPerFrame) {
+    bool has_filling = false;  // whoever has no frame yet may be waiting for our turns
+    for (uint64_t page = 0; page < space.page_count(); ++page) {
+      const PageState state = space.words[page].load().state();
+      has_filling = has_filling || state == PageState::kFilling;
+      if (state == PageState::kAbsent || state == PageState::kFilling) continue;
+      if (!examine(index, page, nullptr, {}, look)) return false;
+    }
+    if (!has_filling || look == Look::kList) return true;
+  }
   for (uint32_t frame = 0; frame < frames.used_once(); ++frame) {
     budget::FrameRecord& record = frames[frame];
     if (std::atomic_ref(record.space).load(std::memory_order_seq_cst) != space.id) continue;
@@ -175,18 +187,25 @@ bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
 
 // They stay readable; a write is a fault, and waits.
 bool Cut::protect(Space& space, uint64_t first, uint64_t end) {
-  for (uint64_t i = first; i < end; ++i) {
+  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  for (uint64_t i = first; i < end;) {
+    uint64_t last = i + 1;  // neighbours are asked about at once
+    while (last < end && key_[last] == key_[last - 1] + 1 &&
+           (last - i + 1) * subpages <= os::SubpageSet::kCount)
+      ++last;
     os::SubpageSet written;
-    if (space.take_written(page_of(key_[i]), true, &written) != 0) {
+    const uint64_t page = page_of(key_[i]);
+    if (space.take_written_between(page, page + (last - i), &written) != 0) {
       obstacle_ = Obstacle::kUnknown;
       obstacle_index_ = index_of(key_[i]);
       return false;
     }
-    const uint64_t subpages = space.page_bytes / base::kSystemPage;
-    for (uint64_t k = 0; k < words_each_; ++k) written_bits_[i * words_each_ + k] = 0;
-    for (uint64_t k = 0; k < subpages && words_each_ != 0; ++k)
-      if (written.has(k) || !space.frames->reports_written())
-        written_bits_[i * words_each_ + k / 64] |= uint64_t{1} << (k % 64);
+    for (uint64_t at = 0; i < last; ++i, at += subpages) {
+      for (uint64_t k = 0; k < words_each_; ++k) written_bits_[i * words_each_ + k] = 0;
+      for (uint64_t k = 0; k < subpages && words_each_ != 0; ++k)
+        if (written.has(at + k) || !space.frames->reports_written())
+          written_bits_[i * words_each_ + k / 64] |= uint64_t{1} << (k % 64);
+    }
   }
   return true;
 }

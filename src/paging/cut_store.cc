@@ -140,6 +140,7 @@ void Cut::write_out() {
     for (const StoreRequest& request : batch) {
       space.counters.add(Counter::write_requests, 1);
       space.counters.add(Counter::written_bytes, request.size_bytes);
+      space.note_change(request.offset, request.size_bytes);
       report_.frozen_bytes += request.size_bytes;
       if (request.result != 0) fail(request, space);
     }

@@ -216,6 +216,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
       space.write_gate.enter();
       result = space.store.load()->write(offset, {&spare_[0], bytes});
       space.write_gate.leave();
+      space.note_change(offset, bytes);
     }
     if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
   }

@@ -4,152 +4,23 @@
 // meanwhile. Which 4 KiB were written is asked and cleared in one step; a write after that is told
 // again, and written again later.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <exception>
+#include <thread>
 
-#include "base/assert.h"
 #include "base/error.h"
+#include "os/wait.h"
 #include "paging/engine.h"
+#include "paging/flusher.h"
 
 namespace outcore::paging {
 
 using metrics::Counter;
-using os::Piece;
 using region::PageState;
 using region::PageValue;
-using region::View;
 
 namespace {
-
-// Flusher: gathers the written runs of pages in a bounce buffer and writes them, neighbours joined.
-// It has the buffer only from the first page to finish(): a fill may wait for one.
-class Flusher {
- public:
-  Flusher(Space& space, budget::BouncePool& bounce) : space_(space), bounce_(bounce) {}
-
-  // Nobody else's epoch ends while we are inside.
-  void begin() {
-    if (!is_inside_) space_.epoch.enter();
-    is_inside_ = true;
-  }
-
-  // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are
-  // stored, or have failed.
-  void add(uint64_t page, const os::SubpageSet& written) {
-    if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
-    if (held_count_ == kHeldMax) write_all();
-    held_[held_count_++] = page;
-    const uint64_t start = page * space_.page_bytes;
-    const uint64_t store_bytes = space_.store_bytes.load(std::memory_order_acquire);
-    const uint64_t end = space_.page_bytes / base::kSystemPage;
-    for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
-      const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
-      for (uint64_t from = start + first * base::kSystemPage; from < to;)
-        from += add_run(from, to - from);
-    }
-  }
-
-  // Everything that was added is stored, or the first error is noted.
-  void finish() {
-    write_all();
-    for (uint32_t i = 0; i < held_count_; ++i) let_go(held_[i]);
-    held_count_ = 0;
-    if (!buffer_.empty()) bounce_.give(buffer_);
-    buffer_ = {};
-    if (is_inside_) space_.epoch.leave();
-    is_inside_ = false;
-  }
-  // What could not even be asked for.
-  void note(const StoreRequest& request) {
-    space_.counters.add(Counter::write_back_errors, 1);
-    space_.is_degraded.store(true, std::memory_order_relaxed);
-    if (error_ == 0) error_ = request.result, failed_ = request;
-  }
-  int error() const { return error_; }
-  uint64_t stored_bytes() const { return stored_bytes_; }
-  const StoreRequest& failed() const { return failed_; }
-
- private:
-  static constexpr uint32_t kHeldMax = 256, kRequestsMax = 64;
-
-  uint64_t add_run(uint64_t offset, uint64_t size_bytes) {
-    if (used_ == buffer_.size()) write_all();
-    const uint64_t bytes = std::min<uint64_t>(size_bytes, buffer_.size() - used_);
-    StoreRequest* last = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
-    const bool is_joined = last != nullptr && last->offset + last->size_bytes == offset;
-    if (!is_joined && request_count_ == kRequestsMax) {
-      write_all();
-      return 0;
-    }
-    Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
-    if (!space_.frames->can_share())
-      space_.for_each_showing(offset / space_.page_bytes,
-                              [&](View& v) { piece.address = v.address + (offset - v.offset); });
-    const int result = space_.frames->copy_out(piece, buffer_.data() + used_);
-    if (result != 0) {  // nothing of it may reach the store
-      fail({offset, nullptr, bytes, true, result});
-      return bytes;
-    }
-    if (is_joined)
-      last->size_bytes += bytes;
-    else
-      request_[request_count_++] = {offset, buffer_.data() + used_, bytes, true, 0};
-    used_ += piece.size_bytes;
-    return bytes;
-  }
-
-  void write_all() {
-    for (uint32_t begin = 0; begin < request_count_;) {
-      const uint32_t at_once = space_.write_gate.enter(request_count_ - begin);
-      const std::span<StoreRequest> batch{request_ + begin, at_once};
-      space_.store.load()->transfer(batch);
-      space_.write_gate.leave(at_once);
-      for (const StoreRequest& request : batch) account(request);
-      begin += at_once;
-    }
-    request_count_ = 0;
-    used_ = 0;
-    // The last page may have more to write.
-    for (uint32_t i = 0; i + 1 < held_count_; ++i) let_go(held_[i]);
-    if (held_count_ > 1) held_[0] = held_[held_count_ - 1], held_count_ = 1;
-  }
-
-  void account(const StoreRequest& request) {
-    space_.counters.add(Counter::write_requests, 1);
-    space_.counters.add(Counter::written_bytes, request.size_bytes);
-    if (request.result != 0) fail(request);
-    stored_bytes_ += request.result == 0 ? request.size_bytes : 0;
-  }
-
-  void fail(const StoreRequest& request) {
-    note(request);
-    // Not stored: written again, as far as anybody asks.
-    const uint64_t end = request.offset + request.size_bytes;
-    for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end;
-         ++page) {
-      space_.restore_written(page, request.offset, end);
-      if (space_.frames->has_write_faults())
-        space_.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
-    }
-  }
-
-  void let_go(uint64_t page) {
-    space_.counters.add(Counter::write_backs, 1);
-    space_.words[page].update([](PageValue v) { return v.minus(PageValue::kWriting); });
-  }
-
-  Space& space_;
-  budget::BouncePool& bounce_;
-  std::span<std::byte> buffer_;
-  StoreRequest request_[kRequestsMax];
-  uint32_t request_count_ = 0;
-  uint64_t held_[kHeldMax];
-  uint32_t held_count_ = 0;
-  uint64_t used_ = 0;
-  bool is_inside_ = false;
-  uint64_t stored_bytes_ = 0;
-  int error_ = 0;
-  StoreRequest failed_;
-};
 
 enum class Taken { kNothing, kOurs, kBusy, kFailed };
 
@@ -190,6 +61,39 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
   }
 }
 
+// Neighbouring pages that nobody else changes: all of them taken at once, for one question to the
+// kernel instead of one a page. `written` counts from the first. How many carry our kWriting: less
+// than two are not worth it, and 0 after an error, too, which who asks page by page is told.
+uint64_t take_written_run(Space& space, uint64_t first, uint64_t end, os::SubpageSet* written) {
+  const bool has_write_faults = space.frames->has_write_faults();
+  const auto claim = [&](uint64_t page) {
+    PageValue seen = space.words[page].load();
+    return seen.state() == PageState::kResident && seen.pins() == 0 &&
+           !seen.has(PageValue::kWriting) && (!has_write_faults || seen.has(PageValue::kDirty)) &&
+           space.words[page].change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting));
+  };
+  uint64_t taken = first;
+  while (taken < end && claim(taken)) ++taken;
+  const auto release = [&](uint64_t page, uint64_t flags) {
+    space.words[page].update(
+        [&](PageValue v) { return v.with(PageState::kResident).minus(flags); });
+  };
+  const int error = taken - first < 2 ? -EAGAIN : space.take_written_between(first, taken, written);
+  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  for (uint64_t page = first; page < taken; ++page) {
+    // A page with write faults is here because it was written.
+    bool is_written = !space.frames->reports_written() || (has_write_faults && subpages == 1);
+    if (is_written) written->add_range((page - first) * subpages, (page - first + 1) * subpages);
+    for (uint64_t i = 0; i < subpages && !is_written; ++i)
+      is_written = written->has((page - first) * subpages + i);
+    const uint64_t clean = has_write_faults ? PageValue::kDirty : 0;
+    release(page, error != 0   ? PageValue::kWriting
+                  : is_written ? clean
+                               : clean | PageValue::kWriting);
+  }
+  return error == 0 ? taken - first : 0;
+}
+
 Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_bytes) {
   return base::system_error(code,
                             "write " + std::to_string(size_bytes) + " bytes at " +
@@ -209,44 +113,142 @@ Status Engine::take_write_error(Space& space) {
 
 namespace {
 
-constexpr uint64_t kNoPage = UINT64_MAX;
+// FlushWork: pages that several threads flush, a buffer's worth at a time.
+class FlushWork {
+ public:
+  // Pages from `first` to `end`, or those of the list.
+  FlushWork(Space& space, budget::BouncePool& bounce, uint64_t first, uint64_t end,
+            const uint64_t* listed, Engine::OnTimeout on_timeout, bool may_have_helpers)
+      : space_(space),
+        bounce_(bounce),
+        next_(first),
+        end_(end),
+        stretch_(std::max<uint64_t>(bounce.shape().chunk_bytes / space.page_bytes, 1)),
+        listed_(listed),
+        on_timeout_(on_timeout),
+        may_have_helpers_(may_have_helpers) {}
 
-// Flushes the pages that next() names, until it says kNoPage.
-template <typename Next>
-void flush_each(Space& space, Flusher& flusher, Engine::OnTimeout on_timeout, const Next& next) {
-  for (uint64_t page = next(); page != kNoPage;) {
-    if (space.epoch.is_closed()) flusher.finish();  // a cut waits for us, and we for it
-    flusher.begin();
+  void run() {
+    work(true);
+    for (std::thread& helper : helpers_)
+      if (helper.joinable()) helper.join();
+  }
+
+  int error() const { return failed_.result; }
+  const StoreRequest& failed() const { return failed_; }
+  uint64_t stored_bytes() const { return stored_bytes_; }
+
+ private:
+  // While one waits for the store others copy: of the buffers three quarters stay for faults.
+  static constexpr uint32_t kHelpersMax = 3;
+
+  void work(bool is_first) {
+    Flusher flusher(space_, bounce_);
+    for (uint64_t at = 0, end = 0; !is_over_.load(std::memory_order_relaxed);) {
+      if (at == end) {
+        at = next_.fetch_add(stretch_, std::memory_order_relaxed);
+        end = std::min(at + stretch_, end_);
+        if (at >= end_) break;
+      }
+      if (space_.epoch.is_closed()) flusher.finish();  // a cut waits for us, and we for it
+      flusher.begin();
+      at += flush_some(flusher, at, end);
+      if (flusher.error() == -ETIMEDOUT && on_timeout_ == Engine::OnTimeout::kStop)
+        is_over_.store(true, std::memory_order_relaxed);
+      if (is_first && may_have_helpers_ && flusher.stored_bytes() > 0) {
+        may_have_helpers_ = false;
+        flusher.finish();  // the new threads' memory may come from anywhere
+        start_helpers();
+      }
+    }
+    flusher.finish();
+    const os::SignalBlock block;
+    const os::Locked locked(lock_);
+    stored_bytes_ += flusher.stored_bytes();
+    if (failed_.result == 0 && flusher.error() != 0) {
+      failed_ = flusher.failed();
+      failed_.result = flusher.error();
+    }
+  }
+
+  uint64_t page_at(uint64_t i) const { return listed_ == nullptr ? i : listed_[i]; }
+
+  // Of [at, end) the first few. How many are done with.
+  uint64_t flush_some(Flusher& flusher, uint64_t at, uint64_t end) {
+    const uint64_t page = page_at(at), subpages = space_.page_bytes / base::kSystemPage;
+    uint64_t neighbours = listed_ == nullptr ? end - at : 1;
+    while (at + neighbours < end && page_at(at + neighbours) == page + neighbours) ++neighbours;
     os::SubpageSet written;
+    if (neighbours > 1 && neighbours * subpages <= os::SubpageSet::kCount) {
+      const uint64_t run = take_written_run(space_, page, page + neighbours, &written);
+      for (uint64_t i = 0; i < run; ++i) {
+        os::SubpageSet of_page;
+        for (uint64_t s = 0; s < subpages; ++s)
+          if (written.has(i * subpages + s)) of_page.add(s);
+        if (!of_page.is_empty(subpages)) flusher.add(page + i, of_page);
+      }
+      if (run > 0) return run;
+      written = {};
+    }
     PageValue busy;
     int failed = 0;
-    const Taken taken = take_written(space, page, &written, &busy, &failed);
-    if (taken == Taken::kBusy) {
-      flusher.finish();  // whoever has that page may wait for one that we hold, or for the buffer
-      space.words[page].wait_while(busy, 100'000'000);
-      continue;
+    switch (take_written(space_, page, &written, &busy, &failed)) {
+      case Taken::kBusy:
+        flusher.finish();  // whoever has that page may wait for one that we hold, or for the buffer
+        space_.words[page].wait_while(busy, 100'000'000);
+        return 0;
+      case Taken::kOurs:
+        flusher.add(page, written);
+        break;
+      case Taken::kFailed:
+        flusher.note({page * space_.page_bytes, nullptr, space_.page_bytes, true, failed});
+        break;
+      case Taken::kNothing:
+        break;
     }
-    if (taken == Taken::kOurs) flusher.add(page, written);
-    if (taken == Taken::kFailed)
-      flusher.note({page * space.page_bytes, nullptr, space.page_bytes, true, failed});
-    page = next();
-    if (flusher.error() == -ETIMEDOUT && on_timeout == Engine::OnTimeout::kStop) break;
+    return 1;
   }
-  flusher.finish();
-}
+
+  // Whoever has much to flush: a thread for each further stretch.
+  void start_helpers() {
+    const uint64_t at = std::min(next_.load(std::memory_order_relaxed), end_);
+    const uint64_t stretches = (end_ - at) / stretch_;
+    const uint64_t most = std::min<uint64_t>(kHelpersMax, bounce_.shape().chunk_count / 4);
+    const os::SignalBlock block;  // inherited
+    try {
+      for (std::thread& helper : helpers_) {
+        if (static_cast<uint64_t>(&helper - helpers_) >= std::min(stretches, most)) return;
+        helper = std::thread([this] { work(false); });
+      }
+    } catch (const std::exception&) {  // then there are fewer
+    }
+  }
+
+  Space& space_;
+  budget::BouncePool& bounce_;
+  std::atomic<uint64_t> next_;
+  const uint64_t end_, stretch_;
+  const uint64_t* const listed_;
+  const Engine::OnTimeout on_timeout_;
+  bool may_have_helpers_;
+  std::atomic<bool> is_over_{false};
+  std::thread helpers_[kHelpersMax];
+  os::Lock lock_;  // of what follows
+  StoreRequest failed_{};
+  uint64_t stored_bytes_ = 0;
+};
 
 }  // namespace
 
 Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
   space.counters.add(Counter::flushes, 1);
   if (!space.is_writable) return {};
-  Flusher flusher(space, bounce_);
-  uint64_t page = first;
-  flush_each(space, flusher, on_timeout, [&] { return page < end ? page++ : kNoPage; });
-  if (flusher.error() != 0) {
+  FlushWork work(space, bounce_, first, end, nullptr, on_timeout, options_.has_threads);
+  work.run();
+  if (work.error() != 0) {
     space.write_error.code = 0;
-    const StoreRequest& failed = flusher.failed();
-    return write_failed(space, flusher.error(), failed.offset, failed.size_bytes);
+    const StoreRequest& failed = work.failed();
+    return write_failed(space, work.error(), failed.offset, failed.size_bytes);
   }
   Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
@@ -255,14 +257,13 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
 
 // Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.
 Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes) {
-  Flusher flusher(space, bounce_);
-  size_t i = 0;
-  flush_each(space, flusher, OnTimeout::kStop,
-             [&] { return i < pages.size() ? pages[i++] : kNoPage; });
-  *stored_bytes += flusher.stored_bytes();
-  if (flusher.error() == 0) return {};
-  const StoreRequest& failed = flusher.failed();
-  return write_failed(space, flusher.error(), failed.offset, failed.size_bytes);
+  FlushWork work(space, bounce_, 0, pages.size(), pages.data(), OnTimeout::kStop,
+                 options_.has_threads);
+  work.run();
+  *stored_bytes += work.stored_bytes();
+  if (work.error() == 0) return {};
+  const StoreRequest& failed = work.failed();
+  return write_failed(space, work.error(), failed.offset, failed.size_bytes);
 }
 
 }  // namespace outcore::paging

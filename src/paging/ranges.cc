@@ -137,7 +137,10 @@ uint64_t end_of_batch(Engine& engine, const Space& space, uint64_t first, uint64
 int discard_stored(Space& space, uint64_t first, uint64_t end) {
   const uint64_t store_bytes = space.store_bytes.load();
   const uint64_t from = first * space.page_bytes, to = end * space.page_bytes;
-  return space.store.load()->discard(from, std::min(to, store_bytes) - std::min(from, store_bytes));
+  const uint64_t bytes = std::min(to, store_bytes) - std::min(from, store_bytes);
+  const int result = space.store.load()->discard(from, bytes);
+  space.note_change(from, bytes);
+  return result;
 }
 
 Error cannot_discard(const Space& space, uint64_t page, int code, const char* why) {

@@ -15,6 +15,7 @@
 #include "outcore/options.h"
 #include "outcore/policy.h"
 #include "outcore/store.h"
+#include "paging/change_log.h"
 #include "paging/epoch_gate.h"
 #include "paging/gate.h"
 #include "region/page_word.h"
@@ -85,6 +86,12 @@ struct Space {
   Gate read_gate, write_gate;
   EpochGate epoch;
   metrics::CounterBlock counters;
+  std::atomic<ChangeLog*> changes{nullptr};  // ours; made when somebody wants to know
+
+  Space() = default;
+  ~Space() { delete changes.load(); }
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
 
   uint64_t page_count() const { return words.count(); }
   PageKey key_of(uint64_t page) const {
@@ -116,6 +123,23 @@ struct Space {
     return start >= end ? 0 : std::min(size_bytes, end - start);
   }
 
+  // The store has these bytes now, or perhaps: whoever writes to it says so before it is done.
+  void note_change(uint64_t offset, uint64_t size_bytes) const {
+    if (ChangeLog* log = changes.load(std::memory_order_acquire); log != nullptr)
+      log->note(offset, size_bytes);
+  }
+  // Changes are logged from now on, but for those of writes that are under way. False: they were
+  // logged already. Any thread but the fault path.
+  Result<bool> log_changes() {
+    if (changes.load() != nullptr) return false;
+    auto log = ChangeLog::make(page_count() * page_bytes);
+    if (!log) return log.error();
+    ChangeLog* none = nullptr;
+    if (!changes.compare_exchange_strong(none, log->get())) return false;
+    static_cast<void>(log->release());
+    return true;
+  }
+
   // The next flush returns it.
   void note_write_error(int result, uint64_t offset, uint64_t size_bytes) {
     is_degraded.store(true, std::memory_order_relaxed);
@@ -143,6 +167,33 @@ struct Space {
       if (result != 0) error = result;
     });
     if (error != 0) restore_written(page, page * page_bytes, (page + 1) * page_bytes);
+    return error;
+  }
+
+  // Of neighbouring pages [first, end), 16 MiB at most, what was written, from `first` on; they are
+  // clean afterwards. -errno: all of them count as written.
+  int take_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
+    int error = 0;
+    const uint32_t views_count = views_end.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < views_count; ++i) {
+      region::View* view = views[i].load(std::memory_order_acquire);
+      if (view == nullptr || !view->is_writable) continue;
+      const uint64_t to = std::min(end, view->end_page());
+      for (uint64_t page = std::max(first, view->first_page()); page < to;) {
+        const auto is_there = [&](uint64_t p) { return !frames->can_share() || view->is_shown(p); };
+        uint64_t last = page;
+        while (last < to && is_there(last)) ++last;
+        if (last > page) {
+          os::Piece piece = view->pieces_of(page, last);
+          piece.first_subpage +=
+              static_cast<uint32_t>((page - first) * page_bytes / base::kSystemPage);
+          if (const int result = frames->collect(piece, true, written); result != 0) error = result;
+        }
+        page = last + 1;
+      }
+    }
+    for (uint64_t page = first; page < end && error != 0; ++page)
+      restore_written(page, page * page_bytes, (page + 1) * page_bytes);
     return error;
   }
 

@@ -97,6 +97,7 @@ void Eviction::issue(uint32_t finish_end) {
       const StoreRequest& r = shard_.request[i];
       space.counters.add(Counter::write_requests, 1);
       space.counters.add(Counter::written_bytes, r.size_bytes);
+      space.note_change(r.offset, r.size_bytes);
       if (r.result != 0)
         fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
     }

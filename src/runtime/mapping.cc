@@ -175,6 +175,8 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     return s.error();
   if (Status s = make_frames(*space, mechanism.value()); !s)
     return refuse(s.code(), uri, s.message());
+  if (options.checkpoint_every_ms != 0)  // what is to be copied again and again
+    if (const auto logged = space->log_changes(); !logged) return logged.error();
   if (wanted.frames == FrameKind::kAuto && space->delivery == Delivery::kInThread &&
       kernel.has_write_tracking && space->frames->has_write_faults())
     space->share_frames = [this, s = space.get()] {

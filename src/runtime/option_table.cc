@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint64_t kReadaheadBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kWaitMsMax = uint64_t{24} * 3600 * 1000;
-constexpr unsigned kThreadsMax = 256;
+constexpr unsigned kThreadsMax = 256, kCheckpointsKeptMax = 10'000;
+constexpr uint64_t kEveryMsMin = 10, kEveryMsMax = uint64_t{7} * 24 * 3600 * 1000;
 
 constexpr Choice<Delivery> kDeliveries[] = {{"auto", Delivery::kAuto},
                                             {"in-thread", Delivery::kInThread},
@@ -88,11 +89,11 @@ Option count(Option words, Fields<unsigned> fields, unsigned max) {
   return make(std::move(words), fields, read, write, refuse);
 }
 
-Option milliseconds(Option words, Fields<uint64_t> fields) {
+template <typename Refuse>
+Option milliseconds(Option words, Fields<uint64_t> fields, Refuse refuse) {
   const auto read = [](const std::string& text, const OptionContext&, std::string*) {
     return base::parse_milliseconds(text);
   };
-  const auto refuse = [](uint64_t ms) { return ms <= kWaitMsMax ? "" : "it is a day at most"; };
   return make(std::move(words), fields, read, base::format_milliseconds, refuse);
 }
 
@@ -124,6 +125,19 @@ Option text(Option words, Fields<std::string> fields, Find find, Refuse refuse) 
 }
 
 std::string refuse_empty(const std::string& value) { return value.empty() ? "it is empty" : ""; }
+
+std::string refuse_wait(uint64_t ms) { return ms <= kWaitMsMax ? "" : "it is a day at most"; }
+
+std::string refuse_interval(uint64_t ms) {
+  if (ms == 0 || (ms >= kEveryMsMin && ms <= kEveryMsMax)) return "";
+  return ms < kEveryMsMin ? "it is 10 ms at least, or 0" : "it is a week at most";
+}
+
+std::string refuse_pool(const std::string& uri) {
+  constexpr std::string_view kScheme = "versioned:";
+  if (uri == "none" || (uri.starts_with(kScheme) && uri.size() > kScheme.size())) return "";
+  return "checkpoints are kept in versioned:FOLDER";
+}
 
 std::string refuse_policy(const std::string& name) {
   if (name.empty()) return refuse_empty(name);
@@ -180,7 +194,7 @@ std::vector<Option> make_memory_options() {
             {&R::low_watermark, &O::low_watermark}, 100),
       milliseconds({"wait_max", "wait_ms_max", "30s", "a time with ms, s or min; a day at most",
                     "bound of a wait for memory that cannot be freed; then the fill fails"},
-                   {&R::wait_ms_max, &O::wait_ms_max}),
+                   {&R::wait_ms_max, &O::wait_ms_max}, refuse_wait),
       text({"scratch_dir", "scratch_dir", "<TMPDIR, else /var/tmp>", "a folder",
             "where the unnamed files of private regions and scratch stores are made"},
            {&R::scratch_dir, &O::scratch_dir}, find_scratch, refuse_empty),
@@ -206,6 +220,16 @@ std::vector<Option> make_fault_options() {
       count({"event_threads", "event_threads", "2", "",
              "threads that fill in messages delivery, started with its first region"},
             {&R::event_threads, &O::event_threads}, kThreadsMax),
+      milliseconds({"checkpoint", "checkpoint_every_ms", "0s",
+                    "a time with ms, s, min or h; a week at most; 0: none",
+                    "a checkpoint of all regions that are mapped for writing, every so often"},
+                   {&R::checkpoint_every_ms, &O::checkpoint_every_ms}, refuse_interval),
+      text({"checkpoint_pool", "checkpoint_pool", "none",
+            "versioned:FOLDER; none: that of the regions",
+            "where they are kept; what is not of the pool is copied into it"},
+           {&R::checkpoint_pool, &O::checkpoint_pool}, nullptr, refuse_pool),
+      count({"checkpoint_keep", "checkpoint_keep", "3", "", "how many of them are kept"},
+            {&R::checkpoint_keep, &O::checkpoint_keep}, kCheckpointsKeptMax),
       text({"metrics_at_exit", "metrics_at_exit", "none", "none, text, or a path",
             "metrics when the runtime ends: on the standard error as text, or in a file as JSON"},
            {&R::metrics_at_exit, &O::metrics_at_exit}, nullptr, refuse_empty),

@@ -86,6 +86,7 @@ Status Runtime::Impl::hold_out(Space& space, uint64_t offset, uint64_t size_byte
   const os::SignalBlock block;
   if (Status s = engine->hold_out(space, first, end); !s) return s;
   between();
+  space.note_change(offset, size_bytes);
   engine->let_in(space, first, end);
   return {};
 }

@@ -32,6 +32,9 @@ struct ResolvedOptions {
   FrameKind frames = FrameKind::kAuto;
   OnError on_error = OnError::kSignal;
   std::string scratch_dir;
+  uint64_t checkpoint_every_ms = 0;
+  std::string checkpoint_pool;
+  unsigned checkpoint_keep = 0;
   std::string metrics_at_exit;
   std::string kernel;
 

@@ -66,11 +66,13 @@ Metrics collect(Runtime::Impl& impl) {
 Runtime::Impl::~Impl() {
   if (generation != runtime::process_generation()) {
     // A forked child: the threads are the parent's, and so is what they would be asked to end.
+    static_cast<void>(companion.release());
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
     for (auto& [key, space] : spaces) static_cast<void>(space.release());
     return;
   }
+  companion.reset();
   if (engine != nullptr) report_at_exit(*this, collect(*this));
   sources.reset();  // event threads use the engine
   // A store of the program's may outlive the buffers that it was lent.
@@ -121,6 +123,11 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->least_budget(o.page_bytes))};
   runtime::install_handlers(true);
+  if (o.checkpoint_every_ms != 0) {
+    auto companion = runtime::start_checkpoints(impl);
+    if (!companion) return companion.error();
+    impl->companion = std::move(companion).value();
+  }
   return impl;
 }
 
@@ -143,6 +150,7 @@ Runtime& Runtime::operator=(Runtime&& other) noexcept {
 
 Runtime::~Runtime() {
   if (impl_ == nullptr || impl_->generation != runtime::process_generation()) return;
+  impl_->companion.reset();
   const std::lock_guard<std::mutex> guard(impl_->mapping);
   OC_CHECK(impl_->regions.empty() && "a runtime must outlive its regions");
 }

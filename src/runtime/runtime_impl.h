@@ -38,6 +38,12 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::vector<Reservation::Impl*> reservations;
   std::vector<Region::Impl*> regions;
 
+  // What goes on beside the runtime. Its end waits for what is under way, but in its own thread.
+  struct Companion {
+    virtual ~Companion() = default;
+  };
+  std::unique_ptr<Companion> companion;
+
   Impl();
   ~Impl();
   static Result<std::shared_ptr<Impl>> start(const RuntimeOptions& options);
@@ -101,6 +107,10 @@ struct Region::Impl {
 namespace runtime {
 uint64_t process_generation();
 RegionMetrics metrics_of(const Region::Impl& region);
+// Checkpoints by the runtime's options. The room of checkpoints is above this one, which only knows
+// that there is somebody who makes them (src/checkpoints/of_runtime.cc).
+Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
+    const std::shared_ptr<Runtime::Impl>& runtime);
 }  // namespace runtime
 
 }  // namespace outcore

@@ -1,7 +1,11 @@
 #include "store/versioned_pools.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cerrno>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "base/units.h"
@@ -13,13 +17,21 @@ namespace {
 // Opening and ending pools come one after the other: who opens a folder again that is just being
 // closed waits for its lock. Recursive: what opens may have the last reference, too.
 struct OpenPools {
+  const pid_t process = ::getpid();
   std::recursive_mutex mutex;
   std::map<std::string, std::weak_ptr<versioned::Pool>> by_identity;
 };
 
 OpenPools& open_pools() {
-  static OpenPools* const made = new OpenPools;  // never destroyed: stores may be static
-  return *made;
+  // Never destroyed: stores may be static. A forked child has its own: of its parent's another
+  // thread may have held the lock.
+  static std::atomic<OpenPools*> made{nullptr};
+  OpenPools* known = made.load();
+  while (known == nullptr || known->process != ::getpid()) {
+    auto fresh = std::make_unique<OpenPools>();
+    if (made.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+  }
+  return *known;
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ void ChunkMap::set(uint64_t chunk, Entry entry) {
   slot.place.exchange(kMoving, std::memory_order_acq_rel);
   slot.sum.store(entry.sum, std::memory_order_release);
   slot.place.store(uint64_t{entry.birth} << 32 | entry.block, std::memory_order_release);
+  sets_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 void ChunkMap::mark_changed(uint64_t chunk) {

@@ -70,6 +70,8 @@ class ChunkMap {
     }
   }
   bool has_changed() const;
+  // How often set() was called. Not kept on the disk.
+  uint64_t sets() const { return sets_.load(std::memory_order_acquire); }
   // Bytes of memory that it takes.
   uint64_t memory_bytes() const;
 
@@ -95,6 +97,7 @@ class ChunkMap {
 
   std::atomic<Leaf*>* leaves_ = nullptr;
   std::atomic<uint64_t> leaf_end_{0};  // no leaf at or after it
+  std::atomic<uint64_t> sets_{0};
 };
 
 }  // namespace outcore::versioned

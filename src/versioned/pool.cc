@@ -218,16 +218,16 @@ Status Pool::adopt_blocks(const State& state) {
 Pool::~Pool() { (void)close(); }
 
 Status Pool::close() {
+  // In a forked child another thread of the parent's may have held the lock, for ever.
+  if (!disk_->is_of_this_process()) return {};
   const std::lock_guard guard(mutex_);
   if (is_closed_) return {};
-  const bool is_ours = disk_->is_of_this_process();
-  if (is_ours && lost_.code == 0 && has_changes())
+  if (lost_.code == 0 && has_changes())
     if (const auto done = commit_locked({}, {}); !done) {
       is_closed_ = lost_.code != 0;  // if not, it may be tried again
       return done.error();
     }
   is_closed_ = true;
-  if (!is_ours) return {};
   if (lost_.code != 0) return lost_;
   journal_->append(RecordType::kClosed, last_commit_, {}, {true, true});  // nothing hangs on it
   return {};

@@ -49,6 +49,8 @@ class Object {
   uint32_t id() const { return id_; }
   uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_acquire); }
   bool is_removed() const { return is_removed_.load(std::memory_order_acquire); }
+  // Another one each time that something of its contents changed, until the pool is closed.
+  uint64_t state() const { return map_->sets(); }
 
  private:
   friend class Pool;

@@ -59,12 +59,14 @@ echo 0 >"$knob"
 # What is the same for every user, or needs what nobody has not.
 left_out='python|nobody-cannot|rbd|redis|sim|policy|predecessor|tools'
 left_out="$left_out|versioned|store|prefetch|metrics|cut"
+same='With/Occ.*/clang|Mechanisms/.*/[A-Za-z]*(64|1024)KiB'
+same="$same|^Persistent(Space|Model|Fuzz|Threads)\.|^BenchCheckpoint\.|^FramesOf\."
 status=0
 setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all --bounding-set=-all \
   env HOME="$home" TMPDIR="$home" OUTCORE_IS_INSIDE= \
   ctest --test-dir "$build" -j "${JOBS:-2}" --timeout "${CTEST_SECONDS_MAX:-300}" \
   --output-on-failure --no-tests=error -LE "^($left_out)\$" \
-  -E 'With/Occ.*/clang|Mechanisms/.*/[A-Za-z]*(64|1024)KiB' \
+  -E "$same" \
   --output-junit "$build/Testing/unprivileged.xml" |
   grep --line-buffered -v '^ *Start *[0-9]' || status=$?
 cp "$build/Testing/unprivileged.xml" "$result" || status=1
