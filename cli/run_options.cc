@@ -257,7 +257,9 @@ std::string in_words_of_flags(std::string message, const RunOptions& options) {
     const std::string variable = kRuntimeOptions[i].variable();
     const size_t at = message.find(variable);
     if (at == std::string::npos) continue;
-    const bool has_value = message.compare(at + variable.size(), 1, "=") == 0;
+    const char next = at + variable.size() < message.size() ? message[at + variable.size()] : 0;
+    if (next == '_' || std::isalnum(static_cast<unsigned char>(next)) != 0) continue;  // another
+    const bool has_value = next == '=';
     message.replace(at, variable.size() + (has_value ? 1 : 0),
                     kRuntimeOptions[i].flag() + (has_value ? " " : ""));
   }

@@ -168,7 +168,7 @@ Status copy_ahead(Parts& parts, uint64_t* copied) {
     if (is_new.value()) continue;  // a write that is under way may not be noted
     Store& store = *part.space->store.load();
     const os::SignalBlock block;
-    if (Status s = parts.runtime->engine->flush(*part.space, 0, part.space->page_count()); !s)
+    if (Status s = parts.runtime->engine->flush(*part.space, 0, part.space->stored_pages()); !s)
       return s;
     auto object = object_for(*parts.pool, part.name, store.size_bytes());
     if (!object) return object.status();

@@ -195,7 +195,7 @@ class OfRuntime {
     for (uint64_t page = 0, end = 1; page < end && s.ok();) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
-      end = one.space->page_count();
+      end = one.space->stored_pages();
       const uint64_t at_once = std::max<uint64_t>(kFlushBytes / one.space->page_bytes, 1);
       s = runtime.engine->flush(*one.space, page, std::min(page + at_once, end));
       page += at_once;

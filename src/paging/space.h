@@ -93,7 +93,12 @@ struct Space {
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
-  uint64_t page_count() const { return words.count(); }
+  uint64_t page_count() const { return words.count(); }  // there may be room to grow
+  // Of what the store has now.
+  uint64_t stored_pages() const {
+    const uint64_t bytes = store_bytes.load(std::memory_order_acquire);
+    return std::min(base::round_up(bytes, page_bytes) / page_bytes, page_count());
+  }
   PageKey key_of(uint64_t page) const {
     uint64_t x = page * 0x9E3779B97F4A7C15ull + id * 0xD1B54A32D192ED03ull;
     x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
