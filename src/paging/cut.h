@@ -110,6 +110,8 @@ class Cut {
   bool protect(Space& space, uint64_t first, uint64_t end);
   // cut_store.cc
   bool copy(uint64_t i);
+  uint64_t copy_run(uint64_t i);
+  bool take_bytes(uint64_t i, const os::Piece& piece, uint64_t to);
   os::SubpageSet written_of(uint64_t i);
   void show(uint64_t i, bool is_stored);
   void undo(uint64_t first, uint64_t end);

@@ -175,10 +175,17 @@ bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
     for (uint64_t i = first; i < end; ++i) {
       const uint64_t page = page_of(key_[i]);
       if (page < view->first_page() || page >= view->end_page() || !view->is_shown(page)) continue;
-      piece_[pieces++] = view->piece_of(page);
-      if (pieces < kPiecesMax) continue;
-      if (!unmap_them()) return false;
-      pieces = 0;
+      const Piece piece = view->piece_of(page);
+      if (pieces > 0 &&
+          piece_[pieces - 1].address + piece_[pieces - 1].size_bytes == piece.address) {
+        piece_[pieces - 1].size_bytes += piece.size_bytes;
+        continue;
+      }
+      if (pieces == kPiecesMax) {
+        if (!unmap_them()) return false;
+        pieces = 0;
+      }
+      piece_[pieces++] = piece;
     }
     if (!unmap_them()) return false;
   }

@@ -17,6 +17,12 @@ using region::View;
 namespace {
 
 constexpr uint64_t kRequestBytesMax = 1 << 20;
+constexpr uint64_t kRunPagesMax = 64;  // who touches the last of them waits for all
+
+// Clean, and being written back.
+PageValue stored_word(PageValue v) {
+  return v.with(PageState::kResident).minus(PageValue::kDirty).plus(PageValue::kWriting);
+}
 
 }  // namespace
 
@@ -60,24 +66,63 @@ bool Cut::copy(uint64_t i) {
     if (!space.frames->can_share())
       space.for_each_showing(page_of(key_[i]),
                              [&](View& v) { piece.address = v.address + (from - v.offset); });
-    std::byte* const into = buffer_ + buffer_used_;
-    if (const int result = space.frames->copy_out(piece, into); result != 0) {
-      fail({from, nullptr, to - from, true, result}, space);
-      return false;
-    }
-    buffer_used_ += copied;
-    StoreRequest* before = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
-    if (before != nullptr && request_index_[request_count_ - 1] == index_of(key_[i]) &&
-        before->offset + before->size_bytes == from && before->bytes + before->size_bytes == into &&
-        before->size_bytes < kRequestBytesMax) {
-      before->size_bytes += to - from;
-      continue;
-    }
-    request_[request_count_] = {from, into, to - from, true, 0};
-    request_index_[request_count_++] = index_of(key_[i]);
+    if (!take_bytes(i, piece, to)) return false;
   }
   show(i, true);
   return true;
+}
+
+// The bytes of the piece, up to `to` in the store, into the side buffer and a request.
+bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
+  Space& space = space_of(i);
+  const uint64_t from = piece.offset;
+  std::byte* const into = buffer_ + buffer_used_;
+  if (const int result = space.frames->copy_out(piece, into); result != 0) {
+    fail({from, nullptr, to - from, true, result}, space);
+    return false;
+  }
+  buffer_used_ += piece.size_bytes;
+  StoreRequest* before = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
+  if (before != nullptr && request_index_[request_count_ - 1] == index_of(key_[i]) &&
+      before->offset + before->size_bytes == from && before->bytes + before->size_bytes == into &&
+      before->size_bytes < kRequestBytesMax) {
+    before->size_bytes += to - from;
+    return true;
+  }
+  request_[request_count_] = {from, into, to - from, true, 0};
+  request_index_[request_count_++] = index_of(key_[i]);
+  return true;
+}
+
+// Neighbours of one system page each, with one question and one mapping for all. How many, or 0:
+// they go one by one.
+uint64_t Cut::copy_run(uint64_t i) {
+  Space& space = space_of(i);
+  if (space.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
+  const uint64_t first = page_of(key_[i]);
+  const uint64_t room = (buffer_bytes_ - buffer_used_) / base::kSystemPage;
+  const uint64_t stored =
+      space.store_bytes.load(std::memory_order_acquire) / base::kSystemPage;  // whole ones
+  uint64_t count = 1;
+  while (count < std::min(room, kRunPagesMax) && i + count < count_ && first + count < stored &&
+         key_[i + count] == key_[i] + count)
+    ++count;
+  if (count < 2 || room < 2 || first >= stored) return 0;
+  Piece piece{nullptr, first * base::kSystemPage, count * base::kSystemPage, true, 0};
+  if (!space.frames->can_share()) {  // where a view shows all of them
+    space.for_each_run_showing(first, first + count, [&](const View& view, const Piece& shown) {
+      if (shown.size_bytes == piece.size_bytes) piece.address = shown.address;
+      static_cast<void>(view);
+    });
+    if (piece.address == nullptr) return 0;
+  }
+  if (!take_bytes(i, piece, piece.offset + piece.size_bytes)) return 0;
+  if (!space.frames->has_write_faults())
+    space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
+      static_cast<void>(space.frames->show(shown, {}));  // if not, the next touch but one does
+    });
+  for (uint64_t k = i; k < i + count; ++k) word_of(k).update(stored_word);
+  return count;
 }
 
 // Frozen → Resident: clean and being written back, or as it was.
@@ -93,10 +138,8 @@ void Cut::show(uint64_t i, bool is_stored) {
     // If the kernel refuses, the next touch but one tries again.
     if (!has_faults) static_cast<void>(space.frames->show(view.piece_of(page), written));
   });
-  space.words[page].update([&](PageValue v) {
-    const PageValue resident = v.with(PageState::kResident);
-    return is_stored ? resident.minus(PageValue::kDirty).plus(PageValue::kWriting) : resident;
-  });
+  space.words[page].update(
+      [&](PageValue v) { return is_stored ? stored_word(v) : v.with(PageState::kResident); });
 }
 
 void Cut::undo(uint64_t first, uint64_t end) {
@@ -108,7 +151,11 @@ Status Cut::store() {
   uint64_t done = 0;
   while (done < count_ && error_ == 0) {
     uint64_t end = done;
-    while (end < count_ && copy(end)) ++end;
+    while (end < count_ && error_ == 0) {
+      const uint64_t run = copy_run(end);
+      if (run == 0 && (error_ != 0 || !copy(end))) break;
+      end += std::max<uint64_t>(run, 1);
+    }
     OC_CHECK(end != done || error_ != 0);  // the buffer has room for a page
     write_out();
     for (; done < end; ++done) {

@@ -179,24 +179,10 @@ struct Space {
   // clean afterwards. -errno: all of them count as written.
   int take_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
     int error = 0;
-    const uint32_t views_count = views_end.load(std::memory_order_acquire);
-    for (uint32_t i = 0; i < views_count; ++i) {
-      region::View* view = views[i].load(std::memory_order_acquire);
-      if (view == nullptr || !view->is_writable) continue;
-      const uint64_t to = std::min(end, view->end_page());
-      for (uint64_t page = std::max(first, view->first_page()); page < to;) {
-        const auto is_there = [&](uint64_t p) { return !frames->can_share() || view->is_shown(p); };
-        uint64_t last = page;
-        while (last < to && is_there(last)) ++last;
-        if (last > page) {
-          os::Piece piece = view->pieces_of(page, last);
-          piece.first_subpage +=
-              static_cast<uint32_t>((page - first) * page_bytes / base::kSystemPage);
-          if (const int result = frames->collect(piece, true, written); result != 0) error = result;
-        }
-        page = last + 1;
-      }
-    }
+    for_each_run_showing(first, end, [&](const region::View& view, const os::Piece& piece) {
+      if (!view.is_writable) return;
+      if (const int result = frames->collect(piece, true, written); result != 0) error = result;
+    });
     for (uint64_t page = first; page < end && error != 0; ++page)
       restore_written(page, page * page_bytes, (page + 1) * page_bytes);
     return error;
@@ -221,6 +207,28 @@ struct Space {
       region::View* view = views[i].load(std::memory_order_acquire);
       if (view == nullptr || page < view->first_page() || page >= view->end_page()) continue;
       if (!frames->can_share() || view->is_shown(page)) f(*view);
+    }
+  }
+  // The same for neighbouring pages [first, end), stretch by stretch: f(view, piece), whose system
+  // pages count from `first`.
+  template <typename F>
+  void for_each_run_showing(uint64_t first, uint64_t end, const F& f) const {
+    const uint32_t count = views_end.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i) {
+      region::View* view = views[i].load(std::memory_order_acquire);
+      if (view == nullptr) continue;
+      const uint64_t to = std::min(end, view->end_page());
+      const auto is_there = [&](uint64_t p) { return !frames->can_share() || view->is_shown(p); };
+      for (uint64_t page = std::max(first, view->first_page()); page < to; ++page) {
+        uint64_t last = page;
+        while (last < to && is_there(last)) ++last;
+        if (last == page) continue;
+        os::Piece piece = view->pieces_of(page, last);
+        piece.first_subpage +=
+            static_cast<uint32_t>((page - first) * page_bytes / base::kSystemPage);
+        f(*view, piece);
+        page = last;
+      }
     }
   }
 };
