@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kPrecopyRoundsMax = 8;
 // What is frozen and copied in no time: to store it beforehand, too, would cost the program its
 // write faults twice.
-constexpr uint64_t kFewBytes = 16 << 20;
+constexpr uint64_t kFewBytes = 64 << 20;
 constexpr uint32_t kAttemptsMax = 4;
 constexpr uint32_t kLooksAlone = 2, kLooksMax = 10;  // before threads are stopped; in all
 constexpr uint64_t kStopNsMax = 20'000'000;          // threads that do not answer
