@@ -2,6 +2,7 @@
 #include "outcore/checkpoint.h"
 
 #include <cerrno>
+#include <mutex>
 #include <new>
 
 #include "base/error.h"
@@ -26,6 +27,7 @@ class Maker {
     calls.quiesce = options_.quiesce;
     calls.resume = options_.resume;
     calls.may_stop_threads = options_.may_stop_threads;
+    calls.may_wait = parts_.may_wait;
     for (const checkpoints::Memory& part : parts_.memory) calls.memory.push_back(part.bytes);
     if (!parts_.heaps.empty()) {
       calls.entered = [this] { return enter_heaps(); };
@@ -116,6 +118,17 @@ class Maker {
     const auto object = parts_.pool->find(part.object);
     return object == nullptr ? -ENOENT : parts_.pool->write(*object, 0, header);
   }
+  // The copy is still as its log says, but for the header.
+  void note_header(const checkpoints::HeapPart& part) const {
+    const auto object = parts_.pool->find(part.object);
+    for (const checkpoints::Foreign& one : parts_.foreign) {
+      if (one.name != part.object || object == nullptr) continue;
+      paging::ChangeLog& log = *one.space->changes.load();
+      const std::lock_guard<std::mutex> guard(log.copying);
+      log.note(0, part.heap->closed_header().size());
+      log.copy_state = object->state();
+    }
+  }
   // Until the commit nobody writes to the stores: what they hold is closed heaps. First each is
   // written as it is: so there is space to write that again, if the commit finds none.
   Status close_heaps() {
@@ -127,6 +140,7 @@ class Maker {
             part, is_closed ? part.heap->closed_header() : part.heap->open_header(false));
         if (error != 0)
           return base::system_error(error, "write the header of the heap " + part.heap->name_of());
+        if (part.is_foreign) note_header(part);
       }
     return {};
   }
@@ -168,7 +182,8 @@ Status copy_ahead(Parts& parts, uint64_t* copied) {
     if (is_new.value()) continue;  // a write that is under way may not be noted
     Store& store = *part.space->store.load();
     const os::SignalBlock block;
-    if (Status s = parts.runtime->engine->flush(*part.space, 0, part.space->stored_pages()); !s)
+    if (Status s = parts.runtime->engine->flush_aside(*part.space, 0, part.space->stored_pages());
+        !s)
       return s;
     auto object = object_for(*parts.pool, part.name, store.size_bytes());
     if (!object) return object.status();
@@ -228,6 +243,7 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
     if (!started) return started.error();
     found->runtime = std::move(started).value();
   }
+  const std::lock_guard<std::mutex> making(found->pool->making());
   return checkpoints::make(name, found.value(), options);
 } catch (const std::bad_alloc&) {
   return Error{ENOMEM, "checkpoint '" + name + "': no memory"};

@@ -10,8 +10,6 @@
 namespace outcore::checkpoints {
 namespace {
 
-constexpr uint64_t kPieceBytes = 1 << 20;
-
 bool is_zero(std::span<const std::byte> bytes) {
   return bytes[0] == std::byte{0} &&
          std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;

@@ -12,6 +12,8 @@
 
 namespace outcore::checkpoints {
 
+inline constexpr uint64_t kPieceBytes = 1 << 20;  // copied at a time
+
 // The object, made or brought to the size.
 Result<std::shared_ptr<versioned::Object>> object_for(versioned::Pool& pool,
                                                       const std::string& name, uint64_t size_bytes);

@@ -28,6 +28,7 @@ using std::chrono::steady_clock;
 
 constexpr auto kSlice = std::chrono::milliseconds(20), kBetween = std::chrono::milliseconds(1);
 constexpr uint64_t kFlushBytes = 16 << 20;
+constexpr int kTriesMax = 5;
 constexpr size_t kNameBytesMax = 255;
 
 bool is_heap(Store& store) {
@@ -68,16 +69,24 @@ class OfRuntime {
     if (runtime == nullptr) return CheckpointReport{};
     if (pool_uri_ != "none")
       if (Status s = open_pool(); !s) return s.error();
-    if (Status s = go_ahead(*runtime); !s) return s.error();
-    const std::lock_guard<std::mutex> guard(runtime->mapping);
-    Parts parts = gather(*runtime);
-    if (parts.spaces.empty()) return CheckpointReport{};
-    if (parts.pool == nullptr)
+    {
+      const std::lock_guard<std::mutex> guard(runtime->mapping);
+      const Parts parts = gather(*runtime);
+      if (parts.spaces.empty()) return CheckpointReport{};
+      *pool = parts.pool;
+    }
+    if (*pool == nullptr)
       return Error{EINVAL,
                    "make checkpoints: no region is of a versioned: pool: say "
                    "checkpoint_pool=versioned:FOLDER (OUTCORE_CHECKPOINT_POOL)"};
-    *pool = parts.pool;
-    return checkpoints::make(name, parts, {});
+    const std::lock_guard<std::mutex> making((*pool)->making());
+    if (Status s = go_ahead(*runtime, **pool); !s) return s.error();
+    // Never does one wait for another cut with the mapping lock in hand: that cut may need it.
+    for (int tries = 1;; ++tries) {
+      const auto made = cut(*runtime, *pool, name);
+      if (made.code() != EAGAIN || tries == kTriesMax) return made;
+      std::this_thread::sleep_for(kSlice);
+    }
   }
 
   // A line a kind of trouble.
@@ -102,6 +111,21 @@ class OfRuntime {
     return {};
   }
 
+  Result<CheckpointReport> cut(Runtime::Impl& runtime, const std::shared_ptr<versioned::Pool>& pool,
+                               const std::string& name) {
+    const std::lock_guard<std::mutex> guard(runtime.mapping);
+    Parts parts = gather(runtime);
+    if (parts.spaces.empty() || parts.pool != pool) return CheckpointReport{};
+    parts.may_wait = false;
+    if (has_heap_)
+      return Error{
+          EBUSY,
+          "make checkpoints: a persistent heap lies in the same pool, and would be in them "
+          "as it is between two of its calls: use PeriodicCheckpoints with a quiesce "
+          "function, or another checkpoint_pool"};
+    return checkpoints::make(name, parts, {});
+  }
+
   // REQUIRES: the mapping lock.
   Parts gather(Runtime::Impl& runtime) {
     Parts parts;
@@ -109,19 +133,23 @@ class OfRuntime {
     parts.pool = pool_;
     std::set<std::string> names;
     std::vector<Space*> foreign;
+    has_heap_ = false;
     for (const auto& [key, space] : runtime.spaces) {
       if (!space->is_writable || space->is_given_up.load()) continue;
       Store& store = *space->store.load();
       if (key.starts_with("private ")) continue;  // changes that the program wants to be gone
-      if (store::dies_with_process(store.uri())) {
+      if (space->is_of_addresses || store::dies_with_process(store.uri())) {
         leave_out(store, "its addresses end with the process");
         continue;
       }
+      auto* const of_pool = dynamic_cast<store::VersionedStore*>(&store);
       if (is_heap(store)) {
+        has_heap_ = has_heap_ || (of_pool != nullptr &&
+                                  (parts.pool == nullptr || of_pool->share_pool() == parts.pool));
         leave_out(store, "a heap is a part of PeriodicCheckpoints, with a quiesce function");
         continue;
       }
-      if (auto* const of_pool = dynamic_cast<store::VersionedStore*>(&store)) {
+      if (of_pool != nullptr) {
         if (parts.pool == nullptr) parts.pool = of_pool->share_pool();
         if (of_pool->share_pool() == parts.pool) {
           parts.spaces.push_back(space.get());
@@ -155,13 +183,11 @@ class OfRuntime {
 
   // Most of what is dirty goes to the stores, and most of what changed there into the pool, while
   // the program goes on and may map and unmap.
-  Status go_ahead(Runtime::Impl& runtime) {
+  Status go_ahead(Runtime::Impl& runtime, versioned::Pool& pool) {
     std::vector<Ahead> all;
-    std::shared_ptr<versioned::Pool> pool;
     {
       const std::lock_guard<std::mutex> guard(runtime.mapping);
       const Parts parts = gather(runtime);
-      pool = parts.pool;
       for (const auto& [key, space] : runtime.spaces) {
         if (std::find(parts.spaces.begin(), parts.spaces.end(), space.get()) == parts.spaces.end())
           continue;
@@ -170,14 +196,12 @@ class OfRuntime {
           if (part.space == space.get()) all.back().copy = part.name;
       }
     }
-    if (pool == nullptr) return {};
     for (const Ahead& one : all) {
       if (Status s = flush_in_slices(runtime, one); !s) return s;
       if (one.copy.empty()) continue;
-      if (Status s = copy_in_slices(runtime, one, *pool); !s) return s;
+      if (Status s = copy_in_slices(runtime, one, pool); !s) return s;
     }
-    const int error = pool->sync();
-    return error == 0 ? Status() : base::system_error(error, "write to the pool of checkpoints");
+    return pool.sync_data();  // no commit: it would be of many moments
   }
 
   // The lock, if the space is there still: else none.
@@ -197,14 +221,17 @@ class OfRuntime {
       if (!guard.owns_lock()) return {};
       end = one.space->stored_pages();
       const uint64_t at_once = std::max<uint64_t>(kFlushBytes / one.space->page_bytes, 1);
-      s = runtime.engine->flush(*one.space, page, std::min(page + at_once, end));
-      page += at_once;
+      const auto until = steady_clock::now() + kSlice;
+      for (; page < end && s.ok() && steady_clock::now() < until; page += at_once)
+        s = runtime.engine->flush_aside(*one.space, page, std::min(page + at_once, end));
     }
     return s;
   }
 
+  // As much as there is of it, and no more: of a store that is written faster than it is copied the
+  // cut copies the rest.
   static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, versioned::Pool& pool) {
-    for (;;) {
+    for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
       Store& store = *one.space->store.load();
@@ -212,9 +239,13 @@ class OfRuntime {
       if (!object) return object.status();
       uint64_t written = 0;
       const auto until = steady_clock::now() + kSlice;
-      const auto is_done = copy_store(pool, object.value(), store, *one.space->changes.load(),
-                                      &written, [&] { return steady_clock::now() < until; });
-      if (!is_done || is_done.value()) return is_done.status();
+      const auto is_done =
+          copy_store(pool, object.value(), store, *one.space->changes.load(), &written, [&] {
+            copied += kPieceBytes;
+            return steady_clock::now() < until;
+          });
+      if (!is_done || is_done.value() || copied >= object.value()->size_bytes())
+        return is_done.status();
     }
   }
 
@@ -223,6 +254,7 @@ class OfRuntime {
   std::shared_ptr<versioned::Pool> pool_;
   std::set<std::string> known_;
   std::string left_out_;
+  bool has_heap_ = false;  // in the pool, and left out
   int told_ = 0;
 };
 

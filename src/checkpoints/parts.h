@@ -47,6 +47,7 @@ struct Parts {
   std::vector<Foreign> foreign;
   std::vector<Memory> memory;
   std::vector<HeapPart> heaps;
+  bool may_wait = true;  // for another cut of the runtime; else EAGAIN
 };
 
 // Errors: as checkpoint().
@@ -55,7 +56,8 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
 // The pool of versioned:FOLDER, made if there is none.
 Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text);
 
-// REQUIRES: parts.runtime; there is no checkpoint of that name; no region of the parts ends.
+// REQUIRES: parts.runtime; the pool's making() is held; there is no checkpoint of that name; no
+// region of the parts ends.
 Result<CheckpointReport> make(const std::string& name, Parts& parts,
                               const CheckpointOptions& options);
 

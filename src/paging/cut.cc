@@ -248,8 +248,15 @@ Status Cut::cannot() const {
 
 Result<CutReport> Engine::cut(std::span<Space* const> spaces, const CutCalls& calls) {
   const os::SignalBlock block;
-  const os::Locked one_at_a_time(cut_lock_);
-  return std::make_unique<Cut>(*this, spaces, calls)->run();
+  auto cut = std::make_unique<Cut>(*this, spaces, calls);
+  if (calls.may_wait)
+    cut_lock_.lock();
+  else if (!cut_lock_.try_lock())
+    return Error{EAGAIN, "another cut is under way"};
+  auto report = cut->run();
+  cut.reset();
+  cut_lock_.unlock();
+  return report;
 }
 
 }  // namespace outcore::paging

@@ -45,6 +45,7 @@ struct CutCalls {
   std::function<uint32_t()> stop;
   std::function<void()> go_on;
   bool may_stop_threads = true;  // false: who writes without end makes the cut fail
+  bool may_wait = true;          // false: EAGAIN while another cut is under way
 };
 
 struct CutReport {

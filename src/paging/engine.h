@@ -122,6 +122,8 @@ class Engine {
     kGoOn   // it is tried: it goes afterwards, and other servers may take it
   };
   Status flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout = OnTimeout::kStop);
+  // The same for somebody who is not the program: errors of earlier write-backs stay for it.
+  Status flush_aside(Space& space, uint64_t first, uint64_t end);
   // One consistent cut over the spaces, while the program runs on: see cut.h. One at a time; others
   // wait. REQUIRES: the spaces live until it returns.
   Result<CutReport> cut(std::span<Space* const> spaces, const CutCalls& calls);

@@ -238,6 +238,12 @@ class FlushWork {
   uint64_t stored_bytes_ = 0;
 };
 
+Status error_of(const Space& space, const FlushWork& work) {
+  if (work.error() == 0) return {};
+  const StoreRequest& failed = work.failed();
+  return write_failed(space, work.error(), failed.offset, failed.size_bytes);
+}
+
 }  // namespace
 
 Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
@@ -247,8 +253,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
   work.run();
   if (work.error() != 0) {
     space.write_error.code = 0;
-    const StoreRequest& failed = work.failed();
-    return write_failed(space, work.error(), failed.offset, failed.size_bytes);
+    return error_of(space, work);
   }
   Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
@@ -261,9 +266,13 @@ Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint6
                  options_.has_threads);
   work.run();
   *stored_bytes += work.stored_bytes();
-  if (work.error() == 0) return {};
-  const StoreRequest& failed = work.failed();
-  return write_failed(space, work.error(), failed.offset, failed.size_bytes);
+  return error_of(space, work);
+}
+
+Status Engine::flush_aside(Space& space, uint64_t first, uint64_t end) {
+  FlushWork work(space, bounce_, first, end, nullptr, OnTimeout::kStop, options_.has_threads);
+  work.run();
+  return error_of(space, work);
 }
 
 }  // namespace outcore::paging

@@ -67,6 +67,8 @@ struct Space {
   std::atomic<bool> is_writable{false};  // some view is, or was
   // Fills wait: the frames are being replaced by another kind.
   std::atomic<bool> is_frozen{false};
+  // What it holds is addresses of this process, and means nothing to another.
+  std::atomic<bool> is_of_addresses{false};
   // Frozen for good: something else is mapped where the views were.
   std::atomic<bool> is_given_up{false};
   Delivery delivery = Delivery::kAuto;

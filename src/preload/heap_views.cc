@@ -60,6 +60,7 @@ Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime
     return region.error();
   }
   views->space_ = region.value()->space;
+  views->space_->is_of_addresses = true;
   if (views->space_->delivery != Delivery::kMessages) set_needs_bounce();
   views->parts_[0] = {std::move(region).value(), views->size_bytes_, kOpen};
   return views;

@@ -125,6 +125,11 @@ class Pool {
   void refuse_commits(const Error& why);
   // commit(), unless nothing has changed. 0 or -errno.
   int sync();
+  // What was written so far is on the disk, and part of no commit yet: the next takes less long.
+  Status sync_data();
+  // Held by who makes a checkpoint, from the first byte that is copied for it to its commit: a
+  // commit is of all objects. Taken before any other lock.
+  std::mutex& making() { return making_; }
 
   std::vector<CheckpointInfo> checkpoints() const;  // ascending by number
   bool has_checkpoint(const std::string& name) const;
@@ -211,6 +216,7 @@ class Pool {
   Gate gate_;                          // passed by who enters chunks into maps
   std::atomic<uint32_t> interval_{1};  // the number of the next commit; changes behind the gate
   std::array<os::Lock, 64> stripes_;   // of chunks that are written in parts
+  std::mutex making_;
 
   // Guards all that follows, and is held by a commit to its end. Not the fault path.
   mutable std::mutex mutex_;

@@ -108,6 +108,15 @@ int Pool::sync() {
   return done ? 0 : -done.code();
 }
 
+Status Pool::sync_data() {
+  const int error = data_->sync();
+  if (error == 0) return {};
+  // The kernel tells it once, and the next commit would not hear of it.
+  const Error why = base::system_error(error, "sync the data of " + folder_);
+  refuse_commits(why);
+  return why;
+}
+
 Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string& comment) {
   const std::string attempted =
       name.empty() ? "commit " + folder_ : "make the checkpoint '" + name + "' of " + folder_;

@@ -1,5 +1,6 @@
 // Checkpoints by a runtime's options: what they hold, what they leave out, what is refused.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -137,13 +139,70 @@ TEST_F(OfRuntime, RegionsComeAndGoMeanwhile) {
   uint64_t round = 0;
   for (uint32_t now = begin; now < begin + 5; now = wait_for(1)) {
     Region plain = map(runtime, file());
-    word(plain, ++round % (kBytes / 8)).store(round);
+    ++round;
+    word(plain, round % (kBytes / 8)).store(round);
     word(grid).store(round);
     ASSERT_TRUE(plain.unmap().ok());
   }
   Region plain = map(runtime, file());
   for (uint64_t i = 1; i <= std::min(round, kBytes / 8 - 1); ++i)
     ASSERT_EQ(word(plain, i) % (kBytes / 8), i);
+}
+
+// The program's own checkpoint holds back a thread that maps and unmaps: neither waits for ever.
+TEST_F(OfRuntime, TheProgramsOwnCheckpointsGoOnBesideThem) {
+  Runtime runtime = scene::take(Runtime::start(options(pool())));
+  const Region grid = map(runtime, pool() + "?object=grid");
+  std::mutex step;  // held by the worker while it maps
+  std::atomic<bool> is_over{false};
+  std::thread worker([&] {
+    while (!is_over) {
+      const std::lock_guard<std::mutex> guard(step);
+      Region plain = map(runtime, file());
+      word(plain).store(1);
+      EXPECT_TRUE(plain.unmap().ok());
+    }
+  });
+  CheckpointOptions own;
+  own.quiesce = [&] {
+    const std::lock_guard<std::mutex> guard(step);  // the worker is between two steps once
+    return Status();
+  };
+  own.resume = [] {};
+  for (int i = 0; i < 20; ++i) {
+    word(grid).store(static_cast<uint64_t>(i));
+    const auto made = checkpoint("own " + std::to_string(i), {grid}, own);
+    EXPECT_TRUE(made.ok() || made.code() == EAGAIN) << made.message();
+  }
+  is_over = true;
+  worker.join();
+}
+
+TEST_F(OfRuntime, AHeapInThePoolIsAReasonToMakeNone) {
+  const std::string uri = pool() + "?object=heap";
+  {
+    PersistentHeap heap = scene::take(PersistentHeap::create(uri));
+    ASSERT_TRUE(heap.close().ok());
+  }
+  int said[2];
+  ASSERT_EQ(::pipe(said), 0);
+  const int before = ::dup(2);
+  ASSERT_EQ(::dup2(said[1], 2), 2);
+  {
+    Runtime runtime = scene::take(Runtime::start(options(pool())));
+    const Region heap = map(runtime, uri);
+    const Region grid = map(runtime, pool() + "?object=grid");
+    std::string text;
+    for (char byte = 0; text.find("another checkpoint_pool") == std::string::npos; text += byte) {
+      pollfd ready{said[0], POLLIN, 0};
+      if (::poll(&ready, 1, 60'000) != 1 || ::read(said[0], &byte, 1) != 1) break;
+    }
+    EXPECT_NE(text.find("another checkpoint_pool"), std::string::npos) << text;
+  }
+  ASSERT_EQ(::dup2(before, 2), 2);
+  for (const int fd : {said[0], said[1], before}) ::close(fd);
+  const auto all = list_checkpoints(pool());
+  EXPECT_TRUE(all.ok() && all->empty()) << all.message();
 }
 
 TEST_F(OfRuntime, WhatIsWrongIsSaidAtTheStart) {
