@@ -43,8 +43,12 @@ std::shared_ptr<SimDisk> make_pool() {
       EXPECT_EQ(pool->write(*a, chunk * kChunk, bytes), 0);
     EXPECT_EQ(pool->write(*b, 0, bytes), 0);
     EXPECT_TRUE(pool->commit("s" + std::to_string(state), "of a test").ok());
-    if (state == 4) EXPECT_TRUE(pool->remove({"s2"}).ok());
-    if (state == 5) EXPECT_TRUE(pool->rename("s3", "three").ok());
+    if (state == 4) {
+      EXPECT_TRUE(pool->remove({"s2"}).ok());
+    }
+    if (state == 5) {
+      EXPECT_TRUE(pool->rename("s3", "three").ok());
+    }
   }
   EXPECT_TRUE(pool->close().ok());
   return disk->after_kill();
