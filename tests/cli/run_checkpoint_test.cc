@@ -31,8 +31,8 @@ while True:
 )";
   const Outcome outcome = run_lines("bash", R"(
 truncate -s 64k a b
-)" + std::string(OUTCORE_COMMAND) + R"( run --quiet --budget 8M --min-size 4k --checkpoint 10ms \
-  --checkpoint-pool versioned:pool -- python3 count.py &
+)" + std::string(OUTCORE_COMMAND) + R"( run --quiet --budget 8M --min-size 4k --map a --map b \
+  --checkpoint 10ms --checkpoint-pool versioned:pool -- python3 count.py &
 program=$!
 for tries in $(seq 600); do
   made=$()" + std::string(OUTCORE_COMMAND) + R"( checkpoint ls --json versioned:pool 2>/dev/null |
