@@ -34,9 +34,9 @@ truncate -s 64k a b
 )" + std::string(OUTCORE_COMMAND) + R"( run --quiet --budget 8M --min-size 4k --map a --map b \
   --checkpoint 10ms --checkpoint-pool versioned:pool -- python3 count.py &
 program=$!
-for tries in $(seq 600); do
+for tries in $(seq 6000); do
   made=$()" + std::string(OUTCORE_COMMAND) + R"( checkpoint ls --json versioned:pool 2>/dev/null |
-    grep -c '"name"')
+    grep -o '"name"' | wc -l)
   if ((made >= 3)) || ! kill -0 $program; then break; fi
 done
 kill -9 $program; wait $program 2>/dev/null
