@@ -261,6 +261,7 @@ void add_bench(CLI::App& app, int& status) {
   add_bench_tools(*bench, status);
   add_bench_report(*bench, status);
   add_bench_table(*bench, status);
+  add_bench_arrays(*bench, status);
   add_bench_checkpoint(*bench, status);
   check_rows(*bench->get_subcommand("table"));
 }

@@ -1,14 +1,12 @@
 // outcore bench checkpoint: what checkpoints cost, and what is there after a kill.
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/checkpoints.h"
 #include "bench/progress.h"
-#include "bench/text.h"
+#include "cli/bench_figure.h"
 #include "cli/command.h"
 
 namespace outcore::cli {
@@ -19,23 +17,6 @@ struct Request {
   double changed = 1;  // percent
   bool is_json = false, is_kills_alone = false;
 };
-
-void print(const Request& request, const bench::Figure& figure) {
-  if (request.is_json) {
-    const nlohmann::json line = {{"name", figure.name},       {"value", figure.value},
-                                 {"asked", figure.asked},     {"is_most", figure.is_most},
-                                 {"is_met", figure.is_met()}, {"unit", figure.unit},
-                                 {"how", figure.how}};
-    std::printf("%s\n", line.dump().c_str());
-  } else {
-    const std::string value =
-        bench::format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());
-    std::printf("%-60s %10s  %s %-8.3g %-3s  %s\n", figure.name.c_str(), value.c_str(),
-                figure.is_most ? "<=" : ">=", figure.asked, figure.is_met() ? "ok" : "NOT",
-                figure.how.c_str());
-  }
-  std::fflush(stdout);
-}
 
 Status check(const Request& request) {
   const bench::CheckpointOptions& o = request.options;
@@ -52,7 +33,7 @@ Status check(const Request& request) {
 int run(Request& request) {
   if (Status s = check(request); !s) return report(s.error());
   request.options.changed = request.changed / 100;
-  const auto see = [&](const bench::Figure& figure) { print(request, figure); };
+  const auto see = [&](const bench::Figure& figure) { print_figure(figure, request.is_json); };
   if (!request.is_kills_alone)
     if (Status s = bench::measure_checkpoints(request.options, see); !s) return report(s.error());
   if (request.options.kills == 0) return 0;

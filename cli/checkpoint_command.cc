@@ -1,4 +1,5 @@
-// outcore checkpoint ls, make, rm, mv, prune, rollback, verify, export: checkpoints from outside.
+// outcore checkpoint ls, make, rm, mv, prune, rollback, verify, export, clone: checkpoints from
+// outside.
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -126,7 +127,7 @@ Result<std::string> object_of(const Words& words) {
   std::string names;
   for (const CheckpointObject& o : objects.value())
     names += (names.empty() ? "" : ", ") + one_line(o.name);
-  return Error{EINVAL, "export '" + one_line(words.name) + "': it has " +
+  return Error{EINVAL, "take an object of '" + one_line(words.name) + "': it has " +
                            (names.empty() ? "no object"
                                           : "the objects " + names + ": name one by --object")};
 }
@@ -142,10 +143,17 @@ int export_to(const Words& words) {
   return copied ? 0 : report(copied.error());
 }
 
+int clone(const Words& words) {
+  const auto object = object_of(words);
+  if (!object) return report(object.error());
+  return done(clone_checkpoint(words.uri(), words.name, object.value(), words.to));
+}
+
 CLI::App* add(CLI::App& parent, const char* name, const char* help,
               const std::shared_ptr<Words>& words, int& status, int (*run)(const Words&)) {
   CLI::App* const command = parent.add_subcommand(name, help);
-  command->add_option("POOL", words->pool, "versioned:FOLDER, or the folder")->required();
+  command->add_option("POOL", words->pool, "versioned:FOLDER, or the folder; or rbd://POOL/IMAGE")
+      ->required();
   command->callback([words, &status, run] { status = run(*words); });
   return command;
 }
@@ -204,6 +212,12 @@ void add_checkpoint(CLI::App& app, int& status) {
   out->add_option("--object", words->object, "which (its only one)");
   out->add_flag("--replace", words->may_replace, "replace what is there");
   out->footer("Example:\n  outcore checkpoint export /data/run step-300 state.bin");
+  CLI::App* const copy = add(*parent, "clone", "a new image that begins as an object was (rbd://)",
+                             words, status, clone);
+  copy->add_option("NAME", words->name, "of the checkpoint")->required();
+  copy->add_option("TO", words->to, "rbd://POOL/NEW-IMAGE")->required();
+  copy->add_option("--object", words->object, "which (its only one)");
+  copy->footer("Example:\n  outcore checkpoint clone rbd://far/matrix step-300 rbd://far/what-if");
 }
 
 }  // namespace outcore::cli

@@ -32,6 +32,7 @@ void add_residency(CLI::App& app, int& status);  // and warm and evict
 void add_bench_tools(CLI::App& bench, int& status);  // compare, ingest, generate
 void add_bench_report(CLI::App& bench, int& status);
 void add_bench_table(CLI::App& bench, int& status);
+void add_bench_arrays(CLI::App& bench, int& status);
 void add_bench_checkpoint(CLI::App& bench, int& status);
 
 // Bytes, as in "64k", "1.5G" or "4096". EINVAL: the text is none.

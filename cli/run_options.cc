@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -152,19 +153,16 @@ Status set_flag(bool is_given, const char* variable) {
 
 // Files are of no pool.
 Status check_checkpoints(const RunOptions& options) {
-  const auto given = [&](const char* name, const char* variable) -> std::string {
-    for (size_t i = 0; i < std::size(kRuntimeOptions); ++i)
-      if (kRuntimeOptions[i].name == std::string_view(name) && options.runtime[i])
-        return *options.runtime[i];
-    const char* const text = std::getenv(variable);
-    return text == nullptr ? "" : text;
+  const auto given = [&](std::string_view name) {
+    const auto* const option = std::find_if(std::begin(kRuntimeOptions), std::end(kRuntimeOptions),
+                                            [&](const RuntimeOption& o) { return o.name == name; });
+    return GivenOption::find(options.runtime[static_cast<size_t>(option - kRuntimeOptions)],
+                             option->flag().c_str(), option->variable().c_str());
   };
-  const std::string every = given("checkpoint", "OUTCORE_CHECKPOINT");
-  if (every.empty() || every.find_first_of("123456789") == std::string::npos) return {};
-  const std::string pool = given("checkpoint_pool", "OUTCORE_CHECKPOINT_POOL");
-  if (!pool.empty() && pool != "none") return {};
-  return Error{EINVAL, "--checkpoint " + every +
-                           ": say where they are kept: --checkpoint-pool versioned:FOLDER"};
+  const GivenOption every = given("checkpoint"), pool = given("checkpoint_pool");
+  if (!every.text || every.text->find_first_of("123456789") == std::string::npos) return {};
+  if (pool.text && *pool.text != "none") return {};
+  return every.wrong("say where they are kept: --checkpoint-pool versioned:FOLDER");
 }
 
 }  // namespace

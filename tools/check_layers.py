@@ -25,6 +25,7 @@ FLOORS = {
     "src/paging": 5,
     "src/runtime": 6,
     "src/heap": 7,
+    "src/arrays": 7,
     "src/checkpoints": 8,
     "src/c": 9,
     "src/preload": 9,

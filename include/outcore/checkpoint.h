@@ -16,6 +16,9 @@
 // record of written pages proves: docs/internals/decisions/0013-the-cut.md. A program that has
 // states that only it can tell apart (between two steps) gives a function that brings it to one.
 //
+// Regions on rbd:// images need no pool: a checkpoint of theirs is a snapshot of each image, noted
+// with the first one, whose URI takes the pool's place here and in the catalog.
+//
 // After NVMalloc's ssdcheckpoint (IPDPS 2012) and Metall's snapshots (Parallel Computing 2021).
 #pragma once
 
@@ -77,7 +80,8 @@ class CheckpointPart {
 };
 
 struct CheckpointOptions {
-  std::string pool;     // versioned:FOLDER, made if there is none; empty: that of the regions
+  std::string pool;     // versioned:FOLDER, made if there is none, or rbd://POOL/IMAGE; empty: that
+                        // of the regions
   std::string comment;  // at most 4 KiB
   // Brings the program to a state of its choice, in which it writes nothing to the parts until
   // resume() is called: then no thread is stopped. Called in the thread that asks, perhaps several

@@ -44,6 +44,8 @@ struct StoreTraits {
   bool can_read_while_written = false;
 };
 
+class Snapshots;
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -124,6 +126,10 @@ class Store {
   // Two stores with the same identity hold the same bytes (a file: its device and inode). Empty:
   // none but itself.
   virtual std::string identity() const { return {}; }
+
+  // Of stores that can keep what they were (outcore/snapshots.h); it is the store's. nullptr: this
+  // one cannot.
+  virtual Snapshots* snapshots() { return nullptr; }
 };
 
 // How to open a store by URI.

@@ -14,6 +14,7 @@ The guide is docs/guides/python.md, the reference docs/reference/python.md.
 
 from ._core import version as _version
 from .array import Array
+from .arrays import Arrays, StoredArray
 from .checkpoints import (Checkpoint, CheckpointReport, Restart, checkpoint, list_checkpoints,
                           remove_checkpoints, restart)
 from .creation import empty, full, like, memmap, open, zeros
@@ -23,7 +24,8 @@ from .sizes import format_bytes, parse_bytes
 from .view import View
 
 __version__ = _version()
-__all__ = ["Array", "Checkpoint", "CheckpointReport", "Restart", "Runtime", "View", "checkpoint",
+__all__ = ["Array", "Arrays", "Checkpoint", "CheckpointReport", "Restart", "Runtime",
+           "StoredArray", "View", "checkpoint",
            "default_runtime", "empty", "format_bytes", "full", "like", "list_checkpoints", "memmap",
            "open", "parse_bytes", "preload_library", "remove_checkpoints", "restart",
            "set_default_runtime", "show_info", "zeros"]

@@ -51,6 +51,8 @@ def pool_url(where: Any) -> str:
     ('versioned:/scratch/run', 'versioned:/scratch/run')
     """
     text = os.fsdecode(os.fspath(where))
+    if text.startswith("rbd://"):  # its checkpoints are snapshots
+        return text
     if text.startswith("versioned:"):
         text = text[len("versioned:"):].partition("?")[0]
     return "versioned:" + os.path.abspath(text)

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "arrays_module.h"
 #include "checkpoint_module.h"
 #include "errors.h"
 #include "lease.h"
@@ -128,4 +129,5 @@ NB_MODULE(_core, m) {
   add_lease(m);
   add_facts(m);
   add_checkpoints(m);
+  add_arrays(m);
 }

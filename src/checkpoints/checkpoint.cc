@@ -2,6 +2,7 @@
 #include "outcore/checkpoint.h"
 
 #include <cerrno>
+#include <map>
 #include <mutex>
 #include <new>
 
@@ -38,15 +39,15 @@ class Maker {
     calls.copied = [this](std::span<const std::byte> copies) -> Status {
       try {
         return keep_memory(copies);
-      } catch (const std::bad_alloc&) {
-        return no_memory();
+      } catch (const std::exception& why) {
+        return Error{ENOMEM, why.what()};
       }
     };
     calls.stored = [this]() -> Status {
       try {
         return commit();
-      } catch (const std::bad_alloc&) {
-        return no_memory();
+      } catch (const std::exception& why) {
+        return Error{ENOMEM, why.what()};
       }
     };
     return calls;
@@ -57,8 +58,6 @@ class Maker {
   const Status& trouble() const { return trouble_; }
 
  private:
-  static Status no_memory() { return Error{ENOMEM, "no memory"}; }
-
   Status enter_heaps() {
     for (entered_ = 0; entered_ < parts_.heaps.size(); ++entered_)
       if (Status s = parts_.heaps[entered_].heap->begin_cut(); !s) {
@@ -82,11 +81,10 @@ class Maker {
 
   Status keep_memory(std::span<const std::byte> copies) {
     for (const checkpoints::Memory& part : parts_.memory) {
-      auto object = checkpoints::object_for(*parts_.pool, part.name, part.bytes.size());
-      if (!object) return object.status();
-      if (Status s =
-              checkpoints::copy_memory(*parts_.pool, *object.value(),
-                                       copies.first(part.bytes.size()), &report_.copied_bytes);
+      auto copy = copy_for(part.name, part.bytes.size());
+      if (!copy) return copy.status();
+      if (Status s = checkpoints::copy_memory(copy.value(), copies.first(part.bytes.size()),
+                                              &report_.copied_bytes);
           !s)
         return s;
       copies = copies.subspan(part.bytes.size());
@@ -97,15 +95,17 @@ class Maker {
   Status commit() {
     for (const checkpoints::Foreign& part : parts_.foreign) {
       Store& store = *part.space->store.load();
-      auto object = checkpoints::object_for(*parts_.pool, part.name, store.size_bytes());
-      if (!object) return object.status();
-      const auto copied = checkpoints::copy_store(
-          *parts_.pool, object.value(), store, *part.space->changes.load(), &report_.copied_bytes);
+      auto copy = copy_for(part.name, store.size_bytes());
+      if (!copy) return copy.status();
+      const auto copied = checkpoints::copy_store(copy.value(), store, *part.space->changes.load(),
+                                                  &report_.copied_bytes);
       if (!copied) return copied.status();
     }
     Status s = close_heaps();
     if (s.ok()) {
-      const auto number = parts_.pool->commit(name_, options_.comment);
+      std::vector<checkpoints::Home::Member> members = parts_.members;
+      for (const auto& [name, copy] : copies_) members.push_back({name, copy.store.get()});
+      const auto number = commit_members(members);
       s = number.status();
       if (number) report_.number = number.value();
       is_stored_ = number.ok();
@@ -114,20 +114,36 @@ class Maker {
     return s;
   }
 
+  // Heaps are opened again after it, whatever happens.
+  Result<uint32_t> commit_members(std::span<const checkpoints::Home::Member> members) {
+    try {
+      return parts_.home->commit(name_, options_.comment, members);
+    } catch (const std::exception& why) {
+      return Error{ENOMEM, why.what()};
+    }
+  }
+
+  // An object that is not of the home.
+  Result<checkpoints::Copy> copy_for(const std::string& name, uint64_t size_bytes) {
+    auto copy = parts_.home->copy_for(name, size_bytes);
+    if (copy) copies_[name] = copy.value();
+    return copy;
+  }
+
   int write_header(const checkpoints::HeapPart& part, const std::vector<std::byte>& header) {
-    const auto object = parts_.pool->find(part.object);
-    return object == nullptr ? -ENOENT : parts_.pool->write(*object, 0, header);
+    if (!part.is_foreign) return part.space->store.load()->write(0, header);
+    const auto copy = copies_.find(part.object);
+    return copy == copies_.end() ? -ENOENT : copy->second.store->write(0, header);
   }
   // The copy is still as its log says, but for the header.
   void note_header(const checkpoints::HeapPart& part) const {
-    const auto object = parts_.pool->find(part.object);
-    for (const checkpoints::Foreign& one : parts_.foreign) {
-      if (one.name != part.object || object == nullptr) continue;
-      paging::ChangeLog& log = *one.space->changes.load();
-      const std::lock_guard<std::mutex> guard(log.copying);
-      log.note(0, part.heap->closed_header().size());
-      log.copy_state = object->state();
-    }
+    const auto copy = copies_.find(part.object);
+    if (copy == copies_.end()) return;
+    if (copy->second.wrote) copy->second.wrote();
+    paging::ChangeLog& log = *part.space->changes.load();
+    const std::lock_guard<std::mutex> guard(log.copying);
+    log.note(0, part.heap->closed_header().size());
+    log.copy_state = copy->second.state();
   }
   // Until the commit nobody writes to the stores: what they hold is closed heaps. First each is
   // written as it is: so there is space to write that again, if the commit finds none.
@@ -155,7 +171,7 @@ class Maker {
       const Error why = base::system_error(
           error, "mark the heap " + part.heap->name_of() + " as open",
           "nothing more is committed, since it would pass for closed; go back to a checkpoint");
-      parts_.pool->refuse_commits(why);
+      parts_.home->refuse_commits(*part.space->store.load(), why);
       if (trouble_.ok()) trouble_ = why;
     }
   }
@@ -165,7 +181,8 @@ class Maker {
   checkpoints::Parts& parts_;
   CheckpointReport report_;
   Status trouble_;
-  size_t entered_ = 0;  // heaps
+  std::map<std::string, checkpoints::Copy> copies_;  // by object
+  size_t entered_ = 0;                               // heaps
   bool has_closed_ = false, is_stored_ = false;
 };
 
@@ -175,7 +192,7 @@ namespace checkpoints {
 
 // Where it was noted what changed, most of it is copied while the program still writes: until the
 // cut is over what it has written waits in memory.
-Status copy_ahead(Parts& parts, uint64_t* copied) {
+static Status copy_ahead(Parts& parts, uint64_t* copied) {
   for (const Foreign& part : parts.foreign) {
     const auto is_new = part.space->log_changes();
     if (!is_new) return is_new.status();
@@ -185,10 +202,9 @@ Status copy_ahead(Parts& parts, uint64_t* copied) {
     if (Status s = parts.runtime->engine->flush_aside(*part.space, 0, part.space->stored_pages());
         !s)
       return s;
-    auto object = object_for(*parts.pool, part.name, store.size_bytes());
-    if (!object) return object.status();
-    const auto is_done =
-        copy_store(*parts.pool, object.value(), store, *part.space->changes.load(), copied);
+    auto copy = parts.home->copy_for(part.name, store.size_bytes());
+    if (!copy) return copy.status();
+    const auto is_done = copy_store(copy.value(), store, *part.space->changes.load(), copied);
     if (!is_done) return is_done.status();
   }
   return {};
@@ -229,7 +245,9 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
     return Error{EINVAL, attempted +
                              ": memory can be copied as it was at one moment only while "
                              "threads are stopped, or a quiesce function holds them"};
-  if (found->pool->has_checkpoint(name))
+  const auto is_taken = found->home->has_checkpoint(name);
+  if (!is_taken) return Error{is_taken.code(), attempted + ": " + is_taken.message()};
+  if (is_taken.value())
     return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
   // Memory alone: an engine for the time being, which has no pages.
   if (found->runtime == nullptr) {
@@ -243,7 +261,7 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
     if (!started) return started.error();
     found->runtime = std::move(started).value();
   }
-  const std::lock_guard<std::mutex> making(found->pool->making());
+  const std::lock_guard<std::mutex> making(found->home->making());
   return checkpoints::make(name, found.value(), options);
 } catch (const std::bad_alloc&) {
   return Error{ENOMEM, "checkpoint '" + name + "': no memory"};

@@ -16,10 +16,9 @@ bool is_zero(std::span<const std::byte> bytes) {
 }
 
 // Writes stretches of chunks that are not as `held` says. `held` is what the object has there.
-int write_differences(versioned::Pool& pool, versioned::Object& object, uint64_t offset,
-                      std::span<const std::byte> bytes, std::span<const std::byte> held,
-                      uint64_t* written) {
-  const uint64_t chunk = pool.chunk_bytes();
+int write_differences(const Copy& copy, uint64_t offset, std::span<const std::byte> bytes,
+                      std::span<const std::byte> held, uint64_t* written) {
+  const uint64_t chunk = copy.chunk_bytes;
   const auto differs = [&](uint64_t at) {
     const size_t size = std::min<uint64_t>(chunk, bytes.size() - at);
     return std::memcmp(bytes.data() + at, held.data() + at, size) != 0;
@@ -29,8 +28,9 @@ int write_differences(versioned::Pool& pool, versioned::Object& object, uint64_t
     while (end < bytes.size() && differs(end)) end += chunk;
     end = std::min<uint64_t>(end, bytes.size());
     if (end > at) {
-      if (int error = pool.write(object, offset + at, bytes.subspan(at, end - at)); error != 0)
-        return error;
+      const int error = copy.store->write(offset + at, bytes.subspan(at, end - at));
+      if (copy.wrote) copy.wrote();  // some of it, where it failed
+      if (error != 0) return error;
       *written += end - at;
     }
     at = std::max(end, at + chunk);
@@ -38,75 +38,61 @@ int write_differences(versioned::Pool& pool, versioned::Object& object, uint64_t
   return 0;
 }
 
-int copy_piece(versioned::Pool& pool, versioned::Object& object, uint64_t offset,
-               std::span<const std::byte> bytes, std::span<std::byte> held, uint64_t* written) {
-  if (pool.is_hole(object, offset, bytes.size())) {
+int copy_piece(const Copy& copy, uint64_t offset, std::span<const std::byte> bytes,
+               std::span<std::byte> held, uint64_t* written) {
+  if (copy.store->is_hole(offset, bytes.size())) {
     if (is_zero(bytes)) return 0;
     std::memset(held.data(), 0, held.size());
-  } else if (int error = pool.read(object, offset, held); error != 0) {
+  } else if (int error = copy.store->read(offset, held); error != 0) {
     return error;
   }
-  return write_differences(pool, object, offset, bytes, held, written);
+  return write_differences(copy, offset, bytes, held, written);
 }
 
-Status told(int error, const std::string& what, const versioned::Object& object) {
-  return base::system_error(error, "copy " + what + " into the object '" + object.name() + "'");
+Status told(int error, const std::string& what, const Copy& copy) {
+  return base::system_error(error, "copy " + what + " into " + copy.store->uri());
 }
 
 }  // namespace
 
-Result<std::shared_ptr<versioned::Object>> object_for(versioned::Pool& pool,
-                                                      const std::string& name,
-                                                      uint64_t size_bytes) {
-  auto object = pool.find(name);
-  if (object == nullptr) return pool.create(name, size_bytes);
-  if (object->size_bytes() == size_bytes) return object;
-  if (int error = pool.resize(*object, size_bytes); error != 0)
-    return told(error, std::to_string(size_bytes) + " bytes", *object).error();
-  return object;
-}
-
-Status copy_memory(versioned::Pool& pool, versioned::Object& object,
-                   std::span<const std::byte> bytes, uint64_t* written) {
+Status copy_memory(const Copy& copy, std::span<const std::byte> bytes, uint64_t* written) {
   os::Table<std::byte> held;
   if (Status s = held.allocate(std::min<uint64_t>(kPieceBytes, bytes.size())); !s) return s;
   for (uint64_t at = 0; at < bytes.size(); at += kPieceBytes) {
     const uint64_t size = std::min<uint64_t>(kPieceBytes, bytes.size() - at);
-    if (int error =
-            copy_piece(pool, object, at, bytes.subspan(at, size), {&held[0], size}, written);
+    if (int error = copy_piece(copy, at, bytes.subspan(at, size), {&held[0], size}, written);
         error != 0)
-      return told(error, "memory", object);
+      return told(error, "memory", copy);
   }
   return {};
 }
 
-Result<bool> copy_store(versioned::Pool& pool, const std::shared_ptr<versioned::Object>& object,
-                        Store& store, paging::ChangeLog& log, uint64_t* written,
+Result<bool> copy_store(const Copy& copy, Store& store, paging::ChangeLog& log, uint64_t* written,
                         const std::function<bool()>& may_go_on) {
   const std::lock_guard<std::mutex> one_at_a_time(log.copying);
   os::Table<std::byte> bytes, held;
   if (Status s = bytes.allocate(kPieceBytes); !s) return s.error();
   if (Status s = held.allocate(kPieceBytes); !s) return s.error();
-  if (log.copy.lock() != object || log.copy_state != object->state()) log.note_all();
-  const uint64_t end = object->size_bytes();
+  if (copy.whose == nullptr || log.copy.lock() != copy.whose || log.copy_state != copy.state())
+    log.note_all();
+  const uint64_t end = copy.store->size_bytes();
   if (end > log.copy_bytes) log.note(log.copy_bytes, end - log.copy_bytes);
   int error = 0;
   const bool is_done = log.take(end, [&](uint64_t at, uint64_t to) {
     for (uint64_t size = 0; at < to; at += size) {
       size = std::min<uint64_t>(kPieceBytes, to - at);
       if (may_go_on && !may_go_on()) break;
-      if (store.is_hole(at, size) && pool.is_hole(*object, at, size)) continue;
+      if (store.is_hole(at, size) && copy.store->is_hole(at, size)) continue;
       error = store.read(at, {&bytes[0], size});
-      if (error == 0)
-        error = copy_piece(pool, *object, at, {&bytes[0], size}, {&held[0], size}, written);
+      if (error == 0) error = copy_piece(copy, at, {&bytes[0], size}, {&held[0], size}, written);
       if (error != 0) break;
     }
     return at;
   });
-  log.copy = object;
-  log.copy_state = object->state();
+  log.copy = copy.whose;
+  log.copy_state = copy.state();
   log.copy_bytes = end;
-  if (error != 0) return told(error, store.uri(), *object).error();
+  if (error != 0) return told(error, store.uri(), copy).error();
   return is_done;
 }
 

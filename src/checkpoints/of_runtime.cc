@@ -32,12 +32,10 @@ constexpr int kTriesMax = 5;
 constexpr size_t kNameBytesMax = 255;
 
 bool is_heap(Store& store) {
-  char magic[sizeof heap::persistent::kHeaderMagic] = {};
+  constexpr auto& magic = heap::persistent::kHeaderMagic;
   if (store.size_bytes() < base::kSystemPage) return false;
   std::byte page[base::kSystemPage];
-  if (store.read(0, page) != 0) return false;
-  std::memcpy(magic, page, sizeof magic);
-  return std::memcmp(magic, heap::persistent::kHeaderMagic, sizeof magic) == 0;
+  return store.read(0, page) == 0 && std::memcmp(page, magic, sizeof magic) == 0;
 }
 
 // What a copy of the store is called: its address without "file:".
@@ -60,30 +58,29 @@ class OfRuntime {
   // EBUSY is for later: another process has the pool now.
   Status begin() {
     if (pool_uri_ == "none") return {};
-    const Status s = open_pool();
+    const Status s = open_home();
     return s.code() == EBUSY ? Status() : s;
   }
 
-  Result<CheckpointReport> make(const std::string& name, std::shared_ptr<versioned::Pool>* pool) {
+  Result<CheckpointReport> make(const std::string& name, std::shared_ptr<Home>* home) {
     const std::shared_ptr<Runtime::Impl> runtime = runtime_.lock();
     if (runtime == nullptr) return CheckpointReport{};
     if (pool_uri_ != "none")
-      if (Status s = open_pool(); !s) return s.error();
+      if (Status s = open_home(); !s) return s.error();
+    std::vector<Ahead> all;
     {
       const std::lock_guard<std::mutex> guard(runtime->mapping);
       const Parts parts = gather(*runtime);
       if (parts.spaces.empty()) return CheckpointReport{};
-      *pool = parts.pool;
+      if (Status s = check(parts); !s) return s.error();
+      *home = parts.home;
+      all = list(*runtime, parts);
     }
-    if (*pool == nullptr)
-      return Error{EINVAL,
-                   "make checkpoints: no region is of a versioned: pool: say "
-                   "checkpoint_pool=versioned:FOLDER (OUTCORE_CHECKPOINT_POOL)"};
-    const std::lock_guard<std::mutex> making((*pool)->making());
-    if (Status s = go_ahead(*runtime, **pool); !s) return s.error();
+    const std::lock_guard<std::mutex> making((*home)->making());
+    if (Status s = go_ahead(*runtime, all, **home); !s) return s.error();
     // Never does one wait for another cut with the mapping lock in hand: that cut may need it.
     for (int tries = 1;; ++tries) {
-      const auto made = cut(*runtime, *pool, name);
+      const auto made = cut(*runtime, **home, name);
       if (made.code() != EAGAIN || tries == kTriesMax) return made;
       std::this_thread::sleep_for(kSlice);
     }
@@ -103,37 +100,43 @@ class OfRuntime {
   }
 
  private:
-  Status open_pool() {
-    if (pool_ != nullptr) return {};
-    auto pool = pool_named(pool_uri_);
-    if (!pool) return pool.status();
-    pool_ = std::move(pool).value();
+  Status open_home() {
+    if (home_ != nullptr) return {};
+    auto home = home_named(pool_uri_);
+    if (!home) return home.status();
+    home_ = std::move(home).value();
     return {};
   }
 
-  Result<CheckpointReport> cut(Runtime::Impl& runtime, const std::shared_ptr<versioned::Pool>& pool,
-                               const std::string& name) {
+  Result<CheckpointReport> cut(Runtime::Impl& runtime, const Home& home, const std::string& name) {
     const std::lock_guard<std::mutex> guard(runtime.mapping);
     Parts parts = gather(runtime);
-    if (parts.spaces.empty() || parts.pool != pool) return CheckpointReport{};
+    if (parts.spaces.empty() || parts.home == nullptr || !parts.home->is_same(home))
+      return CheckpointReport{};
+    if (Status s = check(parts); !s) return s.error();
     parts.may_wait = false;
+    return checkpoints::make(name, parts, {});
+  }
+
+  Status check(const Parts& parts) const {
+    if (parts.home == nullptr)
+      return Error{EINVAL,
+                   "make checkpoints: no region is of a versioned: pool or an rbd:// image: say "
+                   "checkpoint_pool=versioned:FOLDER (OUTCORE_CHECKPOINT_POOL)"};
     if (has_heap_)
       return Error{
           EBUSY,
           "make checkpoints: a persistent heap lies in the same pool, and would be in them "
           "as it is between two of its calls: use PeriodicCheckpoints with a quiesce "
           "function, or another checkpoint_pool"};
-    return checkpoints::make(name, parts, {});
+    return {};
   }
 
   // REQUIRES: the mapping lock.
   Parts gather(Runtime::Impl& runtime) {
     Parts parts;
     parts.runtime = runtime.shared_from_this();
-    parts.pool = pool_;
-    std::set<std::string> names;
-    std::vector<Space*> foreign;
-    has_heap_ = false;
+    std::vector<Space*> held, heaps;
     for (const auto& [key, space] : runtime.spaces) {
       if (!space->is_writable || space->is_given_up.load()) continue;
       Store& store = *space->store.load();
@@ -142,22 +145,42 @@ class OfRuntime {
         leave_out(store, "its addresses end with the process");
         continue;
       }
-      auto* const of_pool = dynamic_cast<store::VersionedStore*>(&store);
       if (is_heap(store)) {
-        has_heap_ = has_heap_ || (of_pool != nullptr &&
-                                  (parts.pool == nullptr || of_pool->share_pool() == parts.pool));
+        heaps.push_back(space.get());
         leave_out(store, "a heap is a part of PeriodicCheckpoints, with a quiesce function");
         continue;
       }
-      if (of_pool != nullptr) {
-        if (parts.pool == nullptr) parts.pool = of_pool->share_pool();
-        if (of_pool->share_pool() == parts.pool) {
-          parts.spaces.push_back(space.get());
-          names.insert(of_pool->object().name());
-          continue;
-        }
+      held.push_back(space.get());
+    }
+    // The first anchor stays, as long as it is mapped: its checkpoints go on.
+    std::stable_partition(held.begin(), held.end(), [&](const Space* space) {
+      return space->store.load()->identity() == anchor_;
+    });
+    parts.home = home_;
+    if (home_ == nullptr)
+      if (auto home = home_of(std::vector<const Space*>(held.begin(), held.end())))
+        parts.home = std::move(home).value();
+    if (parts.home != nullptr && anchor_.empty())
+      for (const Space* space : held)
+        if (anchor_.empty() && parts.home->has(*space->store.load()))
+          anchor_ = space->store.load()->identity();
+    const auto is_of_home = [&](const Space* space) {
+      return parts.home != nullptr && parts.home->has(*space->store.load());
+    };
+    has_heap_ = parts.home != nullptr && parts.home->commits_all() &&
+                std::any_of(heaps.begin(), heaps.end(), is_of_home);
+    std::set<std::string> names;
+    std::vector<Space*> foreign;
+    for (Space* space : held) {
+      if (!is_of_home(space)) {
+        foreign.push_back(space);
+        continue;
       }
-      foreign.push_back(space.get());
+      Store& store = *space->store.load();
+      std::string name = parts.home->object_of(store);
+      if (!names.insert(name).second) names.insert(name = store.uri());  // of another Ceph pool
+      parts.spaces.push_back(space);
+      parts.members.push_back({name, &store});
     }
     for (Space* space : foreign) {
       std::string name = name_for(*space->store.load());
@@ -181,27 +204,28 @@ class OfRuntime {
     std::string copy;  // the object's name; empty: it is of the pool
   };
 
+  // REQUIRES: the mapping lock.
+  static std::vector<Ahead> list(const Runtime::Impl& runtime, const Parts& parts) {
+    std::vector<Ahead> all;
+    for (const auto& [key, space] : runtime.spaces) {
+      if (std::find(parts.spaces.begin(), parts.spaces.end(), space.get()) == parts.spaces.end())
+        continue;
+      all.push_back({key, space.get(), {}});
+      for (const Foreign& part : parts.foreign)
+        if (part.space == space.get()) all.back().copy = part.name;
+    }
+    return all;
+  }
+
   // Most of what is dirty goes to the stores, and most of what changed there into the pool, while
   // the program goes on and may map and unmap.
-  Status go_ahead(Runtime::Impl& runtime, versioned::Pool& pool) {
-    std::vector<Ahead> all;
-    {
-      const std::lock_guard<std::mutex> guard(runtime.mapping);
-      const Parts parts = gather(runtime);
-      for (const auto& [key, space] : runtime.spaces) {
-        if (std::find(parts.spaces.begin(), parts.spaces.end(), space.get()) == parts.spaces.end())
-          continue;
-        all.push_back({key, space.get(), {}});
-        for (const Foreign& part : parts.foreign)
-          if (part.space == space.get()) all.back().copy = part.name;
-      }
-    }
+  static Status go_ahead(Runtime::Impl& runtime, const std::vector<Ahead>& all, Home& home) {
     for (const Ahead& one : all) {
       if (Status s = flush_in_slices(runtime, one); !s) return s;
       if (one.copy.empty()) continue;
-      if (Status s = copy_in_slices(runtime, one, pool); !s) return s;
+      if (Status s = copy_in_slices(runtime, one, home); !s) return s;
     }
-    return pool.sync_data();  // no commit: it would be of many moments
+    return home.sync_copies();  // no commit: it would be of many moments
   }
 
   // The lock, if the space is there still: else none.
@@ -230,28 +254,29 @@ class OfRuntime {
 
   // As much as there is of it, and no more: of a store that is written faster than it is copied the
   // cut copies the rest.
-  static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, versioned::Pool& pool) {
+  static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, Home& home) {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
       Store& store = *one.space->store.load();
-      auto object = object_for(pool, one.copy, store.size_bytes());
-      if (!object) return object.status();
+      const auto copy = home.copy_for(one.copy, store.size_bytes());
+      if (!copy) return copy.status();
       uint64_t written = 0;
       const auto until = steady_clock::now() + kSlice;
       const auto is_done =
-          copy_store(pool, object.value(), store, *one.space->changes.load(), &written, [&] {
+          copy_store(copy.value(), store, *one.space->changes.load(), &written, [&] {
             copied += kPieceBytes;
             return steady_clock::now() < until;
           });
-      if (!is_done || is_done.value() || copied >= object.value()->size_bytes())
+      if (!is_done || is_done.value() || copied >= copy->store->size_bytes())
         return is_done.status();
     }
   }
 
   const std::weak_ptr<Runtime::Impl> runtime_;
   const std::string pool_uri_;
-  std::shared_ptr<versioned::Pool> pool_;
+  std::shared_ptr<Home> home_;  // that the option names
+  std::string anchor_;          // the identity of the store that is it
   std::set<std::string> known_;
   std::string left_out_;
   bool has_heap_ = false;  // in the pool, and left out
@@ -276,8 +301,8 @@ Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
   plan.every_ms = runtime->options.checkpoint_every_ms;
   plan.keep.last = runtime->options.checkpoint_keep;
   plan.name = "periodic";
-  plan.make = [of](const std::string& name, std::shared_ptr<versioned::Pool>* pool) {
-    return of->make(name, pool);
+  plan.make = [of](const std::string& name, std::shared_ptr<checkpoints::Home>* home) {
+    return of->make(name, home);
   };
   plan.told = [of](const Result<CheckpointReport>&, const Status& all) { of->tell(all); };
   auto companion = std::make_unique<checkpoints::Companion>();

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "region/address_map.h"
-#include "store/versioned_pools.h"
 
 namespace outcore {
 
@@ -17,44 +16,30 @@ namespace {
 
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a process has
 
-// The first pool that the regions are on.
-Result<std::shared_ptr<versioned::Pool>> pool_of_regions(const std::string& attempted,
-                                                         std::span<const CheckpointPart> parts) {
-  for (const CheckpointPart& part : parts) {
-    if (part.region() == nullptr || !part.region()->is_mapped()) continue;
-    Store* const store = CheckpointAccess::impl(*part.region())->space->store.load();
-    if (auto* of_pool = dynamic_cast<store::VersionedStore*>(store)) return of_pool->share_pool();
-  }
+// That of the regions.
+Result<std::shared_ptr<Home>> home_of_regions(const std::string& attempted,
+                                              std::span<const CheckpointPart> parts) {
+  std::vector<const paging::Space*> spaces;
+  for (const CheckpointPart& part : parts)
+    if (part.region() != nullptr && part.region()->is_mapped())
+      spaces.push_back(CheckpointAccess::impl(*part.region())->space);
+  auto home = home_of(spaces);
+  if (!home || home.value() != nullptr) return home;
   return Error{EINVAL, attempted +
-                           ": no part is a region of a versioned: pool: name one that is "
-                           "to have it (options.pool)"};
+                           ": no part is a region of a versioned: pool or an rbd:// image: name "
+                           "a pool that is to have it (options.pool)"};
 }
 
 }  // namespace
-
-Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text) {
-  const auto uri = store::parse_uri(text);
-  if (!uri) return uri.error();
-  if (uri->scheme != "versioned" || uri->path.empty())
-    return Error{EINVAL, "'" + uri->text + "' holds no checkpoints: write versioned:FOLDER"};
-  store::VersionedPoolOptions options;
-  options.folder = uri->path;
-  options.may_create = true;
-  if (const auto chunk = uri->bytes_of("chunk", 0); !chunk)
-    return chunk.error();
-  else
-    options.chunk_bytes = static_cast<uint32_t>(chunk.value());
-  return store::open_versioned_pool(options);
-}
 
 Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
                       const CheckpointOptions& options) {
   const auto wrong = [&](const std::string& why) { return Error{EINVAL, attempted + ": " + why}; };
   if (parts.empty()) return wrong("it would have no part");
-  auto pool = options.pool.empty() ? pool_of_regions(attempted, parts) : pool_named(options.pool);
-  if (!pool) return pool.error();
+  auto home = options.pool.empty() ? home_of_regions(attempted, parts) : home_named(options.pool);
+  if (!home) return home.error();
   Parts found;
-  found.pool = std::move(pool).value();
+  found.home = std::move(home).value();
   std::set<std::string> names;
   uint64_t memory_bytes = 0;
   for (const CheckpointPart& part : parts) {
@@ -78,23 +63,28 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
         return wrong("its regions are of two runtimes, whose pages cannot be held together");
       found.runtime = impl->runtime;
       found.spaces.push_back(impl->space);
-      auto* const store = dynamic_cast<store::VersionedStore*>(impl->space->store.load());
-      if (store != nullptr && store->share_pool() == found.pool) {
-        if (!name.empty() && name != store->object().name())
-          return wrong("the object '" + store->object().name() + "' cannot be named '" + name +
+      Store& store = *impl->space->store.load();
+      if (found.home->has(store)) {
+        const std::string own = found.home->object_of(store);
+        if (!name.empty() && name != own && !found.home->may_rename())
+          return wrong("the object '" + own + "' cannot be named '" + name +
                        "': leave the name out");
+        if (name.empty()) name = own;
         if (part.heap() != nullptr)
-          found.heaps.push_back(
-              {CheckpointAccess::impl(*part.heap()), store->object().name(), false});
-        names.insert(store->object().name());  // two regions may be of one object
+          found.heaps.push_back({CheckpointAccess::impl(*part.heap()), name, false, impl->space});
+        const auto is_it = [&](const Home::Member& member) { return member.store == &store; };
+        if (std::any_of(found.members.begin(), found.members.end(), is_it))
+          continue;  // two regions may be of one object
+        found.members.push_back({name, &store});
+        if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");
         continue;
       }
       if (name.empty())
         return wrong("the region of " + impl->uri +
-                     " is not of the pool, and is copied: give the copy a name");
+                     " is not of it, and is copied: give the copy a name");
       found.foreign.push_back({name, impl->space, impl->uri});
       if (part.heap() != nullptr)
-        found.heaps.push_back({CheckpointAccess::impl(*part.heap()), name, true});
+        found.heaps.push_back({CheckpointAccess::impl(*part.heap()), name, true, impl->space});
     }
     if (name.empty() || name.size() > 255) return wrong("names of parts have 1 to 255 bytes");
     if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");

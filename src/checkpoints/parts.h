@@ -1,4 +1,4 @@
-// Parts: what a checkpoint is to hold, looked up and checked: whose engine, which pool, which
+// Parts: what a checkpoint is to hold, looked up and checked: whose engine, which home, which
 // objects.
 #pragma once
 
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "checkpoints/home.h"
 #include "heap/persistent_core_impl.h"
 #include "outcore/checkpoint.h"
 #include "runtime/runtime_impl.h"
-#include "store/versioned_store.h"
 
 namespace outcore {
 
@@ -21,7 +21,7 @@ struct CheckpointAccess {
 
 namespace checkpoints {
 
-// A region whose store is not of the pool: copied.
+// A region whose store is not of the home: copied.
 struct Foreign {
   std::string name;
   paging::Space* space = nullptr;
@@ -33,6 +33,7 @@ struct HeapPart {
   PersistentCore::Impl* heap = nullptr;
   std::string object;
   bool is_foreign = false;
+  paging::Space* space = nullptr;
 };
 
 struct Memory {
@@ -42,8 +43,9 @@ struct Memory {
 
 struct Parts {
   std::shared_ptr<Runtime::Impl> runtime;  // null: no region
-  std::shared_ptr<versioned::Pool> pool;
+  std::shared_ptr<Home> home;
   std::vector<paging::Space*> spaces;
+  std::vector<Home::Member> members;  // those of the home
   std::vector<Foreign> foreign;
   std::vector<Memory> memory;
   std::vector<HeapPart> heaps;
@@ -53,10 +55,7 @@ struct Parts {
 // Errors: as checkpoint().
 Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
                       const CheckpointOptions& options);
-// The pool of versioned:FOLDER, made if there is none.
-Result<std::shared_ptr<versioned::Pool>> pool_named(const std::string& text);
-
-// REQUIRES: parts.runtime; the pool's making() is held; there is no checkpoint of that name; no
+// REQUIRES: parts.runtime; the home's making() is held; there is no checkpoint of that name; no
 // region of the parts ends.
 Result<CheckpointReport> make(const std::string& name, Parts& parts,
                               const CheckpointOptions& options);

@@ -12,7 +12,7 @@ namespace outcore {
 
 struct PeriodicCheckpoints::Impl {
   const pid_t process = ::getpid();
-  std::shared_ptr<versioned::Pool> pool;  // open as long as we are
+  std::shared_ptr<checkpoints::Home> home;  // open as long as we are
   std::unique_ptr<checkpoints::PeriodicThread> thread;
 };
 
@@ -41,15 +41,15 @@ Result<PeriodicCheckpoints> PeriodicCheckpoints::start(std::vector<CheckpointPar
   plan.every_ms = options.every_ms;
   plan.keep = options.keep;
   plan.name = options.name;
-  plan.make = [parts = std::move(parts), each, pool = found->pool](
-                  const std::string& name, std::shared_ptr<versioned::Pool>* used) {
-    *used = pool;
+  plan.make = [parts = std::move(parts), each, home = found->home](
+                  const std::string& name, std::shared_ptr<checkpoints::Home>* used) {
+    *used = home;
     return checkpoint(name, parts, each);
   };
   if (options.told)
     plan.told = [told = options.told](const auto& made, const Status&) { told(made); };
   auto impl = std::make_unique<Impl>();
-  impl->pool = found->pool;
+  impl->home = found->home;
   auto thread = checkpoints::PeriodicThread::start(attempted, std::move(plan));
   if (!thread) return thread.error();
   impl->thread = std::move(thread).value();
@@ -60,12 +60,12 @@ Result<PeriodicCheckpoints> PeriodicCheckpoints::start(std::vector<CheckpointPar
 
 Status PeriodicCheckpoints::end() {
   if (impl_ == nullptr) return {};
-  if (impl_->process != ::getpid()) {  // a forked child has neither thread nor pool
+  if (impl_->process != ::getpid()) {  // a forked child has neither thread nor home
     static_cast<void>(impl_.release());
     return {};
   }
   impl_->thread->end();
-  impl_->pool.reset();
+  impl_->home.reset();
   return impl_->thread->last();
 }
 

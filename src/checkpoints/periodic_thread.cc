@@ -74,10 +74,10 @@ struct PeriodicThread::State {
   }
 
   void make_one() {
-    std::shared_ptr<versioned::Pool> pool;
-    const auto one = plan.make(prefix() + time_text(), &pool);
+    std::shared_ptr<Home> home;
+    const auto one = plan.make(prefix() + time_text(), &home);
     Status s = one.status();
-    if (s.ok() && pool != nullptr) s = prune(*pool);
+    if (s.ok() && home != nullptr) s = prune(*home);
     made += one.ok() && one->number != 0 ? 1 : 0;
     {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -86,19 +86,15 @@ struct PeriodicThread::State {
     if (plan.told) plan.told(one, s);
   }
 
-  Status prune(versioned::Pool& pool) const {
+  Status prune(Home& home) const {
+    const auto all = home.checkpoints();
+    if (!all) return all.status();
     std::vector<CheckpointInfo> own;
-    for (const versioned::CheckpointInfo& one : pool.checkpoints()) {
-      if (!is_own(one.about.name)) continue;
-      CheckpointInfo info;
-      info.name = one.about.name;
-      info.number = one.about.number;
-      info.time_s = static_cast<int64_t>(one.about.time_ns / 1'000'000'000);
-      own.push_back(std::move(info));
-    }
+    for (const CheckpointInfo& one : all.value())
+      if (is_own(one.name)) own.push_back(one);
     auto gone = choose_to_prune(own, plan.keep);
     if (!gone) return gone.error();
-    Status s = gone->empty() ? Status() : pool.remove(gone.value());
+    Status s = gone->empty() ? Status() : home.remove(gone.value());
     return s.code() == EBUSY ? Status() : s;  // somebody reads one: it goes next time
   }
 };
@@ -111,7 +107,7 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   if (plan.name.empty() || plan.name.size() > 200)
     return Error{EINVAL, attempted + ": give them a name of 1 to 200 bytes"};
   if (auto any = choose_to_prune({}, plan.keep); !any) return any.error();
-  auto state = std::make_shared<State>();
+  auto state = std::make_unique<State>();
   state->plan = std::move(plan);
   sigset_t all, before;
   sigfillset(&all);
@@ -119,7 +115,7 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   Status s;
   try {
-    state->thread = std::thread([state] { state->run(); });
+    state->thread = std::thread([shared = state.get()] { shared->run(); });
   } catch (const std::system_error& why) {
     s = Error{why.code().value(), attempted + ": start a thread: " + why.what()};
   }
@@ -127,6 +123,8 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   if (!s.ok()) return s.error();
   return std::unique_ptr<PeriodicThread>(new PeriodicThread(std::move(state)));
 }
+
+PeriodicThread::PeriodicThread(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 void PeriodicThread::end() {
   {
@@ -137,7 +135,7 @@ void PeriodicThread::end() {
   if (!state_->thread.joinable()) return;
   if (std::this_thread::get_id() == state_->thread.get_id()) return;
   state_->thread.join();
-  state_->plan.make = nullptr;  // and the pool that it may have
+  state_->plan.make = nullptr;  // and the home that it may have
   state_->plan.told = nullptr;
 }
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "checkpoints/home.h"
 #include "outcore/checkpoint.h"
 #include "outcore/checkpoint_catalog.h"
-#include "versioned/pool.h"
 
 namespace outcore::checkpoints {
 
@@ -21,9 +21,8 @@ class PeriodicThread {
     uint64_t every_ms = 0;
     Retention keep;
     std::string name;  // of each, before the time
-    // Makes one of this name, and says in which pool. No number: there was nothing to hold.
-    std::function<Result<CheckpointReport>(const std::string& name,
-                                           std::shared_ptr<versioned::Pool>* pool)>
+    // Makes one of this name, and says where. No number: there was nothing to hold.
+    std::function<Result<CheckpointReport>(const std::string& name, std::shared_ptr<Home>* home)>
         make;
     // After each: what it cost or why there is none, and the error of all that was to be done.
     std::function<void(const Result<CheckpointReport>& made, const Status& all)> told;
@@ -41,8 +40,8 @@ class PeriodicThread {
 
  private:
   struct State;
-  explicit PeriodicThread(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  const std::shared_ptr<State> state_;
+  explicit PeriodicThread(std::unique_ptr<State> state);
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace outcore::checkpoints

@@ -48,6 +48,7 @@ Result<CheckpointInfo> choose(const std::string& pool, const std::string& name) 
 Status bring_back(const std::string& pool, const std::string& name) {
   const auto uri = store::parse_uri(pool);
   if (!uri) return uri.status();
+  if (uri->scheme == "rbd") return roll_back(pool, name);
   store::VersionedPoolOptions options;
   options.folder = uri->path;
   const auto opened = store::open_versioned_pool(options);
@@ -68,15 +69,18 @@ Result<Restart> restart(const std::string& pool, const std::string& name) {
   auto objects = list_objects(pool, chosen->name);
   if (!objects) return objects.error();
   Restart restart;
-  const auto uri = store::parse_uri(pool);
-  restart.pool_ = "versioned:" + uri->path;
+  restart.pool_ = pool;
   restart.checkpoint_ = std::move(chosen).value();
   restart.objects_ = std::move(objects).value();
   return restart;
 }
 
 std::string Restart::uri_of(const std::string& object) const {
-  return pool_ + "?object=" + store::encode_percents(object);
+  for (const CheckpointObject& one : objects_)
+    if (one.name == object) return one.uri;
+  const auto uri = store::parse_uri(pool_);
+  if (uri && uri->scheme != "versioned") return pool_ + "." + object;  // which is not there
+  return uri ? "versioned:" + uri->path + "?object=" + store::encode_percents(object) : pool_;
 }
 
 Result<uint64_t> Restart::size_of(const std::string& object) const {

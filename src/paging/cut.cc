@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -248,15 +249,12 @@ Status Cut::cannot() const {
 
 Result<CutReport> Engine::cut(std::span<Space* const> spaces, const CutCalls& calls) {
   const os::SignalBlock block;
-  auto cut = std::make_unique<Cut>(*this, spaces, calls);
+  std::unique_lock<os::Lock> one_at_a_time(cut_lock_, std::defer_lock);
   if (calls.may_wait)
-    cut_lock_.lock();
-  else if (!cut_lock_.try_lock())
+    one_at_a_time.lock();
+  else if (!one_at_a_time.try_lock())
     return Error{EAGAIN, "another cut is under way"};
-  auto report = cut->run();
-  cut.reset();
-  cut_lock_.unlock();
-  return report;
+  return std::make_unique<Cut>(*this, spaces, calls)->run();
 }
 
 }  // namespace outcore::paging

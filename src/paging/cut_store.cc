@@ -110,9 +110,8 @@ uint64_t Cut::copy_run(uint64_t i) {
   if (count < 2 || room < 2 || first >= stored) return 0;
   Piece piece{nullptr, first * base::kSystemPage, count * base::kSystemPage, true, 0};
   if (!space.frames->can_share()) {  // where a view shows all of them
-    space.for_each_run_showing(first, first + count, [&](const View& view, const Piece& shown) {
+    space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
       if (shown.size_bytes == piece.size_bytes) piece.address = shown.address;
-      static_cast<void>(view);
     });
     if (piece.address == nullptr) return 0;
   }

@@ -6,6 +6,7 @@
 
 #include "os/wait.h"
 #include "store/registry.h"
+#include "store/snapshot_catalog.h"
 #include "store/versioned_disk.h"
 #include "store/versioned_pools.h"
 #include "versioned/pool.h"
@@ -14,6 +15,7 @@
 namespace outcore {
 namespace {
 
+using store::SnapshotCatalog;
 using store::VersionedDisk;
 using versioned::Disk;
 using versioned::Pool;
@@ -27,8 +29,23 @@ Result<store::Uri> pool_uri(const std::string& text) {
   if (auto kind = store::find_kind(uri.value()); !kind) return kind.error();
   if (uri->scheme != "versioned" || uri->path.empty())
     return Error{EINVAL, "'" + uri->text +
-                             "' has no checkpoints: write versioned:FOLDER, the folder of a pool"};
+                             "' has no checkpoints: write versioned:FOLDER, the folder of a pool, "
+                             "or rbd://POOL/IMAGE"};
   return uri;
+}
+
+// Its checkpoints are snapshots.
+bool is_of_snapshots(const std::string& uri) {
+  const size_t colon = uri.find("://");
+  if (colon != 3) return false;
+  const auto parsed = store::parse_uri(uri);
+  return parsed && parsed->scheme == "rbd";
+}
+Result<SnapshotCatalog> to_read(const std::string& uri) {
+  return SnapshotCatalog::open(uri, false);
+}
+Result<SnapshotCatalog> to_change(const std::string& uri) {
+  return SnapshotCatalog::open(uri, true);
 }
 
 Result<std::shared_ptr<Pool>> pool_of(const std::string& text) {
@@ -90,6 +107,15 @@ void keep_newest(const std::vector<CheckpointInfo>& ascending, int64_t seconds, 
 }  // namespace
 
 Result<std::vector<CheckpointInfo>> list_checkpoints(const std::string& uri) {
+  if (is_of_snapshots(uri)) {
+    const auto catalog = to_read(uri);
+    if (!catalog) return catalog.error();
+    const auto entries = catalog->list();
+    if (!entries) return entries.error();
+    std::vector<CheckpointInfo> of_images;
+    for (const auto& entry : entries.value()) of_images.push_back(store::info_of(entry));
+    return of_images;
+  }
   const auto state = newest_state(uri);
   if (!state) return state.error();
   std::vector<CheckpointInfo> all;
@@ -110,11 +136,38 @@ Result<std::vector<CheckpointInfo>> list_checkpoints(const std::string& uri) {
   return all;
 }
 
+namespace {
+
+Result<std::vector<CheckpointObject>> list_objects_of_images(const std::string& uri,
+                                                             const std::string& checkpoint) {
+  const auto catalog = to_read(uri);
+  if (!catalog) return catalog.error();
+  if (checkpoint.empty()) {
+    const std::string place = catalog->snapshots().place();
+    return std::vector<CheckpointObject>{
+        {place.substr(place.rfind('/') + 1), catalog->anchor().size_bytes(), uri}};
+  }
+  const auto entry = catalog->find(checkpoint);
+  if (!entry) return entry.error();
+  std::vector<CheckpointObject> all;
+  for (const auto& object : entry->objects)
+    all.push_back({object.name, object.size_bytes, catalog->uri_of(object)});
+  return all;
+}
+
+}  // namespace
+
 Result<std::vector<CheckpointObject>> list_objects(const std::string& uri,
                                                    const std::string& checkpoint) {
+  if (is_of_snapshots(uri)) return list_objects_of_images(uri, checkpoint);
   std::vector<CheckpointObject> all;
+  const auto where = pool_uri(uri);
+  if (!where) return where.error();
   const auto add = [&](const auto& objects) {
-    for (const auto& [id, object] : objects) all.push_back({object.name, object.size_bytes});
+    for (const auto& [id, object] : objects)
+      all.push_back(
+          {object.name, object.size_bytes,
+           "versioned:" + where->path + "?object=" + store::encode_percents(object.name)});
   };
   if (checkpoint.empty()) {
     const auto state = newest_state(uri);
@@ -122,8 +175,6 @@ Result<std::vector<CheckpointObject>> list_objects(const std::string& uri,
     add(state->objects);
     return all;
   }
-  const auto where = pool_uri(uri);
-  if (!where) return where.error();
   auto disk = VersionedDisk::open(where->path, false, store::DirectMode::kAuto, {});
   if (!disk) return disk.error();
   const auto snapshot = versioned::Snapshot::open(disk.value(), checkpoint);
@@ -136,22 +187,40 @@ Result<uint32_t> make_checkpoint(const std::string& uri, const std::string& name
                                  const std::string& comment) {
   if (name.empty())
     return Error{EINVAL, "make a checkpoint of '" + uri + "': it needs a name: give one"};
+  if (is_of_snapshots(uri)) {
+    auto catalog = to_change(uri);
+    if (!catalog) return catalog.error();
+    const std::string place = catalog->snapshots().place();
+    const SnapshotCatalog::Member member{place.substr(place.rfind('/') + 1), &catalog->anchor()};
+    return catalog->add(name, comment, {&member, 1});
+  }
   const auto pool = pool_of(uri);
   if (!pool) return pool.error();
   return pool.value()->commit(name, comment);
 }
 
 Status remove_checkpoints(const std::string& uri, const std::vector<std::string>& names) {
+  if (is_of_snapshots(uri)) {
+    auto catalog = to_change(uri);
+    return catalog ? catalog->remove(names) : catalog.status();
+  }
   const auto pool = pool_of(uri);
   return pool ? pool.value()->remove(names) : Status(pool.error());
 }
 
 Status rename_checkpoint(const std::string& uri, const std::string& from, const std::string& to) {
+  if (is_of_snapshots(uri)) {
+    auto catalog = to_change(uri);
+    return catalog ? catalog->rename(from, to) : catalog.status();
+  }
   const auto pool = pool_of(uri);
   return pool ? pool.value()->rename(from, to) : Status(pool.error());
 }
 
 Status remove_object(const std::string& uri, const std::string& object) {
+  if (is_of_snapshots(uri))
+    return Error{ENOTSUP, "remove '" + object + "' from " + uri +
+                              ": it is an image: remove that (outcore store rm)"};
   const auto pool = pool_of(uri);
   if (!pool) return pool.error();
   if (Status s = pool.value()->remove_object(object); !s) return s;
@@ -160,8 +229,25 @@ Status remove_object(const std::string& uri, const std::string& object) {
 }
 
 Status roll_back(const std::string& uri, const std::string& name) {
+  if (is_of_snapshots(uri)) {
+    auto catalog = to_change(uri);
+    return catalog ? catalog->roll_back(name) : catalog.status();
+  }
   const auto pool = pool_of(uri);
   return pool ? pool.value()->roll_back(name) : Status(pool.error());
+}
+
+Status clone_checkpoint(const std::string& uri, const std::string& name, const std::string& object,
+                        const std::string& to) {
+  if (!is_of_snapshots(uri))
+    return Error{ENOTSUP, "clone '" + name + "' of " + uri +
+                              ": only checkpoints of rbd:// images have clones: export it"};
+  const auto parsed = store::parse_uri(to);
+  if (!parsed) return parsed.status();
+  if (parsed->scheme != "rbd" || !parsed->parameters.empty())
+    return Error{EINVAL, "clone '" + name + "' to '" + to + "': write rbd://POOL/NEW-IMAGE"};
+  auto catalog = to_read(uri);
+  return catalog ? catalog->clone(name, object, to) : catalog.status();
 }
 
 Result<std::vector<std::string>> choose_to_prune(const std::vector<CheckpointInfo>& checkpoints,
@@ -186,6 +272,10 @@ Result<std::vector<std::string>> choose_to_prune(const std::vector<CheckpointInf
 }
 
 Result<std::vector<DamagedChunk>> verify_checkpoints(const std::string& uri) {
+  if (is_of_snapshots(uri)) {
+    const auto catalog = to_read(uri);
+    return catalog ? catalog->verify() : Result<std::vector<DamagedChunk>>(catalog.error());
+  }
   const auto pool = pool_of(uri);
   if (!pool) return pool.error();
   const auto found = pool.value()->verify(kDamagedMax);
@@ -199,6 +289,15 @@ Result<std::vector<DamagedChunk>> verify_checkpoints(const std::string& uri) {
 
 Result<std::string> uri_of_checkpoint(const std::string& uri, const std::string& checkpoint,
                                       const std::string& object) {
+  if (is_of_snapshots(uri)) {
+    const auto catalog = to_read(uri);
+    if (!catalog) return catalog.error();
+    const auto entry = catalog->find(checkpoint);
+    if (!entry) return entry.error();
+    const auto* const found = catalog->find_object(entry.value(), object);
+    if (found != nullptr) return catalog->uri_of(entry.value(), *found);
+    return Error{ENOENT, "'" + checkpoint + "' of " + uri + " has no object '" + object + "'"};
+  }
   const auto where = pool_uri(uri);
   if (!where) return where.error();
   return "versioned:" + where->path + "?object=" + store::encode_percents(object) +

@@ -73,6 +73,15 @@ Result<RbdStoreOptions> read_options(const Uri& uri) {
   take_text(uri, "keyring", rbd.access.keyring);
   take_text(uri, "keyfile", rbd.access.keyfile);
   take_text(uri, "id", rbd.access.id);
+  for (const char* key : {"conf", "mon", "keyring", "keyfile", "id", "timeout"})
+    if (const std::string* value = uri.find(key))
+      rbd.parameters +=
+          (rbd.parameters.empty() ? "" : "&") + std::string(key) + "=" + encode_percents(*value);
+  std::string interrupted = "no";
+  take_text(uri, "interrupted", interrupted);
+  if (interrupted != "yes" && interrupted != "no")
+    return refuse(uri, "interrupted=" + interrupted + " is unknown: write yes or no");
+  rbd.is_interrupted = interrupted == "yes";
   return rbd;
 }
 

@@ -156,35 +156,4 @@ bool RbdStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
          written_.is_untouched(offset, size_bytes);
 }
 
-int RbdStore::snapshot(const std::string& name) {
-  if (const int error = refusal(true); error != 0) return error;
-  return library_->rbd_snap_create(image_, name.c_str());
-}
-
-int RbdStore::remove_snapshot(const std::string& name) {
-  if (const int error = refusal(true); error != 0) return error;
-  return library_->rbd_snap_remove(image_, name.c_str());
-}
-
-int RbdStore::roll_back(const std::string& name) {
-  if (const int error = refusal(true); error != 0) return error;
-  watched_from_.store(UINT64_MAX, std::memory_order_release);  // what was written is unknown now
-  if (const int error = library_->rbd_snap_rollback(image_, name.c_str()); error != 0) return error;
-  rbd_image_info_t about;
-  if (const int error = library_->rbd_stat(image_, &about, sizeof about); error != 0) return error;
-  size_bytes_.store(about.size, std::memory_order_release);
-  return 0;
-}
-
-int RbdStore::changed_since(const std::string& name, const Visit& visit) {
-  if (const int error = refusal(false); error != 0) return error;
-  return library_->rbd_diff_iterate2(
-      image_, name.empty() ? nullptr : name.c_str(), 0, size_bytes(), 1, 0,
-      [](uint64_t offset, size_t size_bytes, int exists, void* with) {
-        (*static_cast<const Visit*>(with))(offset, size_bytes, exists != 0);
-        return 0;
-      },
-      const_cast<Visit*>(&visit));
-}
-
 }  // namespace outcore::store

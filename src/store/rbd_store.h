@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "outcore/snapshots.h"
 #include "outcore/store.h"
 #include "store/rbd_connection.h"
 #include "store/rbd_flights.h"
@@ -30,13 +31,15 @@ struct RbdStoreOptions {
   std::string snapshot;  // read-only: the image as it was then
   RbdAccess access;
   OpenOptions open;
-  unsigned order = 18;  // of a new image: objects of 2^order bytes
+  std::string parameters;       // those of the access, as any image of the cluster is opened with
+  bool is_interrupted = false;  // open it although a roll-back has not come to its end
+  unsigned order = 18;          // of a new image: objects of 2^order bytes
   bool is_thick = false;
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
 };
 
-class RbdStore final : public Store {
+class RbdStore final : public Store, public Snapshots {
  public:
   // An image that this process has open for writing is shared. Errors: those of RbdConnection::open
   // and RbdLock::take, ENOENT (no image), ENOSPC (with the bytes needed and free), EINVAL.
@@ -61,22 +64,36 @@ class RbdStore final : public Store {
   std::string remark() const override { return remark_; }
   std::string identity() const override { return identity_; }
 
-  // Snapshots, for checkpoints: what was written (not what is dirty in memory) under a name. 0 or
-  // -errno; -EEXIST, -ENOENT.
-  int snapshot(const std::string& name);
-  int remove_snapshot(const std::string& name);
-  // REQUIRES: nothing of the store is in memory or being transferred.
-  int roll_back(const std::string& name);
+  // snapshots(): names of snapshots are those that `rbd snap ls` shows; notes are metadata of the
+  // image, and clones of the same pool (-EXDEV).
+  Snapshots* snapshots() override { return this; }
+  bool can_snapshot() const override { return is_writable_ && !is_snapshot_; }
+  std::string cluster() const override { return connection_->identity(); }
+  std::string place() const override { return place_; }
+  std::string parameters() const override { return parameters_; }
+  int snapshot(const std::string& name) override;
+  int remove_snapshot(const std::string& name) override;
+  int list_snapshots(std::vector<std::string>* names) override;
+  int roll_back(const std::string& name) override;
+  int clone(const std::string& name, const std::string& place) override;
+  int note(const std::string& key, const std::string& text) override;
+  int remove_note(const std::string& key) override;
+  int list_notes(const std::string& prefix, std::map<std::string, std::string>* notes) override;
   // Each range that was written or discarded since the snapshot (empty: ever written), in order.
   // `has_data` is false where it reads zero now.
   using Visit = std::function<void(uint64_t offset, uint64_t size_bytes, bool has_data)>;
   int changed_since(const std::string& name, const Visit& visit);
 
  private:
+  // What new images have (docs/internals/decisions/0010-rbd.md).
+  static constexpr uint64_t kFeatures = RBD_FEATURE_LAYERING | RBD_FEATURE_EXCLUSIVE_LOCK;
+
   RbdStore() = default;
   Status open_image(const RbdStoreOptions& options);
   Status create_image(const RbdStoreOptions& options);
   Status examine(const RbdStoreOptions& options);
+  Status check_whole();
+  int remove_notes_of(const std::string& image);
   Status fit_size(const OpenOptions& options);
   Status check_space(uint64_t more_bytes) const;
   int resize_image(uint64_t size_bytes);
@@ -97,11 +114,13 @@ class RbdStore final : public Store {
   pid_t process_ = 0;
   std::string what_;  // "open rbd://pool/image", for messages
   std::string uri_;
+  std::string place_, parameters_;
   std::string remark_;
   std::string identity_;
   StoreTraits traits_;
   std::atomic<uint64_t> size_bytes_{0};
   bool is_writable_ = false;
+  bool is_snapshot_ = false;
   bool is_thick_ = false;
   bool is_new_ = false;
   std::atomic<uint64_t> silent_until_ns_{0};  // no OSD answered: writes fail at once

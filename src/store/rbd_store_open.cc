@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "os/process_lock.h"
 #include "store/rbd_store.h"
+#include "store/snapshot_catalog.h"
 
 namespace outcore::store {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 constexpr uint64_t kWatchUnitBytes = 64 << 10;
 constexpr uint64_t kWatchCapacityMin = uint64_t{1} << 40;
 constexpr uint64_t kGapStepBytes = uint64_t{1} << 30;  // asked about at a time
-constexpr uint64_t kFeatures = RBD_FEATURE_LAYERING | RBD_FEATURE_EXCLUSIVE_LOCK;
 constexpr unsigned kReadConcurrency = 64;
 
 // Images that this process has open for writing, by identity.
@@ -73,10 +73,12 @@ Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
   store->process_ = ::getpid();
   store->library_ = library.value();
   store->uri_ = options.uri;
-  store->what_ =
-      "open rbd://" + options.pool + "/" +
-      (options.name_space.empty() ? options.image : options.name_space + "/" + options.image) +
-      (options.snapshot.empty() ? "" : "@" + options.snapshot);
+  store->place_ =
+      "rbd://" + options.pool + "/" +
+      (options.name_space.empty() ? options.image : options.name_space + "/" + options.image);
+  store->parameters_ = options.parameters;
+  store->is_snapshot_ = !options.snapshot.empty();
+  store->what_ = "open " + store->place_ + (options.snapshot.empty() ? "" : "@" + options.snapshot);
   if (options.open.may_create && !options.open.is_writable)
     return Error{EINVAL, store->what_ + ": to create or extend it, open it writable"};
   if (options.open.is_writable && !options.snapshot.empty())
@@ -87,6 +89,8 @@ Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
   store->connection_ = std::move(connection).value();
   if (Status s = store->open_image(options); !s) return s.error();
   if (const auto shared = open_images().find(store->identity_)) {
+    if (!options.is_interrupted)
+      if (Status s = shared->check_whole(); !s) return s.error();
     if (Status s = shared->fit_size(options.open); !s) return s.error();
     return std::shared_ptr<Store>(shared);
   }
@@ -174,8 +178,21 @@ Status RbdStore::examine(const RbdStoreOptions& options) {
       options.read_concurrency != 0 ? options.read_concurrency : kReadConcurrency;
   traits_.write_concurrency = options.write_concurrency;
   if (is_new_) watch_from(0);
+  if (!is_new_ && options.snapshot.empty() && !options.is_interrupted)
+    if (Status s = check_whole(); !s) return s;
   if (Status s = fit_size(options.open); !s) return s;
   return is_writable_ && is_thick_ ? provide_space() : Status();
+}
+
+// A roll-back that was interrupted has left it neither as it was nor as it is to be.
+Status RbdStore::check_whole() {
+  std::string to;
+  const int error = find_roll_back(*this, &to);
+  if (error != 0) return base::system_error(error, what_ + ": ask whether it is whole");
+  if (to.empty()) return {};
+  return Error{EBUSY, what_ + ": it is being rolled back to " + to +
+                          ", or was when that was interrupted: roll it back again, to the end "
+                          "(outcore checkpoint rollback)"};
 }
 
 Status RbdStore::fit_size(const OpenOptions& options) {

@@ -19,7 +19,7 @@ def snippets(text):
     return kept + re.sub(r".+", "", text[at:])
 
 
-PAGES = ["guides/checkpoints.md", "guides/python.md", "reference/python.md"]
+PAGES = ["guides/arrays.md", "guides/checkpoints.md", "guides/python.md", "reference/python.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -4,11 +4,11 @@
 // VERSIONED_SEEDS=N flips as many bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cerrno>
 
 #include "tests/versioned/model.h"
+#include "tests/versioned/pools.h"
 #include "tests/versioned/sim_disk.h"
 #include "versioned/pool.h"
 
@@ -17,17 +17,13 @@ namespace {
 
 using testing::HasSubstr;
 using versioned::Pool;
-using versioned::PoolOptions;
 using versioned::Snapshot;
 
 constexpr uint64_t kChunk = 1024;
 constexpr uint32_t kChunks = 20;
 constexpr uint32_t kStates = 12;  // each has a checkpoint
 
-uint64_t seeds() {
-  const char* const text = ::getenv("VERSIONED_SEEDS");
-  return text == nullptr ? 2000 : ::strtoull(text, nullptr, 10);
-}
+uint64_t seeds() { return number_of("VERSIONED_SEEDS", 2000); }
 
 uint32_t stamp_of(uint32_t state, uint32_t chunk) {
   while (state > 1 && (state * 7 + chunk) % 3 != 0) --state;  // the state that wrote it last
@@ -36,11 +32,7 @@ uint32_t stamp_of(uint32_t state, uint32_t chunk) {
 
 std::shared_ptr<SimDisk> make_pool() {
   const auto disk = std::make_shared<SimDisk>(1);
-  PoolOptions options;
-  options.may_create = true;
-  options.chunk_bytes = kChunk;
-  options.delta_bytes_min = 1500;
-  const auto pool = Pool::open(disk, options).value();
+  const auto pool = open_pool(disk, kChunk, 1500);
   const auto object = pool->create("a", kChunks * kChunk).value();
   for (uint32_t state = 1; state <= kStates; ++state) {
     for (uint32_t chunk = 0; chunk < kChunks; ++chunk) {

@@ -4,12 +4,12 @@
 //
 // VERSIONED_SEEDS=N: half as many forgeries.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "tests/versioned/model.h"
+#include "tests/versioned/pools.h"
 #include "tests/versioned/sim_disk.h"
 #include "versioned/pool.h"
 
@@ -17,25 +17,17 @@ namespace outcore::versioned_test {
 namespace {
 
 using versioned::Pool;
-using versioned::PoolOptions;
 using versioned::Record;
 using versioned::RecordHeader;
 using versioned::RecordType;
 
 constexpr uint64_t kChunk = 512;
 
-uint64_t seeds() {
-  const char* const text = ::getenv("VERSIONED_SEEDS");
-  return (text == nullptr ? 2000 : ::strtoull(text, nullptr, 10)) / 2;
-}
+uint64_t seeds() { return number_of("VERSIONED_SEEDS", 2000) / 2; }
 
 std::shared_ptr<SimDisk> make_pool() {
   const auto disk = std::make_shared<SimDisk>(1);
-  PoolOptions options;
-  options.may_create = true;
-  options.chunk_bytes = kChunk;
-  options.delta_bytes_min = 1000;
-  const auto pool = Pool::open(disk, options).value();
+  const auto pool = open_pool(disk, kChunk, 1000);
   const auto a = pool->create("a", 12 * kChunk).value(), b = pool->create("b", kChunk).value();
   const std::vector<std::byte> bytes(kChunk, std::byte{7});
   for (uint64_t state = 1; state <= 8; ++state) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tests/versioned/model.h"
+#include "tests/versioned/pools.h"
 #include "tests/versioned/sim_disk.h"
 #include "versioned/pool.h"
 
@@ -21,12 +22,7 @@ using versioned::RecordType;
 constexpr uint64_t kChunk = 4096;
 
 std::shared_ptr<Pool> open_on(const std::shared_ptr<SimDisk>& disk) {
-  PoolOptions options;
-  options.may_create = true;
-  options.chunk_bytes = kChunk;
-  auto pool = Pool::open(disk, options);
-  EXPECT_TRUE(pool.ok()) << pool.message();
-  return pool ? pool.value() : nullptr;
+  return open_pool(disk, kChunk);
 }
 
 std::vector<std::byte> bytes_of(int value, size_t count = kChunk) {

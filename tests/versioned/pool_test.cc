@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "tests/versioned/model.h"
+#include "tests/versioned/pools.h"
 #include "tests/versioned/sim_disk.h"
 #include "versioned/pool.h"
 
@@ -18,14 +19,7 @@ using versioned::PoolOptions;
 
 class PoolTest : public testing::Test {
  protected:
-  std::shared_ptr<Pool> open(uint32_t chunk_bytes = 4096) {
-    PoolOptions options;
-    options.may_create = true;
-    options.chunk_bytes = chunk_bytes;
-    auto pool = Pool::open(disk_, options);
-    EXPECT_TRUE(pool.ok()) << pool.message();
-    return pool ? pool.value() : nullptr;
-  }
+  std::shared_ptr<Pool> open(uint32_t chunk_bytes = 4096) { return open_pool(disk_, chunk_bytes); }
   static void write(Pool& pool, Object& object, uint64_t chunk, uint32_t stamp) {
     std::vector<std::byte> bytes(4096);
     for (uint64_t at = 0; at < bytes.size(); at += kUnit) fill_unit(bytes.data() + at, stamp);

@@ -2,17 +2,12 @@
 //
 // VERSIONED_SEEDS=N runs as many seeds, from VERSIONED_SEED on.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include "tests/versioned/pools.h"
 #include "tests/versioned/simulation.h"
 
 namespace outcore::versioned_test {
 namespace {
-
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* const text = ::getenv(variable);
-  return text == nullptr ? otherwise : ::strtoull(text, nullptr, 10);
-}
 
 struct Found {
   uint64_t seeds = 0, failed = 0, checks = 0, bases = 0;

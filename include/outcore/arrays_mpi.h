@@ -1,0 +1,27 @@
+// ArraysMpi: the processes of an MPI communicator, for outcore::Arrays. Header-only: with your
+// mpi.h.
+//
+//   auto out = outcore::Arrays::open("run.oca", mode, outcore::mpi(MPI_COMM_WORLD)).value();
+#pragma once
+
+#include <mpi.h>
+
+#include "outcore/arrays.h"
+
+namespace outcore {
+
+// REQUIRES: MPI is initialised, and stays so until the container is closed; open() and close() are
+// called by all processes of the communicator, in one thread each.
+inline Communicator mpi(MPI_Comm communicator) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  const auto any = [communicator](bool has_failed) {
+    int mine = has_failed ? 1 : 0, all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, communicator);
+    return all != 0;
+  };
+  return {static_cast<unsigned>(rank), static_cast<unsigned>(size), any};
+}
+
+}  // namespace outcore

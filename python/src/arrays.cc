@@ -1,0 +1,227 @@
+#include "outcore/arrays.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays_module.h"
+#include "errors.h"
+#include "metrics.h"
+
+namespace outcore::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+// Bytes of a Python object, dense, which stay where they are while it lives.
+class Bytes {
+ public:
+  Bytes(nb::handle object, bool is_written) {
+    const int flags = PyBUF_ANY_CONTIGUOUS | (is_written ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) throw nb::python_error();
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() { PyBuffer_Release(&buffer_); }
+  void* data() const { return buffer_.buf; }
+  uint64_t size_bytes() const { return static_cast<uint64_t>(buffer_.len); }
+
+ private:
+  Py_buffer buffer_{};
+};
+
+class ArraysHandle {
+ public:
+  ArraysHandle(const std::string& uri, const std::string& mode, unsigned rank, unsigned size,
+               nb::object any)
+      : uri_(uri) {
+    Communicator together{rank, size, {}};
+    const auto shared = std::make_shared<nb::object>(std::move(any));
+    if (!shared->is_none())
+      together.any = [shared](bool has_failed) {
+        const nb::gil_scoped_acquire held;
+        try {
+          return nb::cast<bool>((*shared)(has_failed));
+        } catch (nb::python_error& raised) {
+          raised.discard_as_unraisable("outcore: the communicator of arrays");
+          return true;
+        }
+      };
+    const ArraysMode how = mode == "r"   ? ArraysMode::kRead
+                           : mode == "w" ? ArraysMode::kWrite
+                                         : ArraysMode::kUpdate;
+    auto opened = [&] {
+      const nb::gil_scoped_release released;
+      return Arrays::open(uri, how, together);
+    }();
+    if (!opened) raise(opened.error(), uri, Blame::kStore);
+    arrays_ = std::make_shared<Arrays>(std::move(opened).value());
+  }
+
+  void alloc(const std::string& name, const std::string& type, const Dims& dims, bool is_column,
+             const Dims& tiles) {
+    const ArrayType of = type_of(type);
+    const ArrayOptions options = options_of(is_column, tiles);
+    call([&](Arrays& arrays) { return arrays.alloc(name, of, dims, options); });
+  }
+  void store_box(const std::string& name, const std::string& type, nb::handle data,
+                 const Dims& offsets, const Dims& dims) {
+    const ArrayType of = type_of(type);
+    const Bytes bytes(data, false);
+    check_size(bytes, of, dims);
+    call([&](Arrays& arrays) {
+      return arrays.store_box(name, of, bytes.data(), offsets, dims);
+    });
+  }
+  void store_whole(const std::string& name, const std::string& type, const Dims& dims,
+                   nb::handle data, bool is_column, const Dims& tiles) {
+    const ArrayType of = type_of(type);
+    const Bytes bytes(data, false);
+    check_size(bytes, of, dims);
+    const ArrayOptions options = options_of(is_column, tiles);
+    call([&](Arrays& arrays) {
+      return arrays.store_whole(name, of, dims, bytes.data(), options);
+    });
+  }
+  void load_box(const std::string& name, const std::string& type, nb::handle into,
+                const Dims& offsets, const Dims& dims) const {
+    const ArrayType of = type_of(type);
+    const Bytes bytes(into, true);
+    check_size(bytes, of, dims);
+    call([&](Arrays& arrays) {
+      return arrays.load_box(name, of, bytes.data(), offsets, dims);
+    });
+  }
+  nb::tuple info(const std::string& name) const {
+    ArrayInfo found;
+    call([&](Arrays& arrays) {
+      auto told = arrays.info(name);
+      if (told) found = std::move(told).value();
+      return told.status();
+    });
+    return nb::make_tuple(found.type.name, nb::cast(found.dims), found.order == Order::kColumn,
+                          nb::cast(found.tiles), found.size_bytes);
+  }
+  nb::list list() const {
+    std::vector<ArrayInfo> all;
+    call([&](Arrays& arrays) {
+      all = arrays.list();
+      return Status();
+    });
+    nb::list names;
+    for (const ArrayInfo& info : all) names.append(text_of(info.name));
+    return names;
+  }
+  bool has(const std::string& name) const {
+    bool is_there = false;
+    call([&](Arrays& arrays) {
+      is_there = arrays.has(name);
+      return Status();
+    });
+    return is_there;
+  }
+  void rename(const std::string& from, const std::string& to) {
+    call([&](Arrays& arrays) { return arrays.rename(from, to); });
+  }
+  void remove(const std::string& name) {
+    call([&](Arrays& arrays) { return arrays.remove(name); });
+  }
+  void set_attribute(const std::string& name, const std::string& key, const std::string& text) {
+    call([&](Arrays& arrays) { return arrays.set_attribute(name, key, text); });
+  }
+  nb::object attribute(const std::string& name, const std::string& key) const {
+    std::string text;
+    call([&](Arrays& arrays) {
+      auto found = arrays.attribute(name, key);
+      if (found) text = found.value();
+      return found.status();
+    });
+    return nb::cast(text_of(text));
+  }
+  std::vector<std::string> attributes(const std::string& name) const {
+    std::vector<std::string> keys;
+    call([&](Arrays& arrays) {
+      auto found = arrays.attributes(name);
+      if (found) keys = found.value();
+      return found.status();
+    });
+    return keys;
+  }
+  void flush() {
+    call([&](Arrays& arrays) { return arrays.flush(); });
+  }
+  void close() {
+    const std::shared_ptr<Arrays> arrays = std::move(arrays_);
+    if (arrays == nullptr) return;
+    Status s;
+    {
+      const nb::gil_scoped_release released;
+      s = arrays->close();
+    }
+    require(s, uri_, Blame::kStore);
+  }
+  bool is_open() const { return arrays_ != nullptr; }
+
+ private:
+  static ArrayType type_of(const std::string& name) {
+    auto type = ArrayType::parse(name);
+    if (!type) raise(type.error(), "", Blame::kArgument);
+    return std::move(type).value();
+  }
+  static ArrayOptions options_of(bool is_column, const Dims& tiles) {
+    return {is_column ? Order::kColumn : Order::kRow, tiles};
+  }
+  static void check_size(const Bytes& bytes, const ArrayType& type, const Dims& dims) {
+    uint64_t size = type.size_bytes;
+    for (const uint64_t n : dims)
+      if (__builtin_mul_overflow(size, n, &size)) size = UINT64_MAX;
+    if (size != bytes.size_bytes())
+      throw nb::value_error("the buffer is not as large as the box");
+  }
+  template <typename Call>
+  void call(const Call& act) const {
+    const std::shared_ptr<Arrays> arrays = arrays_;  // close() may come meanwhile
+    if (arrays == nullptr) throw nb::value_error("the container is closed");
+    Status s;
+    {
+      const nb::gil_scoped_release released;
+      s = act(*arrays);
+    }
+    require(s, uri_, Blame::kArgument);
+  }
+
+  const std::string uri_;
+  std::shared_ptr<Arrays> arrays_;
+};
+
+}  // namespace
+
+void add_arrays(nb::module_& m) {
+  nb::class_<ArraysHandle>(m, "Arrays")
+      .def(nb::init<const std::string&, const std::string&, unsigned, unsigned, nb::object>(),
+           nb::arg("uri"), nb::arg("mode"), nb::arg("rank"), nb::arg("size"),
+           nb::arg("any").none())
+      .def("alloc", &ArraysHandle::alloc)
+      .def("store_box", &ArraysHandle::store_box)
+      .def("store_whole", &ArraysHandle::store_whole)
+      .def("load_box", &ArraysHandle::load_box)
+      .def("info", &ArraysHandle::info)
+      .def("list", &ArraysHandle::list)
+      .def("has", &ArraysHandle::has)
+      .def("rename", &ArraysHandle::rename)
+      .def("remove", &ArraysHandle::remove)
+      .def("set_attribute", &ArraysHandle::set_attribute)
+      .def("attribute", &ArraysHandle::attribute)
+      .def("attributes", &ArraysHandle::attributes)
+      .def("flush", &ArraysHandle::flush)
+      .def("close", &ArraysHandle::close)
+      .def_prop_ro("is_open", &ArraysHandle::is_open);
+}
+
+}  // namespace outcore::python

@@ -1,0 +1,298 @@
+#include "arrays/catalog.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "arrays/catalog_text.h"
+#include "base/assert.h"
+#include "base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr char kMagic[8] = {'O', 'U', 'T', 'C', 'A', 'R', 'R', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kPage = base::kSystemPage;
+constexpr uint64_t kFirstJournalAt = 2 * kPage, kFirstJournalBytes = 62 * kPage;  // to 256 KiB
+constexpr uint32_t kRecordMagic = 0x524a434f;                                     // "OCJR"
+constexpr uint64_t kLargeBytes = 2 << 20, kLargeAlign = 2 << 20;  // as huge pages have it
+
+// At the beginning of a header page; little-endian, as all of it.
+struct HeaderPage {
+  char magic[8];
+  uint32_t version;
+  uint32_t unused;
+  uint64_t generation, offset, size_bytes;
+  uint64_t sum;  // of what is before
+};
+static_assert(sizeof(HeaderPage) == 48);
+
+struct RecordHead {
+  uint32_t magic;
+  uint32_t size_bytes;  // of the record, without this
+  uint64_t sum;         // of the record, its place and the generation
+};
+static_assert(sizeof(RecordHead) == 16);
+
+uint64_t sum_of(const HeaderPage& page) { return XXH3_64bits(&page, offsetof(HeaderPage, sum)); }
+
+uint64_t record_sum(std::span<const uint8_t> record, uint64_t offset, uint64_t generation) {
+  return XXH3_64bits_withSeed(record.data(), record.size(),
+                              offset * 0x9e3779b97f4a7c15u + generation);
+}
+
+uint64_t room_for(uint64_t record_bytes) {
+  return base::round_up(sizeof(RecordHead) + record_bytes, 8);
+}
+
+}  // namespace
+
+uint64_t bytes_of(const Entry& entry) {
+  Dims kept = entry.dims;
+  for (size_t d = 0; d < entry.tiles.size(); ++d) kept[d] = base::round_up(kept[d], entry.tiles[d]);
+  const auto count = count_of(kept, entry.type.size_bytes);
+  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
+}
+
+Error Catalog::damaged(const std::string& what) const {
+  return {EIO, medium_.uri() + " is damaged: " + what + ": go back to a copy of it"};
+}
+
+Status Catalog::look() const {
+  const uint64_t size = medium_.size_bytes();
+  const Error nothing{ENOENT, medium_.uri() + " is empty"};
+  if (size == 0) return nothing;
+  constexpr uint64_t kNewBytes = kFirstJournalAt + kFirstJournalBytes;
+  std::vector<char> first(std::min(size, kNewBytes));
+  if (Status s = medium_.read(0, std::as_writable_bytes(std::span(first))); !s) return s;
+  for (const uint64_t at : {uint64_t{0}, kPage})
+    if (at + kPage <= first.size() && std::memcmp(&first[at], kMagic, sizeof kMagic) == 0)
+      return {};
+  // As a new store is, or what was being made when its maker died; a file of zeros is somebody's.
+  const bool is_zero = std::all_of(first.begin(), first.end(), [](char c) { return c == 0; });
+  if (is_zero && size >= kNewBytes && (size == kNewBytes || !medium_.ends_where_used()))
+    return nothing;
+  return Error{EINVAL, medium_.uri() +
+                           " is no container of arrays: name another, or import it (outcore "
+                           "arrays import)"};
+}
+
+Result<Catalog::Header> Catalog::read_header() const {
+  Header best;
+  bool is_ours = false;
+  for (const uint64_t at : {uint64_t{0}, kPage}) {
+    HeaderPage page{};
+    if (at + sizeof page > medium_.size_bytes()) continue;
+    if (Status s = medium_.read(at, std::as_writable_bytes(std::span(&page, 1))); !s)
+      return s.error();
+    if (std::memcmp(page.magic, kMagic, sizeof kMagic) != 0) continue;
+    is_ours = true;
+    if (page.sum != sum_of(page)) continue;  // torn: the other one counts
+    if (page.version > kVersion)
+      return Error{EINVAL, medium_.uri() + " has version " + std::to_string(page.version) +
+                               " of the format, newer than this Outcore's " +
+                               std::to_string(kVersion) + ": take a newer one"};
+    if (page.generation > best.generation) best = {page.generation, page.offset, page.size_bytes};
+  }
+  if (best.generation != 0) return best;
+  if (is_ours) return damaged("no header page is whole");
+  return look().error();
+}
+
+Status Catalog::write_header(const Header& header) {
+  std::vector<std::byte> bytes(kPage);
+  HeaderPage page{};
+  std::memcpy(page.magic, kMagic, sizeof kMagic);
+  page.version = kVersion;
+  page.generation = header.generation;
+  page.offset = header.offset;
+  page.size_bytes = header.size_bytes;
+  page.sum = sum_of(page);
+  std::memcpy(bytes.data(), &page, sizeof page);
+  return medium_.write(header.generation % 2 * kPage, bytes);
+}
+
+Status Catalog::create() {
+  entries_.clear();
+  attributes_.clear();
+  session_ = {};
+  next_id_ = 1;
+  if (medium_.size_bytes() != 0)
+    if (Status s = medium_.clear(); !s) return s;
+  if (Status s = medium_.grow(kFirstJournalAt + kFirstJournalBytes); !s) return s;
+  const std::vector<std::byte> nothing(kPage);
+  for (const uint64_t at : {uint64_t{0}, kPage, kFirstJournalAt})
+    if (Status s = medium_.write(at, nothing); !s) return s;
+  header_ = {1, kFirstJournalAt, kFirstJournalBytes};
+  end_ = header_.offset;
+  if (Status s = write_header(header_); !s) return s;
+  return medium_.sync();
+}
+
+Status Catalog::load() {
+  const auto header = read_header();
+  if (!header) return header.status();
+  header_ = header.value();
+  entries_.clear();
+  attributes_.clear();
+  session_ = {};
+  next_id_ = 1;
+  end_ = header_.offset;
+  if (header_.offset % kPage != 0 || header_.offset < kFirstJournalAt ||
+      header_.size_bytes > kBytesMax || header_.offset > kBytesMax ||
+      header_.offset + header_.size_bytes > medium_.size_bytes())
+    return damaged("it ends before its catalog does, at byte " +
+                   std::to_string(medium_.size_bytes()));
+  if (Status s = read_records(); !s) return s;
+  if (Status s = check_extents(); !s) return s;
+  for (const auto& [id, entry] : entries_)
+    if (!entry.is_inline() && entry.session == 0 &&
+        entry.offset + entry.size_bytes > medium_.size_bytes())
+      return damaged("it has " + std::to_string(medium_.size_bytes()) + " bytes, and '" +
+                     entry.name + "' ends at " + std::to_string(entry.offset + entry.size_bytes));
+  return {};
+}
+
+// Forged ones would let a writer destroy others, or the catalog itself.
+Status Catalog::check_extents() {
+  std::vector<std::pair<uint64_t, uint64_t>> used = {
+      {header_.offset, header_.offset + header_.size_bytes}};
+  for (const auto& [id, entry] : entries_)
+    if (!entry.is_inline()) used.emplace_back(entry.offset, entry.offset + entry.size_bytes);
+  std::sort(used.begin(), used.end());
+  const uint64_t least =
+      header_.offset == kFirstJournalAt ? kFirstJournalAt : kFirstJournalAt + kFirstJournalBytes;
+  uint64_t end = least;
+  for (const auto& [from, to] : used) {
+    if (from < end) return damaged("two of its arrays lie in one place");
+    end = to;
+  }
+  high_water_ = std::max(high_water_, end);
+  return {};
+}
+
+Status Catalog::refresh() {
+  const auto header = read_header();
+  if (!header) return header.status();
+  if (header->generation != header_.generation) return load();
+  return read_records();
+}
+
+// From end_ on, until one is not whole.
+Status Catalog::read_records() {
+  const uint64_t limit = header_.offset + header_.size_bytes;
+  std::vector<uint8_t> record;
+  while (end_ + sizeof(RecordHead) <= limit) {
+    RecordHead head;
+    if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
+    if (head.magic != kRecordMagic || head.size_bytes > limit - end_ - sizeof head) return {};
+    record.resize(head.size_bytes);
+    if (Status s = medium_.read(end_ + sizeof head, std::as_writable_bytes(std::span(record))); !s)
+      return s;
+    if (head.sum != record_sum(record, end_, header_.generation)) return {};
+    auto change = decode(record);
+    if (!change) return damaged("its record at " + std::to_string(end_) + ": " + change.message());
+    apply(change.value());
+    end_ += room_for(record.size());
+  }
+  return {};
+}
+
+void Catalog::apply(const Change& change) {
+  for (const uint64_t id : change.remove) entries_.erase(id);
+  for (const Entry& entry : change.put) {
+    high_water_ = std::max(high_water_, entry.offset + entry.size_bytes);
+    next_id_ = std::max(next_id_, entry.id + 1);
+    entries_[entry.id] = entry;
+  }
+  if (change.has_session) session_ = change.session;
+  if (change.has_attributes) attributes_ = change.attributes;
+}
+
+std::vector<uint8_t> Catalog::pack(uint64_t offset, const Header& header,
+                                   const std::vector<uint8_t>& record) {
+  std::vector<uint8_t> bytes(room_for(record.size()));
+  const RecordHead head = {kRecordMagic, static_cast<uint32_t>(record.size()),
+                           record_sum(record, offset, header.generation)};
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, record.data(), record.size());
+  return bytes;
+}
+
+Status Catalog::append(const Change& change, bool is_durable) {
+  const std::vector<uint8_t> record = encode(change);
+  if (record.size() > UINT32_MAX / 2)
+    return Error{ENOSPC, medium_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
+  if (is_durable)  // first what it speaks of
+    if (Status s = medium_.sync(); !s) return s;
+  if (end_ + room_for(record.size()) > header_.offset + header_.size_bytes)
+    if (Status s = write_anew(room_for(record.size())); !s) return s;
+  const auto bytes = pack(end_, header_, record);
+  if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
+  if (is_durable)
+    if (Status s = medium_.sync(); !s) return s;
+  end_ += bytes.size();
+  apply(change);
+  return {};
+}
+
+// All that is known as one record of a new journal, with room for as much again; then the header.
+Status Catalog::write_anew(uint64_t more_bytes) {
+  Change all;
+  for (const auto& [id, entry] : entries_) all.put.push_back(entry);
+  all.has_session = session_.number != 0;
+  all.session = session_;
+  all.has_attributes = true;
+  all.attributes = attributes_;
+  const std::vector<uint8_t> record = encode(all);
+  Header next;
+  next.generation = header_.generation + 1;
+  next.size_bytes = base::round_up(
+      std::max(2 * (room_for(record.size()) + more_bytes), header_.size_bytes), kPage);
+  next.offset = find_room(next.size_bytes, false);
+  high_water_ = std::max(high_water_, next.offset + next.size_bytes);
+  if (Status s = medium_.provide(next.offset, next.size_bytes); !s) return s;
+  const auto bytes = pack(next.offset, next, record);
+  if (Status s = medium_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
+  if (Status s = medium_.sync(); !s) return s;
+  if (Status s = write_header(next); !s) return s;
+  if (Status s = medium_.sync(); !s) return s;
+  header_ = next;
+  end_ = next.offset + bytes.size();
+  return {};
+}
+
+const Entry* Catalog::find(const std::string& name, uint64_t session) const {
+  const Entry* found = nullptr;
+  for (const auto& [id, entry] : entries_)
+    if (entry.name == name && (entry.session == 0 || entry.session == session)) {
+      // What we write takes the place of what is finished.
+      if (found == nullptr || entry.session != 0) found = &entry;
+    }
+  return found;
+}
+
+uint64_t Catalog::find_room(uint64_t size_bytes, bool may_reuse) const {
+  const uint64_t align = size_bytes >= kLargeBytes ? kLargeAlign : kPage;
+  std::vector<std::pair<uint64_t, uint64_t>> used = {
+      {0, kFirstJournalAt + kFirstJournalBytes},
+      {header_.offset, header_.offset + header_.size_bytes}};
+  for (const auto& [id, entry] : entries_)
+    if (!entry.is_inline()) used.emplace_back(entry.offset, entry.offset + entry.size_bytes);
+  std::sort(used.begin(), used.end());
+  uint64_t end = 0;
+  for (const auto& [from, to] : used) {
+    const uint64_t at = base::round_up(end, align);
+    if (may_reuse && end != 0 && at < from && from - at >= size_bytes) return at;
+    end = std::max(end, to);
+  }
+  if (!may_reuse) end = std::max(end, high_water_);
+  if (!may_reuse && medium_.ends_where_used()) end = std::max(end, medium_.size_bytes());
+  return base::round_up(end, align);
+}
+
+}  // namespace outcore::arrays

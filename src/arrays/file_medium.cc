@@ -1,0 +1,219 @@
+#include "arrays/file_medium.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "outcore/runtime.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
+
+struct RegionMapping final : Mapping {
+  std::shared_ptr<Medium> medium;
+  Region region;
+};
+
+struct KernelMapping final : Mapping {
+  ~KernelMapping() override { ::munmap(const_cast<std::byte*>(data), size_bytes); }
+  std::shared_ptr<Medium> medium;
+  uint64_t size_bytes = 0;
+};
+
+}  // namespace
+
+Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
+  return base::system_error(error, std::string(verb) + " " + std::to_string(size_bytes) +
+                                       " bytes at " + std::to_string(offset) + " of " + path_);
+}
+
+Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
+                                                 const std::string& path) {
+  auto file = std::make_shared<FileMedium>();
+  file->path_ = path;
+  file->uri_ = options.uri;
+  file->runtime_ = options.runtime;
+  file->is_writable_ = options.is_writable;
+  const int access = (options.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+  file->is_name_unsynced_ = options.is_writable;
+  file->fd_ = ::open(path.c_str(), access);
+  if (file->fd_ < 0 && errno == ENOENT && options.may_create) {
+    file->fd_ = ::open(path.c_str(), access | O_CREAT, 0666);
+  }
+  if (file->fd_ < 0) return base::system_error(errno, "open " + path);
+  struct stat about {};
+  if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
+  if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
+  file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
+  return std::shared_ptr<Medium>(std::move(file));
+}
+
+// The file that is open, whatever has its name now.
+std::string FileMedium::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+FileMedium::~FileMedium() {
+  if (direct_fd_ >= 0) ::close(direct_fd_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+uint64_t FileMedium::size_bytes() const {
+  struct stat about {};
+  return ::fstat(fd_, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
+}
+
+Status FileMedium::clear() {
+  return ::ftruncate(fd_, 0) == 0 ? Status() : base::system_error(errno, "empty " + path_);
+}
+
+// Another process may be making it longer: what is shorter is not taken away.
+Status FileMedium::grow(uint64_t size_bytes) {
+  if (this->size_bytes() >= size_bytes) return {};
+  if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return {};
+  return base::system_error(errno,
+                            "make " + path_ + " " + std::to_string(size_bytes) + " bytes long");
+}
+
+Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
+  if (size_bytes == 0) return {};
+  const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
+  if (offset < this->size_bytes()) {  // used before: its old bytes go
+    if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return {};
+    if (errno == EOPNOTSUPP) {
+      if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
+        return base::system_error(errno, "make room in " + path_);
+    } else {
+      return base::system_error(errno,
+                                "make room for " + base::format_bytes(size_bytes) + " in " + path_);
+    }
+  }
+  if (::fallocate(fd_, 0, at, size) == 0) return {};
+  if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // it promises nothing
+  return base::system_error(errno,
+                            "make room for " + base::format_bytes(size_bytes) + " in " + path_);
+}
+
+Status FileMedium::release(uint64_t offset, uint64_t size_bytes) {
+  if (size_bytes == 0) return {};
+  if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(size_bytes)) == 0 ||
+      errno == EOPNOTSUPP)
+    return {};
+  return base::system_error(errno, "give space of " + path_ + " back");
+}
+
+Status FileMedium::read(uint64_t offset, std::span<std::byte> into) {
+  const int error = all_of(Way::kRead, fd_, offset, into.data(), into.size());
+  return error == 0 ? Status() : failed(error, "read", offset, into.size());
+}
+
+Status FileMedium::write(uint64_t offset, std::span<const std::byte> from) {
+  const int error =
+      all_of(Way::kWrite, fd_, offset, const_cast<std::byte*>(from.data()), from.size());
+  return error == 0 ? Status() : failed(error, "write", offset, from.size());
+}
+
+Status FileMedium::sync() {
+  if (const int lost = lost_sync_; lost != 0)
+    return base::system_error(lost, "sync " + path_,
+                              "an earlier sync failed, and what it lost is not known: write the "
+                              "container anew");
+  if (::fdatasync(fd_) != 0) {
+    const int error = errno;
+    if (error != EINTR) lost_sync_ = error;
+    return base::system_error(error, "sync " + path_);
+  }
+  if (!is_name_unsynced_.exchange(false)) return {};
+  const std::string parent = std::filesystem::path(path_).parent_path().string();
+  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool is_done = folder >= 0 && ::fsync(folder) == 0;
+  const int error = errno;
+  if (folder >= 0) ::close(folder);
+  if (is_done) return {};
+  is_name_unsynced_ = true;
+  return base::system_error(error, "sync the folder of " + path_);
+}
+
+// Of what nobody changes: a region, within the budget. Where we write ourselves a region would not
+// see it: there it is the kernel's mapping.
+Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& self,
+                                                 uint64_t offset, uint64_t size_bytes) {
+  if (is_writable_) {
+    // A lease of its own: what it shows is not used again, by us neither.
+    auto held = std::make_shared<FileMedium>();
+    held->path_ = path_;
+    held->fd_ = ::open(own_path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (held->fd_ < 0) return base::system_error(errno, "open " + path_ + " for a view");
+    if (Status s = held->lock(Lease::kReader, false, true); !s) return s.error();
+    void* const made =
+        ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
+    if (made == MAP_FAILED) return failed(errno, "map", offset, size_bytes);
+    auto mapping = std::make_shared<KernelMapping>();
+    mapping->medium = std::move(held);
+    mapping->data = static_cast<const std::byte*>(made);
+    mapping->size_bytes = size_bytes;
+    return std::shared_ptr<Mapping>(std::move(mapping));
+  }
+  MapOptions options;
+  options.access = Access::kReadOnly;
+  options.offset = offset;
+  options.size_bytes = size_bytes;
+  auto runtime = runtime_->get();
+  if (!runtime) return runtime.error();
+  auto region = runtime.value()->map(own_path(), options);
+  if (!region) return region.error();
+  auto mapping = std::make_shared<RegionMapping>();
+  mapping->medium = self;
+  mapping->region = std::move(region).value();
+  mapping->data = mapping->region.data();
+  return std::shared_ptr<Mapping>(std::move(mapping));
+}
+
+Status FileMedium::lock(Lease lease, bool is_exclusive, bool may_wait) {
+  struct flock range {};
+  range.l_type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
+  range.l_len = 1;
+  while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EACCES)
+      return Error{EAGAIN, "lock " + path_ + ": another process has it"};
+    return base::system_error(errno, "lock " + path_);
+  }
+  return {};
+}
+
+void FileMedium::unlock(Lease lease) {
+  struct flock range {};
+  range.l_type = F_UNLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
+  range.l_len = 1;
+  static_cast<void>(::fcntl(fd_, F_OFD_SETLK, &range));
+}
+
+bool FileMedium::is_locked_by_others(Lease lease) {
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
+  range.l_len = 1;
+  return ::fcntl(fd_, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+std::string FileMedium::describe() const {
+  return direct_fd_ >= 0 ? "a file; long runs go past the page cache"
+                         : "a file, through the page cache";
+}
+
+}  // namespace outcore::arrays

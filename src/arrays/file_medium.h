@@ -1,0 +1,63 @@
+// FileMedium: a container in a file, without a region between.
+//
+// Long runs are written past the page cache, by several threads, where the filesystem takes that:
+// the disk begins at once. Short ones go through it, for several processes may have bytes in one
+// page: as system calls, and the shortest as memory. Any thread; several processes.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "arrays/medium.h"
+
+namespace outcore::arrays {
+
+class FileMedium final : public Medium {
+ public:
+  FileMedium() = default;  // for open()
+  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options,
+                                              const std::string& path);
+  ~FileMedium() override;
+
+  uint64_t size_bytes() const override;
+  Status clear() override;
+  Status grow(uint64_t size_bytes) override;
+  Status provide(uint64_t offset, uint64_t size_bytes) override;
+  Status release(uint64_t offset, uint64_t size_bytes) override;
+  Status read(uint64_t offset, std::span<std::byte> into) override;
+  Status write(uint64_t offset, std::span<const std::byte> from) override;
+  Status read_runs(uint64_t first, const Runs& runs, std::byte* into) override;
+  Status write_runs(uint64_t first, const Runs& runs, const std::byte* from) override;
+  Status sync() override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
+                                       uint64_t size_bytes) override;
+  bool ends_where_used() const override { return true; }
+  bool can_be_shared() const override { return true; }
+  bool knows_readers() const override { return true; }
+  Status lock(Lease lease, bool is_exclusive, bool may_wait) override;
+  void unlock(Lease lease) override;
+  bool is_locked_by_others(Lease lease) override;
+  std::string uri() const override { return uri_; }
+  std::string describe() const override;
+
+ private:
+  enum class Way : uint8_t { kRead, kWrite };
+  std::string own_path() const;
+  Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
+  int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;
+  int long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes);
+  int piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes, std::byte* buffer);
+  int as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+  Status short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+
+  std::string path_, uri_;
+  std::shared_ptr<LentRuntime> runtime_;
+  int fd_ = -1;
+  int direct_fd_ = -1;  // -1: the filesystem refuses
+  bool is_writable_ = false;
+  std::atomic<bool> is_name_unsynced_{false};
+  // An fsync that failed: what it lost nobody knows, and the kernel tells only once.
+  std::atomic<int> lost_sync_{0};
+};
+
+}  // namespace outcore::arrays

@@ -1,0 +1,169 @@
+// How runs of bytes travel between memory and a file. See file_medium.h.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "arrays/file_medium.h"
+#include "base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr uint64_t kAlign = base::kSystemPage;
+constexpr uint64_t kPieceBytes = 4 << 20;             // of a long run, by one thread at a time
+constexpr uint64_t kLongBytes = 1 << 20;              // worth to go past the page cache
+constexpr uint64_t kMemoryBytes = 64 << 10;           // shorter runs travel as memory
+constexpr uint64_t kWindowBytes = uint64_t{1} << 36;  // mapped at a time
+constexpr unsigned kThreadsMax = 4;
+
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+}  // namespace
+
+// 0 or an errno. Never short: a file that ends before is EIO.
+int FileMedium::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
+                       uint64_t size_bytes) const {
+  while (size_bytes > 0) {
+    const ssize_t done = way == Way::kRead
+                             ? ::pread(fd, bytes, size_bytes, static_cast<off_t>(offset))
+                             : ::pwrite(fd, bytes, size_bytes, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return EIO;
+    offset += static_cast<uint64_t>(done);
+    bytes += done;
+    size_bytes -= static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+// REQUIRES: offset is a multiple of kAlign. Reads are the kernel's: its readahead is as fast as the
+// disk, and what the page cache has costs a copy alone.
+int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
+                      std::byte* buffer) {
+  if (way == Way::kRead) {
+    static_cast<void>(
+        ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
+    return all_of(way, fd_, offset, bytes, size_bytes);
+  }
+  const uint64_t direct = direct_fd_ < 0 ? 0 : base::round_down(size_bytes, kAlign);
+  if (direct > 0) {
+    std::memcpy(buffer, bytes, direct);
+    const int error = all_of(way, direct_fd_, offset, buffer, direct);
+    if (error != 0) return error;
+  }
+  if (direct == size_bytes) return 0;
+  const int error = all_of(way, fd_, offset + direct, bytes + direct, size_bytes - direct);
+  if (error == 0 && direct_fd_ < 0)  // the disk begins
+    static_cast<void>(::sync_file_range(fd_, static_cast<off_t>(offset),
+                                        static_cast<off_t>(size_bytes), SYNC_FILE_RANGE_WRITE));
+  return error;
+}
+
+int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+  const uint64_t head = std::min(base::round_up(offset, kAlign) - offset, size_bytes);
+  if (head > 0)
+    if (const int error = all_of(way, fd_, offset, bytes, head); error != 0) return error;
+  offset += head, bytes += head, size_bytes -= head;
+  const uint64_t pieces = (size_bytes + kPieceBytes - 1) / kPieceBytes;
+  std::atomic<uint64_t> next{0};
+  std::atomic<int> first_error{0};
+  const auto work = [&] {
+    const std::unique_ptr<void, Freed> buffer(std::aligned_alloc(kAlign, kPieceBytes));
+    if (buffer == nullptr) {
+      first_error = ENOMEM;
+      return;
+    }
+    for (uint64_t i = next++; i < pieces && first_error == 0; i = next++) {
+      const uint64_t at = i * kPieceBytes, size = std::min(kPieceBytes, size_bytes - at);
+      const int error =
+          piece(way, offset + at, bytes + at, size, static_cast<std::byte*>(buffer.get()));
+      int none = 0;
+      if (error != 0) first_error.compare_exchange_strong(none, error);
+    }
+  };
+  std::vector<std::thread> helpers;
+  const auto count = std::min<uint64_t>(pieces, kThreadsMax);
+  try {
+    for (uint64_t t = 1; t < count; ++t) helpers.emplace_back(work);
+  } catch (const std::exception&) {  // fewer, then
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  return first_error;
+}
+
+// By the page tables, a window at a time: no system call a run, and no byte that is not ours.
+int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  const int protection = way == Way::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
+  std::byte* window = nullptr;
+  uint64_t begin = 0, end = 0;
+  const uint64_t file_end = size_bytes();
+  const auto leave = [&] {
+    if (window == nullptr) return;
+    ::munmap(window, end - begin);
+  };
+  const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) -> int {
+    const uint64_t from = first + there, to = from + runs.run_bytes;
+    if (to > file_end) return EIO;
+    if (from < begin || to > end) {
+      leave();
+      begin = base::round_down(from, kAlign);
+      end = std::min(begin + kWindowBytes, base::round_up(file_end, kAlign));
+      void* const made =
+          ::mmap(nullptr, end - begin, protection, MAP_SHARED, fd_, static_cast<off_t>(begin));
+      window = made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
+      if (window == nullptr) {
+        begin = end = 0;
+        return errno;
+      }
+    }
+    if (way == Way::kRead)
+      std::memcpy(bytes + here, window + (from - begin), runs.run_bytes);
+    else
+      std::memcpy(window + (from - begin), bytes + here, runs.run_bytes);
+    return 0;
+  });
+  leave();
+  return error;
+}
+
+Status FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  const int error = runs.run_bytes < kMemoryBytes
+                        ? as_memory(way, first, runs, bytes)
+                        : for_each_run(runs, [&](uint64_t there, uint64_t here) {
+                            return all_of(way, fd_, first + there, bytes + here, runs.run_bytes);
+                          });
+  if (error == 0) return {};
+  return failed(error, way == Way::kRead ? "read" : "write", first + runs.there, runs.span_bytes());
+}
+
+Status FileMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
+  if (runs.run_bytes < kLongBytes) return short_runs(Way::kRead, first, runs, into);
+  const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    return long_run(Way::kRead, first + there, into + here, runs.run_bytes);
+  });
+  return error == 0 ? Status() : failed(error, "read", first + runs.there, runs.span_bytes());
+}
+
+Status FileMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+  auto* const bytes = const_cast<std::byte*>(from);
+  if (runs.run_bytes < kLongBytes) return short_runs(Way::kWrite, first, runs, bytes);
+  const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    return long_run(Way::kWrite, first + there, bytes + here, runs.run_bytes);
+  });
+  return error == 0 ? Status() : failed(error, "write", first + runs.there, runs.span_bytes());
+}
+
+}  // namespace outcore::arrays
