@@ -46,7 +46,7 @@ def test_arrays_and_memory_are_as_they_were(pool):
 def test_an_array_of_a_file_is_copied(pool, path):
     with outcore.open(path, "w", shape=10000, dtype="i4") as a:
         a[:] = np.arange(10000)
-        with pytest.raises(ValueError, match="name one"):
+        with pytest.raises(ValueError, match="name a pool"):
             outcore.checkpoint("first", {"numbers": a})
         outcore.checkpoint("first", {"numbers": a}, pool=pool)
         a[:] = 0
