@@ -17,6 +17,7 @@
 namespace outcore::arrays {
 namespace {
 
+constexpr size_t kFirstBytes = 64 << 10;
 constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
 
 struct RegionMapping final : Mapping {
@@ -25,7 +26,9 @@ struct RegionMapping final : Mapping {
 };
 
 struct KernelMapping final : Mapping {
-  ~KernelMapping() override { ::munmap(const_cast<std::byte*>(data), size_bytes); }
+  ~KernelMapping() override {
+    if (data != nullptr) ::munmap(const_cast<std::byte*>(data), size_bytes);
+  }
   std::shared_ptr<Medium> medium;
   uint64_t size_bytes = 0;
 };
@@ -54,7 +57,10 @@ Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
   struct stat about {};
   if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
   if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
-  file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
+  if (options.is_writable)
+    file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
+  else  // the catalog, in one request
+    static_cast<void>(::readahead(file->fd_, 0, kFirstBytes));
   return std::shared_ptr<Medium>(std::move(file));
 }
 
@@ -143,10 +149,27 @@ Status FileMedium::sync() {
   return base::system_error(error, "sync the folder of " + path_);
 }
 
-// Of what nobody changes: a region, within the budget. Where we write ourselves a region would not
-// see it: there it is the kernel's mapping.
+// The page cache as it is: one copy for all who read. Who has lent a runtime wants its budget: a
+// region of it, where nobody changes what is there (it would not see it).
 Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& self,
                                                  uint64_t offset, uint64_t size_bytes) {
+  if (!is_writable_ && runtime_->is_lent()) {
+    MapOptions options;
+    options.access = Access::kReadOnly;
+    options.offset = offset;
+    options.size_bytes = size_bytes;
+    auto runtime = runtime_->get();
+    if (!runtime) return runtime.error();
+    auto region = runtime.value()->map(own_path(), options);
+    if (!region) return region.error();
+    auto mapping = std::make_shared<RegionMapping>();
+    mapping->medium = self;
+    mapping->region = std::move(region).value();
+    mapping->data = mapping->region.data();
+    return std::shared_ptr<Mapping>(std::move(mapping));
+  }
+  auto mapping = std::make_shared<KernelMapping>();
+  mapping->medium = self;
   if (is_writable_) {
     // A lease of its own: what it shows is not used again, by us neither.
     auto held = std::make_shared<FileMedium>();
@@ -154,27 +177,15 @@ Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& 
     held->fd_ = ::open(own_path().c_str(), O_RDONLY | O_CLOEXEC);
     if (held->fd_ < 0) return base::system_error(errno, "open " + path_ + " for a view");
     if (Status s = held->lock(Lease::kReader, false, true); !s) return s.error();
-    void* const made =
-        ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
-    if (made == MAP_FAILED) return failed(errno, "map", offset, size_bytes);
-    auto mapping = std::make_shared<KernelMapping>();
     mapping->medium = std::move(held);
-    mapping->data = static_cast<const std::byte*>(made);
-    mapping->size_bytes = size_bytes;
-    return std::shared_ptr<Mapping>(std::move(mapping));
   }
-  MapOptions options;
-  options.access = Access::kReadOnly;
-  options.offset = offset;
-  options.size_bytes = size_bytes;
-  auto runtime = runtime_->get();
-  if (!runtime) return runtime.error();
-  auto region = runtime.value()->map(own_path(), options);
-  if (!region) return region.error();
-  auto mapping = std::make_shared<RegionMapping>();
-  mapping->medium = self;
-  mapping->region = std::move(region).value();
-  mapping->data = mapping->region.data();
+  void* const made =
+      ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
+  if (made == MAP_FAILED) return failed(errno, "map", offset, size_bytes);
+  // The first element need not wait for as much as the kernel reads ahead (8 MiB of some disks).
+  static_cast<void>(::readahead(fd_, static_cast<off_t>(offset), kFirstBytes));
+  mapping->data = static_cast<const std::byte*>(made);
+  mapping->size_bytes = size_bytes;
   return std::shared_ptr<Mapping>(std::move(mapping));
 }
 
@@ -212,7 +223,7 @@ bool FileMedium::is_locked_by_others(Lease lease) {
 }
 
 std::string FileMedium::describe() const {
-  return direct_fd_ >= 0 ? "a file; long runs go past the page cache"
+  return direct_fd_ >= 0 ? "a file; long runs are written past the page cache"
                          : "a file, through the page cache";
 }
 

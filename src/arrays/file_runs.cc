@@ -1,6 +1,5 @@
 // How runs of bytes travel between memory and a file. See file_medium.h.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,16 +12,17 @@
 #include <vector>
 
 #include "arrays/file_medium.h"
+#include "arrays/file_window.h"
 #include "base/units.h"
 
 namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kAlign = base::kSystemPage;
-constexpr uint64_t kPieceBytes = 4 << 20;             // of a long run, by one thread at a time
-constexpr uint64_t kLongBytes = 1 << 20;              // worth to go past the page cache
-constexpr uint64_t kMemoryBytes = 64 << 10;           // shorter runs travel as memory
-constexpr uint64_t kWindowBytes = uint64_t{1} << 36;  // mapped at a time
+constexpr uint64_t kPieceBytes = 4 << 20;    // of a long run, by one thread at a time
+constexpr uint64_t kLongBytes = 1 << 20;     // worth to go past the page cache
+constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs travel as memory
+constexpr uint64_t kSparseness = 16;  // a box with less of what it spans is touched by small pages
 constexpr unsigned kThreadsMax = 4;
 
 struct Freed {
@@ -106,37 +106,18 @@ int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t si
 
 // By the page tables, a window at a time: no system call a run, and no byte that is not ours.
 int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
-  const int protection = way == Way::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  std::byte* window = nullptr;
-  uint64_t begin = 0, end = 0;
-  const uint64_t file_end = size_bytes();
-  const auto leave = [&] {
-    if (window == nullptr) return;
-    ::munmap(window, end - begin);
-  };
-  const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) -> int {
-    const uint64_t from = first + there, to = from + runs.run_bytes;
-    if (to > file_end) return EIO;
-    if (from < begin || to > end) {
-      leave();
-      begin = base::round_down(from, kAlign);
-      end = std::min(begin + kWindowBytes, base::round_up(file_end, kAlign));
-      void* const made =
-          ::mmap(nullptr, end - begin, protection, MAP_SHARED, fd_, static_cast<off_t>(begin));
-      window = made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
-      if (window == nullptr) {
-        begin = end = 0;
-        return errno;
-      }
-    }
-    if (way == Way::kRead)
-      std::memcpy(bytes + here, window + (from - begin), runs.run_bytes);
-    else
-      std::memcpy(window + (from - begin), bytes + here, runs.run_bytes);
+  const bool is_write = way == Way::kWrite;
+  const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
+  FileWindow window(fd_, is_write, is_dense, size_bytes());
+  Writeback writeback(fd_, is_write && is_dense, first + runs.there);
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) -> int {
+    std::byte* at = nullptr;
+    if (const int error = window.reach(first + there, runs.run_bytes, &at); error != 0)
+      return error;
+    std::memcpy(is_write ? at : bytes + here, is_write ? bytes + here : at, runs.run_bytes);
+    writeback.have_come_to(first + there);
     return 0;
   });
-  leave();
-  return error;
 }
 
 Status FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {

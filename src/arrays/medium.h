@@ -25,7 +25,8 @@ struct Mapping {
 // A runtime, started when it is first needed; the program's, if it has lent one. Any thread.
 class LentRuntime {
  public:
-  explicit LentRuntime(Runtime* lent) : lent_(lent) {}
+  explicit LentRuntime(Runtime* lent) : is_lent_(lent != nullptr), lent_(lent) {}
+  bool is_lent() const { return is_lent_; }
   Result<Runtime*> get() {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (lent_ != nullptr) return lent_;
@@ -36,6 +37,7 @@ class LentRuntime {
   }
 
  private:
+  const bool is_lent_;
   std::mutex mutex_;
   Runtime* lent_;
   std::optional<Runtime> own_;

@@ -1,0 +1,65 @@
+#include "arrays/file_window.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr uint64_t kWindowBytes = uint64_t{1} << 36;  // mapped at a time
+constexpr uint64_t kHugeBytes = 2 << 20;
+
+}  // namespace
+
+int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
+  const uint64_t to = offset + size_bytes;
+  if (to > file_bytes_) return EIO;
+  if (window_ == nullptr || offset < begin_ || to > end_) {
+    leave();
+    // Huge pages lie at their multiples, in the file and in memory.
+    const uint64_t begin = base::round_down(offset, is_dense_ ? kHugeBytes : base::kSystemPage);
+    const uint64_t end =
+        std::min(begin + std::max(kWindowBytes, base::round_up(to - begin, kHugeBytes)),
+                 base::round_up(file_bytes_, base::kSystemPage));
+    const uint64_t size = end - begin;
+    void* const space = ::mmap(nullptr, size + kHugeBytes, PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) return errno;
+    reserved_ = static_cast<std::byte*>(space);
+    reserved_bytes_ = size + kHugeBytes;
+    auto* const place = reinterpret_cast<std::byte*>(
+        base::round_up(reinterpret_cast<uintptr_t>(reserved_), kHugeBytes));
+    const int protection = is_writable_ ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* const made =
+        ::mmap(place, size, protection, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(begin));
+    if (made == MAP_FAILED) {
+      const int error = errno;
+      leave();
+      return error;
+    }
+    if (is_dense_) static_cast<void>(::madvise(made, size, MADV_HUGEPAGE));
+    window_ = place;
+    begin_ = begin;
+    end_ = end;
+  }
+  *at = window_ + (offset - begin_);
+  return 0;
+}
+
+void FileWindow::leave() {
+  if (reserved_ != nullptr) ::munmap(reserved_, reserved_bytes_);
+  reserved_ = window_ = nullptr;
+}
+
+void Writeback::begin() {
+  static_cast<void>(::sync_file_range(fd_, static_cast<off_t>(begun_),
+                                      static_cast<off_t>(kStepBytes), SYNC_FILE_RANGE_WRITE));
+  begun_ += kStepBytes;
+}
+
+}  // namespace outcore::arrays
