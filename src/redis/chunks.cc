@@ -30,7 +30,7 @@ void sleep_ns(uint64_t ns) {
 }  // namespace
 
 Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
-               std::shared_ptr<const Packer> packer)
+               std::shared_ptr<const packing::Packer> packer)
     : servers_(servers),
       layout_(std::move(layout)),
       replicas_(replicas),

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "packing/packer.h"
 #include "redis/crowd.h"
-#include "redis/packer.h"
 #include "redis/scripts.h"
 #include "redis/servers.h"
 #include "redis/space_pool.h"
@@ -67,7 +67,7 @@ class Chunks {
 
   // REQUIRES: a packer to read or write chunks that are packed.
   Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
-         std::shared_ptr<const Packer> packer = nullptr);
+         std::shared_ptr<const packing::Packer> packer = nullptr);
 
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
   // replicas, within the timeout; what is asked later of a server that has been silent for so long
@@ -149,7 +149,7 @@ class Chunks {
   int receive_packed(Connection& stream, const Reply& reply, ChunkRequest& r, Last& last);
   int receive_staged(Connection& stream, ChunkRequest& r, Way way);
   int repeat(const Last& last, ChunkRequest& r) const;
-  static std::unique_ptr<SpacePool> make_spaces(const Packer* packer);
+  static std::unique_ptr<SpacePool> make_spaces(const packing::Packer* packer);
   int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
   int receive_number(Connection& stream, const Reply& reply, ChunkRequest& r);
   int refuse(const Reply& reply, ChunkRequest& r);
@@ -169,7 +169,7 @@ class Chunks {
   const Layout layout_;
   const uint32_t replicas_;
   const uint64_t timeout_ns_;
-  const std::shared_ptr<const Packer> packer_;
+  const std::shared_ptr<const packing::Packer> packer_;
   const std::unique_ptr<SpacePool> spaces_;  // with a packer
   std::vector<uint32_t> tags_, slots_;       // of each part
   char script_name_[kScriptCount][41] = {};

@@ -15,14 +15,14 @@ namespace {
 // nothing.
 constexpr size_t kSpaces = 64;
 
-size_t whole_bytes(const Packer& packer) {
+size_t whole_bytes(const packing::Packer& packer) {
   return packer.value_bytes_max() + SpacePool::kAlignment + packer.chunk_bytes() +
          packer.unpack_space_bytes();
 }
 
 }  // namespace
 
-std::unique_ptr<SpacePool> Chunks::make_spaces(const Packer* packer) {
+std::unique_ptr<SpacePool> Chunks::make_spaces(const packing::Packer* packer) {
   if (packer == nullptr) return nullptr;
   return std::make_unique<SpacePool>(kSpaces, whole_bytes(*packer));
 }

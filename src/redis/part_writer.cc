@@ -22,8 +22,8 @@ uint64_t PartWriter::Slot::covered_bytes() const {
   return sum;
 }
 
-PartWriter::PartWriter(Chunks& chunks, std::shared_ptr<const Packer> packer, uint64_t timeout_ns,
-                       IsUntouched is_untouched)
+PartWriter::PartWriter(Chunks& chunks, std::shared_ptr<const packing::Packer> packer,
+                       uint64_t timeout_ns, IsUntouched is_untouched)
     : chunks_(chunks),
       packer_(std::move(packer)),
       timeout_ns_(timeout_ns),

@@ -21,7 +21,7 @@ class PartWriter {
   // Called while the chunk is locked.
   using IsUntouched = std::function<bool(uint64_t chunk, bool is_written)>;
 
-  PartWriter(Chunks& chunks, std::shared_ptr<const Packer> packer, uint64_t timeout_ns,
+  PartWriter(Chunks& chunks, std::shared_ptr<const packing::Packer> packer, uint64_t timeout_ns,
              IsUntouched is_untouched);
   PartWriter(const PartWriter&) = delete;
   PartWriter& operator=(const PartWriter&) = delete;
@@ -59,7 +59,7 @@ class PartWriter {
   void end(Slot& slot);
 
   Chunks& chunks_;
-  const std::shared_ptr<const Packer> packer_;
+  const std::shared_ptr<const packing::Packer> packer_;
   const uint64_t timeout_ns_;
   const IsUntouched is_untouched_;
   const size_t work_bytes_, slot_bytes_, slot_count_;

@@ -63,13 +63,14 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
   claim.may_create = how.may_create;
   claim.size_bytes = how.size_bytes;
   claim.be_owned();
-  const bool is_packed = options_.packing && options_.packing->kind != redis::Packing::Kind::kNone;
+  const bool is_packed =
+      options_.packing && options_.packing->kind != packing::Packing::Kind::kNone;
   claim.chunk_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes
                       : is_packed               ? kPackedChunkBytes
                                                 : kRedisChunkBytes;
   if (is_packed) {
     // Before anything is made: its library may be missing.
-    if (auto packer = redis::Packer::make(*options_.packing, claim.chunk_bytes); !packer)
+    if (auto packer = packing::Packer::make(*options_.packing, claim.chunk_bytes); !packer)
       return refuse_redis(options_, packer.code(), packer.message());
     claim.packing = options_.packing->text();
   }
@@ -95,18 +96,18 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
 // As it was made; what is written now may be of another level.
 Status RedisStore::choose_packer() {
   const std::string made = record_.packing.empty() ? "none" : record_.packing;
-  const auto noted = redis::Packing::parse(made);
+  const auto noted = packing::Packing::parse(made);
   if (!noted)
     return refuse_redis(options_, ENOTSUP,
                         "it was made with compress=" + made + ", which this version does not know");
-  redis::Packing packing = noted.value();
+  packing::Packing packing = noted.value();
   if (options_.packing && options_.packing->kind != packing.kind)
     return refuse_redis(options_, EINVAL,
                         "it was made with compress=" + made +
                             ": leave out the parameter, or remove the store first");
   if (options_.packing) packing = *options_.packing;
-  if (packing.kind == redis::Packing::Kind::kNone) return {};
-  auto packer = redis::Packer::make(packing, record_.chunk_bytes);
+  if (packing.kind == packing::Packing::Kind::kNone) return {};
+  auto packer = packing::Packer::make(packing, record_.chunk_bytes);
   if (!packer) return refuse_redis(options_, packer.code(), packer.message());
   packer_ = std::move(packer.value());
   return {};

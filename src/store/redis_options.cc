@@ -87,7 +87,7 @@ Result<RedisOptions> read_redis_options(const Uri& uri) {
        !base::is_power_of_two(options.chunk_bytes)))
     return refuse(uri, "chunk: a power of two, 4k … 1M");
   if (const std::string* compress = uri.find("compress")) {
-    const auto packing = redis::Packing::parse(*compress);
+    const auto packing = packing::Packing::parse(*compress);
     if (!packing) return refuse(uri, packing.message());
     options.packing = packing.value();
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "packing/packer.h"
 #include "redis/address.h"
-#include "redis/packer.h"
 #include "redis/tls.h"
 #include "store/uri.h"
 
@@ -24,7 +24,7 @@ struct RedisOptions {
   redis::TlsFiles tls_files;
   unsigned replicas = 1;
   uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes, or kPackedChunkBytes
-  std::optional<redis::Packing> packing;  // none: as the store was made, or without
+  std::optional<packing::Packing> packing;  // none: as the store was made, or without
   uint64_t timeout_ms = 0;
   int64_t lifetime_ms = -1;  // -1: as it is, or for ever
   unsigned lines = 0;        // for reads, to each server

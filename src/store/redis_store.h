@@ -43,8 +43,8 @@ class RedisStore final : public Store {
   // When this goes, the store goes with it, as far as its servers answer soon.
   void remove_at_end() { is_removed_at_end_ = true; }
   bool is_of_cluster() const { return servers_->servers->is_cluster(); }
-  redis::Packing packing() const {
-    return packer_ == nullptr ? redis::Packing{} : packer_->packing();
+  packing::Packing packing() const {
+    return packer_ == nullptr ? packing::Packing{} : packer_->packing();
   }
   const redis::Layout& layout() const { return chunks_->layout(); }
   int discard(uint64_t offset, uint64_t size_bytes) override;
@@ -67,7 +67,7 @@ class RedisStore final : public Store {
 
   const RedisOptions options_;
   std::unique_ptr<RedisServers> servers_;
-  std::shared_ptr<const redis::Packer> packer_;  // of a store whose chunks are packed
+  std::shared_ptr<const packing::Packer> packer_;  // of a store whose chunks are packed
   std::unique_ptr<redis::Chunks> chunks_;
   std::unique_ptr<redis::PartWriter> parts_;  // of its writer
   redis::Record record_;

@@ -5,15 +5,15 @@
 #include <numeric>
 #include <thread>
 
-#include "redis/packer.h"
+#include "packing/packer.h"
 #include "redis/space_pool.h"
 #include "tests/redis/redis_case.h"
 
 namespace outcore::redis_test {
 namespace {
 
-using redis::Packer;
-using redis::Packing;
+using packing::Packer;
+using packing::Packing;
 using testing::HasSubstr;
 
 constexpr uint64_t kSize = 1 << 20, kChunk = 16 << 10;

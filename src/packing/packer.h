@@ -14,7 +14,7 @@
 
 #include "outcore/result.h"
 
-namespace outcore::redis {
+namespace outcore::packing {
 
 struct Packing {
   enum class Kind : uint8_t { kNone, kLz4, kZstd };
@@ -71,4 +71,4 @@ class Packer {
   const size_t chunk_bytes_;
 };
 
-}  // namespace outcore::redis
+}  // namespace outcore::packing

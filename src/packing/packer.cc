@@ -1,4 +1,4 @@
-#include "redis/packer.h"
+#include "packing/packer.h"
 
 #define XXH_INLINE_ALL
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "os/late_calls.h"
 
-namespace outcore::redis {
+namespace outcore::packing {
 namespace {
 
 constexpr char kRaw = 'r';
@@ -241,4 +241,4 @@ bool Packer::works() const {
   return true;
 }
 
-}  // namespace outcore::redis
+}  // namespace outcore::packing
