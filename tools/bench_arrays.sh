@@ -17,8 +17,10 @@ python3 "$table" --list "$@" >/dev/null # says what is wrong with the options
 exec 3>&1
 [[ " $* " != *" --json "* ]] || exec 1>&2 # the lines alone go to standard output
 tools/install_packages.sh build mpi
-tools/install_packages.sh rivals ||
-  echo "bench-arrays: not all libraries are here; the table says which are missing" >&2
+for library in hdf5 netcdf pnetcdf adios adios2; do
+  tools/install_packages.sh "rivals-$library" ||
+    echo "bench-arrays: $library is not here; the table says so" >&2
+done
 
 into=build/rivals
 mkdir -p "$into"

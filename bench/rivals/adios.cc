@@ -26,9 +26,10 @@ class Adios final : public Rival {
   std::string version() const override { return ADIOS_VERSION; }
   std::vector<std::string> files(const Work& work, unsigned rank) const override {
     if (transport(work) == "MPI") return {path(work)};
-    const std::string own = path(work) + ".dir";
-    if (transport(work) == "POSIX" && rank != 0) return {own + "/s3d.bp." + std::to_string(rank)};
-    return {path(work), own};  // the index is the first process' to write
+    std::string own = path(work) + ".dir";  // by MPI_AGGREGATE any of it may be this process'
+    if (transport(work) == "POSIX") own += "/s3d.bp." + std::to_string(rank);
+    if (rank != 0) return {own};
+    return {own, path(work), path(work) + ".dir"};  // the index is the first process' to write
   }
 
   void begin(const Work& work) override {

@@ -35,6 +35,9 @@ class Runs:
     def median(self):
         return statistics.median(self.seconds)
 
+    def first(self):
+        return statistics.median(self.first_seconds)
+
     def spread(self):
         return (max(self.seconds) - min(self.seconds)) / self.median()
 
@@ -97,7 +100,7 @@ def view(phases):
     if viewed is None:
         verdicts.append(Verdict("view", title + "first element", "-", first_asked, "not measured"))
     else:
-        first = statistics.median(viewed.first_seconds)
+        first = viewed.first()
         verdicts.append(judged("view", title + "first element", f"{first * 1000:.2f} ms",
                                first_asked, first <= FIRST_SECONDS_MAX))
     if viewed is None or copied is None:

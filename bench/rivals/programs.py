@@ -51,9 +51,11 @@ def environment():
 
 
 def launch(processes, words):
-    """What a program prints that mpirun starts."""
+    """What a program prints that mpirun starts. All processors are each process' and its threads':
+    none is bound to one, and who waits yields."""
     as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    started = ["mpirun", *as_root, "--oversubscribe", "-n", str(processes), *map(str, words)]
+    started = ["mpirun", *as_root, "--oversubscribe", "--bind-to", "none", "--mca",
+               "mpi_yield_when_idle", "1", "-n", str(processes), *map(str, words)]
     with subprocess.Popen(started, env=environment(), stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

@@ -78,7 +78,8 @@ class Table:
 
     def find(self):
         """Which programs are there; the others are told of."""
-        for name in [p.binary for p in PROGRAMS] + [f"example_{e}" for e in EXAMPLES]:
+        examples = [f"example_{name}" for name in EXAMPLES] if "code" in self.rows else []
+        for name in [p.binary for p in PROGRAMS] + examples:
             if not os.access(f"{self.options.programs}/{name}", os.X_OK):
                 self.missing[name] = f"cannot be built: {self.options.programs}/{name}.log"
         for name in NEEDED:
@@ -154,8 +155,7 @@ def show_phases(table):
         ours = measured[judge.OURS].median() if judge.OURS in measured else None
         for name, runs in sorted(measured.items(), key=lambda item: item[1].median()):
             seconds = runs.median()
-            first = f"{sorted(runs.first_seconds)[len(runs.first_seconds) // 2] * 1000:.2f} ms" \
-                if runs.first_seconds else ""
+            first = f"{runs.first() * 1000:.2f} ms" if runs.first_seconds else ""
             lines.append((f"{name} {table.versions[name]}".strip(), f"{seconds:.3f}",
                           f"{runs.spread():.0%}", f"{table.data_bytes / 2**20 / seconds:.0f}",
                           f"{seconds / ours:.2f}" if ours else "-", first))

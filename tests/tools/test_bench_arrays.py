@@ -1,5 +1,6 @@
 """bench-arrays: lines and tokens are counted as is said, and what is asked is judged as is said."""
 
+import os
 import pathlib
 import struct
 import subprocess
@@ -117,6 +118,58 @@ class Examples(unittest.TestCase):
             self.assertTrue(programs.holds(folder, 2))
             put("b", ">", 1, 499)
             self.assertFalse(programs.holds(folder, 2))
+
+
+# A launcher that says what the programs would say; "hdf5" reads what was not written.
+LAUNCHER = """#!/usr/bin/env python3
+import json, os, sys
+name = next(os.path.basename(w) for w in sys.argv[1:] if os.path.dirname(w) == {folder!r})
+if name == {wrong!r}:
+    print("-----\\n" + name + ": same: 7 of 9 elements are not what was written", file=sys.stderr)
+    sys.exit(1)
+for phase in sys.argv[sys.argv.index("--phases") + 1].split(","):
+    print(json.dumps({{"memory": name, "variant": "", "version": "1.0", "phase": phase,
+                      "processes": 4, "data_bytes": 1 << 20, "checked": phase != "write",
+                      "seconds": 1.0 if name == "outcore" else 2.0}}))
+"""
+
+
+class Whole(unittest.TestCase):
+    def table(self, wrong="", missing=()):
+        with tempfile.TemporaryDirectory() as folder:
+            names = {p.binary for p in programs.PROGRAMS} - set(missing)
+            launcher = pathlib.Path(folder, "bin", "mpirun")
+            launcher.parent.mkdir()
+            launcher.write_text(LAUNCHER.format(folder=folder, wrong=wrong), encoding="utf-8")
+            for path in [launcher, *(pathlib.Path(folder, name) for name in names)]:
+                path.touch()
+                path.chmod(0o755)
+            return subprocess.run(
+                [sys.executable, ROOT / "bench/rivals/table.py", "--programs", folder, "--folder",
+                 folder, "--quick", "--rows", "write", "same", "planes"], text=True, check=False,
+                capture_output=True,
+                env={**os.environ, "PATH": f"{launcher.parent}:{os.environ['PATH']}"})
+
+    def test_twice_as_fast_as_all_is_met(self):
+        done = self.table()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("2.00 x"), 5, done.stdout)
+        self.assertNotIn("NOT MET", done.stdout)
+
+    def test_a_wrong_result_of_a_rival_makes_the_whole_fail(self):
+        done = self.table(wrong="hdf5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not measured: hdf5: 4 processes: hdf5: same: 7 of 9", done.stdout)
+
+    def test_a_rival_that_is_not_there_is_said(self):
+        done = self.table(missing=["pnetcdf"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("not measured: pnetcdf: cannot be built", done.stdout)
+
+    def test_nothing_is_compared_without_the_floor(self):
+        done = self.table(missing=["mmap_floor"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("mmap_floor", done.stderr)
 
 
 class Words(unittest.TestCase):
