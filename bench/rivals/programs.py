@@ -79,7 +79,8 @@ def launch(processes, words):
 
 
 def measure(program, folder, data, processes, size, phases, words=()):
-    """The lines of one run, one a phase. Failed: also if it read what was not written."""
+    """The lines of one run, one a phase, of which the first two are write and same. Failed: also if
+    it read what was not written."""
     more = ["--variant", program.variant] if program.variant else []
     output = launch(processes, [f"{folder}/{program.binary}", "--folder", data, "--size", size,
                                 "--phases", ",".join(phases), *more, *words])
@@ -89,10 +90,9 @@ def measure(program, folder, data, processes, size, phases, words=()):
         lines.append({**NONE, **said, "memory": program.name, "row": said["phase"],
                       "rate": said["data_bytes"] / 2**20 / said["seconds"]})
     told = [line["phase"] for line in lines]
-    if not told or told[0] != phases[0]:
-        raise Failed("it did not say what it took")
-    if "same" in told:  # what was read was right, so what was written was
-        lines[0]["checked"] = True
+    if told[:2] != ["write", "same"] or not lines[1]["checked"]:
+        raise Failed("it did not say what it took to write, and to read that again")
+    lines[0]["checked"] = True  # what was read was right, so what was written was
     return lines
 
 

@@ -69,9 +69,9 @@ class Table:
         self.options = options
         self.see = see
         self.rows = options.rows or list(ROWS)
-        # A view is compared with copying the same planes.
-        wanted = set(self.rows) | ({"planes"} if "view" in self.rows else set())
-        self.phases = ["write"] + [row for row in ("same", "planes", "view") if row in wanted]
+        # What was written is read again, and a view is compared with copying the same planes.
+        wanted = {"write", "same", *self.rows} | ({"planes"} if "view" in self.rows else set())
+        self.phases = [row for row in ("write", "same", "planes", "view") if row in wanted]
         self.missing, self.failed, self.versions = {}, {}, {}
         self.measured = {}  # of a count of processes and a phase: {program: Runs}
         self.verdicts = []

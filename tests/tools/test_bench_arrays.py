@@ -135,7 +135,7 @@ for phase in sys.argv[sys.argv.index("--phases") + 1].split(","):
 
 
 class Whole(unittest.TestCase):
-    def table(self, wrong="", missing=()):
+    def table(self, wrong="", missing=(), rows=("write", "same", "planes")):
         with tempfile.TemporaryDirectory() as folder:
             names = {p.binary for p in programs.PROGRAMS} - set(missing)
             launcher = pathlib.Path(folder, "bin", "mpirun")
@@ -146,8 +146,7 @@ class Whole(unittest.TestCase):
                 path.chmod(0o755)
             return subprocess.run(
                 [sys.executable, ROOT / "bench/rivals/table.py", "--programs", folder, "--folder",
-                 folder, "--quick", "--rows", "write", "same", "planes"], text=True, check=False,
-                capture_output=True,
+                 folder, "--quick", "--rows", *rows], text=True, check=False, capture_output=True,
                 env={**os.environ, "PATH": f"{launcher.parent}:{os.environ['PATH']}"})
 
     def test_twice_as_fast_as_all_is_met(self):
@@ -160,6 +159,12 @@ class Whole(unittest.TestCase):
         done = self.table(wrong="hdf5")
         self.assertEqual(done.returncode, 1)
         self.assertIn("not measured: hdf5: 4 processes: hdf5: same: 7 of 9", done.stdout)
+
+    def test_a_write_alone_is_read_again(self):
+        done = self.table(rows=["write"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("same 1.000 s", done.stderr)
+        self.assertNotIn("read by the same boxes", done.stdout)
 
     def test_a_rival_that_is_not_there_is_said(self):
         done = self.table(missing=["pnetcdf"])
