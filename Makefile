@@ -4,8 +4,8 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help packages build demo test test-qemu bench bench-doors bench-far check format asan tsan
-.PHONY: install clean
+.PHONY: help packages build demo test test-qemu bench bench-doors bench-far bench-arrays check
+.PHONY: format asan tsan install clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS
 
 bench-far:  ## far memory beside network, servers, swap (root, 20 minutes; OPTIONS=--quick: 4)
 	@tools/bench_far.sh $(OPTIONS)
+
+bench-arrays:  ## named arrays beside HDF5, NetCDF, PnetCDF, ADIOS (30 minutes; OPTIONS=--quick: 2)
+	@tools/bench_arrays.sh $(OPTIONS)
 
 check:  ## layers, sizes, banned calls, clang-format, clang-tidy
 	@tools/test.sh tools tidy

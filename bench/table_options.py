@@ -10,9 +10,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see --help\n")
 
 
-def parse(arguments, prog, description, quick, names, paths):
-    """The options of the table `prog`, whose rows have these names; `paths` are its script's."""
-    usage = f"{prog} [--quick] [--repeats N] [--rows NAME…] [--list]"
+def parse(arguments, prog, description, quick, names, paths, more=None):
+    """The options of the table `prog`, whose rows have these names; `paths` are its script's.
+    more(parser) adds its own."""
+    usage = f"{prog} [--quick] [--repeats N] [--rows NAME…] [--list]{' [OPTION…]' if more else ''}"
     parser = Parser(prog=prog, usage=usage, description=description)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--repeats", type=int, metavar="N", help="runs of each (3; --quick: 1)")
@@ -20,6 +21,8 @@ def parse(arguments, prog, description, quick, names, paths):
     parser.add_argument("--list", action="store_true", help="names the rows")
     for name in paths:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
+    if more is not None:
+        more(parser)
     options = parser.parse_args(arguments)
     unknown = [name for name in options.rows or [] if name not in names]
     if unknown:

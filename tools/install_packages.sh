@@ -1,6 +1,6 @@
 #!/bin/bash
 # install_packages.sh GROUP… : installs what is missing; build, test, engines, bench, demo, qemu,
-# programs (Debian 12).
+# programs, mpi, rivals-LIBRARY (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -22,9 +22,20 @@ packages_of() {
     echo kraken2 bowtie2 ncbi-blast+ last-align lmdb-utils sqlite3 rocksdb-tools fio git
     echo default-jdk-headless liblucene8-java python3 python3-venv g++
     ;;
+  mpi) echo libopenmpi-dev openmpi-bin ;;
+  # The libraries of parallel I/O that named arrays are measured beside, each by itself: one may be
+  # missing.
+  rivals-hdf5) echo libhdf5-openmpi-dev ;;
+  rivals-netcdf) echo libnetcdf-mpi-dev libhdf5-openmpi-dev ;;
+  rivals-pnetcdf) echo libpnetcdf-dev ;;
+  rivals-adios)
+    echo libadios-dev libadios-openmpi-dev libnetcdf-mpi-dev libhdf5-openmpi-dev
+    echo zlib1g-dev libbz2-dev libaec-dev liblz4-dev libblosc-dev
+    ;;
+  rivals-adios2) echo python3-pip ;;
   *)
     echo "install_packages.sh: '$1' is no group:" \
-      "build, test, engines, bench, demo, qemu, programs" >&2
+      "build, test, engines, bench, demo, qemu, programs, mpi, rivals-LIBRARY" >&2
     return 2
     ;;
   esac
@@ -55,7 +66,8 @@ run_apt() {
 missing=()
 wanted=()
 if (($# == 0)); then
-  echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, qemu, programs" >&2
+  echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, qemu, programs," \
+    "mpi, rivals-LIBRARY" >&2
   exit 2
 fi
 for group in "$@"; do
