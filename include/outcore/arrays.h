@@ -177,8 +177,8 @@ class Arrays {
                              const Communicator& together = {}, const ArraysOptions& options = {});
   Arrays(Arrays&&) noexcept;
   Arrays& operator=(Arrays&&) noexcept;
-  // close(), or abort() if an exception that came after open() is on its way: what was being written
-  // is then not all there. An error is printed on stderr, since nobody can return it.
+  // close(), whose error is printed on stderr, since nobody can return it; abort() if an exception
+  // is on its way that was not when it was opened: what was being written is not all there.
   ~Arrays();
 
   // One value, or a vector or string as one: in place of what has the name.
@@ -256,8 +256,8 @@ class Arrays {
       view.is_dense_ = view.is_dense_ && (view.dims_[d] == 1 || view.strides_[d] == dense);
     return view;
   }
-  // The same for callers whose types are not C++'s. The bytes stay as long as *mapping does; strides
-  // count elements.
+  // The same for callers whose types are not C++'s. The bytes stay as long as *mapping does;
+  // strides count elements.
   Status view_box(const std::string& name, const ArrayType& type, const Dims& offsets,
                   const Dims& dims, Dims* view_dims, std::vector<uint64_t>* strides,
                   const void** data, std::shared_ptr<arrays::Mapping>* mapping) const;

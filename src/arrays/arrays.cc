@@ -216,7 +216,8 @@ Arrays::~Arrays() {
   if (impl_ == nullptr) return;
   if (std::uncaught_exceptions() > impl_->exceptions)
     impl_->abort();
-  else if (Status s = impl_->close(); !s) std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
+  else if (Status s = impl_->close(); !s)
+    std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
 }
 
 Status Arrays::flush() {
