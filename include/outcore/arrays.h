@@ -16,9 +16,9 @@
 // Shapes, offsets and boxes count elements, the first dimension first; data in memory are dense
 // boxes, last dimension fastest, or first with Order::kColumn.
 //
-// Any thread may call anything but close(); boxes that threads or processes write at once may
-// touch, and where they overlap each element is one writer's. Errors are one line: what, where, and
-// what would do. Nothing is written by a call that is refused.
+// Any thread may call anything but close() and abort(); boxes that threads or processes write at
+// once may touch, and where they overlap each element is one writer's. Errors are one line: what,
+// where, and what would do. Nothing is written by a call that is refused.
 //
 // After pMAP (Logan et al., HPDC 2021).
 #pragma once

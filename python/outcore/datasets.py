@@ -70,6 +70,11 @@ def _encode(ds: Dataset, encoding: Mapping[str, Mapping[str, Any]]) -> tuple[
     layouts: dict[str, dict[str, Any]] = {}
     for name, variable in encoded.items():
         variable = ensure_fixed_length_bytes(EncodedStringCoder(False).encode(variable, name))
+        if variable.attrs.get("dtype") == "bool" and found[name].dtype == bool:
+            variable = variable.astype(bool)  # which NetCDF has not, but we have
+            del variable.attrs["dtype"]
+        if variable.attrs.get("_FillValue", 0) != variable.attrs.get("_FillValue", 0):
+            del variable.attrs["_FillValue"]  # NaN is missing without a word
         unknown = [key for key in encoding.get(name, ())
                    if key in variable.encoding and key not in _LAYOUT]
         if unknown:
@@ -112,10 +117,12 @@ def _write(out: Arrays, variables: Mapping[str, Variable], attributes: Mapping[s
     for name, variable in variables.items():
         layout, data = layouts[name], variable.data
         if hasattr(data, "__dask_graph__") and variable.ndim:
-            if name in out:
-                del out[name]
             sources.append(data)
-            targets.append(out.alloc(name, variable.shape, variable.dtype, **layout))
+            try:
+                targets.append(out.alloc(name, variable.shape, variable.dtype, **layout))
+            except FileExistsError:
+                del out[name]
+                targets.append(out.alloc(name, variable.shape, variable.dtype, **layout))
         else:
             out.store(name, np.asarray(data), **layout)
         attrs = out._attributes_of(name)
@@ -144,9 +151,10 @@ def texts_of(what: str, attributes: Mapping[Any, Any]) -> dict[str, str]:
         try:
             texts[key] = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError):
-            raise TypeError(f"{what}: {key!r} is of type {type(value).__name__}: text, numbers, and "
-                            "lists of them can be kept") from None
-        typed.append(key)
+            raise TypeError(f"{what}: {key!r} is of type {type(value).__name__}: text, numbers, "
+                            "and lists of them can be kept") from None
+        if key not in _NUMBERS or isinstance(value, (str, list)):
+            typed.append(key)
     if typed:
         texts[TYPED] = json.dumps(typed, ensure_ascii=False)
     return texts

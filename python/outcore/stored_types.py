@@ -66,7 +66,8 @@ def _describe(dtype: np.dtype[Any]) -> Any:
 def _read(description: Any) -> np.dtype[Any]:
     if isinstance(description, dict):
         formats: Any = {**description, "formats": [_read(f) for f in description["formats"]]}
-        return np.dtype(formats)
+        fields: np.dtype[Any] = np.dtype(formats)
+        return fields
     if isinstance(description, tuple):
         return np.dtype((_read(description[0]), description[1]))
     return np.lib.format.descr_to_dtype(description)

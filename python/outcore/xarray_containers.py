@@ -95,7 +95,7 @@ class ContainerStore(AbstractDataStore):
         return values_of(self._run.attrs)
 
     def get_dimensions(self) -> dict[str, int]:
-        return {dim: n for v in self.get_variables().values() for dim, n in v.sizes.items()}
+        return {str(dim): n for v in self.get_variables().values() for dim, n in v.sizes.items()}
 
     def close(self, **options: Any) -> None:
         if self._is_own:

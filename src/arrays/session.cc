@@ -48,7 +48,8 @@ Status Arrays::Impl::begin() {
                            "closed it"};
   }
   medium->unlock(Lease::kCatalog);
-  if (s.ok() && session != 0 && together.size > 1) s = wait_for_all();
+  // Those who have any() wait by it.
+  if (s.ok() && session != 0 && together.size > 1 && !together.any) s = wait_for_all();
   is_open = s.ok();
   return s;
 }

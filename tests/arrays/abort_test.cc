@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
 #include <cerrno>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include "outcore/arrays.h"
 #include "tests/folder.h"
@@ -204,6 +207,56 @@ TEST_F(Abort, OfThreeThatWriteTheFirstToCloseHearsAsTheLastDoes) {
   }
   for (const int fd : {aborted[0], aborted[1], closed[0], closed[1]}) ::close(fd);
   EXPECT_THAT(names(), ElementsAre("before"));
+}
+
+// What MPI does, for the threads of a process: all come here, and hear whether one has failed.
+class Two {
+ public:
+  Communicator rank(unsigned rank) {
+    return {rank, 2, [this](bool has_failed) {
+              if (has_failed) failures_ |= 1;
+              barrier_.arrive_and_wait();
+              const bool any = failures_ != 0;
+              barrier_.arrive_and_wait();
+              failures_ = 0;
+              barrier_.arrive_and_wait();
+              return any;
+            }};
+  }
+
+ private:
+  std::barrier<> barrier_{2};
+  std::atomic<int> failures_{0};
+};
+
+TEST_F(Abort, WithACommunicatorTheOtherHearsWhicheverClosesFirst) {
+  Two two;
+  std::string heard;
+  std::thread other([&] {
+    auto out = Arrays::open(path(), ArraysMode::kWrite, two.rank(1));
+    ASSERT_TRUE(out.ok()) << out.message();
+    EXPECT_TRUE(out->alloc<double>("u", {1000}).ok());
+    heard = out->close().message();
+  });
+  auto out = Arrays::open(path(), ArraysMode::kWrite, two.rank(0));
+  ASSERT_TRUE(out.ok()) << out.message();
+  EXPECT_TRUE(out->alloc<double>("u", {1000}).ok());
+  out->abort();
+  other.join();
+  EXPECT_THAT(heard, HasSubstr("what was being written is absent"));
+  EXPECT_THAT(names(), ElementsAre());
+}
+
+TEST_F(Abort, WithACommunicatorAllHearThatOneCannotOpen) {
+  Two two;
+  int heard = 0;
+  std::thread other([&] {
+    heard = Arrays::open(path() + "/nowhere/a.oca", ArraysMode::kWrite, two.rank(1)).code();
+  });
+  EXPECT_EQ(Arrays::open(path(), ArraysMode::kWrite, two.rank(0)).code(), EIO);
+  other.join();
+  EXPECT_TRUE(heard == ENOENT || heard == ENOTDIR) << heard;
+  EXPECT_TRUE(Arrays::open(path(), ArraysMode::kWrite)->store("u", 1).ok());
 }
 
 }  // namespace
