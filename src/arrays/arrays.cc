@@ -191,10 +191,13 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
   of_medium.may_create = mode != ArraysMode::kRead;
   of_medium.runtime = std::make_shared<arrays::LentRuntime>(options.runtime);
   auto medium = arrays::open_medium(of_medium);
-  if (!medium) return medium.error();
-  impl->medium = std::move(medium).value();
-  impl->catalog = std::make_unique<Catalog>(*impl->medium);
-  Status s = impl->begin();
+  Status s = medium.status();
+  if (s.ok()) {
+    impl->medium = std::move(medium).value();
+    impl->catalog = std::make_unique<Catalog>(*impl->medium);
+    s = impl->begin();
+  }
+  // Whoever could not has to say so, too: the others wait here.
   if (together.any && together.any(!s.ok()) && s.ok())
     s = Error{EIO, "open " + uri + ": another process could not open it"};
   if (!s.ok()) return s.error();
@@ -214,7 +217,10 @@ Arrays& Arrays::operator=(Arrays&& other) noexcept {
 
 Arrays::~Arrays() {
   if (impl_ == nullptr) return;
-  if (Status s = impl_->close(); !s) std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
+  if (std::uncaught_exceptions() > impl_->exceptions)
+    impl_->abort();
+  else if (Status s = impl_->close(); !s)
+    std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
 }
 
 Status Arrays::flush() {
@@ -230,6 +236,7 @@ Status Arrays::flush() {
 }
 
 Status Arrays::close() { return impl_->close(); }
+void Arrays::abort() { impl_->abort(); }
 std::string Arrays::uri() const { return impl_->medium->uri(); }
 std::string Arrays::describe() const { return impl_->medium->describe(); }
 
