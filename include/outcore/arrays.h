@@ -77,14 +77,19 @@ struct ArrayInfo {
   ArrayType type;
   Dims dims;  // empty: one value
   Order order = Order::kRow;
-  Dims tiles;  // empty: one piece
-  uint64_t size_bytes = 0;
+  Dims tiles;               // empty: one piece
+  std::string compress;     // of its tiles; empty: none
+  uint64_t size_bytes = 0;  // that it takes in the container; compressed: at most
 };
 
 struct ArrayOptions {
   Order order = Order::kRow;
   // The shape of the pieces in which it is kept, for boxes that are no rows: {64, 64, 64}.
   Dims tiles;
+  // "lz4", "zstd" or "zstd:LEVEL" (1 … 19): each tile by itself, in tiles of about 1 MiB if none
+  // are given. Such an array is loaded, not viewed; when it is finished it is replaced, not
+  // changed.
+  std::string compress;
 };
 
 struct ArraysOptions {

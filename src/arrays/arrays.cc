@@ -26,6 +26,7 @@ ArrayInfo info_of(const Entry& entry) {
   info.dims = entry.dims;
   info.order = entry.order;
   info.tiles = entry.tiles;
+  info.compress = entry.compress;
   info.size_bytes = entry.is_inline() ? entry.value.size() : entry.size_bytes;
   return info;
 }
@@ -92,8 +93,10 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
   if (bytes != 0) {
     entry->size_bytes = base::round_up(bytes, base::kSystemPage);
     entry->offset = catalog->find_room(entry->size_bytes, may_free());
-    if (Status s = medium->provide(entry->offset, entry->size_bytes); !s)
-      return noted(Error{s.code(), attempted + ": " + s.message()});
+    const Status s = entry->compress.empty()
+                         ? medium->provide(entry->offset, entry->size_bytes)
+                         : medium->provide_sparse(entry->offset, entry->size_bytes);
+    if (!s.ok()) return noted(Error{s.code(), attempted + ": " + s.message()});
   }
   Change change;
   change.put.push_back(*entry);
@@ -124,6 +127,10 @@ Status Arrays::Impl::write_box(const std::string& attempted, const Entry& entry,
   const auto count = arrays::count_of(dims, entry.type.size_bytes);
   if (!count) return count.status();
   if (count.value() == 0) return {};
+  if (entry.session == 0 && !entry.compress.empty())
+    return Error{ENOTSUP, attempted +
+                              ": it is compressed and finished: store it as a whole, or keep "
+                              "arrays that change without compression"};
   if (entry.session == 0 && !is_in_place)
     if (Status s = change_in_place(); !s) return s;
   const auto* const from = static_cast<const std::byte*>(data);
@@ -135,14 +142,7 @@ Status Arrays::Impl::write_box(const std::string& attempted, const Entry& entry,
     s = entry.is_inline() ? write_value(attempted, entry, from, runs)
                           : medium->write_runs(entry.offset, runs, from);
   } else {
-    const Dims tiles = arrays::in_rows(entry, entry.tiles);
-    uint64_t tile_bytes = entry.type.size_bytes;
-    for (const uint64_t n : tiles) tile_bytes *= n;
-    arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
-                          [&](uint64_t number, const Runs& runs) {
-                            s = medium->write_runs(entry.offset + number * tile_bytes, runs, from);
-                            return !s.ok();
-                          });
+    s = write_tiles(entry, from, at, box);
   }
   if (s.ok()) return {};
   if (s.code() != ENOENT) has_failed = true;
@@ -165,16 +165,7 @@ Status Arrays::Impl::read_box(const Entry& entry, void* data, const Dims& offset
   if (entry.tiles.empty())
     return medium->read_runs(
         entry.offset, arrays::runs_of(entry.type.size_bytes, shape, at, box, zero, box), into);
-  const Dims tiles = arrays::in_rows(entry, entry.tiles);
-  uint64_t tile_bytes = entry.type.size_bytes;
-  for (const uint64_t n : tiles) tile_bytes *= n;
-  Status s;
-  arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
-                        [&](uint64_t number, const Runs& runs) {
-                          s = medium->read_runs(entry.offset + number * tile_bytes, runs, into);
-                          return !s.ok();
-                        });
-  return s;
+  return read_tiles(entry, into, at, box);
 }
 
 Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Communicator& together,

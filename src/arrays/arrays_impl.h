@@ -12,6 +12,7 @@
 
 #include "arrays/catalog.h"
 #include "arrays/medium.h"
+#include "arrays/packed_tiles.h"
 #include "outcore/arrays.h"
 #include "outcore/runtime.h"
 
@@ -33,7 +34,11 @@ struct Arrays::Impl {
   // Shared while bytes of an array travel; alone while arrays are finished, replaced or removed:
   // what travels is then of an array that stays. Taken before `mutex`.
   mutable std::shared_mutex traffic;
-  mutable std::mutex mutex;  // of the catalog
+  mutable std::mutex mutex;                  // of the catalog
+  mutable arrays::TileMutexes tile_mutexes;  // of compressed tiles
+  mutable std::mutex packers_mutex;
+  mutable std::map<std::pair<std::string, uint64_t>, std::shared_ptr<const packing::Packer>>
+      packers;  // by what they pack with and the bytes of a tile
 
   class CatalogLock;
   // session.cc
@@ -61,6 +66,13 @@ struct Arrays::Impl {
   Status write_value(const std::string& attempted, const Entry& entry, const std::byte* from,
                      const arrays::Runs& runs);
   Status read_box(const Entry& entry, void* into, const Dims& offsets, const Dims& dims) const;
+
+  // arrays_tiles.cc: boxes, shapes and tiles with the last dimension fastest.
+  Status write_tiles(const Entry& entry, const std::byte* from, const Dims& at,
+                     const Dims& box) const;
+  Status read_tiles(const Entry& entry, std::byte* into, const Dims& at, const Dims& box) const;
+  // ENOSYS: the library that packs cannot be loaded. REQUIRES: entry is compressed.
+  Result<std::shared_ptr<const packing::Packer>> packer_of(const Entry& entry) const;
 
  private:
   Status begin_to_write();

@@ -14,6 +14,7 @@ using arrays::Entry;
 namespace {
 
 constexpr uint64_t kInlineBytesMax = 1024;
+constexpr uint64_t kPackedBytesMin = 512;
 constexpr size_t kNameBytesMax = 255;
 constexpr uint32_t kElementBytesMax = 1 << 20;
 
@@ -90,6 +91,26 @@ Status check_name(const std::string& attempted, const std::string& name) {
 
 namespace {
 
+// Tiles of a few bytes are as small as they get.
+Status compress_entry(const std::string& attempted, const std::string& compress, Entry* entry) {
+  if (compress.empty()) return {};
+  const auto packing = packing::Packing::parse(compress);
+  if (!packing) return wrong(attempted, packing.message());
+  if (packing->kind == packing::Packing::Kind::kNone) return {};
+  const Dims tiles = entry->tiles.empty()
+                         ? arrays::default_tiles(entry->dims, entry->type.size_bytes)
+                         : entry->tiles;
+  const auto in_tile = arrays::count_of(tiles, entry->type.size_bytes);
+  if (in_tile && in_tile.value() * entry->type.size_bytes < kPackedBytesMin) return {};
+  entry->tiles = tiles;
+  if (arrays::bytes_of_tile(*entry) > arrays::kPackedTileBytesMax)
+    return wrong(attempted, "tiles of " + arrays::text_of(entry->tiles) +
+                                " are too large to be compressed: at most " +
+                                base::format_bytes(arrays::kPackedTileBytesMax) + " each");
+  entry->compress = packing->text();
+  return {};
+}
+
 // All but its place, checked.
 Result<Entry> make_entry(const std::string& attempted, const std::string& name,
                          const ArrayType& type, const Dims& dims, const ArrayOptions& options) {
@@ -116,13 +137,15 @@ Result<Entry> make_entry(const std::string& attempted, const std::string& name,
     for (size_t d = 0; d < dims.size(); ++d)
       entry.tiles[d] = std::max<uint64_t>(std::min(entry.tiles[d], dims[d]), 1);
   }
+  if (Status s = compress_entry(attempted, options.compress, &entry); !s) return s.error();
   if (arrays::bytes_of(entry) > arrays::kBytesMax)
     return wrong(attempted, "its tiles are more than 4 EiB");
   return entry;
 }
 
 bool is_alike(const Entry& a, const Entry& b) {
-  return a.type == b.type && a.dims == b.dims && a.order == b.order && a.tiles == b.tiles;
+  return a.type == b.type && a.dims == b.dims && a.order == b.order && a.tiles == b.tiles &&
+         a.compress == b.compress;
 }
 
 }  // namespace
@@ -134,6 +157,9 @@ Status Arrays::alloc(const std::string& name, const ArrayType& type, const Dims&
   auto made = make_entry(attempted, name, type, dims, options);
   if (!made) return made.status();
   Entry& entry = made.value();
+  if (!entry.compress.empty())
+    if (const auto packer = impl_->packer_of(entry); !packer)
+      return wrong(attempted, packer.message(), packer.code());
   const Impl::CatalogLock lock(*impl_);
   if (!lock.status().ok()) return impl_->noted(lock.status());
   if (const Entry* there = impl_->catalog->find(name, impl_->session)) {
@@ -167,6 +193,9 @@ Status Arrays::store_whole(const std::string& name, const ArrayType& type, const
   auto made = make_entry(attempted, name, type, dims, options);
   if (!made) return made.status();
   Entry& entry = made.value();
+  if (!entry.compress.empty())
+    if (const auto packer = impl_->packer_of(entry); !packer)
+      return wrong(attempted, packer.message(), packer.code());
   const uint64_t bytes = arrays::bytes_of(entry);
   const std::unique_lock<std::shared_mutex> alone(impl_->traffic);
   if (Status s = impl_->check_writable(attempted); !s) return s;
@@ -183,7 +212,7 @@ Status Arrays::store_whole(const std::string& name, const ArrayType& type, const
       else
         gone.push_back(id);
     }
-    if (bytes <= kInlineBytesMax && options.tiles.empty() && !is_there) {
+    if (bytes <= kInlineBytesMax && entry.tiles.empty() && !is_there) {
       const auto* const from = static_cast<const uint8_t*>(data);
       entry.value.assign(from, from + bytes);
       return impl_->make(attempted, &entry, 0, gone);

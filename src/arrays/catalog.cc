@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "arrays/catalog_text.h"
+#include "arrays/packed_tiles.h"
 #include "base/assert.h"
 #include "base/units.h"
 
@@ -51,7 +52,22 @@ uint64_t room_for(uint64_t record_bytes) {
 
 }  // namespace
 
+uint64_t bytes_of_tile(const Entry& entry) {
+  const auto count = count_of(entry.tiles, entry.type.size_bytes);
+  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
+}
+
 uint64_t bytes_of(const Entry& entry) {
+  if (!entry.compress.empty()) {
+    const uint64_t tile = bytes_of_tile(entry);
+    uint64_t bytes = tile > kPackedTileBytesMax ? kBytesMax + 1 : slot_bytes(tile);
+    for (size_t d = 0; d < entry.dims.size(); ++d) {
+      const uint64_t across =
+          entry.dims[d] / entry.tiles[d] + (entry.dims[d] % entry.tiles[d] != 0 ? 1 : 0);
+      if (__builtin_mul_overflow(bytes, across, &bytes)) return kBytesMax + 1;
+    }
+    return std::min(bytes, kBytesMax + 1);
+  }
   Dims kept = entry.dims;
   for (size_t d = 0; d < entry.tiles.size(); ++d) kept[d] = base::round_up(kept[d], entry.tiles[d]);
   const auto count = count_of(kept, entry.type.size_bytes);

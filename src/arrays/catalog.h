@@ -25,6 +25,7 @@ struct Entry {
   Dims dims;
   Order order = Order::kRow;
   Dims tiles;
+  std::string compress;                 // of its tiles, as packing::Packing::text(); empty: none
   uint64_t offset = 0, size_bytes = 0;  // in the container
   std::vector<uint8_t> value;           // in place of them, where it is little
   uint64_t session = 0;                 // who writes it; 0: it is finished
@@ -32,8 +33,9 @@ struct Entry {
   bool is_inline() const { return size_bytes == 0; }
 };
 
-// Of its tiles, or of all of it; more than kBytesMax if they are too many.
+// Of its tiles, or slots of tiles, or of all of it; more than kBytesMax if they are too many.
 uint64_t bytes_of(const Entry& entry);
+uint64_t bytes_of_tile(const Entry& entry);  // the same; REQUIRES: it has tiles
 
 // Those who write together.
 struct Session {

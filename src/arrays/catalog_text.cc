@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "base/units.h"
+#include "packing/packer.h"
 
 namespace outcore::arrays {
 namespace {
@@ -35,6 +36,7 @@ json encode_entry(const Entry& entry) {
               {"offset", entry.offset},   {"bytes", entry.size_bytes},
               {"session", entry.session}, {"column", entry.order == Order::kColumn}};
   if (!entry.tiles.empty()) one["tiles"] = entry.tiles;
+  if (!entry.compress.empty()) one["compress"] = entry.compress;
   if (!entry.value.empty()) one["value"] = json::binary(entry.value);
   if (!entry.attributes.empty()) one["attributes"] = encode_attributes(entry.attributes);
   return one;
@@ -57,6 +59,7 @@ Entry decode_entry(const json& one, bool* is_good) {
   entry.session = one.at("session").get<uint64_t>();
   entry.order = one.at("column").get<bool>() ? Order::kColumn : Order::kRow;
   if (one.contains("tiles")) entry.tiles = one.at("tiles").get<Dims>();
+  if (one.contains("compress")) entry.compress = one.at("compress").get<std::string>();
   if (one.contains("value")) entry.value = one.at("value").get_binary();
   if (one.contains("attributes")) entry.attributes = decode_attributes(one.at("attributes"));
   return entry;
@@ -67,6 +70,9 @@ bool is_sound(const Entry& entry) {
   if (!entry.tiles.empty() && entry.tiles.size() != entry.dims.size()) return false;
   for (const uint64_t tile : entry.tiles)
     if (tile == 0 || tile > kBytesMax) return false;
+  if (!entry.compress.empty() &&
+      (entry.tiles.empty() || !packing::Packing::parse(entry.compress) || !entry.value.empty()))
+    return false;
   const auto count = count_of(entry.dims, entry.type.size_bytes);
   if (entry.id == 0 || entry.id > kBytesMax) return false;
   if (!count || entry.offset > kBytesMax || entry.size_bytes > kBytesMax) return false;

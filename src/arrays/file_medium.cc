@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kFirstBytes = 64 << 10;
 constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
+constexpr uint64_t kRangesAt = 16;               // behind the leases
 
 struct RegionMapping final : Mapping {
   std::shared_ptr<Medium> medium;
@@ -108,6 +109,15 @@ Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
                             "make room for " + base::format_bytes(size_bytes) + " in " + path_);
 }
 
+Status FileMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
+  if (offset < this->size_bytes()) {  // used before: its old bytes go
+    if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(size_bytes)) != 0)
+      return base::system_error(errno, "make room in " + path_);
+  }
+  return grow(offset + size_bytes);
+}
+
 Status FileMedium::release(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
   if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
@@ -189,11 +199,11 @@ Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& 
   return std::shared_ptr<Mapping>(std::move(mapping));
 }
 
-Status FileMedium::lock(Lease lease, bool is_exclusive, bool may_wait) {
+Status FileMedium::lock_byte(uint64_t byte, short type, bool may_wait) const {
   struct flock range {};
-  range.l_type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
+  range.l_type = type;
   range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
+  range.l_start = static_cast<off_t>(kLockAt + byte);
   range.l_len = 1;
   while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
     if (errno == EINTR) continue;
@@ -204,13 +214,21 @@ Status FileMedium::lock(Lease lease, bool is_exclusive, bool may_wait) {
   return {};
 }
 
+Status FileMedium::lock(Lease lease, bool is_exclusive, bool may_wait) {
+  const short type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
+  return lock_byte(static_cast<uint64_t>(lease), type, may_wait);
+}
+
 void FileMedium::unlock(Lease lease) {
-  struct flock range {};
-  range.l_type = F_UNLCK;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
-  range.l_len = 1;
-  static_cast<void>(::fcntl(fd_, F_OFD_SETLK, &range));
+  static_cast<void>(lock_byte(static_cast<uint64_t>(lease), F_UNLCK, false));
+}
+
+Status FileMedium::lock_range(uint64_t offset) {
+  return lock_byte(kRangesAt + offset / base::kSystemPage, F_WRLCK, true);
+}
+
+void FileMedium::unlock_range(uint64_t offset) {
+  static_cast<void>(lock_byte(kRangesAt + offset / base::kSystemPage, F_UNLCK, false));
 }
 
 bool FileMedium::is_locked_by_others(Lease lease) {

@@ -23,6 +23,7 @@ class FileMedium final : public Medium {
   Status clear() override;
   Status grow(uint64_t size_bytes) override;
   Status provide(uint64_t offset, uint64_t size_bytes) override;
+  Status provide_sparse(uint64_t offset, uint64_t size_bytes) override;
   Status release(uint64_t offset, uint64_t size_bytes) override;
   Status read(uint64_t offset, std::span<std::byte> into) override;
   Status write(uint64_t offset, std::span<const std::byte> from) override;
@@ -36,6 +37,8 @@ class FileMedium final : public Medium {
   bool knows_readers() const override { return true; }
   Status lock(Lease lease, bool is_exclusive, bool may_wait) override;
   void unlock(Lease lease) override;
+  Status lock_range(uint64_t offset) override;
+  void unlock_range(uint64_t offset) override;
   bool is_locked_by_others(Lease lease) override;
   std::string uri() const override { return uri_; }
   std::string describe() const override;
@@ -43,6 +46,7 @@ class FileMedium final : public Medium {
  private:
   enum class Way : uint8_t { kRead, kWrite };
   std::string own_path() const;
+  Status lock_byte(uint64_t byte, short type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;
   int long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes);

@@ -61,6 +61,8 @@ class Medium {
   virtual Status grow(uint64_t size_bytes) = 0;
   // The range reads zero, and has space where that can be promised. ENOSPC.
   virtual Status provide(uint64_t offset, uint64_t size_bytes) = 0;
+  // The same without space: what is never written takes none.
+  virtual Status provide_sparse(uint64_t offset, uint64_t size_bytes) = 0;
   // Its bytes are of no use any more.
   virtual Status release(uint64_t offset, uint64_t size_bytes) = 0;
 
@@ -84,6 +86,10 @@ class Medium {
   // EAGAIN.
   virtual Status lock(Lease lease, bool is_exclusive, bool may_wait) = 0;
   virtual void unlock(Lease lease) = 0;
+  // One process has what begins there, a multiple of 4096, for itself until unlock_range();
+  // threads of one process are not kept from each other.
+  virtual Status lock_range(uint64_t offset) = 0;
+  virtual void unlock_range(uint64_t offset) = 0;
   // is_locked_by_others(Lease::kReader) is the truth.
   virtual bool knows_readers() const = 0;
   // Whether another process, Medium or mapping holds it, in either way.

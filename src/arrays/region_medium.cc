@@ -69,6 +69,9 @@ class RegionMedium final : public Medium {
       if (Status s = discard(offset, std::min(size_bytes, old_end - offset)); !s) return s;
     return grow(offset + size_bytes);
   }
+  Status provide_sparse(uint64_t offset, uint64_t size_bytes) override {
+    return provide(offset, size_bytes);  // which takes no space, either
+  }
   Status release(uint64_t offset, uint64_t size_bytes) override {
     return discard(offset, size_bytes);
   }
@@ -115,6 +118,8 @@ class RegionMedium final : public Medium {
     Writers::instance().identities.erase(identity_);
     is_writer_ = false;
   }
+  Status lock_range(uint64_t) override { return {}; }  // one process writes
+  void unlock_range(uint64_t) override {}
   bool is_locked_by_others(Lease lease) override {
     if (lease != Lease::kWriter || is_writer_) return false;
     const std::lock_guard<std::mutex> guard(Writers::instance().mutex);
