@@ -64,7 +64,7 @@ man_page_is_clean() {
 manual_is_complete() {
   local commands=("" info demo bench run check residency warm evict) workload option text status=0
   for workload in random-io scan sort bfs graph-construct compare report table ingest generate \
-    checkpoint; do
+    checkpoint arrays; do
     commands+=("bench $workload")
   done
   commands+=("heap check" "heap info")
