@@ -201,7 +201,7 @@ Status measure_array_kills(const ArrayKillOptions& options, const SeeFigure& see
   Status first;
   uint64_t right = 0;
   for (uint64_t done = 0; done < options.kills; ++done) {
-    const Status s = killer.kill_once(done + 1 == options.kills);
+    Status s = killer.kill_once(done + 1 == options.kills);
     if (s.ok()) {
       ++right;
     } else if (s.code() != EILSEQ) {
