@@ -13,7 +13,7 @@ packages_of() {
     ;;
   test)
     echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox
-    echo libopenmpi-dev openmpi-bin
+    echo libopenmpi-dev openmpi-bin libcereal-dev
     ;;
   engines) # whose servers the tests of their stores start
     echo redis-server openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common

@@ -64,7 +64,7 @@ man_page_is_clean() {
 manual_is_complete() {
   local commands=("" info demo bench run check residency warm evict) workload option text status=0
   for workload in random-io scan sort bfs graph-construct compare report table ingest generate \
-    checkpoint; do
+    checkpoint arrays; do
     commands+=("bench $workload")
   done
   commands+=("heap check" "heap info")
@@ -127,6 +127,11 @@ check_installation() {
   for header in "$prefix"/include/outcore/*.h; do
     # It needs the program's MPI, which is not among our packages.
     [[ ${header##*/} != arrays_mpi.h ]] || continue
+    # These need cereal, which is of our tests alone.
+    if [[ ${header##*/} =~ ^(arrays_objects|object_archive|object_name)\.h$ ]]; then
+      echo '#include <cereal/cereal.hpp>' |
+        "${CXX:-g++}" -x c++ -fsyntax-only - 2>/dev/null || continue
+    fi
     check "${header##*/} compiles alone" header_alone "${header##*/}" || status=1
   done
   check "C++ by find_package" by_cmake cxx || status=1

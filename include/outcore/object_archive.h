@@ -1,0 +1,181 @@
+// ObjectOutput, ObjectInput: cereal's archives for objects of a container of arrays. Header-only:
+// with your cereal (Debian: libcereal-dev). Of outcore/arrays_objects.h.
+//
+// The bytes are those of cereal::PortableBinaryOutputArchive in little-endian, whose archives can
+// read and write them; these are its own because (1) sizes of containers are bound by the bytes
+// there are, so that no archive makes its reader allocate without end; (2) what an archive consists
+// of (numbers of which kind, sizes, in which order) is summed up in its shape, so that it is read
+// as what it was written; (3) they work on memory. One thread at a time.
+#pragma once
+
+#if !__has_include(<cereal/cereal.hpp>)
+#error "outcore/arrays_objects.h needs cereal: install libcereal-dev, or put cereal on your path"
+#endif
+#if !defined(__cpp_exceptions) || !defined(__cpp_rtti)
+#error "outcore/arrays_objects.h needs exceptions and RTTI, as cereal does: compile this with them"
+#endif
+
+#include <bit>
+#include <cereal/cereal.hpp>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace outcore::arrays {
+
+static_assert(std::endian::native == std::endian::little, "containers are little-endian");
+
+// A container may have so many elements that take no bytes; more have at least one byte each.
+constexpr uint64_t kBytelessMax = 4096;
+
+// What an archive consists of, as a word; equal for equal rows of parts.
+class ObjectShape {
+ public:
+  static constexpr uint64_t kSize = 1;
+  // Of which numbers are: same on every machine, whatever they are called there.
+  template <typename T>
+  static constexpr uint64_t kind() {
+    static_assert(!std::is_floating_point_v<T> || std::numeric_limits<T>::is_iec559,
+                  "portable archives know IEEE 754 alone");
+    const char letter = std::is_same_v<T, bool>       ? 'b'
+                        : std::is_same_v<T, char>     ? 'a'
+                        : std::is_floating_point_v<T> ? 'f'
+                        : std::is_unsigned_v<T>       ? 'u'
+                                                      : 'i';
+    return static_cast<uint64_t>(letter) << 8 | sizeof(T);
+  }
+  void add(uint64_t part) {
+    word_ = (word_ ^ part) * 0x9e3779b97f4a7c15u;
+    word_ ^= word_ >> 32;
+  }
+  uint64_t word() const { return word_; }
+
+ private:
+  uint64_t word_ = 0;
+};
+
+class ObjectOutput : public cereal::OutputArchive<ObjectOutput, cereal::AllowEmptyClassElision> {
+ public:
+  // Appends to *into, which outlives it.
+  explicit ObjectOutput(std::string* into)
+      : cereal::OutputArchive<ObjectOutput, cereal::AllowEmptyClassElision>(this), into_(*into) {
+    into_.push_back(1);  // as cereal's: little-endian
+  }
+  template <typename T>
+  void put(const T& number) {
+    shape_.add(ObjectShape::kind<T>());
+    into_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  template <typename T>
+  void put(const T* numbers, uint64_t size_bytes) {
+    shape_.add(ObjectShape::kind<T>());
+    shape_.add(size_bytes);
+    into_.append(reinterpret_cast<const char*>(numbers), size_bytes);
+  }
+  void put_size(uint64_t count) {
+    shape_.add(ObjectShape::kSize);
+    into_.append(reinterpret_cast<const char*>(&count), sizeof count);
+    if (count > kBytelessMax && into_.size() + count > least_bytes_)
+      least_bytes_ = into_.size() + count;
+  }
+  uint64_t shape() const { return shape_.word(); }
+  // At the end: an ObjectInput will not take a container for forged.
+  bool can_be_read() const { return into_.size() >= least_bytes_; }
+
+ private:
+  std::string& into_;
+  ObjectShape shape_;
+  uint64_t least_bytes_ = 0;
+};
+
+class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyClassElision> {
+ public:
+  struct Refusal : cereal::Exception {
+    using cereal::Exception::Exception;
+  };
+  // `from` outlives it. What is not in it is a Refusal.
+  explicit ObjectInput(std::string_view from)
+      : cereal::InputArchive<ObjectInput, cereal::AllowEmptyClassElision>(this), rest_(from) {
+    if (take(1)[0] != 1) refuse("is not little-endian");
+  }
+  template <typename T>
+  void get(T* number) {
+    shape_.add(ObjectShape::kind<T>());
+    const char* const from = take(sizeof(T));
+    if (std::is_same_v<T, bool> && (*from & ~1) != 0) refuse("has a bool that is neither");
+    std::memcpy(number, from, sizeof(T));
+  }
+  template <typename T>
+  void get(T* numbers, uint64_t size_bytes) {
+    shape_.add(ObjectShape::kind<T>());
+    shape_.add(size_bytes);
+    const char* const from = take(size_bytes);
+    if (size_bytes > 0) std::memcpy(numbers, from, size_bytes);
+  }
+  uint64_t get_size() {
+    shape_.add(ObjectShape::kSize);
+    uint64_t count = 0;
+    std::memcpy(&count, take(sizeof count), sizeof count);
+    if (count > rest_.size() && count > kBytelessMax) refuse("has more elements than bytes");
+    return count;
+  }
+  // At the end: there was nothing else in it.
+  bool is_done(uint64_t shape) const { return rest_.empty() && shape == shape_.word(); }
+
+ private:
+  const char* take(uint64_t size_bytes) {
+    if (size_bytes > rest_.size()) refuse("ends too early");
+    const char* const at = rest_.data();
+    rest_.remove_prefix(size_bytes);
+    return at;
+  }
+  [[noreturn]] static void refuse(const char* why) {
+    throw Refusal(why);  // banned-ok: cereal's way; load_object() makes an Error of it
+  }
+  std::string_view rest_;
+  ObjectShape shape_;
+};
+
+// What cereal asks of an archive, found by the archive's namespace.
+template <typename T>
+requires std::is_arithmetic_v<T>
+void CEREAL_SAVE_FUNCTION_NAME(ObjectOutput& archive, const T& number) { archive.put(number); }
+template <typename T>
+requires std::is_arithmetic_v<T>
+void CEREAL_LOAD_FUNCTION_NAME(ObjectInput& archive, T& number) { archive.get(&number); }
+template <typename T>
+void CEREAL_SAVE_FUNCTION_NAME(ObjectOutput& archive, const cereal::BinaryData<T>& data) {
+  using Number = std::remove_cv_t<std::remove_pointer_t<T>>;
+  archive.put(static_cast<const Number*>(data.data), data.size);
+}
+template <typename T>
+void CEREAL_LOAD_FUNCTION_NAME(ObjectInput& archive, cereal::BinaryData<T>& data) {
+  using Number = std::remove_cv_t<std::remove_pointer_t<T>>;
+  archive.get(static_cast<Number*>(data.data), data.size);
+}
+template <typename T>
+void CEREAL_SAVE_FUNCTION_NAME(ObjectOutput& archive, const cereal::SizeTag<T>& tag) {
+  archive.put_size(static_cast<uint64_t>(tag.size));
+}
+template <typename T>
+void CEREAL_LOAD_FUNCTION_NAME(ObjectInput& archive, cereal::SizeTag<T>& tag) {
+  tag.size = static_cast<std::remove_reference_t<decltype(tag.size)>>(archive.get_size());
+}
+template <typename T>
+void CEREAL_SERIALIZE_FUNCTION_NAME(ObjectOutput& archive, cereal::NameValuePair<T>& pair) {
+  archive(pair.value);
+}
+template <typename T>
+void CEREAL_SERIALIZE_FUNCTION_NAME(ObjectInput& archive, cereal::NameValuePair<T>& pair) {
+  archive(pair.value);
+}
+
+}  // namespace outcore::arrays
+
+// For cereal's polymorphic pointers: include this before CEREAL_REGISTER_TYPE.
+CEREAL_REGISTER_ARCHIVE(outcore::arrays::ObjectOutput)
+CEREAL_REGISTER_ARCHIVE(outcore::arrays::ObjectInput)
+CEREAL_SETUP_ARCHIVE_TRAITS(outcore::arrays::ObjectInput, outcore::arrays::ObjectOutput)
