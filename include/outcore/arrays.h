@@ -85,6 +85,8 @@ struct ArrayOptions {
   Order order = Order::kRow;
   // The shape of the pieces in which it is kept, for boxes that are no rows: {64, 64, 64}.
   Dims tiles;
+  // Of alloc(): it takes the place of a finished array of its name when it is finished itself.
+  bool may_replace = false;
 };
 
 struct ArraysOptions {
@@ -271,6 +273,8 @@ class Arrays {
   Status flush();
   // The same, and of several: together. Returns the first error there was.
   Status close();
+  // Closes without finishing: what this session was writing is absent.
+  void abandon();
 
   std::string uri() const;
   std::string describe() const;  // how its bytes travel, for people

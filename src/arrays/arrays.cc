@@ -230,6 +230,12 @@ Status Arrays::flush() {
 }
 
 Status Arrays::close() { return impl_->close(); }
+
+void Arrays::abandon() {
+  impl_->has_failed = impl_->session != 0;
+  static_cast<void>(impl_->close());
+}
+
 std::string Arrays::uri() const { return impl_->medium->uri(); }
 std::string Arrays::describe() const { return impl_->medium->describe(); }
 
