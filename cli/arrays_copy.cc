@@ -288,12 +288,22 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index) {
   return store_attributes(arrays, info.name, array.attributes);
 }
 
-Status import_all(const ArraysCopy& copy, Arrays& arrays, ArrayReader& reader,
-                  const std::vector<size_t>& wanted) {
+// Before anything is written. It may not be there yet.
+Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
+                       const std::vector<size_t>& wanted, bool* is_new) {
+  const auto there = Arrays::open(copy.uri);
+  *is_new = there.code() == ENOENT;
+  if (*is_new) return {};
+  if (!there) return there.error();
   for (const size_t index : wanted)
     if (const std::string& name = reader.arrays()[index].info.name;
-        !copy.may_replace && arrays.has(name))
-      return Error{EEXIST, "'" + name + "' is in " + arrays.uri() + ": add --replace"};
+        !copy.may_replace && there->has(name))
+      return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
+  return {};
+}
+
+Status import_all(const ArraysCopy& copy, Arrays& arrays, ArrayReader& reader,
+                  const std::vector<size_t>& wanted) {
   for (const size_t index : wanted)
     if (Status s = import_one(arrays, reader, index); !s) return s;
   if (Status s = check_interrupt(); !s) return s;
@@ -313,7 +323,8 @@ Status import_arrays(const ArraysCopy& copy) {
   if (fs::equivalent(copy.file, copy.uri, error))
     return Error{EINVAL, copy.uri + " is the file itself: name a container"};
   catch_interrupts();
-  const bool is_new = !exists(copy.uri);
+  bool is_new = false;
+  if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
   auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);
   if (!arrays) return arrays.error();
   Status s = import_all(copy, arrays.value(), *reader.value(), wanted.value());

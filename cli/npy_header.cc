@@ -59,9 +59,15 @@ Result<NumpyType> parse_word(const std::string& word) {
     return parsed;
   }
   if (size == 1) name[0] = '|';
-  const auto type = ArrayType::parse(name);
-  if (!type) parsed.refusal = "its type " + word + " is not known here";
-  if (type) parsed.type = type.value();
+  const std::string_view sizes = kind == 'f'                  ? " 2 4 8 16 "
+                                 : kind == 'c'                ? " 8 16 32 "
+                                 : kind == 'b'                ? " 1 "
+                                 : kind == 'i' || kind == 'u' ? " 1 2 4 8 "
+                                                              : "";
+  if (sizes.find(" " + std::to_string(size) + " ") == std::string_view::npos)
+    parsed.refusal = "its type " + word + " is not known here";
+  else
+    parsed.type = {name.substr(0, 2) + std::to_string(size), size};
   return parsed;
 }
 

@@ -11,6 +11,9 @@ function(outcore_add_format name package library) # SOURCE…
   add_library(outcore_${name} MODULE ${ARGN})
   target_include_directories(outcore_${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(outcore_${name} PRIVATE ${library} outcore_flags nlohmann_json::nlohmann_json)
+  if(NOT OUTCORE_SANITIZE)  # nothing of the command's or the library's is there when it is loaded
+    target_link_options(outcore_${name} PRIVATE LINKER:-z,defs)
+  endif()
   set_target_properties(outcore_${name} PROPERTIES PREFIX ""
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   add_dependencies(outcore_cli outcore_${name})

@@ -153,7 +153,7 @@ class Hdf5Writer final : public ArrayWriter {
     H5Pset_create_intermediate_group(links.id(), 1);
     H5Pset_char_encoding(links.id(), H5T_CSET_UTF8);
     const Handle layout = of_properties(H5Pcreate(H5P_DATASET_CREATE));
-    H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER);
+    if (!is_one_text) H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER);
     if (is_tiled(info)) {
       const auto tiles = sizes_of(info.tiles);
       H5Pset_chunk(layout.id(), static_cast<int>(tiles.size()), tiles.data());

@@ -62,13 +62,12 @@ def load(path, name):
         read = variable[...]
         if variable.dtype == "S1":
             return netCDF4.chartostring(read, encoding="ascii").astype("S7")
-        return read.astype("?") if getattr(variable, "dtype_", "") == "bool" or \
-            "dtype" in variable.ncattrs() else read
+    XX
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".h5", ".nc", ".zarr"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def check_each_type_goes_there_and_back(tmp_path, ending, order):
+def test_each_type_goes_there_and_back(tmp_path, ending, order):
     for dtype in NUMBERS if ending == ".nc" else KINDS:
         for shape in [(7, 5), (), (9,), (3, 4, 5), (0, 3)]:
             there = tmp_path / f"a{ending}"
@@ -78,7 +77,8 @@ def check_each_type_goes_there_and_back(tmp_path, ending, order):
             run("export", tmp_path / "one.oca", "a", "--to", there, "--replace")
             read = load(there, "a")
             assert read.shape == shape and (read == array).all(), (dtype, shape)
-            assert read.dtype == array.dtype or ending == ".nc", (dtype, read.dtype)
+            if ending != ".nc" and shape != ():  # a scalar of bytes is as long as it is
+                assert read.dtype == array.dtype, (dtype, read.dtype)
             run("import", there, "--to", tmp_path / "two.oca", "--replace")
             run("export", tmp_path / "two.oca", "--to", tmp_path / "back.npy", "--replace")
             back = np.load(tmp_path / "back.npy")
@@ -88,7 +88,7 @@ def check_each_type_goes_there_and_back(tmp_path, ending, order):
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".h5"])
-def check_records_and_times(tmp_path, ending):
+def test_records_and_times(tmp_path, ending):
     for array in values(RECORD), np.arange(5).astype("M8[ms]"), np.arange(3).astype("m8[D]"):
         np.save(tmp_path / "a.npy", array)
         run("import", tmp_path / "a.npy", "--to", tmp_path / "one.oca", "--replace")
@@ -100,7 +100,7 @@ def check_records_and_times(tmp_path, ending):
         assert back.dtype == array.dtype and (back == array).all()
 
 
-def check_what_numpy_writes(tmp_path):
+def test_what_numpy_writes(tmp_path):
     big = values(">f8")
     packed = np.arange(100000.0).reshape(100, 1000)
     np.savez_compressed(tmp_path / "in.npz", big=big, packed=packed, fortran=packed.T,
@@ -114,7 +114,7 @@ def check_what_numpy_writes(tmp_path):
         assert found["fortran"].flags.f_contiguous
 
 
-def check_more_than_a_piece(tmp_path):
+def test_more_than_a_piece(tmp_path):
     wide = np.random.default_rng(1).random((300, 70000))  # 160 MiB
     np.save(tmp_path / "wide.npy", wide)
     run("import", tmp_path / "wide.npy", "--to", tmp_path / "run.oca")
@@ -132,7 +132,7 @@ def check_more_than_a_piece(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".h5", ".nc", ".zarr"])
-def check_attributes_groups_and_texts(tmp_path, ending):
+def test_attributes_groups_and_texts(tmp_path, ending):
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file["flow/u"] = values("f8")
         file["flow/u"].attrs["unit"] = "m/s"
@@ -150,7 +150,7 @@ def check_attributes_groups_and_texts(tmp_path, ending):
         assert file.attrs["history"] == "made"
 
 
-def check_what_h5py_writes(tmp_path):
+def test_what_h5py_writes(tmp_path):
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file.create_dataset("packed", data=values("f8", (100, 70)), chunks=(30, 40),
                             compression="gzip")
@@ -167,7 +167,7 @@ def check_what_h5py_writes(tmp_path):
         assert found["kinds"].dtype == "i2" and (found["kinds"] == np.arange(4)).all()
 
 
-def check_what_netcdf4_writes(tmp_path):
+def test_what_netcdf4_writes(tmp_path):
     for form in "NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET":
         with netCDF4.Dataset(tmp_path / "in.nc", "w", format=form) as file:
             file.createDimension("time", None)
@@ -185,7 +185,7 @@ def check_what_netcdf4_writes(tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def check_what_zarr_writes(tmp_path, version):
+def test_what_zarr_writes(tmp_path, version):
     group = zarr.open_group(tmp_path / "in.zarr", mode="w", zarr_format=version)
     codecs = {2: ["Zlib", "Zstd", "Blosc", "GZip"], 3: ["GzipCodec", "ZstdCodec", "BloscCodec"]}
     module = zarr.codecs if version == 3 else __import__("numcodecs")
@@ -209,7 +209,7 @@ def check_what_zarr_writes(tmp_path, version):
     assert "unit: K" in run("info", tmp_path / "run.oca")
 
 
-def check_xarray_opens_what_is_exported(tmp_path):
+def test_xarray_opens_what_is_exported(tmp_path):
     xarray = pytest.importorskip("xarray")
     np.save(tmp_path / "u.npy", values("f8", (4, 4, 6)))
     run("import", tmp_path / "u.npy", "--to", tmp_path / "run.oca")
@@ -221,7 +221,7 @@ def check_xarray_opens_what_is_exported(tmp_path):
         opened.close()
 
 
-def check_what_is_refused_changes_nothing(tmp_path):
+def test_what_is_refused_changes_nothing(tmp_path):
     np.save(tmp_path / "a.npy", values("f8"))
     np.save(tmp_path / "o.npy", np.array([{}, 1], dtype=object), allow_pickle=True)
     np.save(tmp_path / "u.npy", np.array(["a", "b"]))
@@ -244,6 +244,10 @@ def check_what_is_refused_changes_nothing(tmp_path):
     assert not (tmp_path / "new.oca").exists()
     np.savez(tmp_path / "two.npz", a=values("f8"), c=np.ones((3, 3), "c16"))
     run("import", tmp_path / "two.npz", "--to", tmp_path / "two.oca")
-    assert "complex" in run("export", tmp_path / "two.oca", "--to", tmp_path / "x.nc",
-                            status=2) or not (tmp_path / "x.nc").exists()
+    assert "NetCDF has no <c16" in run("export", tmp_path / "two.oca", "--to", tmp_path / "x.nc",
+                                       status=2)
+    assert not (tmp_path / "x.nc").exists()
+    (tmp_path / "x.npz").write_text("precious")
+    assert "--replace" in run("export", tmp_path / "two.oca", "--to", tmp_path / "x.npz", status=1)
+    assert (tmp_path / "x.npz").read_text() == "precious"
     assert not [p for p in pathlib.Path(tmp_path).iterdir() if p.name.endswith(".part")]
