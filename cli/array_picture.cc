@@ -92,10 +92,7 @@ void Cells::add(uint64_t row, uint64_t column, double value) {
   };
   Cell& cell =
       cells_[scaled(row, rows_, all_rows_) * columns_ + scaled(column, columns_, all_columns_)];
-  if (std::isnan(value)) {
-    cell.has_nan = true;
-    return;
-  }
+  if (std::isnan(value)) return;
   cell.low = cell.count == 0 ? value : std::min(cell.low, value);
   cell.high = cell.count == 0 ? value : std::max(cell.high, value);
   cell.sum += value;
@@ -108,9 +105,6 @@ double Cells::at(uint64_t row, uint64_t column) const {
   return cell.sum / cell.count;
 }
 
-bool Cells::has_nan(uint64_t row, uint64_t column) const {
-  return cells_[row * columns_ + column].has_nan;
-}
 double Cells::low(uint64_t row, uint64_t column) const {
   return cells_[row * columns_ + column].low;
 }

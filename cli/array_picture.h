@@ -31,7 +31,6 @@ class Cells {
   uint64_t rows() const { return rows_; }
   uint64_t columns() const { return columns_; }
   double at(uint64_t row, uint64_t column) const;  // NaN: it has no number
-  bool has_nan(uint64_t row, uint64_t column) const;
   double low(uint64_t row, uint64_t column) const;
   double high(uint64_t row, uint64_t column) const;
 
@@ -39,7 +38,6 @@ class Cells {
   struct Cell {
     double sum = 0, low = 0, high = 0;
     uint32_t count = 0;
-    bool has_nan = false;
   };
   uint64_t all_rows_, all_columns_, rows_, columns_;
   std::vector<Cell> cells_;

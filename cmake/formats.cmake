@@ -9,8 +9,10 @@ function(outcore_add_format name package library) # SOURCE…
     return()
   endif()
   add_library(outcore_${name} MODULE ${ARGN})
-  target_include_directories(outcore_${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
-  target_link_libraries(outcore_${name} PRIVATE ${library} outcore_flags nlohmann_json::nlohmann_json)
+  target_include_directories(outcore_${name} PRIVATE
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(outcore_${name} PRIVATE
+    ${library} outcore_flags nlohmann_json::nlohmann_json)
   if(NOT OUTCORE_SANITIZE)  # nothing of the command's or the library's is there when it is loaded
     target_link_options(outcore_${name} PRIVATE LINKER:-z,defs)
   endif()
@@ -34,7 +36,8 @@ if(TARGET outcore_cli)
   outcore_add_format(npz libzip-dev PkgConfig::LIBZIP cli/formats/npz.cc ${OUTCORE_FORMAT_SOURCES})
   outcore_add_format(hdf5 libhdf5-dev PkgConfig::HDF5_SERIAL cli/formats/hdf5.cc
     cli/formats/hdf5_handles.cc cli/array_box.cc)
-  outcore_add_format(netcdf libnetcdf-dev PkgConfig::NETCDF cli/formats/netcdf.cc cli/array_box.cc)
+  outcore_add_format(netcdf libnetcdf-dev PkgConfig::NETCDF cli/formats/netcdf.cc
+    cli/formats/netcdf_attributes.cc cli/array_box.cc)
   outcore_add_format(png libpng-dev PkgConfig::LIBPNG cli/formats/png.cc)
   outcore_add_format(zarr zlib1g-dev PkgConfig::ZLIB_OF_ZARR cli/formats/zarr.cc
     cli/formats/zarr_codecs.cc cli/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES})
