@@ -27,6 +27,7 @@ void add_run(CLI::App& app, int& status, char** const& program);
 void add_check(CLI::App& app, int& status);
 void add_store(CLI::App& app, int& status);
 void add_checkpoint(CLI::App& app, int& status);
+void add_arrays(CLI::App& app, int& status);
 void add_residency(CLI::App& app, int& status);  // and warm and evict
 // Parts of `bench`.
 void add_bench_tools(CLI::App& bench, int& status);  // compare, ingest, generate

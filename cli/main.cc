@@ -292,6 +292,7 @@ int run(int argc, char** argv) {
     add_heap(app, status);
     add_store(app, status);
     add_checkpoint(app, status);
+    add_arrays(app, status);
     add_info(app, status);
     add_bench(app, status);
     add_demo(app, status);

@@ -69,6 +69,9 @@ endif()
 if(TARGET outcore_cli)
   set_target_properties(outcore_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS outcore_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(OUTCORE_FORMATS)  # the command finds them there
+    install(TARGETS ${OUTCORE_FORMATS} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/outcore)
+  endif()
   # What --help names: as tools/… of this folder.
   install(PROGRAMS tools/package_graph.py tools/fast_device.sh
     DESTINATION ${CMAKE_INSTALL_DATADIR}/outcore/tools)

@@ -10,6 +10,7 @@ packages_of() {
     echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
     echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev
     echo libssl-dev librbd-dev librados-dev liblz4-dev libzstd-dev
+    echo libzip-dev libhdf5-dev libnetcdf-dev libpng-dev zlib1g-dev libblosc-dev # outcore arrays
     ;;
   test)
     echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox

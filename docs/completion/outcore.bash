@@ -34,7 +34,7 @@ _outcore() {
   for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
     [[ ${COMP_WORDS[i]} == [a-z]* ]] || break
     said+=("${COMP_WORDS[i]}")
-    [[ ${COMP_WORDS[1]} == @(bench|checkpoint|heap|store) ]] || break
+    [[ ${COMP_WORDS[1]} == @(arrays|bench|checkpoint|heap|store) ]] || break
   done
   COMPREPLY=()
   if [[ ${COMP_WORDS[1]} == run ]] && ((COMP_CWORD > 1)); then
@@ -59,7 +59,7 @@ _outcore() {
   elif [[ ${COMP_WORDS[1]} == check && $word != -* ]] && ((COMP_CWORD > 1)); then
     mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
     return
-  elif [[ ${COMP_WORDS[1]} == @(checkpoint|heap|store) && $word != -* ]] && ((COMP_CWORD > 2)); then
+  elif [[ ${COMP_WORDS[1]} == @(arrays|checkpoint|heap|store) && $word != -* ]] && ((COMP_CWORD > 2)); then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
   elif [[ ${COMP_WORDS[1]} =~ ^(residency|warm|evict)$ && $word != -* && $before != --* ]]; then

@@ -90,6 +90,8 @@ struct ArrayOptions {
   // are given. Such an array is loaded, not viewed; when it is finished it is replaced, not
   // changed.
   std::string compress;
+  // Of alloc(): it takes the place of a finished array of its name when it is finished itself.
+  bool may_replace = false;
 };
 
 struct ArraysOptions {

@@ -162,7 +162,8 @@ Status Arrays::alloc(const std::string& name, const ArrayType& type, const Dims&
       return wrong(attempted, packer.message(), packer.code());
   const Impl::CatalogLock lock(*impl_);
   if (!lock.status().ok()) return impl_->noted(lock.status());
-  if (const Entry* there = impl_->catalog->find(name, impl_->session)) {
+  const Entry* const there = impl_->catalog->find(name, impl_->session);
+  if (there != nullptr && !(there->session == 0 && options.may_replace)) {
     if (there->session != 0 && is_alike(*there, entry)) return {};
     const std::string is = there->session != 0 ? " is being written" : " is there";
     return wrong(attempted,

@@ -37,7 +37,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "bench sort --memory direct --size 1M", "bench bfs --scale 2", "bench compare",
                     "bench compare one", "bench ingest", "bench generate",
                     "bench generate nonsense out", "bench table --disk no-such-directory",
-                    "demo --size 5", "demo --edges no-such-file"));
+                    "demo --size 5", "demo --edges no-such-file", "arrays", "arrays nonsense",
+                    "arrays ls", "arrays export a.oca", "arrays export a.oca --to a.csv",
+                    "arrays show a.oca u --colors pink"));
 
 class Help : public CommandTest, public testing::WithParamInterface<const char*> {};
 
@@ -53,7 +55,9 @@ INSTANTIATE_TEST_SUITE_P(Commands, Help,
                          testing::Values("", "info", "bench", "bench random-io", "bench scan",
                                          "bench sort", "bench bfs", "bench graph-construct", "heap",
                                          "heap check", "heap info", "bench compare", "bench ingest",
-                                         "bench generate", "bench table", "demo"));
+                                         "bench generate", "bench table", "demo", "arrays",
+                                         "arrays ls", "arrays info", "arrays export",
+                                         "arrays import", "arrays show"));
 
 class Command : public CommandTest {};
 

@@ -67,7 +67,8 @@ manual_is_complete() {
     checkpoint arrays; do
     commands+=("bench $workload")
   done
-  commands+=("heap check" "heap info")
+  commands+=("heap check" "heap info" "arrays ls" "arrays info" "arrays export" "arrays import")
+  commands+=("arrays show")
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
   # shellcheck disable=SC2086  # a command is one word or two
   for option in $(for c in "${commands[@]}"; do "$prefix/bin/outcore" $c --help; done |

@@ -1,0 +1,346 @@
+#include "cli/arrays_copy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "bench/text.h"
+#include "cli/array_box.h"
+#include "cli/command.h"
+
+namespace outcore::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using bench::failure;
+
+constexpr uint64_t kWholeBytes = 1 << 20;  // stored at once
+constexpr size_t kAttributeBytesMax = 64 << 10;
+
+// Whoever stops the command finds no half of a file.
+volatile std::sig_atomic_t is_interrupted = 0;
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    if (is_interrupted != 0) ::_exit(kFailed);
+    is_interrupted = 1;
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+}
+
+Status check_interrupt() {
+  return is_interrupted == 0 ? Status() : Error{EINTR, "interrupted: nothing was written"};
+}
+
+bool exists(const std::string& path) {
+  struct stat facts {};
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+// A file that is being written beside the one that it will be.
+class Target {
+ public:
+  explicit Target(std::string path) : path_(std::move(path)) {
+    while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+    const size_t slash = path_.rfind('/') + 1;
+    temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." +
+                 std::to_string(::getpid()) + ".part";
+  }
+  ~Target() { remove(temporary_); }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  const std::string& temporary() const { return temporary_; }
+
+  Status finish(bool may_replace) {
+    if (Status s = sync(); !s) return s;
+    const auto move = [this](unsigned flags) {
+      return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) == 0;
+    };
+    if (move(RENAME_NOREPLACE)) return {};
+    if (errno == EEXIST && !may_replace)
+      return Error{EEXIST, path_ + " is there by now: add --replace"};
+    if (errno == EEXIST && move(RENAME_EXCHANGE)) return {};  // what was there goes with us
+    std::error_code error;
+    if (may_replace && fs::is_directory(path_, error)) remove(path_);
+    if ((may_replace || !exists(path_)) && move(0)) return {};
+    return failure(errno, "rename " + temporary_ + " to " + path_);
+  }
+
+ private:
+  static void remove(const std::string& path) {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  Status sync() const {
+    const int fd = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return failure(errno, "open " + temporary_);
+    std::error_code error;
+    const bool is_folder = fs::is_directory(temporary_, error);
+    const bool is_good = (is_folder ? ::syncfs(fd) : ::fsync(fd)) == 0;
+    const int why = errno;
+    ::close(fd);
+    return is_good ? Status() : failure(why, "sync " + temporary_);
+  }
+
+  std::string path_, temporary_;
+};
+
+Result<std::vector<ArrayInfo>> chosen(const Arrays& arrays, const std::vector<std::string>& names) {
+  if (names.empty()) return arrays.list();
+  std::vector<ArrayInfo> infos;
+  for (const std::string& name : names) {
+    auto info = arrays.info(name);
+    if (!info) return info.error();
+    const auto is_same = [&name](const ArrayInfo& other) { return other.name == name; };
+    if (std::none_of(infos.begin(), infos.end(), is_same)) infos.push_back(std::move(*info));
+  }
+  return infos;
+}
+
+Status check_target(const ArraysCopy& copy, const Arrays& arrays) {
+  std::error_code error;
+  if (fs::equivalent(copy.file, arrays.uri(), error) || fs::equivalent(copy.file, copy.uri, error))
+    return Error{EINVAL, copy.file + " is the container itself: write another file"};
+  if (exists(copy.file) && !copy.may_replace)
+    return Error{EEXIST, copy.file + " is there: add --replace"};
+  return {};
+}
+
+struct Part {
+  FileArray array;
+  LoadBox load;
+};
+
+// An array, or the slice of it, and how its boxes are loaded.
+Result<Part> part_of(const Arrays& arrays, const ArrayInfo& info, const std::string& text) {
+  const auto slice = parse_slice(text, info.dims);
+  if (!slice) return Error{EINVAL, "'" + info.name + "': " + slice.message()};
+  auto attributes = load_attributes(arrays, info.name);
+  if (!attributes) return attributes.error();
+  Part part;
+  part.array.info = info;
+  part.array.attributes = std::move(attributes).value();
+  part.array.info.dims = slice->kept();
+  const auto& dropped = slice->is_dropped;
+  if (!text.empty() && info.type.name == "text")
+    return Error{EINVAL, "'" + info.name + "' is a text: leave --slice out"};
+  if (std::count(dropped.begin(), dropped.end(), true) != 0) {
+    Dims tiles;
+    for (size_t d = 0; d < info.tiles.size(); ++d)
+      if (!dropped[d]) tiles.push_back(info.tiles[d]);
+    part.array.info.tiles = tiles;
+    const std::vector<std::string> names = dimension_names({info, part.array.attributes, {}});
+    std::string kept;
+    for (size_t d = 0; d < names.size(); ++d)
+      if (!dropped[d]) kept += (kept.empty() ? "" : " ") + names[d];
+    if (part.array.attributes.contains(kDimsNote)) part.array.attributes[kDimsNote] = kept;
+  }
+  for (size_t d = 0; d < part.array.info.tiles.size(); ++d)  // chunks are not larger than it
+    part.array.info.tiles[d] = std::clamp<uint64_t>(part.array.info.tiles[d], 1,
+                                                    std::max<uint64_t>(part.array.info.dims[d], 1));
+  part.array.info.size_bytes = count_of(part.array.info.dims) * info.type.size_bytes;
+  part.load = [&arrays, name = info.name, type = info.type, slice = slice.value()](
+                  const Dims& offsets, const Dims& dims, void* into) -> Status {
+    if (Status s = check_interrupt(); !s) return s;
+    Dims from = slice.offsets, size = slice.dims;
+    for (size_t d = 0, kept = 0; d < from.size(); ++d) {
+      if (slice.is_dropped[d]) continue;
+      from[d] += offsets[kept];
+      size[d] = dims[kept++];
+    }
+    return arrays.load_box(name, type, into, from, size);
+  };
+  return part;
+}
+
+}  // namespace
+
+Result<Texts> load_attributes(const Arrays& arrays, const std::string& name) {
+  const auto keys = arrays.attributes(name);
+  if (!keys) return keys.error();
+  Texts texts;
+  for (const std::string& key : keys.value()) {
+    auto text = arrays.attribute(name, key);
+    if (!text) return text.error();
+    texts[key] = std::move(text).value();
+  }
+  return texts;
+}
+
+Status export_arrays(const ArraysCopy& copy) {
+  const auto format = array_format_of(copy.file);
+  if (!format) return format.error();
+  const auto arrays = Arrays::open(copy.uri);
+  if (!arrays) return arrays.error();
+  const auto infos = chosen(arrays.value(), copy.names);
+  if (!infos) return infos.error();
+  if (infos->empty()) return Error{ENOENT, arrays->uri() + " has no arrays"};
+  if (!format.value()->has_many && infos->size() != 1)
+    return Error{EINVAL, std::string(format.value()->name) + " holds one array, and " +
+                             std::to_string(infos->size()) +
+                             " are to be exported: name one, or "
+                             "write .npz, .h5, .nc or .zarr"};
+  if (!copy.slice.empty() && infos->size() != 1)
+    return Error{EINVAL, "--slice is of one array: name it"};
+  if (Status s = check_target(copy, arrays.value()); !s) return s;
+  std::vector<Part> parts;
+  for (const ArrayInfo& info : infos.value()) {
+    auto part = part_of(arrays.value(), info, copy.slice);
+    if (!part) return part.error();
+    parts.push_back(std::move(part).value());
+  }
+  const auto attributes = load_attributes(arrays.value(), "");
+  if (!attributes) return attributes.error();
+  catch_interrupts();
+  Target target(copy.file);
+  {
+    const auto writer = format.value()->create(target.temporary());
+    if (!writer) return writer.error();
+    for (const Part& part : parts)
+      if (Status s = writer.value()->check(part.array); !s)
+        return Error{s.code(), "export '" + part.array.info.name + "': " + s.message() +
+                                   (parts.size() > 1 ? "; or name the others" : "")};
+    if (Status s = writer.value()->set_attributes(attributes.value()); !s) return s;
+    for (const Part& part : parts)
+      if (Status s = writer.value()->add(part.array, part.load); !s) return s;
+    if (Status s = writer.value()->finish(); !s) return s;
+  }
+  return target.finish(copy.may_replace);
+}
+
+namespace {
+
+// Those that are wanted, by their places in the file. Errors: ENOENT, EINVAL (what cannot be read).
+Result<std::vector<size_t>> chosen(const ArraysCopy& copy, const ArrayReader& reader) {
+  std::vector<size_t> wanted;
+  const auto& all = reader.arrays();
+  if (all.empty()) return Error{ENOENT, copy.file + " has no arrays"};
+  for (size_t i = 0; copy.names.empty() && i < all.size(); ++i) wanted.push_back(i);
+  for (const std::string& name : copy.names) {
+    const auto is_it = [&name](const FileArray& array) { return array.info.name == name; };
+    const auto found = std::find_if(all.begin(), all.end(), is_it);
+    std::string names;
+    for (size_t i = 0; i < all.size() && i < 8; ++i)
+      names += (i == 0 ? "" : ", ") + all[i].info.name;
+    if (found == all.end())
+      return Error{ENOENT, copy.file + " has no array '" + name + "': it has " + names +
+                               (all.size() > 8 ? ", …" : "")};
+    wanted.push_back(static_cast<size_t>(found - all.begin()));
+  }
+  std::set<std::string> names;
+  for (const size_t i : wanted) {
+    if (!all[i].refusal.empty())
+      return Error{EINVAL,
+                   "import '" + all[i].info.name + "' of " + copy.file + ": " + all[i].refusal +
+                       (copy.names.empty() && all.size() > 1 ? "; or name the others" : "")};
+    if (!names.insert(all[i].info.name).second)
+      return Error{EINVAL, copy.file + " has '" + all[i].info.name + "' twice"};
+  }
+  return wanted;
+}
+
+// Attributes that a container cannot hold are left out, which is said.
+Status store_attributes(Arrays& arrays, const std::string& name, const Texts& texts) {
+  for (const auto& [key, text] : texts) {
+    if (text.empty()) continue;
+    const bool is_fit =
+        text.size() <= kAttributeBytesMax && key.size() <= 255 && one_line(key) == key;
+    if (!is_fit)
+      std::fprintf(stderr, "outcore: the attribute '%s' of '%s' is left out: it is too long\n",
+                   one_line(key.substr(0, 60)).c_str(), one_line(name).c_str());
+    else if (Status s = arrays.set_attribute(name, key, text); !s)
+      return s;
+  }
+  return {};
+}
+
+Status import_one(Arrays& arrays, ArrayReader& reader, size_t index) {
+  const FileArray& array = reader.arrays()[index];
+  const ArrayInfo& info = array.info;
+  ArrayOptions options;
+  options.order = info.order;
+  options.may_replace = true;  // whether it may was asked before
+  std::string bytes;
+  Dims offsets, dims;
+  if (info.size_bytes <= kWholeBytes) {
+    ArrayInfo whole = info;
+    whole.tiles.clear();
+    bytes.resize(std::max<uint64_t>(info.size_bytes, 1));
+    if (ArrayPieces(whole).next(&offsets, &dims) && info.size_bytes != 0)
+      if (Status s = reader.load(index, offsets, dims, bytes.data()); !s) return s;
+    if (Status s = arrays.store_whole(info.name, info.type, info.dims, bytes.data(), options); !s)
+      return s;
+    return store_attributes(arrays, info.name, array.attributes);
+  }
+  if (Status s = arrays.alloc(info.name, info.type, info.dims, options); !s) return s;
+  ArrayPieces pieces(info);
+  while (pieces.next(&offsets, &dims)) {
+    if (Status s = check_interrupt(); !s) return s;
+    bytes.resize(count_of(dims) * info.type.size_bytes);
+    if (Status s = reader.load(index, offsets, dims, bytes.data()); !s) return s;
+    if (Status s = arrays.store_box(info.name, info.type, bytes.data(), offsets, dims); !s)
+      return s;
+  }
+  return store_attributes(arrays, info.name, array.attributes);
+}
+
+// Before anything is written. It may not be there yet.
+Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
+                       const std::vector<size_t>& wanted, bool* is_new) {
+  const auto there = Arrays::open(copy.uri);
+  *is_new = there.code() == ENOENT;
+  if (*is_new) return {};
+  if (!there) return there.error();
+  for (const size_t index : wanted)
+    if (const std::string& name = reader.arrays()[index].info.name;
+        !copy.may_replace && there->has(name))
+      return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
+  return {};
+}
+
+Status import_all(const ArraysCopy& copy, Arrays& arrays, ArrayReader& reader,
+                  const std::vector<size_t>& wanted) {
+  for (const size_t index : wanted)
+    if (Status s = import_one(arrays, reader, index); !s) return s;
+  if (Status s = check_interrupt(); !s) return s;
+  return copy.names.empty() ? store_attributes(arrays, "", reader.attributes()) : Status();
+}
+
+}  // namespace
+
+Status import_arrays(const ArraysCopy& copy) {
+  const auto format = array_format_of(copy.file);
+  if (!format) return format.error();
+  const auto reader = format.value()->open(copy.file);
+  if (!reader) return reader.error();
+  const auto wanted = chosen(copy, *reader.value());
+  if (!wanted) return wanted.error();
+  std::error_code error;
+  if (fs::equivalent(copy.file, copy.uri, error))
+    return Error{EINVAL, copy.uri + " is the file itself: name a container"};
+  catch_interrupts();
+  bool is_new = false;
+  if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
+  auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);
+  if (!arrays) return arrays.error();
+  Status s = import_all(copy, arrays.value(), *reader.value(), wanted.value());
+  if (s.ok()) {
+    s = arrays->close();
+  } else {
+    arrays->abort();
+  }
+  // A file that was made for this alone.
+  if (!s.ok() && is_new && arrays->uri().find("://") == std::string::npos && exists(copy.uri))
+    ::unlink(copy.uri.c_str());
+  return s;
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,52 @@
+# The formats of `outcore arrays`: a module each, loaded when it is needed, so that the command
+# starts without their libraries, and does without those that are not there.
+set(OUTCORE_FORMATS "")
+set(OUTCORE_FORMAT_SOURCES cli/array_box.cc cli/npy_header.cc cli/python_literal.cc)
+
+function(outcore_add_format name package library) # SOURCE…
+  if(NOT TARGET ${library})
+    message(STATUS "without ${package}: `outcore arrays` does without ${name}")
+    return()
+  endif()
+  add_library(outcore_${name} MODULE ${ARGN})
+  target_include_directories(outcore_${name} PRIVATE
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(outcore_${name} PRIVATE
+    ${library} outcore_flags nlohmann_json::nlohmann_json)
+  if(NOT OUTCORE_SANITIZE)  # nothing of the command's or the library's is there when it is loaded
+    target_link_options(outcore_${name} PRIVATE LINKER:-z,defs)
+  endif()
+  set_target_properties(outcore_${name} PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  add_dependencies(outcore_cli outcore_${name})
+  set(OUTCORE_FORMATS ${OUTCORE_FORMATS} outcore_${name} PARENT_SCOPE)
+endfunction()
+
+if(TARGET outcore_cli)
+  pkg_check_modules(LIBZIP IMPORTED_TARGET libzip>=1.7)
+  pkg_check_modules(HDF5_SERIAL IMPORTED_TARGET hdf5-serial)  # Debian's name: hdf5.pc may be MPI's
+  if(NOT HDF5_SERIAL_FOUND)
+    pkg_check_modules(HDF5_SERIAL IMPORTED_TARGET hdf5)
+  endif()
+  pkg_check_modules(NETCDF IMPORTED_TARGET netcdf)
+  pkg_check_modules(LIBPNG IMPORTED_TARGET libpng>=1.6)
+  pkg_check_modules(ZLIB_OF_ZARR IMPORTED_TARGET zlib)
+  pkg_check_modules(ZSTD_OF_ZARR IMPORTED_TARGET libzstd)
+  pkg_check_modules(BLOSC_OF_ZARR IMPORTED_TARGET blosc)
+  outcore_add_format(npz libzip-dev PkgConfig::LIBZIP cli/formats/npz.cc ${OUTCORE_FORMAT_SOURCES})
+  outcore_add_format(hdf5 libhdf5-dev PkgConfig::HDF5_SERIAL cli/formats/hdf5.cc
+    cli/formats/hdf5_handles.cc cli/array_box.cc)
+  outcore_add_format(netcdf libnetcdf-dev PkgConfig::NETCDF cli/formats/netcdf.cc
+    cli/formats/netcdf_attributes.cc cli/array_box.cc)
+  outcore_add_format(png libpng-dev PkgConfig::LIBPNG cli/formats/png.cc)
+  outcore_add_format(zarr zlib1g-dev PkgConfig::ZLIB_OF_ZARR cli/formats/zarr.cc
+    cli/formats/zarr_codecs.cc cli/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES})
+  if(TARGET outcore_zarr AND ZSTD_OF_ZARR_FOUND)
+    target_link_libraries(outcore_zarr PRIVATE PkgConfig::ZSTD_OF_ZARR)
+    target_compile_definitions(outcore_zarr PRIVATE OUTCORE_ZSTD)
+  endif()
+  if(TARGET outcore_zarr AND BLOSC_OF_ZARR_FOUND)
+    target_link_libraries(outcore_zarr PRIVATE PkgConfig::BLOSC_OF_ZARR)
+    target_compile_definitions(outcore_zarr PRIVATE OUTCORE_BLOSC)
+  endif()
+endif()

@@ -1,0 +1,152 @@
+// `outcore arrays`: containers from outside, and files of other formats. What other programs write
+// and read of them: tests/python/check_interchange.py.
+#include "outcore/arrays.h"
+
+#include "tests/cli/command_line.h"
+
+namespace outcore::cli {
+namespace {
+
+class ArraysCommand : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    auto out = Arrays::open(path("run.oca"), ArraysMode::kWrite);
+    ASSERT_TRUE(out.ok()) << out.message();
+    std::vector<double> u(4 * 5 * 6);
+    for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<double>(i);
+    ASSERT_TRUE(out->store_whole("u", {"<f8", 8}, {4, 5, 6}, u.data()).ok());
+    ArrayOptions tiled;
+    tiled.tiles = {2, 2, 2};
+    tiled.order = Order::kColumn;
+    ASSERT_TRUE(out->store_whole("v", {"<f8", 8}, {4, 5, 6}, u.data(), tiled).ok());
+    ASSERT_TRUE(out->store("title", "a flame").ok());
+    ASSERT_TRUE(out->set_attribute("u", "unit", "K").ok());
+    ASSERT_TRUE(out->set_attribute("", "history", "made").ok());
+    ASSERT_TRUE(out->close().ok());
+  }
+  Outcome arrays(std::string words) const {
+    for (size_t at = 0; (at = words.find("DIR", at)) != std::string::npos; at += dir().size())
+      words.replace(at, 3, dir());
+    return run("arrays " + words);
+  }
+  void expect_refused(const std::string& words, int status, const std::string& says) const {
+    const Outcome outcome = arrays(words);
+    EXPECT_EQ(outcome.status, status) << words << ": " << outcome.err;
+    EXPECT_EQ(outcome.error_lines(), 1u) << outcome.err;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << words << ": " << outcome.err;
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(dir()))
+      if (const std::string name = entry.path().filename(); name != "stderr") names.push_back(name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::string bytes_of(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+};
+
+TEST_F(ArraysCommand, ListsAndTells) {
+  const auto all = nlohmann::json::parse(arrays("ls --json DIR/run.oca").out)["arrays"];
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[1]["name"], "u");
+  EXPECT_EQ(all[1]["dims"], nlohmann::json({4, 5, 6}));
+  EXPECT_EQ(all[2]["order"], "column");
+  EXPECT_EQ(all[2]["tiles"], nlohmann::json({2, 2, 2}));
+  const std::string text = arrays("ls DIR/run.oca").out;
+  EXPECT_NE(text.find("4 x 5 x 6"), std::string::npos) << text;
+  EXPECT_NE(text.find("v, column order, tiles of 2 x 2 x 2"), std::string::npos) << text;
+  EXPECT_NE(arrays("info DIR/run.oca u").out.find("unit: K"), std::string::npos);
+  const auto told = nlohmann::json::parse(arrays("info --json DIR/run.oca").out);
+  EXPECT_EQ(told["arrays"], 3);
+  EXPECT_EQ(told["attributes"]["history"], "made");
+  EXPECT_FALSE(told["bytes_travel"].get<std::string>().empty());
+}
+
+TEST_F(ArraysCommand, ArraysComeBackAsTheyWere) {
+  for (const std::string ending : {".npy", ".npz", ".h5", ".nc", ".zarr"}) {
+    for (const std::string name : {"u", "v"}) {
+      const std::string file = "DIR/" + name + ending;
+      const Outcome out = arrays("export DIR/run.oca " + name + " --to " + file);
+      if (out.err.find("built without") != std::string::npos) continue;
+      ASSERT_EQ(out.status, 0) << out.err;
+      const Outcome in = arrays("import " + file + " --to DIR/back.oca --replace");
+      ASSERT_EQ(in.status, 0) << in.err;
+      const auto before = Arrays::open(path("run.oca")), after = Arrays::open(path("back.oca"));
+      ASSERT_TRUE(before.ok() && after.ok());
+      for (uint64_t i = 0; i < 120; ++i) {
+        double a = -1, b = -2;
+        const Dims at = {i / 30, i / 6 % 5, i % 6};
+        ASSERT_TRUE(before->load(name, &a, at, {1, 1, 1}).ok());
+        ASSERT_TRUE(after->load(name, &b, at, {1, 1, 1}).ok());
+        ASSERT_EQ(a, b) << ending << " " << name << " " << i;
+      }
+      const bool has_attributes = name == "u" && !ending.starts_with(".np");
+      EXPECT_EQ(after->attribute(name, "unit").value(), has_attributes ? "K" : "") << ending;
+    }
+  }
+}
+
+TEST_F(ArraysCommand, ASliceIsThatPart) {
+  ASSERT_EQ(arrays("export DIR/run.oca u --slice 1:3,:,-1 --to DIR/part.npy").status, 0);
+  ASSERT_EQ(arrays("import DIR/part.npy --to DIR/part.oca").status, 0);
+  const auto part = Arrays::open(path("part.oca"));
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part->load_dims("part").value(), (Dims{2, 5}));
+  const auto values = part->load<std::vector<double>>("part").value();
+  EXPECT_EQ(values.front(), 35);
+  EXPECT_EQ(values.back(), 89);
+}
+
+TEST_F(ArraysCommand, ShowsNumbersAndValues) {
+  const Outcome shown = arrays("show DIR/run.oca u --slice 2,:,: --out DIR/u.png --json");
+  if (shown.err.find("built without") != std::string::npos) GTEST_SKIP() << shown.err;
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  const auto told = nlohmann::json::parse(shown.out);
+  EXPECT_EQ(told["min"], 60);
+  EXPECT_EQ(told["max"], 89);
+  EXPECT_EQ(told["mean"], 74.5);
+  EXPECT_TRUE(bytes_of("u.png").starts_with("\x89PNG"));
+  expect_refused("show DIR/run.oca u --out DIR/u.png", 1, "--replace");
+  EXPECT_EQ(arrays("show DIR/run.oca u --slice 1,2,3").out, "45\n");
+  EXPECT_EQ(arrays("show DIR/run.oca title").out, "a flame\n");
+}
+
+TEST_F(ArraysCommand, WhatIsWrongIsSaidAndChangesNothing) {
+  ASSERT_EQ(arrays("export DIR/run.oca u --to DIR/u.npy").status, 0);
+  std::ofstream(path("cut.npy"), std::ios::binary) << bytes_of("u.npy").substr(0, 500);
+  std::ofstream(path("text.npy")) << "no array at all";
+  std::string pickled = bytes_of("u.npy");
+  pickled.replace(pickled.find("'<f8'"), 5, "'|O' ");
+  std::ofstream(path("pickled.npy"), std::ios::binary) << pickled;
+  const auto before = files();
+  const std::string container = bytes_of("run.oca");
+  expect_refused("ls DIR/u.npy", 2, "u.npy");
+  expect_refused("ls DIR/none.oca", 1, "none.oca");
+  expect_refused("info DIR/run.oca ux", 1, "did you mean");
+  expect_refused("export DIR/run.oca ux --to DIR/x.npy", 1, "did you mean");
+  expect_refused("export DIR/run.oca u --to DIR/x.csv", 2, ".zarr");
+  expect_refused("export DIR/run.oca --to DIR/x.npy", 2, "one array");
+  expect_refused("export DIR/run.oca u --to DIR/u.npy", 1, "--replace");
+  expect_refused("export DIR/run.oca u --slice 4,:,: --to DIR/x.npy", 2, "outside");
+  expect_refused("export DIR/run.oca u --slice 0:9 --to DIR/x.npy", 2, "outside");
+  expect_refused("export DIR/run.oca u --slice a --to DIR/x.npy", 2, "neither");
+  expect_refused("export DIR/run.oca u --slice ::2 --to DIR/x.npy", 2, "step");
+  expect_refused("export DIR/run.oca u --slice :,:,:,: --to DIR/x.npy", 2, "dimensions");
+  expect_refused("export DIR/run.oca u --to DIR/none/x.npy", 1, "none");
+  expect_refused("import DIR/u.npy --to DIR/run.oca", 1, "--replace");
+  expect_refused("import DIR/u.npy x --to DIR/run.oca", 1, "it has u");
+  expect_refused("import DIR/cut.npy --to DIR/new.oca", 2, "truncated");
+  expect_refused("import DIR/text.npy --to DIR/new.oca", 2, "no .npy file");
+  expect_refused("import DIR/pickled.npy --to DIR/new.oca", 2, "pickled");
+  expect_refused("import DIR/u.npy --to DIR/cut.npy", 2, "cut.npy");
+  expect_refused("show DIR/run.oca u --slice : --out DIR/x.png", 2, "two");
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(bytes_of("run.oca"), container);
+}
+
+}  // namespace
+}  // namespace outcore::cli
