@@ -191,10 +191,13 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
   of_medium.may_create = mode != ArraysMode::kRead;
   of_medium.runtime = std::make_shared<arrays::LentRuntime>(options.runtime);
   auto medium = arrays::open_medium(of_medium);
-  if (!medium) return medium.error();
-  impl->medium = std::move(medium).value();
-  impl->catalog = std::make_unique<Catalog>(*impl->medium);
-  Status s = impl->begin();
+  Status s = medium.status();
+  if (s.ok()) {
+    impl->medium = std::move(medium).value();
+    impl->catalog = std::make_unique<Catalog>(*impl->medium);
+    s = impl->begin();
+  }
+  // Whoever could not has to say so, too: the others wait here.
   if (together.any && together.any(!s.ok()) && s.ok())
     s = Error{EIO, "open " + uri + ": another process could not open it"};
   if (!s.ok()) return s.error();
