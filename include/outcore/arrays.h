@@ -253,6 +253,11 @@ class Arrays {
       view.is_dense_ = view.is_dense_ && (view.dims_[d] == 1 || view.strides_[d] == dense);
     return view;
   }
+  // The same for callers whose types are not C++'s. The bytes stay as long as *mapping does;
+  // strides count elements.
+  Status view_box(const std::string& name, const ArrayType& type, const Dims& offsets,
+                  const Dims& dims, Dims* view_dims, std::vector<uint64_t>* strides,
+                  const void** data, std::shared_ptr<arrays::Mapping>* mapping) const;
 
   Result<ArrayInfo> info(const std::string& name) const;
   Result<Dims> load_dims(const std::string& name) const;
@@ -278,9 +283,6 @@ class Arrays {
  private:
   explicit Arrays(std::unique_ptr<Impl> impl);
   Result<std::string> load_text(const std::string& name) const;
-  Status view_box(const std::string& name, const ArrayType& type, const Dims& offsets,
-                  const Dims& dims, Dims* view_dims, std::vector<uint64_t>* strides,
-                  const void** data, std::shared_ptr<arrays::Mapping>* mapping) const;
   template <typename T>
   Result<std::vector<T>> load_vector(const std::string& name) const {
     const auto dims = load_dims(name);
