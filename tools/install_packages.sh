@@ -11,7 +11,10 @@ packages_of() {
     echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev
     echo libssl-dev librbd-dev librados-dev liblz4-dev libzstd-dev
     ;;
-  test) echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox ;;
+  test)
+    echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox
+    echo libopenmpi-dev openmpi-bin
+    ;;
   engines) # whose servers the tests of their stores start
     echo redis-server openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
     ;;

@@ -16,9 +16,9 @@
 // Shapes, offsets and boxes count elements, the first dimension first; data in memory are dense
 // boxes, last dimension fastest, or first with Order::kColumn.
 //
-// Any thread may call anything but close(); boxes that threads or processes write at once may
-// touch, and where they overlap each element is one writer's. Errors are one line: what, where, and
-// what would do. Nothing is written by a call that is refused.
+// Any thread may call anything but close() and abort(); boxes that threads or processes write at
+// once may touch, and where they overlap each element is one writer's. Errors are one line: what,
+// where, and what would do. Nothing is written by a call that is refused.
 //
 // After pMAP (Logan et al., HPDC 2021).
 #pragma once
@@ -177,7 +177,9 @@ class Arrays {
                              const Communicator& together = {}, const ArraysOptions& options = {});
   Arrays(Arrays&&) noexcept;
   Arrays& operator=(Arrays&&) noexcept;
-  ~Arrays();  // close(); an error is printed on stderr, since nobody can return it
+  // close(), whose error is printed on stderr, since nobody can return it; abort() if an exception
+  // is on its way that was not when it was opened: what was being written is not all there.
+  ~Arrays();
 
   // One value, or a vector or string as one: in place of what has the name.
   template <typename T>
@@ -236,7 +238,8 @@ class Arrays {
   Status load_box(const std::string& name, const ArrayType& type, void* into, const Dims& offsets,
                   const Dims& dims) const;
 
-  // All of it, or a box. ENOTSUP: it is tiled, and has to be loaded.
+  // All of it, or a box. ENOTSUP: it is tiled, and has to be loaded. Of a view without elements
+  // there are no data.
   template <typename T>
   Result<ArrayView<const T>> view(const std::string& name, const Dims& offsets = {},
                                   const Dims& dims = {}) const {
@@ -276,6 +279,11 @@ class Arrays {
   Status flush();
   // The same, and of several: together. Returns the first error there was.
   Status close();
+  // In place of close(), by any one of those who write: what the session has written is absent, as
+  // if this process had died, and the others' close() returns an error, unless they have closed
+  // already. What was flushed, removed, renamed or changed in place stays so. Nothing is printed.
+  // With MPI it waits for the others to close or abort, as close() does.
+  void abort();
 
   std::string uri() const;
   std::string describe() const;  // how its bytes travel, for people

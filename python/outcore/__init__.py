@@ -14,13 +14,15 @@ The guide is docs/guides/python.md, the reference docs/reference/python.md.
 
 from ._core import version as _version
 from .array import Array
-from .arrays import Arrays, StoredArray
+from .arrays import Arrays
 from .checkpoints import (Checkpoint, CheckpointReport, Restart, checkpoint, list_checkpoints,
                           remove_checkpoints, restart)
 from .creation import empty, full, like, memmap, open, zeros
+from .datasets import store_dataset
 from .facts import preload_library, show_info
 from .runtime import Runtime, default_runtime, set_default_runtime
 from .sizes import format_bytes, parse_bytes
+from .stored_array import StoredArray
 from .view import View
 
 __version__ = _version()
@@ -28,4 +30,4 @@ __all__ = ["Array", "Arrays", "Checkpoint", "CheckpointReport", "Restart", "Runt
            "StoredArray", "View", "checkpoint",
            "default_runtime", "empty", "format_bytes", "full", "like", "list_checkpoints", "memmap",
            "open", "parse_bytes", "preload_library", "remove_checkpoints", "restart",
-           "set_default_runtime", "show_info", "zeros"]
+           "set_default_runtime", "show_info", "store_dataset", "zeros"]

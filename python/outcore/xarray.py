@@ -1,4 +1,5 @@
-"""Xarray: `xarray.open_dataset(path, engine="outcore")` opens an array lazily, by reference."""
+"""Xarray: `xarray.open_dataset(path, engine="outcore")` opens an array lazily, by reference, or a
+container of named arrays."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from xarray.core import indexing
 from .array import Array
 from .creation import open as open_array
 from .npy import is_npy_name
+from .xarray_containers import is_container, open_container
 
 
 class LazyArray(BackendArray):
@@ -37,7 +39,7 @@ class LazyArray(BackendArray):
 
 
 class OutcoreEntrypoint(BackendEntrypoint):
-    """One array as a Dataset with one variable.
+    """One array as a Dataset with one variable, or a container as one with all of its arrays.
 
     >>> import numpy, outcore, tempfile, os, xarray
     >>> path = os.path.join(tempfile.mkdtemp(), "t.npy")
@@ -48,22 +50,41 @@ class OutcoreEntrypoint(BackendEntrypoint):
     >>> ds.close()
     """
 
-    description = "Arrays in .npy and raw files, read within a memory budget"
+    description = "Containers of named arrays (.oca), and arrays in .npy and raw files"
     url = "docs/guides/python.md"
     open_dataset_parameters = ("filename_or_obj", "drop_variables", "name", "dims", "coords",
                                "attrs", "mode", "shape", "dtype", "order", "offset", "budget",
-                               "page", "policy", "advise", "format", "runtime")
+                               "page", "policy", "advise", "format", "runtime", "mask_and_scale",
+                               "decode_times", "concat_characters", "decode_coords", "use_cftime",
+                               "decode_timedelta")
 
     def open_dataset(self, filename_or_obj: Any, *,
                      drop_variables: str | Iterable[str] | None = None, name: str = "data",
-                     dims: Iterable[str] | None = None, coords: Mapping[Any, Any] | None = None,
+                     dims: Any = None, coords: Mapping[Any, Any] | None = None,
                      attrs: Mapping[Any, Any] | None = None, mode: str = "r", shape: Any = None,
                      dtype: Any = None, order: str | None = None, offset: int = 0,
                      budget: Any = None, page: Any = "auto", policy: str | None = None,
                      advise: str = "auto", format: str | None = None,
-                     runtime: Any = None) -> Dataset:
+                     runtime: Any = None, mask_and_scale: Any = True, decode_times: Any = True,
+                     concat_characters: Any = True, decode_coords: Any = True,
+                     use_cftime: Any = None, decode_timedelta: Any = None) -> Dataset:
         """``dims`` names the axes, else they are dim_0, dim_1, …; the rest is as in
-        ``outcore.open``."""
+        ``outcore.open``. A container (a path that ends in .oca, a file that is one, or Arrays)
+        takes ``dims`` as ``{"u": ("time", "x")}``, ``drop_variables``, ``runtime`` and what
+        decodes by CF."""
+        if format is None and is_container(filename_or_obj):
+            given = {"name": name != "data", "coords": coords, "attrs": attrs, "shape": shape,
+                     "dtype": dtype, "order": order, "offset": offset, "budget": budget,
+                     "policy": policy, "mode": mode != "r"}
+            wrong = [key for key, value in given.items() if value]
+            if wrong:
+                raise TypeError(f"{', '.join(wrong)}: not for a container, whose arrays have their "
+                                "own; a budget is a runtime's, runtime=outcore.Runtime(…)")
+            return open_container(
+                filename_or_obj, dims=dims, runtime=runtime, drop_variables=drop_variables,
+                mask_and_scale=mask_and_scale, decode_times=decode_times,
+                concat_characters=concat_characters, decode_coords=decode_coords,
+                use_cftime=use_cftime, decode_timedelta=decode_timedelta)
         array = open_array(filename_or_obj, mode, shape, dtype, order, offset, budget=budget,
                            page=page, policy=policy, advise=advise, format=format, runtime=runtime)
         array._is_leak = False  # the dataset's, which closes it or drops it
@@ -79,8 +100,9 @@ class OutcoreEntrypoint(BackendEntrypoint):
         return dataset
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        return isinstance(filename_or_obj, (str, os.PathLike)) and \
-            is_npy_name(os.fsdecode(os.fspath(filename_or_obj)))
+        return is_container(filename_or_obj) or (
+            isinstance(filename_or_obj, (str, os.PathLike)) and
+            is_npy_name(os.fsdecode(os.fspath(filename_or_obj))))
 
 
 def _chunks(array: Array, names: tuple[str, ...]) -> dict[str, int]:

@@ -1,17 +1,22 @@
 #include "outcore/arrays.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "arrays_memory.h"
 #include "arrays_module.h"
 #include "errors.h"
 #include "metrics.h"
+#include "runtime_handle.h"
 
 namespace outcore::python {
 
@@ -38,9 +43,15 @@ class Bytes {
 
 class ArraysHandle {
  public:
-  ArraysHandle(const std::string& uri, const std::string& mode, unsigned rank, unsigned size,
-               nb::object any)
-      : uri_(uri) {
+  ArraysHandle(const nb::bytes& uri, const std::string& mode, unsigned rank, unsigned size,
+               nb::object any, const RuntimeHandle* runtime)
+      : uri_(uri.c_str(), uri.size()) {
+    ArraysOptions options;
+    if (runtime != nullptr) {
+      runtime->check("open a container");
+      runtime_ = runtime->runtime;
+      options.runtime = runtime_.get();
+    }
     Communicator together{rank, size, {}};
     const auto shared = std::make_shared<nb::object>(std::move(any));
     if (!shared->is_none())
@@ -58,9 +69,9 @@ class ArraysHandle {
                                          : ArraysMode::kUpdate;
     auto opened = [&] {
       const nb::gil_scoped_release released;
-      return Arrays::open(uri, how, together);
+      return Arrays::open(uri_, how, together, options);
     }();
-    if (!opened) raise(opened.error(), uri, Blame::kStore);
+    if (!opened) raise(opened.error(), uri_, Blame::kStore);
     arrays_ = std::make_shared<Arrays>(std::move(opened).value());
   }
 
@@ -97,6 +108,28 @@ class ArraysHandle {
     call([&](Arrays& arrays) {
       return arrays.load_box(name, of, bytes.data(), offsets, dims);
     });
+  }
+  // The memory, from the first element to the last; shape and strides in bytes.
+  nb::tuple view(const std::string& name, const std::string& type,
+                 const std::optional<Dims>& offsets, const std::optional<Dims>& dims) const {
+    const ArrayType of = type_of(type);
+    Dims shape;
+    std::vector<uint64_t> strides;
+    auto memory = std::make_unique<ArraysMemory>();
+    memory->runtime = runtime_;
+    call([&](Arrays& arrays) {
+      return arrays.view_box(name, of, offsets.value_or(Dims()), dims.value_or(Dims()), &shape,
+                             &strides, &memory->data, &memory->mapping);
+    });
+    uint64_t last = 0;
+    bool is_empty = false;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      is_empty = is_empty || shape[d] == 0;
+      last += is_empty ? 0 : (shape[d] - 1) * strides[d];
+      strides[d] *= of.size_bytes;
+    }
+    memory->size_bytes = is_empty ? 0 : (last + 1) * of.size_bytes;
+    return nb::make_tuple(nb::cast(std::move(memory)), nb::cast(shape), nb::cast(strides));
   }
   nb::tuple info(const std::string& name) const {
     ArrayInfo found;
@@ -166,6 +199,12 @@ class ArraysHandle {
     }
     require(s, uri_, Blame::kStore);
   }
+  void abort() {
+    const std::shared_ptr<Arrays> arrays = std::move(arrays_);
+    if (arrays == nullptr) return;
+    const nb::gil_scoped_release released;
+    arrays->abort();
+  }
   bool is_open() const { return arrays_ != nullptr; }
 
  private:
@@ -197,20 +236,25 @@ class ArraysHandle {
   }
 
   const std::string uri_;
+  std::shared_ptr<Runtime> runtime_;  // outlives the container: declared before it
   std::shared_ptr<Arrays> arrays_;
 };
 
 }  // namespace
 
 void add_arrays(nb::module_& m) {
+  add_arrays_memory(m);
   nb::class_<ArraysHandle>(m, "Arrays")
-      .def(nb::init<const std::string&, const std::string&, unsigned, unsigned, nb::object>(),
+      .def(nb::init<const nb::bytes&, const std::string&, unsigned, unsigned, nb::object,
+                    const RuntimeHandle*>(),
            nb::arg("uri"), nb::arg("mode"), nb::arg("rank"), nb::arg("size"),
-           nb::arg("any").none())
+           nb::arg("any").none(), nb::arg("runtime").none())
       .def("alloc", &ArraysHandle::alloc)
       .def("store_box", &ArraysHandle::store_box)
       .def("store_whole", &ArraysHandle::store_whole)
       .def("load_box", &ArraysHandle::load_box)
+      .def("view", &ArraysHandle::view, nb::arg("name"), nb::arg("type"),
+           nb::arg("offsets").none(), nb::arg("dims").none())
       .def("info", &ArraysHandle::info)
       .def("list", &ArraysHandle::list)
       .def("has", &ArraysHandle::has)
@@ -221,6 +265,7 @@ void add_arrays(nb::module_& m) {
       .def("attributes", &ArraysHandle::attributes)
       .def("flush", &ArraysHandle::flush)
       .def("close", &ArraysHandle::close)
+      .def("abort", &ArraysHandle::abort)
       .def_prop_ro("is_open", &ArraysHandle::is_open);
 }
 

@@ -13,27 +13,12 @@
 #include "options.h"
 #include "outcore/runtime.h"
 #include "region.h"
+#include "runtime_handle.h"
 
 namespace nb = nanobind;
 
 namespace outcore::python {
 namespace {
-
-// RuntimeHandle: a runtime that lives as long as one of its regions does.
-struct RuntimeHandle {
-  std::shared_ptr<Runtime> runtime;
-  uint64_t forks = fork_count();
-
-  void check(const char* what) const {
-    if (forks != fork_count())
-      raise({EPERM, std::string(what) +
-                        ": this is a forked child, which does not inherit its parent's runtime: "
-                        "start one of its own"},
-            "outcore runtime", Blame::kStore);
-    if (runtime == nullptr)
-      throw nb::value_error((std::string(what) + ": the runtime is closed").c_str());
-  }
-};
 
 void give_up(std::shared_ptr<Runtime>& runtime) {  // ends its threads
   const nb::gil_scoped_release released;

@@ -217,7 +217,10 @@ Arrays& Arrays::operator=(Arrays&& other) noexcept {
 
 Arrays::~Arrays() {
   if (impl_ == nullptr) return;
-  if (Status s = impl_->close(); !s) std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
+  if (std::uncaught_exceptions() > impl_->exceptions)
+    impl_->abort();
+  else if (Status s = impl_->close(); !s)
+    std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
 }
 
 Status Arrays::flush() {
@@ -233,6 +236,7 @@ Status Arrays::flush() {
 }
 
 Status Arrays::close() { return impl_->close(); }
+void Arrays::abort() { impl_->abort(); }
 std::string Arrays::uri() const { return impl_->medium->uri(); }
 std::string Arrays::describe() const { return impl_->medium->describe(); }
 

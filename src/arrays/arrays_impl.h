@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,7 @@ struct Arrays::Impl {
   std::atomic<bool> has_failed{false};   // something was not stored: what we write is not finished
   std::atomic<bool> is_in_place{false};  // finished arrays are changed where they are
   const pid_t process = ::getpid();
+  const int exceptions = std::uncaught_exceptions();  // that were on their way when it was opened
   // Shared while bytes of an array travel; alone while arrays are finished, replaced or removed:
   // what travels is then of an array that stays. Taken before `mutex`.
   mutable std::shared_mutex traffic;
@@ -41,6 +43,7 @@ struct Arrays::Impl {
   Status finish(arrays::Change change);
   bool may_free() const;  // space of arrays that are gone is used again
   Status close();
+  void abort();
   Status change_in_place();
 
   // arrays.cc
@@ -62,7 +65,8 @@ struct Arrays::Impl {
  private:
   Status begin_to_write();
   Status join();
-  Status leave(Status* first);
+  Status end(Status first);
+  Status leave(const Status& first);
   Status wait_for_all();
 };
 

@@ -48,7 +48,8 @@ Status Arrays::Impl::begin() {
                            "closed it"};
   }
   medium->unlock(Lease::kCatalog);
-  if (s.ok() && session != 0 && together.size > 1) s = wait_for_all();
+  // Those who have any() wait by it.
+  if (s.ok() && session != 0 && together.size > 1 && !together.any) s = wait_for_all();
   is_open = s.ok();
   return s;
 }
@@ -167,7 +168,20 @@ Status Arrays::Impl::close() {
     first = Error{EIO, "close " + medium->uri() +
                            ": something was not stored, as was said: what was being written is "
                            "absent"};
-  if (Status s = leave(&first); !s && first.ok()) first = s;
+  return end(first);
+}
+
+void Arrays::Impl::abort() {
+  if (!is_open || process != ::getpid()) return;
+  if (session == 0) return static_cast<void>(close());
+  const std::unique_lock<std::shared_mutex> alone(traffic);
+  is_open = false;
+  static_cast<void>(end(Error{ECANCELED, "abort " + medium->uri()}));
+}
+
+// REQUIRES: the traffic alone; is_open is false.
+Status Arrays::Impl::end(Status first) {
+  if (Status s = leave(first); !s && first.ok()) first = s;
   medium->unlock(Lease::kWriter);
   if (together.any && together.any(!first.ok()) && first.ok())
     first = Error{EIO, "close " + medium->uri() +
@@ -176,14 +190,14 @@ Status Arrays::Impl::close() {
 }
 
 // One record says that we have closed and, of the last, what is finished or absent.
-Status Arrays::Impl::leave(Status* first) {
+Status Arrays::Impl::leave(const Status& first) {
   const CatalogLock lock(*this);
   if (!lock.status().ok()) return lock.status();
   Change change;
   change.has_session = true;
   Session& now = change.session = catalog->session();
   ++now.closed;
-  now.has_failed = now.has_failed || !first->ok();
+  now.has_failed = now.has_failed || !first.ok();
   const bool is_last = !medium->is_locked_by_others(Lease::kWriter);
   const bool have_all = now.closed == now.size;
   if (is_last) now.is_in_place = false;
@@ -191,15 +205,23 @@ Status Arrays::Impl::leave(Status* first) {
   if (is_last && have_all && !now.has_failed) {
     s = finish(change);
   } else {
+    std::vector<std::pair<uint64_t, uint64_t>> freed;
     if (is_last)
-      for (const auto& [id, entry] : catalog->entries())
-        if (entry.session == session) change.remove.push_back(id);
+      for (const auto& [id, entry] : catalog->entries()) {
+        if (entry.session != session) continue;
+        change.remove.push_back(id);
+        if (!entry.is_inline()) freed.emplace_back(entry.offset, entry.size_bytes);
+      }
     s = catalog->append(change, is_last);
+    // Readers never saw these, but a view of ours may show them.
+    if (s.ok() && medium->knows_readers() && !medium->is_locked_by_others(Lease::kReader))
+      for (const auto& [offset, size_bytes] : freed)
+        static_cast<void>(medium->release(offset, size_bytes));
   }
   // Before anybody else looks: whoever comes next sees us gone.
   medium->unlock(Lease::kWriter);
-  if (!is_last || !s.ok() || !first->ok()) return s;
-  if (!have_all)
+  if (!s.ok() || !first.ok()) return s;
+  if (is_last && !have_all)
     return Error{EIO, "close " + medium->uri() + ": " + std::to_string(now.size - now.closed) +
                           " of " + std::to_string(now.size) +
                           " processes ended without closing it: what was being written is absent"};

@@ -1,6 +1,8 @@
 """Containers of named arrays: mappings whose arrays are read and written by parts."""
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import outcore
+from outcore import boxes
 
 
 @pytest.fixture
@@ -51,6 +54,30 @@ def test_keys_read_as_numpy_does(path, order, tiles):
                 out["u"][key]
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_large_boxes_are_read_by_pieces(path, order, monkeypatch):
+    monkeypatch.setattr(boxes, "_PIECE_BYTES", 3000)
+    monkeypatch.setattr(boxes, "_GAP_BYTES", 500)
+    values = np.arange(40 * 9 * 11).reshape(40, 9, 11)
+    loaded = []
+    load = outcore.StoredArray._load
+    monkeypatch.setattr(outcore.StoredArray, "_load", lambda self, offsets, dims: (
+        loaded.append(int(np.prod(dims))), load(self, offsets, dims))[1])
+    with outcore.Arrays(path, "w") as out:
+        out.store("u", np.asarray(values, order=order), order=order)
+        for key in [slice(None, None, 2), slice(30, 2, -7), [5, 39, 0, 5], [[1, 2], [3, 4]],
+                    (slice(None), slice(None, None, -3)), (slice(None), [8, 1, 1], slice(3, 9, 2)),
+                    (slice(None), 4, slice(None, None, 5)), (3, slice(None), [2, 0]),
+                    (None, slice(1, 39, 3), ..., slice(None, None, -1)), ([0, 20], 3),
+                    (slice(None), slice(None), np.arange(11) % 4 == 0), ([1, 2], [3, 4]), []]:
+            np.testing.assert_array_equal(out["u"][key], values[key], err_msg=repr(key))
+        loaded.clear()
+        picked = (0, 20, 39) if order == "C" else (0, 5, 10)
+        key = list(picked) if order == "C" else (..., list(picked))
+        np.testing.assert_array_equal(out["u"][key], values[key])
+        assert loaded == [9 * 11] * 3 if order == "C" else [9 * 40] * 3
+
+
 def test_boxes_are_written_like_numpy(path):
     right = np.zeros((50, 60))
     with outcore.Arrays(path, "w") as out:
@@ -64,6 +91,58 @@ def test_boxes_are_written_like_numpy(path):
         with pytest.raises(ValueError):
             u[0:3] = np.ones((4, 60))
     np.testing.assert_array_equal(outcore.Arrays(path)["u"][...], right)
+
+
+@pytest.mark.parametrize("dtype", [
+    np.dtype([("a", "i1"), ("b", "f8")], align=True),
+    np.dtype([("a", "f4", (3,)), ("n", [("x", "i2"), ("when", "M8[ms]")])]),
+    np.dtype({"names": ["b", "a"], "formats": ["f8", "i4"], "offsets": [8, 0]}),
+    np.dtype({"names": ["x"], "formats": [[("f", "c8")]], "offsets": [4], "itemsize": 24}),
+    np.dtype([(("a title", "t"), ">f8"), ("text", "U3")])])
+def test_records_keep_their_fields(path, dtype):
+    values = np.zeros((50, 50), dtype)
+    values[dtype.names[0]][7] = 1
+    with outcore.Arrays(path, "w") as out:
+        out["whole"] = values
+        out.alloc("box", values.shape, dtype)[5:9] = values[5:9]
+        out["changed"] = values
+        out["changed"] = np.zeros(values.shape, f"V{dtype.itemsize}")
+    with outcore.Arrays(path) as run:
+        for name in ("whole", "box"):
+            assert run[name].dtype == dtype.newbyteorder("<") and not dict(run[name].attrs)
+            np.testing.assert_array_equal(run[name][...], values)
+            np.testing.assert_array_equal(run[name].view(), values)
+        assert run["changed"].dtype == f"V{dtype.itemsize}"
+
+
+def test_a_note_that_does_not_fit_is_passed_over(path):
+    notes = ["[('x', 'f4')]", "[('x'", "O", "[1]", "{}", "M8[", "[" * 500]
+    with outcore.Arrays(path, "w") as out:
+        for i, note in enumerate(notes):
+            out[f"u{i}"] = np.arange(3)
+            out._core.set_attribute(f"u{i}", "numpy", note)
+    with outcore.Arrays(path) as run:
+        for i in range(len(notes)):
+            assert run[f"u{i}"].dtype == "i8" and run[f"u{i}"][2] == 2
+
+
+def test_what_an_exception_interrupts_is_absent(path, capfd):
+    with outcore.Arrays(path, "w") as out:
+        out["before"] = np.ones(10_000)
+    with pytest.raises(RuntimeError), outcore.Arrays(path, "a") as out:
+        out["u"] = np.ones(10_000)
+        out["before"] = 2
+        raise RuntimeError
+    assert not out._core.is_open
+    with pytest.raises(RuntimeError), outcore.Arrays(path) as run:
+        raise RuntimeError
+    out = outcore.Arrays(path, "a")
+    out["v"] = 1
+    out.abort()
+    out.close()
+    with outcore.Arrays(path) as run:
+        assert list(run) == ["before"] and run["before"].shape == (10_000,)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_values_texts_and_attributes(path):
@@ -121,10 +200,67 @@ def test_processes_write_together(path):
     assert np.all(u[:, 0:13] == 0) and np.all(u[:, 14:26] == 1) and np.all(u[:, 27:40] == 2)
 
 
-def test_dask_reads_by_chunks(path):
-    da = pytest.importorskip("dask.array")
+def run_mpi(program, *arguments, ranks=3):
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed: apt-get install openmpi-bin libopenmpi-dev")
+    if importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("mpi4py is not installed: pip install mpi4py")
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                   "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm": "isolated"}
+    return subprocess.run(["mpirun", "-n", str(ranks), sys.executable, "-c",
+                           textwrap.dedent(program), *map(os.fspath, arguments)],
+                          capture_output=True, text=True, timeout=120, check=False,
+                          env=environment)
+
+
+def test_ranks_of_mpi_write_together(path):
+    done = run_mpi("""
+        import sys, numpy as np, outcore
+        from mpi4py import MPI
+        comm = MPI.COMM_WORLD
+        assert comm.size == 3
+        with outcore.Arrays(sys.argv[1], "w", comm=comm) as out:
+            u = out.alloc("u", (30, 40))
+            u[:, comm.rank * 13:comm.rank * 13 + 14] = comm.rank
+        with outcore.Arrays(sys.argv[1], comm=comm) as run:  # when one has closed, all have
+            assert run["u"][7, ::13].tolist() == [0, run["u"][7, 13], run["u"][7, 26], 2]
+    """, path)
+    assert done.returncode == 0, done.stderr
+    u = outcore.Arrays(path)["u"][...]
+    assert np.all(u[:, 0:13] == 0) and np.all(u[:, 14:26] == 1) and np.all(u[:, 27:40] == 2)
+
+
+def test_all_ranks_of_mpi_hear_of_an_exception_in_one(path):
     with outcore.Arrays(path, "w") as out:
-        out["u"] = np.arange(10000.0).reshape(100, 100)
-    with outcore.Arrays(path) as run:
-        lazy = da.from_array(run["u"], chunks=(30, 50))
-        assert float(lazy.sum().compute()) == 9999 * 5000
+        out["before"] = 1
+    done = run_mpi("""
+        import sys, outcore
+        from mpi4py import MPI
+        rank = MPI.COMM_WORLD.rank
+        try:
+            with outcore.Arrays(sys.argv[1], "a", comm=MPI.COMM_WORLD) as out:
+                out.alloc("u", (30, 40))[rank * 10:rank * 10 + 10] = 1
+                if rank == 1:
+                    raise KeyError("density")
+        except (KeyError, OSError) as error:
+            print(rank, type(error).__name__, "absent" in str(error), flush=True)
+    """, path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["0 OSError True", "1 KeyError False",
+                                                "2 OSError True"]
+    assert list(outcore.Arrays(path)) == ["before"]
+
+
+def test_all_ranks_of_mpi_hear_when_one_cannot_open(path, tmp_path):
+    done = run_mpi("""
+        import sys, outcore
+        from mpi4py import MPI
+        rank = MPI.COMM_WORLD.rank
+        try:
+            outcore.Arrays(sys.argv[1 + (rank == 2)], "w", comm=MPI.COMM_WORLD)
+        except OSError as error:
+            print(rank, flush=True)
+    """, path, tmp_path / "nowhere" / "run.oca")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["0", "1", "2"]
