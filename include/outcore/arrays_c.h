@@ -14,7 +14,8 @@
 // Data in memory are dense boxes, last dimension fastest, or first with OC_ORDER_COLUMN. Nothing is
 // written by a call that is refused.
 //
-// Any thread may call anything but oc_arrays_close. A handle that is closed: -EBADF.
+// Any thread may call anything but oc_arrays_close and oc_arrays_abort. A handle that is closed:
+// -EBADF.
 #pragma once
 
 // NOLINTBEGIN(modernize-*,readability-identifier-naming): C, with names as in C
@@ -30,7 +31,7 @@
 extern "C" {
 #endif
 
-typedef struct oc_arrays oc_arrays;  // a container that is open; oc_arrays_close
+typedef struct oc_arrays oc_arrays;  // a container that is open; oc_arrays_close, oc_arrays_abort
 typedef struct oc_names oc_names;    // a list of names; oc_names_free
 
 enum { OC_DIMS_MAX = 32 };
@@ -167,6 +168,12 @@ int oc_arrays_flush(oc_arrays* arrays);
 // The same, and of several: together. The first error there was: then what was being written is
 // absent. The container is closed in either case; views of it stay.
 int oc_arrays_close(oc_arrays* arrays);
+
+// In place of a close, by any one of those who write: what was being written is absent, as if this
+// process had died, and the others' oc_arrays_close returns an error. What was flushed, removed,
+// renamed or changed in place stays so. With `any` it waits for the others to close or abort. The
+// container is closed.
+int oc_arrays_abort(oc_arrays* arrays);
 
 const char* oc_arrays_uri(const oc_arrays* arrays);  // "" if it is closed
 // How its bytes travel, for people. A text: see outcore.h.

@@ -100,6 +100,21 @@ int open(const char* uri, uint32_t mode, const oc_communicator* together,
   return 0;
 }
 
+// Closes the handle by `end`, whatever that returns.
+template <typename End>
+int end_by(const char* function, oc_arrays* arrays, const End& end) {
+  bool is_ended = false;
+  const int result = on_arrays(function, arrays, [&](Arrays& all) {
+    is_ended = true;
+    return end(all);
+  });
+  if (!is_ended) return result;
+  arrays->arrays.reset();
+  arrays->lent.reset();
+  keep_closed(arrays);
+  return result;
+}
+
 bool has_elements(uint32_t dim_count, const uint64_t* dims) {
   return std::find(dims, dims + dim_count, uint64_t{0}) == dims + dim_count;
 }
@@ -150,16 +165,14 @@ int oc_arrays_flush(oc_arrays* arrays) {
 }
 
 int oc_arrays_close(oc_arrays* arrays) {
-  bool is_ended = false;
-  const int result = on_arrays("oc_arrays_close", arrays, [&](Arrays& all) {
-    is_ended = true;
-    return outcome(all.close());
+  return end_by("oc_arrays_close", arrays, [](Arrays& all) { return outcome(all.close()); });
+}
+
+int oc_arrays_abort(oc_arrays* arrays) {
+  return end_by("oc_arrays_abort", arrays, [](Arrays& all) {
+    all.abort();
+    return 0;
   });
-  if (!is_ended) return result;
-  arrays->arrays.reset();
-  arrays->lent.reset();
-  keep_closed(arrays);
-  return result;
 }
 
 const char* oc_arrays_uri(const oc_arrays* arrays) {

@@ -76,6 +76,16 @@ static int one_dies(uint32_t rank) {
   return oc_arrays_close(out) == 0 ? 0 : 4;
 }
 
+static int one_aborts(uint32_t rank) {
+  const oc_communicator together = oc_processes(kProcesses);
+  oc_arrays* out;
+  if (oc_arrays_open(container_path, OC_ARRAYS_UPDATE, &together, NULL, &out) != 0) return 1;
+  if (oc_arrays_store_text(out, "new", "text") != 0) return 2;
+  if (rank == 1) return oc_arrays_abort(out) == 0 && oc_arrays_abort(out) == -EBADF ? 0 : 3;
+  oc_arrays_close(out);
+  return 0;
+}
+
 // What MPI_Allreduce is: memory that the processes share.
 static struct Gathering {
   pthread_barrier_t barrier;
@@ -169,6 +179,12 @@ int main(void) {
   CHECK(oc_arrays_has(in, "new") == 0 && oc_arrays_has(in, "u") == 1);
   CHECK_OK(oc_arrays_close(in));
   check_u();
+
+  in_processes(one_aborts, results);
+  for (int rank = 0; rank < kProcesses; ++rank) CHECK(results[rank] == 0);
+  in = open_container(OC_ARRAYS_READ);
+  CHECK(oc_arrays_has(in, "new") == 0 && oc_arrays_has(in, "u") == 1);
+  CHECK_OK(oc_arrays_close(in));
 
   CHECK(remove(container_path) == 0);
   gather();

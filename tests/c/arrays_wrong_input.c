@@ -21,6 +21,7 @@ static void null_is_told_by_name(oc_arrays* out) {
   CHECK(none == NULL);
   CHECK_IS(-EINVAL, oc_arrays_close(NULL));
   CHECK_SAYS("oc_arrays_close: arrays is NULL");
+  CHECK_IS(-EINVAL, oc_arrays_abort(NULL));
   CHECK_IS(-EINVAL, oc_arrays_flush(NULL));
   CHECK_IS(-EINVAL, oc_arrays_alloc(NULL, "u", "<f8", 2, kShape, NULL));
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, NULL, "<f8", 2, kShape, NULL));
@@ -210,6 +211,7 @@ static void a_child_gets_eperm(void) {
     CHECK_IS(-EPERM, oc_arrays_list(out, &names));
     CHECK_IS(-EPERM, oc_arrays_flush(out));
     CHECK_IS(-EPERM, oc_arrays_close(out));
+    CHECK_IS(-EPERM, oc_arrays_abort(out));
     CHECK(oc_arrays_has(out, "u") == 0);
     oc_array_view_free(view);
     _exit(0);
