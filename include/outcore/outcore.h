@@ -1,4 +1,5 @@
-// Outcore in C: the whole C API, for C11 and later; C++ may include it too.
+// Outcore in C: the C API, for C11 and later; C++ may include it too. Named arrays are in
+// outcore/arrays_c.h.
 //
 // The verbs are those of the C++ headers, where each is described at length; docs/reference/c.md
 // has examples. What holds for all of it:

@@ -23,6 +23,7 @@ struct oc_runtime {
   std::vector<const oc_region*> regions;
   size_t reservation_count = 0;
   size_t heap_count = 0;
+  size_t container_count = 0;  // that it was lent to, and their views
 };
 
 struct oc_region {

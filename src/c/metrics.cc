@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "c/handles.h"
 #include "c/outcome.h"
+#include "c/texts.h"
+#include "c/versioned.h"
 #include "outcore/outcore.h"
 
 namespace outcore::c {
@@ -47,27 +48,6 @@ int check(const char* function, const oc_metric_values* values) {
                           ": start the struct with oc_metric_values_init()");
 }
 
-// As far as the program's struct goes; what it has beyond ours is 0.
-void give(const oc_metric_values& from, oc_metric_values* into) {
-  const size_t size_bytes = into->struct_bytes;
-  std::memset(static_cast<void*>(into), 0, size_bytes);
-  std::memcpy(static_cast<void*>(into), &from, std::min(size_bytes, sizeof from));
-  into->struct_bytes = size_bytes;
-}
-
-int give_text(const char* function, const std::string& text, char* buffer, size_t size_bytes,
-              size_t* needed_bytes) {
-  if (needed_bytes != nullptr) *needed_bytes = text.size() + 1;
-  if (buffer == nullptr && size_bytes == 0) return 0;
-  if (buffer == nullptr) return fail_null(function, "buffer");
-  if (text.size() >= size_bytes)
-    return fail(ERANGE, std::string(function) + ": the text needs " +
-                            std::to_string(text.size() + 1) + " bytes, and the buffer has " +
-                            std::to_string(size_bytes));
-  std::memcpy(buffer, text.c_str(), text.size() + 1);
-  return 0;
-}
-
 std::string info_json() {
   nlohmann::ordered_json info;
   info["version"] = version();
@@ -102,7 +82,7 @@ int oc_metrics(const oc_runtime* runtime, oc_metric_values* values) {
     copy(metrics.gauges, &all);
     std::copy(metrics.fault_latency.count.begin(), metrics.fault_latency.count.end(),
               std::begin(all.fault_latency));
-    give(all, values);
+    give_struct(all, values);
     return 0;
   });
 }
@@ -116,7 +96,7 @@ int oc_region_metrics(const oc_region* region, oc_metric_values* values) {
     copy(metrics.counters, &all);
     all.used_bytes = metrics.resident_bytes;
     all.degraded = metrics.is_degraded ? 1 : 0;
-    give(all, values);
+    give_struct(all, values);
     return 0;
   });
 }

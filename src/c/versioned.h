@@ -33,4 +33,14 @@ Status take_struct(const T* from, size_t first_release_bytes, const char* name, 
   return {};
 }
 
+// Hands out what is in `from`, as far as the program's struct goes; what it has beyond ours is 0.
+// REQUIRES: into->struct_bytes was looked at.
+template <typename T>
+void give_struct(const T& from, T* into) {
+  const size_t size_bytes = into->struct_bytes;
+  std::memset(static_cast<void*>(into), 0, size_bytes);
+  std::memcpy(static_cast<void*>(into), &from, std::min(size_bytes, sizeof from));
+  into->struct_bytes = size_bytes;
+}
+
 }  // namespace outcore::c

@@ -1,0 +1,37 @@
+// ArraysMpi in C: the processes of an MPI communicator, for oc_arrays_open. Header-only: with your
+// mpi.h.
+//
+//   oc_communicator all = oc_mpi(MPI_COMM_WORLD);
+//   oc_arrays_open("run.oca", OC_ARRAYS_WRITE, &all, NULL, &out);
+#pragma once
+
+// NOLINTBEGIN(modernize-*,readability-identifier-naming): C, with names as in C
+
+#include <mpi.h>
+#include <stdint.h>
+
+#include "outcore/arrays_c.h"
+
+// oc_communicator.any. A communicator is a number or a pointer, as your MPI has it: both fit in.
+static inline int oc_mpi_any(void* context, int has_failed) {
+  int all = 0;
+  MPI_Allreduce(&has_failed, &all, 1, MPI_INT, MPI_MAX, (MPI_Comm)(intptr_t)context);
+  return all;
+}
+
+// REQUIRES: MPI is initialised, and stays so until the container is closed; oc_arrays_open and
+// oc_arrays_close are called by all processes of the communicator, in one thread each.
+static inline oc_communicator oc_mpi(MPI_Comm communicator) {
+  int rank = 0, size = 1;
+  oc_communicator together;
+  oc_communicator_init(&together);
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  together.rank = (uint32_t)rank;
+  together.size = (uint32_t)size;
+  together.any = oc_mpi_any;
+  together.context = (void*)(intptr_t)communicator;
+  return together;
+}
+
+// NOLINTEND(modernize-*,readability-identifier-naming)
