@@ -87,8 +87,8 @@ struct ArrayOptions {
   // The shape of the pieces in which it is kept, for boxes that are no rows: {64, 64, 64}.
   Dims tiles;
   // "lz4", "zstd" or "zstd:LEVEL" (1 … 19): each tile by itself, in tiles of about 1 MiB if none
-  // are given. Such an array is loaded, not viewed; when it is finished it is replaced, not
-  // changed.
+  // are given (tiles below 512 bytes stay as they are). Such an array is loaded, not viewed; when
+  // it is finished it is replaced, not changed.
   std::string compress;
   // Of alloc(): it takes the place of a finished array of its name when it is finished itself.
   bool may_replace = false;
