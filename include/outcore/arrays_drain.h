@@ -38,7 +38,7 @@ struct DrainProgress {
   std::string array;                     // that is on its way
 };
 
-// Move-only. progress() and cancel(): any thread.
+// Move-only. wait_for(), progress() and cancel(): any thread.
 class ArraysDrain {
  public:
   // Both containers are opened at once: the first for reading (others may add arrays meanwhile;
@@ -56,6 +56,8 @@ class ArraysDrain {
   // it); EBUSY (all are there, but somebody writes the first container, so nothing was removed:
   // drain again); those of the stores. What had been finished stays.
   Status wait();
+  // Whether it has ended within so many milliseconds; then wait() returns at once.
+  bool wait_for(uint64_t milliseconds) const;
   DrainProgress progress() const;
   void cancel();  // soon; what had been finished stays
 

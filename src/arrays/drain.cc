@@ -43,6 +43,7 @@ struct ArraysDrain::Impl {
   mutable std::mutex mutex;
   std::condition_variable changed;
   bool is_cancelled = false;  // guarded by mutex, as all of these
+  bool has_ended = false;
   DrainProgress progress;
   std::chrono::steady_clock::time_point due;  // when as much may have travelled as has
 
@@ -206,7 +207,12 @@ Result<ArraysDrain> ArraysDrain::start(const std::string& from, const std::strin
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
   Status s;
   try {
-    impl->thread = std::thread([shared = impl.get()] { shared->run(); });
+    impl->thread = std::thread([shared = impl.get()] {
+      shared->run();
+      const std::lock_guard<std::mutex> guard(shared->mutex);
+      shared->has_ended = true;
+      shared->changed.notify_all();
+    });
   } catch (const std::system_error& why) {
     s = Error{why.code().value(), "drain " + from + ": start a thread: " + why.what()};
   }
@@ -241,6 +247,12 @@ Status ArraysDrain::wait() {
     return Error{EPERM, "drain " + impl_->from_uri + ": it is the parent's of this process"};
   if (impl_->thread.joinable()) impl_->thread.join();
   return impl_->result;
+}
+
+bool ArraysDrain::wait_for(uint64_t milliseconds) const {
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  return impl_->changed.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                                 [this] { return impl_->has_ended; });
 }
 
 DrainProgress ArraysDrain::progress() const {
