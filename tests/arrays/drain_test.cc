@@ -148,7 +148,7 @@ TEST_F(Drains, ItIsThrottledAndCancelled) {
   {
     auto drain = ArraysDrain::start(near_, far_, {.bytes_per_second = 1});
     ASSERT_TRUE(drain.ok()) << drain.message();
-    while (drain->progress().bytes_done == 0) ::usleep(1000);
+    while (drain->progress().bytes_done == 0) static_cast<void>(drain->wait_for(1));
     drain->cancel();  // else it would take days
     const Status s = drain->wait();
     EXPECT_EQ(s.code(), ECANCELED);
@@ -163,11 +163,12 @@ TEST_F(Drains, AKilledOneIsResumed) {
   for (int kill = 0; kill < 8; ++kill) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      auto drain = ArraysDrain::start(near_, far_, {.bytes_per_second = 200 << 20});
-      ::_exit(drain.ok() && drain->wait().ok() ? 0 : 1);
+      auto drain = ArraysDrain::start(near_, far_);
+      const uint64_t last = drain->progress().bytes * static_cast<uint64_t>(kill) / 8;
+      while (!drain->wait_for(0))
+        if (drain->progress().bytes_done >= last) ::kill(::getpid(), SIGKILL);
+      ::_exit(0);
     }
-    ::usleep(1000 * static_cast<unsigned>(kill));
-    ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
     if (const auto there = Arrays::open(far_); there.ok())
       for (const ArrayInfo& info : there->list()) {
