@@ -8,6 +8,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "arrays/file_window.h"
 #include "arrays/medium.h"
 
 namespace outcore::arrays {
@@ -62,6 +63,7 @@ class FileMedium final : public Medium {
   int direct_fd_ = -1;  // -1: the filesystem refuses
   bool is_writable_ = false;
   std::atomic<bool> is_name_unsynced_{false};
+  Writeback writeback_;
   // An fsync that failed: what it lost nobody knows, and the kernel tells only once.
   std::atomic<int> lost_sync_{0};
 };

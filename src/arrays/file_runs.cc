@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "arrays/file_medium.h"
-#include "arrays/file_window.h"
 #include "base/units.h"
 
 namespace outcore::arrays {
@@ -109,13 +108,12 @@ int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* 
   const bool is_write = way == Way::kWrite;
   const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
   FileWindow window(fd_, is_write, is_dense, size_bytes());
-  Writeback writeback(fd_, is_write && is_dense, first + runs.there);
   return for_each_run(runs, [&](uint64_t there, uint64_t here) -> int {
     std::byte* at = nullptr;
     if (const int error = window.reach(first + there, runs.run_bytes, &at); error != 0)
       return error;
     std::memcpy(is_write ? at : bytes + here, is_write ? bytes + here : at, runs.run_bytes);
-    writeback.have_come_to(first + there);
+    if (is_write && is_dense) writeback_.have_come_to(fd_, first + there, window);
     return 0;
   });
 }

@@ -56,10 +56,35 @@ void FileWindow::leave() {
   reserved_ = window_ = nullptr;
 }
 
-void Writeback::begin() {
-  static_cast<void>(::sync_file_range(fd_, static_cast<off_t>(begun_),
-                                      static_cast<off_t>(kStepBytes), SYNC_FILE_RANGE_WRITE));
-  begun_ += kStepBytes;
+void FileWindow::let_go(uint64_t offset, uint64_t size_bytes) {
+  const uint64_t from = std::max(offset, begin_), to = std::min(offset + size_bytes, end_);
+  if (window_ == nullptr || from >= to) return;
+  static_cast<void>(::madvise(window_ + (from - begin_), to - from, MADV_DONTNEED));
+}
+
+void Writeback::step(int fd, uint64_t offset, FileWindow& window) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const auto call = [&](uint64_t at, unsigned flags) {
+    static_cast<void>(
+        ::sync_file_range(fd, static_cast<off_t>(at), static_cast<off_t>(kStepBytes), flags));
+  };
+  constexpr uint64_t kBehind = kDistanceBytes + kStepBytes;
+  if (offset < least_ || offset >= begun_ + 2 * kBehind) {  // elsewhere; steps are as all others'
+    begun_ = left_ = offset / kStepBytes * kStepBytes;
+  } else if (offset >= begun_ + kBehind) {
+    call(begun_, SYNC_FILE_RANGE_WRITE);
+    begun_ += kStepBytes;
+    if (begun_ >= left_ + kBehind) {
+      call(left_, SYNC_FILE_RANGE_WAIT_BEFORE);  // it began long ago
+      window.let_go(left_, kStepBytes);
+      static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(left_),
+                                        static_cast<off_t>(kStepBytes), POSIX_FADV_DONTNEED));
+      left_ += kStepBytes;
+    }
+  }
+  next_ = begun_ + kBehind;
+  least_ = begun_ - std::min(begun_, 2 * kBehind);
 }
 
 }  // namespace outcore::arrays

@@ -2,8 +2,10 @@
 // before all is there.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace outcore::arrays {
 
@@ -21,6 +23,8 @@ class FileWindow {
   // So many bytes of the file from offset on are at *at until the next call. 0 or an errno; EIO:
   // the file ends before.
   int reach(uint64_t offset, uint64_t size_bytes, std::byte** at);
+  // Its pages of the range are not mapped any more, until they are touched again.
+  void let_go(uint64_t offset, uint64_t size_bytes);
 
  private:
   void leave();
@@ -35,24 +39,31 @@ class FileWindow {
 };
 
 // Who writes ascending offsets through the page cache tells how far it has come; what lies a
-// distance behind is written to the disk meanwhile. The distance lets others who write to the same
-// pages at about the same pace be done with them: a page is rarely written twice.
+// distance behind is written to the disk meanwhile, and what lies twice as far behind leaves
+// memory: as much of the page cache as is on its way is used again and again, and what neighbours
+// have there stays. The distance lets others who write to the same pages at about the same pace be
+// done with them: a page is rarely written twice. What somebody still has mapped stays until he has
+// passed.
+// One array after the other, too. Any thread: of several that are far apart one is followed.
 class Writeback {
  public:
-  Writeback(int fd, bool is_on, uint64_t offset)
-      : fd_(fd), is_on_(is_on), begun_(offset / kStepBytes * kStepBytes) {}  // as all others' steps
-  void have_come_to(uint64_t offset) {
-    if (is_on_ && offset >= begun_ + kDistanceBytes + kStepBytes) begin();
+  // `window` is the caller's, through which it writes.
+  void have_come_to(int fd, uint64_t offset, FileWindow& window) {
+    if (offset < next_.load(std::memory_order_relaxed) &&
+        offset >= least_.load(std::memory_order_relaxed))
+      return;
+    step(fd, offset, window);
   }
 
  private:
-  static constexpr uint64_t kDistanceBytes = 128 << 20;
+  static constexpr uint64_t kDistanceBytes = 64 << 20;
   static constexpr uint64_t kStepBytes = 16 << 20;
-  void begin();
+  void step(int fd, uint64_t offset, FileWindow& window);
 
-  const int fd_;
-  const bool is_on_;
-  uint64_t begun_;
+  std::atomic<uint64_t> next_{0}, least_{0};  // between them there is nothing to do
+  std::mutex mutex_;
+  uint64_t begun_ = 0;  // up to here the disk has begun
+  uint64_t left_ = 0;   // up to here it has left memory
 };
 
 }  // namespace outcore::arrays
