@@ -13,6 +13,7 @@
 #include "cli/array_box.h"
 #include "cli/array_picture.h"
 #include "cli/arrays_copy.h"
+#include "cli/arrays_drain.h"
 #include "cli/arrays_show.h"
 #include "cli/command.h"
 #include "outcore/arrays.h"
@@ -202,6 +203,23 @@ void add_copies(CLI::App& parent, int& status) {
       "  outcore arrays import u.npy --to run.oca --compress zstd --tiles 64,64,64");
 }
 
+void add_drain(CLI::App& parent, int& status) {
+  const auto drain = std::make_shared<DrainCommand>();
+  CLI::App* const command =
+      parent.add_subcommand("drain", "copy finished arrays to another container, verified");
+  command->add_option("URI", drain->from, kContainer)->required();
+  command->add_option("NAME", drain->names, "of arrays (all)");
+  command->add_option("--to", drain->to, "the other container; made if there is none")->required();
+  command->add_option("--rate", drain->rate, "at most so many bytes a second: 200M (no limit)");
+  command->add_flag("--remove", drain->may_remove,
+                    "remove them here when all are there; who reads here finds them there");
+  command->add_flag("--json", drain->is_json, "one JSON object in place of text");
+  command->callback([drain, &status] { status = done(drain_arrays(*drain)); });
+  command->footer(
+      "Arrays that are there already are not copied again: after an interruption it goes on.\n"
+      "Example:\n  outcore arrays drain /pmem/run.oca --to /archive/run.oca --rate 200M --remove");
+}
+
 void add_picture(CLI::App& parent, int& status) {
   const auto show = std::make_shared<ArraysShow>();
   CLI::App* const command = parent.add_subcommand("show", "a slice as a picture, or one value");
@@ -225,14 +243,15 @@ void add_picture(CLI::App& parent, int& status) {
 }  // namespace
 
 void add_arrays(CLI::App& app, int& status) {
-  CLI::App* const parent =
-      app.add_subcommand("arrays", "containers of named arrays: ls, info, export, import, show");
+  CLI::App* const parent = app.add_subcommand(
+      "arrays", "containers of named arrays: ls, info, export, import, drain, show");
   parent->require_subcommand(1);
   parent->footer(
       "Examples:\n  outcore arrays ls run.oca\n  outcore arrays export run.oca u --to u.npy\n"
       "  outcore arrays show run.oca u --slice 5,:,:");
   add_looks(*parent, status);
   add_copies(*parent, status);
+  add_drain(*parent, status);
   add_picture(*parent, status);
 }
 

@@ -34,6 +34,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "outcore/arrays_drain.h"
 #include "outcore/result.h"
 
 namespace outcore {
@@ -100,6 +101,7 @@ struct ArraysOptions {
 
 namespace arrays {
 struct Mapping;  // of the library
+struct ArraysAccess;
 
 template <typename T>
 struct IsComplex : std::false_type {};
@@ -282,6 +284,9 @@ class Arrays {
   Result<std::string> attribute(const std::string& name, const std::string& key) const;
   Result<std::vector<std::string>> attributes(const std::string& name) const;
 
+  // Its finished arrays to another container, in the background: outcore/arrays_drain.h.
+  Result<ArraysDrain> drain(const std::string& to, const DrainOptions& options = {}) const;
+
   // What this process has stored is durable. Of one process alone: and finished.
   Status flush();
   // The same, and of several: together. Returns the first error there was.
@@ -296,6 +301,7 @@ class Arrays {
   std::string describe() const;  // how its bytes travel, for people
 
  private:
+  friend struct arrays::ArraysAccess;
   explicit Arrays(std::unique_ptr<Impl> impl);
   Result<std::string> load_text(const std::string& name) const;
   template <typename T>

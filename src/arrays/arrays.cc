@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <random>
 
 #include "arrays/arrays_impl.h"
 #include "base/units.h"
@@ -18,6 +19,11 @@ using arrays::Lease;
 using arrays::Runs;
 
 namespace arrays {
+
+uint64_t new_stamp() {
+  std::random_device random;
+  return (uint64_t{random()} << 32 | random()) | 1;
+}
 
 ArrayInfo info_of(const Entry& entry) {
   ArrayInfo info;
@@ -90,6 +96,7 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
                           const std::vector<uint64_t>& remove) {
   entry->id = catalog->next_id();
   entry->session = session;
+  if (entry->stamp == 0) entry->stamp = arrays::new_stamp();
   if (bytes != 0) {
     entry->size_bytes = base::round_up(bytes, base::kSystemPage);
     entry->offset = catalog->find_room(entry->size_bytes, may_free());
@@ -131,8 +138,8 @@ Status Arrays::Impl::write_box(const std::string& attempted, const Entry& entry,
     return Error{ENOTSUP, attempted +
                               ": it is compressed and finished: store it as a whole, or keep "
                               "arrays that change without compression"};
-  if (entry.session == 0 && !is_in_place)
-    if (Status s = change_in_place(); !s) return s;
+  if (entry.session == 0)
+    if (Status s = change_in_place(entry.id); !s) return s;
   const auto* const from = static_cast<const std::byte*>(data);
   const Dims shape = arrays::in_rows(entry, entry.dims), at = arrays::in_rows(entry, offsets),
              box = arrays::in_rows(entry, dims), zero(dims.size(), 0);
@@ -176,6 +183,7 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
   auto impl = std::make_unique<Impl>();
   impl->mode = mode;
   impl->together = together;
+  impl->runtime = options.runtime;
   arrays::MediumOptions of_medium;
   of_medium.uri = uri;
   of_medium.is_writable = mode != ArraysMode::kRead;

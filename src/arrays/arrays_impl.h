@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 
 #include "arrays/catalog.h"
@@ -40,6 +41,12 @@ struct Arrays::Impl {
   mutable std::map<std::pair<std::string, uint64_t>, std::shared_ptr<const packing::Packer>>
       packers;  // by what they pack with and the bytes of a tile
 
+  Runtime* runtime = nullptr;  // that was lent
+  mutable std::mutex beyond_mutex;
+  mutable std::vector<std::shared_ptr<const Arrays>> beyond;  // where arrays were drained to
+  mutable std::string beyond_uris;                            // of which they are
+  std::set<uint64_t> restamped;  // finished arrays that we change in place; guarded by mutex
+
   class CatalogLock;
   // session.cc
   Status begin();
@@ -49,11 +56,16 @@ struct Arrays::Impl {
   bool may_free() const;  // space of arrays that are gone is used again
   Status close();
   void abort();
-  Status change_in_place();
+  Status change_in_place(uint64_t id);
 
   // arrays.cc
   Error no_such(const std::string& attempted, const std::string& name) const;
   Result<Entry> find(const std::string& attempted, const std::string& name) const;
+  // arrays_access.cc: what is not here, `missing`, may have been drained. Else: missing, or why it
+  // cannot be known.
+  Result<std::shared_ptr<const Arrays>> elsewhere(const std::string& name,
+                                                  const Error& missing) const;
+  Result<std::vector<std::shared_ptr<const Arrays>>> open_beyond() const;
   Status check_open(const std::string& attempted) const;
   Status check_writable(const std::string& attempted) const;
   // Its id, place and session; `remove` go with the same record. REQUIRES: a CatalogLock.
@@ -99,6 +111,7 @@ class Arrays::Impl::CatalogLock {
 };
 
 namespace arrays {
+uint64_t new_stamp();  // another one each time
 ArrayInfo info_of(const Entry& entry);
 // EINVAL: it is empty, too long, or has control characters.
 Status check_name(const std::string& attempted, const std::string& name);

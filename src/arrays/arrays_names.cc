@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "arrays/arrays_impl.h"
+#include "arrays/deeper.h"
 
 namespace outcore {
 
@@ -21,8 +22,10 @@ Error wrong(const std::string& attempted, const std::string& why, int code = EIN
 
 Result<ArrayInfo> Arrays::info(const std::string& name) const {
   const auto entry = impl_->find("look at '" + name + "'", name);
-  if (!entry) return entry.error();
-  return arrays::info_of(entry.value());
+  if (entry.ok()) return arrays::info_of(entry.value());
+  const auto there = impl_->elsewhere(name, entry.error());
+  if (!there) return there.error();
+  return there.value()->info(name);
 }
 
 Result<Dims> Arrays::load_dims(const std::string& name) const {
@@ -37,11 +40,19 @@ Result<ArrayType> Arrays::type_of(const std::string& name) const {
   return found->type;
 }
 
-bool Arrays::has(const std::string& name) const { return impl_->find("", name).ok(); }
+bool Arrays::has(const std::string& name) const {
+  const auto entry = impl_->find("", name);
+  return entry.ok() || impl_->elsewhere(name, entry.error()).ok();
+}
 
 std::vector<ArrayInfo> Arrays::list() const {
-  const Impl::CatalogLock lock(*impl_);
   std::map<std::string, ArrayInfo> by_name;
+  const arrays::Deeper deeper;
+  if (!deeper.is_too_deep())
+    if (const auto beyond = impl_->open_beyond(); beyond.ok())
+      for (const auto& one : beyond.value())
+        for (const ArrayInfo& info : one->list()) by_name.emplace(info.name, info);
+  const Impl::CatalogLock lock(*impl_);
   for (const auto& [id, entry] : impl_->catalog->entries())
     if (impl_->catalog->find(entry.name, impl_->session) == &entry)
       by_name[entry.name] = arrays::info_of(entry);
@@ -129,7 +140,11 @@ Result<std::string> Arrays::attribute(const std::string& name, const std::string
     all = impl_->catalog->attributes();
   } else {
     const auto entry = impl_->find("read the attribute '" + key + "'", name);
-    if (!entry) return entry.error();
+    if (!entry) {
+      const auto there = impl_->elsewhere(name, entry.error());
+      if (!there) return there.error();
+      return there.value()->attribute(name, key);
+    }
     all = entry->attributes;
   }
   const auto found = all.find(key);
@@ -144,7 +159,11 @@ Result<std::vector<std::string>> Arrays::attributes(const std::string& name) con
     return keys;
   }
   const auto entry = impl_->find("read the attributes", name);
-  if (!entry) return entry.error();
+  if (!entry) {
+    const auto there = impl_->elsewhere(name, entry.error());
+    if (!there) return there.error();
+    return there.value()->attributes(name);
+  }
   for (const auto& [key, text] : entry->attributes) keys.push_back(key);
   return keys;
 }

@@ -246,7 +246,10 @@ Status Arrays::load_box(const std::string& name, const ArrayType& type, void* in
   const std::string attempted = "load '" + name + "'";
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   const auto entry = impl_->find(attempted, name);
-  if (!entry) return entry.status();
+  if (!entry) {
+    const auto there = impl_->elsewhere(name, entry.error());
+    return there ? there.value()->load_box(name, type, into, offsets, dims) : there.status();
+  }
   if (Status s = check_type(attempted, entry.value(), type); !s) return s;
   if (Status s = arrays::check_box(attempted, entry->dims, offsets, dims); !s) return s;
   const auto count = arrays::count_of(dims, type.size_bytes);
@@ -262,7 +265,11 @@ Status Arrays::view_box(const std::string& name, const ArrayType& type, const Di
   const std::string attempted = "view '" + name + "'";
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   const auto found = impl_->find(attempted, name);
-  if (!found) return found.status();
+  if (!found) {
+    const auto there = impl_->elsewhere(name, found.error());
+    if (!there) return there.status();
+    return there.value()->view_box(name, type, offsets, dims, view_dims, strides, data, mapping);
+  }
   const Entry& entry = found.value();
   if (Status s = check_type(attempted, entry, type); !s) return s;
   const Dims at = offsets.empty() ? Dims(entry.dims.size(), 0) : offsets;

@@ -29,6 +29,7 @@ struct Entry {
   uint64_t offset = 0, size_bytes = 0;  // in the container
   std::vector<uint8_t> value;           // in place of them, where it is little
   uint64_t session = 0;                 // who writes it; 0: it is finished
+  uint64_t stamp = 0;                   // of its content: a copy has the same
   std::map<std::string, std::string> attributes;
   bool is_inline() const { return size_bytes == 0; }
 };

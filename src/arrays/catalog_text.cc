@@ -36,6 +36,7 @@ json encode_entry(const Entry& entry) {
               {"offset", entry.offset},   {"bytes", entry.size_bytes},
               {"session", entry.session}, {"column", entry.order == Order::kColumn}};
   if (!entry.tiles.empty()) one["tiles"] = entry.tiles;
+  if (entry.stamp != 0) one["stamp"] = entry.stamp;
   if (!entry.compress.empty()) one["compress"] = entry.compress;
   if (!entry.value.empty()) one["value"] = json::binary(entry.value);
   if (!entry.attributes.empty()) one["attributes"] = encode_attributes(entry.attributes);
@@ -59,6 +60,7 @@ Entry decode_entry(const json& one, bool* is_good) {
   entry.session = one.at("session").get<uint64_t>();
   entry.order = one.at("column").get<bool>() ? Order::kColumn : Order::kRow;
   if (one.contains("tiles")) entry.tiles = one.at("tiles").get<Dims>();
+  if (one.contains("stamp")) entry.stamp = one.at("stamp").get<uint64_t>();
   if (one.contains("compress")) entry.compress = one.at("compress").get<std::string>();
   if (one.contains("value")) entry.value = one.at("value").get_binary();
   if (one.contains("attributes")) entry.attributes = decode_attributes(one.at("attributes"));

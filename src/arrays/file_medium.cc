@@ -199,6 +199,19 @@ Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& 
   return std::shared_ptr<Mapping>(std::move(mapping));
 }
 
+Status FileMedium::forget(uint64_t offset, uint64_t size_bytes) {
+  if (Status s = sync(); !s) return s;
+  static_cast<void>(::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(size_bytes),
+                                    POSIX_FADV_DONTNEED));
+  return {};
+}
+
+std::string FileMedium::identity() const {
+  struct stat about {};
+  if (::fstat(fd_, &about) != 0) return {};
+  return std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
+}
+
 Status FileMedium::lock_byte(uint64_t byte, short type, bool may_wait) const {
   struct flock range {};
   range.l_type = type;

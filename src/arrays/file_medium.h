@@ -30,6 +30,8 @@ class FileMedium final : public Medium {
   Status read_runs(uint64_t first, const Runs& runs, std::byte* into) override;
   Status write_runs(uint64_t first, const Runs& runs, const std::byte* from) override;
   Status sync() override;
+  Status forget(uint64_t offset, uint64_t size_bytes) override;
+  std::string identity() const override;
   Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
                                        uint64_t size_bytes) override;
   bool ends_where_used() const override { return true; }

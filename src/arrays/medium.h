@@ -75,6 +75,9 @@ class Medium {
   // Everything that was written is durable.
   virtual Status sync() = 0;
 
+  // What is read of it next comes from the storage, as far as that can be had. Durable before.
+  virtual Status forget(uint64_t offset, uint64_t size_bytes) = 0;
+
   // `self` is this: a mapping keeps it, and its leases. offset is a multiple of 4096.
   virtual Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
                                                uint64_t size_bytes) = 0;
@@ -96,6 +99,8 @@ class Medium {
   virtual bool is_locked_by_others(Lease lease) = 0;
 
   virtual std::string uri() const = 0;
+  // Two media with the same hold the same bytes; empty: nobody can tell.
+  virtual std::string identity() const = 0;
   virtual std::string describe() const = 0;
 };
 

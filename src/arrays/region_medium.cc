@@ -92,6 +92,8 @@ class RegionMedium final : public Medium {
     });
   }
   Status sync() override { return region_->sync(); }
+  Status forget(uint64_t, uint64_t) override { return region_->sync(); }
+  std::string identity() const override { return identity_; }
 
   Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>&, uint64_t offset,
                                        uint64_t) override {

@@ -118,10 +118,14 @@ Status Arrays::Impl::wait_for_all() {
 }
 
 // From now on nobody else reads: what they see would change under them.
-Status Arrays::Impl::change_in_place() {
+Status Arrays::Impl::change_in_place(uint64_t id) {
+  if (is_in_place) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    if (restamped.contains(id)) return {};
+  }
   const CatalogLock lock(*this);
-  if (!lock.status().ok() || is_in_place) return lock.status();
-  if (medium->knows_readers() && medium->is_locked_by_others(Lease::kReader))
+  if (!lock.status().ok()) return lock.status();
+  if (!is_in_place && medium->knows_readers() && medium->is_locked_by_others(Lease::kReader))
     return Error{EBUSY, "change an array of " + medium->uri() +
                             " in place: another process or view reads it: wait, or store the "
                             "array as a whole"};
@@ -129,7 +133,13 @@ Status Arrays::Impl::change_in_place() {
   change.has_session = true;
   change.session = catalog->session();
   change.session.is_in_place = true;
+  const auto entry = catalog->entries().find(id);  // a copy of what it was is none any more
+  if (entry != catalog->entries().end()) {
+    change.put.push_back(entry->second);
+    change.put.back().stamp = arrays::new_stamp();
+  }
   if (Status s = catalog->append(change, false); !s) return s;
+  restamped.insert(id);
   is_in_place = true;
   return {};
 }
@@ -159,6 +169,11 @@ Status Arrays::Impl::close() {
   if (!is_open || process != ::getpid()) return {};  // a forked child's parent closes it
   const std::unique_lock<std::shared_mutex> alone(traffic);
   is_open = false;
+  {
+    const std::lock_guard<std::mutex> guard(beyond_mutex);
+    beyond.clear();
+    beyond_uris.clear();
+  }
   if (session == 0) {
     if (medium.use_count() == 1) medium->unlock(Lease::kReader);  // no view has it
     return {};

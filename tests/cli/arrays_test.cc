@@ -51,6 +51,21 @@ class ArraysCommand : public CommandTest {
   }
 };
 
+TEST_F(ArraysCommand, DrainsAndFindsWhatHasGone) {
+  const auto told = nlohmann::json::parse(
+      arrays("drain --json DIR/run.oca --to DIR/far.oca --rate 100M --remove").out);
+  EXPECT_EQ(told["arrays"], 3);
+  EXPECT_EQ(told["removed"], true);
+  EXPECT_EQ(nlohmann::json::parse(arrays("ls --json DIR/run.oca").out)["arrays"].size(), 3u);
+  EXPECT_NE(arrays("info DIR/run.oca u").out.find("unit"), std::string::npos);
+  EXPECT_NE(arrays("drain DIR/far.oca u --to DIR/more.oca").out.find("1 arrays"),
+            std::string::npos);
+  expect_refused("drain DIR/run.oca --to DIR/run.oca", 2, "both are one container");
+  expect_refused("drain DIR/run.oca --to DIR/x.oca --rate fast", 2, "fast");
+  expect_refused("drain DIR/far.oca uu --to DIR/x.oca", 1, "did you mean");
+  EXPECT_FALSE(std::filesystem::exists(path("x.oca")));
+}
+
 TEST_F(ArraysCommand, ListsAndTells) {
   const auto all = nlohmann::json::parse(arrays("ls --json DIR/run.oca").out)["arrays"];
   ASSERT_EQ(all.size(), 3u);
