@@ -122,6 +122,17 @@ Result<Slice> parse_slice(const std::string& text, const Dims& dims) {
   return slice;
 }
 
+Result<Dims> parse_tiles(const std::string& text) {
+  Dims tiles;
+  for (const std::string& part : parts_of(text)) {
+    const auto extent = number_of(part);
+    if (!extent || *extent < 1)
+      return Error{EINVAL, "tiles '" + text + "' are none: write as in --tiles 64,64,64"};
+    tiles.push_back(static_cast<uint64_t>(*extent));
+  }
+  return tiles;
+}
+
 ArrayPieces::ArrayPieces(const ArrayInfo& info, uint64_t bytes_max)
     : shape_(info.dims), is_column_(info.order == Order::kColumn) {
   const size_t rank = shape_.size();

@@ -26,6 +26,9 @@ struct Slice {
 // An empty text is all of it. EINVAL: what is wrong with it.
 Result<Slice> parse_slice(const std::string& text, const Dims& dims);
 
+// "64,64,64": an extent for each dimension, at least 1. EINVAL: what is wrong with it.
+Result<Dims> parse_tiles(const std::string& text);
+
 // The pieces of an array of at most kPieceBytes (or one element) in the order in which its elements
 // lie; multiples of its tiles, where it has some and they fit. Without tiles each is one run of
 // elements.

@@ -1,8 +1,11 @@
 // outcore arrays ls, info, export, import, show: containers of named arrays from outside.
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +37,8 @@ const char* order_of(const ArrayInfo& info) {
 }
 
 std::string tiles_of(const ArrayInfo& info) {
-  return info.tiles.empty() ? "" : ", tiles of " + text_of(info.tiles);
+  return (info.tiles.empty() ? "" : ", tiles of " + text_of(info.tiles)) +
+         (info.compress.empty() ? "" : ", " + info.compress);
 }
 
 nlohmann::json to_json(const ArrayInfo& info) {
@@ -43,6 +47,7 @@ nlohmann::json to_json(const ArrayInfo& info) {
           {"dims", info.dims},
           {"order", order_of(info)},
           {"tiles", info.tiles},
+          {"compress", info.compress},
           {"size_bytes", info.size_bytes},
           {"element_bytes", info.type.size_bytes}};
 }
@@ -99,9 +104,21 @@ int tell_one(const Arrays& arrays, const Words& words) {
   line("dims", dims_of(info.value()));
   line("order", order_of(info.value()));
   line("tiles", info->tiles.empty() ? "none: one piece" : text_of(info->tiles));
-  line("size", format_bytes(info->size_bytes));
+  line("compress", info->compress.empty() ? "none" : info->compress);
+  line("size", (info->compress.empty() ? "" : "at most ") + format_bytes(info->size_bytes));
   print_attributes(attributes.value());
   return 0;
+}
+
+// Its length, and what it takes on the disk: what is compressed, and what nobody stored, has holes.
+struct FileSize {
+  uint64_t file_bytes, disk_bytes;
+};
+std::optional<FileSize> file_size(const Arrays& arrays) {
+  struct stat facts {};
+  if (::stat(arrays.uri().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  return FileSize{static_cast<uint64_t>(facts.st_size),
+                  static_cast<uint64_t>(facts.st_blocks) * 512};
 }
 
 int tell(const Words& words) {
@@ -113,19 +130,24 @@ int tell(const Words& words) {
   const auto all = arrays->list();
   uint64_t size_bytes = 0;
   for (const ArrayInfo& info : all) size_bytes += info.size_bytes;
+  const auto file = file_size(arrays.value());
   if (words.is_json) {
-    std::printf("%s\n", json_text({{"container", arrays->uri()},
-                                   {"bytes_travel", arrays->describe()},
-                                   {"arrays", all.size()},
-                                   {"size_bytes", size_bytes},
-                                   {"attributes", attributes.value()}})
-                            .c_str());
+    nlohmann::json told = {{"container", arrays->uri()},
+                           {"bytes_travel", arrays->describe()},
+                           {"arrays", all.size()},
+                           {"size_bytes", size_bytes},
+                           {"attributes", attributes.value()}};
+    if (file) told.update({{"file_bytes", file->file_bytes}, {"disk_bytes", file->disk_bytes}});
+    std::printf("%s\n", json_text(told).c_str());
     return 0;
   }
   line("container", arrays->uri());
   line("bytes", arrays->describe());
   line("arrays", std::to_string(all.size()));
   line("size", format_bytes(size_bytes));
+  if (file)
+    line("file",
+         format_bytes(file->file_bytes) + ", " + format_bytes(file->disk_bytes) + " on the disk");
   print_attributes(attributes.value());
   return 0;
 }
@@ -169,11 +191,16 @@ void add_copies(CLI::App& parent, int& status) {
   in->add_option("NAME", copy->names, "of arrays in it (all)");
   in->add_option("--to", copy->uri, "the container; made if there is none")->required();
   in->add_flag("--replace", copy->may_replace, "replace arrays that are there");
+  in->add_option("--compress", copy->compress, "lz4, zstd or zstd:LEVEL, each tile (none)");
+  in->add_option(
+      "--tiles", copy->tiles,
+      "64,64,64: of arrays with so many dimensions (one piece; compressed: about 1 MiB)");
   in->callback([copy, &status] { status = done(import_arrays(*copy)); });
   in->footer(
       "All of them are there afterwards, or none.\n"
       "Examples:\n  outcore arrays import u.npy --to run.oca\n"
-      "  outcore arrays import climate.nc temperature --to run.oca");
+      "  outcore arrays import climate.nc temperature --to run.oca\n"
+      "  outcore arrays import u.npy --to run.oca --compress zstd --tiles 64,64,64");
 }
 
 void add_drain(CLI::App& parent, int& status) {

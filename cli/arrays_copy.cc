@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -262,10 +263,43 @@ Status store_attributes(Arrays& arrays, const std::string& name, const Texts& te
   return {};
 }
 
-Status import_one(Arrays& arrays, ArrayReader& reader, size_t index) {
+// Before a container is opened for it, which writes to it.
+Status check_compress(const std::string& compress) {
+  constexpr std::string_view kLevel = "zstd:";
+  int level = 0;
+  if (compress.starts_with(kLevel)) {
+    const char* const end = compress.data() + compress.size();
+    const auto [at, error] = std::from_chars(compress.data() + kLevel.size(), end, level);
+    if (error != std::errc() || at != end || level > 19) level = 0;
+  }
+  if (compress.empty() || compress == "none" || compress == "lz4" || compress == "zstd" ||
+      level >= 1)
+    return {};
+  return Error{EINVAL, "--compress " + compress +
+                           " is unknown: write none, lz4, zstd or zstd:LEVEL (1 … 19)"};
+}
+
+// Those of arrays that have so many dimensions. EINVAL: none that are wanted has.
+Result<Dims> tiles_of(const ArraysCopy& copy, const ArrayReader& reader,
+                      const std::vector<size_t>& wanted) {
+  if (copy.tiles.empty()) return Dims();
+  auto tiles = parse_tiles(copy.tiles);
+  if (!tiles) return tiles.error();
+  const auto is_fit = [&](size_t i) {
+    return reader.arrays()[i].info.dims.size() == tiles->size();
+  };
+  if (std::none_of(wanted.begin(), wanted.end(), is_fit)) {
+    const ArrayInfo& first = reader.arrays()[wanted.front()].info;
+    return Error{EINVAL, "--tiles " + copy.tiles + " has " + std::to_string(tiles->size()) +
+                             " dimensions: '" + first.name + "' is " + text_of(first.dims)};
+  }
+  return tiles;
+}
+
+Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOptions options) {
   const FileArray& array = reader.arrays()[index];
   const ArrayInfo& info = array.info;
-  ArrayOptions options;
+  if (options.tiles.size() != info.dims.size()) options.tiles.clear();
   options.order = info.order;
   options.may_replace = true;  // whether it may was asked before
   std::string bytes;
@@ -307,9 +341,9 @@ Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
 }
 
 Status import_all(const ArraysCopy& copy, Arrays& arrays, ArrayReader& reader,
-                  const std::vector<size_t>& wanted) {
+                  const std::vector<size_t>& wanted, const ArrayOptions& options) {
   for (const size_t index : wanted)
-    if (Status s = import_one(arrays, reader, index); !s) return s;
+    if (Status s = import_one(arrays, reader, index, options); !s) return s;
   if (Status s = check_interrupt(); !s) return s;
   return copy.names.empty() ? store_attributes(arrays, "", reader.attributes()) : Status();
 }
@@ -317,6 +351,7 @@ Status import_all(const ArraysCopy& copy, Arrays& arrays, ArrayReader& reader,
 }  // namespace
 
 Status import_arrays(const ArraysCopy& copy) {
+  if (Status s = check_compress(copy.compress); !s) return s;
   const auto format = array_format_of(copy.file);
   if (!format) return format.error();
   const auto reader = format.value()->open(copy.file);
@@ -326,12 +361,17 @@ Status import_arrays(const ArraysCopy& copy) {
   std::error_code error;
   if (fs::equivalent(copy.file, copy.uri, error))
     return Error{EINVAL, copy.uri + " is the file itself: name a container"};
+  auto tiles = tiles_of(copy, *reader.value(), wanted.value());
+  if (!tiles) return tiles.error();
+  ArrayOptions options;
+  options.tiles = std::move(tiles).value();
+  options.compress = copy.compress;
   catch_interrupts();
   bool is_new = false;
   if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
   auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);
   if (!arrays) return arrays.error();
-  Status s = import_all(copy, arrays.value(), *reader.value(), wanted.value());
+  Status s = import_all(copy, arrays.value(), *reader.value(), wanted.value(), options);
   if (s.ok()) {
     s = arrays->close();
   } else {

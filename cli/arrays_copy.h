@@ -14,6 +14,8 @@ struct ArraysCopy {
   std::string uri, file, slice;
   std::vector<std::string> names;  // empty: all
   bool may_replace = false;
+  // Of an import: ArrayOptions::compress, and "64,64,64" for arrays with so many dimensions.
+  std::string compress, tiles;
 };
 
 // What is at the file stays until all is written; what is not finished goes.

@@ -187,8 +187,14 @@ typedef struct oc_array_options {
   // The shape of the pieces in which it is kept, for boxes that are no rows; as many as dims.
   // NULL: one piece.
   const uint64_t* tiles;
-  uint32_t order;   // OC_ORDER_ROW …
-  uint32_t unused;  // 0
+  uint32_t order;  // OC_ORDER_ROW …
+  // 1, of oc_arrays_alloc: it takes the place of a finished array of its name when it is finished
+  // itself. Else 0.
+  uint32_t may_replace;
+  // "lz4", "zstd" or "zstd:LEVEL" (1 … 19): each tile by itself, in tiles of about 1 MiB if none
+  // are given (tiles below 512 bytes stay as they are). NULL or "": as they are. Such an array is
+  // loaded, not viewed; when it is finished it is replaced, not changed.
+  const char* compress;
 } oc_array_options;
 
 static inline void oc_array_options_init(oc_array_options* options) {
@@ -198,11 +204,13 @@ static inline void oc_array_options_init(oc_array_options* options) {
 
 // Room for an array; what is not stored reads zero. All processes do it, with the same words.
 // Options may be NULL. Errors: -EEXIST (finished, or of another shape), -EINVAL (the type; dims:
-// overflow, and what would do), -ENOSPC, -EACCES (open for reading).
+// overflow, and what would do; compress), -ENOSPC, -ENOSYS (the library that compresses is not
+// here: its package), -EACCES (open for reading).
 int oc_arrays_alloc(oc_arrays* arrays, const char* name, const char* type, uint32_t dim_count,
                     const uint64_t* dims, const oc_array_options* options);
 // A box of it, from dense memory; exactly these bytes are written. Errors: -ENOENT (with the
-// nearest name), -EINVAL (the type, a box outside of the shape).
+// nearest name), -EINVAL (the type, a box outside of the shape), -ENOTSUP (it is compressed and
+// finished: store it as a whole).
 int oc_arrays_store(oc_arrays* arrays, const char* name, const char* type, const void* data,
                     uint32_t dim_count, const uint64_t* offsets, const uint64_t* dims);
 // An array, or one value, at once: in place of what has the name. Options may be NULL.
@@ -235,8 +243,8 @@ typedef struct oc_array_view {
   uint32_t is_dense;  // 1: no element between its first and last is of another box
 } oc_array_view;
 
-// dim_count 0: all of it; offsets and dims may be NULL then. -ENOTSUP: it is tiled, and has to be
-// loaded.
+// dim_count 0: all of it; offsets and dims may be NULL then. -ENOTSUP: it is tiled, or
+// compressed, and has to be loaded.
 int oc_arrays_view(const oc_arrays* arrays, const char* name, const char* type, uint32_t dim_count,
                    const uint64_t* offsets, const uint64_t* dims, const oc_array_view** view);
 void oc_array_view_free(const oc_array_view* view);  // NULL is nothing
@@ -246,13 +254,14 @@ void oc_array_view_free(const oc_array_view* view);  // NULL is nothing
 typedef struct oc_array_info {
   size_t struct_bytes;    // set by oc_array_info_init
   uint64_t size_bytes;    // of its elements: what oc_arrays_load_whole fills
-  uint64_t stored_bytes;  // that it takes up in the container
+  uint64_t stored_bytes;  // that it takes up in the container; compressed: at most
   uint32_t element_bytes;
   uint32_t dim_count;  // 0: one value
   uint32_t order;      // OC_ORDER_ROW …
   uint32_t is_tiled;
   uint64_t dims[OC_DIMS_MAX], tiles[OC_DIMS_MAX];
   char type[32], name[256];
+  char compress[32];  // how its tiles are compressed: "zstd"; "": they are not
 } oc_array_info;
 
 static inline void oc_array_info_init(oc_array_info* info) {

@@ -72,27 +72,40 @@ class Arrays(MutableMapping[str, Any]):
         self.store(name, value)
 
     def store(self, name: str, value: Any, *, order: str | None = None,
-              tiles: Sequence[int] = ()) -> None:
-        """A whole array, number or text, in place of what has the name."""
+              tiles: Sequence[int] = (), compress: str | None = None) -> None:
+        """A whole array, number or text, in place of what has the name. ``compress`` is ``lz4``,
+        ``zstd`` or ``zstd:LEVEL``: of each tile by itself; tiles of about 1 MiB if none are named.
+
+        >>> import numpy, outcore, tempfile
+        >>> with outcore.Arrays(tempfile.mkdtemp() + "/run.oca", "w") as out:
+        ...     out.store("u", numpy.arange(1e6).reshape(1000, 1000), compress="zstd")
+        ...     out["u"].compress, out["u"].tiles, float(out["u"][999, 7])
+        ('zstd:3', (250, 500), 999007.0)
+        """
         if isinstance(value, str):
             text = value.encode(errors="surrogateescape")
-            self._core.store_whole(name, "text", [len(text)], text, False, [])
+            self._core.store_whole(name, "text", [len(text)], text, False, [],
+                                   compress or "")
             return
         values = np.asanyarray(value)
         is_column = order == "F" or (order is None and values.ndim > 1 and
                                      values.flags.f_contiguous and not values.flags.c_contiguous)
         kind, dtype, noted = stored_types.kept(values.dtype)
         values = np.asarray(values, dtype, order="F" if is_column else "C")
-        self._core.store_whole(name, kind, values.shape, bytes_of(values), is_column, list(tiles))
+        self._core.store_whole(name, kind, values.shape, bytes_of(values), is_column, list(tiles),
+                               compress or "")
         if noted or self._core.attribute(name, stored_types.NOTE):
             self._core.set_attribute(name, stored_types.NOTE, noted)
 
     def alloc(self, name: str, shape: int | Sequence[int], dtype: Any = "f8", *, order: str = "C",
-              tiles: Sequence[int] = ()) -> StoredArray:
-        """Room for an array, to be stored by boxes; what is not stored reads zero."""
+              tiles: Sequence[int] = (), compress: str | None = None,
+              may_replace: bool = False) -> StoredArray:
+        """Room for an array, to be stored by boxes; what is not stored reads zero. With
+        ``may_replace`` it takes the place of one of its name when it is finished; ``compress`` as
+        for ``store``."""
         kind, _, noted = stored_types.kept(np.dtype(dtype))
         dims = [int(shape)] if isinstance(shape, (int, np.integer)) else [int(n) for n in shape]
-        self._core.alloc(name, kind, dims, order == "F", list(tiles))
+        self._core.alloc(name, kind, dims, order == "F", list(tiles), compress or "", may_replace)
         if noted:
             self._core.set_attribute(name, stored_types.NOTE, noted)
         return StoredArray(self._container, name)

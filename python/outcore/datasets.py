@@ -8,6 +8,7 @@ belongs to it. An attribute that is no text is kept as JSON; ``_json`` lists whi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 DIMENSIONS = "dimensions"
 TYPED = "_json"
-_LAYOUT = ("tiles", "order")
+_LAYOUT = ("tiles", "order", "compress")
+_COMPRESS = re.compile("none|lz4|zstd(:([1-9]|1[0-9]))?")
 _NUMBERS = ("_FillValue", "missing_value", "scale_factor", "add_offset")
 
 
@@ -30,8 +32,9 @@ def store_dataset(ds: Dataset, into: Any, mode: str = "w", *,
     """Writes a Dataset as a container, which ``xarray.open_dataset`` opens.
 
     ``into`` is a path or URL, opened with ``mode``, or Arrays that are open for writing and stay
-    so. ``encoding`` has for each variable ``tiles``, ``order`` and what CF has (``dtype``,
-    ``scale_factor``, …). Variables over dask are computed and stored chunk by chunk.
+    so. ``encoding`` has for each variable ``tiles``, ``order``, ``compress`` (``zstd``) and
+    what CF has (``dtype``, ``scale_factor``, …). Variables over dask are computed and stored
+    chunk by chunk.
 
     >>> import numpy, outcore, tempfile, xarray
     >>> path = tempfile.mkdtemp() + "/run.oca"
@@ -79,10 +82,11 @@ def _encode(ds: Dataset, encoding: Mapping[str, Mapping[str, Any]]) -> tuple[
                    if key in variable.encoding and key not in _LAYOUT]
         if unknown:
             raise ValueError(f"encoding of {name!r}: {', '.join(unknown)} means nothing here: "
-                             "tiles, order, and what CF has are known")
+                             "tiles, order, compress, and what CF has are known")
         layout = {key: variable.encoding[key] for key in _LAYOUT if key in variable.encoding}
         if name not in encoding and len(layout.get("tiles", ())) not in (0, variable.ndim):
             del layout["tiles"]  # of what it was before an axis was taken away
+        _check_layout(str(name), variable.ndim, layout)
         try:
             kept(variable.dtype)
         except TypeError as error:
@@ -94,6 +98,16 @@ def _encode(ds: Dataset, encoding: Mapping[str, Mapping[str, Any]]) -> tuple[
                 raise ValueError(f"{name!r} has a dimension {dim!r}: take a name without spaces")
     texts_of("attributes of the dataset", attributes)
     return variables, dict(attributes), layouts
+
+
+def _check_layout(name: str, ndim: int, layout: Mapping[str, Any]) -> None:
+    tiles, compress = layout.get("tiles", ()), layout.get("compress")
+    if len(tiles) not in (0, ndim) or any(int(n) < 1 for n in tiles):
+        raise ValueError(f"encoding of {name!r}: tiles {tuple(tiles)} do not fit: as many "
+                         f"dimensions, {ndim}, each at least 1")
+    if compress and not _COMPRESS.fullmatch(compress):
+        raise ValueError(f"encoding of {name!r}: compress {compress!r} is unknown: write lz4, zstd "
+                         "or zstd:LEVEL (1 … 19)")
 
 
 def _as_text(variable: Variable) -> Variable:
@@ -119,10 +133,11 @@ def _write(out: Arrays, variables: Mapping[str, Variable], attributes: Mapping[s
         if hasattr(data, "__dask_graph__") and variable.ndim:
             sources.append(data)
             try:
-                targets.append(out.alloc(name, variable.shape, variable.dtype, **layout))
-            except FileExistsError:
+                target = out.alloc(name, variable.shape, variable.dtype, may_replace=True, **layout)
+            except FileExistsError:  # this session's, of another shape
                 del out[name]
-                targets.append(out.alloc(name, variable.shape, variable.dtype, **layout))
+                target = out.alloc(name, variable.shape, variable.dtype, **layout)
+            targets.append(target)
         else:
             out.store(name, np.asarray(data), **layout)
         attrs = out._attributes_of(name)

@@ -18,20 +18,22 @@ class StoredArray:
     """An array of a container: shape and dtype at once, elements when they are asked for.
 
     ``a[10:20, :, 5]`` reads that box, ``a[...]`` and ``numpy.asarray(a)`` all of it,
-    ``a[0:10] = values`` writes, ``a.view()`` is the array as memory whose pages come when they are
-    touched. Threads may read and write at once. Works with ``dask.array.from_array``; one of a
-    container that is open for reading can be pickled, by reference.
+    ``a[0:10] = values`` writes (one that is compressed: until it is finished), ``a.view()`` is the
+    array as memory whose pages come when they are touched. Threads may read and write at once.
+    Works with ``dask.array.from_array``; one of a container that is open for reading can be
+    pickled, by reference.
     """
 
     def __init__(self, of: Container, name: str) -> None:
         self._container = of
         self._core = of.core
         self.name = name
-        kind, dims, is_column, tiles, self._stored_bytes = self._core.info(name)
+        kind, dims, is_column, tiles, compress, self._stored_bytes = self._core.info(name)
         self._kind = kind
         self.shape: tuple[int, ...] = tuple(dims)
         self.order = "F" if is_column else "C"
         self.tiles: tuple[int, ...] = tuple(tiles)
+        self.compress: str | None = compress or None
         self.dtype: np.dtype[Any] = stored_types.dtype_of(
             kind, self._core.attribute(name, stored_types.NOTE))
         self.attrs = Attributes(self._core, name)
@@ -83,7 +85,7 @@ class StoredArray:
     def __getitem__(self, key: Any) -> Any:
         offsets, dims, rest = boxes.box_of(key, self.shape)
         box = boxes.gather(self._load, offsets, dims, rest, self.dtype, self.order)
-        return box[()] if box.ndim == 0 else box
+        return np.asarray(box)[()] if box.ndim == 0 else box
 
     def __setitem__(self, key: Any, value: Any) -> None:
         offsets, dims, rest = boxes.box_of(key, self.shape)

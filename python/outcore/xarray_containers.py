@@ -86,6 +86,8 @@ class ContainerStore(AbstractDataStore):
             encoding["preferred_chunks"] = dict(zip(dims, value.chunks))
         if value.tiles:
             encoding["tiles"] = value.tiles
+        if value.compress:
+            encoding["compress"] = value.compress
         if value.order == "F":
             encoding["order"] = "F"
         lazy = indexing.LazilyIndexedArray(LazyStoredArray(value))

@@ -76,9 +76,9 @@ class ArraysHandle {
   }
 
   void alloc(const std::string& name, const std::string& type, const Dims& dims, bool is_column,
-             const Dims& tiles) {
+             const Dims& tiles, const std::string& compress, bool may_replace) {
     const ArrayType of = type_of(type);
-    const ArrayOptions options = options_of(is_column, tiles);
+    const ArrayOptions options = options_of(is_column, tiles, compress, may_replace);
     call([&](Arrays& arrays) { return arrays.alloc(name, of, dims, options); });
   }
   void store_box(const std::string& name, const std::string& type, nb::handle data,
@@ -91,11 +91,12 @@ class ArraysHandle {
     });
   }
   void store_whole(const std::string& name, const std::string& type, const Dims& dims,
-                   nb::handle data, bool is_column, const Dims& tiles) {
+                   nb::handle data, bool is_column, const Dims& tiles,
+                   const std::string& compress) {
     const ArrayType of = type_of(type);
     const Bytes bytes(data, false);
     check_size(bytes, of, dims);
-    const ArrayOptions options = options_of(is_column, tiles);
+    const ArrayOptions options = options_of(is_column, tiles, compress, false);
     call([&](Arrays& arrays) {
       return arrays.store_whole(name, of, dims, bytes.data(), options);
     });
@@ -139,7 +140,7 @@ class ArraysHandle {
       return told.status();
     });
     return nb::make_tuple(found.type.name, nb::cast(found.dims), found.order == Order::kColumn,
-                          nb::cast(found.tiles), found.size_bytes);
+                          nb::cast(found.tiles), found.compress, found.size_bytes);
   }
   nb::list list() const {
     std::vector<ArrayInfo> all;
@@ -213,8 +214,9 @@ class ArraysHandle {
     if (!type) raise(type.error(), "", Blame::kArgument);
     return std::move(type).value();
   }
-  static ArrayOptions options_of(bool is_column, const Dims& tiles) {
-    return {is_column ? Order::kColumn : Order::kRow, tiles};
+  static ArrayOptions options_of(bool is_column, const Dims& tiles, const std::string& compress,
+                                 bool may_replace) {
+    return {is_column ? Order::kColumn : Order::kRow, tiles, compress, may_replace};
   }
   static void check_size(const Bytes& bytes, const ArrayType& type, const Dims& dims) {
     uint64_t size = type.size_bytes;

@@ -91,12 +91,12 @@ Status check_name(const std::string& attempted, const std::string& name) {
 
 namespace {
 
-// Tiles of a few bytes are as small as they get.
+// Tiles of a few bytes are as small as they get, and one value has no tiles.
 Status compress_entry(const std::string& attempted, const std::string& compress, Entry* entry) {
   if (compress.empty()) return {};
   const auto packing = packing::Packing::parse(compress);
   if (!packing) return wrong(attempted, packing.message());
-  if (packing->kind == packing::Packing::Kind::kNone) return {};
+  if (packing->kind == packing::Packing::Kind::kNone || entry->dims.empty()) return {};
   const Dims tiles = entry->tiles.empty()
                          ? arrays::default_tiles(entry->dims, entry->type.size_bytes)
                          : entry->tiles;

@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kCommunicatorBytes = 32, kArraysOptionsBytes = 16, kArrayOptionsBytes = 24;
 static_assert(sizeof(oc_communicator) == kCommunicatorBytes);
 static_assert(sizeof(oc_arrays_options) == kArraysOptionsBytes);
-static_assert(sizeof(oc_array_options) == kArrayOptionsBytes);
+static_assert(sizeof(oc_array_options) == kArrayOptionsBytes + 8);  // and compress
 static_assert(OC_ARRAYS_UPDATE == static_cast<int>(ArraysMode::kUpdate));
 static_assert(OC_ORDER_COLUMN == static_cast<int>(Order::kColumn));
 
@@ -56,11 +56,16 @@ Status take_communicator(const oc_communicator* from, Communicator* into) {
 Status take_options(const oc_array_options* from, uint32_t dim_count, ArrayOptions* into) {
   oc_array_options taken;
   if (Status s = take_struct(from, kArrayOptionsBytes, "oc_array_options", &taken); !s) return s;
-  if (taken.order > OC_ORDER_COLUMN || taken.unused != 0)
+  if (taken.order > OC_ORDER_COLUMN)
     return Error{EINVAL, "oc_array_options: order = " + std::to_string(taken.order) +
-                             ": OC_ORDER_ROW (0) or OC_ORDER_COLUMN (1) will do; unused is 0"};
+                             ": OC_ORDER_ROW (0) or OC_ORDER_COLUMN (1) will do"};
+  if (taken.may_replace > 1)
+    return Error{EINVAL, "oc_array_options: may_replace = " + std::to_string(taken.may_replace) +
+                             ": 0 or 1 will do"};
   into->order = static_cast<Order>(taken.order);
   if (taken.tiles != nullptr) into->tiles.assign(taken.tiles, taken.tiles + dim_count);
+  into->may_replace = taken.may_replace == 1;
+  if (taken.compress != nullptr) into->compress = taken.compress;
   return {};
 }
 

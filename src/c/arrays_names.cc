@@ -19,7 +19,7 @@ struct oc_names {
 namespace {
 
 constexpr size_t kInfoBytes = 5 * 8 + 2 * 8 * OC_DIMS_MAX + 32 + 256;  // of release 0.1
-static_assert(sizeof(oc_array_info) == kInfoBytes);
+static_assert(sizeof(oc_array_info) == kInfoBytes + 32);               // and compress
 
 // REQUIRES: it fits, as all names and types do.
 template <size_t n>
@@ -42,6 +42,7 @@ int give(const ArrayInfo& from, oc_array_info* into) {
   std::copy(from.tiles.begin(), from.tiles.end(), std::begin(info.tiles));
   copy(from.type.name, info.type);
   copy(from.name, info.name);
+  copy(from.compress, info.compress);
   give_struct(info, into);
   return 0;
 }

@@ -106,6 +106,27 @@ TEST_F(CompressedArrays, WhatWasNotStoredReadsZero) {
   EXPECT_EQ(std::count_if(all.begin(), all.end(), [](double x) { return x != 0; }), 1);
 }
 
+TEST_F(CompressedArrays, OneValueStaysAsItIsHoweverLarge) {
+  const std::vector<char> large(100'000, 'x');
+  {
+    Arrays out = Arrays::open(path_, ArraysMode::kWrite).value();
+    for (const uint32_t bytes : {1u, 600u, 100'000u}) {
+      const std::string size = std::to_string(bytes);
+      ASSERT_TRUE(
+          out.store_whole(size, {"V" + size, bytes}, {}, large.data(), compressed("zstd", {}))
+              .ok());
+      ASSERT_TRUE(out.alloc("room " + size, {"V" + size, bytes}, {}, compressed("lz4", {})).ok());
+    }
+    ASSERT_TRUE(out.close().ok());
+  }
+  const auto in = Arrays::open(path_);
+  ASSERT_TRUE(in.ok()) << in.message();
+  std::vector<char> there(large.size());
+  ASSERT_TRUE(in->load_box("100000", {"V100000", 100'000}, there.data(), {}, {}).ok());
+  EXPECT_EQ(there, large);
+  EXPECT_EQ(in->info("600")->compress, "");
+}
+
 TEST_F(CompressedArrays, AllTypesAndOrdersByDefaultTiles) {
   {
     Arrays out = Arrays::open(path_, ArraysMode::kWrite).value();

@@ -67,6 +67,69 @@ static void every_order_holds_the_same(void) {
   CHECK_OK(oc_arrays_close(in));
 }
 
+// By boxes that share tiles; programs that were built before the field came go on.
+static void tiles_are_compressed(void) {
+  oc_array_options how;
+  oc_array_options_init(&how);
+  how.compress = "zstd:7";
+  oc_arrays* out = open_container(OC_ARRAYS_UPDATE);
+  store_u(out, "packed", &how);
+  how.order = OC_ORDER_COLUMN;
+  how.compress = "lz4";
+  const uint64_t tiles[] = {64, 16};
+  how.tiles = tiles;
+  store_u(out, "packed columns", &how);
+  how.struct_bytes = offsetof(oc_array_options, compress);  // a program that does not know it
+  store_u(out, "as it is", &how);
+  CHECK_OK(oc_arrays_close(out));
+
+  oc_arrays* in = open_container(OC_ARRAYS_READ);
+  const oc_array_info info = info_of(in, "packed"), columns = info_of(in, "packed columns");
+  CHECK(strcmp(info.compress, "zstd:7") == 0 && info.is_tiled == 1);
+  CHECK(info.tiles[0] == kRows && info.tiles[1] == kColumns && info.size_bytes == sizeof whole);
+  CHECK(strcmp(columns.compress, "lz4") == 0 && columns.tiles[0] == 64);
+  CHECK(*info_of(in, "as it is").compress == 0 && *info_of(in, "rows").compress == 0);
+  oc_array_info older;
+  memset(&older, '?', sizeof older);
+  older.struct_bytes = offsetof(oc_array_info, compress);
+  CHECK_OK(oc_arrays_info(in, "packed", &older));
+  CHECK(strcmp(older.name, "packed") == 0 && older.compress[0] == '?');
+  memset(whole, 0, sizeof whole);
+  CHECK_OK(oc_arrays_load_whole(in, "packed", OC_TYPE_DOUBLE, whole, sizeof whole));
+  double column[kRows];
+  const uint64_t at[] = {0, 9}, box[] = {kRows, 1};
+  CHECK_OK(oc_arrays_load(in, "packed columns", OC_TYPE_DOUBLE, column, 2, at, box));
+  for (uint64_t i = 0; i < kRows; ++i)
+    for (uint64_t j = 0; j < kColumns; ++j)
+      CHECK(whole[i][j] == value_at(i, j) && column[i] == value_at(i, 9));
+  const oc_array_view* view;
+  CHECK_IS(-ENOTSUP, oc_arrays_view(in, "packed", OC_TYPE_DOUBLE, 0, NULL, NULL, &view));
+  CHECK_OK(oc_arrays_close(in));
+}
+
+// Finished, it is replaced as a whole; by boxes, too, where the options say so.
+static void what_is_compressed_is_replaced(void) {
+  const uint64_t at[] = {0, 0}, one[] = {1, 1}, few[] = {3, 40};
+  const double seven = 7;
+  oc_array_options how;
+  oc_array_options_init(&how);
+  how.compress = "lz4";
+  oc_arrays* out = open_container(OC_ARRAYS_UPDATE);
+  CHECK_IS(-ENOTSUP, oc_arrays_store(out, "packed", OC_TYPE_DOUBLE, &seven, 2, at, one));
+  CHECK_SAYS("it is compressed and finished");
+  CHECK_IS(-EEXIST, oc_arrays_alloc(out, "packed", OC_TYPE_DOUBLE, 2, few, &how));
+  how.may_replace = 1;
+  CHECK_OK(oc_arrays_alloc(out, "packed", OC_TYPE_DOUBLE, 2, few, &how));
+  CHECK_OK(oc_arrays_store(out, "packed", OC_TYPE_DOUBLE, &seven, 2, at, one));
+  CHECK_OK(oc_arrays_close(out));
+  oc_arrays* in = open_container(OC_ARRAYS_READ);
+  const oc_array_info info = info_of(in, "packed");
+  CHECK(info.dims[0] == 3 && strcmp(info.compress, "lz4") == 0);
+  CHECK_OK(oc_arrays_load_whole(in, "packed", OC_TYPE_DOUBLE, whole, 3 * 40 * sizeof(double)));
+  CHECK(whole[0][0] == 7 && whole[0][1] == 0 && whole[2][39] == 0);
+  CHECK_OK(oc_arrays_close(in));
+}
+
 // Views outlive the container.
 static void views_show_elements_where_they_are(void) {
   const oc_array_view *rows, *columns, *part, *value;
@@ -251,6 +314,8 @@ int main(void) {
   setenv("OUTCORE_BUDGET", "16M", 1);
   make_container_path();
   every_order_holds_the_same();
+  tiles_are_compressed();
+  what_is_compressed_is_replaced();
   views_show_elements_where_they_are();
   every_type_comes_back();
   names_and_attributes();

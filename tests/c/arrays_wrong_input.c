@@ -119,6 +119,16 @@ static void types_and_shapes_are_refused(oc_arrays* out) {
   CHECK_SAYS("OC_ORDER_COLUMN (1)");
   CHECK_IS(-EINVAL, oc_arrays_store_whole(out, "v", "<f8", box, 2, kShape, &options));
   options.order = OC_ORDER_ROW;
+  options.may_replace = 2;
+  CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", "<f8", 2, kShape, &options));
+  CHECK_SAYS("0 or 1 will do");
+  options.may_replace = 0;
+  options.compress = "zip";
+  CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", "<f8", 2, kShape, &options));
+  CHECK_SAYS("none, lz4, zstd");
+  options.compress = "zstd:20";
+  CHECK_IS(-EINVAL, oc_arrays_store_whole(out, "v", "<f8", box, 2, kShape, &options));
+  options.compress = NULL;
   options.tiles = kZero;
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", "<f8", 2, kShape, &options));
   options.struct_bytes = 0;

@@ -2,6 +2,8 @@
 // and read of them: tests/python/check_interchange.py.
 #include "outcore/arrays.h"
 
+#include <sys/stat.h>
+
 #include "tests/cli/command_line.h"
 
 namespace outcore::cli {
@@ -105,6 +107,63 @@ TEST_F(ArraysCommand, ArraysComeBackAsTheyWere) {
   }
 }
 
+TEST_F(ArraysCommand, AnImportIsCompressedInTiles) {
+  {
+    auto out = Arrays::open(path("many.oca"), ArraysMode::kWrite);
+    ASSERT_TRUE(out.ok()) << out.message();
+    std::vector<double> u(300'000);
+    for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<double>(i / 100);
+    ASSERT_TRUE(out->store_whole("u", {"<f8", 8}, {50, 60, 100}, u.data()).ok());
+    ASSERT_TRUE(out->store_whole("x", {"<f8", 8}, {100}, u.data()).ok());
+    ASSERT_TRUE(out->store("title", "a flame").ok());
+    ASSERT_TRUE(out->close().ok());
+  }
+  ASSERT_EQ(arrays("export DIR/many.oca --to DIR/many.npz").status, 0);
+  const Outcome in =
+      arrays("import DIR/many.npz --to DIR/packed.oca --compress zstd:5 --tiles 16,16,64");
+  ASSERT_EQ(in.status, 0) << in.err;
+  ASSERT_EQ(arrays("import DIR/many.npz u --to DIR/tiled.oca --tiles 16,16,64").status, 0);
+  ASSERT_EQ(arrays("import DIR/many.npz u --to DIR/lz4.oca --compress lz4").status, 0);
+  {
+    const auto packed = Arrays::open(path("packed.oca")), tiled = Arrays::open(path("tiled.oca")),
+               lz4 = Arrays::open(path("lz4.oca"));
+    ASSERT_TRUE(packed.ok() && tiled.ok() && lz4.ok());
+    const ArrayInfo u = packed->info("u").value();
+    EXPECT_EQ(u.compress, "zstd:5");
+    EXPECT_EQ(u.tiles, (Dims{16, 16, 64}));
+    EXPECT_EQ(packed->info("x")->tiles, Dims{100});  // as large as it is
+    EXPECT_EQ(tiled->info("u")->tiles, u.tiles);
+    EXPECT_EQ(tiled->info("u")->compress, "");
+    EXPECT_EQ(lz4->info("u")->compress, "lz4");
+    for (const Arrays* one : {&packed.value(), &tiled.value(), &lz4.value()}) {
+      std::vector<double> row(100);
+      ASSERT_TRUE(one->load("u", row.data(), {49, 58, 0}, {1, 1, 100}).ok());
+      EXPECT_EQ(row, std::vector<double>(100, 49 * 60 + 58));
+    }
+  }
+  EXPECT_NE(arrays("ls DIR/packed.oca").out.find("u, tiles of 16 x 16 x 64, zstd:5\n"),
+            std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(arrays("info --json DIR/packed.oca u").out)["compress"],
+            "zstd:5");
+  const std::string one = arrays("info DIR/packed.oca u").out;
+  EXPECT_NE(one.find("zstd:5"), std::string::npos) << one;
+  EXPECT_NE(one.find("at most"), std::string::npos) << one;
+  const auto told = nlohmann::json::parse(arrays("info --json DIR/packed.oca").out);
+  EXPECT_EQ(told["file_bytes"], std::filesystem::file_size(path("packed.oca")));
+  struct stat facts {};
+  ASSERT_EQ(::stat(path("packed.oca").c_str(), &facts), 0);
+  EXPECT_EQ(told["disk_bytes"], facts.st_blocks * 512);
+  EXPECT_LT(told["disk_bytes"], told["file_bytes"]);
+  EXPECT_NE(arrays("info DIR/packed.oca").out.find("on the disk"), std::string::npos);
+  // And out again, the same.
+  ASSERT_EQ(arrays("export DIR/packed.oca --to DIR/again.npz").status, 0);
+  ASSERT_EQ(arrays("import DIR/again.npz --to DIR/again.oca").status, 0);
+  const auto before = Arrays::open(path("many.oca")), after = Arrays::open(path("again.oca"));
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(before->load<std::vector<double>>("u").value(),
+            after->load<std::vector<double>>("u").value());
+}
+
 TEST_F(ArraysCommand, ASliceIsThatPart) {
   ASSERT_EQ(arrays("export DIR/run.oca u --slice 1:3,:,-1 --to DIR/part.npy").status, 0);
   ASSERT_EQ(arrays("import DIR/part.npy --to DIR/part.oca").status, 0);
@@ -157,6 +216,13 @@ TEST_F(ArraysCommand, WhatIsWrongIsSaidAndChangesNothing) {
   expect_refused("import DIR/cut.npy --to DIR/new.oca", 2, "truncated");
   expect_refused("import DIR/text.npy --to DIR/new.oca", 2, "no .npy file");
   expect_refused("import DIR/pickled.npy --to DIR/new.oca", 2, "pickled");
+  for (const std::string to : {"DIR/new.oca", "DIR/run.oca --replace"}) {
+    expect_refused("import DIR/u.npy --compress zip --to " + to, 2, "zstd:LEVEL");
+    expect_refused("import DIR/u.npy --compress zstd:20 --to " + to, 2, "zstd:LEVEL");
+    expect_refused("import DIR/u.npy --tiles 2,2 --to " + to, 2, "2 dimensions");
+    expect_refused("import DIR/u.npy --tiles 2,0,2 --to " + to, 2, "--tiles 64,64,64");
+    expect_refused("import DIR/u.npy --tiles 2,x --to " + to, 2, "--tiles 64,64,64");
+  }
   expect_refused("import DIR/u.npy --to DIR/cut.npy", 2, "cut.npy");
   expect_refused("show DIR/run.oca u --slice : --out DIR/x.png", 2, "two");
   EXPECT_EQ(files(), before);

@@ -29,10 +29,12 @@ def test_what_is_stored_is_loaded(path, dtype):
     with outcore.Arrays(path, "w") as out:
         out["v"] = values
         out["big"] = np.resize(values, 5000)
+        out["one"] = values[1, 2, 3]
     with outcore.Arrays(path) as run:
         assert run["v"].shape == values.shape
         assert run["v"].dtype == values.dtype.newbyteorder("<")
         np.testing.assert_array_equal(run["v"][...], values)
+        assert run["v"][1, 2, 3] == values[1, 2, 3] == run["one"]
         np.testing.assert_array_equal(run["big"][...], np.resize(values, 5000))
 
 
@@ -52,6 +54,58 @@ def test_keys_read_as_numpy_does(path, order, tiles):
         for key in [10, (0, 0, 0, 0), "x", 1.5, (..., ...)]:
             with pytest.raises(IndexError):
                 out["u"][key]
+
+
+def test_tiles_are_compressed(path):
+    values = np.arange(30 * 40 * 50.0).reshape(30, 40, 50)
+    record = np.zeros(300, [("x", "f4"), ("n", "i8")])
+    with outcore.Arrays(path, "w") as out:
+        u = out.alloc("u", values.shape, compress="zstd:7", tiles=(16, 16, 16))
+        u[:, 3:20] = values[:, 3:20]
+        u[:, 20:] = values[:, 20:]  # shares tiles with it
+        u[:, :3] = values[:, :3]
+        out.store("f", np.asfortranarray(values), compress="lz4")
+        out.store("record", record, compress="zstd")
+        out.store("text", "größer " * 1000, compress="zstd")
+        out.store("small", np.arange(3), compress="zstd")
+        for i, one in enumerate([7, "a flame", b"x" * 600, np.zeros((0, 3000)), np.zeros(0, "S9")]):
+            out.store(f"one{i}", one, compress="zstd")
+        out["plain"] = values
+        assert u.compress == "zstd:7" and u.tiles == u.chunks == (16, 16, 16)
+        for wrong in ("zip", "zstd:20", "zstd:", "ZSTD"):
+            with pytest.raises(ValueError, match="write none, lz4, zstd"):
+                out.store("w", values, compress=wrong)
+            with pytest.raises(ValueError):
+                out.alloc("w", 9, compress=wrong)
+    with outcore.Arrays(path) as run:
+        for name in ("u", "f"):
+            np.testing.assert_array_equal(run[name][...], values)
+            np.testing.assert_array_equal(run[name][3:29:5, 7, ::-2], values[3:29:5, 7, ::-2])
+        assert run["f"].order == "F" and run["f"].compress == "lz4" and run["f"].tiles
+        assert run["record"].dtype == record.dtype and run["record"].compress == "zstd:3"
+        assert run["plain"].compress is None and run["small"].compress is None
+        assert run["text"] == "größer " * 1000 and run["small"][2] == 2 and "w" not in run
+        assert run["one0"] == 7 and run["one1"] == "a flame" and run["one2"] == b"x" * 600
+        assert run["one3"].shape == (0, 3000) and run["one4"].shape == (0,)
+        with pytest.raises(OSError, match="load it"):
+            run["u"].view()
+    assert os.stat(path).st_blocks * 512 < os.stat(path).st_size
+
+
+def test_what_is_compressed_is_replaced_not_changed(path):
+    with outcore.Arrays(path, "w") as out:
+        out.store("u", np.arange(1000.0), compress="lz4")
+        out.store("v", np.arange(1000.0), compress="lz4")
+    with outcore.Arrays(path, "a") as out:
+        with pytest.raises(OSError, match="it is compressed and finished"):
+            out["u"][3] = 1
+        with pytest.raises(FileExistsError):
+            out.alloc("u", 50)
+        out.alloc("u", 50, may_replace=True, compress="zstd", tiles=(100,))[7:9] = 7
+        out.store("v", np.ones(2000), compress="zstd")
+    with outcore.Arrays(path) as run:
+        assert run["u"].shape == (50,) and run["u"][...].sum() == 14
+        assert run["v"].shape == (2000,) and run["v"].compress == "zstd:3" and run["v"][1999] == 1
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

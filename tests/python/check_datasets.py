@@ -190,6 +190,27 @@ def test_a_dataset_comes_back(dataset, path):
         assert run["t"].tiles == (1, 16, 16)
 
 
+@pytest.mark.parametrize("chunks", [None, {"time": 7}])
+def test_a_dataset_is_compressed(dataset, path, chunks):
+    xarray = pytest.importorskip("xarray")
+    if chunks:
+        pytest.importorskip("dask.array")
+        dataset = dataset.chunk(chunks)
+    encoding = {"t": {"compress": "zstd:5", "tiles": (4, 16, 16)}, "lat": {"compress": "lz4"},
+                "step": {"compress": "zstd"}, "names": {"compress": "zstd"}}
+    for _ in range(2):  # the second in place of the first
+        outcore.store_dataset(dataset, path, "a", encoding=encoding)
+    with xarray.open_dataset(path) as back:
+        assert back.t.encoding["compress"] == "zstd:5" and back.lat.encoding["compress"] == "lz4"
+        assert back.t.encoding["tiles"] == (4, 16, 16) and "compress" not in back.x.encoding
+        xarray.testing.assert_identical(back.load(), dataset.compute())
+        again = path.with_name("again.oca")
+        outcore.store_dataset(back, again)  # stays so
+    with outcore.Arrays(again) as run:
+        assert run["t"].compress == "zstd:5" and run["lat"].compress == "lz4"
+        np.testing.assert_array_equal(run["t"][...], dataset.t.values)
+
+
 def test_xarray_reads_as_it_does_elsewhere(dataset, path):
     xarray = pytest.importorskip("xarray")
     outcore.store_dataset(dataset, path)
@@ -258,7 +279,9 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_written(dataset, path
                          (dataset.assign(o=("s", np.array([1, "a", None], object))), TypeError)]:
         with pytest.raises(error):
             outcore.store_dataset(wrong, path)
-    for encoding in [{"t": {"zlib": True}}, {"v": {}}]:
+    for encoding in [{"t": {"zlib": True}}, {"v": {}}, {"t": {"compress": "zip"}},
+                     {"t": {"compress": "zstd:20"}}, {"t": {"tiles": (1, 2)}},
+                     {"t": {"tiles": (1, 0, 2)}}]:
         with pytest.raises(ValueError, match="encoding"):
             outcore.store_dataset(dataset, path, encoding=encoding)
     assert not os.path.exists(path)
