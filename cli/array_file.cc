@@ -24,8 +24,7 @@ constexpr Ending kEndings[] = {
     {".cdf", "netcdf", "libnetcdf-dev"}, {".zarr", "zarr", "zlib1g-dev"}};
 
 // From the folder of this command, in the order of preference.
-constexpr const char* kFolders[] = {"", "../lib/outcore/", "../lib/x86_64-linux-gnu/outcore/",
-                                    "../lib64/outcore/"};
+constexpr const char* kFolders[] = {"", OUTCORE_MODULES "/", "../lib/outcore/"};
 
 std::string own_folder() {
   char path[PATH_MAX];

@@ -68,6 +68,8 @@ class Target {
     if (move(RENAME_NOREPLACE)) return {};
     if (errno == EEXIST && !may_replace)
       return Error{EEXIST, path_ + " is there by now: add --replace"};
+    if (errno == EEXIST && !is_ours_to_replace())
+      return Error{EEXIST, path_ + " is a folder, and no Zarr: remove it, or take another name"};
     if (errno == EEXIST && move(RENAME_EXCHANGE)) return {};  // what was there goes with us
     std::error_code error;
     if (may_replace && fs::is_directory(path_, error)) remove(path_);
@@ -76,6 +78,15 @@ class Target {
   }
 
  private:
+  // Files are; of folders those that an export makes, and empty ones.
+  bool is_ours_to_replace() const {
+    std::error_code error;
+    if (!fs::is_directory(fs::symlink_status(path_, error))) return true;
+    if (fs::is_empty(path_, error)) return true;
+    return fs::is_directory(temporary_, error) &&
+           (exists(path_ + "/.zgroup") || exists(path_ + "/.zarray") ||
+            exists(path_ + "/zarr.json"));
+  }
   static void remove(const std::string& path) {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -296,9 +307,25 @@ Result<Dims> tiles_of(const ArraysCopy& copy, const ArrayReader& reader,
   return tiles;
 }
 
+Error overflow(const ArrayInfo& info) {
+  return {EINVAL, "'" + info.name + "' of " + text_of(info.dims) + " is larger than any disk"};
+}
+
+// As many bytes as its shape says, in 64 bits.
+bool is_sized(const ArrayInfo& info) {
+  uint64_t bytes = info.type.size_bytes;
+  bool is_good = true, is_empty = false;
+  for (const uint64_t n : info.dims) {
+    is_empty = is_empty || n == 0;
+    is_good = is_good && !__builtin_mul_overflow(bytes, std::max<uint64_t>(n, 1), &bytes);
+  }
+  return is_good && bytes <= uint64_t{1} << 62 && info.size_bytes == (is_empty ? 0 : bytes);
+}
+
 Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOptions options) {
   const FileArray& array = reader.arrays()[index];
   const ArrayInfo& info = array.info;
+  if (!is_sized(info)) return overflow(info);
   if (options.tiles.size() != info.dims.size()) options.tiles.clear();
   options.order = info.order;
   options.may_replace = true;  // whether it may was asked before
@@ -308,8 +335,10 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
     ArrayInfo whole = info;
     whole.tiles.clear();
     bytes.resize(std::max<uint64_t>(info.size_bytes, 1));
-    if (ArrayPieces(whole).next(&offsets, &dims) && info.size_bytes != 0)
+    if (ArrayPieces(whole).next(&offsets, &dims) && info.size_bytes != 0) {
+      if (count_of(dims) * info.type.size_bytes != info.size_bytes) return overflow(info);
       if (Status s = reader.load(index, offsets, dims, bytes.data()); !s) return s;
+    }
     if (Status s = arrays.store_whole(info.name, info.type, info.dims, bytes.data(), options); !s)
       return s;
     return store_attributes(arrays, info.name, array.attributes);
@@ -377,9 +406,11 @@ Status import_arrays(const ArraysCopy& copy) {
   } else {
     arrays->abort();
   }
-  // A file that was made for this alone.
-  if (!s.ok() && is_new && arrays->uri().find("://") == std::string::npos && exists(copy.uri))
-    ::unlink(copy.uri.c_str());
+  // A file that was made for this alone, as long as nobody else has stored anything in it.
+  if (!s.ok() && is_new && arrays->uri().find("://") == std::string::npos && exists(copy.uri)) {
+    const auto there = Arrays::open(copy.uri, ArraysMode::kUpdate);
+    if (there.ok() && there->list().empty()) ::unlink(copy.uri.c_str());
+  }
   return s;
 }
 

@@ -87,7 +87,9 @@ Result<uint64_t> field_bytes(const PythonLiteral& field, std::string* refusal) {
   if (field.items[2].is(Kind::kNumber)) shape = {field.items[2]};
   for (const PythonLiteral& n : shape) {
     if (!n.is(Kind::kNumber)) return wrong("a field's shape is of numbers");
-    size = times(size, n.number, kElementBytesMax);
+    const bool is_large = n.number != 0 && size > kElementBytesMax / n.number;
+    if (is_large) *refusal = "its fields have more than 1 MiB each";
+    size = is_large ? kElementBytesMax : size * n.number;
   }
   return size;
 }

@@ -231,13 +231,27 @@ class NetcdfWriter final : public ArrayWriter {
     const bool is_parsed = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
     int code = NC_NOERR;
     if (variable != NC_GLOBAL && is_number && is_parsed && type != NC_CHAR && type != NC_STRING)
-      code = nc_put_att_double(group, variable, key.c_str(), is_fill ? type : NC_DOUBLE, 1, &value);
+      code = is_fill ? put_number(group, variable, type, key, text, value)
+                     : nc_put_att_double(group, variable, key.c_str(), NC_DOUBLE, 1, &value);
     else if (key == "_FillValue" || key.starts_with("_Nc"))
       return {};  // NetCDF's own
     else
       code = nc_put_att_text(group, variable, key.c_str(), text.size(), text.data());
     if (code == NC_NOERR) return {};
     return failed(code, "set the attribute '" + key + "' in " + path_);
+  }
+
+  // Whole numbers of 64 bits are none of a double.
+  static int put_number(int group, int variable, nc_type type, const std::string& key,
+                        const std::string& text, double value) {
+    const char* const end = text.data() + text.size();
+    long long number = 0;
+    unsigned long long natural = 0;
+    if (type == NC_INT64 && std::from_chars(text.data(), end, number).ptr == end)
+      return nc_put_att_longlong(group, variable, key.c_str(), type, 1, &number);
+    if (type == NC_UINT64 && std::from_chars(text.data(), end, natural).ptr == end)
+      return nc_put_att_ulonglong(group, variable, key.c_str(), type, 1, &natural);
+    return nc_put_att_double(group, variable, key.c_str(), type, 1, &value);
   }
 
   Status enter_groups(const std::string& path, int* group, std::string* name) const {
@@ -303,6 +317,8 @@ class NetcdfWriter final : public ArrayWriter {
   Status write_text(int group, int variable, const ArrayInfo& info, const LoadBox& load) const {
     const auto text = load_text(info, load);
     if (!text) return text.error();
+    if (text->find('\0') != std::string::npos)
+      return Error{EINVAL, "'" + info.name + "' has zeros within: NetCDF's texts end at the first"};
     const char* const first = text->c_str();
     const int code = nc_put_var_string(group, variable, const_cast<const char**>(&first));
     return code == NC_NOERR ? Status() : failed(code, "write '" + info.name + "' of " + path_);

@@ -31,6 +31,10 @@ std::string text_of_attribute(int group, int variable, const char* name) {
       std::snprintf(text, sizeof text, type == NC_FLOAT ? "%.9g" : "%.17g", value);
       parts.emplace_back(text);
     }
+  } else if (type == NC_UINT64) {
+    std::vector<unsigned long long> values(count);
+    if (nc_get_att_ulonglong(group, variable, name, values.data()) != NC_NOERR) return {};
+    for (const unsigned long long value : values) parts.push_back(std::to_string(value));
   } else {
     std::vector<long long> values(count);
     if (nc_get_att_longlong(group, variable, name, values.data()) != NC_NOERR) return {};

@@ -1,10 +1,13 @@
 // Zarr: folders of chunks, written as format 2, read as 2 and 3. See cli/array_file.h.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 
@@ -22,12 +25,32 @@ using nlohmann::json;
 // Chunks of an array that has no tiles.
 constexpr uint64_t kChunkBytes = 16 << 20;
 constexpr int kDepthMax = 32;
+constexpr int kJsonDepthMax = 64;
+constexpr off_t kFileBytesMax = off_t{1} << 32;
 
-// Nothing: there is no such file.
+// Nothing, and errno: there is no such file (ENOENT), it is no regular one (EINVAL), too large
+// (EFBIG), or cannot be read.
 std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return std::nullopt;
+  struct stat about {};
+  int error = ::fstat(fd, &about) != 0 ? errno : 0;
+  if (error == 0 && !S_ISREG(about.st_mode)) error = EINVAL;
+  if (error == 0 && about.st_size > kFileBytesMax) error = EFBIG;
+  std::string text(error == 0 ? static_cast<size_t>(about.st_size) : 0, '\0');
+  size_t done = 0;
+  while (error == 0 && done < text.size()) {
+    const ssize_t n = ::read(fd, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) error = errno;
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  ::close(fd);
+  text.resize(done);
+  errno = error;
+  if (error != 0) return std::nullopt;
+  return text;
 }
 
 Status write_file(const std::string& path, const void* data, size_t size) {
@@ -46,7 +69,12 @@ Status write_json(const std::string& path, const json& value) {
 
 json read_json(const std::string& path) {
   const auto text = read_file(path);
-  return text ? json::parse(*text, nullptr, false) : json();
+  if (!text) return {};
+  // What is nested deeper would use up the stack of whoever walks through it.
+  const json::parser_callback_t look = [](int depth, json::parse_event_t, json&) {
+    return depth <= kJsonDepthMax;
+  };
+  return json::parse(*text, look, false);
 }
 
 bool is_there(const std::string& path) {
@@ -85,7 +113,8 @@ class ZarrReader final : public ArrayReader {
     std::error_code error;
     std::set<std::string> names;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-      if (at->is_directory(error)) names.insert(at->path().filename());
+      if (at->is_directory(error) && !at->is_symlink(error)) names.insert(at->path().filename());
+    if (error) return Error{error.value(), "read the folder " + folder + ": " + error.message()};
     for (const std::string& inner : names)
       if (Status s =
               look(folder + "/" + inner, name.empty() ? inner : name + "/" + inner, depth + 1);
@@ -157,7 +186,8 @@ class ZarrReader final : public ArrayReader {
     chunk_path_.clear();
     auto bytes = read_file(path);
     if (!bytes) {
-      if (is_there(path)) return Error{EIO, "read " + path + ": " + ::strerrordesc_np(errno)};
+      if (const int why = errno; why != ENOENT)
+        return Error{why, "read " + path + ": " + ::strerrordesc_np(why)};
       chunk_.clear();
       std::string fill = zarr.fill;
       if (zarr.is_swapped) swap_bytes(zarr.array.info.type, fill.data(), 1);

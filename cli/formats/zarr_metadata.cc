@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "cli/array_box.h"
 #include "cli/formats/zarr_codecs.h"
@@ -16,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kChunkBytesMax = uint64_t{1} << 31;
+constexpr uint64_t kArrayBytesMax = uint64_t{1} << 62;
 
 Error wrong(const std::string& why) { return {EINVAL, why}; }
 
@@ -56,7 +58,7 @@ Status check_shapes(ZarrArray* zarr) {
   }
   uint64_t count = 1;
   for (const uint64_t n : info.dims) {
-    if (n != 0 && count > (uint64_t{1} << 60) / n)
+    if (n != 0 && count > kArrayBytesMax / std::max(info.type.size_bytes, 1u) / n)
       return wrong("its shape is larger than any disk");
     count *= std::max<uint64_t>(n, 1);
   }
@@ -64,12 +66,32 @@ Status check_shapes(ZarrArray* zarr) {
   return {};
 }
 
-double number_of(const json& value) {
+// Bytes of a half, the nearest.
+std::string half_of(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  uint16_t bits = 0x7c00;
+  if (std::isnan(value)) {
+    bits = 0x7e00;
+  } else if (std::abs(value) < 65520) {  // what is larger becomes infinite
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    exponent = value == 0 ? -13 : std::max(exponent, -13);
+    // Of 2^(exponent - 1): from 1024 to 2048, which is carried into the exponent; below: subnormal.
+    const auto parts =
+        static_cast<uint16_t>(std::nearbyint(std::ldexp(std::abs(value), 11 - exponent)));
+    bits = static_cast<uint16_t>(parts + (exponent + 13) * 1024);
+  }
+  bits = static_cast<uint16_t>(bits | sign);
+  return {reinterpret_cast<const char*>(&bits), sizeof bits};
+}
+
+// Nothing: it is no number.
+std::optional<double> number_of(const json& value) {
   if (value.is_number()) return value.get<double>();
   if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (value == "Infinity") return std::numeric_limits<double>::infinity();
   if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return 0;
+  return std::nullopt;
 }
 
 template <typename T>
@@ -77,33 +99,46 @@ std::string bytes_of(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// Of halves only what is there often.
-std::string half_of(double value) {
-  if (std::isnan(value)) return std::string("\x00\x7e", 2);
-  if (std::isinf(value)) return std::string(value > 0 ? "\x00\x7c" : "\x00\xfc", 2);
-  return value == 1 ? std::string("\x00\x3c", 2) : std::string(2, '\0');
-}
-
-// Bytes of the value; zeros where it is none.
-std::string fill_of(const ArrayType& type, const json& value) {
-  const std::string zeros(type.size_bytes, '\0');
+// Bytes of the value; zeros for none. Nothing: it is not known what it means.
+std::optional<std::string> fill_of(const ArrayType& type, const json& value) {
+  const uint32_t size = type.size_bytes;
+  const std::string zeros(size, '\0');
+  if (value.is_null()) return zeros;
   const size_t first = type.name.find_first_not_of("<|");
   const char kind = type.name[first];
-  const uint32_t size = type.size_bytes;
-  if (kind == 'f' && size == 2) return half_of(number_of(value));
-  if (kind == 'f' && size == 4) return bytes_of(static_cast<float>(number_of(value)));
-  if (kind == 'f' && size == 8) return bytes_of(number_of(value));
-  if (kind == 'b') return bytes_of(static_cast<uint8_t>(value.is_boolean() && value.get<bool>()));
-  if (kind == 'c' && value.is_array() && value.size() == 2 && size <= 16) {
+  const auto number = number_of(value);
+  if (kind == 'f' && number && size == 2) return half_of(*number);
+  if (kind == 'f' && number && size == 4) return bytes_of(static_cast<float>(*number));
+  if (kind == 'f' && number && size == 8) return bytes_of(*number);
+  if (kind == 'b' && value.is_boolean()) return bytes_of(static_cast<uint8_t>(value.get<bool>()));
+  if (kind == 'b' && number) return bytes_of(static_cast<uint8_t>(*number != 0));
+  if (kind == 'c' && size <= 16) {
     const ArrayType part{size == 8 ? "<f4" : "<f8", size / 2};
-    return fill_of(part, value[0]) + fill_of(part, value[1]);
+    const bool is_pair = value.is_array() && value.size() == 2;
+    const auto real = fill_of(part, is_pair ? value[0] : value);
+    const auto imaginary = fill_of(part, is_pair ? value[1] : json());
+    if (real && imaginary) return *real + *imaginary;
   }
-  if ((kind == 'i' || kind == 'u') && value.is_number_integer()) {
-    const uint64_t bits = value.is_number_unsigned() ? value.get<uint64_t>()
-                                                     : static_cast<uint64_t>(value.get<int64_t>());
-    return bytes_of(bits).substr(0, size);
+  if (kind == 'i' || kind == 'u') {
+    if (value.is_number_unsigned()) return bytes_of(value.get<uint64_t>()).substr(0, size);
+    if (value.is_number_integer()) return bytes_of(value.get<int64_t>()).substr(0, size);
+    if (number && std::trunc(*number) == *number && std::abs(*number) < 9e15)
+      return bytes_of(static_cast<int64_t>(*number)).substr(0, size);
   }
-  return zeros;
+  if (value == "" || value == 0) return zeros;
+  return std::nullopt;
+}
+
+// Chunks that are not there hold it.
+void set_fill(const json& value, ZarrArray* zarr) {
+  if (!zarr->array.refusal.empty()) return;
+  auto fill = fill_of(zarr->array.info.type, value);
+  if (fill)
+    zarr->fill = std::move(*fill);
+  else
+    zarr->array.refusal = "its fill_value " +
+                          value.dump(-1, ' ', true, json::error_handler_t::replace) +
+                          " is not known here: write it with 0";
 }
 
 void add_codec(ZarrArray* zarr, const std::string& codec) {
@@ -195,7 +230,7 @@ Result<ZarrArray> parse_zarr2(const json& metadata, const json& attributes) {
     array.refusal =
         "it has the filter '" + string_at(filters[0], "id") + "', which is not known here";
   if (Status s = check_shapes(&zarr); !s) return s.error();
-  if (array.refusal.empty()) zarr.fill = fill_of(array.info.type, at(metadata, "fill_value"));
+  set_fill(at(metadata, "fill_value"), &zarr);
   return zarr;
 }
 
@@ -250,12 +285,16 @@ Result<ZarrArray> parse_zarr3(const json& metadata) {
   zarr.has_prefix = string_at(keys, "name") != "v2";
   const std::string separator = string_at(at(keys, "configuration"), "separator");
   zarr.separator = !separator.empty() ? separator : zarr.has_prefix ? "/" : ".";
+  if (zarr.separator != "/" && zarr.separator != ".")
+    return wrong("the separator of its chunks is neither / nor .");
   read_codecs(at(metadata, "codecs"), &zarr);
-  if (array.info.type.size_bytes == 0)
+  if (array.info.type.size_bytes == 0) {
+    array.info.type = {"|u1", 1};
     array.refusal = "its data_type " + at(metadata, "data_type").dump() + " is not known here";
+  }
   if (string_at(grid, "name") != "regular") array.refusal = "its chunks are not regular";
   if (Status s = check_shapes(&zarr); !s) return s.error();
-  if (array.refusal.empty()) zarr.fill = fill_of(array.info.type, at(metadata, "fill_value"));
+  set_fill(at(metadata, "fill_value"), &zarr);
   return zarr;
 }
 

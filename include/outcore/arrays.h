@@ -247,6 +247,11 @@ class Arrays {
   Status load_box(const std::string& name, const ArrayType& type, void* into, const Dims& offsets,
                   const Dims& dims) const;
 
+  // All of it, into the memory that `room` gives for what is there; its errors are returned. The
+  // type is any if it has no name. No other thread's store comes between the two.
+  Status load_whole(const std::string& name, const ArrayType& type,
+                    const std::function<Result<void*>(const ArrayInfo& info)>& room) const;
+
   // All of it, or a box. ENOTSUP: it is tiled, and has to be loaded. Of a view without elements
   // there are no data.
   template <typename T>
@@ -306,15 +311,15 @@ class Arrays {
   Result<std::string> load_text(const std::string& name) const;
   template <typename T>
   Result<std::vector<T>> load_vector(const std::string& name) const {
-    const auto dims = load_dims(name);
-    if (!dims) return dims.error();
-    uint64_t count = 1;
-    for (const uint64_t n : dims.value()) count *= n;
-    std::vector<T> values(count);
-    if (Status s =
-            load_box(name, array_type<T>(), values.data(), Dims(dims->size(), 0), dims.value());
-        !s)
-      return s.error();
+    std::vector<T> values;
+    const Status s =
+        load_whole(name, array_type<T>(), [&values](const ArrayInfo& info) -> Result<void*> {
+          uint64_t count = 1;
+          for (const uint64_t n : info.dims) count *= n;
+          values.resize(count);
+          return static_cast<void*>(values.data());
+        });
+    if (!s) return s.error();
     return values;
   }
 

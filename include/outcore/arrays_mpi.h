@@ -18,8 +18,8 @@ inline Communicator mpi(MPI_Comm communicator) {
   MPI_Comm_size(communicator, &size);
   const auto any = [communicator](bool has_failed) {
     int mine = has_failed ? 1 : 0, all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, communicator);
-    return all != 0;
+    const int result = MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, communicator);
+    return result != MPI_SUCCESS || all != 0;
   };
   return {static_cast<unsigned>(rank), static_cast<unsigned>(size), any};
 }

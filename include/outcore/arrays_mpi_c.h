@@ -15,8 +15,9 @@
 // oc_communicator.any. A communicator is a number or a pointer, as your MPI has it: both fit in.
 static inline int oc_mpi_any(void* context, int has_failed) {
   int all = 0;
-  MPI_Allreduce(&has_failed, &all, 1, MPI_INT, MPI_MAX, (MPI_Comm)(intptr_t)context);
-  return all;
+  const int result =
+      MPI_Allreduce(&has_failed, &all, 1, MPI_INT, MPI_MAX, (MPI_Comm)(intptr_t)context);
+  return result != MPI_SUCCESS || all != 0;
 }
 
 // REQUIRES: MPI is initialised, and stays so until the container is closed; oc_arrays_open and

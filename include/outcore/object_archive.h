@@ -113,6 +113,8 @@ class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyC
     shape_.add(ObjectShape::kind<T>());
     shape_.add(size_bytes);
     const char* const from = take(size_bytes);
+    for (uint64_t i = 0; std::is_same_v<T, bool> && i < size_bytes; ++i)
+      if ((from[i] & ~1) != 0) refuse("has a bool that is neither");
     if (size_bytes > 0) std::memcpy(numbers, from, size_bytes);
   }
   uint64_t get_size() {
@@ -139,6 +141,11 @@ class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyC
   ObjectShape shape_;
 };
 
+// Of cereal's binary data: what a pointer, or an array, is of.
+template <typename T>
+using ObjectNumber =
+    std::remove_cv_t<std::remove_all_extents_t<std::remove_pointer_t<std::remove_reference_t<T>>>>;
+
 // What cereal asks of an archive, found by the archive's namespace.
 template <typename T>
 requires std::is_arithmetic_v<T>
@@ -148,12 +155,12 @@ requires std::is_arithmetic_v<T>
 void CEREAL_LOAD_FUNCTION_NAME(ObjectInput& archive, T& number) { archive.get(&number); }
 template <typename T>
 void CEREAL_SAVE_FUNCTION_NAME(ObjectOutput& archive, const cereal::BinaryData<T>& data) {
-  using Number = std::remove_cv_t<std::remove_pointer_t<T>>;
+  using Number = ObjectNumber<T>;
   archive.put(static_cast<const Number*>(data.data), data.size);
 }
 template <typename T>
 void CEREAL_LOAD_FUNCTION_NAME(ObjectInput& archive, cereal::BinaryData<T>& data) {
-  using Number = std::remove_cv_t<std::remove_pointer_t<T>>;
+  using Number = ObjectNumber<T>;
   archive.get(static_cast<Number*>(data.data), data.size);
 }
 template <typename T>

@@ -22,6 +22,8 @@ class Attributes(MutableMapping[str, str]):
         return self._core.attribute(self._name, key)
 
     def __setitem__(self, key: str, text: str) -> None:
+        if key == stored_types.NOTE:
+            raise ValueError(f"the attribute {key!r} is Outcore's own: it keeps the dtype")
         if not text:
             raise ValueError("an attribute's text is not empty")
         self._core.set_attribute(self._name, key, str(text))

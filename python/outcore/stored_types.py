@@ -43,7 +43,8 @@ def dtype_of(kind: str, note: str) -> np.dtype[Any]:
         return plain
     try:
         noted = _read(ast.literal_eval(note) if note[0] in "[{" else note)
-    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+    except (ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, AttributeError,
+            RecursionError, MemoryError):
         return plain
     return noted if noted.itemsize == plain.itemsize and not noted.hasobject else plain
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "arrays/arrays_impl.h"
+#include "arrays/catalog_text.h"
 #include "base/units.h"
 #include "store/uri.h"
 
@@ -88,8 +89,9 @@ Status Arrays::Impl::noted(Status s) {
 
 // Others of the session may still write to what they believe to be there.
 bool Arrays::Impl::may_free() const {
-  return together.size == 1 && medium->knows_readers() &&
-         !medium->is_locked_by_others(Lease::kReader);
+  if (together.size != 1 || !medium->knows_readers()) return false;
+  const auto is_read = medium->is_locked_by_others(Lease::kReader);
+  return is_read.ok() && !is_read.value();
 }
 
 Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t bytes,
@@ -105,6 +107,9 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
                          : medium->provide_sparse(entry->offset, entry->size_bytes);
     if (!s.ok()) return noted(Error{s.code(), attempted + ": " + s.message()});
   }
+  if (!arrays::is_sound(*entry))  // nobody could read it again
+    return Error{EINVAL, attempted + ": an array of " + arrays::text_of(entry->dims) +
+                             " cannot be kept so: give it other tiles"};
   Change change;
   change.put.push_back(*entry);
   change.remove = remove;

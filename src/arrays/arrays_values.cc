@@ -229,16 +229,34 @@ Status Arrays::store(const std::string& name, std::string_view text) {
 }
 
 Result<std::string> Arrays::load_text(const std::string& name) const {
-  const auto dims = load_dims(name);
-  if (!dims) return dims.error();
-  const auto type = type_of(name);
-  if (!type) return type.error();
-  if (type->name != "text" && type->name != "object")
-    return wrong("load '" + name + "'", "it holds " + type->name + ", not text");
-  std::string text(dims->empty() ? 0 : dims->front(), '\0');
-  if (Status s = load_box(name, type.value(), text.data(), {0}, {text.size()}); !s)
-    return s.error();
+  std::string text;
+  const Status s = load_whole(name, {}, [&](const ArrayInfo& info) -> Result<void*> {
+    if (info.type.name != "text" && info.type.name != "object")
+      return wrong("load '" + name + "'", "it holds " + info.type.name + ", not text");
+    text.resize(info.dims.empty() ? 0 : info.dims.front());
+    return static_cast<void*>(text.data());
+  });
+  if (!s.ok()) return s.error();
   return text;
+}
+
+Status Arrays::load_whole(const std::string& name, const ArrayType& type,
+                          const std::function<Result<void*>(const ArrayInfo& info)>& room) const {
+  const std::string attempted = "load '" + name + "'";
+  const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
+  const auto entry = impl_->find(attempted, name);
+  if (!entry) {
+    const auto there = impl_->elsewhere(name, entry.error());
+    return there ? there.value()->load_whole(name, type, room) : there.status();
+  }
+  if (!type.name.empty())
+    if (Status s = check_type(attempted, entry.value(), type); !s) return s;
+  const auto into = room(arrays::info_of(entry.value()));
+  if (!into) return into.status();
+  if (std::count(entry->dims.begin(), entry->dims.end(), uint64_t{0}) != 0) return {};
+  const Dims first(entry->dims.size(), 0);
+  const Status s = impl_->read_box(entry.value(), into.value(), first, entry->dims);
+  return s.ok() ? s : wrong(attempted, s.message(), s.code());
 }
 
 Status Arrays::load_box(const std::string& name, const ArrayType& type, void* into,

@@ -191,6 +191,23 @@ Status Catalog::check_extents() {
   return {};
 }
 
+Status Catalog::clean() {
+  constexpr uint64_t kStep = 64 << 10;
+  const uint64_t limit = header_.offset + header_.size_bytes;
+  std::vector<std::byte> bytes;
+  bool is_dirty = false;
+  for (uint64_t at = end_; at < limit; at += bytes.size()) {
+    bytes.resize(std::min(kStep, limit - at));
+    if (Status s = medium_.read(at, bytes); !s) return s;
+    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
+      continue;
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    if (Status s = medium_.write(at, bytes); !s) return s;
+    is_dirty = true;
+  }
+  return is_dirty ? medium_.sync() : Status();
+}
+
 Status Catalog::refresh() {
   const auto header = read_header();
   if (!header) return header.status();
@@ -265,6 +282,8 @@ Status Catalog::write_anew(uint64_t more_bytes) {
   all.has_attributes = true;
   all.attributes = attributes_;
   const std::vector<uint8_t> record = encode(all);
+  if (record.size() > UINT32_MAX / 2)
+    return Error{ENOSPC, medium_.uri() + ": what is known of its arrays is more than 2 GiB"};
   Header next;
   next.generation = header_.generation + 1;
   next.size_bytes = base::round_up(

@@ -67,6 +67,9 @@ class Catalog {
   Status create();
   // Everything that there is by now. Errors: EINVAL (no container, a newer format), EIO (damaged).
   Status load();
+  // No record is behind the last: of one that never came to the disk, those behind it may have.
+  // Durable. REQUIRES: nobody else writes.
+  Status clean();
   // What others have appended since.
   Status refresh();
   // To the journal and to what is known here. Durable, with everything that was written before, if

@@ -67,20 +67,31 @@ Entry decode_entry(const json& one, bool* is_good) {
   return entry;
 }
 
-// The bytes that the shape says are there, and in the container.
+bool is_packing(const std::string& compress) {
+  const auto packing = packing::Packing::parse(compress);
+  return packing.ok() && packing->kind != packing::Packing::Kind::kNone;
+}
+
+}  // namespace
+
 bool is_sound(const Entry& entry) {
   if (!entry.tiles.empty() && entry.tiles.size() != entry.dims.size()) return false;
   for (const uint64_t tile : entry.tiles)
     if (tile == 0 || tile > kBytesMax) return false;
   if (!entry.compress.empty() &&
-      (entry.tiles.empty() || !packing::Packing::parse(entry.compress) || !entry.value.empty()))
+      (entry.tiles.empty() || !is_packing(entry.compress) || !entry.value.empty()))
     return false;
   const auto count = count_of(entry.dims, entry.type.size_bytes);
+  if (entry.name.empty() || entry.name.size() > 255) return false;
+  for (const char c : entry.name)
+    if (static_cast<unsigned char>(c) < 32 || c == 127) return false;
   if (entry.id == 0 || entry.id > kBytesMax) return false;
   if (!count || entry.offset > kBytesMax || entry.size_bytes > kBytesMax) return false;
   if (entry.is_inline()) return entry.value.size() == count.value() * entry.type.size_bytes;
   return entry.size_bytes >= bytes_of(entry) && entry.offset % base::kSystemPage == 0;
 }
+
+namespace {
 
 // The library reads what is nested by calling itself: forged depths would use up the stack.
 class Depth : public nlohmann::json_sax<json> {
@@ -137,6 +148,7 @@ Result<Change> decode(std::span<const uint8_t> record) try {
   if (from.contains("session")) {
     const json& session = from.at("session");
     change.has_session = true;
+    is_good = is_good && session.at("number").get<uint64_t>() <= kBytesMax;
     change.session = {session.at("number").get<uint64_t>(), session.at("size").get<unsigned>(),
                       session.at("joined").get<unsigned>(), session.at("closed").get<unsigned>(),
                       session.at("failed").get<bool>(),     session.at("in_place").get<bool>()};

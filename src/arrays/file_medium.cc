@@ -58,6 +58,8 @@ Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
   struct stat about {};
   if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
   if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
+  if (options.is_writable && ::fallocate(file->fd_, FALLOC_FL_KEEP_SIZE, 0, 1) != 0)
+    file->has_room_ = errno != EOPNOTSUPP;
   if (options.is_writable)
     file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
   else  // the catalog, in one request
@@ -244,13 +246,15 @@ void FileMedium::unlock_range(uint64_t offset) {
   static_cast<void>(lock_byte(kRangesAt + offset / base::kSystemPage, F_UNLCK, false));
 }
 
-bool FileMedium::is_locked_by_others(Lease lease) {
+Result<bool> FileMedium::is_locked_by_others(Lease lease) {
   struct flock range {};
   range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;
   range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
   range.l_len = 1;
-  return ::fcntl(fd_, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  if (::fcntl(fd_, F_OFD_GETLK, &range) != 0)
+    return base::system_error(errno, "look at the locks of " + path_);
+  return range.l_type != F_UNLCK;
 }
 
 std::string FileMedium::describe() const {

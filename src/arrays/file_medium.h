@@ -42,7 +42,7 @@ class FileMedium final : public Medium {
   void unlock(Lease lease) override;
   Status lock_range(uint64_t offset) override;
   void unlock_range(uint64_t offset) override;
-  bool is_locked_by_others(Lease lease) override;
+  Result<bool> is_locked_by_others(Lease lease) override;
   std::string uri() const override { return uri_; }
   std::string describe() const override;
 
@@ -62,6 +62,7 @@ class FileMedium final : public Medium {
   int fd_ = -1;
   int direct_fd_ = -1;  // -1: the filesystem refuses
   bool is_writable_ = false;
+  bool has_room_ = true;  // space is promised: memory of the file can be written to
   std::atomic<bool> is_name_unsynced_{false};
   Writeback writeback_;
   // An fsync that failed: what it lost nobody knows, and the kernel tells only once.

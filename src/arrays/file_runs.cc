@@ -18,8 +18,11 @@ namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kAlign = base::kSystemPage;
+// What goes past the page cache is made of whole ones: none has a neighbour's bytes, which a large
+// folio in the page cache would write back over ours as they were.
+constexpr uint64_t kFolioBytes = 2 << 20;
 constexpr uint64_t kPieceBytes = 4 << 20;    // of a long run, by one thread at a time
-constexpr uint64_t kLongBytes = 1 << 20;     // worth to go past the page cache
+constexpr uint64_t kLongBytes = 4 << 20;     // worth to go past the page cache
 constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs travel as memory
 constexpr uint64_t kSparseness = 16;  // a box with less of what it spans is touched by small pages
 constexpr unsigned kThreadsMax = 4;
@@ -47,8 +50,8 @@ int FileMedium::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
   return 0;
 }
 
-// REQUIRES: offset is a multiple of kAlign. Reads are the kernel's: its readahead is as fast as the
-// disk, and what the page cache has costs a copy alone.
+// REQUIRES: offset is a multiple of kFolioBytes. Reads are the kernel's: its readahead is as fast
+// as the disk, and what the page cache has costs a copy alone.
 int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
                       std::byte* buffer) {
   if (way == Way::kRead) {
@@ -56,7 +59,7 @@ int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_
         ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
     return all_of(way, fd_, offset, bytes, size_bytes);
   }
-  const uint64_t direct = direct_fd_ < 0 ? 0 : base::round_down(size_bytes, kAlign);
+  const uint64_t direct = direct_fd_ < 0 ? 0 : base::round_down(size_bytes, kFolioBytes);
   if (direct > 0) {
     std::memcpy(buffer, bytes, direct);
     const int error = all_of(way, direct_fd_, offset, buffer, direct);
@@ -71,7 +74,7 @@ int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_
 }
 
 int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
-  const uint64_t head = std::min(base::round_up(offset, kAlign) - offset, size_bytes);
+  const uint64_t head = std::min(base::round_up(offset, kFolioBytes) - offset, size_bytes);
   if (head > 0)
     if (const int error = all_of(way, fd_, offset, bytes, head); error != 0) return error;
   offset += head, bytes += head, size_bytes -= head;
@@ -113,13 +116,16 @@ int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* 
     if (const int error = window.reach(first + there, runs.run_bytes, &at); error != 0)
       return error;
     std::memcpy(is_write ? at : bytes + here, is_write ? bytes + here : at, runs.run_bytes);
-    if (is_write && is_dense) writeback_.have_come_to(fd_, first + there, window);
-    return 0;
+    if (!is_write || !is_dense) return 0;
+    const int error = writeback_.have_come_to(fd_, first + there, window);
+    if (error != 0) lost_sync_ = error;
+    return error;
   });
 }
 
 Status FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
-  const int error = runs.run_bytes < kMemoryBytes
+  const bool may_be_memory = way == Way::kRead || has_room_;
+  const int error = may_be_memory && runs.run_bytes < kMemoryBytes
                         ? as_memory(way, first, runs, bytes)
                         : for_each_run(runs, [&](uint64_t there, uint64_t here) {
                             return all_of(way, fd_, first + there, bytes + here, runs.run_bytes);

@@ -62,21 +62,23 @@ void FileWindow::let_go(uint64_t offset, uint64_t size_bytes) {
   static_cast<void>(::madvise(window_ + (from - begin_), to - from, MADV_DONTNEED));
 }
 
-void Writeback::step(int fd, uint64_t offset, FileWindow& window) {
+int Writeback::step(int fd, uint64_t offset, FileWindow& window) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  if (!lock.owns_lock()) return 0;
   const auto call = [&](uint64_t at, unsigned flags) {
-    static_cast<void>(
-        ::sync_file_range(fd, static_cast<off_t>(at), static_cast<off_t>(kStepBytes), flags));
+    const int result =
+        ::sync_file_range(fd, static_cast<off_t>(at), static_cast<off_t>(kStepBytes), flags);
+    return result == 0 || errno == EINTR ? 0 : errno;
   };
   constexpr uint64_t kBehind = kDistanceBytes + kStepBytes;
   if (offset < least_ || offset >= begun_ + 2 * kBehind) {  // elsewhere; steps are as all others'
     begun_ = left_ = offset / kStepBytes * kStepBytes;
   } else if (offset >= begun_ + kBehind) {
-    call(begun_, SYNC_FILE_RANGE_WRITE);
+    if (const int error = call(begun_, SYNC_FILE_RANGE_WRITE); error != 0) return error;
     begun_ += kStepBytes;
     if (begun_ >= left_ + kBehind) {
-      call(left_, SYNC_FILE_RANGE_WAIT_BEFORE);  // it began long ago
+      // It began long ago. An error of it is told here, and not again by fdatasync.
+      if (const int error = call(left_, SYNC_FILE_RANGE_WAIT_BEFORE); error != 0) return error;
       window.let_go(left_, kStepBytes);
       static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(left_),
                                         static_cast<off_t>(kStepBytes), POSIX_FADV_DONTNEED));
@@ -85,6 +87,7 @@ void Writeback::step(int fd, uint64_t offset, FileWindow& window) {
   }
   next_ = begun_ + kBehind;
   least_ = begun_ - std::min(begun_, 2 * kBehind);
+  return 0;
 }
 
 }  // namespace outcore::arrays

@@ -47,18 +47,19 @@ class FileWindow {
 // One array after the other, too. Any thread: of several that are far apart one is followed.
 class Writeback {
  public:
-  // `window` is the caller's, through which it writes.
-  void have_come_to(int fd, uint64_t offset, FileWindow& window) {
+  // `window` is the caller's, through which it writes. 0 or an errno: what was written before has
+  // not come to the disk, and the kernel tells only once.
+  int have_come_to(int fd, uint64_t offset, FileWindow& window) {
     if (offset < next_.load(std::memory_order_relaxed) &&
         offset >= least_.load(std::memory_order_relaxed))
-      return;
-    step(fd, offset, window);
+      return 0;
+    return step(fd, offset, window);
   }
 
  private:
   static constexpr uint64_t kDistanceBytes = 64 << 20;
   static constexpr uint64_t kStepBytes = 16 << 20;
-  void step(int fd, uint64_t offset, FileWindow& window);
+  int step(int fd, uint64_t offset, FileWindow& window);
 
   std::atomic<uint64_t> next_{0}, least_{0};  // between them there is nothing to do
   std::mutex mutex_;

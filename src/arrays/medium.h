@@ -96,7 +96,7 @@ class Medium {
   // is_locked_by_others(Lease::kReader) is the truth.
   virtual bool knows_readers() const = 0;
   // Whether another process, Medium or mapping holds it, in either way.
-  virtual bool is_locked_by_others(Lease lease) = 0;
+  virtual Result<bool> is_locked_by_others(Lease lease) = 0;
 
   virtual std::string uri() const = 0;
   // Two media with the same hold the same bytes; empty: nobody can tell.

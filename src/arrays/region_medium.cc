@@ -122,7 +122,7 @@ class RegionMedium final : public Medium {
   }
   Status lock_range(uint64_t) override { return {}; }  // one process writes
   void unlock_range(uint64_t) override {}
-  bool is_locked_by_others(Lease lease) override {
+  Result<bool> is_locked_by_others(Lease lease) override {
     if (lease != Lease::kWriter || is_writer_) return false;
     const std::lock_guard<std::mutex> guard(Writers::instance().mutex);
     return Writers::instance().identities.contains(identity_);

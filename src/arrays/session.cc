@@ -42,7 +42,9 @@ Status Arrays::Impl::begin() {
     s = medium->lock(Lease::kReader, false, true);
     if (s.ok()) s = catalog->look();
     if (s.ok()) s = catalog->load();
-    if (s.ok() && catalog->session().is_in_place && medium->is_locked_by_others(Lease::kWriter))
+    const auto is_written = medium->is_locked_by_others(Lease::kWriter);
+    if (s.ok()) s = is_written.status();
+    if (s.ok() && catalog->session().is_in_place && is_written.value())
       s = Error{EBUSY, "open " + medium->uri() +
                            ": another process changes arrays of it in place: wait until it has "
                            "closed it"};
@@ -60,11 +62,15 @@ Status Arrays::Impl::begin_to_write() {
     return Error{ENOTSUP, "open " + medium->uri() + ": its store has one writer, not " +
                               std::to_string(together.size) +
                               ": let one process write, or take a file"};
-  if (medium->is_locked_by_others(Lease::kWriter)) return join();
+  const auto is_written = medium->is_locked_by_others(Lease::kWriter);
+  const auto is_read = medium->is_locked_by_others(Lease::kReader);
+  if (!is_written) return is_written.status();
+  if (!is_read) return is_read.status();
+  if (is_written.value()) return join();
   const Status there = catalog->look();
   if (!there.ok() && there.code() != ENOENT) return there;
   const bool is_new = there.code() == ENOENT;
-  if (!is_new && mode == ArraysMode::kWrite && medium->is_locked_by_others(Lease::kReader))
+  if (!is_new && mode == ArraysMode::kWrite && is_read.value())
     return Error{EBUSY, "open " + medium->uri() +
                             ": another process reads it: write another container, or wait"};
   Change change;
@@ -72,6 +78,7 @@ Status Arrays::Impl::begin_to_write() {
     if (Status s = catalog->create(); !s) return s;
   } else {
     if (Status s = catalog->load(); !s) return s;
+    if (Status s = catalog->clean(); !s) return s;
     for (const auto& [id, entry] : catalog->entries())  // of writers that died
       if (entry.session != 0) change.remove.push_back(id);
   }
@@ -125,7 +132,9 @@ Status Arrays::Impl::change_in_place(uint64_t id) {
   }
   const CatalogLock lock(*this);
   if (!lock.status().ok()) return lock.status();
-  if (!is_in_place && medium->knows_readers() && medium->is_locked_by_others(Lease::kReader))
+  const auto is_read = medium->is_locked_by_others(Lease::kReader);
+  if (!is_read) return is_read.status();
+  if (!is_in_place && medium->knows_readers() && is_read.value())
     return Error{EBUSY, "change an array of " + medium->uri() +
                             " in place: another process or view reads it: wait, or store the "
                             "array as a whole"};
@@ -213,7 +222,9 @@ Status Arrays::Impl::leave(const Status& first) {
   Session& now = change.session = catalog->session();
   ++now.closed;
   now.has_failed = now.has_failed || !first.ok();
-  const bool is_last = !medium->is_locked_by_others(Lease::kWriter);
+  const auto are_others = medium->is_locked_by_others(Lease::kWriter);
+  if (!are_others) return are_others.status();
+  const bool is_last = !are_others.value();
   const bool have_all = now.closed == now.size;
   if (is_last) now.is_in_place = false;
   Status s;
@@ -229,7 +240,8 @@ Status Arrays::Impl::leave(const Status& first) {
       }
     s = catalog->append(change, is_last);
     // Readers never saw these, but a view of ours may show them.
-    if (s.ok() && medium->knows_readers() && !medium->is_locked_by_others(Lease::kReader))
+    const auto is_read = medium->is_locked_by_others(Lease::kReader);
+    if (s.ok() && medium->knows_readers() && is_read.ok() && !is_read.value())
       for (const auto& [offset, size_bytes] : freed)
         static_cast<void>(medium->release(offset, size_bytes));
   }

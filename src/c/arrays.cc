@@ -246,14 +246,14 @@ int oc_arrays_load_whole(const oc_arrays* arrays, const char* name, const char* 
     if (into == nullptr && size_bytes > 0) return fail_null("oc_arrays_load_whole", "into");
     const auto parsed = parse("oc_arrays_load_whole", name, type);
     if (!parsed) return outcome(parsed.error());
-    const auto found = all.info(name);
-    if (!found) return outcome(found.error());
-    const uint64_t has_bytes = bytes_of(found.value());
-    if (found->type == parsed.value() && has_bytes != size_bytes)
-      return fail(EINVAL, "load '" + std::string(name) + "': it has " + std::to_string(has_bytes) +
-                              " bytes, not " + std::to_string(size_bytes));
-    return outcome(
-        all.load_box(name, parsed.value(), into, Dims(found->dims.size(), 0), found->dims));
+    const auto room = [&](const outcore::ArrayInfo& info) -> outcore::Result<void*> {
+      const uint64_t has_bytes = bytes_of(info);
+      if (has_bytes == size_bytes) return into;
+      return outcore::Error{EINVAL, "load '" + std::string(name) + "': it has " +
+                                        std::to_string(has_bytes) + " bytes, not " +
+                                        std::to_string(size_bytes)};
+    };
+    return outcome(all.load_whole(name, parsed.value(), room));
   });
 }
 

@@ -66,6 +66,65 @@ TEST_F(ArraysCommand, DrainsAndFindsWhatHasGone) {
   EXPECT_FALSE(std::filesystem::exists(path("x.oca")));
 }
 
+TEST_F(ArraysCommand, ForgedZarrsAreRefused) {
+  const auto metadata = [](const std::string& dtype, const std::string& shape,
+                           const std::string& rest) {
+    return R"({"zarr_format":2,"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"chunks":)" +
+           (rest.find("chunks") == std::string::npos ? shape : "[1048576]") +
+           R"(,"order":"C","compressor":null,"filters":null,)" + rest + "}";
+  };
+  const std::string deep(200'000, '[');
+  const std::string forged[][2] = {
+      // 17 times as many bytes are 16 more than 64 bits hold
+      {metadata(R"("|V17")", "[1085102592571150096]", R"("fill_value":0,"chunks":1)"), "shape"},
+      {metadata(deep, "[4]", R"("fill_value":0)"), "JSON"},
+      {metadata(R"("<f8")", "[4]", R"("fill_value":"AAAA")"), "fill_value"},
+      {metadata(R"("<f8")", "[4]", R"("fill_value":0,"filters":[{"id":"x"}])"), "filter"}};
+  int number = 0;
+  for (const auto& [text, says] : forged) {
+    const std::string name = "forged" + std::to_string(number++) + ".zarr";
+    std::filesystem::create_directory(path(name));
+    std::ofstream(path(name) + "/.zarray") << text;
+    expect_refused("import DIR/" + name + " --to DIR/in.oca", 2, says);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("in.oca")));
+  // A chunk that nobody will ever write to.
+  std::filesystem::create_directory(path("pipe.zarr"));
+  std::ofstream(path("pipe.zarr") + "/.zarray") << metadata(R"("<f8")", "[4]", R"("fill_value":1)");
+  ASSERT_EQ(::mkfifo((path("pipe.zarr") + "/0").c_str(), 0600), 0);
+  const Outcome outcome = arrays("import DIR/pipe.zarr --to DIR/in.oca");
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_EQ(outcome.error_lines(), 1u) << outcome.err;
+}
+
+TEST_F(ArraysCommand, HalvesThatAreNotThereAreTheFill) {
+  std::filesystem::create_directory(path("half.zarr"));
+  for (const auto& [value, bits] :
+       {std::pair{"-999", 0xe3ce}, std::pair{"0.0", 0}, std::pair{"1.5", 0x3e00},
+        std::pair{"6.1035e-05", 0x0400}, std::pair{"6e-08", 1}, std::pair{"1e9", 0x7c00}}) {
+    std::ofstream(path("half.zarr") + "/.zarray")
+        << R"({"zarr_format":2,"dtype":"<f2","shape":[3],"chunks":[3],"order":"C",)"
+        << R"("compressor":null,"filters":null,"fill_value":)" << value << "}";
+    const Outcome outcome = arrays("import --replace DIR/half.zarr --to DIR/half.oca");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    uint16_t all[3] = {};
+    const auto in = Arrays::open(path("half.oca"));
+    ASSERT_TRUE(in->load_box("half", {"<f2", 2}, all, {0}, {3}).ok());
+    EXPECT_EQ(all[2], bits) << value;
+  }
+}
+
+TEST_F(ArraysCommand, AFolderOfOtherThingsIsNotReplaced) {
+  std::filesystem::create_directory(path("mine.h5"));
+  std::ofstream(path("mine.h5") + "/letter") << "dear";
+  expect_refused("export DIR/run.oca u --to DIR/mine.h5 --replace", 1, "is a folder");
+  std::filesystem::create_directory(path("mine.zarr"));
+  std::ofstream(path("mine.zarr") + "/letter") << "dear";
+  expect_refused("export DIR/run.oca u --to DIR/mine.zarr --replace", 1, "is a folder");
+  EXPECT_TRUE(std::filesystem::exists(path("mine.h5") + "/letter"));
+  EXPECT_TRUE(std::filesystem::exists(path("mine.zarr") + "/letter"));
+}
+
 TEST_F(ArraysCommand, ListsAndTells) {
   const auto all = nlohmann::json::parse(arrays("ls --json DIR/run.oca").out)["arrays"];
   ASSERT_EQ(all.size(), 3u);
