@@ -19,6 +19,7 @@ from .checkpoints import (Checkpoint, CheckpointReport, Restart, checkpoint, lis
                           remove_checkpoints, restart)
 from .creation import empty, full, like, memmap, open, zeros
 from .datasets import store_dataset
+from .drains import ArraysDrain, DrainProgress, drain
 from .facts import preload_library, show_info
 from .runtime import Runtime, default_runtime, set_default_runtime
 from .sizes import format_bytes, parse_bytes
@@ -26,8 +27,8 @@ from .stored_array import StoredArray
 from .view import View
 
 __version__ = _version()
-__all__ = ["Array", "Arrays", "Checkpoint", "CheckpointReport", "Restart", "Runtime",
-           "StoredArray", "View", "checkpoint",
-           "default_runtime", "empty", "format_bytes", "full", "like", "list_checkpoints", "memmap",
-           "open", "parse_bytes", "preload_library", "remove_checkpoints", "restart",
+__all__ = ["Array", "Arrays", "ArraysDrain", "Checkpoint", "CheckpointReport", "DrainProgress",
+           "Restart", "Runtime", "StoredArray", "View", "checkpoint",
+           "default_runtime", "drain", "empty", "format_bytes", "full", "like", "list_checkpoints",
+           "memmap", "open", "parse_bytes", "preload_library", "remove_checkpoints", "restart",
            "set_default_runtime", "show_info", "store_dataset", "zeros"]

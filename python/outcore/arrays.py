@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from . import stored_types
 from .attributes import Attributes
 from .container import Container, open_core
+from .drains import ArraysDrain, drain
 from .location import locate
 from .runtime import Runtime
 from .stored_array import StoredArray, bytes_of
@@ -51,6 +52,7 @@ class Arrays(MutableMapping[str, Any]):
             any_failed = lambda failed: any(comm.allgather(failed))  # noqa: E731
         location = locate(url)
         self.url = location.url
+        self._runtime = runtime
         self._core = open_core(location, _MODES[mode], rank, size, any_failed, runtime)
         self._container = Container(self._core, location, _MODES[mode])
         self.attrs = Attributes(self._core, "")
@@ -58,7 +60,7 @@ class Arrays(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         """A StoredArray; one value as a NumPy scalar, text as str."""
         if not self._core.has(name):
-            raise KeyError(name)
+            raise self._why_absent(name)
         kind, dims, *_ = self._core.info(name)
         if kind in ("text", "object"):
             text = bytearray(dims[0])
@@ -67,6 +69,15 @@ class Arrays(MutableMapping[str, Any]):
             return text.decode(errors="surrogateescape") if kind == "text" else bytes(text)
         array = StoredArray(self._container, name)
         return array[()] if not dims else array
+
+    def _why_absent(self, name: str) -> Exception:
+        """KeyError; where it may have been drained to what cannot be opened, that."""
+        try:
+            self._core.info(name)
+        except OSError as error:
+            if "were drained to" in str(error):
+                return error
+        return KeyError(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.store(name, value)
@@ -130,6 +141,13 @@ class Arrays(MutableMapping[str, Any]):
     def flush(self) -> None:
         """What is stored is durable; of one process alone, and there for others."""
         self._core.flush()
+
+    def drain(self, target: Any, names: Iterable[str] | str | None = None, *,
+              rate: int | float | str | None = None, remove: bool = False) -> ArraysDrain:
+        """Copies what is finished to another container, in the background: ``outcore.drain``."""
+        if not self._core.is_open:
+            raise ValueError("the container is closed")
+        return drain(self.url, target, names, rate=rate, remove=remove, runtime=self._runtime)
 
     def close(self) -> None:
         self._core.close()

@@ -1,4 +1,4 @@
-// ArraysModule: containers of named arrays, for outcore/arrays.py.
+// ArraysModule: containers of named arrays, for outcore/arrays.py, and outcore/drains.py.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,5 +6,6 @@
 namespace outcore::python {
 
 void add_arrays(nanobind::module_& m);
+void add_drain(nanobind::module_& m);
 
 }  // namespace outcore::python

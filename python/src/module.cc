@@ -115,4 +115,5 @@ NB_MODULE(_core, m) {
   add_facts(m);
   add_checkpoints(m);
   add_arrays(m);
+  add_drain(m);
 }

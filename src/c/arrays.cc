@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "c/arrays_handle.h"
+#include "c/lent_runtime.h"
 #include "c/texts.h"
 #include "c/versioned.h"
 
@@ -67,19 +68,6 @@ Status take_options(const oc_array_options* from, uint32_t dim_count, ArrayOptio
   into->may_replace = taken.may_replace == 1;
   if (taken.compress != nullptr) into->compress = taken.compress;
   return {};
-}
-
-// From here on until nobody has it.
-std::shared_ptr<oc_runtime> lend(oc_runtime* runtime) {
-  if (runtime == nullptr) return {};
-  {
-    const std::lock_guard<std::mutex> guard(runtime->mutex);
-    ++runtime->container_count;
-  }
-  return {runtime, [](oc_runtime* lent) {
-            const std::lock_guard<std::mutex> guard(lent->mutex);
-            --lent->container_count;
-          }};
 }
 
 int open(const char* uri, uint32_t mode, const oc_communicator* together,

@@ -43,8 +43,9 @@ int oc_stop(oc_runtime* runtime) {
                                " heap(s): oc_heap_destroy them first");
       if (runtime->container_count != 0)
         return fail(EBUSY, "oc_stop: " + std::to_string(runtime->container_count) +
-                               " container(s) of arrays, or views of them, still have the "
-                               "runtime: oc_arrays_close, oc_array_view_free them first");
+                               " container(s) of arrays, views or drains of them still have "
+                               "the runtime: oc_arrays_drain_free, oc_arrays_close, "
+                               "oc_array_view_free them first");
     }
     delete runtime;
     return 0;
