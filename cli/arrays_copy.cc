@@ -15,6 +15,7 @@
 #include "bench/text.h"
 #include "cli/array_box.h"
 #include "cli/command.h"
+#include "cli/export_target.h"
 
 namespace outcore::cli {
 namespace {
@@ -40,70 +41,6 @@ void catch_interrupts() {
 Status check_interrupt() {
   return is_interrupted == 0 ? Status() : Error{EINTR, "interrupted: nothing was written"};
 }
-
-bool exists(const std::string& path) {
-  struct stat facts {};
-  return ::lstat(path.c_str(), &facts) == 0;
-}
-
-// A file that is being written beside the one that it will be.
-class Target {
- public:
-  explicit Target(std::string path) : path_(std::move(path)) {
-    while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-    const size_t slash = path_.rfind('/') + 1;
-    temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." +
-                 std::to_string(::getpid()) + ".part";
-  }
-  ~Target() { remove(temporary_); }
-  Target(const Target&) = delete;
-  Target& operator=(const Target&) = delete;
-  const std::string& temporary() const { return temporary_; }
-
-  Status finish(bool may_replace) {
-    if (Status s = sync(); !s) return s;
-    const auto move = [this](unsigned flags) {
-      return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) == 0;
-    };
-    if (move(RENAME_NOREPLACE)) return {};
-    if (errno == EEXIST && !may_replace)
-      return Error{EEXIST, path_ + " is there by now: add --replace"};
-    if (errno == EEXIST && !is_ours_to_replace())
-      return Error{EEXIST, path_ + " is a folder, and no Zarr: remove it, or take another name"};
-    if (errno == EEXIST && move(RENAME_EXCHANGE)) return {};  // what was there goes with us
-    std::error_code error;
-    if (may_replace && fs::is_directory(path_, error)) remove(path_);
-    if ((may_replace || !exists(path_)) && move(0)) return {};
-    return failure(errno, "rename " + temporary_ + " to " + path_);
-  }
-
- private:
-  // Files are; of folders those that an export makes, and empty ones.
-  bool is_ours_to_replace() const {
-    std::error_code error;
-    if (!fs::is_directory(fs::symlink_status(path_, error))) return true;
-    if (fs::is_empty(path_, error)) return true;
-    return fs::is_directory(temporary_, error) &&
-           (exists(path_ + "/.zgroup") || exists(path_ + "/.zarray") ||
-            exists(path_ + "/zarr.json"));
-  }
-  static void remove(const std::string& path) {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  Status sync() const {
-    const int fd = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return failure(errno, "open " + temporary_);
-    std::error_code error;
-    const bool is_folder = fs::is_directory(temporary_, error);
-    const bool is_good = (is_folder ? ::syncfs(fd) : ::fsync(fd)) == 0;
-    const int why = errno;
-    ::close(fd);
-    return is_good ? Status() : failure(why, "sync " + temporary_);
-  }
-
-  std::string path_, temporary_;
-};
 
 Result<std::vector<ArrayInfo>> chosen(const Arrays& arrays, const std::vector<std::string>& names) {
   if (names.empty()) return arrays.list();
@@ -212,7 +149,7 @@ Status export_arrays(const ArraysCopy& copy) {
   const auto attributes = load_attributes(arrays.value(), "");
   if (!attributes) return attributes.error();
   catch_interrupts();
-  Target target(copy.file);
+  ExportTarget target(copy.file);
   {
     const auto writer = format.value()->create(target.temporary());
     if (!writer) return writer.error();
