@@ -42,7 +42,7 @@ Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t 
 }
 
 Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
-                                                 const std::string& path) {
+                                                 const std::string& path, bool is_pmem) {
   auto file = std::make_shared<FileMedium>();
   file->path_ = path;
   file->uri_ = options.uri;
@@ -58,6 +58,9 @@ Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
   struct stat about {};
   if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
   if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
+  file->is_pmem_ = is_pmem;
+  if (is_pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable);
+  if (file->memory_ != nullptr) return std::shared_ptr<Medium>(std::move(file));
   if (options.is_writable && ::fallocate(file->fd_, FALLOC_FL_KEEP_SIZE, 0, 1) != 0)
     file->has_room_ = errno != EOPNOTSUPP;
   if (options.is_writable)
@@ -81,13 +84,13 @@ uint64_t FileMedium::size_bytes() const {
 }
 
 Status FileMedium::clear() {
-  return ::ftruncate(fd_, 0) == 0 ? Status() : base::system_error(errno, "empty " + path_);
+  return ::ftruncate(fd_, 0) == 0 ? settle() : base::system_error(errno, "empty " + path_);
 }
 
 // Another process may be making it longer: what is shorter is not taken away.
 Status FileMedium::grow(uint64_t size_bytes) {
   if (this->size_bytes() >= size_bytes) return {};
-  if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return {};
+  if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return settle();
   return base::system_error(errno,
                             "make " + path_ + " " + std::to_string(size_bytes) + " bytes long");
 }
@@ -96,7 +99,7 @@ Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
   if (offset < this->size_bytes()) {  // used before: its old bytes go
-    if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return {};
+    if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return settle();
     if (errno == EOPNOTSUPP) {
       if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
         return base::system_error(errno, "make room in " + path_);
@@ -105,7 +108,7 @@ Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
                                 "make room for " + base::format_bytes(size_bytes) + " in " + path_);
     }
   }
-  if (::fallocate(fd_, 0, at, size) == 0) return {};
+  if (::fallocate(fd_, 0, at, size) == 0) return settle();
   if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // it promises nothing
   return base::system_error(errno,
                             "make room for " + base::format_bytes(size_bytes) + " in " + path_);
@@ -116,6 +119,7 @@ Status FileMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
     if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(size_bytes)) != 0)
       return base::system_error(errno, "make room in " + path_);
+    if (Status s = settle(); !s) return s;
   }
   return grow(offset + size_bytes);
 }
@@ -135,6 +139,7 @@ Status FileMedium::read(uint64_t offset, std::span<std::byte> into) {
 }
 
 Status FileMedium::write(uint64_t offset, std::span<const std::byte> from) {
+  if (memory_ != nullptr) return write_to_memory(offset, from);
   const int error =
       all_of(Way::kWrite, fd_, offset, const_cast<std::byte*>(from.data()), from.size());
   return error == 0 ? Status() : failed(error, "write", offset, from.size());
@@ -145,7 +150,9 @@ Status FileMedium::sync() {
     return base::system_error(lost, "sync " + path_,
                               "an earlier sync failed, and what it lost is not known: write the "
                               "container anew");
-  if (::fdatasync(fd_) != 0) {
+  if (memory_ != nullptr) {
+    drain();  // each call has: it is as cheap as sure
+  } else if (::fdatasync(fd_) != 0) {
     const int error = errno;
     if (error != EINTR) lost_sync_ = error;
     return base::system_error(error, "sync " + path_);
@@ -162,10 +169,11 @@ Status FileMedium::sync() {
 }
 
 // The page cache as it is: one copy for all who read. Who has lent a runtime wants its budget: a
-// region of it, where nobody changes what is there (it would not see it).
+// region of it, where nobody changes what is there (it would not see it). Persistent memory is no
+// part of a budget.
 Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& self,
                                                  uint64_t offset, uint64_t size_bytes) {
-  if (!is_writable_ && runtime_->is_lent()) {
+  if (!is_writable_ && memory_ == nullptr && runtime_->is_lent()) {
     MapOptions options;
     options.access = Access::kReadOnly;
     options.offset = offset;
@@ -258,6 +266,12 @@ Result<bool> FileMedium::is_locked_by_others(Lease lease) {
 }
 
 std::string FileMedium::describe() const {
+  if (memory_ != nullptr)
+    return std::string("persistent memory (DAX, MAP_SYNC), by non-temporal stores and ") +
+           name_of(best_flush());
+  if (is_pmem_)
+    return direct_fd_ >= 0 ? "a file, no DAX: through the page cache, long runs past it"
+                           : "a file, no DAX: through the page cache";
   return direct_fd_ >= 0 ? "a file; long runs are written past the page cache"
                          : "a file, through the page cache";
 }

@@ -2,12 +2,16 @@
 //
 // Long runs are written past the page cache, by several threads, where the filesystem takes that:
 // the disk begins at once. Short ones go through it, for several processes may have bytes in one
-// page: as system calls, and the shortest as memory. Any thread; several processes.
+// page: as system calls, and the shortest as memory. pmem: asks for more: where the file is on a
+// DAX mount all that is written goes into the persistent memory itself, and every call is durable
+// when it returns, that of the filesystem, too. Elsewhere it is a file as others. Any thread;
+// several processes.
 #pragma once
 
 #include <atomic>
 #include <mutex>
 
+#include "arrays/file_memory.h"
 #include "arrays/file_window.h"
 #include "arrays/medium.h"
 
@@ -16,8 +20,8 @@ namespace outcore::arrays {
 class FileMedium final : public Medium {
  public:
   FileMedium() = default;  // for open()
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options,
-                                              const std::string& path);
+  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options, const std::string& path,
+                                              bool is_pmem);
   ~FileMedium() override;
 
   uint64_t size_bytes() const override;
@@ -51,6 +55,10 @@ class FileMedium final : public Medium {
   std::string own_path() const;
   Status lock_byte(uint64_t byte, short type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
+  bool is_within(uint64_t first, const Runs& runs) const;
+  Status settle();
+  Status write_to_memory(uint64_t offset, std::span<const std::byte> from);
+  Status runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
   int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;
   int long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes);
   int piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes, std::byte* buffer);
@@ -61,8 +69,9 @@ class FileMedium final : public Medium {
   std::shared_ptr<LentRuntime> runtime_;
   int fd_ = -1;
   int direct_fd_ = -1;  // -1: the filesystem refuses
-  bool is_writable_ = false;
+  bool is_writable_ = false, is_pmem_ = false;
   bool has_room_ = true;  // space is promised: memory of the file can be written to
+  std::unique_ptr<FileMemory> memory_;  // nullptr: not asked for, or there is no DAX
   std::atomic<bool> is_name_unsynced_{false};
   Writeback writeback_;
   // An fsync that failed: what it lost nobody knows, and the kernel tells only once.

@@ -135,6 +135,7 @@ Status FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::by
 }
 
 Status FileMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
+  if (memory_ != nullptr) return runs_of_memory(Way::kRead, first, runs, into);
   if (runs.run_bytes < kLongBytes) return short_runs(Way::kRead, first, runs, into);
   const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) {
     return long_run(Way::kRead, first + there, into + here, runs.run_bytes);
@@ -144,6 +145,7 @@ Status FileMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) 
 
 Status FileMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
   auto* const bytes = const_cast<std::byte*>(from);
+  if (memory_ != nullptr) return runs_of_memory(Way::kWrite, first, runs, bytes);
   if (runs.run_bytes < kLongBytes) return short_runs(Way::kWrite, first, runs, bytes);
   const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) {
     return long_run(Way::kWrite, first + there, bytes + here, runs.run_bytes);

@@ -8,6 +8,7 @@
 #include "arrays/medium.h"
 #include "base/units.h"
 #include "outcore/runtime.h"
+#include "store/registry.h"
 #include "store/uri.h"
 
 namespace outcore::arrays {
@@ -161,7 +162,16 @@ class RegionMedium final : public Medium {
 Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
   const auto uri = store::parse_uri(options.uri);
   if (!uri) return uri.error();
-  if (uri->scheme == "file" && uri->parameters.empty()) return FileMedium::open(options, uri->path);
+  const bool is_pmem = uri->scheme == "pmem";
+  if (is_pmem) {
+    if (const auto kind = store::find_kind(uri.value()); !kind) return kind.error();
+    if (uri->path.empty() || !uri->parameters.empty())
+      return Error{EINVAL,
+                   "arrays in '" + uri->text +
+                       "': persistent memory has a path and no parameters: write pmem:PATH"};
+  }
+  if (is_pmem || (uri->scheme == "file" && uri->parameters.empty()))
+    return FileMedium::open(options, uri->path, is_pmem);
   return RegionMedium::open(options);
 }
 

@@ -25,7 +25,7 @@ Error refuse(const Uri& uri, const std::string& why) {
 }
 
 Opened open_file(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
-  if (uri.path.empty()) return refuse(uri, "no path: write file:PATH");
+  if (uri.path.empty()) return refuse(uri, "no path: write " + uri.scheme + ":PATH");
   FileStoreOptions file{uri.path,
                         uri.text,
                         options,
@@ -114,6 +114,11 @@ const std::vector<StoreKind>& store_kinds() {
       {"file",
        "PATH or file:PATH?direct=auto|on|off",
        "a file or block device",
+       {"direct"},
+       open_file},
+      {"pmem",
+       "pmem:PATH?direct=auto|on|off",
+       "a file; for named arrays on a DAX mount the persistent memory itself",
        {"direct"},
        open_file},
       {"sparse",

@@ -237,12 +237,13 @@ TEST_P(ArraysOn, ManyArraysOutgrowTheFirstJournal) {
 }
 
 std::string name_of(const testing::TestParamInfo<std::string>& about) {
-  const std::vector<std::string> names = {"File", "Sparse", "Versioned"};
+  const std::vector<std::string> names = {"File", "Pmem", "Sparse", "Versioned"};
   return names[about.index];
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ArraysOn,
-                         testing::Values("FOLDER/NAME.oca", "sparse:FOLDER/NAME?segment=1M",
+                         testing::Values("FOLDER/NAME.oca", "pmem:FOLDER/NAME.oca",
+                                         "sparse:FOLDER/NAME?segment=1M",
                                          "versioned:FOLDER/pool?object=NAME"),
                          name_of);
 
