@@ -61,8 +61,6 @@ Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
   file->is_pmem_ = is_pmem;
   if (is_pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable);
   if (file->memory_ != nullptr) return std::shared_ptr<Medium>(std::move(file));
-  if (options.is_writable && ::fallocate(file->fd_, FALLOC_FL_KEEP_SIZE, 0, 1) != 0)
-    file->has_room_ = errno != EOPNOTSUPP;
   if (options.is_writable)
     file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
   else  // the catalog, in one request
@@ -93,6 +91,14 @@ Status FileMedium::grow(uint64_t size_bytes) {
   if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return settle();
   return base::system_error(errno,
                             "make " + path_ + " " + std::to_string(size_bytes) + " bytes long");
+}
+
+// Asked of a container alone, when it is written to.
+bool FileMedium::has_room() {
+  std::call_once(room_asked_, [this] {
+    has_room_ = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, 1) == 0 || errno != EOPNOTSUPP;
+  });
+  return has_room_;
 }
 
 Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {

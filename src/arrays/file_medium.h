@@ -53,6 +53,7 @@ class FileMedium final : public Medium {
  private:
   enum class Way : uint8_t { kRead, kWrite };
   std::string own_path() const;
+  bool has_room();  // space is promised: memory of the file can be written to
   Status lock_byte(uint64_t byte, short type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   bool is_within(uint64_t first, const Runs& runs) const;
@@ -70,7 +71,8 @@ class FileMedium final : public Medium {
   int fd_ = -1;
   int direct_fd_ = -1;  // -1: the filesystem refuses
   bool is_writable_ = false, is_pmem_ = false;
-  bool has_room_ = true;  // space is promised: memory of the file can be written to
+  std::once_flag room_asked_;
+  bool has_room_ = true;
   std::unique_ptr<FileMemory> memory_;  // nullptr: not asked for, or there is no DAX
   std::atomic<bool> is_name_unsynced_{false};
   Writeback writeback_;

@@ -124,7 +124,7 @@ int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* 
 }
 
 Status FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
-  const bool may_be_memory = way == Way::kRead || has_room_;
+  const bool may_be_memory = way == Way::kRead || has_room();
   const int error = may_be_memory && runs.run_bytes < kMemoryBytes
                         ? as_memory(way, first, runs, bytes)
                         : for_each_run(runs, [&](uint64_t there, uint64_t here) {
