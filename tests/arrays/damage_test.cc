@@ -52,6 +52,19 @@ class DamagedArrays : public testing::Test {
   std::string whole_;
 };
 
+// Records that came to the disk before others did, which never came: nothing may follow the last.
+TEST_F(DamagedArrays, WhatIsBehindTheLastRecordGoesBeforeAnythingIsWritten) {
+  constexpr size_t kAt = 200'000;  // in the journal, far behind its end
+  std::string bytes = whole_;
+  bytes.replace(kAt, 16, "a record of old!");
+  write(bytes);
+  ASSERT_TRUE(Arrays::open(path_, ArraysMode::kUpdate)->close().ok());
+  std::ifstream file(path_, std::ios::binary);
+  const std::string now{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(now.substr(kAt, 16), std::string(16, '\0'));
+  expect_true();
+}
+
 TEST_F(DamagedArrays, AFileThatIsCutOffIsTold) {
   for (size_t size = 1; size < whole_.size(); size += 1 + size / 7) {
     write(whole_.substr(0, size));

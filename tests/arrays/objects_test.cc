@@ -170,6 +170,24 @@ TEST_F(Objects, WhatIsStoredIsLoadedByAnotherWhoOpensIt) {
   expect_same(42);
 }
 
+struct Fixed {
+  double at[3] = {};
+  int table[2][2] = {};
+  std::array<bool, 3> flags{};
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(at, table, flags);
+  }
+};
+
+TEST_F(Objects, ArraysOfFixedSizeAreWithin) {
+  const auto loaded = again(Fixed{{1.5, 2, 3}, {{4, 5}, {6, 7}}, {true, false, true}});
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  EXPECT_EQ(loaded->at[2], 3);
+  EXPECT_EQ(loaded->table[1][0], 6);
+  EXPECT_TRUE(loaded->flags[2] && !loaded->flags[1]);
+}
+
 TEST_F(Objects, LongOnesAndEmptyOnesToo) {
   std::map<std::string, std::vector<double>> all;
   for (int i = 0; i < 300; ++i) all[std::to_string(i)] = std::vector<double>(1000, i);
