@@ -13,9 +13,10 @@
 namespace outcore::arrays {
 
 // What the filesystem has just been told (a length, space, zeros) is durable. The kernel does so
-// by itself only for pages that are written through the mapping.
-Status FileMedium::settle() {
+// by itself only for pages that are written through the mapping. The range is new space.
+Status FileMedium::settle(uint64_t offset, uint64_t size_bytes) {
   if (memory_ == nullptr) return {};
+  if (size_bytes > 0) memory_->prepare(offset, size_bytes);
   if (const int lost = lost_sync_; lost != 0) return base::system_error(lost, "sync " + path_);
   if (::fdatasync(fd_) == 0) return {};
   const int error = errno;

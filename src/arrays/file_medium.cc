@@ -105,7 +105,7 @@ Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
   if (offset < this->size_bytes()) {  // used before: its old bytes go
-    if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return settle();
+    if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return settle(offset, size_bytes);
     if (errno == EOPNOTSUPP) {
       if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
         return base::system_error(errno, "make room in " + path_);
@@ -114,7 +114,7 @@ Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
                                 "make room for " + base::format_bytes(size_bytes) + " in " + path_);
     }
   }
-  if (::fallocate(fd_, 0, at, size) == 0) return settle();
+  if (::fallocate(fd_, 0, at, size) == 0) return settle(offset, size_bytes);
   if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // it promises nothing
   return base::system_error(errno,
                             "make room for " + base::format_bytes(size_bytes) + " in " + path_);

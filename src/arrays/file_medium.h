@@ -57,7 +57,7 @@ class FileMedium final : public Medium {
   Status lock_byte(uint64_t byte, short type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   bool is_within(uint64_t first, const Runs& runs) const;
-  Status settle();
+  Status settle(uint64_t offset = 0, uint64_t size_bytes = 0);
   Status write_to_memory(uint64_t offset, std::span<const std::byte> from);
   Status runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
   int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;

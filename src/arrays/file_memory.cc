@@ -40,6 +40,17 @@ FileMemory::~FileMemory() {
   for (const auto& [number, at] : windows_) ::munmap(at, kWindowBytes);
 }
 
+// By an ordinary mapping, in whose faults nothing is committed.
+void FileMemory::prepare(uint64_t offset, uint64_t size_bytes) const {
+  const uint64_t begin = base::round_down(offset, base::kSystemPage);
+  const uint64_t size = base::round_up(offset + size_bytes, base::kSystemPage) - begin;
+  void* const made =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, static_cast<off_t>(begin));
+  if (made == MAP_FAILED) return;
+  static_cast<void>(::madvise(made, size, MADV_POPULATE_WRITE));
+  ::munmap(made, size);
+}
+
 int FileMemory::window(uint64_t number, std::byte** at) {
   {
     const std::shared_lock<std::shared_mutex> guard(mutex_);
