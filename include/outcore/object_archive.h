@@ -51,6 +51,12 @@ class ObjectShape {
     word_ = (word_ ^ part) * 0x9e3779b97f4a7c15u;
     word_ ^= word_ >> 32;
   }
+  // Numbers as a block are as many numbers: cereal stores an array of C as the one and loads it as
+  // the other.
+  template <typename T>
+  void add_block(uint64_t size_bytes) {
+    for (uint64_t at = 0; at < size_bytes; at += sizeof(T)) add(kind<T>());
+  }
   uint64_t word() const { return word_; }
 
  private:
@@ -71,8 +77,7 @@ class ObjectOutput : public cereal::OutputArchive<ObjectOutput, cereal::AllowEmp
   }
   template <typename T>
   void put(const T* numbers, uint64_t size_bytes) {
-    shape_.add(ObjectShape::kind<T>());
-    shape_.add(size_bytes);
+    shape_.add_block<T>(size_bytes);
     into_.append(reinterpret_cast<const char*>(numbers), size_bytes);
   }
   void put_size(uint64_t count) {
@@ -110,8 +115,7 @@ class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyC
   }
   template <typename T>
   void get(T* numbers, uint64_t size_bytes) {
-    shape_.add(ObjectShape::kind<T>());
-    shape_.add(size_bytes);
+    shape_.add_block<T>(size_bytes);
     const char* const from = take(size_bytes);
     for (uint64_t i = 0; std::is_same_v<T, bool> && i < size_bytes; ++i)
       if ((from[i] & ~1) != 0) refuse("has a bool that is neither");

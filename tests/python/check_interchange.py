@@ -177,7 +177,7 @@ def test_what_netcdf4_writes(tmp_path):
             u.units = "K"
         run("import", tmp_path / "in.nc", "--to", tmp_path / "run.oca", "--replace")
         told = run("info", tmp_path / "run.oca", "u")
-        assert "dims: time,x" in told and "units: K" in told and "_FillValue: -1.5" in told
+        assert "dimensions: time x" in told and "units: K" in told and "_FillValue: -1.5" in told
         run("export", tmp_path / "run.oca", "--to", tmp_path / "out.nc", "--replace")
         with netCDF4.Dataset(tmp_path / "out.nc") as file:
             assert file["u"].dimensions == ("time", "x") and file["u"]._FillValue == -1.5
