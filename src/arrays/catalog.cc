@@ -20,6 +20,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint64_t kPage = base::kSystemPage;
 constexpr uint64_t kFirstJournalAt = 2 * kPage, kFirstJournalBytes = 62 * kPage;  // to 256 KiB
 constexpr uint32_t kRecordMagic = 0x524a434f;                                     // "OCJR"
+constexpr uint32_t kDurableMagic = 0x444a434f;  // "OCJD": all before it came to the disk
 constexpr uint64_t kLargeBytes = 2 << 20, kLargeAlign = 2 << 20;  // as huge pages have it
 
 // At the beginning of a header page; little-endian, as all of it.
@@ -44,6 +45,11 @@ uint64_t sum_of(const HeaderPage& page) { return XXH3_64bits(&page, offsetof(Hea
 uint64_t record_sum(std::span<const uint8_t> record, uint64_t offset, uint64_t generation) {
   return XXH3_64bits_withSeed(record.data(), record.size(),
                               offset * 0x9e3779b97f4a7c15u + generation);
+}
+
+bool is_record(const RecordHead& head, uint64_t bytes_left) {
+  return (head.magic == kRecordMagic || head.magic == kDurableMagic) &&
+         head.size_bytes <= bytes_left - sizeof head;
 }
 
 uint64_t room_for(uint64_t record_bytes) {
@@ -164,12 +170,35 @@ Status Catalog::load() {
     return damaged("it ends before its catalog does, at byte " +
                    std::to_string(medium_.size_bytes()));
   if (Status s = read_records(); !s) return s;
+  if (Status s = check_end(); !s) return s;
   if (Status s = check_extents(); !s) return s;
   for (const auto& [id, entry] : entries_)
     if (!entry.is_inline() && entry.session == 0 &&
         entry.offset + entry.size_bytes > medium_.size_bytes())
       return damaged("it has " + std::to_string(medium_.size_bytes()) + " bytes, and '" +
                      entry.name + "' ends at " + std::to_string(entry.offset + entry.size_bytes));
+  return {};
+}
+
+// Where the records end, one may have rotted: then there are later ones that were durable, which
+// one that never came to the disk has not.
+Status Catalog::check_end() {
+  if (header_.generation > 1 && end_ == header_.offset)  // it began with all that was known
+    return damaged("its first record, at " + std::to_string(end_));
+  const uint64_t limit = header_.offset + header_.size_bytes;
+  RecordHead head;
+  if (end_ + sizeof head > limit) return {};
+  if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
+  if (head.magic == 0 && head.size_bytes == 0 && head.sum == 0) return {};
+  std::vector<uint8_t> rest(limit - end_);
+  if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(rest))); !s) return s;
+  for (uint64_t at = 8; at + sizeof head <= rest.size(); at += 8) {
+    std::memcpy(&head, &rest[at], sizeof head);
+    if (head.magic != kDurableMagic || !is_record(head, rest.size() - at)) continue;
+    const std::span<const uint8_t> record(&rest[at + sizeof head], head.size_bytes);
+    if (head.sum == record_sum(record, end_ + at, header_.generation))
+      return damaged("its record at " + std::to_string(end_) + ", of which later ones are whole");
+  }
   return {};
 }
 
@@ -222,7 +251,7 @@ Status Catalog::read_records() {
   while (end_ + sizeof(RecordHead) <= limit) {
     RecordHead head;
     if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
-    if (head.magic != kRecordMagic || head.size_bytes > limit - end_ - sizeof head) return {};
+    if (!is_record(head, limit - end_)) return {};
     record.resize(head.size_bytes);
     if (Status s = medium_.read(end_ + sizeof head, std::as_writable_bytes(std::span(record))); !s)
       return s;
@@ -247,9 +276,10 @@ void Catalog::apply(const Change& change) {
 }
 
 std::vector<uint8_t> Catalog::pack(uint64_t offset, const Header& header,
-                                   const std::vector<uint8_t>& record) {
+                                   const std::vector<uint8_t>& record, bool is_durable) {
   std::vector<uint8_t> bytes(room_for(record.size()));
-  const RecordHead head = {kRecordMagic, static_cast<uint32_t>(record.size()),
+  const RecordHead head = {is_durable ? kDurableMagic : kRecordMagic,
+                           static_cast<uint32_t>(record.size()),
                            record_sum(record, offset, header.generation)};
   std::memcpy(bytes.data(), &head, sizeof head);
   std::memcpy(bytes.data() + sizeof head, record.data(), record.size());
@@ -264,7 +294,7 @@ Status Catalog::append(const Change& change, bool is_durable) {
     if (Status s = medium_.sync(); !s) return s;
   if (end_ + room_for(record.size()) > header_.offset + header_.size_bytes)
     if (Status s = write_anew(room_for(record.size())); !s) return s;
-  const auto bytes = pack(end_, header_, record);
+  const auto bytes = pack(end_, header_, record, is_durable);
   if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
   if (is_durable)
     if (Status s = medium_.sync(); !s) return s;
@@ -291,7 +321,7 @@ Status Catalog::write_anew(uint64_t more_bytes) {
   next.offset = find_room(next.size_bytes, false);
   high_water_ = std::max(high_water_, next.offset + next.size_bytes);
   if (Status s = medium_.provide(next.offset, next.size_bytes); !s) return s;
-  const auto bytes = pack(next.offset, next, record);
+  const auto bytes = pack(next.offset, next, record, true);
   if (Status s = medium_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
   if (Status s = medium_.sync(); !s) return s;
   if (Status s = write_header(next); !s) return s;

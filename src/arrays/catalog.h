@@ -93,11 +93,12 @@ class Catalog {
   Result<Header> read_header() const;
   Status write_header(const Header& header);
   Status read_records();
+  Status check_end();
   Status check_extents();
   void apply(const Change& change);
   Status write_anew(uint64_t more_bytes);
   static std::vector<uint8_t> pack(uint64_t offset, const Header& header,
-                                   const std::vector<uint8_t>& record);
+                                   const std::vector<uint8_t>& record, bool is_durable);
   Error damaged(const std::string& what) const;
 
   Medium& medium_;

@@ -52,6 +52,27 @@ class DamagedArrays : public testing::Test {
   std::string whole_;
 };
 
+// What has rotted is told: arrays that were there are not silently others, or absent.
+TEST_F(DamagedArrays, ARottenRecordIsTold) {
+  const size_t last = whole_.rfind("OCJD"), end = whole_.find(std::string(16, '\0'), last);
+  ASSERT_GT(last, 8192u);
+  uint64_t told = 0;
+  for (size_t at = 8192; at < end; at += 13) {
+    std::string bytes = whole_;
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    write(bytes);
+    const auto in = Arrays::open(path_);
+    told += in.code() == EIO ? 1 : 0;
+    if (at < last && at % 8 != 0) {  // between records there are bytes that nothing uses
+      EXPECT_TRUE(in.code() == EIO || (in.ok() && in->list().size() == 20)) << at;
+    } else if (in.ok()) {  // as if it had never been closed
+      EXPECT_THAT(in->list().size(), testing::AnyOf(0u, 20u)) << at;
+    }
+    expect_true();
+  }
+  EXPECT_GT(told, (last - 8192) / 13 * 9 / 10);
+}
+
 // Records that came to the disk before others did, which never came: nothing may follow the last.
 TEST_F(DamagedArrays, WhatIsBehindTheLastRecordGoesBeforeAnythingIsWritten) {
   constexpr size_t kAt = 200'000;  // in the journal, far behind its end
