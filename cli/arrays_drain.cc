@@ -68,10 +68,9 @@ Status drain_arrays(const DrainCommand& command) {
                                  {"removed", command.may_remove}};
     std::printf("%s\n", line.dump().c_str());
   } else {
-    std::printf("%llu arrays, %s, are in %s, verified%s\n",
-                static_cast<unsigned long long>(done.arrays),
-                bench::format_bytes(done.bytes).c_str(), command.to.c_str(),
-                command.may_remove ? ", and removed here" : "");
+    std::printf("%llu %s, %s, in %s, verified%s\n", static_cast<unsigned long long>(done.arrays),
+                done.arrays == 1 ? "array" : "arrays", bench::format_bytes(done.bytes).c_str(),
+                command.to.c_str(), command.may_remove ? ", and removed here" : "");
   }
   return {};
 }

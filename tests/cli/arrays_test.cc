@@ -58,7 +58,7 @@ TEST_F(ArraysCommand, DrainsAndFindsWhatHasGone) {
   EXPECT_EQ(told["removed"], true);
   EXPECT_EQ(nlohmann::json::parse(arrays("ls --json DIR/run.oca").out)["arrays"].size(), 3u);
   EXPECT_NE(arrays("info DIR/run.oca u").out.find("unit"), std::string::npos);
-  EXPECT_NE(arrays("drain DIR/far.oca u --to DIR/more.oca").out.find("1 arrays"),
+  EXPECT_NE(arrays("drain DIR/far.oca u --to DIR/more.oca").out.find("1 array, "),
             std::string::npos);
   expect_refused("drain DIR/run.oca --to DIR/run.oca", 2, "both are one container");
   expect_refused("drain DIR/run.oca --to DIR/x.oca --rate fast", 2, "fast");
