@@ -71,7 +71,7 @@ TEST(Uri, BadParametersAreRefused) {
 TEST(OpenStore, AnUnknownSchemeNamesTheNearest) {
   const std::string message = message_of("scrach:");
   EXPECT_THAT(message, HasSubstr("scheme 'scrach' is unknown (did you mean 'scratch'?)"));
-  EXPECT_THAT(message, HasSubstr("file, sparse, scratch, memory, "));
+  EXPECT_THAT(message, HasSubstr("file, pmem, sparse, scratch, memory, "));
   EXPECT_THAT(message_of("weather:today"),
               HasSubstr("file:weather:today if that is a file's name"));
 }
