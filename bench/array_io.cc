@@ -324,11 +324,10 @@ Status measure_view(const Io& io, ByArrays& way, double copying, const SeeFigure
             volatile double seen = cells[0];
             static_cast<void>(seen);
             if (v == 0 && rank == 0) shared.first_ns[0] = now_ns() - shared.start_ns[0];
-            std::vector<double> plane(mine.dims[1] * mine.dims[2]);
+            const uint64_t plane = mine.dims[1] * mine.dims[2];
             uint64_t differ = 0;
             for (uint64_t x = 0; x < mine.dims[0]; ++x)
-              for (uint64_t i = 0; i < plane.size(); i += 512)
-                differ += cells[x * plane.size() + i] < 0 ? 1 : 0;
+              for (uint64_t i = 0; i < plane; i += 512) differ += cells[x * plane + i] < 0 ? 1 : 0;
             if (differ != 0) wrong = Error{EILSEQ, "a view is not what was written"};
           }
           shared.end_ns[rank] = now_ns();

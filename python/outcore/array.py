@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from .array_items import ArrayItems
 from .array_memory import ArrayMemory
 from .ndarray_methods import NdarrayMethods
 from .opening import Opened, prepare
+from .shaped import Shaped
 from .sizes import parse_bytes
 from .view import View, set_block_bytes
 
@@ -28,7 +28,7 @@ def _format_of(dtype: np.dtype[Any]) -> str | None:
         return None
 
 
-class Array(ArrayItems, ArrayMemory, NdarrayMethods, _core.Memory):
+class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
     """An array in a store. ``outcore.open`` and its neighbours make one.
 
     It has the attributes and methods of an ndarray, but is none: ``numpy.asarray(a)`` is the
@@ -68,22 +68,6 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, _core.Memory):
         self._strides = self.strides
 
     # -- what it is --
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:

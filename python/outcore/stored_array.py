@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from . import boxes, container, stored_types
 from .attributes import Attributes
 from .container import Container
+from .shaped import Shaped
 
 _CHUNK_BYTES = 64 << 20
 
 
-class StoredArray:
+class StoredArray(Shaped):
     """An array of a container: shape and dtype at once, elements when they are asked for.
 
     ``a[10:20, :, 5]`` reads that box, ``a[...]`` and ``numpy.asarray(a)`` all of it,
@@ -37,22 +37,6 @@ class StoredArray:
         self.dtype: np.dtype[Any] = stored_types.dtype_of(
             kind, self._core.attribute(name, stored_types.NOTE))
         self.attrs = Attributes(self._core, name)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
 
     @property
     def chunks(self) -> tuple[int, ...] | None:

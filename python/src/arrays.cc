@@ -14,6 +14,7 @@
 
 #include "arrays_memory.h"
 #include "arrays_module.h"
+#include "bytes.h"
 #include "errors.h"
 #include "metrics.h"
 #include "runtime_handle.h"
@@ -23,23 +24,6 @@ namespace outcore::python {
 namespace nb = nanobind;
 
 namespace {
-
-// Bytes of a Python object, dense, which stay where they are while it lives.
-class Bytes {
- public:
-  Bytes(nb::handle object, bool is_written) {
-    const int flags = PyBUF_ANY_CONTIGUOUS | (is_written ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) throw nb::python_error();
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { PyBuffer_Release(&buffer_); }
-  void* data() const { return buffer_.buf; }
-  uint64_t size_bytes() const { return static_cast<uint64_t>(buffer_.len); }
-
- private:
-  Py_buffer buffer_{};
-};
 
 class ArraysHandle {
  public:
@@ -84,7 +68,7 @@ class ArraysHandle {
   void store_box(const std::string& name, const std::string& type, nb::handle data,
                  const Dims& offsets, const Dims& dims) {
     const ArrayType of = type_of(type);
-    const Bytes bytes(data, false);
+    const Bytes bytes(data, PyBUF_ANY_CONTIGUOUS);
     check_size(bytes, of, dims);
     call([&](Arrays& arrays) {
       return arrays.store_box(name, of, bytes.data(), offsets, dims);
@@ -94,7 +78,7 @@ class ArraysHandle {
                    nb::handle data, bool is_column, const Dims& tiles,
                    const std::string& compress) {
     const ArrayType of = type_of(type);
-    const Bytes bytes(data, false);
+    const Bytes bytes(data, PyBUF_ANY_CONTIGUOUS);
     check_size(bytes, of, dims);
     const ArrayOptions options = options_of(is_column, tiles, compress, false);
     call([&](Arrays& arrays) {
@@ -104,7 +88,7 @@ class ArraysHandle {
   void load_box(const std::string& name, const std::string& type, nb::handle into,
                 const Dims& offsets, const Dims& dims) const {
     const ArrayType of = type_of(type);
-    const Bytes bytes(into, true);
+    const Bytes bytes(into, PyBUF_ANY_CONTIGUOUS | PyBUF_WRITABLE);
     check_size(bytes, of, dims);
     call([&](Arrays& arrays) {
       return arrays.load_box(name, of, bytes.data(), offsets, dims);

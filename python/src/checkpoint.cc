@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checkpoint_module.h"
+#include "bytes.h"
 #include "errors.h"
 #include "metrics.h"
 #include "region.h"
@@ -20,22 +21,6 @@ namespace outcore::python {
 namespace nb = nanobind;
 
 namespace {
-
-// Bytes of a Python object, which stay where they are while it lives.
-class Bytes {
- public:
-  explicit Bytes(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { PyBuffer_Release(&buffer_); }
-  void* data() const { return buffer_.buf; }
-  uint64_t size_bytes() const { return static_cast<uint64_t>(buffer_.len); }
-
- private:
-  Py_buffer buffer_{};
-};
 
 // Python's functions, called from threads that do not have the GIL. What quiesce raised is kept.
 class Functions {

@@ -85,6 +85,8 @@ struct Arrays::Impl {
   Status read_tiles(const Entry& entry, std::byte* into, const Dims& at, const Dims& box) const;
   // ENOSYS: the library that packs cannot be loaded. REQUIRES: entry is compressed.
   Result<std::shared_ptr<const packing::Packer>> packer_of(const Entry& entry) const;
+  // The same before there is room for it; one that is not compressed needs none.
+  Status check_packer(const std::string& attempted, const Entry& entry) const;
 
  private:
   Status begin_to_write();

@@ -3,7 +3,26 @@
 
 namespace outcore {
 
+using arrays::Entry;
 using arrays::Runs;
+
+namespace {
+
+// act(where the tile lies, its runs) for each that the box touches; the first error ends it.
+template <typename Act>
+Status each_tile(const Entry& entry, const Dims& shape, const Dims& tiles, const Dims& at,
+                 const Dims& box, const Act& act) {
+  const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
+  Status s;
+  arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
+                        [&](uint64_t number, const Runs& runs) {
+                          s = act(entry.offset + number * tile_bytes, runs);
+                          return !s.ok();
+                        });
+  return s;
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const packing::Packer>> Arrays::Impl::packer_of(const Entry& entry) const {
   const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
@@ -17,6 +36,12 @@ Result<std::shared_ptr<const packing::Packer>> Arrays::Impl::packer_of(const Ent
   return packer = std::move(made).value();
 }
 
+Status Arrays::Impl::check_packer(const std::string& attempted, const Entry& entry) const {
+  if (entry.compress.empty()) return {};
+  const auto packer = packer_of(entry);
+  return packer ? Status() : Error{packer.code(), attempted + ": " + packer.message()};
+}
+
 Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, const Dims& at,
                                  const Dims& box) const {
   const Dims shape = arrays::in_rows(entry, entry.dims),
@@ -28,14 +53,9 @@ Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, cons
                                together.size > 1)
         .write(from, at, box);
   }
-  const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
-  Status s;
-  arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
-                        [&](uint64_t number, const Runs& runs) {
-                          s = medium->write_runs(entry.offset + number * tile_bytes, runs, from);
-                          return !s.ok();
-                        });
-  return s;
+  return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
+    return medium->write_runs(offset, runs, from);
+  });
 }
 
 Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims& at,
@@ -51,14 +71,9 @@ Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims&
                                may_change && together.size > 1)
         .read(into, at, box);
   }
-  const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
-  Status s;
-  arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
-                        [&](uint64_t number, const Runs& runs) {
-                          s = medium->read_runs(entry.offset + number * tile_bytes, runs, into);
-                          return !s.ok();
-                        });
-  return s;
+  return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
+    return medium->read_runs(offset, runs, into);
+  });
 }
 
 }  // namespace outcore

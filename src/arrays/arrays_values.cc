@@ -157,9 +157,7 @@ Status Arrays::alloc(const std::string& name, const ArrayType& type, const Dims&
   auto made = make_entry(attempted, name, type, dims, options);
   if (!made) return made.status();
   Entry& entry = made.value();
-  if (!entry.compress.empty())
-    if (const auto packer = impl_->packer_of(entry); !packer)
-      return wrong(attempted, packer.message(), packer.code());
+  if (Status s = impl_->check_packer(attempted, entry); !s) return s;
   const Impl::CatalogLock lock(*impl_);
   if (!lock.status().ok()) return impl_->noted(lock.status());
   const Entry* const there = impl_->catalog->find(name, impl_->session);
@@ -194,9 +192,7 @@ Status Arrays::store_whole(const std::string& name, const ArrayType& type, const
   auto made = make_entry(attempted, name, type, dims, options);
   if (!made) return made.status();
   Entry& entry = made.value();
-  if (!entry.compress.empty())
-    if (const auto packer = impl_->packer_of(entry); !packer)
-      return wrong(attempted, packer.message(), packer.code());
+  if (Status s = impl_->check_packer(attempted, entry); !s) return s;
   const uint64_t bytes = arrays::bytes_of(entry);
   const std::unique_lock<std::shared_mutex> alone(impl_->traffic);
   if (Status s = impl_->check_writable(attempted); !s) return s;

@@ -21,7 +21,6 @@ constexpr uint64_t kPage = base::kSystemPage;
 constexpr uint64_t kFirstJournalAt = 2 * kPage, kFirstJournalBytes = 62 * kPage;  // to 256 KiB
 constexpr uint32_t kRecordMagic = 0x524a434f;                                     // "OCJR"
 constexpr uint32_t kDurableMagic = 0x444a434f;  // "OCJD": all before it came to the disk
-constexpr uint64_t kLargeBytes = 2 << 20, kLargeAlign = 2 << 20;  // as huge pages have it
 
 // At the beginning of a header page; little-endian, as all of it.
 struct HeaderPage {
@@ -342,7 +341,7 @@ const Entry* Catalog::find(const std::string& name, uint64_t session) const {
 }
 
 uint64_t Catalog::find_room(uint64_t size_bytes, bool may_reuse) const {
-  const uint64_t align = size_bytes >= kLargeBytes ? kLargeAlign : kPage;
+  const uint64_t align = size_bytes >= base::kHugePage ? base::kHugePage : kPage;
   std::vector<std::pair<uint64_t, uint64_t>> used = {
       {0, kFirstJournalAt + kFirstJournalBytes},
       {header_.offset, header_.offset + header_.size_bytes}};

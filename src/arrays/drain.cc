@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <filesystem>
 #include <mutex>
 #include <system_error>
@@ -14,6 +13,7 @@
 
 #include "arrays/arrays_access.h"
 #include "arrays/pieces.h"
+#include "os/wait.h"
 #include "outcore/arrays.h"
 #include "outcore/arrays_drain.h"
 
@@ -26,9 +26,9 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 16 << 20;
 
-uint64_t bytes_of(const ArrayInfo& info) {
-  uint64_t bytes = info.type.size_bytes;
-  for (const uint64_t n : info.dims) bytes *= n;
+uint64_t bytes_of(const ArrayType& type, const Dims& dims) {
+  uint64_t bytes = type.size_bytes;
+  for (const uint64_t n : dims) bytes *= n;
   return bytes;
 }
 
@@ -80,8 +80,7 @@ Status ArraysDrain::Impl::copy(const ArrayInfo& info, std::vector<uint64_t>* sum
   std::vector<std::byte> bytes;
   Status s;
   arrays::for_each_piece(info, kPieceBytes, [&](const Dims& at, const Dims& dims) {
-    uint64_t size = info.type.size_bytes;
-    for (const uint64_t n : dims) size *= n;
+    const uint64_t size = bytes_of(info.type, dims);
     s = pass(size);
     if (!s.ok()) return true;
     bytes.resize(size);
@@ -101,8 +100,7 @@ Status ArraysDrain::Impl::verify(const ArrayInfo& info, const std::vector<uint64
   size_t next = 0;
   Status s;
   arrays::for_each_piece(info, kPieceBytes, [&](const Dims& at, const Dims& dims) {
-    uint64_t size = info.type.size_bytes;
-    for (const uint64_t n : dims) size *= n;
+    const uint64_t size = bytes_of(info.type, dims);
     s = pass(0);
     if (!s.ok()) return true;
     bytes.resize(size);
@@ -127,7 +125,7 @@ Status ArraysDrain::Impl::drain_one(const std::string& name) {
   if (const auto there = ArraysAccess::find(*to, name); there.ok()) {
     if (there->stamp == entry->stamp) {
       const std::lock_guard<std::mutex> guard(mutex);
-      progress.bytes_done += bytes_of(info);
+      progress.bytes_done += bytes_of(info.type, info.dims);
       return {};
     }
     return Error{EEXIST, attempted(name) +
@@ -202,11 +200,8 @@ Result<ArraysDrain> ArraysDrain::start(const std::string& from, const std::strin
   }
   impl->from.emplace(std::move(source).value());
   impl->to.emplace(std::move(target).value());
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-  Status s;
   try {
+    const os::SignalBlock block;  // inherited: signals are the program's
     impl->thread = std::thread([shared = impl.get()] {
       shared->run();
       const std::lock_guard<std::mutex> guard(shared->mutex);
@@ -214,10 +209,8 @@ Result<ArraysDrain> ArraysDrain::start(const std::string& from, const std::strin
       shared->changed.notify_all();
     });
   } catch (const std::system_error& why) {
-    s = Error{why.code().value(), "drain " + from + ": start a thread: " + why.what()};
+    return Error{why.code().value(), "drain " + from + ": start a thread: " + why.what()};
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!s.ok()) return s.error();
   return ArraysDrain(std::move(impl));
 }
 

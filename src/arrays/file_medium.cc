@@ -34,6 +34,15 @@ struct KernelMapping final : Mapping {
   uint64_t size_bytes = 0;
 };
 
+struct flock lock_of(uint64_t byte, short type) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(kLockAt + byte);
+  range.l_len = 1;
+  return range;
+}
+
 }  // namespace
 
 Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
@@ -229,11 +238,7 @@ std::string FileMedium::identity() const {
 }
 
 Status FileMedium::lock_byte(uint64_t byte, short type, bool may_wait) const {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(kLockAt + byte);
-  range.l_len = 1;
+  struct flock range = lock_of(byte, type);
   while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EACCES)
@@ -261,11 +266,7 @@ void FileMedium::unlock_range(uint64_t offset) {
 }
 
 Result<bool> FileMedium::is_locked_by_others(Lease lease) {
-  struct flock range {};
-  range.l_type = F_WRLCK;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(kLockAt + static_cast<uint64_t>(lease));
-  range.l_len = 1;
+  struct flock range = lock_of(static_cast<uint64_t>(lease), F_WRLCK);
   if (::fcntl(fd_, F_OFD_GETLK, &range) != 0)
     return base::system_error(errno, "look at the locks of " + path_);
   return range.l_type != F_UNLCK;

@@ -7,11 +7,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "arrays/file_medium.h"
+#include "arrays/workers.h"
 #include "base/units.h"
 
 namespace outcore::arrays {
@@ -20,12 +18,11 @@ namespace {
 constexpr uint64_t kAlign = base::kSystemPage;
 // What goes past the page cache is made of whole ones: none has a neighbour's bytes, which a large
 // folio in the page cache would write back over ours as they were.
-constexpr uint64_t kFolioBytes = 2 << 20;
+constexpr uint64_t kFolioBytes = base::kHugePage;
 constexpr uint64_t kPieceBytes = 4 << 20;    // of a long run, by one thread at a time
 constexpr uint64_t kLongBytes = 4 << 20;     // worth to go past the page cache
 constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs travel as memory
 constexpr uint64_t kSparseness = 16;  // a box with less of what it spans is touched by small pages
-constexpr unsigned kThreadsMax = 4;
 
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
@@ -95,14 +92,7 @@ int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t si
       if (error != 0) first_error.compare_exchange_strong(none, error);
     }
   };
-  std::vector<std::thread> helpers;
-  const auto count = std::min<uint64_t>(pieces, kThreadsMax);
-  try {
-    for (uint64_t t = 1; t < count; ++t) helpers.emplace_back(work);
-  } catch (const std::exception&) {  // fewer, then
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  run_by_workers(std::min<uint64_t>(pieces, kWorkersMax), work);
   return first_error;
 }
 

@@ -12,7 +12,6 @@ namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{1} << 36;  // mapped at a time
-constexpr uint64_t kHugeBytes = 2 << 20;
 
 }  // namespace
 
@@ -22,18 +21,19 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
   if (window_ == nullptr || offset < begin_ || to > end_) {
     leave();
     // Huge pages lie at their multiples, in the file and in memory.
-    const uint64_t begin = base::round_down(offset, is_dense_ ? kHugeBytes : base::kSystemPage);
+    const uint64_t begin =
+        base::round_down(offset, is_dense_ ? base::kHugePage : base::kSystemPage);
     const uint64_t end =
-        std::min(begin + std::max(kWindowBytes, base::round_up(to - begin, kHugeBytes)),
+        std::min(begin + std::max(kWindowBytes, base::round_up(to - begin, base::kHugePage)),
                  base::round_up(file_bytes_, base::kSystemPage));
     const uint64_t size = end - begin;
-    void* const space = ::mmap(nullptr, size + kHugeBytes, PROT_NONE,
+    void* const space = ::mmap(nullptr, size + base::kHugePage, PROT_NONE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED) return errno;
     reserved_ = static_cast<std::byte*>(space);
-    reserved_bytes_ = size + kHugeBytes;
+    reserved_bytes_ = size + base::kHugePage;
     auto* const place = reinterpret_cast<std::byte*>(
-        base::round_up(reinterpret_cast<uintptr_t>(reserved_), kHugeBytes));
+        base::round_up(reinterpret_cast<uintptr_t>(reserved_), base::kHugePage));
     const int protection = is_writable_ ? PROT_READ | PROT_WRITE : PROT_READ;
     void* const made =
         ::mmap(place, size, protection, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(begin));

@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "arrays/workers.h"
 #include "base/units.h"
 
 namespace outcore::arrays {
 namespace {
 
-constexpr unsigned kThreadsMax = 4;
 constexpr size_t kTasksAtOnce = 256;
 constexpr uint64_t kDefaultTileBytes = 1 << 20;
 
@@ -158,14 +158,9 @@ Status PackedTiles::each(const Dims& at, const Dims& box, const Each& act) const
       const std::lock_guard<std::mutex> guard(mutex);
       if (first.ok()) first = s;
     };
-    const size_t most = std::max(1u, std::min(kThreadsMax, std::thread::hardware_concurrency()));
-    std::vector<std::thread> helpers;
-    try {
-      for (size_t t = 1; t < std::min(tasks.size(), most); ++t) helpers.emplace_back(work);
-    } catch (const std::exception&) {  // fewer, then
-    }
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    run_by_workers(std::min<uint64_t>({tasks.size(), kWorkersMax,
+                                       std::max(1u, std::thread::hardware_concurrency())}),
+                   work);
     tasks.clear();
     return !first.ok();
   };

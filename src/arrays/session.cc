@@ -42,12 +42,14 @@ Status Arrays::Impl::begin() {
     s = medium->lock(Lease::kReader, false, true);
     if (s.ok()) s = catalog->look();
     if (s.ok()) s = catalog->load();
-    const auto is_written = medium->is_locked_by_others(Lease::kWriter);
-    if (s.ok()) s = is_written.status();
-    if (s.ok() && catalog->session().is_in_place && is_written.value())
-      s = Error{EBUSY, "open " + medium->uri() +
-                           ": another process changes arrays of it in place: wait until it has "
-                           "closed it"};
+    if (s.ok() && catalog->session().is_in_place) {
+      const auto is_written = medium->is_locked_by_others(Lease::kWriter);
+      if (!is_written) s = is_written.status();
+      if (s.ok() && is_written.value())
+        s = Error{EBUSY, "open " + medium->uri() +
+                             ": another process changes arrays of it in place: wait until it has "
+                             "closed it"};
+    }
   }
   medium->unlock(Lease::kCatalog);
   // Those who have any() wait by it.
@@ -63,16 +65,18 @@ Status Arrays::Impl::begin_to_write() {
                               std::to_string(together.size) +
                               ": let one process write, or take a file"};
   const auto is_written = medium->is_locked_by_others(Lease::kWriter);
-  const auto is_read = medium->is_locked_by_others(Lease::kReader);
   if (!is_written) return is_written.status();
-  if (!is_read) return is_read.status();
   if (is_written.value()) return join();
   const Status there = catalog->look();
   if (!there.ok() && there.code() != ENOENT) return there;
   const bool is_new = there.code() == ENOENT;
-  if (!is_new && mode == ArraysMode::kWrite && is_read.value())
-    return Error{EBUSY, "open " + medium->uri() +
-                            ": another process reads it: write another container, or wait"};
+  if (!is_new && mode == ArraysMode::kWrite) {
+    const auto is_read = medium->is_locked_by_others(Lease::kReader);
+    if (!is_read) return is_read.status();
+    if (is_read.value())
+      return Error{EBUSY, "open " + medium->uri() +
+                              ": another process reads it: write another container, or wait"};
+  }
   Change change;
   if (is_new || mode == ArraysMode::kWrite) {
     if (Status s = catalog->create(); !s) return s;
@@ -132,12 +136,14 @@ Status Arrays::Impl::change_in_place(uint64_t id) {
   }
   const CatalogLock lock(*this);
   if (!lock.status().ok()) return lock.status();
-  const auto is_read = medium->is_locked_by_others(Lease::kReader);
-  if (!is_read) return is_read.status();
-  if (!is_in_place && medium->knows_readers() && is_read.value())
-    return Error{EBUSY, "change an array of " + medium->uri() +
-                            " in place: another process or view reads it: wait, or store the "
-                            "array as a whole"};
+  if (!is_in_place && medium->knows_readers()) {
+    const auto is_read = medium->is_locked_by_others(Lease::kReader);
+    if (!is_read) return is_read.status();
+    if (is_read.value())
+      return Error{EBUSY, "change an array of " + medium->uri() +
+                              " in place: another process or view reads it: wait, or store the "
+                              "array as a whole"};
+  }
   Change change;
   change.has_session = true;
   change.session = catalog->session();

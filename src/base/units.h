@@ -11,6 +11,7 @@
 namespace outcore::base {
 
 inline constexpr uint64_t kSystemPage = 4096;
+inline constexpr uint64_t kHugePage = 2 << 20;  // of x86-64, where the kernel has it whole
 inline constexpr uint64_t kPageBytesMax = uint64_t{16} << 20;
 
 // Errors: EINVAL for anything that is not a number with one of the units, or does not fit in 64

@@ -1,7 +1,6 @@
 #include "checkpoints/periodic_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "base/assert.h"
+#include "os/wait.h"
 
 namespace outcore::checkpoints {
 namespace {
@@ -109,18 +109,12 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   if (auto any = choose_to_prune({}, plan.keep); !any) return any.error();
   auto state = std::make_unique<State>();
   state->plan = std::move(plan);
-  sigset_t all, before;
-  sigfillset(&all);
-  for (const int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status s;
   try {
+    const os::SignalBlock block;  // inherited: signals are the program's
     state->thread = std::thread([shared = state.get()] { shared->run(); });
   } catch (const std::system_error& why) {
-    s = Error{why.code().value(), attempted + ": start a thread: " + why.what()};
+    return Error{why.code().value(), attempted + ": start a thread: " + why.what()};
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!s.ok()) return s.error();
   return std::unique_ptr<PeriodicThread>(new PeriodicThread(std::move(state)));
 }
 

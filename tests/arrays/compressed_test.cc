@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "outcore/arrays.h"
+#include "tests/arrays/processes.h"
 #include "tests/folder.h"
 
 namespace outcore {
@@ -194,31 +193,22 @@ TEST_F(CompressedArrays, ATileThatBecomesSmallerGivesSpaceBack) {
 
 TEST_F(CompressedArrays, ThreadsAndProcessesShareTiles) {
   constexpr unsigned kProcesses = 4;
-  std::vector<pid_t> pids;
-  for (unsigned rank = 0; rank < kProcesses; ++rank) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      auto out = Arrays::open(path_, ArraysMode::kWrite, Communicator::processes(kProcesses));
-      bool is_good = out.ok() && out->alloc<double>("u", kShape, compressed()).ok();
-      // Columns one element wide, so that all of them have part of every tile.
-      std::vector<std::thread> threads;
-      std::atomic<bool> all_good{is_good};
-      for (uint64_t t = 0; is_good && t < 2; ++t)
-        threads.emplace_back([&, t] {
-          for (uint64_t z = 2 * rank + t; z < kSide; z += 2 * kProcesses)
-            if (!store(*out, {0, 0, z}, {kSide, kSide, 1}).ok()) all_good = false;
-        });
-      for (std::thread& thread : threads) thread.join();
-      is_good = all_good && out->close().ok();
-      ::_exit(is_good ? 0 : 1);
-    }
-    pids.push_back(pid);
-  }
-  for (const pid_t pid : pids) {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
+  const auto results = scene::in_processes(kProcesses, [&](unsigned rank) {
+    auto out = Arrays::open(path_, ArraysMode::kWrite, Communicator::processes(kProcesses));
+    bool is_good = out.ok() && out->alloc<double>("u", kShape, compressed()).ok();
+    // Columns one element wide, so that all of them have part of every tile.
+    std::vector<std::thread> threads;
+    std::atomic<bool> all_good{is_good};
+    for (uint64_t t = 0; is_good && t < 2; ++t)
+      threads.emplace_back([&, t] {
+        for (uint64_t z = 2 * rank + t; z < kSide; z += 2 * kProcesses)
+          if (!store(*out, {0, 0, z}, {kSide, kSide, 1}).ok()) all_good = false;
+      });
+    for (std::thread& thread : threads) thread.join();
+    is_good = all_good && out->close().ok();
+    return is_good ? 0 : 1;
+  });
+  EXPECT_EQ(results, std::vector<int>(kProcesses, 0));
   expect_u(Arrays::open(path_).value());
 }
 

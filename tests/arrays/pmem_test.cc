@@ -22,6 +22,7 @@
 #include "arrays/medium.h"
 #include "arrays/persist.h"
 #include "outcore/arrays.h"
+#include "tests/arrays/processes.h"
 #include "tests/folder.h"
 
 namespace outcore {
@@ -279,23 +280,16 @@ TEST_P(Pmem, AViewShowsWhatIsWrittenAlsoWithARuntimeLent) {
 TEST_P(Pmem, ProcessesWriteTogether) {
   constexpr unsigned kProcesses = 3;
   constexpr uint64_t kRows = 50, kColumns = 33;  // rows share lines
-  std::vector<pid_t> pids;
-  for (uint64_t rank = 0; rank < kProcesses; ++rank) {
-    pids.push_back(::fork());
-    if (pids.back() != 0) continue;
+  const auto results = scene::in_processes(kProcesses, [&](uint64_t rank) {
     auto out = Arrays::open(uri(), ArraysMode::kWrite, Communicator::processes(kProcesses));
-    if (!out || !out->alloc<float>("u", {kRows, kProcesses * kColumns}).ok()) ::_exit(1);
+    if (!out || !out->alloc<float>("u", {kRows, kProcesses * kColumns}).ok()) return 1;
     std::vector<float> box(kRows * kColumns);
     for (uint64_t i = 0; i < box.size(); ++i)
       box[i] = static_cast<float>(i / kColumns * 1000 + rank * kColumns + i % kColumns);
-    if (!out->store("u", box.data(), {0, rank * kColumns}, {kRows, kColumns}).ok()) ::_exit(2);
-    ::_exit(out->close().ok() ? 0 : 3);
-  }
-  for (const pid_t pid : pids) {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
+    if (!out->store("u", box.data(), {0, rank * kColumns}, {kRows, kColumns}).ok()) return 2;
+    return out->close().ok() ? 0 : 3;
+  });
+  EXPECT_EQ(results, std::vector<int>(kProcesses, 0));
   const auto u = open().load<std::vector<float>>("u");
   ASSERT_TRUE(u.ok()) << u.message();
   for (uint64_t y = 0; y < kRows; ++y)

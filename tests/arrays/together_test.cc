@@ -11,29 +11,14 @@
 #include <thread>
 
 #include "outcore/arrays.h"
+#include "tests/arrays/processes.h"
 #include "tests/folder.h"
 
 namespace outcore {
 namespace {
 
+using scene::in_processes;
 using testing::HasSubstr;
-
-// Runs it in so many processes; what they return.
-std::vector<int> in_processes(unsigned count, const std::function<int(unsigned rank)>& run) {
-  std::vector<pid_t> pids;
-  for (unsigned rank = 0; rank < count; ++rank) {
-    const pid_t pid = ::fork();
-    if (pid == 0) ::_exit(run(rank));
-    pids.push_back(pid);
-  }
-  std::vector<int> results;
-  for (const pid_t pid : pids) {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    results.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
-  }
-  return results;
-}
 
 double value_at(uint64_t x, uint64_t y, uint64_t z) {
   return static_cast<double>(x * 1'000'000 + y * 1'000 + z);
