@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
+#include "arrays/file_ahead.h"
 #include "arrays/file_medium.h"
 #include "arrays/workers.h"
 #include "base/units.h"
@@ -100,8 +102,12 @@ int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t si
 int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
   const bool is_write = way == Way::kWrite;
   const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
-  FileWindow window(fd_, is_write, is_dense, size_bytes());
+  const uint64_t file_bytes = size_bytes();
+  FileWindow window(fd_, is_write, is_dense, file_bytes);
+  std::optional<FileAhead> ahead;
+  if (!is_write && is_dense) ahead.emplace(fd_, first, runs, file_bytes);
   return for_each_run(runs, [&](uint64_t there, uint64_t here) -> int {
+    if (ahead) ahead->have_come_to(first + there);
     std::byte* at = nullptr;
     if (const int error = window.reach(first + there, runs.run_bytes, &at); error != 0)
       return error;
