@@ -1,10 +1,16 @@
 #include "arrays/file_ahead.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <exception>
 
 #include "arrays/file_window.h"
 #include "os/wait.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22  // Linux 5.14
+#endif
 
 namespace outcore::arrays {
 namespace {
@@ -67,7 +73,7 @@ void FileAhead::walk(uint32_t number) const {
       std::byte* bytes = nullptr;
       const uint64_t size = std::min(base::kHugePage, file_bytes_ - at);
       if (window.reach(at, size, &bytes) != 0) return true;
-      if (!window.bring(at, size)) return true;
+      if (::madvise(bytes, size, MADV_POPULATE_READ) != 0) return true;
     }
     return false;
   }));

@@ -62,8 +62,7 @@ class FileMedium final : public Medium {
   Status runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
   int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;
   int long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes);
-  int read_piece(FileWindow* window, uint64_t offset, std::byte* bytes, uint64_t size_bytes);
-  int write_piece(uint64_t offset, std::byte* bytes, uint64_t size_bytes, std::byte* buffer);
+  int piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes, std::byte* buffer);
   int as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
   Status short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
 

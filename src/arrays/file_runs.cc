@@ -30,26 +30,6 @@ struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-// make() in each of several threads, and act(from, size) of what it made for some of the pieces.
-// 0, or the errno that one of them returned first.
-template <typename Make>
-int in_pieces(uint64_t size_bytes, const Make& make) {
-  const uint64_t pieces = (size_bytes + kPieceBytes - 1) / kPieceBytes;
-  std::atomic<uint64_t> next{0};
-  std::atomic<int> first_error{0};
-  const auto work = [&] {
-    const auto act = make();
-    for (uint64_t i = next++; i < pieces && first_error == 0; i = next++) {
-      const uint64_t from = i * kPieceBytes;
-      const int error = act(from, std::min(kPieceBytes, size_bytes - from));
-      int none = 0;
-      if (error != 0) first_error.compare_exchange_strong(none, error);
-    }
-  };
-  run_by_workers(std::min<uint64_t>(pieces, kWorkersMax), work);
-  return first_error;
-}
-
 }  // namespace
 
 // 0 or an errno. Never short: a file that ends before is EIO.
@@ -69,31 +49,23 @@ int FileMedium::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
   return 0;
 }
 
-// REQUIRES: offset is a multiple of kFolioBytes. Through the page cache: what it has costs a copy
-// alone. It gets huge pages where they are touched as memory (readahead(2) would bring small ones);
-// but they are copied by the call that tells errors.
-int FileMedium::read_piece(FileWindow* window, uint64_t offset, std::byte* bytes,
-                           uint64_t size_bytes) {
-  if (window != nullptr && window->bring(offset, size_bytes)) {
-    const int error = all_of(Way::kRead, fd_, offset, bytes, size_bytes);
-    window->let_go(offset, size_bytes);
-    return error;
+// REQUIRES: offset is a multiple of kFolioBytes. Reads are the kernel's: its readahead is as fast
+// as the disk, and what the page cache has costs a copy alone.
+int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
+                      std::byte* buffer) {
+  if (way == Way::kRead) {
+    static_cast<void>(
+        ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
+    return all_of(way, fd_, offset, bytes, size_bytes);
   }
-  static_cast<void>(::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
-  return all_of(Way::kRead, fd_, offset, bytes, size_bytes);
-}
-
-// REQUIRES: as read_piece.
-int FileMedium::write_piece(uint64_t offset, std::byte* bytes, uint64_t size_bytes,
-                            std::byte* buffer) {
   const uint64_t direct = direct_fd_ < 0 ? 0 : base::round_down(size_bytes, kFolioBytes);
   if (direct > 0) {
     std::memcpy(buffer, bytes, direct);
-    const int error = all_of(Way::kWrite, direct_fd_, offset, buffer, direct);
+    const int error = all_of(way, direct_fd_, offset, buffer, direct);
     if (error != 0) return error;
   }
   if (direct == size_bytes) return 0;
-  const int error = all_of(Way::kWrite, fd_, offset + direct, bytes + direct, size_bytes - direct);
+  const int error = all_of(way, fd_, offset + direct, bytes + direct, size_bytes - direct);
   if (error == 0 && direct_fd_ < 0)  // the disk begins
     static_cast<void>(::sync_file_range(fd_, static_cast<off_t>(offset),
                                         static_cast<off_t>(size_bytes), SYNC_FILE_RANGE_WRITE));
@@ -105,23 +77,25 @@ int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t si
   if (head > 0)
     if (const int error = all_of(way, fd_, offset, bytes, head); error != 0) return error;
   offset += head, bytes += head, size_bytes -= head;
-  if (way == Way::kRead) {
-    FileWindow window(fd_, false, true, this->size_bytes());
-    std::byte* at = nullptr;
-    const bool is_mapped = size_bytes > 0 && window.reach(offset, size_bytes, &at) == 0;
-    return in_pieces(size_bytes, [&] {
-      return [&](uint64_t from, uint64_t size) {
-        return read_piece(is_mapped ? &window : nullptr, offset + from, bytes + from, size);
-      };
-    });
-  }
-  return in_pieces(size_bytes, [&] {
-    return [&, buffer = std::unique_ptr<void, Freed>(std::aligned_alloc(kAlign, kPieceBytes))](
-               uint64_t from, uint64_t size) {
-      if (buffer == nullptr) return ENOMEM;
-      return write_piece(offset + from, bytes + from, size, static_cast<std::byte*>(buffer.get()));
-    };
-  });
+  const uint64_t pieces = (size_bytes + kPieceBytes - 1) / kPieceBytes;
+  std::atomic<uint64_t> next{0};
+  std::atomic<int> first_error{0};
+  const auto work = [&] {
+    const std::unique_ptr<void, Freed> buffer(std::aligned_alloc(kAlign, kPieceBytes));
+    if (buffer == nullptr) {
+      first_error = ENOMEM;
+      return;
+    }
+    for (uint64_t i = next++; i < pieces && first_error == 0; i = next++) {
+      const uint64_t at = i * kPieceBytes, size = std::min(kPieceBytes, size_bytes - at);
+      const int error =
+          piece(way, offset + at, bytes + at, size, static_cast<std::byte*>(buffer.get()));
+      int none = 0;
+      if (error != 0) first_error.compare_exchange_strong(none, error);
+    }
+  };
+  run_by_workers(std::min<uint64_t>(pieces, kWorkersMax), work);
+  return first_error;
 }
 
 // By the page tables, a window at a time: no system call a run, and no byte that is not ours.

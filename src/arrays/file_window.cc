@@ -8,10 +8,6 @@
 
 #include "base/units.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // Linux 5.14
-#endif
-
 namespace outcore::arrays {
 namespace {
 
@@ -58,10 +54,6 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
 void FileWindow::leave() {
   if (reserved_ != nullptr) ::munmap(reserved_, reserved_bytes_);
   reserved_ = window_ = nullptr;
-}
-
-bool FileWindow::bring(uint64_t offset, uint64_t size_bytes) const {
-  return ::madvise(window_ + (offset - begin_), size_bytes, MADV_POPULATE_READ) == 0;
 }
 
 void FileWindow::let_go(uint64_t offset, uint64_t size_bytes) {

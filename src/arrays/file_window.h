@@ -23,10 +23,7 @@ class FileWindow {
   // So many bytes of the file from offset on are at *at until the next call. 0 or an errno; EIO:
   // the file ends before.
   int reach(uint64_t offset, uint64_t size_bytes, std::byte** at);
-  // Its pages of the range are read, and mapped. False: they are not, which is no error; who reads
-  // them hears of it. REQUIRES: reach() gave all of it, offset is a multiple of 4096. Any thread.
-  bool bring(uint64_t offset, uint64_t size_bytes) const;
-  // Its pages of the range are not mapped any more, until they are touched again. Any thread.
+  // Its pages of the range are not mapped any more, until they are touched again.
   void let_go(uint64_t offset, uint64_t size_bytes);
 
  private:
