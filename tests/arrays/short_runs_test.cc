@@ -1,17 +1,12 @@
-// Boxes of short runs that are large enough to be read ahead, from a file that is not in memory.
+// Boxes of short runs, from a file that is not in memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <thread>
 #include <vector>
 
-#include "arrays/file_ahead.h"
-#include "base/units.h"
 #include "outcore/arrays.h"
 #include "tests/arrays/processes.h"
 #include "tests/folder.h"
@@ -26,7 +21,7 @@ double value_at(uint64_t x, uint64_t y, uint64_t z) {
   return static_cast<double>(x * 1'000'000 + y * 1'000 + z);
 }
 
-class Ahead : public testing::Test {
+class ShortRuns : public testing::Test {
  protected:
   void SetUp() override {
     auto out = Arrays::open(path(), ArraysMode::kWrite);
@@ -65,14 +60,14 @@ class Ahead : public testing::Test {
   scene::Folder folder_;
 };
 
-TEST_F(Ahead, BoxesOfSeveralProcesses) {
+TEST_F(ShortRuns, BoxesOfSeveralProcesses) {
   const auto results = scene::in_processes(4, [&](unsigned rank) {
     return read({0, rank / 2 * 128, rank % 2 * 256}, {40, 128, 256});
   });
   EXPECT_EQ(results, std::vector<int>(4, 0));
 }
 
-TEST_F(Ahead, BoxesOfSeveralThreads) {
+TEST_F(ShortRuns, BoxesOfSeveralThreads) {
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 8; ++t)
@@ -81,34 +76,13 @@ TEST_F(Ahead, BoxesOfSeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(Ahead, ToTheEndOfTheFile) { EXPECT_EQ(read({10, 1, 1}, {30, 255, 511}), 0); }
+TEST_F(ShortRuns, ToTheEndOfTheFile) { EXPECT_EQ(read({10, 1, 1}, {30, 255, 511}), 0); }
 
-// Pages of the range that are in memory. REQUIRES: both are multiples of a page.
-uint64_t resident(int fd, uint64_t from, uint64_t to) {
-  void* const at = ::mmap(nullptr, to - from, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(from));
-  std::vector<unsigned char> pages((to - from) / base::kSystemPage);
-  EXPECT_EQ(::mincore(at, to - from, pages.data()), 0);
-  ::munmap(at, to - from);
-  return static_cast<uint64_t>(
-      std::count_if(pages.begin(), pages.end(), [](auto p) { return p & 1; }));
-}
-
-TEST_F(Ahead, ComesFirst) {
-  const int fd = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
-  ASSERT_GE(fd, 0);
-  const auto size = static_cast<uint64_t>(::lseek(fd, 0, SEEK_END));
-  constexpr uint64_t kFrom = 4 << 20, kSpan = 32 << 20;
-  arrays::Runs runs;  // the first half of each 64 KiB
-  runs.run_bytes = 32 << 10;
-  runs.loops.push_back({kSpan / (64 << 10), 64 << 10, 32 << 10});
-  if (resident(fd, kFrom, kFrom + kSpan) == 0) {  // else the folder is memory
-    const arrays::FileAhead ahead(fd, kFrom, runs, size);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (resident(fd, kFrom, kFrom + kSpan) == 0 && std::chrono::steady_clock::now() < until)
-      std::this_thread::yield();
-    EXPECT_GT(resident(fd, kFrom, kFrom + kSpan), 0u);
-  }
-  ::close(fd);
+// Gaps that are read over, gaps that are not, and blocks that end within a row.
+TEST_F(ShortRuns, OfAllWidths) {
+  for (const uint64_t width : {1u, 3u, 100u, 511u})
+    for (const uint64_t height : {1u, 2u, 255u})
+      EXPECT_EQ(read({3, 1, 512 - width}, {30, height, width}), 0) << width << " " << height;
 }
 
 }  // namespace
