@@ -193,7 +193,8 @@ std::string RedisStore::remark() const {
   if (record_.lifetime_ms != 0)
     text += ", reclaimed " + base::format_milliseconds(record_.lifetime_ms) + " after its last use";
   if (chunks_->has_lost()) text += "; the servers lost some of it";
-  if (lease_error_.load() != 0) text += "; another writer has it";
+  if (!has_lease())
+    text += shared_lease_ == nullptr ? "; another writer has it" : "; its lease has ended";
   if (const std::string trouble = chunks_->trouble(); !trouble.empty())
     text += "; last trouble: " + trouble;
   return text;

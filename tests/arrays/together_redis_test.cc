@@ -76,12 +76,18 @@ int store_boxes(Arrays& out, unsigned rank, unsigned across, unsigned along) {
     threads.emplace_back([&, thread] {
       for (size_t array = thread; array < std::size(kShapes); array += 2) {
         const Box box = box_of(kShapes[array], rank, across, along);
-        if (!out.store(name_of(array), box.values.data(), box.at, box.dims)) failed = 11;
+        if (Status s = out.store(name_of(array), box.values.data(), box.at, box.dims); !s) {
+          std::fprintf(stderr, "rank %u: %s\n", rank, s.message().c_str());
+          failed = 11;
+        }
         std::vector<double> back(box.values.size());
         if (!out.load(name_of(array), back.data(), box.at, box.dims) || back != box.values)
           failed = 12;
       }
-      if (!out.store("of " + std::to_string(rank) + std::to_string(thread), rank)) failed = 13;
+      if (Status s = out.store("of " + std::to_string(rank) + std::to_string(thread), rank); !s) {
+        std::fprintf(stderr, "rank %u: %s\n", rank, s.message().c_str());
+        failed = 13;
+      }
     });
   for (std::thread& thread : threads) thread.join();
   return failed;
@@ -181,6 +187,36 @@ TEST_F(TogetherRedis, AClusterTakesThemToo) {
     if (const int failed = store_boxes(out.value(), rank, 1, 3); failed != 0) return failed;
     return out->close().ok() ? 0 : 2;
   });
+  ASSERT_EQ(results, std::vector<int>(3, 0));
+  expect_boxes(uri("replicas=1"), 3);
+}
+
+TEST_F(TogetherRedis, AMasterThatDiesMeanwhileIsAPause) {
+  ServerOptions cluster;
+  cluster.masters = 3;
+  start(cluster);
+  int has_begun[2];
+  ASSERT_EQ(::pipe(has_begun), 0);
+  std::thread killer([&] {
+    char byte = 0;
+    EXPECT_EQ(::read(has_begun[0], &byte, 1), 1);
+    const int master = servers_->some_master();
+    servers_->kill(master);
+    EXPECT_TRUE(redis_test::becomes([&] {  // its replica has its place
+      return servers_->info(master + 3, "role") == "master";
+    }));
+    servers_->start(master);  // and has a replica to acknowledge what is written
+  });
+  const auto results = in_processes(3, [&](unsigned rank) {
+    auto out = Arrays::open(uri("replicas=1"), ArraysMode::kWrite, Communicator::processes(3));
+    if (!out) return 1;
+    for (int round = 0; round < 6; ++round) {
+      if (const int failed = store_boxes(out.value(), rank, 1, 3); failed != 0) return failed;
+      if (rank == 0 && round == 0 && ::write(has_begun[1], "k", 1) != 1) return 3;
+    }
+    return out->close().ok() ? 0 : 2;
+  });
+  killer.join();
   ASSERT_EQ(results, std::vector<int>(3, 0));
   expect_boxes(uri("replicas=1"), 3);
 }
