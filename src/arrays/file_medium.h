@@ -2,10 +2,10 @@
 //
 // Long runs are written past the page cache, by several threads, where the filesystem takes that:
 // the disk begins at once. Short ones go through it, for several processes may have bytes in one
-// page: as system calls, and the shortest as memory. pmem: asks for more: where the file is on a
-// DAX mount all that is written goes into the persistent memory itself, and every call is durable
-// when it returns, that of the filesystem, too. Elsewhere it is a file as others. Any thread;
-// several processes.
+// page: as system calls, and the shortest are written as memory. pmem: asks for more: where the
+// file is on a DAX mount all that is written goes into the persistent memory itself, and every call
+// is durable when it returns, that of the filesystem, too. Elsewhere it is a file as others. Any
+// thread; several processes.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,10 @@ class FileMedium final : public Medium {
   int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;
   int long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes);
   int piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes, std::byte* buffer);
-  int as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
-  Status short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+  int read_short_runs(uint64_t first, const Runs& runs, std::byte* into);
+  int write_short_runs(uint64_t first, const Runs& runs, const std::byte* from);
+  int short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+  Status all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
 
   std::string path_, uri_;
   std::shared_ptr<LentRuntime> runtime_;

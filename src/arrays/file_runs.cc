@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "arrays/file_medium.h"
 #include "arrays/workers.h"
@@ -21,12 +23,31 @@ constexpr uint64_t kAlign = base::kSystemPage;
 constexpr uint64_t kFolioBytes = base::kHugePage;
 constexpr uint64_t kPieceBytes = 4 << 20;    // of a long run, by one thread at a time
 constexpr uint64_t kLongBytes = 4 << 20;     // worth to go past the page cache
-constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs travel as memory
+constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs are written as memory
+constexpr uint64_t kBlockBytes = 256 << 10;  // of short runs, read by one call
+constexpr uint64_t kGapBytes = 16 << 10;     // that cost less to read than a call
 constexpr uint64_t kSparseness = 16;  // a box with less of what it spans is touched by small pages
 
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
+
+// Runs with small gaps between them: the innermost loops, as far as that is so.
+struct Group {
+  uint64_t runs = 1, size_bytes = 0;
+};
+
+Group group_of(const Runs& all) {
+  Group group{1, all.run_bytes};
+  for (size_t d = all.loops.size(); d-- > 0;) {
+    const Loop& loop = all.loops[d];
+    if (loop.count == 1) continue;
+    if (loop.there < group.size_bytes || loop.there - group.size_bytes > kGapBytes) break;
+    group.size_bytes += (loop.count - 1) * loop.there;
+    group.runs *= loop.count;
+  }
+  return group;
+}
 
 }  // namespace
 
@@ -96,51 +117,80 @@ int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t si
   return first_error;
 }
 
+// Rows and the little that lies between them come by one call, and are cut in a buffer that stays
+// in the processor's cache. (As memory, whose faults bring huge pages, it is as fast, or half as
+// fast where those come from a host; and an error of the disk would be a SIGBUS.)
+int FileMedium::read_short_runs(uint64_t first, const Runs& runs, std::byte* into) {
+  const Group group = group_of(runs);
+  if (group.runs == 1)
+    return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+      return all_of(Way::kRead, fd_, first + there, into + here, runs.run_bytes);
+    });
+  const uint64_t block_bytes = std::min(kBlockBytes, group.size_bytes);
+  const std::unique_ptr<std::byte[]> block(new (std::nothrow) std::byte[block_bytes]);
+  if (block == nullptr) return ENOMEM;
+  uint64_t begin = 0, end = 0, group_end = 0, count = 0;  // of what is in the block
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    uint64_t at = first + there, rest = runs.run_bytes;
+    if (count++ % group.runs == 0) begin = end = at, group_end = at + group.size_bytes;
+    while (rest > 0) {
+      if (at >= end) {
+        begin = at;
+        end = std::min(at + block_bytes, group_end);
+        const int error = all_of(Way::kRead, fd_, begin, block.get(), end - begin);
+        if (error != 0) return error;
+      }
+      const uint64_t part = std::min(rest, end - at);
+      std::memcpy(into + here, block.get() + (at - begin), part);
+      at += part, here += part, rest -= part;
+    }
+    return 0;
+  });
+}
+
 // By the page tables, a window at a time: no system call a run, and no byte that is not ours.
-int FileMedium::as_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
-  const bool is_write = way == Way::kWrite;
+int FileMedium::write_short_runs(uint64_t first, const Runs& runs, const std::byte* from) {
   const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
-  FileWindow window(fd_, is_write, is_dense, size_bytes());
-  return for_each_run(runs, [&](uint64_t there, uint64_t here) -> int {
+  FileWindow window(fd_, is_dense, size_bytes());
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) {
     std::byte* at = nullptr;
     if (const int error = window.reach(first + there, runs.run_bytes, &at); error != 0)
       return error;
-    std::memcpy(is_write ? at : bytes + here, is_write ? bytes + here : at, runs.run_bytes);
-    if (!is_write || !is_dense) return 0;
+    std::memcpy(at, from + here, runs.run_bytes);
+    if (!is_dense) return 0;
     const int error = writeback_.have_come_to(fd_, first + there, window);
     if (error != 0) lost_sync_ = error;
     return error;
   });
 }
 
-Status FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
-  const bool may_be_memory = way == Way::kRead || has_room();
-  const int error = may_be_memory && runs.run_bytes < kMemoryBytes
-                        ? as_memory(way, first, runs, bytes)
+int FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  if (runs.run_bytes < kMemoryBytes) {
+    if (way == Way::kRead) return read_short_runs(first, runs, bytes);
+    if (has_room()) return write_short_runs(first, runs, bytes);
+  }
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    return all_of(way, fd_, first + there, bytes + here, runs.run_bytes);
+  });
+}
+
+Status FileMedium::all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  if (memory_ != nullptr) return runs_of_memory(way, first, runs, bytes);
+  const int error = runs.run_bytes < kLongBytes
+                        ? short_runs(way, first, runs, bytes)
                         : for_each_run(runs, [&](uint64_t there, uint64_t here) {
-                            return all_of(way, fd_, first + there, bytes + here, runs.run_bytes);
+                            return long_run(way, first + there, bytes + here, runs.run_bytes);
                           });
   if (error == 0) return {};
   return failed(error, way == Way::kRead ? "read" : "write", first + runs.there, runs.span_bytes());
 }
 
 Status FileMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
-  if (memory_ != nullptr) return runs_of_memory(Way::kRead, first, runs, into);
-  if (runs.run_bytes < kLongBytes) return short_runs(Way::kRead, first, runs, into);
-  const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) {
-    return long_run(Way::kRead, first + there, into + here, runs.run_bytes);
-  });
-  return error == 0 ? Status() : failed(error, "read", first + runs.there, runs.span_bytes());
+  return all_runs(Way::kRead, first, runs, into);
 }
 
 Status FileMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
-  auto* const bytes = const_cast<std::byte*>(from);
-  if (memory_ != nullptr) return runs_of_memory(Way::kWrite, first, runs, bytes);
-  if (runs.run_bytes < kLongBytes) return short_runs(Way::kWrite, first, runs, bytes);
-  const int error = for_each_run(runs, [&](uint64_t there, uint64_t here) {
-    return long_run(Way::kWrite, first + there, bytes + here, runs.run_bytes);
-  });
-  return error == 0 ? Status() : failed(error, "write", first + runs.there, runs.span_bytes());
+  return all_runs(Way::kWrite, first, runs, const_cast<std::byte*>(from));
 }
 
 }  // namespace outcore::arrays

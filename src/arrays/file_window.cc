@@ -34,9 +34,8 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
     reserved_bytes_ = size + base::kHugePage;
     auto* const place = reinterpret_cast<std::byte*>(
         base::round_up(reinterpret_cast<uintptr_t>(reserved_), base::kHugePage));
-    const int protection = is_writable_ ? PROT_READ | PROT_WRITE : PROT_READ;
-    void* const made =
-        ::mmap(place, size, protection, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(begin));
+    void* const made = ::mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_,
+                              static_cast<off_t>(begin));
     if (made == MAP_FAILED) {
       const int error = errno;
       leave();

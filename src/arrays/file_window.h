@@ -1,5 +1,5 @@
-// FileWindow: a part of a file as memory, moved to where it is needed. Writeback: the disk begins
-// before all is there.
+// FileWindow: a part of a file as memory to write to, moved to where it is needed. Writeback: the
+// disk begins before all is there.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ class FileWindow {
  public:
   // is_dense: most of what it is moved over will be touched: by huge pages, where the filesystem
   // has large folios (512 times fewer faults, and as many fewer pages to write back).
-  FileWindow(int fd, bool is_writable, bool is_dense, uint64_t file_bytes)
-      : fd_(fd), is_writable_(is_writable), is_dense_(is_dense), file_bytes_(file_bytes) {}
+  FileWindow(int fd, bool is_dense, uint64_t file_bytes)
+      : fd_(fd), is_dense_(is_dense), file_bytes_(file_bytes) {}
   ~FileWindow() { leave(); }
   FileWindow(const FileWindow&) = delete;
   FileWindow& operator=(const FileWindow&) = delete;
@@ -30,7 +30,7 @@ class FileWindow {
   void leave();
 
   const int fd_;
-  const bool is_writable_, is_dense_;
+  const bool is_dense_;
   const uint64_t file_bytes_;
   std::byte* reserved_ = nullptr;
   uint64_t reserved_bytes_ = 0;

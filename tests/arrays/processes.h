@@ -1,4 +1,4 @@
-// Processes of a test, which do something together.
+// in_processes: what processes of a test do together.
 #pragma once
 
 #include <sys/wait.h>
