@@ -193,6 +193,7 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
   of_medium.uri = uri;
   of_medium.is_writable = mode != ArraysMode::kRead;
   of_medium.may_create = mode != ArraysMode::kRead;
+  of_medium.writers = together.size;
   of_medium.runtime = std::make_shared<arrays::LentRuntime>(options.runtime);
   auto medium = arrays::open_medium(of_medium);
   Status s = medium.status();

@@ -291,6 +291,8 @@ Status Catalog::append(const Change& change, bool is_durable) {
     return Error{ENOSPC, medium_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
   if (is_durable)  // first what it speaks of
     if (Status s = medium_.sync(); !s) return s;
+  for (const Entry& entry : change.put)  // which a new journal must not lie upon
+    high_water_ = std::max(high_water_, entry.offset + entry.size_bytes);
   if (end_ + room_for(record.size()) > header_.offset + header_.size_bytes)
     if (Status s = write_anew(room_for(record.size())); !s) return s;
   const auto bytes = pack(end_, header_, record, is_durable);

@@ -85,6 +85,12 @@ class Medium {
   // It has no bytes behind those that were ever used: a file, not an image.
   virtual bool ends_where_used() const = 0;
   virtual bool can_be_shared() const = 0;  // by processes that write at once
+  // Of one that is shared, before it is closed: 0 if all who write are known to live. EIO: some
+  // have ended.
+  virtual Status hear_of_others() { return {}; }
+  virtual void leave() {}  // nothing is asked of it any more
+  // How long others seem to write that have ended, for messages.
+  virtual std::string patience() const { return {}; }
   // Taken as told, held until unlock(); a lease that is held may be changed. May it not wait:
   // EAGAIN.
   virtual Status lock(Lease lease, bool is_exclusive, bool may_wait) = 0;
@@ -108,6 +114,7 @@ struct MediumOptions {
   std::string uri;
   bool is_writable = false, may_create = false;
   std::shared_ptr<LentRuntime> runtime;
+  unsigned writers = 1;  // processes, of which this is one
 };
 
 // A path, file:PATH, pmem:PATH: by itself; every other store through a runtime.

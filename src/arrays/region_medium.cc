@@ -6,6 +6,7 @@
 
 #include "arrays/file_medium.h"
 #include "arrays/medium.h"
+#include "arrays/shared_medium.h"
 #include "base/units.h"
 #include "outcore/runtime.h"
 #include "store/registry.h"
@@ -172,6 +173,8 @@ Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
   }
   if (is_pmem || (uri->scheme == "file" && uri->parameters.empty()))
     return FileMedium::open(options, uri->path, is_pmem);
+  if (options.is_writable && options.writers > 1 && store::can_be_shared(options.uri))
+    return SharedMedium::open(options);
   return RegionMedium::open(options);
 }
 

@@ -63,7 +63,7 @@ Status Arrays::Impl::begin_to_write() {
   if (together.size > 1 && !medium->can_be_shared())
     return Error{ENOTSUP, "open " + medium->uri() + ": its store has one writer, not " +
                               std::to_string(together.size) +
-                              ": let one process write, or take a file"};
+                              ": let one process write, or take a file or a store of redis://"};
   const auto is_written = medium->is_locked_by_others(Lease::kWriter);
   if (!is_written) return is_written.status();
   if (is_written.value()) return join();
@@ -100,7 +100,8 @@ Status Arrays::Impl::join() {
   Session& joined = change.session = catalog->session();
   if (together.size == 1 || joined.size != together.size || joined.joined == joined.size)
     return Error{EBUSY, "open " + medium->uri() +
-                            ": another process writes it: wait until it has closed it"};
+                            ": another process writes it: wait until it has closed it" +
+                            medium->patience()};
   ++joined.joined;
   session = joined.number;
   if (Status s = catalog->append(change, false); !s) return s;
@@ -198,6 +199,7 @@ Status Arrays::Impl::close() {
     first = Error{EIO, "close " + medium->uri() +
                            ": something was not stored, as was said: what was being written is "
                            "absent"};
+  if (first.ok() && together.size > 1) first = medium->hear_of_others();
   return end(first);
 }
 
@@ -213,6 +215,10 @@ void Arrays::Impl::abort() {
 Status Arrays::Impl::end(Status first) {
   if (Status s = leave(first); !s && first.ok()) first = s;
   medium->unlock(Lease::kWriter);
+  {
+    const std::lock_guard<std::mutex> guard(mutex);
+    medium->leave();
+  }
   if (together.any && together.any(!first.ok()) && first.ok())
     first = Error{EIO, "close " + medium->uri() +
                            ": another process could not store: what was being written is absent"};

@@ -11,131 +11,15 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "redis/call.h"
+#include "redis/catalog_scripts.h"
 
 namespace outcore::redis {
 namespace {
-
-constexpr const char* kSet = "oc:{catalog}";
 
 // Of a store's bytes: allocators of servers round values up, and keys and the server's tables take
 // some. Measured with Redis 7.0: values of 64 KiB take 80 KiB.
 constexpr double kBookedFactor = 1.25;
 constexpr uint64_t kServerBytes = 3 << 20;
-
-// KEYS: the set of names, the record. ARGV: verb, name, token or owner's id, then the verb's own.
-// It runs also where memory is full, or nothing could be removed there.
-constexpr const char* kScript = R"(#!lua flags=allow-oom
-local set, record, verb, name, me = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function int(n) return string.format('%.0f', n) end
-local function get(field) return redis.call('HGET', record, field) end
-local function put(field, value) redis.call('HSET', record, field, value) end
-local function number(field) return tonumber(get(field) or '0') end
-local function all(r)
-  local fields = redis.call('HGETALL', r)
-  table.insert(fields, 'now') table.insert(fields, int(now))
-  return fields
-end
-local function live()
-  local lifetime = number('lifetime')
-  put('deadline', lifetime > 0 and int(now + lifetime) or '0')
-end
-local function book(size, factor, capacity)
-  if capacity < 0 then put('booked', '0') return nil end
-  local sum = 0
-  for _, other in ipairs(redis.call('SMEMBERS', set)) do
-    if other ~= name then
-      sum = sum + tonumber(redis.call('HGET', set .. ':' .. other, 'booked') or '0')
-    end
-  end
-  if sum + size * factor > capacity then return 'FULL ' .. int(sum) .. ' ' .. int(size * factor) end
-  put('booked', int(size * factor))
-  return nil
-end
-
-if verb == 'open' then
-  local mode, owner, size, create = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
-  local chunk, parts, replicas, id = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-  local lifetime, capacity, factor = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
-  local lease, packing = tonumber(ARGV[15]), ARGV[17]
-  local is_there = redis.call('EXISTS', record) == 1
-  if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
-  if mode ~= 'd' and is_there and get('state') == 'removing' then
-    return redis.error_reply('REMOVED just now')
-  end
-  if mode ~= 'r' and is_there then
-    local holder = get('owner_id') or ''
-    local left = number('lease') - now
-    if holder ~= '' and holder ~= me and left > 0 then
-      return redis.error_reply('TAKEN ' .. int(left) .. ' ' .. (get('owner') or ''))
-    end
-  end
-  if mode == 'd' then
-    local deadline = number('deadline')
-    if ARGV[16] == '1' and (deadline == 0 or deadline > now) then
-      return redis.error_reply('MISSING store')  -- it was used meanwhile
-    end
-    put('state', 'removing')
-  end
-  local have = is_there and number('size') or 0
-  if size > have and not create then return redis.error_reply('SHORT ' .. int(have)) end
-  if size > have then
-    local full = book(size, factor, capacity)
-    if full then
-      if not is_there then redis.call('DEL', record) end
-      return redis.error_reply(full)
-    end
-    put('size', int(size))
-  end
-  if not is_there then
-    redis.call('SADD', set, name)
-    redis.call('HSET', record, 'name', name, 'id', id, 'chunk', chunk, 'parts', parts,
-               'replicas', replicas, 'token', '0', 'state', 'new', 'size', int(size))
-    if packing ~= '' then put('packing', packing) end
-  end
-  if mode ~= 'r' then
-    redis.call('HINCRBY', record, 'token', 1)
-    redis.call('HDEL', record, 'checksum')  -- it may change from now on
-    redis.call('HSET', record, 'owner_id', me, 'owner', owner, 'lease', int(now + lease))
-    if lifetime >= 0 then put('lifetime', int(lifetime)) end
-    live()
-  end
-  return all(record)
-end
-
-if verb == 'list' then
-  local records = {}
-  for _, other in ipairs(redis.call('SMEMBERS', set)) do
-    table.insert(records, all(set .. ':' .. other))
-  end
-  return records
-end
-
-if get('token') ~= me then
-  return redis.error_reply('FENCED ' .. (get('owner') or 'by nobody: it was removed'))
-end
-if verb == 'renew' then
-  put('lease', int(now + tonumber(ARGV[4])))
-  live()
-elseif verb == 'ready' then
-  put('state', 'ready')
-elseif verb == 'release' then
-  redis.call('HSET', record, 'owner_id', '', 'owner', '', 'lease', '0')
-  live()
-elseif verb == 'resize' then
-  local full = book(tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[5]))
-  if full then return redis.error_reply(full) end
-  put('size', ARGV[4])
-elseif verb == 'sum' then
-  put('checksum', ARGV[4])
-elseif verb == 'drop' then
-  redis.call('DEL', record)
-  redis.call('SREM', set, name)
-  return {}
-end
-return all(record)
-)";
 
 uint64_t number_of(const std::string& text) {
   uint64_t number = 0;
@@ -164,7 +48,13 @@ Record record_of(const Value& value) {
   record.is_new = value.field("state") == "new";
   record.packing = value.field("packing");
   record.checksum = value.field("checksum");
+  record.fence_token = fence_token_of(record.token, number_of(value.field("chance")));
   return record;
+}
+
+const std::string& script() {
+  static const std::string text = std::string(kRecordPrelude) + kCatalogScript;
+  return text;
 }
 
 std::string word_at(const std::string& text, size_t index) {
@@ -175,8 +65,9 @@ std::string word_at(const std::string& text, size_t index) {
   return text.substr(begin, text.find(' ', begin) - begin);
 }
 
-// The script's refusals, and the server's, for people.
-Error explain(const std::string& attempted, const std::string& refusal) {
+}  // namespace
+
+Error explain_refusal(const std::string& attempted, const std::string& refusal) {
   const std::string name = word_at(refusal, 0), first = word_at(refusal, 1);
   if (name == "MISSING")
     return {ENOENT, attempted +
@@ -188,6 +79,9 @@ Error explain(const std::string& attempted, const std::string& refusal) {
                        "ends in " +
                        std::to_string((number_of(first) + 999) / 1000) +
                        " s unless it is renewed: wait, or open it for reading"};
+  if (name == "PACKED")
+    return {ENOTSUP, attempted + ": its chunks are compressed (" + first +
+                         "), which only one process can write: make the store without compress="};
   if (name == "REMOVED")
     return {EBUSY, attempted +
                        ": it is being removed: `outcore store rm` ends a removal that was "
@@ -206,6 +100,8 @@ Error explain(const std::string& attempted, const std::string& refusal) {
   return {EPROTO, attempted + ": the server says: " + refusal};
 }
 
+namespace {
+
 std::string random_digits() {
   uint64_t words[2] = {};
   if (::getrandom(words, sizeof words, 0) != sizeof words) words[0] = base::now_ns();
@@ -219,6 +115,15 @@ std::string format_int(int64_t number) { return std::to_string(number); }
 
 }  // namespace
 
+uint32_t chance_of_fence() {
+  uint32_t chance = 0;
+  if (::getrandom(&chance, sizeof chance, 0) != sizeof chance)
+    chance = static_cast<uint32_t>(base::now_ns());
+  return chance & 0xFFFFF;
+}
+
+uint64_t fence_token_of(uint64_t token, uint64_t chance) { return token << 20 | chance; }
+
 uint64_t bookable_bytes(uint64_t room_bytes) {
   return static_cast<uint64_t>(static_cast<double>(room_bytes) / kBookedFactor);
 }
@@ -231,17 +136,23 @@ void Claim::be_owned() {
   owner = "process " + std::to_string(::getpid()) + " on " + host;
 }
 
+void Claim::be_member() {
+  be_owned();
+  member = owner_id.substr(0, 16);
+}
+
 Result<Record> Catalog::run(const std::string& attempted, const std::string& verb,
                             const std::string& name, std::vector<std::string> arguments,
                             bool is_change) {
   Command command;
-  command.words = {"EVAL", kScript, "2", kSet, std::string(kSet) + ":" + name, verb, name};
+  command.words = {"EVAL", script(), "2", kCatalogSet, std::string(kCatalogSet) + ":" + name,
+                   verb,   name};
   command.words.insert(command.words.end(), arguments.begin(), arguments.end());
-  command.slot = slot_of(kSet);
+  command.slot = slot_of(kCatalogSet);
   command.replicas = is_change ? replicas_ : 0;
   Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
   if (!answer) return Error{answer.code(), attempted + ": " + answer.message()};
-  if (answer.value().type == '-') return explain(attempted, answer.value().text);
+  if (answer.value().type == '-') return explain_refusal(attempted, answer.value().text);
   return record_of(answer.value());
 }
 
@@ -257,14 +168,9 @@ Result<Record> Catalog::open(const Claim& claim) {
                      std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
                      std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
                      format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs),
-                     claim.is_expired_only ? "1" : "0", claim.packing},
+                     claim.is_expired_only ? "1" : "0", claim.packing, claim.member,
+                     std::to_string(chance_of_fence())},
                     claim.is_writer);
-  if (record.ok()) {
-    uint32_t chance = 0;
-    if (::getrandom(&chance, sizeof chance, 0) != sizeof chance)
-      chance = static_cast<uint32_t>(base::now_ns());
-    record.value().fence_token = record.value().token << 20 | (chance & 0xFFFFF);
-  }
   return record;
 }
 
@@ -309,11 +215,12 @@ Status Catalog::drop(const std::string& name, uint64_t token) {
 
 Result<std::vector<Record>> Catalog::list() {
   Command command;
-  command.words = {"EVAL", kScript, "2", kSet, std::string(kSet) + ":", "list", "", ""};
-  command.slot = slot_of(kSet);
+  command.words = {"EVAL", script(), "2", kCatalogSet, std::string(kCatalogSet) + ":",
+                   "list", "",       ""};
+  command.slot = slot_of(kCatalogSet);
   Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
   if (!answer) return answer.error();
-  if (answer.value().type == '-') return explain("list the stores", answer.value().text);
+  if (answer.value().type == '-') return explain_refusal("list the stores", answer.value().text);
   std::vector<Record> records;
   for (const Value& item : answer.value().items) records.push_back(record_of(item));
   std::sort(records.begin(), records.end(),

@@ -20,7 +20,8 @@ struct Record {
   uint32_t part_count = 0, replicas = 0;
   uint64_t token = 0;
   // The token, and 20 bits of chance below it: two writers differ also if a server that took over
-  // had lost the last change of the catalog. Of a writer's open() alone.
+  // had lost the last change of the catalog. Those that share a lease have the same. Of a writer's
+  // open() alone.
   uint64_t fence_token = 0;
   std::string owner;         // who writes it, for people; empty: nobody
   int64_t lease_ms = 0;      // until the owner's lease ends; negative: it ended
@@ -40,6 +41,8 @@ struct Claim {
   bool is_removal = false, is_expired_only = false;
   uint64_t size_bytes = 0;      // 0: as it is
   std::string owner_id, owner;  // as be_owned() makes them
+  // Of a writer that shares its lease with others that say one, too; empty: it wants it alone.
+  std::string member;
   // Of a new store.
   std::string new_id;
   uint64_t chunk_bytes = 0;
@@ -51,9 +54,17 @@ struct Claim {
 
   // In the name of this process; another owner at every call.
   void be_owned();
+  void be_member();  // the same, of several
 };
 
 inline constexpr uint64_t kLeaseMs = 15'000;
+inline constexpr const char* kCatalogSet = "oc:{catalog}";  // of the stores' names
+
+// What a server or a script of it refused, for people.
+Error explain_refusal(const std::string& attempted, const std::string& refusal);
+// Record::fence_token of a token that is new: its 20 bits of chance.
+uint32_t chance_of_fence();
+uint64_t fence_token_of(uint64_t token, uint64_t chance);
 
 // The size of the largest store for which so much space suffices.
 uint64_t bookable_bytes(uint64_t room_bytes);
@@ -63,8 +74,9 @@ class Catalog {
   Catalog(Servers& servers, uint32_t replicas, uint64_t timeout_ns)
       : servers_(servers), replicas_(replicas), timeout_ns_(timeout_ns) {}
 
+  // A member joins those that share the lease already; then it is a SharedLease's.
   // Errors: ENOENT, EBUSY (another writes it: who, and for how long), EFBIG (it is shorter and may
-  // not grow), ENOSPC (booked by others), ETIMEDOUT, EACCES.
+  // not grow), ENOSPC (booked by others), ENOTSUP (a member, of packed chunks), ETIMEDOUT, EACCES.
   Result<Record> open(const Claim& claim);
   // The lease for another kLeaseMs. -ESTALE in `code` if another has it.
   Status renew(const std::string& name, uint64_t token);

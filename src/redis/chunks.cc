@@ -30,18 +30,20 @@ void sleep_ns(uint64_t ns) {
 }  // namespace
 
 Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
-               std::shared_ptr<const packing::Packer> packer)
+               std::shared_ptr<const packing::Packer> packer, const std::string& member)
     : servers_(servers),
       layout_(std::move(layout)),
       replicas_(replicas),
       timeout_ns_(timeout_ns),
       packer_(std::move(packer)),
       spaces_(make_spaces(packer_.get())),
+      member_(member.empty() ? member : "of:" + member),
       seen_(new std::atomic<uint64_t>[layout_.part_count]()),
       is_lost_(new std::atomic<bool>[layout_.part_count]()),
       suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()),
       crowds_(new Crowd[Servers::kServersMax]) {
   OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax);
+  OC_CHECK(member.empty() || (member.size() == 16 && packer_ == nullptr));
   for (uint32_t part = 0; part < layout_.part_count; ++part) {
     tags_.push_back(even_tag(part, layout_.part_count));
     slots_.push_back(slot_of(std::to_string(tags_.back())));

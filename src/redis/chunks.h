@@ -65,9 +65,10 @@ class Chunks {
   static constexpr uint32_t kPartsMax = 1024;
   static constexpr uint64_t kGraceNs = 250'000'000;
 
-  // REQUIRES: a packer to read or write chunks that are packed.
+  // `member`: of those that share the writer's lease (redis/shared_lease.h), which one this is.
+  // REQUIRES: a packer to read or write chunks that are packed; then there is no member.
   Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
-         std::shared_ptr<const packing::Packer> packer = nullptr);
+         std::shared_ptr<const packing::Packer> packer = nullptr, const std::string& member = {});
 
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
   // replicas, within the timeout; what is asked later of a server that has been silent for so long
@@ -118,7 +119,7 @@ class Chunks {
   // chunk, or into a copy of the chunk that does.
   enum class Way : uint8_t { kScript, kWhole, kCopied };
   static constexpr uint32_t kStagedMin = 8192;  // below, a script's few calls are cheaper
-  static constexpr size_t kGroupsMax = 32, kKeyMax = 80;
+  static constexpr size_t kGroupsMax = 32, kKeyMax = 80, kStagedKeyMax = kKeyMax + 80;
 
   uint32_t part_of(const ChunkRequest& r) const {
     return is_of_part(r.act) ? static_cast<uint32_t>(r.at) : part_of(r.at);
@@ -171,11 +172,13 @@ class Chunks {
   const uint64_t timeout_ns_;
   const std::shared_ptr<const packing::Packer> packer_;
   const std::unique_ptr<SpacePool> spaces_;  // with a packer
+  const std::string member_;                 // field of the fences; empty: the lease is not shared
   std::vector<uint32_t> tags_, slots_;       // of each part
   char script_name_[kScriptCount][41] = {};
   std::atomic<uint64_t> token_{0}, staged_count_{0};
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
-  std::unique_ptr<std::atomic<uint64_t>[]> seen_;  // each part's seq that replicas acknowledged
+  // Each part's seq, or the count of the member's changes, that replicas acknowledged.
+  std::unique_ptr<std::atomic<uint64_t>[]> seen_;
   std::unique_ptr<std::atomic<bool>[]> is_lost_;
   std::unique_ptr<std::atomic<uint64_t>[]> suspect_since_ns_;  // each part; 0: it is not
 

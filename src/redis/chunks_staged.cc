@@ -20,19 +20,20 @@ Chunks::Way Chunks::way_of(const ChunkRequest& r) const {
   return r.size_bytes == layout_.chunk_bytes ? Way::kWhole : Way::kCopied;
 }
 
-// No staged key is used twice: a server that reads late what was sent to it long ago changes
-// nothing that was sent since.
+// No staged key is used twice, nor by two members, whose token is the same: a server that reads
+// late what was sent to it long ago changes nothing that was sent since.
 void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
-  char chunk[kKeyMax], fence[kKeyMax], staged[kKeyMax + 48];
+  char chunk[kKeyMax], fence[kKeyMax], staged[kStagedKeyMax];
   const std::string_view chunk_key(chunk, put_key(chunk, r, false));
   const std::string_view fence_key(fence, put_key(fence, r, true));
   const uint64_t token = token_.load(std::memory_order_relaxed);
-  const int used = std::snprintf(staged, sizeof staged, "%.*s:%" PRIu64 ":%" PRIu64,
-                                 static_cast<int>(fence_key.size()), fence, token,
+  const int used = std::snprintf(staged, sizeof staged, "%.*s:%" PRIu64 ":%s%" PRIu64,
+                                 static_cast<int>(fence_key.size()), fence, token, member_.c_str(),
                                  staged_count_.fetch_add(1, std::memory_order_relaxed));
   const std::string_view staged_key(staged, static_cast<size_t>(used));
-  const auto call = [&](Script script, uint64_t first, uint64_t second) {
-    stream.begin(9);
+  const auto call = [&](Script script, uint64_t first, uint64_t second = 0) {
+    const bool has_member = script == Script::kPlace && !member_.empty();
+    stream.begin(has_member || script == Script::kCopy ? 9 : 8);
     stream.word("EVALSHA");
     stream.word(script_name_[static_cast<size_t>(script)]);
     stream.word(3);
@@ -41,7 +42,8 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
     stream.word(staged_key);
     stream.word(token);
     stream.word(first);
-    stream.word(second);
+    if (script == Script::kCopy) stream.word(second);
+    if (has_member) stream.word(member_);
   };
   if (way == Way::kWhole) {
     stream.begin(5);
@@ -50,7 +52,7 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
     stream.bytes({r.bytes, r.size_bytes});
     stream.word("PX");
     stream.word(kStagedMs);
-    return call(Script::kPlace, 0, 0);
+    return call(Script::kPlace, 0);
   }
   call(Script::kCopy, layout_.chunk_bytes, kStagedMs);
   stream.begin(4);
@@ -62,7 +64,7 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
   stream.word("PEXPIRE");  // where there was no copy, it is a value of its own
   stream.word(staged_key);
   stream.word(kStagedMs);
-  call(Script::kPlace, 1, 0);
+  call(Script::kPlace, 1);
 }
 
 // The first error is what went wrong: those after it follow from it. The last answer is place's.

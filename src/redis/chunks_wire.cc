@@ -45,18 +45,24 @@ void Chunks::send_script(Connection& stream, Script script, const ChunkRequest& 
   char chunk[kKeyMax], fence[kKeyMax];
   const bool is_of_chunk = script != Script::kFence;
   const std::string_view fence_key(fence, put_key(fence, r, true));
-  stream.begin(is_of_chunk ? 9 : 6);
+  stream.begin((is_of_chunk ? 9 : 6) + (member_.empty() ? 0 : 1));
   stream.word("EVALSHA");
   stream.word(script_name_[static_cast<size_t>(script)]);
   stream.word(is_of_chunk ? 2 : 1);
   if (is_of_chunk) stream.word({chunk, put_key(chunk, r, false)});
   stream.word(fence_key);
   stream.word(token_.load(std::memory_order_relaxed));
-  if (!is_of_chunk) return stream.word(is_new_.load(std::memory_order_relaxed) ? 1 : 0);
-  stream.word(r.offset);
-  stream.word(layout_.chunk_bytes);
-  if (script == Script::kZero) return stream.word(r.size_bytes);
-  stream.bytes({r.bytes, r.size_bytes});
+  if (!is_of_chunk) {
+    stream.word(is_new_.load(std::memory_order_relaxed) ? 1 : 0);
+  } else {
+    stream.word(r.offset);
+    stream.word(layout_.chunk_bytes);
+    if (script == Script::kZero)
+      stream.word(r.size_bytes);
+    else
+      stream.bytes({r.bytes, r.size_bytes});
+  }
+  if (!member_.empty()) stream.word(member_);
 }
 
 void Chunks::send(Connection& stream, const ChunkRequest& r) {
@@ -93,7 +99,9 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
       stream.begin(3);
       stream.word("HGET");
       stream.word(name);
-      return stream.word(r.act == Act::kSeq ? "seq" : r.act == Act::kCount ? "chunks" : "bytes");
+      if (r.act == Act::kSeq)
+        return stream.word(member_.empty() ? "seq" : std::string_view(member_));
+      return stream.word(r.act == Act::kCount ? "chunks" : "bytes");
     case Act::kForget:
     case Act::kDrop:
       stream.begin(2);

@@ -7,6 +7,8 @@
 //   copied  which staged value was copied last, and the seq then
 //   chunks  how many chunks are stored
 //   bytes   of their values, where chunks are packed
+//   of:ID   how many changes a member of those that share the lease has made: seq, that others make
+//           larger, would not tell it that its own are lost
 #pragma once
 
 #include <string_view>
@@ -16,7 +18,10 @@ namespace outcore::redis {
 enum class Script { kWrite, kCopy, kPlace, kZero, kFence, kPut, kClear };
 inline constexpr uint32_t kScriptCount = 7;
 
-// KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, the bytes. Returns the new seq.
+// Of scripts that change: the last ARGV is the field of:ID, if there is one; then they return how
+// many changes the member has made, and else the new seq.
+
+// KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, the bytes.
 // A new value is made at its full size: one that grows takes twice its memory.
 inline constexpr std::string_view kWriteScript = R"(
 local token = redis.call('HGET', KEYS[2], 'token')
@@ -33,7 +38,8 @@ else
   redis.call('SET', KEYS[1], value)
   redis.call('HINCRBY', KEYS[2], 'chunks', 1)
 end
-return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
+return ARGV[5] and redis.call('HINCRBY', KEYS[2], ARGV[5], 1) or seq
 )";
 
 // Bytes that a script gets are made a Lua string, and every byte of one is hashed: 2 ns each, 130
@@ -56,7 +62,7 @@ return 0
 )";
 
 // KEYS: chunk, fence, staged. ARGV: token, 1 if it is a changed copy: then nothing of the part may
-// have changed since. Returns the new seq.
+// have changed since.
 inline constexpr std::string_view kPlaceScript = R"(
 local fence = redis.call('HMGET', KEYS[2], 'token', 'seq', 'copied')
 local refused
@@ -72,10 +78,11 @@ end
 local is_new = redis.call('EXISTS', KEYS[1]) == 0
 redis.call('RENAME', KEYS[3], KEYS[1])
 if is_new then redis.call('HINCRBY', KEYS[2], 'chunks', 1) end
-return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
+return ARGV[3] and redis.call('HINCRBY', KEYS[2], ARGV[3], 1) or seq
 )";
 
-// KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, how many. Returns the new seq.
+// KEYS: chunk, fence. ARGV: token, offset, bytes of a chunk, how many.
 // It runs also where memory is full: it gives some back.
 inline constexpr std::string_view kZeroScript = R"(#!lua flags=allow-oom
 local token = redis.call('HGET', KEYS[2], 'token')
@@ -89,18 +96,25 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
     redis.call('SETRANGE', KEYS[1], ARGV[2], string.rep('\0', tonumber(ARGV[4])))
   end
 end
-return redis.call('HINCRBY', KEYS[2], 'seq', 1)
+local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
+return ARGV[5] and redis.call('HINCRBY', KEYS[2], ARGV[5], 1) or seq
 )";
 
-// KEYS: fence. ARGV: token, 1 if the store is new. Returns seq.
+// KEYS: fence. ARGV: token, 1 if the store is new. Members of before are forgotten.
 inline constexpr std::string_view kFenceScript = R"(#!lua flags=allow-oom
 local token = redis.call('HGET', KEYS[1], 'token')
 if not token and ARGV[2] ~= '1' then return redis.error_reply('LOST no fence') end
 if token and tonumber(token) > tonumber(ARGV[1]) then
   return redis.error_reply('FENCED by ' .. token)
 end
+if token and token ~= ARGV[1] then
+  for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+    if string.find(field, '^of:') then redis.call('HDEL', KEYS[1], field) end
+  end
+end
 redis.call('HSET', KEYS[1], 'token', ARGV[1])
-return redis.call('HINCRBY', KEYS[1], 'seq', 1)
+local seq = redis.call('HINCRBY', KEYS[1], 'seq', 1)
+return ARGV[3] and redis.call('HINCRBY', KEYS[1], ARGV[3], 1) or seq
 )";
 
 // KEYS: packed chunk, fence. ARGV: token, the new value. Returns the new seq.

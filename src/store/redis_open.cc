@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -56,18 +57,21 @@ std::string key_of(const RedisOptions& options) {
 
 }  // namespace
 
-Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
+Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is_shared) {
   redis::Claim claim;
   claim.name = options_.name;
   claim.is_writer = how.is_writable;
   claim.may_create = how.may_create;
   claim.size_bytes = how.size_bytes;
-  claim.be_owned();
+  is_shared ? claim.be_member() : claim.be_owned();
   const bool is_packed =
       options_.packing && options_.packing->kind != packing::Packing::Kind::kNone;
   claim.chunk_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes
                       : is_packed               ? kPackedChunkBytes
                                                 : kRedisChunkBytes;
+  if (is_packed && is_shared)
+    return refuse_redis(options_, ENOTSUP,
+                        "one process writes compressed chunks, not several: leave out compress=");
   if (is_packed) {
     // Before anything is made: its library may be missing.
     if (auto packer = packing::Packer::make(*options_.packing, claim.chunk_bytes); !packer)
@@ -86,6 +90,9 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes) {
   if (!record) return refuse_redis(options_, record.code(), record.message());
   record_ = record.value();
   is_writer_ = how.is_writable;
+  if (is_shared)
+    shared_lease_ = std::make_unique<redis::SharedLease>(
+        *servers_->servers, options_.replicas, options_.timeout_ms * 1'000'000, claim, record_);
   if (options_.chunk_bytes != 0 && options_.chunk_bytes != record_.chunk_bytes)
     return refuse_redis(options_, EINVAL,
                         "it was made with chunk=" + std::to_string(record_.chunk_bytes) +
@@ -132,8 +139,9 @@ Status RedisStore::take_over() {
   const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes,
                              packer_ != nullptr};
   const uint64_t timeout_ns = options_.timeout_ms * 1'000'000;
-  chunks_ = std::make_unique<redis::Chunks>(*servers_->servers, layout, options_.replicas,
-                                            timeout_ns, packer_);
+  chunks_ =
+      std::make_unique<redis::Chunks>(*servers_->servers, layout, options_.replicas, timeout_ns,
+                                      packer_, shared_lease_ ? shared_lease_->member() : "");
   if (packer_ != nullptr && is_writer_)
     parts_ = std::make_unique<redis::PartWriter>(
         *chunks_, packer_, timeout_ns, [this](uint64_t chunk, bool is_written) {
@@ -153,8 +161,9 @@ Status RedisStore::take_over() {
     if (result == 0 && record_.is_new) {
       if (Status s = servers_->catalog->mark_ready(options_.name, record_.token); !s)
         return refuse_redis(options_, s.code(), s.message());
-      knows_holes_ = is_untouched && written_.cover(std::max(kHolesKnownMax, record_.size_bytes),
-                                                    record_.chunk_bytes) == 0;
+      knows_holes_ =
+          is_untouched && shared_lease_ == nullptr &&
+          written_.cover(std::max(kHolesKnownMax, record_.size_bytes), record_.chunk_bytes) == 0;
     }
   } else {
     if (record_.is_new)
@@ -197,6 +206,25 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
     }
     return std::shared_ptr<Store>(known);
   }
+  auto made = make(options, how, common, false);
+  if (!made) return made.error();
+  if (how.is_writable) writers[key] = made.value();
+  return std::shared_ptr<Store>(std::move(made).value());
+}
+
+Result<std::shared_ptr<RedisStore>> RedisStore::open_shared(const RedisOptions& options,
+                                                            const OpenOptions& how) {
+  OC_ASSERT(how.is_writable);
+  if (options.name.empty())
+    return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
+  const os::SignalBlock block;
+  return make(options, how, {}, true);
+}
+
+Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options,
+                                                     const OpenOptions& how,
+                                                     const CommonParameters& common,
+                                                     bool is_shared) {
   std::shared_ptr<RedisStore> store(new RedisStore(options));
   auto servers = RedisServers::connect(options);
   if (!servers) return servers.error();
@@ -205,21 +233,20 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
   if (!capacity) return refuse_redis(options, capacity.code(), capacity.message());
   if (how.is_writable)
     if (Status s = store->servers_->check_replicas(options); !s) return s.error();
-  if (Status s = store->claim(how, capacity.value()); !s) return s.error();
+  if (Status s = store->claim(how, capacity.value(), is_shared); !s) return s.error();
   if (Status s = store->take_over(); !s) return s.error();
   store->size_bytes_.store(store->record_.size_bytes);
   store->traits_.is_fault_safe = !options.is_tls;
   store->traits_.has_slow_writes = true;
   store->traits_.read_concurrency = common.read_concurrency;
   store->traits_.write_concurrency = common.write_concurrency;
-  if (!how.is_writable) return std::shared_ptr<Store>(store);
+  if (!how.is_writable) return store;
   try {
     store->keeper_ = std::thread([kept = store.get()] { kept->keep_lease(); });
   } catch (const std::system_error& e) {
     return base::system_error(e.code().value(), "start a thread for the lease of " + options.uri);
   }
-  writers[key] = store;
-  return std::shared_ptr<Store>(store);
+  return store;
 }
 
 }  // namespace outcore::store

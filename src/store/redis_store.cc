@@ -101,6 +101,14 @@ void RedisStore::transfer_plain(std::span<StoreRequest> batch) {
     cutter.add(r.is_write ? Act::kWrite : Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);
   }
   cutter.run();
+  if (shared_lease_ == nullptr) return;
+  for (const StoreRequest& r : batch)
+    if (r.is_write) note_change(r.result);
+}
+
+// One of several writers does not know what has become of a change: a server may hear it late.
+void RedisStore::note_change(int result) {
+  if (result != 0 && result != -ENOSPC && result != -EROFS) fall_silent();
 }
 
 // The writes among them, where chunks are packed.
@@ -117,14 +125,17 @@ int RedisStore::discard(uint64_t offset, uint64_t size_bytes) {
   if (process_ != redis::generation()) return -ESTALE;
   int result = 0;
   // The last chunk has more bytes than the store.
+  // More may be another's by now, if there are others.
   uint64_t end = offset + size_bytes;
-  if (end == this->size_bytes()) end = base::round_up(end, record_.chunk_bytes);
+  if (end == this->size_bytes() && shared_lease_ == nullptr)
+    end = base::round_up(end, record_.chunk_bytes);
   const auto zero = [&](auto& carrier) {
     Cutter<Chunks::kBatchMax, std::decay_t<decltype(carrier)>> cutter(carrier, record_.chunk_bytes);
     cutter.add(Act::kZero, offset, nullptr, end - offset, &result);
     cutter.run();
   };
   parts_ != nullptr ? zero(*parts_) : zero(*chunks_);
+  if (shared_lease_ != nullptr) note_change(result);
   if (result == 0 && knows_holes_) written_.clear_inside(offset, end - offset);
   return result;
 }
@@ -142,6 +153,7 @@ int RedisStore::resize(uint64_t size_bytes) {
   if (!is_writer_) return -EROFS;
   if (process_ != redis::generation()) return -ESTALE;
   const uint64_t now = this->size_bytes();
+  if (size_bytes < now && shared_lease_ != nullptr) return -ENOTSUP;
   if (size_bytes < now)
     if (const int result = discard(size_bytes, now - size_bytes); result != 0) return result;
   const Result<int64_t> capacity = servers_->catalog->capacity_bytes();
@@ -181,7 +193,8 @@ std::string RedisStore::remark() const {
   if (record_.lifetime_ms != 0)
     text += ", reclaimed " + base::format_milliseconds(record_.lifetime_ms) + " after its last use";
   if (chunks_->has_lost()) text += "; the servers lost some of it";
-  if (lease_error_.load() != 0) text += "; another writer has it";
+  if (!has_lease())
+    text += shared_lease_ == nullptr ? "; another writer has it" : "; its lease has ended";
   if (const std::string trouble = chunks_->trouble(); !trouble.empty())
     text += "; last trouble: " + trouble;
   return text;
@@ -197,11 +210,38 @@ void RedisStore::keep_lease() {
   while (is_closing_.load(std::memory_order_acquire) == 0) {
     os::wait(&is_closing_, 0, kPauseNs);
     if (is_closing_.load(std::memory_order_acquire) != 0) return;
-    const Status renewed = impatient.renew(options_.name, record_.token);
+    if (shared_lease_ != nullptr && !has_lease()) return;
+    const Status renewed = shared_lease_ == nullptr ? impatient.renew(options_.name, record_.token)
+                                                    : shared_lease_->renew(timeout_ns);
     if (renewed.code() != ESTALE) continue;
     lease_error_.store(ESTALE);
     return;
   }
+}
+
+void RedisStore::end_keeper() {
+  is_closing_.store(1, std::memory_order_release);
+  os::wake_all(&is_closing_);
+  if (keeper_.joinable()) keeper_.join();
+}
+
+void RedisStore::leave() {
+  if (process_ != redis::generation() || !is_writer_) return;
+  const os::SignalBlock block;
+  end_keeper();
+  if (lease_error_.exchange(ESTALE) == 0) static_cast<void>(shared_lease_->leave());
+}
+
+// What any of them still sends carries the token of before. Ours is that, too: the fences are taken
+// by somebody else, as it were.
+void RedisStore::break_lease(uint64_t fence_token) {
+  const os::SignalBlock block;
+  lease_error_.store(ESTALE);
+  redis::Chunks successor(*servers_->servers, chunks_->layout(), options_.replicas,
+                          options_.timeout_ms * 1'000'000);
+  bool is_untouched = false;
+  if (successor.learn_scripts() == 0)
+    static_cast<void>(successor.take_fences(fence_token, false, &is_untouched));
 }
 
 RedisStore::~RedisStore() {
@@ -209,9 +249,11 @@ RedisStore::~RedisStore() {
     if (keeper_.joinable()) keeper_.detach();  // banned-ok: it does not exist in this process
     return;
   }
-  is_closing_.store(1, std::memory_order_release);
-  os::wake_all(&is_closing_);
-  if (keeper_.joinable()) keeper_.join();
+  end_keeper();
+  if (shared_lease_ != nullptr) {
+    leave();
+    return;
+  }
   if (is_writer_ && lease_error_.load() == 0) {
     const os::SignalBlock block;
     const Status released = servers_->catalog->release(options_.name, record_.token);

@@ -1,12 +1,14 @@
 // RedisStore: bytes in the memory of Redis or Valkey servers, of a cluster or of one.
 //
-// A store has a name, a size and one writer at a time. Its bytes are values of 64 KiB (or
-// `chunk`), spread over all servers. What was written has been acknowledged by as many replicas as
-// were asked for before write() returns; so there is nothing left for sync() to do. Fault safe
-// without TLS. See docs/guides/far-memory.md for what is promised when servers fail.
+// A store has a name, a size and one writer at a time, or several that share its lease. Its bytes
+// are values of 64 KiB (or `chunk`), spread over all servers. What was written has been
+// acknowledged by as many replicas as were asked for before write() returns; so there is nothing
+// left for sync() to do. Fault safe without TLS. See docs/guides/far-memory.md for what is promised
+// when servers fail.
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "redis/chunks.h"
 #include "redis/generation.h"
 #include "redis/part_writer.h"
+#include "redis/shared_lease.h"
 #include "store/redis_servers.h"
 #include "store/registry.h"
 #include "store/written_map.h"
@@ -27,6 +30,10 @@ class RedisStore final : public Store {
   // replicas, that evict); EIO (the servers lost some of it).
   static Result<std::shared_ptr<Store>> open(const RedisOptions& options, const OpenOptions& how,
                                              const CommonParameters& common);
+  // The same for one of several writers, who share the lease: each opens it for itself. ENOTSUP:
+  // its chunks are packed.
+  static Result<std::shared_ptr<RedisStore>> open_shared(const RedisOptions& options,
+                                                         const OpenOptions& how);
   ~RedisStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
@@ -46,6 +53,18 @@ class RedisStore final : public Store {
   packing::Packing packing() const {
     return packer_ == nullptr ? packing::Packing{} : packer_->packing();
   }
+  // Of one that was opened by open_shared().
+  redis::SharedLease& shared_lease() { return *shared_lease_; }
+  // Another member has made it larger. REQUIRES: SharedLease::kCatalogLock.
+  void note_size(uint64_t size_bytes) { size_bytes_.store(size_bytes, std::memory_order_release); }
+  // The lease is broken: nobody of its members writes from now on, as far as the servers answer.
+  void break_lease(uint64_t fence_token);
+  // Gives the lease back: nothing is written any more.
+  void leave();
+  // Says nothing more, so that the lease ends, and with it everybody's: what it has asked for may
+  // still happen, and then somebody else's bytes would be under it.
+  void fall_silent() { lease_error_.store(ESTALE); }
+  bool has_lease() const { return lease_error_.load() == 0; }
   const redis::Layout& layout() const { return chunks_->layout(); }
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
@@ -57,19 +76,25 @@ class RedisStore final : public Store {
 
  private:
   explicit RedisStore(const RedisOptions& options) : options_(options) {}
-  Status claim(const OpenOptions& how, int64_t capacity_bytes);
+  static Result<std::shared_ptr<RedisStore>> make(const RedisOptions& options,
+                                                  const OpenOptions& how,
+                                                  const CommonParameters& common, bool is_shared);
+  Status claim(const OpenOptions& how, int64_t capacity_bytes, bool is_shared);
   Status choose_packer();
   Status reclaim_expired();
   Status take_over();
   [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);
   [[gnu::noinline]] void write_parts(std::span<StoreRequest> batch);
   void keep_lease();
+  void end_keeper();
+  void note_change(int result);
 
   const RedisOptions options_;
   std::unique_ptr<RedisServers> servers_;
   std::shared_ptr<const packing::Packer> packer_;  // of a store whose chunks are packed
   std::unique_ptr<redis::Chunks> chunks_;
-  std::unique_ptr<redis::PartWriter> parts_;  // of its writer
+  std::unique_ptr<redis::PartWriter> parts_;          // of its writer
+  std::unique_ptr<redis::SharedLease> shared_lease_;  // of one of several
   redis::Record record_;
   const uint32_t process_ = redis::generation();
   bool is_writer_ = false, is_removed_at_end_ = false;

@@ -9,6 +9,7 @@
 #include "store/rbd_open.h"
 #include "store/redis_catalog.h"
 #include "store/redis_store.h"
+#include "store/redis_writers.h"
 #include "store/scratch_store.h"
 #include "store/sparse_store.h"
 #include "store/versioned_store.h"
@@ -160,7 +161,8 @@ const std::vector<StoreKind>& store_kinds() {
        list_redis,
        stored_in_redis,
        note_checksum_in_redis,
-       remove_from_redis},
+       remove_from_redis,
+       open_redis_shared},
       {"far",
        "far://[[USER]:PASSWORD@]HOST:PORT[+HOST:PORT][,HOST:PORT…]?replicas=0&chunk=64k"
        "&compress=lz4|zstd|zstd:LEVEL&timeout=30s&reserve=yes|no",
@@ -186,6 +188,24 @@ Result<const StoreKind*> find_kind(const Uri& uri) {
   if (Status s = check_authority(uri, *kind); !s) return s.error();
   if (Status s = check_parameters(uri, *kind); !s) return s.error();
   return &*kind;
+}
+
+Result<std::shared_ptr<SharedWriters>> open_shared(const std::string& text,
+                                                   const OpenOptions& options) {
+  const auto uri = parse_uri(text);
+  if (!uri) return uri.error();
+  const auto kind = find_kind(uri.value());
+  if (!kind) return kind.error();
+  if (kind.value()->open_shared == nullptr)
+    return Error{ENOTSUP, "store '" + uri->text + "': it has one writer: take redis://"};
+  return kind.value()->open_shared(uri.value(), options);
+}
+
+bool can_be_shared(const std::string& text) {
+  const auto uri = parse_uri(text);
+  if (!uri) return false;
+  const auto kind = find_kind(uri.value());
+  return kind.ok() && kind.value()->open_shared != nullptr;
 }
 
 }  // namespace outcore::store

@@ -7,6 +7,7 @@
 
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
+#include "store/shared_writers.h"
 #include "store/uri.h"
 
 namespace outcore::store {
@@ -30,6 +31,9 @@ struct StoreKind {
   Result<uint64_t> (*stored_bytes)(const Uri& uri) = nullptr;
   Status (*note_checksum)(const Uri& uri, const std::string& checksum) = nullptr;
   Status (*remove)(const Uri& uri, bool is_expired_only) = nullptr;
+  // Of kinds whose stores several processes may write at once; nullptr: one alone.
+  Result<std::shared_ptr<SharedWriters>> (*open_shared)(const Uri& uri,
+                                                        const OpenOptions& options) = nullptr;
 };
 
 const std::vector<StoreKind>& store_kinds();
