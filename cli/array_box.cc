@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <sstream>
 
@@ -185,6 +186,21 @@ bool ArrayPieces::next(Dims* offsets, Dims* dims) {
     at_[d] = 0;
   }
   return true;
+}
+
+Dims common_tiles(const ArrayInfo& info, const Dims& stored) {
+  const size_t rank = info.dims.size();
+  if (stored.size() != rank) return info.tiles;
+  if (info.tiles.size() != rank) return stored;
+  Dims both(rank);
+  uint64_t bytes = info.type.size_bytes;
+  for (size_t d = 0; d < rank; ++d) {
+    const uint64_t a = std::max<uint64_t>(info.tiles[d], 1), b = std::max<uint64_t>(stored[d], 1);
+    if (__builtin_mul_overflow(a / std::gcd(a, b), b, &both[d]) || both[d] > info.dims[d])
+      both[d] = std::max<uint64_t>(info.dims[d], 1);
+    if (__builtin_mul_overflow(bytes, both[d], &bytes) || bytes > kPieceBytes) return stored;
+  }
+  return both;
 }
 
 void copy_box(uint64_t element_bytes, const void* from, const Place& from_place, void* to,

@@ -42,6 +42,10 @@ class ArrayPieces {
   bool is_column_, is_over_;
 };
 
+// What pieces are best made of that are read by these tiles and stored by `stored`: whole ones of
+// both, if such a piece fits; else of those that are stored. Either may be empty: there are none.
+Dims common_tiles(const ArrayInfo& info, const Dims& stored);
+
 // Within dense boxes in row order.
 struct Place {
   Dims dims, at;

@@ -281,7 +281,11 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
     return store_attributes(arrays, info.name, array.attributes);
   }
   if (Status s = arrays.alloc(info.name, info.type, info.dims, options); !s) return s;
-  ArrayPieces pieces(info);
+  const auto made = arrays.info(info.name);
+  if (!made) return made.status();
+  ArrayInfo by_tiles = info;  // a compressed tile is packed anew whenever a part of it is stored
+  by_tiles.tiles = common_tiles(info, made->tiles);
+  ArrayPieces pieces(by_tiles);
   while (pieces.next(&offsets, &dims)) {
     if (Status s = check_interrupt(); !s) return s;
     bytes.resize(count_of(dims) * info.type.size_bytes);

@@ -9,6 +9,7 @@ namespace outcore::cli {
 namespace {
 
 constexpr uint64_t kAttributeBytesMax = 60 << 10;  // what fits beside a dataset
+constexpr unsigned kDeflateLevel = 4;              // of arrays that are compressed here, too
 
 Handle open_file(const std::string& path) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -157,6 +158,10 @@ class Hdf5Writer final : public ArrayWriter {
     if (is_tiled(info)) {
       const auto tiles = sizes_of(info.tiles);
       H5Pset_chunk(layout.id(), static_cast<int>(tiles.size()), tiles.data());
+      if (!info.compress.empty() && H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0) {
+        H5Pset_shuffle(layout.id());
+        H5Pset_deflate(layout.id(), kDeflateLevel);
+      }
     }
     const Handle set = of_set(H5Dcreate2(file_.id(), info.name.c_str(), type.id(), space.id(),
                                          links.id(), layout.id(), H5P_DEFAULT));

@@ -14,6 +14,8 @@
 namespace outcore::cli {
 namespace {
 
+constexpr int kDeflateLevel = 4;  // of arrays that are compressed here, too
+
 Error failed(int code, const std::string& attempted) {
   return {code > 0 ? code : EIO, attempted + ": " + nc_strerror(code)};
 }
@@ -308,10 +310,12 @@ class NetcdfWriter final : public ArrayWriter {
     nc_def_var_fill(group, variable, NC_NOFILL, nullptr);
     std::vector<size_t> chunks(info.tiles.begin(), info.tiles.end());
     if (is_string(info.type)) chunks.push_back(info.type.size_bytes);
-    if (info.tiles.empty() || count_of(info.tiles) * info.type.size_bytes >= (uint64_t{1} << 32))
+    if (info.tiles.empty() || count_of(info.tiles) * info.type.size_bytes >= (uint64_t{1} << 32)) {
       nc_def_var_chunking(group, variable, NC_CONTIGUOUS, nullptr);
-    else
-      nc_def_var_chunking(group, variable, NC_CHUNKED, chunks.data());
+      return;
+    }
+    nc_def_var_chunking(group, variable, NC_CHUNKED, chunks.data());
+    if (!info.compress.empty()) nc_def_var_deflate(group, variable, 1, 1, kDeflateLevel);
   }
 
   Status write_text(int group, int variable, const ArrayInfo& info, const LoadBox& load) const {

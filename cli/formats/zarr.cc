@@ -248,6 +248,7 @@ class ZarrWriter final : public ArrayWriter {
       array.info.type = {"<U" + std::to_string(letters.size()),
                          static_cast<uint32_t>(letters.size() * 4)};
       array.info.dims.clear();
+      array.info.compress.clear();
     }
     const std::string folder = path_ + "/" + array.info.name;
     if (Status s = make_folder(array.info.name); !s) return s;
@@ -310,7 +311,7 @@ class ZarrWriter final : public ArrayWriter {
     const bool is_column = info.order == Order::kColumn;
     const auto in_order = [is_column](Dims d) { return is_column ? reversed(d) : d; };
     if (count_of(info.dims) == 0) return {};
-    std::string whole(count_of(chunks) * size, '\0'), part;
+    std::string whole(count_of(chunks) * size, '\0'), part, packed;
     Dims number(rank, 0);
     for (;;) {
       Dims offsets(rank), dims(rank);
@@ -327,7 +328,10 @@ class ZarrWriter final : public ArrayWriter {
         const Place from{in_order(dims), Dims(rank, 0)}, to{in_order(chunks), Dims(rank, 0)};
         copy_box(size, part.data(), from, whole.data(), to, in_order(dims));
       }
-      if (Status s = write_file(zarr.chunk_path(number), whole.data(), whole.size()); !s) return s;
+      if (!info.compress.empty())
+        if (Status s = pack(whole, size, &packed); !s) return s;
+      const std::string& bytes = info.compress.empty() ? whole : packed;
+      if (Status s = write_file(zarr.chunk_path(number), bytes.data(), bytes.size()); !s) return s;
       size_t d = rank;
       while (d-- > 0) {
         if (++number[d] * chunks[d] < info.dims[d]) break;

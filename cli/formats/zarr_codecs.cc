@@ -15,6 +15,12 @@
 namespace outcore::cli {
 namespace {
 
+#ifdef OUTCORE_BLOSC
+constexpr int kBloscLevel = 5;
+#else
+constexpr int kZlibLevel = 4;
+#endif
+
 Status unpack_zlib(const std::string& packed, std::string* into) {
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 32) != Z_OK) return Error{ENOMEM, "zlib has no memory"};
@@ -93,5 +99,31 @@ Status unpack(const std::string& codec, const std::string& packed, uint64_t size
 #endif
   return Error{EINVAL, why_no_codec(codec)};
 }
+
+#ifdef OUTCORE_BLOSC
+std::string packing() { return "blosc"; }
+
+Status pack(const std::string& bytes, uint64_t element_bytes, std::string* into) {
+  const char* const by = blosc_compname_to_compcode("zstd") >= 0 ? "zstd" : "lz4";
+  into->resize(bytes.size() + BLOSC_MAX_OVERHEAD);
+  const int n = blosc_compress_ctx(kBloscLevel, BLOSC_SHUFFLE, element_bytes, bytes.size(),
+                                   bytes.data(), into->data(), into->size(), by, 0, 1);
+  if (n <= 0) return Error{EIO, "blosc could not pack " + std::to_string(bytes.size()) + " bytes"};
+  into->resize(static_cast<size_t>(n));
+  return {};
+}
+#else
+std::string packing() { return "zlib"; }
+
+Status pack(const std::string& bytes, uint64_t, std::string* into) {
+  uLongf size = compressBound(bytes.size());
+  into->resize(size);
+  if (compress2(reinterpret_cast<Bytef*>(into->data()), &size,
+                reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), kZlibLevel) != Z_OK)
+    return Error{ENOMEM, "zlib has no memory"};
+  into->resize(size);
+  return {};
+}
+#endif
 
 }  // namespace outcore::cli

@@ -307,12 +307,18 @@ json zarr2_of(const FileArray& array, const Dims& chunks) {
   if (kind == 'f') fill = 0.0;
   if (kind == 'i' || kind == 'u') fill = 0;
   if (kind == 'b') fill = false;
+  json compressor = nullptr;
+  if (!info.compress.empty() && packing() == "blosc")
+    compressor = {
+        {"id", "blosc"}, {"cname", "zstd"}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};
+  else if (!info.compress.empty())
+    compressor = {{"id", "zlib"}, {"level", 4}};
   return {{"zarr_format", 2},
           {"shape", info.dims},
           {"chunks", chunks},
           {"dtype", type},
           {"order", info.order == Order::kColumn ? "F" : "C"},
-          {"compressor", nullptr},
+          {"compressor", compressor},
           {"filters", nullptr},
           {"dimension_separator", "."},
           {"fill_value", fill}};

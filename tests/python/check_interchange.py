@@ -152,6 +152,40 @@ def test_more_than_a_piece(tmp_path):
         assert (np.load(tmp_path / "row.npy") == wide[7]).all(), ending
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_is_compressed_stays_so(tmp_path, order):
+    smooth = np.asarray(np.arange(60000.0).reshape(200, 300), order=order)
+    np.savez(tmp_path / "in.npz", smooth=smooth, text=np.array("a flame"))
+    run("import", tmp_path / "in.npz", "--to", tmp_path / "run.oca", "--compress", "zstd",
+        "--tiles", "64,90")
+    for ending in ".npz", ".h5", ".nc", ".zarr":
+        run("export", tmp_path / "run.oca", "--to", tmp_path / f"out{ending}")
+        run("export", tmp_path / "run.oca", "smooth", "--slice", "3:,5", "--to",
+            tmp_path / f"part{ending}")
+        assert (load(tmp_path / f"out{ending}", "smooth") == smooth).all(), ending
+        assert (load(tmp_path / f"part{ending}", "smooth") == smooth[3:, 5]).all(), ending
+        run("import", tmp_path / f"out{ending}", "--to", tmp_path / "two.oca", "--replace")
+        run("export", tmp_path / "two.oca", "smooth", "--to", tmp_path / "back.npy", "--replace")
+        assert (np.load(tmp_path / "back.npy") == smooth).all(), ending
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert file["smooth"].compression == "gzip" and file["smooth"].shuffle
+        assert file["smooth"].id.get_storage_size() < smooth.nbytes / 4
+    with netCDF4.Dataset(tmp_path / "out.nc") as file:
+        assert file["smooth"].filters()["zlib"]
+    chunks = [p for p in (tmp_path / "out.zarr" / "smooth").iterdir() if p.name[0] != "."]
+    assert sum(p.stat().st_size for p in chunks) < smooth.nbytes / 4
+
+
+def test_pieces_of_several_tiles(tmp_path):
+    wide = np.random.default_rng(2).integers(0, 9, (300, 35000)).astype("f8")  # 80 MiB
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.create_dataset("wide", data=wide, chunks=(30, 1000))
+    run("import", tmp_path / "in.h5", "--to", tmp_path / "run.oca", "--compress", "lz4", "--tiles",
+        "77,4096")
+    run("export", tmp_path / "run.oca", "wide", "--to", tmp_path / "out.npy")
+    assert (np.load(tmp_path / "out.npy") == wide).all()
+
+
 @pytest.mark.parametrize("ending", [".h5", ".nc", ".zarr"])
 def test_attributes_groups_and_texts(tmp_path, ending):
     with h5py.File(tmp_path / "in.h5", "w") as file:
