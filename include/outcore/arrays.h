@@ -280,6 +280,8 @@ class Arrays {
   Result<Dims> load_dims(const std::string& name) const;
   Result<ArrayType> type_of(const std::string& name) const;
   std::vector<ArrayInfo> list() const;  // finished ones, and what we write; by name
+  // False also where arrays were drained to what cannot be opened now: info() tells them apart
+  // (ENOENT: it is nowhere; ENOLINK and others: that is not known).
   bool has(const std::string& name) const;
   Status rename(const std::string& from, const std::string& to);
   Status remove(const std::string& name);  // its space is used again

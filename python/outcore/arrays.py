@@ -74,9 +74,10 @@ class Arrays(MutableMapping[str, Any]):
         """KeyError; where it may have been drained to what cannot be opened, that."""
         try:
             self._core.info(name)
+        except FileNotFoundError:
+            return KeyError(name)
         except OSError as error:
-            if "were drained to" in str(error):
-                return error
+            return error
         return KeyError(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -133,7 +134,14 @@ class Arrays(MutableMapping[str, Any]):
         return len(self._core.list())
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._core.has(name)
+        if not isinstance(name, str):
+            return False
+        if self._core.has(name):
+            return True
+        why = self._why_absent(name)
+        if isinstance(why, KeyError):
+            return False
+        raise why
 
     def rename(self, name: str, to: str) -> None:
         self._core.rename(name, to)

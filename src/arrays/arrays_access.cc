@@ -97,7 +97,10 @@ Result<std::shared_ptr<const Arrays>> Arrays::Impl::elsewhere(const std::string&
   const arrays::Deeper deeper;
   if (deeper.is_too_deep()) return missing;
   const auto all = open_beyond();
-  if (!all) return Error{all.code(), missing.message + "; " + all.message()};
+  // Nobody knows whether it is there: not the same as that it is not.
+  if (!all)
+    return Error{all.code() == ENOENT ? ENOLINK : all.code(),
+                 missing.message + "; " + all.message()};
   for (const auto& one : all.value())
     if (one->has(name)) return one;
   return missing;

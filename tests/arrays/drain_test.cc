@@ -112,8 +112,10 @@ TEST_F(Drains, WhatIsRemovedHereIsFoundThere) {
   EXPECT_EQ(Arrays::open(near_)->load<double>("more").value(), 5.0);
   std::filesystem::remove(far_);
   const auto gone = Arrays::open(near_)->load<double>("more");
-  EXPECT_EQ(gone.code(), ENOENT);
+  EXPECT_EQ(gone.code(), ENOLINK);
   EXPECT_THAT(gone.message(), AllOf(HasSubstr("drained to"), HasSubstr(far_)));
+  EXPECT_FALSE(Arrays::open(near_)->has("more"));
+  EXPECT_TRUE(Arrays::open(near_)->list().empty());
 }
 
 TEST_F(Drains, OtherStoresTakeThem) {
