@@ -64,6 +64,7 @@ class Adios final : public Rival {
     for (size_t v = 0; v < kVariables.size(); ++v)
       done(adios_write(file, kVariables[v].name, data[v].data()) == 0, "adios_write");
     done(adios_close(file) == 0, "adios_close");
+    done(adios_free_group(group) == 0, "adios_free_group");
   }
   void read(const Work& work, Division division, Data* data) override {
     ADIOS_FILE* const file =

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 
 #include "bench/clock.h"
 
@@ -195,27 +196,8 @@ class Program {
     ::close(fd);
   }
 
-  // A virtual machine's host takes free memory back, and whoever uses it next waits for it page by
-  // page: no program's work. So before a phase the page cache holds as much as the files have, of a
-  // file that nobody else reads, and drops it again.
-  void supply_memory() {
-    const uint64_t size = work_.bytes() / work_.size;
-    std::vector<char> block(1 << 20, 1);
-    if (supply_ < 0) {
-      supply_ = ::open(work_.folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-      if (supply_ < 0) fail("make a file in " + work_.folder + ": " + std::strerror(errno));
-      for (uint64_t at = 0; at < size; at += block.size())
-        if (::write(supply_, block.data(), block.size()) <= 0)
-          fail("write a file in " + work_.folder + ": " + std::strerror(errno));
-    }
-    for (uint64_t at = 0; at < size; at += block.size())
-      static_cast<void>(::pread(supply_, block.data(), block.size(), static_cast<off_t>(at)));
-    if (::fdatasync(supply_) != 0 || ::posix_fadvise(supply_, 0, 0, POSIX_FADV_DONTNEED) != 0)
-      fail("forget a file in " + work_.folder + ": " + std::strerror(errno));
-  }
   // All begin at once.
   void start() {
-    supply_memory();
     MPI_Barrier(MPI_COMM_WORLD);
     start_ns_ = bench::now_ns();
   }
@@ -233,25 +215,38 @@ class Program {
       data[v].assign(work_.box(kVariables[v], work_.rank, division).count(), -1);
     return data;
   }
+  // The host of a virtual machine takes free memory back, and whoever uses it next waits for it
+  // page by page, which is no program's work: each phase is done twice, and the second time counts.
+  Taken second_of(const std::function<Taken()>& phase) const {
+    static_cast<void>(phase());
+    return phase();
+  }
   void write() {
     Data data = make_data(Division::kBoxes);
     for (size_t v = 0; v < kVariables.size(); ++v)
       fill(work_, kVariables[v], work_.box(kVariables[v], work_.rank, Division::kBoxes),
            data[v].data());
-    start();
-    rival_.write(work_, data);
-    if (!rival_.is_durable()) {
-      for (const std::string& path : below(rival_.files(work_, work_.rank), true)) sync_file(path);
-      if (work_.rank == 0) sync_file(work_.folder);
-    }
-    print("write", stop());
+    print("write", second_of([&] {
+            forget_files();
+            start();
+            rival_.write(work_, data);
+            if (!rival_.is_durable()) {
+              for (const std::string& path : below(rival_.files(work_, work_.rank), true))
+                sync_file(path);
+              if (work_.rank == 0) sync_file(work_.folder);
+            }
+            return stop();
+          }));
   }
   bool read(const char* phase, Division division) {
-    Data data = make_data(division);  // touched: no faults later, and no right answer
-    make_cold();
-    start();
-    rival_.read(work_, division, &data);
-    const Taken taken = stop();
+    Data data;
+    const Taken taken = second_of([&] {
+      data = make_data(division);  // touched: no faults later, and no right answer
+      make_cold();
+      start();
+      rival_.read(work_, division, &data);
+      return stop();
+    });
     uint64_t wrong = 0;
     for (size_t v = 0; v < kVariables.size(); ++v)
       wrong += count_wrong(work_, kVariables[v], work_.box(kVariables[v], work_.rank, division),
@@ -266,12 +261,11 @@ class Program {
     return row;
   }
   // Every element is added to a sum, in the order of the box.
-  bool view() {
+  Taken look(const std::vector<Box>& boxes, std::vector<Look>* into) {
+    std::vector<Look>& looks = *into;
+    if (!looks.empty()) rival_.end_views();
+    looks.clear();
     make_cold();
-    std::vector<Look> looks;
-    std::vector<Box> boxes;
-    for (const Variable& v : kVariables)
-      boxes.push_back(work_.box(v, work_.rank, Division::kPlanes));
     uint64_t first_ns = 0, sum = 0;
     start();
     for (size_t v = 0; v < kVariables.size(); ++v) {
@@ -290,7 +284,14 @@ class Program {
     }
     const volatile uint64_t seen = sum;
     static_cast<void>(seen);
-    const Taken taken = stop(first_ns);
+    return stop(first_ns);
+  }
+  bool view() {
+    std::vector<Look> looks;
+    std::vector<Box> boxes;
+    for (const Variable& v : kVariables)
+      boxes.push_back(work_.box(v, work_.rank, Division::kPlanes));
+    const Taken taken = second_of([&] { return look(boxes, &looks); });
     uint64_t wrong = 0;
     for (size_t v = 0; v < kVariables.size(); ++v)
       wrong += count_wrong(work_, kVariables[v], boxes[v],
@@ -329,7 +330,6 @@ class Program {
   const Asked& asked_;
   const Work& work_;
   uint64_t start_ns_ = 0;
-  int supply_ = -1;  // has no name
 };
 
 }  // namespace

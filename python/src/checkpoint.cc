@@ -77,7 +77,7 @@ nb::dict make(const std::string& name, const nb::list& parts, const std::string&
       if (where.empty()) where = region->uri();
       all.emplace_back(region->region(), object);
     } else {
-      held.push_back(std::make_unique<Bytes>(part[1]));
+      held.push_back(std::make_unique<Bytes>(part[1], PyBUF_SIMPLE));
       all.emplace_back(object, held.back()->data(), held.back()->size_bytes());
     }
   }

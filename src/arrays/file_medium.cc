@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -110,23 +111,35 @@ bool FileMedium::has_room() {
   return has_room_;
 }
 
+// What there is no space for is refused before the disk is full of it: fallocate takes all there is
+// before it fails, and whoever else writes meanwhile fails, too.
+Status FileMedium::check_space(uint64_t end) const {
+  const uint64_t now = size_bytes();
+  struct statvfs about {};
+  if (end <= now || ::fstatvfs(fd_, &about) != 0 || about.f_blocks == 0) return {};
+  if ((end - now) / about.f_frsize <= about.f_bavail) return {};
+  return base::system_error(ENOSPC,
+                            "make room for " + base::format_bytes(end - now) + " in " + path_);
+}
+
 Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
+  if (Status s = check_space(offset + size_bytes); !s) return s;
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
+  const auto failed_to = [&](int error) {
+    static_cast<void>(release(offset, size_bytes));  // the part that there was space for
+    return base::system_error(error,
+                              "make room for " + base::format_bytes(size_bytes) + " in " + path_);
+  };
   if (offset < this->size_bytes()) {  // used before: its old bytes go
     if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return settle(offset, size_bytes);
-    if (errno == EOPNOTSUPP) {
-      if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
-        return base::system_error(errno, "make room in " + path_);
-    } else {
-      return base::system_error(errno,
-                                "make room for " + base::format_bytes(size_bytes) + " in " + path_);
-    }
+    if (errno != EOPNOTSUPP) return failed_to(errno);
+    if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
+      return base::system_error(errno, "make room in " + path_);
   }
   if (::fallocate(fd_, 0, at, size) == 0) return settle(offset, size_bytes);
   if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // it promises nothing
-  return base::system_error(errno,
-                            "make room for " + base::format_bytes(size_bytes) + " in " + path_);
+  return failed_to(errno);
 }
 
 Status FileMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {

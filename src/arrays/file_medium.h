@@ -53,6 +53,7 @@ class FileMedium final : public Medium {
  private:
   enum class Way : uint8_t { kRead, kWrite };
   std::string own_path() const;
+  Status check_space(uint64_t end) const;
   bool has_room();  // space is promised: memory of the file can be written to
   Status lock_byte(uint64_t byte, short type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;

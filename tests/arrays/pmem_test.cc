@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -227,6 +228,9 @@ TEST_P(Pmem, AFullDiskIsAnErrorAndNoSignal) {
   const auto space = std::filesystem::space(folder_.path());
   EXPECT_THAT((std::vector{ENOSPC, EFBIG, EINVAL}),
               testing::Contains(there->provide(0, space.capacity + (1 << 30)).code()));
+  struct stat about {};  // and it is not full now
+  ASSERT_EQ(::stat(path().c_str(), &about), 0);
+  EXPECT_LT(about.st_blocks * 512, 1 << 20);
 }
 
 TEST_P(Pmem, ArraysOfAllKindsAreThereWhenItIsOpenedAgain) {
