@@ -59,6 +59,8 @@ TEST_F(TogetherRedis, AMasterThatDiesMeanwhileIsAPause) {
       return servers_->info(master + 3, "role") == "master";
     }));
     servers_->start(master);  // and has a replica to acknowledge what is written
+    // A server that a thread has started ends with it.
+    EXPECT_EQ(::read(has_begun[0], &byte, 1), 0);
   });
   const auto results = in_processes(3, [&](unsigned rank) {
     auto out = Arrays::open(uri("replicas=1"), ArraysMode::kWrite, Communicator::processes(3));
@@ -69,7 +71,9 @@ TEST_F(TogetherRedis, AMasterThatDiesMeanwhileIsAPause) {
     }
     return out->close().ok() ? 0 : 2;
   });
+  ::close(has_begun[1]);
   killer.join();
+  ::close(has_begun[0]);
   ASSERT_EQ(results, std::vector<int>(3, 0));
   expect_boxes(uri("replicas=1"), 3);
 }
