@@ -2,6 +2,9 @@
 // lines, that their boxes share.
 #include "tests/arrays/together_redis.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "tests/arrays/processes.h"
 
 namespace outcore::together {
@@ -49,7 +52,7 @@ TEST_F(TogetherRedis, AMasterThatDiesMeanwhileIsAPause) {
   cluster.masters = 3;
   start(cluster);
   int has_begun[2];
-  ASSERT_EQ(::pipe(has_begun), 0);
+  ASSERT_EQ(::pipe2(has_begun, O_CLOEXEC), 0);
   std::thread killer([&] {
     char byte = 0;
     EXPECT_EQ(::read(has_begun[0], &byte, 1), 1);
