@@ -14,6 +14,7 @@
 
 #include "bench/text.h"
 #include "cli/array_box.h"
+#include "cli/array_pieces.h"
 #include "cli/command.h"
 #include "cli/export_target.h"
 
@@ -283,9 +284,7 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
   if (Status s = arrays.alloc(info.name, info.type, info.dims, options); !s) return s;
   const auto made = arrays.info(info.name);
   if (!made) return made.status();
-  ArrayInfo by_tiles = info;  // a compressed tile is packed anew whenever a part of it is stored
-  by_tiles.tiles = common_tiles(info, made->tiles);
-  ArrayPieces pieces(by_tiles);
+  ArrayPieces pieces = pieces_between(array, made.value());
   while (pieces.next(&offsets, &dims)) {
     if (Status s = check_interrupt(); !s) return s;
     bytes.resize(count_of(dims) * info.type.size_bytes);

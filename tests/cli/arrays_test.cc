@@ -223,6 +223,34 @@ TEST_F(ArraysCommand, AnImportIsCompressedInTiles) {
             after->load<std::vector<double>>("u").value());
 }
 
+// Pieces of whole tiles are no runs of the file: 80 rows of 1 MiB, of which a piece has 0.8 MiB
+// each.
+TEST_F(ArraysCommand, WideTilesHaveTheRightElements) {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (80, 1048576), }";
+  header.resize(117, ' ');
+  std::string all = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + '\n';
+  const size_t before = all.size();
+  all.resize(before + (80 << 20));
+  uint64_t random = 1;
+  for (size_t i = before; i < all.size(); ++i) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    all[i] = static_cast<char>(random >> 56);
+  }
+  std::ofstream(path("wide.npy"), std::ios::binary) << all;
+  const auto expect_same = [&](const std::string& file, const std::string& to) {
+    const Outcome in =
+        arrays("import DIR/" + file + " --to DIR/" + to + " --compress lz4 --tiles 80,1000");
+    ASSERT_EQ(in.status, 0) << in.err;
+    ASSERT_EQ(arrays("export DIR/" + to + " wide --to DIR/again.npy --replace").status, 0);
+    EXPECT_EQ(outcome_of("cmp " + path("again.npy") + " " + path("wide.npy")).status, 0) << file;
+  };
+  expect_same("wide.npy", "wide.oca");
+  const Outcome out = arrays("export DIR/wide.oca wide --to DIR/wide.npz");
+  if (out.err.find("built without") != std::string::npos) GTEST_SKIP() << out.err;
+  ASSERT_EQ(out.status, 0) << out.err;
+  expect_same("wide.npz", "two.oca");
+}
+
 TEST_F(ArraysCommand, ASliceIsThatPart) {
   ASSERT_EQ(arrays("export DIR/run.oca u --slice 1:3,:,-1 --to DIR/part.npy").status, 0);
   ASSERT_EQ(arrays("import DIR/part.npy --to DIR/part.oca").status, 0);
