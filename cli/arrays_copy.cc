@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <set>
 
+#include "bench/interrupts.h"
 #include "bench/text.h"
 #include "cli/array_box.h"
 #include "cli/array_pieces.h"
@@ -28,19 +28,9 @@ constexpr uint64_t kWholeBytes = 1 << 20;  // stored at once
 constexpr size_t kAttributeBytesMax = 64 << 10;
 
 // Whoever stops the command finds no half of a file.
-volatile std::sig_atomic_t is_interrupted = 0;
-
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = [](int) {
-    if (is_interrupted != 0) ::_exit(kFailed);
-    is_interrupted = 1;
-  };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-}
-
 Status check_interrupt() {
-  return is_interrupted == 0 ? Status() : Error{EINTR, "interrupted: nothing was written"};
+  return bench::is_interrupted() ? Status(Error{EINTR, "interrupted: nothing was written"})
+                                 : Status();
 }
 
 Result<std::vector<ArrayInfo>> chosen(const Arrays& arrays, const std::vector<std::string>& names) {
@@ -149,7 +139,7 @@ Status export_arrays(const ArraysCopy& copy) {
   }
   const auto attributes = load_attributes(arrays.value(), "");
   if (!attributes) return attributes.error();
-  catch_interrupts();
+  bench::catch_interrupts();
   ExportTarget target(copy.file);
   {
     const auto writer = format.value()->create(target.temporary());
@@ -335,7 +325,7 @@ Status import_arrays(const ArraysCopy& copy) {
   ArrayOptions options;
   options.tiles = std::move(tiles).value();
   options.compress = copy.compress;
-  catch_interrupts();
+  bench::catch_interrupts();
   bool is_new = false;
   if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
   auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);

@@ -251,6 +251,19 @@ TEST_F(ArraysCommand, WideTilesHaveTheRightElements) {
   expect_same("wide.npz", "two.oca");
 }
 
+// One interrupt that comes twice, as from `timeout`, is one: what was begun goes.
+TEST_F(ArraysCommand, AnInterruptLeavesNoHalfOfAFile) {
+  auto out = Arrays::open(path("large.oca"), ArraysMode::kWrite);
+  ASSERT_TRUE(out.ok() && out->alloc("large", {"<f8", 8}, {uint64_t{1} << 29}).ok());  // a hole
+  ASSERT_TRUE(out->close().ok());
+  std::filesystem::create_directory(path("to"));
+  const Outcome outcome = outcome_of(
+      "cd " + dir() + "; " + OUTCORE_COMMAND + " arrays export large.oca --to to/large.npy & " +
+      "n=0; until [ -n \"$(ls -A to)\" ] || [ $n -gt 100000 ]; do n=$((n+1)); done; "
+      "kill -TERM $!; kill -INT $!; wait $!; echo $?; ls -A to");
+  EXPECT_EQ(outcome.out, "1\n") << outcome.err;
+}
+
 TEST_F(ArraysCommand, ASliceIsThatPart) {
   ASSERT_EQ(arrays("export DIR/run.oca u --slice 1:3,:,-1 --to DIR/part.npy").status, 0);
   ASSERT_EQ(arrays("import DIR/part.npy --to DIR/part.oca").status, 0);
