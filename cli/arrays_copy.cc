@@ -292,10 +292,14 @@ Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
   *is_new = there.code() == ENOENT;
   if (*is_new) return {};
   if (!there) return there.error();
-  for (const size_t index : wanted)
-    if (const std::string& name = reader.arrays()[index].info.name;
-        !copy.may_replace && there->has(name))
-      return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
+  for (const size_t index : wanted) {
+    if (copy.may_replace) break;
+    const std::string& name = reader.arrays()[index].info.name;
+    const auto info = there->info(name);
+    if (info.ok()) return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
+    if (info.code() != ENOENT)  // it may be where others were drained to
+      return Error{info.code(), info.message() + "; or add --replace"};
+  }
   return {};
 }
 

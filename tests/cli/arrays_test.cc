@@ -64,6 +64,15 @@ TEST_F(ArraysCommand, DrainsAndFindsWhatHasGone) {
   expect_refused("drain DIR/run.oca --to DIR/x.oca --rate fast", 2, "fast");
   expect_refused("drain DIR/far.oca uu --to DIR/x.oca", 1, "did you mean");
   EXPECT_FALSE(std::filesystem::exists(path("x.oca")));
+  // While the other container is away nobody knows whether it has an array of the name.
+  ASSERT_EQ(arrays("export DIR/run.oca u --to DIR/u.npy").status, 0);
+  expect_refused("import DIR/u.npy --to DIR/run.oca", 1, "add --replace");
+  std::filesystem::rename(path("far.oca"), path("away.oca"));
+  expect_refused("import DIR/u.npy --to DIR/run.oca", 1, "far.oca, which cannot be opened");
+  expect_refused("info DIR/run.oca u", 1, "far.oca, which cannot be opened");
+  EXPECT_EQ(arrays("ls DIR/run.oca").status, 0);
+  EXPECT_EQ(arrays("import DIR/u.npy --to DIR/run.oca --replace").status, 0);
+  EXPECT_EQ(arrays("info DIR/run.oca u").status, 0);
 }
 
 TEST_F(ArraysCommand, ForgedZarrsAreRefused) {
