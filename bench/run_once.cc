@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <new>
 
 #include "bench/clock.h"
+#include "bench/interrupts.h"
 #include "bench/medium.h"
 #include "bench/progress.h"
 #include "bench/runner.h"
@@ -24,20 +24,6 @@
 
 namespace outcore::bench {
 namespace {
-
-std::atomic<bool> is_interrupted{false};
-
-// One interrupt may come twice (`timeout`, and terminals, tell the process and its group). Whoever
-// interrupts again later wants the end at once.
-void on_interrupt(int signal) {
-  static std::atomic<uint64_t> first_ns{0};
-  uint64_t none = 0;
-  const uint64_t now = now_ns();
-  is_interrupted = true;
-  if (first_ns.compare_exchange_strong(none, now) || now - none < 1'000'000'000) return;
-  ::signal(signal, SIG_DFL);
-  ::raise(signal);
-}
 
 // A process of the run, as the parent sees it.
 struct Child {
@@ -130,7 +116,7 @@ bool watch(std::vector<Child>& children, const Options& options, Board& board, P
       // A child that died said nothing; the others must not wait for it.
       if (children[i].said.empty()) board.has_failed = true;
     }
-    if (is_interrupted.load())
+    if (is_interrupted())
       for (const Child& child : children) kill(child.id, SIGKILL);
     const uint64_t started = board.started_ns.load();
     if (started == 0) continue;
@@ -223,21 +209,13 @@ Result<SwapFile> swap_for(const Workload& workload, const std::string& memory,
 
 }  // namespace
 
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGHUP, &action, nullptr);  // the terminal is gone
-}
-
 Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory) {
   Progress progress(options.workload + " " + memory);
-  if (is_interrupted.load()) return Error{EINTR, "interrupted"};
+  if (is_interrupted()) return Error{EINTR, "interrupted"};
   progress.say("making the data");
   if (Status s = workload.prepare(); !s) return s.error();
   workload.forget();
-  if (is_interrupted.load()) return Error{EINTR, "interrupted"};
+  if (is_interrupted()) return Error{EINTR, "interrupted"};
   SharedBoard board;
   if (board.get() == nullptr) return failure(errno, "map a page");
   MemoryGroup group;
@@ -254,7 +232,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   auto children = fork_children(workload, options, memory, *board.get(), group);
   if (!children) return children.error();
   const bool is_stopped = watch(*children, options, *board.get(), progress);
-  if (is_interrupted.load()) return Error{EINTR, "interrupted"};
+  if (is_interrupted()) return Error{EINTR, "interrupted"};
   progress.say("verifying");
 
   RunResult result;

@@ -39,12 +39,9 @@ struct Ratio {
 // ETIME if all runs of one were stopped.
 Result<Ratio> compare(const Series& a, const Series& b);
 
-// From now on the first SIGINT, SIGTERM or SIGHUP ends the run under way as an error (EINTR), so
-// that data and cgroups are taken away; a second one ends the program.
-void catch_interrupts();
-
 // One run in a child process of its own, in a memory cgroup where that can be made, verified.
-// Errors: what failed in the child, or EILSEQ if the answer was wrong.
+// Errors: what failed in the child, EILSEQ if the answer was wrong, EINTR (interrupts.h): data and
+// cgroups are taken away.
 Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory);
 
 // All memories in turns (A B A B), options.repeat times; `see` hears of each run as it ends.

@@ -4,9 +4,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <sstream>
+
+#include "cli/array_pieces.h"
 
 namespace outcore::cli {
 namespace {
@@ -132,75 +133,6 @@ Result<Dims> parse_tiles(const std::string& text) {
     tiles.push_back(static_cast<uint64_t>(*extent));
   }
   return tiles;
-}
-
-ArrayPieces::ArrayPieces(const ArrayInfo& info, uint64_t bytes_max)
-    : shape_(info.dims), is_column_(info.order == Order::kColumn) {
-  const size_t rank = shape_.size();
-  piece_ = info.tiles.size() == rank ? info.tiles : Dims(rank, 1);
-  if (is_column_) {
-    shape_ = reversed(shape_);
-    piece_ = reversed(piece_);
-  }
-  at_.assign(rank, 0);
-  is_over_ = std::count(shape_.begin(), shape_.end(), uint64_t{0}) != 0;
-  if (is_over_) return;
-  const uint64_t most = std::max<uint64_t>(bytes_max / std::max(info.type.size_bytes, 1U), 1);
-  uint64_t count = 1;
-  for (size_t d = 0; d < rank; ++d) {
-    piece_[d] = std::clamp<uint64_t>(piece_[d], 1, shape_[d]);
-    // Tiles that do not fit are cut along their first dimensions, which keeps runs long.
-    count *= piece_[d];
-  }
-  for (size_t d = 0; d < rank && count > most; ++d) {
-    const uint64_t others = count / piece_[d];
-    piece_[d] = std::max<uint64_t>(most / others, 1);
-    count = others * piece_[d];
-  }
-  for (size_t d = rank; d-- > 0;) {
-    const uint64_t others = count / piece_[d];
-    const uint64_t times = std::max<uint64_t>(most / others / piece_[d], 1);
-    piece_[d] =
-        times >= shape_[d] / piece_[d] + 1 ? shape_[d] : std::min(piece_[d] * times, shape_[d]);
-    count = others * piece_[d];
-    if (piece_[d] < shape_[d]) break;
-  }
-}
-
-bool ArrayPieces::next(Dims* offsets, Dims* dims) {
-  if (is_over_) return false;
-  *offsets = at_;
-  dims->resize(at_.size());
-  for (size_t d = 0; d < at_.size(); ++d) (*dims)[d] = std::min(piece_[d], shape_[d] - at_[d]);
-  if (is_column_) {
-    *offsets = reversed(*offsets);
-    *dims = reversed(*dims);
-  }
-  is_over_ = true;
-  for (size_t d = at_.size(); d-- > 0;) {
-    at_[d] += piece_[d];
-    if (at_[d] < shape_[d]) {
-      is_over_ = false;
-      break;
-    }
-    at_[d] = 0;
-  }
-  return true;
-}
-
-Dims common_tiles(const ArrayInfo& info, const Dims& stored) {
-  const size_t rank = info.dims.size();
-  if (stored.size() != rank) return info.tiles;
-  if (info.tiles.size() != rank) return stored;
-  Dims both(rank);
-  uint64_t bytes = info.type.size_bytes;
-  for (size_t d = 0; d < rank; ++d) {
-    const uint64_t a = std::max<uint64_t>(info.tiles[d], 1), b = std::max<uint64_t>(stored[d], 1);
-    if (__builtin_mul_overflow(a / std::gcd(a, b), b, &both[d]) || both[d] > info.dims[d])
-      both[d] = std::max<uint64_t>(info.dims[d], 1);
-    if (__builtin_mul_overflow(bytes, both[d], &bytes) || bytes > kPieceBytes) return stored;
-  }
-  return both;
 }
 
 void copy_box(uint64_t element_bytes, const void* from, const Place& from_place, void* to,

@@ -1,5 +1,5 @@
-// ArrayBox: boxes of arrays: the slices that people write, pieces that fit into memory, and copies
-// between dense boxes. Any thread.
+// ArrayBox: boxes of arrays: the slices that people write, and copies between dense boxes. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,6 @@
 #include "outcore/arrays.h"
 
 namespace outcore::cli {
-
-inline constexpr uint64_t kPieceBytes = 64 << 20;
 
 uint64_t count_of(const Dims& dims);    // elements
 std::string text_of(const Dims& dims);  // "3 x 4", or "one value"
@@ -28,23 +26,6 @@ Result<Slice> parse_slice(const std::string& text, const Dims& dims);
 
 // "64,64,64": an extent for each dimension, at least 1. EINVAL: what is wrong with it.
 Result<Dims> parse_tiles(const std::string& text);
-
-// The pieces of an array of at most kPieceBytes (or one element) in the order in which its elements
-// lie; multiples of its tiles, where it has some and they fit. Without tiles each is one run of
-// elements.
-class ArrayPieces {
- public:
-  explicit ArrayPieces(const ArrayInfo& info, uint64_t bytes_max = kPieceBytes);
-  bool next(Dims* offsets, Dims* dims);  // false: there are no more
-
- private:
-  Dims shape_, piece_, at_;  // in row order
-  bool is_column_, is_over_;
-};
-
-// What pieces are best made of that are read by these tiles and stored by `stored`: whole ones of
-// both, if such a piece fits; else of those that are stored. Either may be empty: there are none.
-Dims common_tiles(const ArrayInfo& info, const Dims& stored);
 
 // Within dense boxes in row order.
 struct Place {

@@ -24,6 +24,8 @@ struct FileArray {
   ArrayInfo info;  // tiles: the chunks of the format; pieces that are multiples of them cost least
   Texts attributes;
   std::string refusal;  // why it cannot be imported; empty: it can
+  bool is_read_forward =
+      false;  // whatever lies before a box is read, too: runs in order cost least
 };
 
 // The names of its dimensions: by kDimsNote, or "dim_SIZE", each once.
@@ -37,7 +39,8 @@ class ArrayReader {
   virtual ~ArrayReader() = default;
   const std::vector<FileArray>& arrays() const { return arrays_; }
   const Texts& attributes() const { return attributes_; }  // of the file
-  // The pieces of ArrayPieces, in their order. REQUIRES: arrays()[index].refusal is empty.
+  // Any box; the pieces of pieces_between(), in their order, cost least.
+  // REQUIRES: arrays()[index].refusal is empty.
   Status load(size_t index, const Dims& offsets, const Dims& dims, void* into);
 
  protected:

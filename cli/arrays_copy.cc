@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <set>
 
+#include "bench/interrupts.h"
 #include "bench/text.h"
 #include "cli/array_box.h"
+#include "cli/array_pieces.h"
 #include "cli/command.h"
 #include "cli/export_target.h"
 
@@ -27,19 +28,9 @@ constexpr uint64_t kWholeBytes = 1 << 20;  // stored at once
 constexpr size_t kAttributeBytesMax = 64 << 10;
 
 // Whoever stops the command finds no half of a file.
-volatile std::sig_atomic_t is_interrupted = 0;
-
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = [](int) {
-    if (is_interrupted != 0) ::_exit(kFailed);
-    is_interrupted = 1;
-  };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-}
-
 Status check_interrupt() {
-  return is_interrupted == 0 ? Status() : Error{EINTR, "interrupted: nothing was written"};
+  return bench::is_interrupted() ? Status(Error{EINTR, "interrupted: nothing was written"})
+                                 : Status();
 }
 
 Result<std::vector<ArrayInfo>> chosen(const Arrays& arrays, const std::vector<std::string>& names) {
@@ -148,7 +139,7 @@ Status export_arrays(const ArraysCopy& copy) {
   }
   const auto attributes = load_attributes(arrays.value(), "");
   if (!attributes) return attributes.error();
-  catch_interrupts();
+  bench::catch_interrupts();
   ExportTarget target(copy.file);
   {
     const auto writer = format.value()->create(target.temporary());
@@ -283,9 +274,7 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
   if (Status s = arrays.alloc(info.name, info.type, info.dims, options); !s) return s;
   const auto made = arrays.info(info.name);
   if (!made) return made.status();
-  ArrayInfo by_tiles = info;  // a compressed tile is packed anew whenever a part of it is stored
-  by_tiles.tiles = common_tiles(info, made->tiles);
-  ArrayPieces pieces(by_tiles);
+  ArrayPieces pieces = pieces_between(array, made.value());
   while (pieces.next(&offsets, &dims)) {
     if (Status s = check_interrupt(); !s) return s;
     bytes.resize(count_of(dims) * info.type.size_bytes);
@@ -303,10 +292,14 @@ Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
   *is_new = there.code() == ENOENT;
   if (*is_new) return {};
   if (!there) return there.error();
-  for (const size_t index : wanted)
-    if (const std::string& name = reader.arrays()[index].info.name;
-        !copy.may_replace && there->has(name))
-      return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
+  for (const size_t index : wanted) {
+    if (copy.may_replace) break;
+    const std::string& name = reader.arrays()[index].info.name;
+    const auto info = there->info(name);
+    if (info.ok()) return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
+    if (info.code() != ENOENT)  // it may be where others were drained to
+      return Error{info.code(), info.message() + "; or add --replace"};
+  }
   return {};
 }
 
@@ -336,7 +329,7 @@ Status import_arrays(const ArraysCopy& copy) {
   ArrayOptions options;
   options.tiles = std::move(tiles).value();
   options.compress = copy.compress;
-  catch_interrupts();
+  bench::catch_interrupts();
   bool is_new = false;
   if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
   auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);

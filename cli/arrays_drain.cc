@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "bench/interrupts.h"
 #include "bench/text.h"
 #include "cli/command.h"
 #include "outcore/arrays_drain.h"
@@ -15,8 +15,6 @@ namespace outcore::cli {
 namespace {
 
 constexpr uint64_t kLookEveryMs = 100;
-
-volatile std::sig_atomic_t is_interrupted = 0;
 
 void show(const DrainProgress& progress) {
   std::fprintf(stderr, "\rdrain: %s of %s, array %llu of %llu   ",
@@ -39,14 +37,12 @@ Status drain_arrays(const DrainCommand& command) {
       return Error{EINVAL, "--rate 0: give the bytes of a second, or leave it out"};
     options.bytes_per_second = rate.value();
   }
-  struct sigaction action {};
-  action.sa_handler = [](int) { is_interrupted = 1; };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  bench::catch_interrupts();
   auto drain = ArraysDrain::start(command.from, command.to, options);
   if (!drain) return drain.error();
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   while (!drain->wait_for(kLookEveryMs)) {
-    if (is_interrupted != 0) drain->cancel();
+    if (bench::is_interrupted()) drain->cancel();
     if (is_terminal) show(drain->progress());
   }
   const Status s = drain->wait();

@@ -14,6 +14,7 @@
 #include "bench/text.h"
 #include "cli/array_box.h"
 #include "cli/array_picture.h"
+#include "cli/array_pieces.h"
 #include "cli/command.h"
 #include "outcore/arrays.h"
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "bench/interrupts.h"
 #include "bench/runner.h"
 #include "bench/table.h"
 #include "bench/text.h"

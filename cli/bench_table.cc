@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "bench/interrupts.h"
 #include "bench/medium.h"
 #include "bench/table.h"
 #include "bench/text.h"

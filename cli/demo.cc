@@ -11,6 +11,7 @@
 
 #include "bench/csr.h"
 #include "bench/data.h"
+#include "bench/interrupts.h"
 #include "bench/memory_group.h"
 #include "bench/runner.h"
 #include "bench/text.h"

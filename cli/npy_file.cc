@@ -11,6 +11,7 @@
 #include "bench/text.h"
 #include "cli/array_box.h"
 #include "cli/array_file.h"
+#include "cli/array_pieces.h"
 #include "cli/npy_header.h"
 
 namespace outcore::cli {
@@ -108,17 +109,16 @@ class NpyReader final : public ArrayReader {
 
   Status load_piece(size_t, const Dims& offsets, const Dims& dims, void* into) override {
     const uint64_t size = header_.type.type.size_bytes;
-    const bool is_column = header_.order == Order::kColumn;
-    uint64_t at = 0;
-    for (size_t i = 0; i < offsets.size(); ++i) {
-      const size_t d = is_column ? offsets.size() - 1 - i : i;
-      at = at * header_.dims[d] + offsets[d];
-    }
-    const uint64_t count = count_of(dims);
-    const auto n = file_.read(header_.size_bytes + at * size, into, count * size);
-    if (!n) return n.error();
-    if (n.value() != count * size) return Error{EIO, file_.path() + " became shorter meanwhile"};
-    if (header_.type.is_swapped) swap_bytes(header_.type.type, into, count);
+    auto* to = static_cast<char*>(into);
+    const auto read = [&](uint64_t at, uint64_t count) -> Status {
+      const auto n = file_.read(header_.size_bytes + at * size, to, count * size);
+      if (!n) return n.error();
+      if (n.value() != count * size) return Error{EIO, file_.path() + " became shorter meanwhile"};
+      to += count * size;
+      return {};
+    };
+    if (Status s = for_each_run(header_.dims, header_.order, offsets, dims, read); !s) return s;
+    if (header_.type.is_swapped) swap_bytes(header_.type.type, into, count_of(dims));
     return {};
   }
 

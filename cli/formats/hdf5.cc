@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cli/array_box.h"
+#include "cli/array_pieces.h"
 #include "cli/formats/hdf5_handles.h"
 
 namespace outcore::cli {

@@ -9,6 +9,7 @@
 
 #include "cli/array_box.h"
 #include "cli/array_file.h"
+#include "cli/array_pieces.h"
 #include "cli/formats/netcdf_attributes.h"
 
 namespace outcore::cli {

@@ -9,6 +9,7 @@
 
 #include "cli/array_box.h"
 #include "cli/array_file.h"
+#include "cli/array_pieces.h"
 #include "cli/npy_header.h"
 
 namespace outcore::cli {
@@ -64,6 +65,7 @@ class NpzReader final : public ArrayReader {
     if (Status s = read_header(name, &member); !s) return s;
     name.resize(name.size() - 4);
     FileArray array = array_of(member.header, name);
+    array.is_read_forward = true;
     if (array.refusal.empty() && facts.size != member.header.size_bytes + member.header.data_bytes)
       return Error{EINVAL, path_ + ": " + name + ".npy is truncated: its shape needs " +
                                std::to_string(member.header.data_bytes) + " bytes"};
@@ -106,23 +108,28 @@ class NpzReader final : public ArrayReader {
     const Member& member = members_[index];
     const NpyHeader& header = member.header;
     const uint64_t size = header.type.type.size_bytes;
-    uint64_t at = 0;
-    for (size_t i = 0; i < offsets.size(); ++i) {
-      const size_t d = header.order == Order::kColumn ? offsets.size() - 1 - i : i;
-      at = at * header.dims[d] + offsets[d];
-    }
-    at = header.size_bytes + at * size;
+    auto* to = static_cast<char*>(into);
+    const auto read_run = [&](uint64_t at, uint64_t count) -> Status {
+      if (Status s = go_to(member, header.size_bytes + at * size); !s) return s;
+      if (Status s = read(to, count * size); !s) return s;
+      to += count * size;
+      return {};
+    };
+    if (Status s = for_each_run(header.dims, header.order, offsets, dims, read_run); !s) return s;
+    if (at_ == header.size_bytes + header.data_bytes)  // now its checksum is compared
+      if (char more = 0; zip_fread(file_.get(), &more, 1) < 0) return failed_member();
+    if (header.type.is_swapped) swap_bytes(header.type.type, into, count_of(dims));
+    return {};
+  }
+
+  Status go_to(const Member& member, uint64_t at) {
     if (file_ == nullptr || number_ != member.number || at_ > at)
       if (Status s = start(member.number); !s) return s;
-    std::string skipped(1 << 16, '\0');
+    if (at_ == at) return {};
+    std::string skipped(std::min<uint64_t>(at - at_, 1 << 16), '\0');
     while (at_ < at)
       if (Status s = read(skipped.data(), std::min<uint64_t>(skipped.size(), at - at_)); !s)
         return s;
-    const uint64_t count = count_of(dims);
-    if (Status s = read(into, count * size); !s) return s;
-    if (at_ == header.size_bytes + header.data_bytes)  // now its checksum is compared
-      if (char more = 0; zip_fread(file_.get(), &more, 1) < 0) return failed_member();
-    if (header.type.is_swapped) swap_bytes(header.type.type, into, count);
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "cli/array_box.h"
+#include "cli/array_pieces.h"
 #include "cli/formats/zarr_codecs.h"
 #include "cli/formats/zarr_metadata.h"
 #include "cli/npy_header.h"

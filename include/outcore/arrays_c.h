@@ -271,7 +271,9 @@ static inline void oc_array_info_init(oc_array_info* info) {
 
 // -ENOENT: there is none, and the nearest name.
 int oc_arrays_info(const oc_arrays* arrays, const char* name, oc_array_info* info);
-int oc_arrays_has(const oc_arrays* arrays, const char* name);  // 1, or 0
+// 1, or 0; 0 also where arrays were drained to what cannot be opened now: oc_arrays_info() tells
+// them apart (-ENOENT: it is nowhere; -ENOLINK and others: that is not known).
+int oc_arrays_has(const oc_arrays* arrays, const char* name);
 // Those that are finished, and what we write, in order.
 int oc_arrays_list(const oc_arrays* arrays, oc_names** names);
 size_t oc_names_count(const oc_names* names);

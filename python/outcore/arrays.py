@@ -124,7 +124,7 @@ class Arrays(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         if not self._core.has(name):
-            raise KeyError(name)
+            raise self._why_absent(name)
         self._core.remove(name)
 
     def __iter__(self) -> Iterator[str]:

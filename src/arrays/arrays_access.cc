@@ -96,17 +96,21 @@ Result<std::shared_ptr<const Arrays>> Arrays::Impl::elsewhere(const std::string&
   if (missing.code != ENOENT) return missing;
   const arrays::Deeper deeper;
   if (deeper.is_too_deep()) return missing;
-  const auto all = open_beyond();
   // Nobody knows whether it is there: not the same as that it is not.
-  if (!all)
-    return Error{all.code() == ENOENT ? ENOLINK : all.code(),
-                 missing.message + "; " + all.message()};
-  for (const auto& one : all.value())
-    if (one->has(name)) return one;
+  const auto unknown = [&missing](const Error& why) {
+    return Error{why.code == ENOENT ? ENOLINK : why.code, missing.message + "; " + why.message};
+  };
+  const Beyond beyond_this = open_beyond();
+  for (const auto& one : beyond_this.there) {
+    const auto found = one->info(name);
+    if (found.ok()) return one;
+    if (found.code() != ENOENT) return unknown(found.error());
+  }
+  if (beyond_this.away) return unknown(*beyond_this.away);
   return missing;
 }
 
-Result<std::vector<std::shared_ptr<const Arrays>>> Arrays::Impl::open_beyond() const {
+Arrays::Impl::Beyond Arrays::Impl::open_beyond() const {
   const std::lock_guard<std::mutex> opening(beyond_mutex);
   std::string where;
   {
@@ -114,21 +118,24 @@ Result<std::vector<std::shared_ptr<const Arrays>>> Arrays::Impl::open_beyond() c
     const auto found = catalog->attributes().find(arrays::kDrainedTo);
     if (found != catalog->attributes().end()) where = found->second;
   }
-  if (where == beyond_uris) return beyond;
-  std::vector<std::shared_ptr<const Arrays>> opened;
+  Beyond found;
   std::istringstream lines(where);
   ArraysOptions how;
   how.runtime = runtime;
   for (std::string line; std::getline(lines, line);) {
-    auto one = Arrays::open(line, ArraysMode::kRead, {}, how);
-    if (!one)
-      return Error{one.code(), "arrays of " + medium->uri() + " were drained to " + line +
-                                   ", which cannot be opened: " + one.message()};
-    opened.push_back(std::make_shared<const Arrays>(std::move(one).value()));
+    auto& known = beyond[line];
+    if (known == nullptr) {
+      auto one = Arrays::open(line, ArraysMode::kRead, {}, how);
+      if (!one) {
+        found.away = Error{one.code(), "arrays of " + medium->uri() + " were drained to " + line +
+                                           ", which cannot be opened: " + one.message()};
+        break;
+      }
+      known = std::make_shared<const Arrays>(std::move(one).value());
+    }
+    found.there.push_back(known);
   }
-  beyond = std::move(opened);
-  beyond_uris = where;
-  return beyond;
+  return found;
 }
 
 }  // namespace outcore

@@ -43,8 +43,7 @@ struct Arrays::Impl {
 
   Runtime* runtime = nullptr;  // that was lent
   mutable std::mutex beyond_mutex;
-  mutable std::vector<std::shared_ptr<const Arrays>> beyond;  // where arrays were drained to
-  mutable std::string beyond_uris;                            // of which they are
+  mutable std::map<std::string, std::shared_ptr<const Arrays>> beyond;  // by their URIs
   std::set<uint64_t> restamped;  // finished arrays that we change in place; guarded by mutex
 
   class CatalogLock;
@@ -65,7 +64,13 @@ struct Arrays::Impl {
   // cannot be known.
   Result<std::shared_ptr<const Arrays>> elsewhere(const std::string& name,
                                                   const Error& missing) const;
-  Result<std::vector<std::shared_ptr<const Arrays>>> open_beyond() const;
+  // Where arrays were drained to, the last one first, up to the first that cannot be opened: of
+  // those behind it nothing is certain, for it may have another array of the name.
+  struct Beyond {
+    std::vector<std::shared_ptr<const Arrays>> there;
+    std::optional<Error> away;
+  };
+  Beyond open_beyond() const;
   Status check_open(const std::string& attempted) const;
   Status check_writable(const std::string& attempted) const;
   // Its id, place and session; `remove` go with the same record. REQUIRES: a CatalogLock.

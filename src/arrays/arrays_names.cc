@@ -49,9 +49,8 @@ std::vector<ArrayInfo> Arrays::list() const {
   std::map<std::string, ArrayInfo> by_name;
   const arrays::Deeper deeper;
   if (!deeper.is_too_deep())
-    if (const auto beyond = impl_->open_beyond(); beyond.ok())
-      for (const auto& one : beyond.value())
-        for (const ArrayInfo& info : one->list()) by_name.emplace(info.name, info);
+    for (const auto& one : impl_->open_beyond().there)
+      for (const ArrayInfo& info : one->list()) by_name.emplace(info.name, info);
   const Impl::CatalogLock lock(*impl_);
   for (const auto& [id, entry] : impl_->catalog->entries())
     if (impl_->catalog->find(entry.name, impl_->session) == &entry)

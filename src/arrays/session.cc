@@ -188,7 +188,6 @@ Status Arrays::Impl::close() {
   {
     const std::lock_guard<std::mutex> guard(beyond_mutex);
     beyond.clear();
-    beyond_uris.clear();
   }
   if (session == 0) {
     if (medium.use_count() == 1) medium->unlock(Lease::kReader);  // no view has it

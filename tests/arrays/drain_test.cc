@@ -118,6 +118,67 @@ TEST_F(Drains, WhatIsRemovedHereIsFoundThere) {
   EXPECT_TRUE(Arrays::open(near_)->list().empty());
 }
 
+TEST_F(Drains, OneThatIsAwayHidesNothingOfTheOthers) {
+  make();
+  const std::string other = folder_.path() + "/other.oca";
+  ASSERT_TRUE(drain({.names = {"u0"}, .may_remove = true}).ok());
+  auto more = ArraysDrain::start(near_, other, {.names = {"u1"}, .may_remove = true});
+  ASSERT_TRUE(more.ok() && more->wait().ok());
+  const auto take_away = [&](const std::string& uri) {
+    std::filesystem::rename(uri, folder_.path() + "/elsewhere");
+  };
+  const auto bring_back = [&](const std::string& uri) {
+    std::filesystem::rename(folder_.path() + "/elsewhere", uri);
+  };
+  const auto expect_unknown = [&](const Arrays& in, const std::string& name,
+                                  const std::string& away) {
+    const auto unknown = in.info(name);
+    EXPECT_EQ(unknown.code(), ENOLINK) << name;
+    EXPECT_THAT(unknown.message(), AllOf(HasSubstr("'" + name), HasSubstr(away)));
+    EXPECT_FALSE(in.has(name));
+  };
+  take_away(far_);
+  {
+    const Arrays in = Arrays::open(near_).value();
+    EXPECT_TRUE(in.has("u1") && in.has("u2"));
+    std::vector<double> all(50 * 60 * 70);
+    const Status s = in.load("u1", all.data(), {0, 0, 0}, kShape);
+    EXPECT_TRUE(s.ok()) << s.message();
+    EXPECT_EQ(all, cells(1));
+    EXPECT_EQ(in.list().size(), 6u);
+    expect_unknown(in, "u0", far_);
+    expect_unknown(in, "nowhere", far_);
+    bring_back(far_);  // whoever has the first one open finds it
+    EXPECT_TRUE(in.has("u0"));
+    EXPECT_EQ(in.list().size(), 7u);
+    EXPECT_EQ(in.info("nowhere").code(), ENOENT);
+  }
+  // What was drained last may have another of the name: the one before it is not believed.
+  take_away(other);
+  const Arrays in = Arrays::open(near_).value();
+  EXPECT_TRUE(in.has("u2"));
+  expect_unknown(in, "u0", other);
+  EXPECT_EQ(in.list().size(), 5u);
+  bring_back(other);
+  EXPECT_TRUE(in.has("u0") && in.has("u1"));
+}
+
+TEST_F(Drains, WhatIsBehindOneThatIsAwayIsNotKnownEither) {
+  make();
+  const std::string last = folder_.path() + "/last.oca";
+  ASSERT_TRUE(drain({.may_remove = true}).ok());
+  auto more = ArraysDrain::start(far_, last, {.names = {"u1"}, .may_remove = true});
+  ASSERT_TRUE(more.ok() && more->wait().ok());
+  EXPECT_TRUE(Arrays::open(near_)->has("u1"));
+  std::filesystem::remove(last);
+  const Arrays in = Arrays::open(near_).value();
+  EXPECT_TRUE(in.has("u2"));
+  EXPECT_EQ(in.list().size(), 6u);
+  const auto unknown = in.info("u1");
+  EXPECT_EQ(unknown.code(), ENOLINK) << unknown.message();
+  EXPECT_THAT(unknown.message(), HasSubstr(last));
+}
+
 TEST_F(Drains, OtherStoresTakeThem) {
   make();
   const std::string sparse = "sparse:" + folder_.path() + "/s";

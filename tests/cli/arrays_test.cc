@@ -64,6 +64,15 @@ TEST_F(ArraysCommand, DrainsAndFindsWhatHasGone) {
   expect_refused("drain DIR/run.oca --to DIR/x.oca --rate fast", 2, "fast");
   expect_refused("drain DIR/far.oca uu --to DIR/x.oca", 1, "did you mean");
   EXPECT_FALSE(std::filesystem::exists(path("x.oca")));
+  // While the other container is away nobody knows whether it has an array of the name.
+  ASSERT_EQ(arrays("export DIR/run.oca u --to DIR/u.npy").status, 0);
+  expect_refused("import DIR/u.npy --to DIR/run.oca", 1, "add --replace");
+  std::filesystem::rename(path("far.oca"), path("away.oca"));
+  expect_refused("import DIR/u.npy --to DIR/run.oca", 1, "far.oca, which cannot be opened");
+  expect_refused("info DIR/run.oca u", 1, "far.oca, which cannot be opened");
+  EXPECT_EQ(arrays("ls DIR/run.oca").status, 0);
+  EXPECT_EQ(arrays("import DIR/u.npy --to DIR/run.oca --replace").status, 0);
+  EXPECT_EQ(arrays("info DIR/run.oca u").status, 0);
 }
 
 TEST_F(ArraysCommand, ForgedZarrsAreRefused) {
@@ -221,6 +230,47 @@ TEST_F(ArraysCommand, AnImportIsCompressedInTiles) {
   ASSERT_TRUE(before.ok() && after.ok());
   EXPECT_EQ(before->load<std::vector<double>>("u").value(),
             after->load<std::vector<double>>("u").value());
+}
+
+// Pieces of whole tiles are no runs of the file: 80 rows of 1 MiB, of which a piece has 0.8 MiB
+// each.
+TEST_F(ArraysCommand, WideTilesHaveTheRightElements) {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (80, 1048576), }";
+  header.resize(117, ' ');
+  std::string all = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + '\n';
+  const size_t before = all.size();
+  all.resize(before + (80 << 20));
+  uint64_t random = 1;
+  for (size_t i = before; i < all.size(); ++i) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    all[i] = static_cast<char>(random >> 56);
+  }
+  std::ofstream(path("wide.npy"), std::ios::binary) << all;
+  const auto expect_same = [&](const std::string& file, const std::string& to) {
+    const Outcome in =
+        arrays("import DIR/" + file + " --to DIR/" + to + " --compress lz4 --tiles 80,1000");
+    ASSERT_EQ(in.status, 0) << in.err;
+    ASSERT_EQ(arrays("export DIR/" + to + " wide --to DIR/again.npy --replace").status, 0);
+    EXPECT_EQ(outcome_of("cmp " + path("again.npy") + " " + path("wide.npy")).status, 0) << file;
+  };
+  expect_same("wide.npy", "wide.oca");
+  const Outcome out = arrays("export DIR/wide.oca wide --to DIR/wide.npz");
+  if (out.err.find("built without") != std::string::npos) GTEST_SKIP() << out.err;
+  ASSERT_EQ(out.status, 0) << out.err;
+  expect_same("wide.npz", "two.oca");
+}
+
+// One interrupt that comes twice, as from `timeout`, is one: what was begun goes.
+TEST_F(ArraysCommand, AnInterruptLeavesNoHalfOfAFile) {
+  auto out = Arrays::open(path("large.oca"), ArraysMode::kWrite);
+  ASSERT_TRUE(out.ok() && out->alloc("large", {"<f8", 8}, {uint64_t{1} << 29}).ok());  // a hole
+  ASSERT_TRUE(out->close().ok());
+  std::filesystem::create_directory(path("to"));
+  const Outcome outcome = outcome_of(
+      "cd " + dir() + "; " + OUTCORE_COMMAND + " arrays export large.oca --to to/large.npy & " +
+      "n=0; until [ -n \"$(ls -A to)\" ] || [ $n -gt 100000 ]; do n=$((n+1)); done; "
+      "kill -TERM $!; kill -INT $!; wait $!; echo $?; ls -A to");
+  EXPECT_EQ(outcome.out, "1\n") << outcome.err;
 }
 
 TEST_F(ArraysCommand, ASliceIsThatPart) {

@@ -176,13 +176,17 @@ def test_what_is_compressed_stays_so(tmp_path, order):
     assert sum(p.stat().st_size for p in chunks) < smooth.nbytes / 4
 
 
-def test_pieces_of_several_tiles(tmp_path):
-    wide = np.random.default_rng(2).integers(0, 9, (300, 35000)).astype("f8")  # 80 MiB
-    with h5py.File(tmp_path / "in.h5", "w") as file:
-        file.create_dataset("wide", data=wide, chunks=(30, 1000))
-    run("import", tmp_path / "in.h5", "--to", tmp_path / "run.oca", "--compress", "lz4", "--tiles",
-        "77,4096")
-    run("export", tmp_path / "run.oca", "wide", "--to", tmp_path / "out.npy")
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".h5", ".nc", ".zarr"])
+@pytest.mark.parametrize("tiles", ["77,40960", "80,1000"])
+def test_pieces_of_several_tiles(tmp_path, ending, tiles):
+    wide = np.random.default_rng(2).integers(0, 9, (80, 1 << 20), "u1")  # 80 MiB
+    np.save(tmp_path / "wide.npy", wide)
+    run("import", tmp_path / "wide.npy", "--to", tmp_path / "one.oca", "--tiles", "30,65536")
+    if ending != ".npy":
+        run("export", tmp_path / "one.oca", "--to", tmp_path / f"wide{ending}")
+    run("import", tmp_path / f"wide{ending}", "--to", tmp_path / "two.oca", "--compress", "lz4",
+        "--tiles", tiles)
+    run("export", tmp_path / "two.oca", "wide", "--to", tmp_path / "out.npy")
     assert (np.load(tmp_path / "out.npy") == wide).all()
 
 
