@@ -14,9 +14,9 @@ help:  ## say what there is
 packages:
 	@tools/install_packages.sh build
 
-build: packages  ## the library and the command, at build/bin/outcore
+build: packages  ## the library, the command and occ, at build/bin: all that `make install` installs
 	@cmake -S . -B build -G Ninja >/dev/null
-	@cmake --build build -j $(JOBS) --target outcore outcore_cli outcore_preload
+	@cmake --build build -j $(JOBS) --target installable
 
 demo:  ## sort 1 GiB and traverse two graphs in a fraction of their size, beside mmap
 	@tools/demo.sh

@@ -5,6 +5,7 @@
 #include <boost/interprocess/allocators/allocator.hpp>
 #include <boost/interprocess/managed_mapped_file.hpp>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,9 +15,11 @@
 #include "bench/clock.h"
 #include "bench/csr.h"
 #include "bench/data.h"
+#include "bench/medium.h"
 #include "bench/random.h"
 #include "bench/text.h"
 #include "outcore/persistent_heap.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::bench {
 namespace {
@@ -44,19 +47,30 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
+// Of a store that is a folder; 0: it is none.
+uint64_t files_of(const std::string& uri) {
+  uint64_t files = 0;
+  std::error_code code;
+  std::filesystem::directory_iterator at(path_of(uri), code);
+  for (; !code && at != std::filesystem::directory_iterator(); at.increment(code))
+    files += at->is_regular_file(code);
+  return files;
+}
+
 uint64_t hash_of(uint64_t from, uint64_t to) { return mix(mix(from) + to); }
 
 class GraphConstruct : public Workload {
  public:
   explicit GraphConstruct(const Options& options)
       : options_(options),
-        path_(format("%s/outcore-bench-graph-%d.heap", data_dir(options).c_str(),
-                     static_cast<int>(::getpid()))) {}
+        uri_(options.store.empty() ? format("%s/outcore-bench-graph-%d.heap",
+                                            data_dir(options).c_str(), static_cast<int>(::getpid()))
+                                   : options.store) {}
 
   uint64_t data_bytes() const override {  // vectors have room for half as much again
     return (uint64_t{2} * options_.edge_factor * 12 + 100) << options_.scale;
   }
-  const std::string& uri() const override { return path_; }
+  const std::string& uri() const override { return uri_; }
   bool takes(const std::string& memory) const override {
     return memory == "malloc" || memory == "mmap" || memory == "outcore";
   }
@@ -66,6 +80,8 @@ class GraphConstruct : public Workload {
   Status check(const RunResult& result) override;
 
  private:
+  Status claim();
+  Status clear() const;
   template <typename Graph>
   Status build(Stage& stage, const std::vector<Graph*>& graphs);
   template <typename Graph>
@@ -76,12 +92,55 @@ class GraphConstruct : public Workload {
   Status open_again(Stage& stage);
 
   Options options_;
-  std::string path_;
+  std::string uri_;
+  bool is_claimed_ = false;  // whatever is there is of this benchmark
+  bool had_folder_ = false;  // it was there, and empty
   std::vector<Edge> edges_;
   Sum expected_;
 };
 
+// A heap is made where nothing is. What is removed later is what was made here.
+Status GraphConstruct::claim() {
+  if (is_claimed_ || options_.store.empty() || is_volatile(uri_)) return {};
+  if (is_remote(uri_)) {
+    const Result<bool> there = is_there(uri_);
+    if (!there) return there.error();
+    is_claimed_ = !there.value() || options_.may_overwrite;
+  } else {
+    std::error_code ignored;
+    const std::string path = path_of(uri_);
+    const auto kind = std::filesystem::status(path, ignored);
+    const bool is_folder = std::filesystem::is_directory(kind);
+    had_folder_ = is_folder && std::filesystem::is_empty(path, ignored);
+    is_claimed_ = had_folder_ || !std::filesystem::exists(kind) ||
+                  (options_.may_overwrite && std::filesystem::is_regular_file(kind));
+    if (!is_claimed_ && is_folder)
+      return Error{EEXIST, path +
+                               " is a folder with something in it: name one that is empty, or "
+                               "not there, with --store"};
+  }
+  if (is_claimed_) return {};
+  return Error{EEXIST, without_password(uri_) +
+                           " is there, and would be overwritten: name another with --store, or say "
+                           "--overwrite to lose what it holds"};
+}
+
+Status GraphConstruct::clear() const {
+  if (is_volatile(uri_) || (!is_claimed_ && !options_.store.empty())) return {};
+  if (is_remote(uri_)) return remove_remote(uri_);
+  std::error_code code;
+  const std::string path = path_of(uri_);
+  if (had_folder_) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, code))
+      std::filesystem::remove_all(entry.path(), code);
+  } else {
+    std::filesystem::remove_all(path, code);
+  }
+  return code ? Status(failure(code.value(), "remove " + path)) : Status();
+}
+
 Status GraphConstruct::prepare() {
+  if (Status s = claim(); !s) return s;
   if (!edges_.empty()) return {};
   if (options_.scale < 3 || options_.scale > 31)
     return Error{EINVAL, "--scale must be 3 … 31 for graph-construct"};
@@ -142,24 +201,25 @@ Status GraphConstruct::run_plain(Stage& stage) {
 }
 
 Status GraphConstruct::run_mapped(Stage& stage) try {
-  bi::managed_mapped_file file(bi::create_only, path_.c_str(),
+  const std::string path = path_of(uri_);
+  bi::managed_mapped_file file(bi::create_only, path.c_str(),
                                std::max<uint64_t>(4 * data_bytes(), 64 << 20));
-  ::unlink(path_.c_str());  // it lives as long as it is mapped
+  if (!options_.is_kept) ::unlink(path.c_str());  // it lives as long as it is mapped
   std::vector<MappedGraph*> all;
   for (unsigned t = 0; t < options_.threads; ++t)
     all.push_back(file.construct<MappedGraph>(std::to_string(t).c_str())(
         MappedGraph::allocator_type(file.get_segment_manager())));
   if (Status s = build(stage, all); !s) return s;
   const uint64_t start_ns = now_ns();
-  if (!file.flush()) return failure(EIO, "flush " + path_);
+  if (!file.flush()) return failure(EIO, "flush " + path);
   stage.result().extra["close_seconds"] = seconds_since(start_ns);
   return {};
 } catch (const bi::interprocess_exception& error) {
-  return Error{EIO, path_ + ": " + error.what()};
+  return Error{EIO, uri_ + ": " + error.what()};
 }
 
 Status GraphConstruct::run_outcore(Stage& stage) {
-  auto heap = PersistentHeap::create(*stage.runtime(), path_);
+  auto heap = PersistentHeap::create(*stage.runtime(), uri_);
   if (!heap) return heap.status();
   std::vector<HeapGraph*> all;
   for (unsigned t = 0; t < options_.threads; ++t) {
@@ -173,25 +233,27 @@ Status GraphConstruct::run_outcore(Stage& stage) {
   const uint64_t start_ns = now_ns();
   if (Status s = heap->close(); !s) return s;
   extra["close_seconds"] = seconds_since(start_ns);
-  return open_again(stage);
+  if (is_volatile(uri_)) return {};  // it went with its heap
+  if (Status s = open_again(stage); !s) return s;
+  if (const uint64_t files = files_of(uri_); files != 0) extra["files"] = files;
+  return {};
 }
 
 // What a program that comes later waits for, before its first object.
 Status GraphConstruct::open_again(Stage& stage) {
   const uint64_t start_ns = now_ns();
-  auto heap = PersistentHeap::open(*stage.runtime(), path_);
+  auto heap = PersistentHeap::open(*stage.runtime(), uri_);
   if (!heap) return heap.status();
   const auto found = heap->find<HeapGraph>("0");
   stage.result().extra["open_seconds"] = seconds_since(start_ns);
   if (!found) return found.status();
-  ::unlink(path_.c_str());
   return heap->close();
 }
 
 Status GraphConstruct::run(Stage& stage) {
   if (options_.processes != 1)
     return Error{EINVAL, "graph-construct runs in one process: leave out --processes"};
-  ::unlink(path_.c_str());  // of a run that was stopped
+  if (Status s = clear(); !s) return s;  // of the run before
   if (Status s = stage.settle(); !s) return s;
   const std::string& memory = stage.memory_name();
   Status s = memory == "malloc" ? run_plain(stage)
@@ -202,7 +264,8 @@ Status GraphConstruct::run(Stage& stage) {
 }
 
 Status GraphConstruct::check(const RunResult& result) {
-  ::unlink(path_.c_str());
+  if (!options_.is_kept)
+    if (Status s = clear(); !s) return s;
   if (result.is_stopped || result.extra.value("is_right", false)) return {};
   return Error{EILSEQ, "the adjacency lists are not those of the edges"};
 }

@@ -1,4 +1,5 @@
-// outcore arrays ls, info, export, import, show: containers of named arrays from outside.
+// outcore arrays ls, info, export, import, drain, show, verify: containers of named arrays from
+// outside.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +16,7 @@
 #include "cli/arrays_copy.h"
 #include "cli/arrays_drain.h"
 #include "cli/arrays_show.h"
+#include "cli/arrays_verify.h"
 #include "cli/command.h"
 #include "outcore/arrays.h"
 
@@ -220,6 +222,21 @@ void add_drain(CLI::App& parent, int& status) {
       "Example:\n  outcore arrays drain /pmem/run.oca --to /archive/run.oca --rate 200M --remove");
 }
 
+void add_verify(CLI::App& parent, int& status) {
+  const auto words = std::make_shared<ArraysVerify>();
+  CLI::App* const command =
+      parent.add_subcommand("verify", "read arrays, and compare them with their checksums");
+  command->add_option("URI", words->uri, kContainer)->required();
+  command->add_option("NAME", words->name, "an array (all)");
+  command->add_flag("--json", words->is_json, "one JSON object in place of text");
+  command->callback([words, &status] { status = verify_arrays(*words); });
+  command->footer(
+      "A line for each damage, with where it is.\n"
+      "Exit status: 0 all of it is what was stored; 1 it is damaged, or cannot be opened; 2 "
+      "usage.\n"
+      "Examples:\n  outcore arrays verify run.oca\n  outcore arrays verify run.oca u");
+}
+
 void add_picture(CLI::App& parent, int& status) {
   const auto show = std::make_shared<ArraysShow>();
   CLI::App* const command = parent.add_subcommand("show", "a slice as a picture, or one value");
@@ -244,7 +261,7 @@ void add_picture(CLI::App& parent, int& status) {
 
 void add_arrays(CLI::App& app, int& status) {
   CLI::App* const parent = app.add_subcommand(
-      "arrays", "containers of named arrays: ls, info, export, import, drain, show");
+      "arrays", "containers of named arrays: ls, info, export, import, drain, show, verify");
   parent->require_subcommand(1);
   parent->footer(
       "Examples:\n  outcore arrays ls run.oca\n  outcore arrays export run.oca u --to u.npy\n"
@@ -253,6 +270,7 @@ void add_arrays(CLI::App& app, int& status) {
   add_copies(*parent, status);
   add_drain(*parent, status);
   add_picture(*parent, status);
+  add_verify(*parent, status);
 }
 
 }  // namespace outcore::cli

@@ -15,6 +15,7 @@
 #include "bench/text.h"
 #include "cli/array_box.h"
 #include "cli/array_pieces.h"
+#include "cli/arrays_verify.h"
 #include "cli/command.h"
 #include "cli/export_target.h"
 
@@ -115,6 +116,24 @@ Result<Texts> load_attributes(const Arrays& arrays, const std::string& name) {
   return texts;
 }
 
+namespace {
+
+Status write_parts(const ArrayFormat& format, const std::vector<Part>& parts,
+                   const Texts& attributes, const std::string& path) {
+  const auto writer = format.create(path);
+  if (!writer) return writer.error();
+  for (const Part& part : parts)
+    if (Status s = writer.value()->check(part.array); !s)
+      return Error{s.code(), "export '" + part.array.info.name + "': " + s.message() +
+                                 (parts.size() > 1 ? "; or name the others" : "")};
+  if (Status s = writer.value()->set_attributes(attributes); !s) return s;
+  for (const Part& part : parts)
+    if (Status s = writer.value()->add(part.array, part.load); !s) return s;
+  return writer.value()->finish();
+}
+
+}  // namespace
+
 Status export_arrays(const ArraysCopy& copy) {
   const auto format = array_format_of(copy.file);
   if (!format) return format.error();
@@ -139,20 +158,14 @@ Status export_arrays(const ArraysCopy& copy) {
   }
   const auto attributes = load_attributes(arrays.value(), "");
   if (!attributes) return attributes.error();
+  // Damage is not handed on. Of a slice nobody reads all of the array.
+  if (copy.slice.empty())
+    for (const ArrayInfo& info : infos.value())
+      if (Status s = check_array(arrays.value(), info.name); !s) return s;
   bench::catch_interrupts();
   ExportTarget target(copy.file);
-  {
-    const auto writer = format.value()->create(target.temporary());
-    if (!writer) return writer.error();
-    for (const Part& part : parts)
-      if (Status s = writer.value()->check(part.array); !s)
-        return Error{s.code(), "export '" + part.array.info.name + "': " + s.message() +
-                                   (parts.size() > 1 ? "; or name the others" : "")};
-    if (Status s = writer.value()->set_attributes(attributes.value()); !s) return s;
-    for (const Part& part : parts)
-      if (Status s = writer.value()->add(part.array, part.load); !s) return s;
-    if (Status s = writer.value()->finish(); !s) return s;
-  }
+  if (Status s = write_parts(*format.value(), parts, attributes.value(), target.temporary()); !s)
+    return target.explain(s.error());
   return target.finish(copy.may_replace);
 }
 

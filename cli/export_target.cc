@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,6 +37,16 @@ ExportTarget::ExportTarget(std::string path) : path_(std::move(path)) {
 }
 
 ExportTarget::~ExportTarget() { remove(temporary_); }
+
+Error ExportTarget::explain(const Error& error) const {
+  constexpr uint64_t kFullBytes = 64 << 10;  // less is not enough for any of them
+  struct statvfs about {};
+  const std::string folder = path_.substr(0, path_.rfind('/') + 1);
+  if (::statvfs(folder.empty() ? "." : folder.c_str(), &about) != 0 || about.f_blocks == 0 ||
+      uint64_t{about.f_bavail} * about.f_frsize >= kFullBytes)
+    return error;
+  return failure(ENOSPC, "write " + path_);
+}
 
 Status ExportTarget::finish(bool may_replace) {
   if (Status s = sync(); !s) return s;

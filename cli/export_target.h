@@ -18,6 +18,10 @@ class ExportTarget {
   ExportTarget& operator=(const ExportTarget&) = delete;
   const std::string& temporary() const { return temporary_; }
 
+  // Why it could not be written: libraries of formats tell a full disk in many ways, or as
+  // something else. REQUIRES: what was written is still there.
+  Error explain(const Error& error) const;
+
   // Durable, and in its place. EEXIST: something is there that may not be, or must not be,
   // replaced.
   Status finish(bool may_replace);

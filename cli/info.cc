@@ -120,8 +120,7 @@ struct Flags {
 };
 
 int run_info(const Flags& flags) {
-  // First, so that a wrong value is one line and nothing else. OUTCORE_KERNEL counts without
-  // --options, too: it changes what is told of the machine.
+  // OUTCORE_KERNEL counts without --options, too: it changes what is told of the machine.
   std::vector<std::string> options;
   if (flags.has_options || std::getenv("OUTCORE_KERNEL") != nullptr) {
     auto lines = option_lines();

@@ -10,12 +10,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <sstream>
 #include <string_view>
 
 #include "bench/text.h"
+#include "cli/check_environment.h"
 #include "cli/command.h"
 #include "cli/heap_command.h"
 #include "outcore/runtime.h"
@@ -90,6 +92,15 @@ std::string unexpected_word(const std::string& text) {
   return first;
 }
 
+// The option of this command that was perhaps meant, as a question; empty if none is near.
+std::string did_you_mean(const CLI::App& part, const std::string& name) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : part.get_options())
+    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+  const std::string near = nearest_name(name, names);
+  return near.empty() ? "" : "; did you mean " + near + "?";
+}
+
 std::string text_of(const Stray& stray) {
   const auto commands = commands_of(*stray.part);
   if (!stray.word.starts_with("-")) {
@@ -102,7 +113,7 @@ std::string text_of(const Stray& stray) {
     if (command->get_option_no_throw(name) != nullptr)
       return std::string("'").append(name).append("' goes after the command, as in ") + stray.verb +
              " " + command->get_name() + " " + name;
-  return "'" + name + "' is no option of " + stray.verb +
+  return "'" + name + "' is no option of " + stray.verb + did_you_mean(*stray.part, name) +
          (commands.empty() ? "" : ": use one of " + names_of(commands));
 }
 
@@ -120,6 +131,13 @@ std::string plain(const CLI::ParseError& error) {
   return text;
 }
 
+int tell_usage(const std::string& text, const std::string& verb) {
+  std::fprintf(stderr, "outcore: %s; see %s --help\n", text.c_str(), verb.c_str());
+  return kUsage;
+}
+
+int tell_stray(const Stray& stray) { return tell_usage(one_line(text_of(stray)), stray.verb); }
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = plain(error), verb = verb_of(app);
   // What is missing may be what a word that nobody takes was meant to be: that word is told first.
@@ -129,14 +147,11 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   Stray stray = is_about_words ? find_stray(app) : Stray{};
   if (stray.part == nullptr && !is_required && is_about_words)
     stray = {&deepest(app), verb, unexpected_word(text)};
-  if (stray.part != nullptr) {
-    text = one_line(text_of(stray));
-    verb = stray.verb;
-  } else if (const auto commands = commands_of(deepest(app)); is_required && !commands.empty()) {
+  if (stray.part != nullptr) return tell_stray(stray);
+  if (const auto commands = commands_of(deepest(app)); is_required && !commands.empty()) {
     text = "a command is missing: use one of " + names_of(commands);
   }
-  std::fprintf(stderr, "outcore: %s; see %s --help\n", text.c_str(), verb.c_str());
-  return kUsage;
+  return tell_usage(text, verb);
 }
 
 // CLI11 looks no further than the flag.
@@ -196,13 +211,18 @@ void keep_standard_files(bool is_run) {
 }
 
 // Where the words of `outcore run` end that are its own: at "--" or at the first that is no option.
-int find_program_word(const CLI::App& run, int argc, char** argv) {
+// `unknown`: an option that `run` does not have. Whether the next word is its value cannot be
+// known.
+int find_program_word(const CLI::App& run, int argc, char** argv, std::string* unknown) {
   int at = 2;
   while (at < argc && argv[at][0] == '-' && argv[at][1] != 0) {
     const std::string word = argv[at], name = word.substr(0, word.find('='));
     if (word == "--") return at;
     const CLI::Option* const option = run.get_option_no_throw(name);
-    if (option == nullptr) return argc;  // an error, and CLI11 tells it
+    if (option == nullptr) {
+      *unknown = name;
+      return argc;
+    }
     const bool takes_next = option->get_items_expected_max() != 0 && name == word;
     // "--" is nobody's value: it ends the words, and CLI11 tells what is missing.
     const bool is_at_end = at + 1 < argc && std::string_view(argv[at + 1]) == "--";
@@ -258,7 +278,12 @@ void add_number(CLI::App& app, const std::string& name, uint64_t& number, const 
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "outcore: %s\n", one_line(error.message).c_str());
+  std::string text = one_line(error.message);
+  // Whatever failed for want of space: its message ends with what the system said, or has a remedy.
+  for (const int full : {ENOSPC, EDQUOT})
+    if (error.code == full && text.ends_with(::strerrordesc_np(full)))
+      text += "; free some space there, or name another place";
+  std::fprintf(stderr, "outcore: %s\n", text.c_str());
   return error.code == EINVAL ? kUsage : kFailed;
 }
 
@@ -283,7 +308,10 @@ int run(int argc, char** argv) {
   char** program = argv + argc;
   add_run(app, status, program);
   if (is_run(argc, argv)) {  // it starts often: nothing else is made for it
-    const int own = find_program_word(*app.get_subcommand("run"), argc, argv);
+    const CLI::App& run_part = *app.get_subcommand("run");
+    std::string unknown;
+    const int own = find_program_word(run_part, argc, argv, &unknown);
+    if (!unknown.empty()) return tell_stray({&run_part, "outcore run", unknown});
     program = argv + own + (own < argc && std::string_view(argv[own]) == "--" ? 1 : 0);
     argc = own;
   } else {
@@ -296,6 +324,12 @@ int run(int argc, char** argv) {
     add_info(app, status);
     add_bench(app, status);
     add_demo(app, status);
+    // Before any of them does anything.
+    app.parse_complete_callback([&app] {
+      const bool is_info = app.got_subcommand("info");
+      if (const int refused = check_environment(is_info); refused != 0)
+        throw CLI::RuntimeError(refused);
+    });
   }
   try {
     app.parse(argc, argv);
@@ -303,6 +337,7 @@ int run(int argc, char** argv) {
     return tell_version(asked.what(), argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_name() == "RuntimeError") return error.get_exit_code();  // it was told
     return usage_error(app, error);
   } catch (const std::exception& error) {
     return report(Error{EIO, error.what()});

@@ -146,7 +146,7 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
   }
   all["skipped"] = nlohmann::json::array();
   for (const Reply& reply : skipped)
-    all["skipped"].push_back({{"pid", reply.program}, {"why", reply.why}});
+    all["skipped"].push_back({{"pid", reply.program.pid}, {"why", reply.why}});
   // To open a file that is mapped for writing would hand it back to the kernel, or wait for a
   // program that is stopped.
   if (holders.empty() && skipped.empty())
@@ -184,12 +184,12 @@ struct Findings {
   }
 };
 
-std::vector<Reply> residency_of(const std::vector<pid_t>& programs, const File& file) {
+std::vector<Reply> residency_of(const std::vector<RunningProgram>& programs, const File& file) {
   return ask(programs, {.verb = "residency", .columns = kColumns, .path = file.path});
 }
 
 // The last reply; it is the first that tells of no success.
-Reply go_by_pieces(pid_t program, const Words& words, const File& file) {
+Reply go_by_pieces(const RunningProgram& program, const Words& words, const File& file) {
   const uint64_t end =
       words.size_bytes == 0 ? UINT64_MAX : words.offset + words.size_bytes;  // no sum is too large
   for (uint64_t at = words.offset;; at += kPieceBytes) {
@@ -204,8 +204,8 @@ Reply go_by_pieces(pid_t program, const Words& words, const File& file) {
 
 Findings find_holders(const Words& words, const File& file) {
   Findings all;
-  std::map<pid_t, uint64_t> resident_before;
-  std::vector<pid_t> programs;
+  std::map<RunningProgram, uint64_t> resident_before;
+  std::vector<RunningProgram> programs;
   const bool is_looking = words.verb == "residency";
   for (const Reply& reply : residency_of(running_programs(), file)) {
     if (!all.take(reply)) continue;
@@ -214,8 +214,9 @@ Findings find_holders(const Words& words, const File& file) {
     programs.push_back(reply.program);
   }
   if (is_looking) return all;
-  std::erase_if(programs,
-                [&](pid_t program) { return !all.take(go_by_pieces(program, words, file)); });
+  std::erase_if(programs, [&](const RunningProgram& program) {
+    return !all.take(go_by_pieces(program, words, file));
+  });
   for (const Reply& reply : residency_of(programs, file))
     if (all.take(reply)) all.holders.push_back({reply.answer, resident_before[reply.program]});
   return all;

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "bench/text.h"
+#include "cli/check_environment.h"
 #include "cli/command.h"
 #include "cli/kept_descriptor.h"
 #include "cli/program.h"
@@ -94,18 +95,13 @@ Status add_report_memory() {
   return {};
 }
 
-// What the runtime says to its options, before the program hears of it. A start would cost more
-// than all the rest; one that is refused for its page size has looked at everything else that was
-// set, here, in the environment and in the config file, and has made nothing. Only if something was
-// set: a config file of the user's or of the machine's is no option of this run, and the library
-// tells what is wrong with it, as it does in every program.
+// What the runtime says to its options, before the program hears of it. Only if something was set:
+// a config file of the user's or of the machine's is no option of this run, and the library tells
+// what is wrong with it, as it does in every program.
 Status check_options(const RunOptions& options) {
   if (!has_runtime_options(options)) return {};
-  RuntimeOptions refused;
-  refused.page_bytes = 1;
-  const Result<Runtime> runtime = Runtime::start(refused);
-  if (runtime.ok() || runtime.message().starts_with("RuntimeOptions::page_bytes")) return {};
-  return Error{runtime.code(), in_words_of_flags(runtime.message(), options)};
+  const Status status = check_runtime_options();
+  return status ? status : Error{status.code(), in_words_of_flags(status.message(), options)};
 }
 
 // What keeps the library out of the program, if anything does: the program runs all the same.
@@ -140,9 +136,11 @@ int start(const CLI::App& run, const RunOptions& options, char** words) {
   if (Status status = set_run_environment(options); !status) return report(status.error());
   const Result<std::string> library = find_library();
   if (!library) return report(library.error());
+  tell_unknown_variables();
   if (Status status = check_options(options); !status) return report(status.error());
   const Program program = find_program(name);
   if (Status status = start_run_hosts(hosts.value()); !status) return report(status.error());
+  if (Status status = check_far_store(hosts.value()); !status) return report(status.error());
   const bool would_fail =
       !program.files.empty() && program.files.back().elf && is_musl(*program.files.back().elf);
   if (!would_fail) preload(library.value());

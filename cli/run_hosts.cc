@@ -2,10 +2,12 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/far_servers.h"
 #include "cli/hosts_keeper.h"
+#include "outcore/store.h"
 
 namespace outcore::cli {
 namespace {
@@ -63,6 +65,13 @@ Status start_run_hosts(const RunHosts& hosts) {
     if (!hosts.is_quiet) report(Error{EHOSTUNREACH, failure + "; the run goes on without it"});
   ::setenv("OUTCORE_STORE", servers.value().uri.c_str(), 1);
   return {};
+}
+
+Status check_far_store(const RunHosts& hosts) {
+  const char* const uri = std::getenv("OUTCORE_STORE");
+  if (hosts.file || uri == nullptr || !std::string_view(uri).starts_with("far:")) return {};
+  const auto store = open_store(uri, {.is_writable = true, .may_create = true});
+  return store ? Status{} : Error{store.code(), store.message()};
 }
 
 }  // namespace outcore::cli

@@ -22,5 +22,8 @@ Result<RunHosts> read_run_hosts(const RunOptions& options);
 // Starts the servers, if there is a file, and sets OUTCORE_STORE to them; warns of those that
 // cannot be had. They end after this process. Errors: EHOSTUNREACH, none can be had.
 Status start_run_hosts(const RunHosts& hosts);
+// Servers that OUTCORE_STORE names as far:// must be there, as those of a file must: the program's
+// memory would stay here otherwise. Errors: those of the store.
+Status check_far_store(const RunHosts& hosts);
 
 }  // namespace outcore::cli

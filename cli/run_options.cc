@@ -207,6 +207,8 @@ void add_run_options(CLI::App& run, RunOptions& options) {
   run.add_option("--alloc", options.alloc,
                  "allocations of this size and more go to scratch space (none)")
       ->type_name("SIZE");
+  run.add_flag("--allow-aio", options.allows_aio,
+               "io_uring and aio beside --alloc: they never read into memory of it");
   run.add_option("--store", options.store, "where memory of --alloc rests (scratch:)")
       ->type_name("scratch:DIR");
   run.add_option(
@@ -223,7 +225,7 @@ void add_run_options(CLI::App& run, RunOptions& options) {
 
 bool has_runtime_options(const RunOptions& options) {
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
-    if (options.runtime[i]) return true;
+    if (i < options.runtime.size() && options.runtime[i]) return true;
     const char* const text = std::getenv(kRuntimeOptions[i].variable().c_str());
     if (text != nullptr && *text != 0) return true;
   }
@@ -243,6 +245,7 @@ Status set_run_environment(const RunOptions& options) {
        {check_checkpoints(options), set_globs(options.map, "--map", "OUTCORE_RUN_MAP"),
         set_globs(options.not_map, "--not-map", "OUTCORE_RUN_NOT_MAP"), set_sizes(options),
         set_store(options), set_report(options),
+        set_flag(options.allows_aio, "OUTCORE_RUN_ALLOW_AIO"),
         set_flag(options.is_explained, "OUTCORE_RUN_EXPLAIN"),
         set_flag(options.is_quiet, "OUTCORE_RUN_QUIET")})
     if (!status) return status;

@@ -30,7 +30,7 @@ struct RunOptions {
   std::vector<std::optional<std::string>> runtime;  // as the table of options goes
   std::vector<std::string> map, not_map;
   std::optional<std::string> min_size, alloc, store, hosts, replicas, json;
-  bool is_explained = false, is_quiet = false;
+  bool allows_aio = false, is_explained = false, is_quiet = false;
 };
 
 // What was given, and where: by the option, else by its variable. A variable that is set to nothing

@@ -44,10 +44,10 @@ bool is_answer(const nlohmann::json& answer) {
 // One question to one program. It never waits: poll() tells when there is something to hear.
 class Call {
  public:
-  Call(pid_t program, const std::string& question)
+  Call(const RunningProgram& program, const std::string& question)
       : program_(program),
         socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    if (socket_ == -1 || !connect() || !ask(question)) end(errno);
+    if (socket_ == -1 || !connect() || !is_trusted() || !ask(question)) end(errno);
   }
   ~Call() {
     if (socket_ != -1) ::close(socket_);
@@ -72,12 +72,19 @@ class Call {
   bool connect() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string name = kPrefix + std::to_string(program_);
+    const std::string name = kPrefix + program_.name;
+    if (name.size() >= sizeof address.sun_path) return false;
     std::memcpy(address.sun_path + 1, name.data(), name.size());
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0) return false;
     socklen_t size = sizeof peer_;
     return ::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer_, &size) == 0;
+  }
+  // Anybody may listen on a name: what another user says is nothing to act on.
+  bool is_trusted() {
+    if (::geteuid() == 0 || peer_.uid == ::geteuid() || peer_.uid == 0) return true;
+    errno = EACCES;
+    return false;
   }
   bool ask(const std::string& question) {  // shorter than what a socket holds
     return ::send(socket_, question.data(), question.size(), MSG_NOSIGNAL) ==
@@ -89,7 +96,7 @@ class Call {
   }
   Reply skipped(const std::string& why) const;
 
-  pid_t program_;
+  RunningProgram program_;
   int socket_;
   ucred peer_{0, static_cast<uid_t>(-1), static_cast<gid_t>(-1)};  // as this namespace sees it
   std::string text_;
@@ -100,13 +107,14 @@ class Call {
 Reply Call::skipped(const std::string& why) const {
   std::string name;
   std::ifstream file("/proc/" + std::to_string(peer_.pid) + "/comm");
-  const std::string number = "pid " + std::to_string(program_);
+  const std::string number = "pid " + std::to_string(program_.pid);
   const bool has_name = peer_.pid > 0 && std::getline(file, name) && !name.empty();
   return {
       program_, Kind::kSkipped, {}, (has_name ? name + " (" + number + ")" : number) + ": " + why};
 }
 
 Reply Call::reply() const {
+  if (why_ == EACCES) return skipped("another user's; ask as root");
   if (!is_over_ || why_ == EAGAIN) return skipped("no answer in time, as it is stopped or busy");
   const bool is_closed = why_ == ECONNREFUSED || why_ == ECONNRESET || why_ == EPIPE;
   if (is_closed || (why_ == 0 && text_.empty())) {
@@ -120,7 +128,7 @@ Reply Call::reply() const {
     return {program_,
             Kind::kUndone,
             {},
-            "process " + std::to_string(program_) + ": " + text_.substr(error.size())};
+            "process " + std::to_string(program_.pid) + ": " + text_.substr(error.size())};
   nlohmann::json answer = nlohmann::json::parse(text_, nullptr, false);
   if (why_ == EPROTO || !is_answer(answer))
     return skipped(
@@ -151,22 +159,23 @@ void hear_all(std::deque<Call>& calls, int wait_ms_max) {
 
 }  // namespace
 
-std::vector<pid_t> running_programs() {
+std::vector<RunningProgram> running_programs() {
   static const std::string mark = std::string(" @") + kPrefix;
-  std::set<pid_t> found;  // connections have the name of the socket that took them
+  std::set<RunningProgram> found;  // connections have the name of the socket that took them
   std::ifstream sockets("/proc/net/unix");
   for (std::string line; std::getline(sockets, line);) {
     const size_t at = line.rfind(mark);
     if (at == std::string::npos) continue;
-    const char* const end = line.data() + line.size();
-    pid_t program = 0;
-    const auto read = std::from_chars(line.data() + at + mark.size(), end, program);
-    if (read.ec == std::errc() && read.ptr == end && program > 0) found.insert(program);
+    RunningProgram program{0, line.substr(at + mark.size())};
+    const char* const end = program.name.data() + program.name.size();
+    const auto read = std::from_chars(program.name.data(), end, program.pid);
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '.' && program.pid > 0)
+      found.insert(program);
   }
   return {found.begin(), found.end()};
 }
 
-std::vector<Reply> ask(const std::vector<pid_t>& programs, const Question& question) {
+std::vector<Reply> ask(const std::vector<RunningProgram>& programs, const Question& question) {
   const std::string line = question.verb + " " + std::to_string(question.offset) + " " +
                            std::to_string(question.size_bytes) + " " +
                            std::to_string(question.columns) + " " + question.path + "\n";

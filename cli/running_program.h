@@ -1,9 +1,11 @@
 // RunningProgram: a program that `outcore run` started, and how it is asked. Each listens on an
-// abstract socket "@outcore/<pid>" and answers one line with one. Any thread.
+// abstract socket "@outcore/<pid>.<chance>" and answers one line with one. The number is that of
+// its PID namespace; what chance adds nobody can take before it. Any thread.
 #pragma once
 
 #include <sys/types.h>
 
+#include <compare>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,8 +13,13 @@
 
 namespace outcore::cli {
 
+struct RunningProgram {
+  pid_t pid = 0;
+  std::string name;  // of its socket: "<pid>.<chance>"
+  auto operator<=>(const RunningProgram&) const = default;
+};
 // Those that listen in this network namespace, in the order of their numbers.
-std::vector<pid_t> running_programs();
+std::vector<RunningProgram> running_programs();
 
 struct Question {
   std::string verb;         // residency, warm, evict
@@ -31,14 +38,14 @@ struct Reply {
     kSkipped,  // it did not answer; `why`, as in "sort (pid 12): another user's; ask as root"
     kUndone    // it could not do it; `why`, as it says
   };
-  pid_t program = 0;
+  RunningProgram program;
   Kind kind = Kind::kNone;
   nlohmann::json answer;
   std::string why;
 };
 
 // Asks all at once, so that those who do not answer cost no more time than one. In the order of
-// `programs`.
-std::vector<Reply> ask(const std::vector<pid_t>& programs, const Question& question);
+// `programs`. Those of other users are asked, and believed, by root alone.
+std::vector<Reply> ask(const std::vector<RunningProgram>& programs, const Question& question);
 
 }  // namespace outcore::cli

@@ -41,6 +41,7 @@ Progress progress_of(const char* verb, uint64_t size_bytes) {
 }
 
 std::string state_of(const StoreInfo& store) {
+  if (!store.damage.empty()) return "damaged: " + store.damage;
   if (!store.owner.empty()) return "written by " + store.owner;
   if (store.is_expired) return "expired";
   return "";
@@ -57,7 +58,8 @@ int list(const Words& words) {
                      {"booked_bytes", s.booked_bytes},
                      {"owner", s.owner},
                      {"lifetime_ms", s.lifetime_ms},
-                     {"is_expired", s.is_expired}});
+                     {"is_expired", s.is_expired},
+                     {"damage", s.damage}});
     std::printf("%s\n", json_text({{"stores", all}}).c_str());
     return 0;
   }

@@ -76,3 +76,13 @@ if(TARGET outcore_cli)
   install(PROGRAMS tools/package_graph.py tools/fast_device.sh
     DESTINATION ${CMAKE_INSTALL_DATADIR}/outcore/tools)
 endif()
+
+# All that is installed of the build folder: what `make build` builds. A test compares it with what
+# `cmake --install` looks for.
+add_custom_target(installable)
+add_dependencies(installable outcore)
+foreach(target outcore_preload occ occ_parts outcore_cli ${OUTCORE_FORMATS})
+  if(TARGET ${target})
+    add_dependencies(installable ${target})
+  endif()
+endforeach()

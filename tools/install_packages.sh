@@ -24,7 +24,7 @@ packages_of() {
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
   programs) # whose answers under `outcore run` are compared with those of a plain run
     echo kraken2 bowtie2 ncbi-blast+ last-align lmdb-utils sqlite3 rocksdb-tools fio git
-    echo default-jdk-headless liblucene8-java python3 python3-venv g++
+    echo default-jdk-headless liblucene8-java python3 python3-venv g++ stress-ng
     ;;
   mpi) echo libopenmpi-dev openmpi-bin ;;
   # The libraries of parallel I/O that named arrays are measured beside, each by itself: one may be

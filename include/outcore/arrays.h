@@ -97,6 +97,22 @@ struct ArrayOptions {
 
 struct ArraysOptions {
   Runtime* runtime = nullptr;  // for views and stores that are no files; none: one of its own
+  // Arrays that are made are kept with checksums, a block of 1 MiB each (compressed ones always,
+  // a tile each), which verify() compares. Memory that is stored must not change meanwhile.
+  bool has_checksums = true;
+};
+
+// Bytes that are not what was stored.
+struct ArrayDamage {
+  std::string array;
+  std::string where;  // for people: which bytes, or which tile, and where in the container
+};
+
+struct ArraysCheck {
+  uint64_t arrays = 0, bytes = 0;      // that were read
+  uint64_t damages = 0;                // that were found
+  std::vector<std::string> unchecked;  // arrays without checksums: of older containers, or changed
+                                       // in place by a process that died
 };
 
 namespace arrays {
@@ -290,6 +306,13 @@ class Arrays {
   Status set_attribute(const std::string& name, const std::string& key, const std::string& text);
   Result<std::string> attribute(const std::string& name, const std::string& key) const;
   Result<std::vector<std::string>> attributes(const std::string& name) const;
+
+  // Reads all finished arrays, or one, and compares them with their checksums; goes on behind what
+  // is damaged, which it tells one by one. goes_on(bytes read so far) is called often: false ends
+  // it. Of what was drained elsewhere it reads nothing. Errors: ENOENT (no such array), ECANCELED.
+  Result<ArraysCheck> verify(const std::string& name,
+                             const std::function<void(const ArrayDamage&)>& on_damage,
+                             const std::function<bool(uint64_t)>& goes_on = {}) const;
 
   // Its finished arrays to another container, in the background: outcore/arrays_drain.h.
   Result<ArraysDrain> drain(const std::string& to, const DrainOptions& options = {}) const;

@@ -163,6 +163,11 @@ static inline void oc_arrays_options_init(oc_arrays_options* options) {
 // opened it within a minute).
 int oc_arrays_open(const char* uri, uint32_t mode, const oc_communicator* together,
                    const oc_arrays_options* options, oc_arrays** arrays);
+// Reads all finished arrays, or the one that is named, and compares them with their checksums.
+// -EIO: bytes are not what was stored; the text names the first place, and *damages, unless it is
+// NULL, becomes their number (0 else). Arrays without checksums are passed over. name: NULL or ""
+// for all.
+int oc_arrays_verify(const oc_arrays* arrays, const char* name, uint64_t* damages);
 // What this process has stored is durable. Of one process alone: and finished.
 int oc_arrays_flush(oc_arrays* arrays);
 // The same, and of several: together. The first error there was: then what was being written is

@@ -37,14 +37,16 @@ namespace outcore {
   X(discarded, "pages", "pages dropped by discard")
 
 // X(name, unit, help): values of now, not sums.
-#define OUTCORE_GAUGES(X)                                                             \
-  X(budget_bytes, "bytes", "the limit")                                               \
-  X(used_bytes, "bytes", "resident, leaving and in-flight pages, and bounce buffers") \
-  X(used_bytes_max, "bytes", "the highest used_bytes so far")                         \
-  X(bounce_bytes, "bytes", "bounce buffers, part of used_bytes")                      \
-  X(metadata_bytes, "bytes",                                                          \
-    "page words and frame records touched so far; not part of the budget")            \
-  X(degraded, "regions", "regions with a write-back that failed and has not succeeded since")
+#define OUTCORE_GAUGES(X)                                                                         \
+  X(budget_bytes, "bytes", "the limit")                                                           \
+  X(used_bytes, "bytes", "resident, leaving and in-flight pages, and bounce buffers")             \
+  X(used_bytes_max, "bytes", "the highest used_bytes so far")                                     \
+  X(bounce_bytes, "bytes", "bounce buffers, part of used_bytes")                                  \
+  X(metadata_bytes, "bytes",                                                                      \
+    "page words and frame records touched so far; not part of the budget")                        \
+  X(degraded, "regions",                                                                          \
+    "regions with a write-back that failed and has not succeeded since, or with zeros for bytes " \
+    "that could not be read")
 
 struct Counters {
 #define OUTCORE_FIELD(name, unit, help) uint64_t name = 0;
@@ -73,6 +75,7 @@ struct RegionMetrics {
   uint64_t address = 0, size_bytes = 0, page_bytes = 0, resident_bytes = 0;
   std::string access, delivery, frames;
   bool is_degraded = false;
+  bool is_unreplicated = false;  // as Store::is_unreplicated()
   Counters counters;  // of the region's store pages: regions that share a store share these
 };
 

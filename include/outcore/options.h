@@ -43,7 +43,8 @@ enum class FrameKind : uint8_t {
 // What a touch gets whose fill failed.
 enum class OnError : uint8_t {
   kSignal,    // SIGBUS with the address, as with mmap; the program's own handler is called
-  kZeroFill,  // zeros, and the region is marked degraded
+  kZeroFill,  // zeros, and the region is marked degraded. Only of regions that nobody writes: map()
+              // refuses it with write access, and as a runtime's default it is kSignal there
   kAbort,     // the program ends with a message
 };
 
@@ -106,5 +107,11 @@ struct MapOptions {
   std::optional<FrameKind> frames{};
   std::optional<OnError> on_error{};
 };
+
+// Prints a line on the standard error for each variable OUTCORE_… of the environment that nobody
+// reads, with the one that was perhaps meant; once a process. Runtime::start does so by itself.
+void tell_unknown_variables();
+// The name nearest to a word that is none; empty if none is near. For messages: "did you mean …?".
+std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace outcore

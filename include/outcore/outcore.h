@@ -62,7 +62,8 @@ enum {                    // frames: what holds a resident page; 0: not set
 };
 enum {                     // on_error: what a touch gets whose fill failed; 0: not set
   OC_ON_ERROR_SIGNAL = 1,  // SIGBUS with the address, as with mmap
-  OC_ON_ERROR_ZERO = 2,    // zeros, and the region is degraded
+  OC_ON_ERROR_ZERO = 2,    // zeros, and the region is degraded. With write access oc_map refuses it
+                           // (-EINVAL); as the runtime's default it is OC_ON_ERROR_SIGNAL there
   OC_ON_ERROR_ABORT = 3,   // the program ends with a message
 };
 enum {                       // advice
@@ -196,7 +197,8 @@ int oc_grow(oc_region* region, uint64_t size_bytes);
 // in-thread delivery: oc_read() and then write(2).
 int oc_read(const oc_region* region, uint64_t offset, void* into, size_t size_bytes);
 int oc_write(oc_region* region, uint64_t offset, const void* from, size_t size_bytes);
-// Makes failed pages absent again: the next touch tries the store again.
+// Makes failed pages, and pages that are zeros because their read failed, absent again: the next
+// touch tries the store again. -EBUSY: such a page is pinned.
 int oc_retry_failed(oc_region* region);
 
 // -- A store of one's own --

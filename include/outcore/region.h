@@ -89,7 +89,9 @@ class Region {
   Status read(uint64_t offset, std::span<std::byte> into) const;
   Status write(uint64_t offset, std::span<const std::byte> from);
 
-  // Makes failed pages absent again, so that the next touch tries the store again.
+  // Makes failed pages, and pages that are zeros because their read failed, absent again: the next
+  // touch tries the store again. The region is not degraded any more by what was read. EBUSY: such
+  // a page is pinned.
   Status retry_failed();
 
   RegionMetrics metrics() const;

@@ -123,6 +123,10 @@ class Store {
   virtual std::string uri() const = 0;
   virtual std::string remark() const { return {}; }
 
+  // Some of what was written has fewer copies than the store was asked to make (a server's replica
+  // is gone). Any thread.
+  virtual bool is_unreplicated() const { return false; }
+
   // Two stores with the same identity hold the same bytes (a file: its device and inode). Empty:
   // none but itself.
   virtual std::string identity() const { return {}; }

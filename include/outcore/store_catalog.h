@@ -24,6 +24,7 @@ struct StoreInfo {
   uint64_t lifetime_ms = 0;   // how long it is kept after its last use; 0: for ever
   bool is_expired = false;    // its space goes to whoever needs it
   std::string checksum;       // as note_checksum() was told; empty: it was written since, or never
+  std::string damage;         // what is wrong with what the servers noted of it; empty: nothing
 };
 
 // The stores that the servers of the URI keep, by name. A name in the URI is not looked at.

@@ -9,26 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, walk
-from .array_items import ArrayItems
+from . import _core, forks, registry, walk
+from .array_items import ArrayItems, Item
 from .array_memory import ArrayMemory
 from .ndarray_methods import NdarrayMethods
 from .opening import Opened, prepare
+from .row_swaps import RowSwaps
 from .shaped import Shaped
 from .sizes import parse_bytes
 from .view import View, set_block_bytes
 
 
 def _format_of(dtype: np.dtype[Any]) -> str | None:
-    """The buffer protocol's name of the dtype; None if it has none."""
+    """The buffer protocol's name of the dtype; None if it has none, or NumPy reads it as another:
+    numpy.asarray asks for a buffer first, and for an ``__array_interface__`` only without one."""
     try:
-        empty: Any = np.empty(0, dtype)
-        return memoryview(empty).format
-    except (ValueError, TypeError, BufferError):
+        one: Any = memoryview(np.zeros(1, dtype))  # type: ignore[arg-type]
+        return one.format if np.asarray(one).dtype == dtype else None
+    except (ValueError, TypeError, BufferError, RuntimeError):
         return None
 
 
-class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
+class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
     """An array in a store. ``outcore.open`` and its neighbours make one.
 
     It has the attributes and methods of an ndarray, but is none: ``numpy.asarray(a)`` is the
@@ -47,17 +49,18 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
     def __init__(self, opened: Opened) -> None:
         super().__init__()
         self._opened = opened
-        self._region: _core.Region = opened.region
+        self._mapped: _core.Region = opened.region
         self._runtime = opened.runtime
         self._location = opened.location
         self._is_leak = not opened.location.is_new  # scratch may be dropped, as memory may
         layout = opened.layout
         self.shape: tuple[int, ...] = layout.shape
-        self.dtype: np.dtype[Any] = layout.dtype
+        self.dtype: np.dtype[Item] = layout.dtype
         self.order: str = layout.order
         self.offset: int = layout.offset  # of the first element in the store
         self.mode: str = opened.mode.name
         self._lead = layout.offset - opened.region.start
+        self._swaps = RowSwaps()
         set_block_bytes(self._region, opened.runtime._block_bytes())
         self._share_memory()
         opened.runtime._arrays[id(self)] = self
@@ -84,9 +87,10 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
         return self._location.url
 
     @property
-    def filename(self) -> str | None:
-        """The absolute path of its file or folder; None for scratch and memory."""
-        return self._location.path
+    def filename(self) -> Any:
+        """The absolute path of its file or folder; None for scratch and memory. That of a
+        ``memmap`` is a path object where it was opened by one, as numpy.memmap's is."""
+        return registry.filename_of(self._mapped)
 
     @property
     def runtime(self) -> Any:
@@ -100,6 +104,10 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
     @property
     def T(self) -> View:  # noqa: N802 (NumPy's name)
         return self._view().T
+
+    @property
+    def mT(self) -> View:  # noqa: N802 (NumPy's name)
+        return self._view().mT
 
     @property
     def real(self) -> Any:
@@ -119,6 +127,17 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
         return self.shape[0]
 
     # -- its memory --
+
+    @property
+    def _region(self) -> _core.Region:
+        mapped = self._mapped
+        if mapped.is_inherited and forks.may_remap(self):
+            return forks.remap(self)
+        return mapped
+
+    @_region.setter
+    def _region(self, region: _core.Region) -> None:
+        self._mapped = region
 
     def _view(self) -> View:
         buffer: Any = _core.Lease(self._region)
@@ -179,6 +198,10 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
             import pickle
             raise pickle.PicklingError(
                 f"{self.url} is of this process only: open a file instead, or pickle a.read()")
+        if self._location.is_descriptor:
+            import pickle
+            raise pickle.PicklingError("its file has no name by which another process could open "
+                                       "it: pickle a.read()")
         self._region.check("pickle")
         self.flush()
         options = {k: v for k, v in self._opened.options.items() if v not in (None, "auto")}
@@ -201,7 +224,7 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
 
     @property
     def closed(self) -> bool:
-        return not self._region.is_open
+        return not self._mapped.is_open
 
     def close(self) -> None:
         """Writes back what changed, and unmaps it. Closing twice does nothing.
@@ -210,13 +233,13 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
         """
         if self.closed:
             return
-        if self._region.is_inherited:
+        if self._mapped.is_inherited:
             return  # the parent's, who closes it
-        self._region.unmap()
+        self._mapped.unmap()
         if self._opened.owns_runtime:
             self._runtime.close()
 
-    def __enter__(self) -> Array:
+    def __enter__(self) -> Array[Item]:
         self._region.check("enter")
         return self
 
@@ -232,7 +255,7 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
                 self._runtime.close()
 
     def __del__(self) -> None:
-        region = getattr(self, "_region", None)
+        region = getattr(self, "_mapped", None)
         if region is None or not region.is_open or region.is_inherited:
             return
         if self._is_leak:
@@ -242,7 +265,7 @@ class Array(ArrayItems, ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
             self.close()
 
 
-def _reopen(kind: type[Array], reference: tuple[Any, ...]) -> Array:
+def _reopen(kind: type[Array[Any]], reference: tuple[Any, ...]) -> Array[Any]:
     """An Array as it was when it was pickled; 'w' comes back as 'r+'."""
     url, mode, shape, dtype, order, offset, options = reference
     array = kind.__new__(kind)

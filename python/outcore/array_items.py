@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from . import _core, walk
+from . import _core, assignment, walk
 from .plain_errors import plain_errors
+from .row_swaps import RowSwaps
 
 if TYPE_CHECKING:
     from .runtime import Runtime
     from .view import View
 
+Item = TypeVar("Item", bound=np.generic)  # of an array
+
 _INDEX_COUNT_MIN = 8  # fewer scattered rows are left to faults
 
 
-class ArrayItems:
+class ArrayItems(Generic[Item]):
     """Indexing. What it brings in itself fails as an OSError; see walk."""
 
-    _region: _core.Region
     _runtime: Runtime
     _lead: int  # bytes of the region before the first element
     _strides: tuple[int, ...]
+    _swaps: RowSwaps
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Item]
     order: str
 
     if TYPE_CHECKING:
+        @property
+        def _region(self) -> _core.Region: ...
         def _view(self) -> View: ...
         def __len__(self) -> int: ...
 
@@ -46,6 +52,14 @@ class ArrayItems:
             offset += int(k if k >= 0 else k + length) * stride
         return offset
 
+    @overload
+    def __getitem__(self, key: slice | EllipsisType | None | str | list[str]) -> View: ...
+    @overload
+    def __getitem__(self, key: list[int] | list[bool] | np.ndarray[Any, Any]
+                    ) -> np.ndarray[Any, np.dtype[Item]]: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any] | tuple[Any, ...]) -> View | Item: ...
+
     @plain_errors
     def __getitem__(self, key: Any) -> Any:
         offset = self._item_offset(key)
@@ -59,21 +73,22 @@ class ArrayItems:
             if index is not None:
                 return walk.gather(self._view().view(np.ndarray), self._region, index,
                                    self._block_bytes)
-        return self._view()[key]
+        found = self._view()[key]
+        if type(key) is int or isinstance(key, np.integer):
+            self._swaps.take(key, found)
+        return found
 
     @plain_errors
     def __setitem__(self, key: Any, value: Any) -> None:
         view = self._view().view(np.ndarray)
+        value = self._swaps.source_of(view, key, value)
         if isinstance(key, (list, np.ndarray)):
-            index = self._row_index(key)
-            if index is not None and index.ndim == 1 and view.flags.writeable and \
-                    not np.may_share_memory(view, np.asarray(value)):
-                walk.scatter(view, self._region, index, value, self._block_bytes)
+            if view.flags.writeable and self._assign_rows(view, key, value):
                 return
         part = None if isinstance(key, (list, np.ndarray)) else self._basic_part(view, key)
         if part is None or not view.flags.writeable or part.dtype != view.dtype:
             view[key] = value
-        elif part.nbytes <= self._block_bytes:
+        elif part.nbytes <= self._block_bytes or part.ndim == 0:
             self._region.ensure(*walk.bounds_in(self._region, part))
             view[key] = value
         else:
@@ -88,11 +103,32 @@ class ArrayItems:
             return view[(*keys, ...) if ... not in keys else keys]
         return None
 
+    def _assign_rows(self, view: np.ndarray[Any, Any], key: Any, value: Any) -> bool:
+        """False if it is left to NumPy, who says what is wrong or copies what overlaps."""
+        try:
+            index = self._row_index(key)
+        except IndexError:
+            return False
+        if index is None or index.ndim != 1 or assignment.may_overlap(view, value):
+            return False
+        # NumPy takes deeper values where the array has one axis; by a mask none at all.
+        is_line, is_mask = view.ndim == 1, np.asarray(key).dtype == np.bool_
+        source = assignment.source_of(value, (len(index), *view.shape[1:]), view.dtype,
+                                      takes_deep=is_line and not is_mask,
+                                      is_flat=is_line and is_mask)
+        if source is None:
+            return False
+        walk.scatter(view, self._region, index, source, self._block_bytes)
+        return True
+
     def _assign(self, part: np.ndarray[Any, Any], value: Any) -> None:
-        if np.may_share_memory(part, np.asarray(value)):
-            part[...] = value  # NumPy knows how to copy what overlaps
+        source = None
+        if not assignment.may_overlap(part, value):
+            source = assignment.source_of(value, part.shape, part.dtype)
+        if source is None:
+            part[...] = value  # NumPy says what is wrong, or copies what overlaps
             return
-        value = np.broadcast_to(np.asarray(value), part.shape)
+        value = source
         axis = 0 if self.order == "C" else part.ndim - 1
         part, value = np.moveaxis(part, axis, 0), np.moveaxis(value, axis, 0)
         at = 0

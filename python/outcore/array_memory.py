@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, table, walk
+from . import _core, table, walk, words
 from .plain_errors import plain_errors
 from .progress import Progress
 from .sizes import format_bytes
@@ -26,7 +27,11 @@ class ArrayMemory:
     tuple, a number. It is widened to whole pages, and to one run of bytes.
     """
 
-    _region: _core.Region
+    _mapped: _core.Region  # _region is the same, but of this process
+
+    if TYPE_CHECKING:
+        @property
+        def _region(self) -> _core.Region: ...
 
     def _range_of(self, key: Any) -> tuple[int, int]:
         self._region.check("look at")
@@ -123,9 +128,11 @@ class ArrayMemory:
         for at, piece in walk.slices(begin, size, _FLUSH_BYTES):
             self._region.advise(at, piece, "dont-need")
 
-    def advise(self, advice: str, key: Any = None) -> None:
+    def advise(self, advice: words.RangeAdvice, key: Any = None) -> None:
         """'random', 'sequential' or 'normal' for all of it; 'will-need', 'dont-need' or 'cold'
         for a range."""
+        if not isinstance(advice, str):
+            raise TypeError(f"advice {advice!r} is none: write a word, as 'random'")
         begin, size = self._range_of(key)
         self._region.advise(begin, size, advice)
 
@@ -176,6 +183,9 @@ class ArrayMemory:
 
     def residency(self, cells: int = _BAR_CELLS) -> list[float]:
         """For each of ``cells`` equal parts the share that is in memory; of large ones a sample."""
+        cells = operator.index(cells)
+        if cells < 0:
+            raise ValueError(f"residency of {cells} parts: write a number of 0 or more")
         return self._region.residency(cells)
 
     def stats(self) -> dict[str, Any]:
@@ -223,15 +233,15 @@ class ArrayMemory:
     def __repr__(self) -> str:
         a: Any = self
         head = f"<outcore.{type(self).__name__} {a.url} {a.shape} {a.dtype} mode={a.mode!r}"
-        if self._region.is_inherited:
+        if self._mapped.is_inherited:
             return f"{head}, of the parent process>"
-        if not self._region.is_open:
+        if not self._mapped.is_open:
             return f"{head}, closed>"
         share = min(self.resident_bytes / self._region.size_bytes, 1) if a.nbytes else 0
         return f"{head}, {format_bytes(a.nbytes)}, {share:.0%} resident>"
 
     def _repr_html_(self) -> str:
-        if self._region.is_inherited or not self._region.is_open:
+        if self._mapped.is_inherited or not self._mapped.is_open:
             return f"<code>{table.html.escape(repr(self))}</code>"
         return self.info._repr_html_() + table.html_bar(self.residency())
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import stored_types
-from .attributes import Attributes
+from .attributes import Attributes, check_text
 from .container import Container, open_core
 from .drains import ArraysDrain, drain
 from .location import locate
@@ -59,6 +60,7 @@ class Arrays(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         """A StoredArray; one value as a NumPy scalar, text as str."""
+        check_text("the name of an array", name)
         if not self._core.has(name):
             raise self._why_absent(name)
         kind, dims, *_ = self._core.info(name)
@@ -94,6 +96,7 @@ class Arrays(MutableMapping[str, Any]):
         ...     out["u"].compress, out["u"].tiles, float(out["u"][999, 7])
         ('zstd:3', (250, 500), 999007.0)
         """
+        check_text("the name of an array", name)
         if isinstance(value, str):
             text = value.encode(errors="surrogateescape")
             self._core.store_whole(name, "text", [len(text)], text, False, [],
@@ -115,6 +118,7 @@ class Arrays(MutableMapping[str, Any]):
         """Room for an array, to be stored by boxes; what is not stored reads zero. With
         ``may_replace`` it takes the place of one of its name when it is finished; ``compress`` as
         for ``store``."""
+        check_text("the name of an array", name)
         kind, _, noted = stored_types.kept(np.dtype(dtype))
         dims = [int(shape)] if isinstance(shape, (int, np.integer)) else [int(n) for n in shape]
         self._core.alloc(name, kind, dims, order == "F", list(tiles), compress or "", may_replace)
@@ -123,6 +127,7 @@ class Arrays(MutableMapping[str, Any]):
         return StoredArray(self._container, name)
 
     def __delitem__(self, name: str) -> None:
+        check_text("the name of an array", name)
         if not self._core.has(name):
             raise self._why_absent(name)
         self._core.remove(name)
@@ -144,11 +149,27 @@ class Arrays(MutableMapping[str, Any]):
         raise why
 
     def rename(self, name: str, to: str) -> None:
+        check_text("the name of an array", name)
+        check_text("the new name of an array", to)
         self._core.rename(name, to)
 
     def flush(self) -> None:
         """What is stored is durable; of one process alone, and there for others."""
         self._core.flush()
+
+    def verify(self, name: str | None = None) -> list[str]:
+        """Reads all finished arrays, or the one of this name, and compares them with their
+        checksums. Returns the names of those that have none; OSError (EIO) names what is damaged.
+        """
+        if name is not None:
+            check_text("the name of an array", name)
+        _, _, damaged, unchecked = self._core.verify("" if name is None else name)
+        if damaged:
+            array, where = damaged[0]
+            more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+            raise OSError(errno.EIO, f"{array!r} is damaged: {where}{more}: go back to a copy of "
+                          "it", self.url)
+        return unchecked
 
     def drain(self, target: Any, names: Iterable[str] | str | None = None, *,
               rate: int | float | str | None = None, remove: bool = False) -> ArraysDrain:

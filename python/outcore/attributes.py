@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 from . import _core, stored_types
+
+
+def check_text(what: str, text: Any) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is text, not {text!r}")
 
 
 class Attributes(MutableMapping[str, str]):
@@ -22,6 +28,7 @@ class Attributes(MutableMapping[str, str]):
         return self._core.attribute(self._name, key)
 
     def __setitem__(self, key: str, text: str) -> None:
+        check_text("the name of an attribute", key)
         if key == stored_types.NOTE:
             raise ValueError(f"the attribute {key!r} is Outcore's own: it keeps the dtype")
         if not text:

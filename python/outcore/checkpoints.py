@@ -58,8 +58,8 @@ def pool_url(where: Any) -> str:
     return "versioned:" + os.path.abspath(text)
 
 
-def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array] | Array, *, pool: Any = None,
-               comment: str = "", quiesce: Callable[[], Any] | None = None,
+def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array[Any]] | Array[Any], *,
+               pool: Any = None, comment: str = "", quiesce: Callable[[], Any] | None = None,
                resume: Callable[[], Any] | None = None) -> CheckpointReport:
     """Keeps all parts as they are at one moment, durably; the program's threads go on meanwhile.
 

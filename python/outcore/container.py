@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 import uuid
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
+from .fork_lock import ForkLock
 from .location import Location, locate
 
 
@@ -53,7 +53,7 @@ def open_core(location: Location, mode: str, rank: int = 0, size: int = 1, any_f
 
 # Arrays that come back in one process share what is open.
 _reopened: weakref.WeakValueDictionary[Any, Container] = weakref.WeakValueDictionary()
-_reopened_lock = threading.Lock()
+_reopened_lock = ForkLock()
 
 
 def reopen(url: str, stamp: tuple[Any, ...]) -> Container:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from . import registry, words
 from .array import Array
+from .location import locate, scratch_url
 from .opening import prepare
 from .runtime import Runtime
 
 
-def open(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
-         order: str | None = None, offset: int = 0, *,
+def open(url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
+         order: words.Order | None = None, offset: int = 0, *,
          budget: int | float | str | None = None, page: int | str = "auto",
-         policy: str | None = None, advise: str = "auto", runtime: Runtime | None = None,
-         reserve: int | str | None = None, format: str | None = None,
-         delivery: str | None = None, frames: str | None = None, on_error: str | None = None,
-         storage_options: Any = None) -> Array:
+         policy: str | None = None, advise: words.Advice = "auto", runtime: Runtime | None = None,
+         reserve: int | str | None = None, format: words.Format | None = None,
+         delivery: words.Delivery | None = None, frames: words.Frames | None = None,
+         on_error: words.OnError | None = None, storage_options: Any = None) -> Array[Any]:
     """Opens what ``url`` names as an array.
 
     ``url`` is a path, a path object, or ``file:PATH``, ``sparse:FOLDER``, ``scratch:``,
@@ -60,7 +64,7 @@ def open(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
                          storage_options=storage_options))
 
 
-class memmap(Array):  # noqa: N801 (NumPy's name)
+class memmap(Array[Any]):  # noqa: N801 (NumPy's name)
     """numpy.memmap's arguments, in its order and with its defaults, within a budget.
 
     It differs where numpy.memmap leaves its users alone: ``close()``, a context manager, pickling
@@ -76,12 +80,21 @@ class memmap(Array):  # noqa: N801 (NumPy's name)
     12.0
     """
 
-    def __init__(self, filename: Any, dtype: Any = np.uint8, mode: str = "r+", offset: int = 0,
-                 shape: Any = None, order: str = "C", **options: Any) -> None:
+    def __init__(self, filename: Any, dtype: Any = np.uint8, mode: words.Mode = "r+",
+                 offset: int = 0, shape: Any = None, order: words.Order = "C",
+                 **options: Any) -> None:
         options.setdefault("format", "raw")
+        location = locate(filename)
+        is_grown = mode not in ("r", "readonly", "c", "copyonwrite")
+        if not is_grown and location.exists() and location.size_bytes() == 0:
+            raise ValueError(f"{location.path}: cannot mmap an empty file")
         super().__init__(prepare(filename, mode, shape, dtype, order, offset, may_extend=True,
                                  **options))
         self._is_leak = False  # code written for numpy.memmap knows no close()
+        if self._location.is_descriptor:
+            registry.name(self._region, None)
+        elif isinstance(filename, os.PathLike):
+            registry.name(self._region, Path(filename).resolve())
 
     def flush(self, range: Any = None, wait: bool = True, progress: Any = None) -> Any:
         """Writes what changed to the file, durably; see Array.flush."""
@@ -97,20 +110,22 @@ class memmap(Array):  # noqa: N801 (NumPy's name)
         return found if order in ("K", "A") else np.asarray(found, order=order)  # type: ignore
 
 
-def empty(shape: Any, dtype: Any = float, order: str = "C", **options: Any) -> Array:
+def empty(shape: Any, dtype: Any = float, order: words.Order = "C", *, scratch_dir: Any = None,
+          **options: Any) -> Array[Any]:
     """A new array on scratch space, which may be many times the memory. It reads zero.
 
-    It lies in an unnamed file of the folder that the option ``scratch_dir`` names, and is gone
-    when the last view of it is. ``options`` as for ``open``.
+    It lies in an unnamed file of the folder ``scratch_dir``, by default that of the option of this
+    name, and is gone when the last view of it is. ``options`` as for ``open``.
 
     >>> import outcore
     >>> outcore.empty((2, 3), "i4").shape
     (2, 3)
     """
-    return open("scratch:", "w", shape, dtype, order, **options)
+    return open(scratch_url(scratch_dir), "w", shape, dtype, order, **options)
 
 
-def zeros(shape: Any, dtype: Any = float, order: str = "C", **options: Any) -> Array:
+def zeros(shape: Any, dtype: Any = float, order: words.Order = "C",
+          **options: Any) -> Array[Any]:
     """As ``empty``: scratch reads zero.
 
     >>> import outcore
@@ -120,8 +135,8 @@ def zeros(shape: Any, dtype: Any = float, order: str = "C", **options: Any) -> A
     return empty(shape, dtype, order, **options)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C",
-         **options: Any) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: words.Order = "C",
+         **options: Any) -> Array[Any]:
     """A new array on scratch space, filled with ``fill_value``.
 
     >>> import outcore
@@ -133,8 +148,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C",
     return array
 
 
-def like(prototype: Any, dtype: Any = None, order: str | None = None, shape: Any = None,
-         **options: Any) -> Array:
+def like(prototype: Any, dtype: Any = None, order: words.Order | None = None, shape: Any = None,
+         **options: Any) -> Array[Any]:
     """A new array on scratch space with the shape, dtype and order of another array.
 
     >>> import numpy, outcore

@@ -14,7 +14,7 @@ from .view import stamp_of
 _writable: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
-def token_of(array: Array) -> tuple[Any, ...]:
+def token_of(array: Array[Any]) -> tuple[Any, ...]:
     """Equal for the same data: a file's that can only be read here. Others are each of their own,
     since what they hold can change."""
     what = (array.shape, str(array.dtype), array.order, array.offset)
@@ -27,7 +27,7 @@ def token_of(array: Array) -> tuple[Any, ...]:
 class Source:
     """As little of an array as dask needs: what has more of it, dask copies."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array[Any]) -> None:
         self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
 
     def __getitem__(self, key: Any) -> Any:
@@ -40,7 +40,7 @@ class Source:
         return token_of(self.array)
 
 
-def _chunks_of(array: Array, chunks: Any) -> Any:
+def _chunks_of(array: Array[Any], chunks: Any) -> Any:
     """'auto' as runs of the file: the axes whose elements are neighbours stay whole."""
     if chunks != "auto" or array.ndim < 2:
         return chunks
@@ -48,7 +48,7 @@ def _chunks_of(array: Array, chunks: Any) -> Any:
     return ("auto", *whole) if array.order == "C" else (*whole, "auto")
 
 
-def to_dask(array: Array, chunks: Any = "auto", name: str | None = None) -> Any:
+def to_dask(array: Array[Any], chunks: Any = "auto", name: str | None = None) -> Any:
     """See Array.to_dask.
 
     >>> import outcore

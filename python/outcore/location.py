@@ -10,6 +10,7 @@ from typing import Any
 from . import _core
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_DESCRIPTORS = "/proc/self/fd/"
 _SPARSE_METADATA = "outcore-sparse.json"
 
 
@@ -25,6 +26,11 @@ class Location:
     def is_new(self) -> bool:
         """Scratch and memory are made as they are opened, and die with the process."""
         return self.scheme in ("scratch", "memory")
+
+    @property
+    def is_descriptor(self) -> bool:
+        """A file without a name, by a descriptor of this process."""
+        return (self.path or "").startswith(_DESCRIPTORS)
 
     @property
     def raw(self) -> bytes:
@@ -52,16 +58,28 @@ class Location:
         return about.st_dev, about.st_ino
 
 
+def scratch_url(folder: Any) -> str:
+    """Of an unnamed file in this folder; None is the one of the option ``scratch_dir``.
+
+    >>> scratch_url("/fast/disk")
+    'scratch:/fast/disk'
+    """
+    return "scratch:" + ("" if folder is None else os.path.abspath(os.fsdecode(folder)))
+
+
 def locate(where: Any) -> Location:
     """The location that a path, a URL, a path object or an open file names.
 
     >>> locate("scratch:").scheme, locate("file:/data/a.dat?direct=off").path
     ('scratch', '/data/a.dat')
     """
-    if hasattr(where, "fileno") and isinstance(getattr(where, "name", None), (str, bytes)):
+    if hasattr(where, "fileno"):
         if getattr(where, "writable", lambda: False)():
             where.flush()
-        where = os.fsdecode(where.name)
+        name = getattr(where, "name", None)
+        path = os.path.abspath(os.fsdecode(name)) if isinstance(name, (str, bytes)) else \
+            f"{_DESCRIPTORS}{where.fileno()}"
+        return Location(path, "file", path)
     elif not isinstance(where, str):
         path = os.path.abspath(os.fsdecode(os.fspath(where)))
         return Location(path, "file", path)

@@ -174,6 +174,10 @@ def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
     offset = operator.index(offset)
     if offset < 0:
         raise ValueError(f"offset {offset} is negative")
+    if format is None and (location.path or "").lower().endswith(".npz"):
+        raise ValueError(f"{location.path}: an .npz file is an archive of .npy files, which cannot "
+                         "be mapped: unzip it and open one of them, or save each array as .npy "
+                         "(format='raw' takes the archive's bytes as they are)")
     is_npy = location.scheme == "file" and (
         format == "npy" or (format is None and npy.is_npy_name(location.path)))
     if location.is_new and not how.may_create:

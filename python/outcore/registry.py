@@ -34,6 +34,18 @@ def source_of(region: _core.Region) -> Source:
     return _sources[region]
 
 
+_filenames: weakref.WeakKeyDictionary[_core.Region, Any] = weakref.WeakKeyDictionary()
+
+
+def name(region: _core.Region, filename: Any) -> None:
+    """What the file is to be called: numpy.memmap has a path object where it was given one."""
+    _filenames[region] = filename
+
+
+def filename_of(region: _core.Region) -> Any:
+    return _filenames.get(region, _sources[region].location.path)
+
+
 def open_regions() -> list[_core.Region]:
     return [r for r in list(_sources) if r.is_mapped and not r.is_inherited]
 

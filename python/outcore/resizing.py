@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .array import Array
 
 
-def resize(array: Array, shape: Any) -> None:
+def resize(array: Array[Any], shape: Any) -> None:
     """See Array.resize."""
     shape = normalize_shape(shape)
     if -1 in shape:
@@ -43,7 +43,7 @@ def resize(array: Array, shape: Any) -> None:
     array._share_memory()
 
 
-def _grow(array: Array, size: int) -> None:
+def _grow(array: Array[Any], size: int) -> None:
     try:
         array._region.grow(size)
     except ValueError:  # beyond the addresses that are reserved
@@ -53,14 +53,14 @@ def _grow(array: Array, size: int) -> None:
         _map_anew(array, size, lambda: None)
 
 
-def _shrink(array: Array, size: int) -> None:
+def _shrink(array: Array[Any], size: int) -> None:
     if array._location.scheme != "file" or array.filename is None:
         return  # what is cut off stays in the store
     path, length = array.filename, array._region.start + size
     _map_anew(array, size, lambda: os.truncate(path, length))
 
 
-def _map_anew(array: Array, size: int, between: Any) -> None:
+def _map_anew(array: Array[Any], size: int, between: Any) -> None:
     old = array._region
     start, options = old.start, {k: v for k, v in array._opened.options.items() if v != "auto"}
     page_bytes = old.page_bytes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from . import _core, registry, table, walk
-from .location import Location
+from . import _core, registry, table, walk, words
+from .fork_lock import ForkLock
+from .location import Location, scratch_url
 from .sizes import format_bytes, parse_budget, parse_bytes
 
 if TYPE_CHECKING:
@@ -53,30 +53,38 @@ class Runtime:
         if readahead is not None:
             options["readahead_bytes"] = parse_bytes(readahead)
         options["page_bytes"] = page_bytes_of(page)
-        self._core = _core.Runtime({**options, "policy": policy, "delivery": delivery})
+        self._asked = {**options, "policy": policy, "delivery": delivery}
+        self._core = _core.Runtime(self._asked)
+        self._inherited: _core.Runtime | None = None  # kept, as nothing of it can be ended here
         is_decided = "delivery = auto (default)" not in self._core.describe_options()
         self._delivery = "messages" if not is_decided and _offers_messages() else None
-        self._arrays: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+        self._arrays: weakref.WeakValueDictionary[int, Array[Any]] = weakref.WeakValueDictionary()
 
     # -- arrays --
 
-    def open(self, url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
-             order: str | None = None, offset: int = 0, **options: Any) -> Array:
+    def open(self, url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
+             order: words.Order | None = None, offset: int = 0, **options: Any) -> Array[Any]:
         """As ``outcore.open``, within this runtime's budget."""
         from .creation import open as open_array
         return open_array(url, mode, shape, dtype, order, offset, runtime=self, **options)
 
-    def empty(self, shape: Any, dtype: Any = float, order: str = "C", **options: Any) -> Array:
+    def empty(self, shape: Any, dtype: Any = float, order: words.Order = "C", *,
+              scratch_dir: Any = None, **options: Any) -> Array[Any]:
         """As ``outcore.empty``, within this runtime's budget."""
-        return self.open("scratch:", "w", shape, dtype, order, **options)
+        return self.open(scratch_url(scratch_dir), "w", shape, dtype, order, **options)
 
     zeros = empty  # scratch reads zero
 
-    def full(self, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C",
-             **options: Any) -> Array:
+    def full(self, shape: Any, fill_value: Any, dtype: Any = None, order: words.Order = "C",
+             **options: Any) -> Array[Any]:
         """As ``outcore.full``, within this runtime's budget."""
         from .creation import full
         return full(shape, fill_value, dtype, order, runtime=self, **options)
+
+    def _renew(self) -> None:
+        """Starts one as the parent's was made, in a forked child."""
+        if self._core.is_inherited:
+            self._inherited, self._core = self._core, _core.Runtime(self._asked)
 
     def _map(self, location: Location, options: dict[str, Any],
              budget: tuple[Any, Any] = (None, None)) -> _core.Region:
@@ -160,7 +168,7 @@ class Runtime:
 
 
 _default: Runtime | None = None
-_default_lock = threading.Lock()
+_default_lock = ForkLock()
 
 
 def default_runtime() -> Runtime:

@@ -24,6 +24,8 @@ def parse_bytes(size: int | float | str) -> int:
         return int(float(number) * 1024 ** ("kmgtp".index(unit) + 1 if unit else 0))
     if isinstance(size, bool) or size < 0 or size != int(size):
         raise ValueError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
+    if size >= 1 << 63:
+        raise ValueError(f"{size!r} is more bytes than there are addresses")
     return int(size)
 
 

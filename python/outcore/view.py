@@ -9,13 +9,13 @@ a sum over all of it is brought in block by block.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
 from . import _core, registry, walk
+from .fork_lock import ForkLock
 from .location import Location
 from .plain_errors import plain_errors
 
@@ -64,6 +64,12 @@ class View(np.ndarray[Any, Any]):
             self.flush()
         where = (source, region.start, region.size_bytes)
         return _reopen, (where, begin, self.shape, self.strides, self.dtype, self.flags.writeable)
+
+    @property
+    def filename(self) -> Any:
+        """As the array's that it is a part of."""
+        lease = lease_of(self)
+        return None if lease is None else registry.filename_of(lease.region)
 
     @plain_errors
     def flush(self) -> None:
@@ -137,7 +143,7 @@ def stamp_of(location: Location) -> tuple[Any, ...]:
 
 # Parts of one array that come back in one process share its region.
 _reopened: weakref.WeakValueDictionary[Any, _core.Region] = weakref.WeakValueDictionary()
-_reopened_lock = threading.Lock()
+_reopened_lock = ForkLock()
 
 
 def _reopen(where: tuple[registry.Source, int, int], begin: int, shape: tuple[int, ...],

@@ -16,6 +16,7 @@ from . import _core
 BLOCK_BYTES_MAX = 8 << 20
 BRING_THREADS = 8  # transfers in flight of a scattered access
 _GAP_PAGES_MAX = 4  # pages this near are brought in as one range
+_SORTED_ROWS_MAX = 1 << 20  # sorting them takes some 50 MiB
 
 byte_bounds = getattr(np.lib, "array_utils", np).byte_bounds
 
@@ -83,33 +84,56 @@ def rows_of(array: np.ndarray[Any, Any], region: _core.Region,
 
 def gather(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
            block_bytes: int) -> np.ndarray[Any, Any]:
-    """``root[index]``, the pages of many rows brought in at a time."""
+    """``root[index]``; each page is brought in once, whatever the order of the index."""
     out = np.empty(index.shape + root.shape[1:], root.dtype)
     flat, rows = index.ravel(), out.reshape((index.size, *root.shape[1:]))
     for part, begins in _row_batches(root, region, flat, block_bytes):
-        bring_rows(region, begins, root[0].nbytes)
-        np.take(root, flat[part], axis=0, out=rows[part], mode="clip")
+        bring_rows(region, begins, _row_bytes(root))
+        rows[part] = root[flat[part]]
     return out
 
 
 def scatter(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
-            value: Any, block_bytes: int) -> None:
-    """``root[index] = value``, likewise. The index has one dimension."""
-    value = np.broadcast_to(np.asarray(value), (len(index), *root.shape[1:]))
+            value: np.ndarray[Any, Any], block_bytes: int) -> None:
+    """``root[index] = value``, likewise; of a row that is named twice the last value stays.
+
+    The index has one dimension; the value has the shape of ``root[index]``.
+    """
     for part, begins in _row_batches(root, region, index, block_bytes):
-        bring_rows(region, begins, root[0].nbytes)
+        bring_rows(region, begins, _row_bytes(root))
         root[index[part]] = value[part]
 
 
+def _row_bytes(root: np.ndarray[Any, Any]) -> int:
+    return root.nbytes // len(root)  # root[0] of texts is as long as the text
+
+
 def _row_batches(root: np.ndarray[Any, Any], region: _core.Region, flat: np.ndarray[Any, Any],
-                 block_bytes: int) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
-    row_bytes = root[0].nbytes
+                 block_bytes: int) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Positions in ``flat``, in the order of their rows, and where those rows begin.
+
+    The pages of a batch are about ``block_bytes``. Up to ``_SORTED_ROWS_MAX`` rows are sorted at a
+    time, which bounds the memory that sorting takes; of these each page is in one batch, or in two
+    that follow each other.
+    """
+    row_bytes, page = _row_bytes(root), region.page_bytes
     offset = root.__array_interface__["data"][0] - region.address
-    pages = -(-row_bytes // region.page_bytes) + 1
-    step = max(1, block_bytes // (pages * region.page_bytes))
-    for i in range(0, len(flat), step):
-        part = slice(i, i + step)
-        yield part, flat[part].astype(np.int64) * row_bytes + offset
+    pages_max = max(1, block_bytes // page)
+    rows_max = max(1, block_bytes // row_bytes)
+    for start in range(0, len(flat), _SORTED_ROWS_MAX):
+        order = np.argsort(flat[start:start + _SORTED_ROWS_MAX], kind="stable") + start
+        begins = flat[order].astype(np.int64) * row_bytes + offset
+        first = (begins + region.start) // page
+        last = (begins + (region.start + row_bytes - 1)) // page
+        first[1:] = np.maximum(first[1:], last[:-1] + 1)
+        pages = np.cumsum(last - first + 1)  # how many different ones up to this row
+        at = 0
+        while at < len(order):
+            before = int(pages[at - 1]) if at else 0
+            end = int(np.searchsorted(pages, before + pages_max, side="right"))
+            end = min(max(end, at + 1), at + rows_max)
+            yield order[at:end], begins[at:end]
+            at = end
 
 
 # -- sums --

@@ -3,6 +3,7 @@ container of named arrays."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from xarray import Dataset, Variable
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
+from . import words
 from .array import Array
 from .creation import open as open_array
 from .npy import is_npy_name
@@ -21,7 +23,7 @@ from .xarray_containers import is_container, open_container
 class LazyArray(BackendArray):
     """What xarray reads parts of. It is pickled by reference, as its array is."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array[Any]) -> None:
         self.array = array
         self.shape = array.shape
         self.dtype = array.dtype
@@ -61,10 +63,11 @@ class OutcoreEntrypoint(BackendEntrypoint):
     def open_dataset(self, filename_or_obj: Any, *,
                      drop_variables: str | Iterable[str] | None = None, name: str = "data",
                      dims: Any = None, coords: Mapping[Any, Any] | None = None,
-                     attrs: Mapping[Any, Any] | None = None, mode: str = "r", shape: Any = None,
-                     dtype: Any = None, order: str | None = None, offset: int = 0,
+                     attrs: Mapping[Any, Any] | None = None, mode: words.Mode = "r",
+                     shape: Any = None, dtype: Any = None,
+                     order: words.Order | None = None, offset: int = 0,
                      budget: Any = None, page: Any = "auto", policy: str | None = None,
-                     advise: str = "auto", format: str | None = None,
+                     advise: words.Advice = "auto", format: words.Format | None = None,
                      runtime: Any = None, mask_and_scale: Any = True, decode_times: Any = True,
                      concat_characters: Any = True, decode_coords: Any = True,
                      use_cftime: Any = None, decode_timedelta: Any = None) -> Dataset:
@@ -96,7 +99,7 @@ class OutcoreEntrypoint(BackendEntrypoint):
             encoding = {"preferred_chunks": _chunks(array, names)}
             variables[name] = Variable(names, lazy, attrs, encoding)
         dataset = Dataset(variables, coords=coords)
-        dataset.set_close(lambda: _close(array))
+        dataset.set_close(functools.partial(_close, array))
         return dataset
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
@@ -105,7 +108,7 @@ class OutcoreEntrypoint(BackendEntrypoint):
             is_npy_name(os.fsdecode(os.fspath(filename_or_obj))))
 
 
-def _chunks(array: Array, names: tuple[str, ...]) -> dict[str, int]:
+def _chunks(array: Array[Any], names: tuple[str, ...]) -> dict[str, int]:
     """Runs of the file of about 64 MiB."""
     if array.ndim == 0:
         return {}
@@ -116,7 +119,7 @@ def _chunks(array: Array, names: tuple[str, ...]) -> dict[str, int]:
     return chunks
 
 
-def _close(array: Array) -> None:
+def _close(array: Array[Any]) -> None:
     """Views that are still in use keep the memory; it goes with the last of them."""
     try:
         array.close()

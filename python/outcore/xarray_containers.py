@@ -103,6 +103,16 @@ class ContainerStore(AbstractDataStore):
         if self._is_own:
             self._run.close()
 
+    def __reduce__(self) -> Any:
+        """A dataset brings its way to be closed along. Arrays of one that comes back open the
+        container themselves, and nothing else has to be closed there."""
+        return _Closed, ()
+
+
+class _Closed:
+    def close(self, **options: Any) -> None:
+        pass
+
 
 def open_container(where: Any, *, dims: Any = None, runtime: Any = None,
                    **decoding: Any) -> Dataset:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from zarr.abc.store import (
@@ -27,8 +26,12 @@ from zarr.storage import LocalStore
 from . import walk
 from .array import Array
 from .creation import open as open_array
+from .fork_lock import ForkLock
 from .runtime import Runtime, default_runtime
 from .sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _FILES_MAX = 256
 
@@ -54,10 +57,21 @@ class OutcoreStore(LocalStore):
         super().__init__(root, read_only=read_only)
         self._min_bytes = parse_bytes(min_bytes)
         self._runtime = runtime
-        self._arrays: OrderedDict[str, tuple[tuple[int, ...], Array]] = OrderedDict()
-        self._arrays_lock = threading.Lock()
+        self._arrays: OrderedDict[str, tuple[tuple[int, ...], Array[Any]]] = OrderedDict()
+        self._arrays_lock = ForkLock()
 
-    def with_read_only(self, read_only: bool = False) -> OutcoreStore:
+    @classmethod
+    async def open(cls, root: Path | str, *, read_only: bool = False, mode: Any = None,
+                   min_bytes: int | str = "64KiB", runtime: Runtime | None = None) -> Self:
+        """As LocalStore.open, with the arguments of the class."""
+        is_made = not (read_only if mode is None else mode in ("r", "r+"))
+        store = cls(root, read_only=not is_made, min_bytes=min_bytes, runtime=runtime)
+        await store._open()
+        store = store.with_read_only(read_only)
+        await store._open()
+        return store
+
+    def with_read_only(self, read_only: bool = False) -> Self:
         return type(self)(self.root, read_only=read_only, min_bytes=self._min_bytes,
                           runtime=self._runtime)
 
@@ -70,13 +84,14 @@ class OutcoreStore(LocalStore):
     def __str__(self) -> str:
         return f"outcore://{self.root.as_posix()}"
 
-    def _array_of(self, path: str, about: os.stat_result) -> Array:
+    def _array_of(self, path: str, about: os.stat_result) -> Array[Any]:
         """The file's bytes as an array. A file that was replaced is opened anew."""
         stamp = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
         with self._arrays_lock:
             kept = self._arrays.pop(path, None)
-            if kept is None or kept[0] != stamp or kept[1]._region.is_inherited:
+            if kept is None or kept[0] != stamp or kept[1]._mapped.is_inherited:
                 runtime = self._runtime or default_runtime()
+                runtime._renew()
                 array = open_array(Path(path), "r", format="raw", runtime=runtime)
                 array._is_leak = False  # dropped when others are wanted more
                 kept = (stamp, array)
@@ -138,4 +153,4 @@ def _slice_of(byte_range: ByteRequest | None, size: int) -> slice:
         return slice(byte_range.offset, size)
     if isinstance(byte_range, SuffixByteRequest):
         return slice(max(0, size - byte_range.suffix), size)
-    raise TypeError(f"byte_range {byte_range!r} is none that zarr has")
+    raise TypeError(f"Unexpected byte_range, got {byte_range!r}")

@@ -171,6 +171,33 @@ class ArraysHandle {
     });
     return keys;
   }
+  // (arrays, bytes, [(array, where)], [arrays without checksums])
+  nb::tuple verify(const std::string& name) const {
+    constexpr uint64_t kSignalsEach = uint64_t{64} << 20;  // bytes, between two looks at Ctrl-C
+    std::vector<ArrayDamage> damages;
+    ArraysCheck found;
+    bool is_interrupted = false;
+    call([&](Arrays& arrays) {
+      uint64_t next = 0;
+      auto checked = arrays.verify(
+          name, [&](const ArrayDamage& damage) { damages.push_back(damage); },
+          [&](uint64_t done) {
+            if (done < next) return true;
+            next = done + kSignalsEach;
+            const nb::gil_scoped_acquire held;
+            is_interrupted = PyErr_CheckSignals() != 0;
+            return !is_interrupted;
+          });
+      if (checked) found = std::move(checked).value();
+      return is_interrupted ? Status() : checked.status();
+    });
+    if (is_interrupted) throw nb::python_error();
+    nb::list damaged, unchecked;
+    for (const ArrayDamage& damage : damages)
+      damaged.append(nb::make_tuple(text_of(damage.array), text_of(damage.where)));
+    for (const std::string& one : found.unchecked) unchecked.append(text_of(one));
+    return nb::make_tuple(found.arrays, found.bytes, damaged, unchecked);
+  }
   void flush() {
     call([&](Arrays& arrays) { return arrays.flush(); });
   }
@@ -249,6 +276,7 @@ void add_arrays(nb::module_& m) {
       .def("set_attribute", &ArraysHandle::set_attribute)
       .def("attribute", &ArraysHandle::attribute)
       .def("attributes", &ArraysHandle::attributes)
+      .def("verify", &ArraysHandle::verify)
       .def("flush", &ArraysHandle::flush)
       .def("close", &ArraysHandle::close)
       .def("abort", &ArraysHandle::abort)

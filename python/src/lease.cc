@@ -92,6 +92,7 @@ void Memory::bind(nb::object region, uint64_t offset, std::vector<Py_ssize_t> sh
 
 int Memory::fill(PyObject* self, Py_buffer* view, int flags) {
   if (handle_ == nullptr) return refuse(view, "the array is not open");
+  if (handle_->is_inherited()) nb::getattr(self, "_region");  // maps it anew, if it may
   handle_->check("use");
   if (!has_format_) return refuse(view, "this dtype has no buffer format: use numpy.asarray");
   const bool is_writable = handle_->is_writable();

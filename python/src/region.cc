@@ -1,14 +1,12 @@
 #include "region.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <functional>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -23,15 +21,6 @@ namespace {
 constexpr unsigned kBringThreadsMax = 64;
 constexpr size_t kSystemPage = 4096, kSampledPagesMax = 4096;
 std::atomic<uint64_t> forks{0};
-
-// Signals of the program are for its own threads. Those of a fault stay: see guarantees.md.
-sigset_t block_signals() {
-  sigset_t all, before;
-  sigfillset(&all);
-  for (const int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  return before;
-}
 
 }  // namespace
 
@@ -63,59 +52,98 @@ void RegionHandle::check(const char* what) const {
     raise({EINVAL, std::string(what) + ": " + uri_ + " is closed"}, uri_, Blame::kArgument);
 }
 
+bool RegionHandle::is_resident(uint64_t offset, uint64_t size_bytes) const {
+  unsigned char is_there[kSampledPagesMax];
+  const size_t first = offset / kSystemPage, end = (offset + size_bytes - 1) / kSystemPage + 1;
+  if (size_bytes == 0 || end - first > kSampledPagesMax) return size_bytes == 0;
+  if (offset + size_bytes > region_.size_bytes()) return true;  // refused at once
+  if (::mincore(region_.data() + first * kSystemPage, (end - first) * kSystemPage, is_there) != 0)
+    return false;
+  return std::all_of(is_there, is_there + (end - first), [](auto c) { return (c & 1) != 0; });
+}
+
 void RegionHandle::ensure(uint64_t offset, uint64_t size_bytes) {
   constexpr uint64_t kPagesMax = 4;  // more are worth the prefetch threads' while
+  check("prefault");
+  const uint64_t start = start_;
   const uint64_t page_bytes = std::max<uint64_t>(region_.page_bytes(), kSystemPage);
-  run("prefault", Blame::kStore, [&](Region& region) {
+  const auto call = [=](Region& region) {
     if (size_bytes > kPagesMax * page_bytes) return region.prefault(offset, size_bytes);
     std::byte one;
     const uint64_t end = offset + size_bytes;
     for (uint64_t at = offset; at < end;
-         at = (start_ + at) / page_bytes * page_bytes + page_bytes - start_)
+         at = (start + at) / page_bytes * page_bytes + page_bytes - start)
       if (Status status = region.read(at, {&one, 1}); !status) return status;
     return Status();
-  });
+  };
+  is_resident(offset, size_bytes) ? run("prefault", Blame::kStore, call)
+                                  : run_long("prefault", Blame::kStore, call);
 }
 
-void RegionHandle::bring(std::span<const uint64_t> offsets, unsigned threads) {
-  constexpr size_t kPagesEach = 8;  // fewer are not worth a thread
-  constexpr auto kHitMax = std::chrono::microseconds(20);
-  run("prefault", Blame::kStore, [&](Region& region) {
-    std::atomic<size_t> next{0};
-    std::mutex guard;
-    Status first;
-    std::vector<std::thread> more;
-    std::function<void()> call_others = [] {};
-    const auto work = [&](bool may_call) {
-      for (size_t i = next.fetch_add(1); i < offsets.size(); i = next.fetch_add(1)) {
-        std::byte one;
-        const auto began = std::chrono::steady_clock::now();
-        Status status = region.read(offsets[i], {&one, 1});
-        if (!status) {
-          next.store(offsets.size());
-          const std::lock_guard<std::mutex> locked(guard);
-          if (first) first = std::move(status);
-        } else if (may_call && std::chrono::steady_clock::now() - began > kHitMax) {
-          may_call = false;  // the store was asked: from here on several at a time
-          call_others();
-        }
-      }
-    };
-    call_others = [&] {
-      const size_t left = offsets.size() - std::min(offsets.size(), next.load());
-      const size_t count = std::min<size_t>(std::min(threads, kBringThreadsMax), left / kPagesEach);
-      const sigset_t before = block_signals();  // inherited by the threads
-      try {
-        while (more.size() + 1 < count) more.emplace_back(work, false);
-      } catch (const std::system_error&) {
-        // Fewer will do.
-      }
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    };
+namespace {
+
+// Touches one byte at each offset; several threads at a time as soon as the store is asked.
+class Bringer {
+ public:
+  Bringer(Region& region, std::span<const uint64_t> offsets, unsigned threads)
+      : region_(region), offsets_(offsets), threads_(std::min(threads, kBringThreadsMax)) {}
+
+  Status run() {
     work(true);
-    for (std::thread& thread : more) thread.join();
-    return first;
-  });
+    for (std::thread& thread : more_) thread.join();
+    return std::move(first_);
+  }
+
+ private:
+  void work(bool may_call) {
+    constexpr auto kHitMax = std::chrono::microseconds(20);
+    for (size_t i = next_.fetch_add(1); i < offsets_.size(); i = next_.fetch_add(1)) {
+      std::byte one;
+      const auto began = std::chrono::steady_clock::now();
+      Status status = region_.read(offsets_[i], {&one, 1});
+      if (!status) {
+        next_.store(offsets_.size());
+        const std::lock_guard<std::mutex> locked(guard_);
+        if (first_) first_ = std::move(status);
+      } else if (may_call && std::chrono::steady_clock::now() - began > kHitMax) {
+        may_call = false;  // the store was asked: from here on several at a time
+        call_others();
+      }
+    }
+  }
+
+  void call_others() {
+    constexpr size_t kPagesEach = 8;  // fewer are not worth a thread
+    const size_t left = offsets_.size() - std::min(offsets_.size(), next_.load());
+    const size_t count = std::min<size_t>(threads_, left / kPagesEach);
+    const sigset_t before = block_signals();  // inherited by the threads
+    try {
+      while (more_.size() + 1 < count) more_.emplace_back([this] { work(false); });
+    } catch (const std::system_error&) {
+      // Fewer will do.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  Region& region_;
+  const std::span<const uint64_t> offsets_;
+  const unsigned threads_;
+  std::atomic<size_t> next_{0};
+  std::mutex guard_;
+  Status first_;
+  std::vector<std::thread> more_;
+};
+
+}  // namespace
+
+void RegionHandle::bring(std::vector<uint64_t> offsets, unsigned threads) {
+  check("prefault");
+  const bool is_there = std::all_of(offsets.begin(), offsets.end(),
+                                    [this](uint64_t offset) { return is_resident(offset, 1); });
+  const auto call = [offsets = std::move(offsets), threads](Region& region) {
+    return Bringer(region, offsets, threads).run();
+  };
+  is_there ? run("prefault", Blame::kStore, call) : run_long("prefault", Blame::kStore, call);
 }
 
 nb::list RegionHandle::residency(size_t cells) const {

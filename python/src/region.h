@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "errors.h"
+#include "interruptible.h"
 #include "outcore/runtime.h"
 
 namespace outcore::python {
@@ -47,10 +50,27 @@ class RegionHandle {
     require(status, uri_, blame);
   }
 
+  // As run, for calls that can take long: Ctrl-C is heard meanwhile, and ends the waiting but not
+  // the call. So `call` is copied, and `keep` is kept as long as it lasts.
+  template <typename Call>
+  void run_long(const char* what, Blame blame, const Call& call,
+                nanobind::object keep = nanobind::none()) {
+    if (!hears_signals()) return run(what, blame, call);
+    check(what);
+    ++calls_;
+    const Status status = call_interruptibly(
+        [this, call] { return call(region_); },
+        nanobind::make_tuple(nanobind::find(*this), std::move(keep)), [this] { end_call(); });
+    --calls_;
+    require(status, uri_, blame);
+  }
+  // Whether the range is in memory, as far as can be told without touching it.
+  bool is_resident(uint64_t offset, uint64_t size_bytes) const;
+
   // Brings the range in, as prefault does, and as cheaply as may be where it is small.
   void ensure(uint64_t offset, uint64_t size_bytes);
   // Brings in the pages at these offsets, by `threads` threads at a time: many transfers in flight.
-  void bring(std::span<const uint64_t> offsets, unsigned threads);
+  void bring(std::vector<uint64_t> offsets, unsigned threads);
   // Share of each of `cells` equal parts of the region that is in memory; of large ones, a sample.
   nanobind::list residency(size_t cells) const;
   // BufferError while something uses the memory; after success the handle is closed.
@@ -86,6 +106,9 @@ class RegionHandle {
 
  private:
   void end_unused();
+  void end_call() {  // one that was left alone
+    if (--calls_ == 0 && exports_ == 0 && is_dropped_) end_unused();
+  }
   std::shared_ptr<Runtime> runtime_;  // outlives the region: declared before it
   Region region_;
   std::string uri_;

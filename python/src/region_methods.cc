@@ -19,7 +19,10 @@ nb::bytes read_bytes(RegionHandle& r, uint64_t offset, size_t size_bytes) {
   nb::object into = nb::steal(PyBytes_FromStringAndSize(nullptr, size_bytes));
   if (!into.is_valid()) throw nb::python_error();
   auto* const to = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(into.ptr()));
-  r.run("read", Blame::kStore, [&](Region& g) { return g.read(offset, {to, size_bytes}); });
+  const auto read = [=](Region& g) { return g.read(offset, {to, size_bytes}); };
+  r.check("read");
+  r.is_resident(offset, size_bytes) ? r.run("read", Blame::kStore, read)
+                                    : r.run_long("read", Blame::kStore, read, into);
   return nb::borrow<nb::bytes>(into);
 }
 
@@ -63,17 +66,24 @@ void add_ranges(nb::class_<H>& region) {
   const auto in_range = [](const char* what, Blame blame,
                            Status (Region::*call)(uint64_t, uint64_t)) {
     return [=](H& r, uint64_t offset, uint64_t size_bytes) {
-      r.run(what, blame, [&](Region& g) { return (g.*call)(offset, size_bytes); });
+      r.run_long(what, blame, [=](Region& g) { return (g.*call)(offset, size_bytes); });
+    };
+  };
+  // Not interrupted: whoever goes on after Ctrl-C has to know what is pinned, and that nothing is
+  // discarded later that he has written since.
+  const auto at_once = [](const char* what, Status (Region::*call)(uint64_t, uint64_t)) {
+    return [=](H& r, uint64_t offset, uint64_t size_bytes) {
+      r.run(what, Blame::kArgument, [&](Region& g) { return (g.*call)(offset, size_bytes); });
     };
   };
   using Ranged = Status (Region::*)(uint64_t, uint64_t);
-  region.def("pin", in_range("pin", Blame::kArgument, &Region::pin))
-      .def("unpin", in_range("unpin", Blame::kArgument, &Region::unpin))
+  region.def("pin", at_once("pin", &Region::pin))
+      .def("unpin", at_once("unpin", &Region::unpin))
       .def("prefault", in_range("prefault", Blame::kStore, &Region::prefault))
       .def("prefetch",
            in_range("prefetch", Blame::kArgument, static_cast<Ranged>(&Region::prefetch)))
       .def("flush", in_range("flush", Blame::kStore, static_cast<Ranged>(&Region::flush)))
-      .def("discard", in_range("discard", Blame::kArgument, &Region::discard))
+      .def("discard", at_once("discard", &Region::discard))
       .def("prefetch_list",
            [](H& r, const Offsets& offsets) {
              const uint64_t page_bytes = r.region().page_bytes(), start = r.start();
@@ -86,13 +96,13 @@ void add_ranges(nb::class_<H>& region) {
       .def("ensure", &H::ensure)
       .def("bring",
            [](H& r, const Offsets& offsets, unsigned threads) {
-             r.bring({offsets.data(), offsets.size()}, threads);
+             r.bring({offsets.data(), offsets.data() + offsets.size()}, threads);
            })
       .def("advise",
            [](H& r, uint64_t offset, uint64_t size_bytes, const std::string& word) {
              const Advice advice = advice_of(word);
-             r.run("advise", Blame::kStore,
-                   [&](Region& g) { return g.advise(offset, size_bytes, advice); });
+             r.run_long("advise", Blame::kStore,
+                        [=](Region& g) { return g.advise(offset, size_bytes, advice); });
            })
       .def("read", &read_bytes)
       .def("write", &write_bytes);
@@ -100,7 +110,8 @@ void add_ranges(nb::class_<H>& region) {
 
 void add_calls(nb::class_<H>& region) {
   region.def("check", &H::check, "what"_a)
-      .def("sync", [](H& r) { r.run("sync", Blame::kStore, [](Region& g) { return g.sync(); }); })
+      .def("sync",
+           [](H& r) { r.run_long("sync", Blame::kStore, [](Region& g) { return g.sync(); }); })
       .def("grow",
            [](H& r, uint64_t size_bytes) {
              r.run("grow", Blame::kArgument, [&](Region& g) { return g.grow(size_bytes); });

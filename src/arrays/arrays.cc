@@ -99,8 +99,16 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
   entry->id = catalog->next_id();
   entry->session = session;
   if (entry->stamp == 0) entry->stamp = arrays::new_stamp();
+  entry->block_bytes = 0;
+  entry->are_sums_open = false;
   if (bytes != 0) {
     entry->size_bytes = base::round_up(bytes, base::kSystemPage);
+    if (has_checksums && entry->compress.empty()) {
+      entry->block_bytes = arrays::block_bytes_for(bytes);
+      entry->size_bytes = base::round_up(arrays::sums_offset(*entry) - entry->offset +
+                                             arrays::sums_bytes(arrays::block_count(*entry)),
+                                         base::kSystemPage);
+    }
     entry->offset = catalog->find_room(entry->size_bytes, may_free());
     const Status s = entry->compress.empty()
                          ? medium->provide(entry->offset, entry->size_bytes)
@@ -148,14 +156,13 @@ Status Arrays::Impl::write_box(const std::string& attempted, const Entry& entry,
   const auto* const from = static_cast<const std::byte*>(data);
   const Dims shape = arrays::in_rows(entry, entry.dims), at = arrays::in_rows(entry, offsets),
              box = arrays::in_rows(entry, dims), zero(dims.size(), 0);
-  Status s;
-  if (entry.tiles.empty() || entry.is_inline()) {
+  const auto write = [&] {
+    if (!entry.tiles.empty() && !entry.is_inline()) return write_tiles(entry, from, at, box);
     const Runs runs = arrays::runs_of(entry.type.size_bytes, shape, at, box, zero, box);
-    s = entry.is_inline() ? write_value(attempted, entry, from, runs)
-                          : medium->write_runs(entry.offset, runs, from);
-  } else {
-    s = write_tiles(entry, from, at, box);
-  }
+    return entry.is_inline() ? write_value(attempted, entry, from, runs)
+                             : medium->write_runs(entry.offset, runs, from);
+  };
+  const Status s = entry.block_bytes == 0 ? write() : write_and_sum(entry, from, at, box, write);
   if (s.ok()) return {};
   if (s.code() != ENOENT) has_failed = true;
   return Error{s.code(), attempted + ": " + s.message()};
@@ -189,6 +196,7 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
   impl->mode = mode;
   impl->together = together;
   impl->runtime = options.runtime;
+  impl->has_checksums = options.has_checksums;
   arrays::MediumOptions of_medium;
   of_medium.uri = uri;
   of_medium.is_writable = mode != ArraysMode::kRead;

@@ -5,12 +5,14 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <shared_mutex>
 
+#include "arrays/block_sums.h"
 #include "arrays/catalog.h"
 #include "arrays/medium.h"
 #include "arrays/packed_tiles.h"
@@ -45,6 +47,9 @@ struct Arrays::Impl {
   mutable std::mutex beyond_mutex;
   mutable std::map<std::string, std::shared_ptr<const Arrays>> beyond;  // by their URIs
   std::set<uint64_t> restamped;  // finished arrays that we change in place; guarded by mutex
+  std::mutex sums_mutex;
+  std::map<uint64_t, arrays::BlockSums> sums;  // of what we wrote, by id; guarded by sums_mutex
+  bool has_checksums = true;                   // new arrays get some
 
   class CatalogLock;
   // session.cc
@@ -83,6 +88,20 @@ struct Arrays::Impl {
   Status write_value(const std::string& attempted, const Entry& entry, const std::byte* from,
                      const arrays::Runs& runs);
   Status read_box(const Entry& entry, void* into, const Dims& offsets, const Dims& dims) const;
+
+  // arrays_sums.cc: checksums of what is not compressed.
+  // Calls write(), and counts the box, from dense memory, at the same time. REQUIRES: the entry has
+  // checksums.
+  Status write_and_sum(const Entry& entry, const std::byte* from, const Dims& at, const Dims& box,
+                       const std::function<Status()>& write);
+  // All of the array is written anew, by us alone: what was counted before is gone.
+  void forget_sums(uint64_t id);
+  // Of several processes: what we counted, to where whoever closes last finds it.
+  Status hand_over_sums();
+  // The sums of all its blocks, into the container; what they cannot be known of is read again.
+  // REQUIRES: a CatalogLock, and the traffic alone; nobody writes it.
+  Status close_sums(Entry* entry);
+  Result<uint64_t> sum_of_block(const Entry& entry, uint64_t block) const;
 
   // arrays_tiles.cc: boxes, shapes and tiles with the last dimension fastest.
   Status write_tiles(const Entry& entry, const std::byte* from, const Dims& at,

@@ -216,6 +216,7 @@ Status Arrays::store_whole(const std::string& name, const ArrayType& type, const
     }
     if (!is_there)
       if (Status s = impl_->make(attempted, &entry, bytes, gone); !s) return s;
+    if (impl_->together.size == 1) impl_->forget_sums(entry.id);
   }
   return impl_->write_box(attempted, entry, data, Dims(dims.size(), 0), dims);
 }

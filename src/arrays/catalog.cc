@@ -79,6 +79,28 @@ uint64_t bytes_of(const Entry& entry) {
   return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
 }
 
+namespace {
+
+// What else shows that it was one: most of the letters, or a record where the first one lies.
+bool is_nearly_ours(std::span<const char> first) {
+  for (const uint64_t at : {uint64_t{0}, kPage}) {
+    if (at + sizeof kMagic > first.size()) continue;
+    size_t same = 0;
+    for (size_t i = 0; i < sizeof kMagic; ++i) same += first[at + i] == kMagic[i];
+    if (same > sizeof kMagic / 2) return true;
+  }
+  RecordHead head;
+  if (first.size() < kFirstJournalAt + sizeof head) return false;
+  std::memcpy(&head, &first[kFirstJournalAt], sizeof head);
+  const uint64_t left = first.size() - kFirstJournalAt;
+  if (!is_record(head, left)) return false;
+  const auto* const record =
+      reinterpret_cast<const uint8_t*>(&first[kFirstJournalAt + sizeof head]);
+  return head.sum == record_sum({record, head.size_bytes}, kFirstJournalAt, 1);
+}
+
+}  // namespace
+
 Error Catalog::damaged(const std::string& what) const {
   return {EIO, medium_.uri() + " is damaged: " + what + ": go back to a copy of it"};
 }
@@ -93,6 +115,7 @@ Status Catalog::look() const {
   for (const uint64_t at : {uint64_t{0}, kPage})
     if (at + kPage <= first.size() && std::memcmp(&first[at], kMagic, sizeof kMagic) == 0)
       return {};
+  if (is_nearly_ours(first)) return damaged("its first bytes are not those of a container");
   // As a new store is, or what was being made when its maker died; a file of zeros is somebody's.
   const bool is_zero = std::all_of(first.begin(), first.end(), [](char c) { return c == 0; });
   if (is_zero && size >= kNewBytes && (size == kNewBytes || !medium_.ends_where_used()))
@@ -301,6 +324,16 @@ Status Catalog::append(const Change& change, bool is_durable) {
     if (Status s = medium_.sync(); !s) return s;
   end_ += bytes.size();
   apply(change);
+  return is_durable ? seal() : Status();
+}
+
+// A record that says nothing, behind one that came to the disk: if that rots, check_end() finds
+// that it was there. It need not come to the disk itself.
+Status Catalog::seal() {
+  const auto bytes = pack(end_, header_, encode({}), true);
+  if (end_ + bytes.size() > header_.offset + header_.size_bytes) return {};
+  if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
+  end_ += bytes.size();
   return {};
 }
 

@@ -30,6 +30,8 @@ struct Entry {
   std::vector<uint8_t> value;           // in place of them, where it is little
   uint64_t session = 0;                 // who writes it; 0: it is finished
   uint64_t stamp = 0;                   // of its content: a copy has the same
+  uint64_t block_bytes = 0;             // that each of its checksums is of; 0: it has none
+  bool are_sums_open = false;           // it is changed in place: its checksums say nothing
   std::map<std::string, std::string> attributes;
   bool is_inline() const { return size_bytes == 0; }
 };
@@ -97,6 +99,7 @@ class Catalog {
   Status check_extents();
   void apply(const Change& change);
   Status write_anew(uint64_t more_bytes);
+  Status seal();
   static std::vector<uint8_t> pack(uint64_t offset, const Header& header,
                                    const std::vector<uint8_t>& record, bool is_durable);
   Error damaged(const std::string& what) const;

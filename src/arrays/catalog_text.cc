@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "arrays/block_sums.h"
 #include "base/units.h"
 #include "packing/packer.h"
 
@@ -38,6 +39,8 @@ json encode_entry(const Entry& entry) {
   if (!entry.tiles.empty()) one["tiles"] = entry.tiles;
   if (entry.stamp != 0) one["stamp"] = entry.stamp;
   if (!entry.compress.empty()) one["compress"] = entry.compress;
+  if (entry.block_bytes != 0) one["sums"] = entry.block_bytes;
+  if (entry.are_sums_open) one["sums_open"] = true;
   if (!entry.value.empty()) one["value"] = json::binary(entry.value);
   if (!entry.attributes.empty()) one["attributes"] = encode_attributes(entry.attributes);
   return one;
@@ -61,10 +64,20 @@ Entry decode_entry(const json& one, bool* is_good) {
   entry.order = one.at("column").get<bool>() ? Order::kColumn : Order::kRow;
   if (one.contains("tiles")) entry.tiles = one.at("tiles").get<Dims>();
   if (one.contains("stamp")) entry.stamp = one.at("stamp").get<uint64_t>();
+  if (one.contains("sums")) entry.block_bytes = one.at("sums").get<uint64_t>();
+  if (one.contains("sums_open")) entry.are_sums_open = one.at("sums_open").get<bool>();
   if (one.contains("compress")) entry.compress = one.at("compress").get<std::string>();
   if (one.contains("value")) entry.value = one.at("value").get_binary();
   if (one.contains("attributes")) entry.attributes = decode_attributes(one.at("attributes"));
   return entry;
+}
+
+bool has_room_for_sums(const Entry& entry) {
+  if (entry.block_bytes == 0) return true;
+  const uint64_t bytes = bytes_of(entry);
+  if (!entry.compress.empty() || bytes > kBytesMax || entry.block_bytes != block_bytes_for(bytes))
+    return false;
+  return sums_offset(entry) - entry.offset + sums_bytes(block_count(entry)) <= entry.size_bytes;
 }
 
 bool is_packing(const std::string& compress) {
@@ -87,7 +100,9 @@ bool is_sound(const Entry& entry) {
     if (static_cast<unsigned char>(c) < 32 || c == 127) return false;
   if (entry.id == 0 || entry.id > kBytesMax) return false;
   if (!count || entry.offset > kBytesMax || entry.size_bytes > kBytesMax) return false;
-  if (entry.is_inline()) return entry.value.size() == count.value() * entry.type.size_bytes;
+  if (entry.is_inline())
+    return entry.block_bytes == 0 && entry.value.size() == count.value() * entry.type.size_bytes;
+  if (!has_room_for_sums(entry)) return false;
   return entry.size_bytes >= bytes_of(entry) && entry.offset % base::kSystemPage == 0;
 }
 

@@ -53,6 +53,7 @@ struct ArraysDrain::Impl {
 
   void run();
   Status drain_one(const std::string& name);
+  Status check_source(const std::string& name);
   Status copy(const ArrayInfo& info, std::vector<uint64_t>* sums);
   Status verify(const ArrayInfo& info, const std::vector<uint64_t>& sums);
   Status remove_here();
@@ -113,6 +114,23 @@ Status ArraysDrain::Impl::verify(const ArrayInfo& info, const std::vector<uint64
   return s;
 }
 
+// The copy of what is damaged would have checksums of the damage.
+Status ArraysDrain::Impl::check_source(const std::string& name) {
+  std::string where;
+  Status passed;
+  const auto checked = from->verify(
+      name, [&](const ArrayDamage& damage) { where = where.empty() ? damage.where : where; },
+      [&](uint64_t) {
+        passed = pass(0);
+        return passed.ok();
+      });
+  if (!passed.ok()) return passed;
+  if (!checked) return checked.status();
+  if (checked->damages == 0) return {};
+  return Error{EIO, attempted(name) + ": " + from_uri + " is damaged: " + where +
+                        ": go back to a copy of it, or remove the array"};
+}
+
 // Not finished before it has been read again.
 Status ArraysDrain::Impl::drain_one(const std::string& name) {
   const auto entry = ArraysAccess::find(*from, name);
@@ -132,6 +150,7 @@ Status ArraysDrain::Impl::drain_one(const std::string& name) {
                              ": there is another array of that name: remove it there, or rename "
                              "one of them"};
   }
+  if (Status s = check_source(name); !s) return s;
   if (Status s = ArraysAccess::alloc_as(*to, entry.value()); !s) return s;
   std::vector<uint64_t> sums;
   if (Status s = copy(info, &sums); !s) return s;

@@ -47,6 +47,10 @@ struct flock lock_of(uint64_t byte, short type) {
 }  // namespace
 
 Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
+  if (const uint64_t now = this->size_bytes(); error == EIO && now < offset + size_bytes)
+    return Error{EIO, uri_ + " is damaged: it has been cut to " + std::to_string(now) +
+                          " bytes, and has one at " + std::to_string(offset + size_bytes - 1) +
+                          ": go back to a copy of it"};
   return base::system_error(error, std::string(verb) + " " + std::to_string(size_bytes) +
                                        " bytes at " + std::to_string(offset) + " of " + path_);
 }

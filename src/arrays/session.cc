@@ -83,8 +83,13 @@ Status Arrays::Impl::begin_to_write() {
   } else {
     if (Status s = catalog->load(); !s) return s;
     if (Status s = catalog->clean(); !s) return s;
-    for (const auto& [id, entry] : catalog->entries())  // of writers that died
+    for (const auto& [id, entry] : catalog->entries()) {  // of writers that died
       if (entry.session != 0) change.remove.push_back(id);
+      if (entry.session != 0 || !entry.are_sums_open) continue;
+      change.put.push_back(entry);  // changed in place by whom nobody knows: it has none any more
+      change.put.back().are_sums_open = false;
+      change.put.back().block_bytes = 0;
+    }
   }
   session = catalog->session().number + 1;
   change.has_session = true;
@@ -149,12 +154,16 @@ Status Arrays::Impl::change_in_place(uint64_t id) {
   change.has_session = true;
   change.session = catalog->session();
   change.session.is_in_place = true;
+  bool has_sums = false;
   const auto entry = catalog->entries().find(id);  // a copy of what it was is none any more
   if (entry != catalog->entries().end()) {
+    has_sums = entry->second.block_bytes != 0;
     change.put.push_back(entry->second);
     change.put.back().stamp = arrays::new_stamp();
+    change.put.back().are_sums_open = has_sums;
   }
-  if (Status s = catalog->append(change, false); !s) return s;
+  // Durable before the first byte is: else a loss of power would leave sums of what it was.
+  if (Status s = catalog->append(change, has_sums); !s) return s;
   restamped.insert(id);
   is_in_place = true;
   return {};
@@ -166,6 +175,7 @@ Status Arrays::Impl::finish(Change change) {
   for (const auto& [id, entry] : catalog->entries()) {
     if (entry.session != session) continue;
     change.put.push_back(entry);
+    if (Status s = close_sums(&change.put.back()); !s) return s;
     change.put.back().session = 0;
     for (const auto& [other_id, other] : catalog->entries())
       if (other.session == 0 && other.name == entry.name) {
@@ -193,7 +203,8 @@ Status Arrays::Impl::close() {
     if (medium.use_count() == 1) medium->unlock(Lease::kReader);  // no view has it
     return {};
   }
-  Status first = medium->sync();
+  Status first = hand_over_sums();
+  if (Status s = medium->sync(); first.ok()) first = s;
   if (has_failed && first.ok())
     first = Error{EIO, "close " + medium->uri() +
                            ": something was not stored, as was said: what was being written is "
@@ -240,7 +251,13 @@ Status Arrays::Impl::leave(const Status& first) {
   if (is_last) now.is_in_place = false;
   Status s;
   if (is_last && have_all && !now.has_failed) {
-    s = finish(change);
+    for (const auto& [id, entry] : catalog->entries()) {
+      if (entry.session != 0 || !entry.are_sums_open || !s.ok()) continue;
+      if (catalog->find(entry.name, session) != &entry) continue;  // it is being replaced
+      change.put.push_back(entry);
+      s = close_sums(&change.put.back());
+    }
+    if (s.ok()) s = finish(change);
   } else {
     std::vector<std::pair<uint64_t, uint64_t>> freed;
     if (is_last)

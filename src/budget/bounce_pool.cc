@@ -10,7 +10,6 @@
 namespace outcore::budget {
 namespace {
 
-constexpr uint32_t kEmpty = 0xFFFFFFFF;
 constexpr uint64_t kSmall = base::kSystemPage;
 
 uint64_t power_of_two_below(uint64_t n) {
@@ -78,25 +77,29 @@ std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
 }
 
 std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
+  Stack& stack = stack_[size_bytes <= kSmall ? 0 : 1];
   for (;;) {
-    const uint32_t seen = changes_.load(std::memory_order_acquire);
+    const uint32_t seen = stack.changes.load(std::memory_order_acquire);
     if (const std::span<std::byte> buffer = try_take(size_bytes); !buffer.empty()) return buffer;
-    waiters_.fetch_add(1, std::memory_order_seq_cst);
-    if (changes_.load(std::memory_order_seq_cst) == seen) os::wait(&changes_, seen, 100'000'000);
-    waiters_.fetch_sub(1, std::memory_order_seq_cst);
+    stack.waiters.fetch_add(1, std::memory_order_seq_cst);
+    if (stack.changes.load(std::memory_order_seq_cst) == seen)
+      os::wait(&stack.changes, seen, 100'000'000);
+    stack.waiters.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
 
 void BouncePool::give(std::span<std::byte> buffer) {
   OC_CHECK(buffer.data() >= memory_ && buffer.data() < memory_ + shape_.total_bytes());
+  Stack& stack = stack_[buffer.data() < chunks() ? 0 : 1];
   if (buffer.data() < chunks())
-    push(stack_[0],
-         static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));
+    push(stack, static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));
   else
-    push(stack_[1], static_cast<uint32_t>((buffer.data() - chunks()) /
-                                          static_cast<ptrdiff_t>(shape_.chunk_bytes)));
-  changes_.fetch_add(1, std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_seq_cst) != 0) os::wake_all(&changes_);
+    push(stack, static_cast<uint32_t>((buffer.data() - chunks()) /
+                                      static_cast<ptrdiff_t>(shape_.chunk_bytes)));
+  stack.changes.fetch_add(1, std::memory_order_seq_cst);
+  // One for one: with hundreds of threads, to wake all of them for a buffer takes longer than the
+  // transfer. If somebody else is faster than the woken one, his own buffer wakes the next.
+  if (stack.waiters.load(std::memory_order_seq_cst) != 0) os::wake(&stack.changes, 1);
 }
 
 }  // namespace outcore::budget

@@ -43,14 +43,21 @@ class BouncePool {
   // The same, waiting until one is free.
   std::span<std::byte> take(uint64_t size_bytes);
   void give(std::span<std::byte> buffer);
+  // A glance: it may be gone by the time it is asked for.
+  bool has_chunk() const {
+    return static_cast<uint32_t>(stack_[1].head.load(std::memory_order_relaxed)) != kEmpty;
+  }
 
   const Shape& shape() const { return shape_; }
   std::span<std::byte> memory() const { return {memory_, shape_.total_bytes()}; }
 
  private:
+  static constexpr uint32_t kEmpty = 0xFFFFFFFF;
   struct Stack {
-    std::atomic<uint64_t> head{0xFFFFFFFF};
+    std::atomic<uint64_t> head{kEmpty};
     os::Table<std::atomic<uint32_t>> next;
+    std::atomic<uint32_t> changes{0};
+    std::atomic<uint32_t> waiters{0};
   };
   static uint32_t pop(Stack& stack);
   static void push(Stack& stack, uint32_t i);
@@ -58,9 +65,7 @@ class BouncePool {
 
   Shape shape_;
   std::byte* memory_ = nullptr;
-  std::array<Stack, 2> stack_;
-  std::atomic<uint32_t> changes_{0};
-  std::atomic<uint32_t> waiters_{0};
+  std::array<Stack, 2> stack_;  // small ones, chunks
 };
 
 }  // namespace outcore::budget

@@ -11,6 +11,7 @@
 #include "c/texts.h"
 #include "c/versioned.h"
 
+using outcore::ArrayDamage;
 using outcore::ArrayOptions;
 using outcore::Arrays;
 using outcore::ArraysMode;
@@ -153,6 +154,18 @@ int oc_arrays_open(const char* uri, uint32_t mode, const oc_communicator* togeth
   return guarded("oc_arrays_open", [&] { return open(uri, mode, together, options, arrays); });
 }
 
+int oc_arrays_verify(const oc_arrays* arrays, const char* name, uint64_t* damages) {
+  return on_arrays("oc_arrays_verify", arrays, [&](const Arrays& all) {
+    std::string first;
+    const auto found = all.verify(name == nullptr ? "" : name, [&](const ArrayDamage& damage) {
+      if (first.empty()) first = "'" + damage.array + "' is damaged: " + damage.where;
+    });
+    if (!found) return fail(found.code(), "oc_arrays_verify: " + found.message());
+    if (damages != nullptr) *damages = found->damages;
+    if (found->damages == 0) return 0;
+    return fail(EIO, "oc_arrays_verify: " + first + ": go back to a copy of it");
+  });
+}
 int oc_arrays_flush(oc_arrays* arrays) {
   return on_arrays("oc_arrays_flush", arrays, [](Arrays& all) { return outcome(all.flush()); });
 }

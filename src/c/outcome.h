@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "os/cancel_block.h"
 #include "outcore/result.h"
 
 namespace outcore::c {
@@ -20,11 +21,13 @@ int fail_null(const char* function, const char* what) noexcept;
 // "FUNCTION: WHY", for what was thrown.
 int fail_thrown(const char* function, int code, const char* why) noexcept;
 
-// Runs a call; what the standard library throws ends here. Anything else may pass: it is a thread
-// being cancelled, which glibc does by unwinding and which must not be stopped.
+// Runs a call; what the standard library throws ends here. A thread is not cancelled in it: a
+// request waits for the thread's next cancellation point. Anything else may pass: where the
+// thread's type is asynchronous, glibc ends it by unwinding, which must not be stopped.
 template <typename Call>
 int guarded(const char* function, Call&& call) {
   try {
+    const os::CancelBlock block;
     return call();
   } catch (const std::bad_alloc&) {
     return fail_thrown(function, ENOMEM, "out of memory");

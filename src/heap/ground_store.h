@@ -39,6 +39,7 @@ class GroundStore final : public Store {
   StoreTraits traits() const override;
   std::string uri() const override { return inner_->uri(); }
   std::string remark() const override { return inner_->remark(); }
+  bool is_unreplicated() const override { return inner_->is_unreplicated(); }
 
  private:
   GroundStore() = default;

@@ -70,7 +70,9 @@ std::string format_regions(const std::vector<RegionMetrics>& regions) {
                     base::format_bytes(r.resident_bytes), r.access, r.delivery, r.frames,
                     with_commas(r.counters.fills + r.counters.prefetch_fills),
                     base::format_bytes(r.counters.written_bytes),
-                    r.is_degraded ? "degraded" : "good"});
+                    r.is_degraded       ? "degraded"
+                    : r.is_unreplicated ? "unreplicated"
+                                        : "good"});
   return align(rows);
 }
 

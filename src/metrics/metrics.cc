@@ -47,6 +47,7 @@ Json json_of(const RegionMetrics& region) {
   json["delivery"] = region.delivery;
   json["frames"] = region.frames;
   json["is_degraded"] = region.is_degraded;
+  json["is_unreplicated"] = region.is_unreplicated;
   json["counters"] = json_of(region.counters);
   return json;
 }

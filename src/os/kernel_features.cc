@@ -14,6 +14,7 @@
 
 #include "base/units.h"
 #include "os/descriptor_place.h"
+#include "os/own_ring.h"
 #include "os/uapi.h"
 #include "os/userfaultfd.h"
 
@@ -187,7 +188,7 @@ bool can_advise_in_batches() {
 // milliseconds later (epoll_wait: EINTR; copy_file_range: a part).
 bool can_io_uring() {
   io_uring_params none = {};
-  return ::io_uring_setup(0, &none) == -EINVAL;
+  return set_up_own_ring(0, &none) == -EINVAL;
 }
 
 struct Release {

@@ -41,6 +41,9 @@ void set_block_query(bool (*is_thought_blocked)(int signal));
 // Called before the process ends by a fault that nobody handles. Async-signal-safe enough for its
 // caller: it runs in the handler.
 void set_last_words(void (*f)());
+// The fault that this thread is answering must be refused: the stack that its handlers run on would
+// be overrun, and with it memory of the program's. The fault path.
+bool is_handler_stack_too_small();
 // Copies as a system call would: false if some of it cannot be touched, whatever handlers the
 // program has. REQUIRES: the handlers are installed.
 bool copy_or_fail(void* into, const void* from, size_t size_bytes);

@@ -11,6 +11,7 @@
 #include <climits>
 
 #include "base/clock.h"
+#include "os/cancel_block.h"
 
 namespace outcore::os {
 
@@ -49,17 +50,38 @@ void Lock::unlock() {
   if (word_.exchange(0, std::memory_order_release) == 2) wake(&word_, 1);
 }
 
+namespace {
+
+// What a SignalBlock keeps: of the mask as much as the kernel knows, and whether the thread may be
+// cancelled.
+struct Saved {
+  uint64_t signals;
+  int cancel_state;
+};
+
+}  // namespace
+
+// Nor is the thread cancelled: see cancel_block.h.
 SignalBlock::SignalBlock() {
-  static_assert(sizeof(sigset_t) <= sizeof saved_);
-  sigset_t all;
+  static_assert(sizeof(Saved) <= sizeof saved_);
+  sigset_t all, before;
   sigfillset(&all);
   // A fault is synchronous: blocked, it would kill the process.
   for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
-  ::pthread_sigmask(SIG_BLOCK, &all, reinterpret_cast<sigset_t*>(saved_));
+  Saved saved{0, CancelBlock::disable()};
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  __builtin_memcpy(&saved.signals, &before, sizeof saved.signals);
+  __builtin_memcpy(saved_, &saved, sizeof saved);
 }
 
 SignalBlock::~SignalBlock() {
-  ::pthread_sigmask(SIG_SETMASK, reinterpret_cast<const sigset_t*>(saved_), nullptr);
+  Saved saved;
+  __builtin_memcpy(&saved, saved_, sizeof saved);
+  sigset_t before;
+  sigemptyset(&before);
+  __builtin_memcpy(&before, &saved.signals, sizeof saved.signals);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CancelBlock::restore(saved.cancel_state);
 }
 
 }  // namespace outcore::os

@@ -274,10 +274,11 @@ void Engine::for_each_framed(const Space& space, uint64_t first, uint64_t end,
   }
 }
 
-Status Engine::resize_budget(uint64_t bytes) {
+Status Engine::resize_budget(uint64_t asked_bytes) {
+  const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
   const uint64_t least = least_budget(page_bytes_max_.load());
   if (bytes < least)
-    return Error{EINVAL, "resize the budget to " + format_bytes(bytes) +
+    return Error{EINVAL, "resize the budget to " + format_bytes(asked_bytes) +
                              ": the least that would do is " + format_bytes(least)};
   if (bytes / base::kSystemPage > frames_.count())
     return Error{EINVAL, "resize the budget to " + format_bytes(bytes) +

@@ -24,6 +24,7 @@
 #include "paging/prefetch_queue.h"
 #include "paging/shard.h"
 #include "paging/space.h"
+#include "paging/write_stall.h"
 #include "prefetch/reader_count.h"
 #include "prefetch/table_pool.h"
 
@@ -51,6 +52,7 @@ enum class Caller : uint8_t {
 
 struct CutCalls;
 struct CutReport;
+class Eviction;
 
 class Engine {
  public:
@@ -138,6 +140,11 @@ class Engine {
   Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
   // False: the poison of some page stays, for want of a mapping.
   bool retry_failed(Space& space, uint64_t first, uint64_t end);
+  // Evicts pages that are zeros because their read failed: the next touch reads the store again.
+  // Errors: EBUSY (one is pinned).
+  Status retry_zeroed(Space& space, uint64_t first, uint64_t end);
+  // The space has just become writable: afterwards it has no such page, and gets none.
+  Status end_zeroed(Space& space);
   // Hints: dropped if there is no room. prepare(): fresh pages, to be written.
   void prepare(region::View& view, uint64_t first, uint64_t end);
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
@@ -167,6 +174,7 @@ class Engine {
   std::vector<std::span<std::byte>> buffers() const;
   bool is_valid() const;
 
+  WriteStall& stall() { return stall_; }
   budget::Budget& budget() { return budget_; }
   budget::FrameTable& frames() { return frames_; }
   budget::BouncePool& bounce() { return bounce_; }
@@ -183,6 +191,8 @@ class Engine {
   Status prepare();
   void start_threads();
 
+  // keep.cc
+  uint64_t run_turn(Shard& shard, Eviction& eviction, uint32_t victims);
   // fault.cc
   int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address,
                        bool is_write, region::PageValue seen);
@@ -191,11 +201,11 @@ class Engine {
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
   void note_late_write(Space& space, region::View& view);
   bool poison(region::View& view, uint64_t page, std::byte* address, int error);
+  void give_up_poisoning(Space& space, uint64_t page, const std::byte* address, int error);
   bool wait_for_page(Space& space, uint64_t page, region::PageValue seen, Caller caller);
   bool is_within_wait(uint64_t* start_ns) const;
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
-  prefetch::StreamTable::Advice ask_streams(const Space& space, uint64_t page, uint64_t page_end,
-                                            bool is_sequential, bool is_in_vain);
+  prefetch::StreamTable::Advice ask_streams(const Space& space, prefetch::StreamTable::Miss& miss);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
                       int64_t* stride);
   // fill.cc
@@ -206,13 +216,15 @@ class Engine {
   void call_keepers();
   bool help(Caller caller, uint32_t first_choice);
   bool can_repeat(int result, Caller caller, uint32_t* tries);
+  bool may_zero(Space& space, const region::View& view);
   int fill_zeros(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_written);
   int read_page(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_write);
   int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
   void take_back(Space& space, const os::Piece& piece, uint64_t page, bool was_seen);
   void save_written(Space& space, const os::Piece& piece);
   void show_new(Space& space, region::View& view, uint64_t page);
-  void finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty);
+  void finish_fill(Space& space, uint64_t page, uint32_t frame, int result,
+                   region::PageValue flags);
   // prefetch.cc
   void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
@@ -234,7 +246,7 @@ class Engine {
   }
   Status claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
   // freeze.cc
-  Status empty(Space& space, uint64_t first, const char* what);
+  Status empty(Space& space, uint64_t first, uint64_t last_end, const char* what);
   Status put_view(Space& space, region::View* view);
   void forget_view(Space& space, region::View* view);
   void wait_for_lookers(const Space& space, uint64_t first, uint64_t end);
@@ -252,6 +264,7 @@ class Engine {
   std::atomic<uint32_t> spaces_end_{0};
   std::vector<std::unique_ptr<Shard>> shards_;
   bool policy_wants_rescue_ = false;
+  WriteStall stall_;
   PrefetchQueue queue_;
   prefetch::ReaderCount readers_;
   prefetch::TablePool tables_;
@@ -267,8 +280,5 @@ class Engine {
   os::Lock spare_lock_;
   os::Table<std::byte> spare_;  // two system pages, for what must be saved when an install fails
 };
-
-// Why the last fill of this thread failed: one line. The fault path.
-const char* last_fault_reason();
 
 }  // namespace outcore::paging

@@ -72,7 +72,7 @@ void Eviction::choose(uint32_t count) {
   count = std::min(count, Shard::kVictimsMax);
   for (uint32_t examined = 0; count_ < count && examined < 4 * count;) {
     if (const uint32_t frame = shard_.cold.pop(frames_); frame != kNone) {
-      ++examined;
+      ++examined, ++looked_at_;
       take(frame, true);
       continue;
     }
@@ -80,6 +80,7 @@ void Eviction::choose(uint32_t count) {
     if (chosen == 0) return;
     for (size_t i = 0; i < chosen; ++i) take(static_cast<uint32_t>(shard_.chosen[i]), true);
     examined += static_cast<uint32_t>(chosen);
+    looked_at_ += static_cast<uint32_t>(chosen);
   }
 }
 
@@ -269,6 +270,7 @@ void Eviction::collect(Victim& victim) {
   // What was written after a cut waits until the cut is stored.
   const bool must_leave_it = victim.is_dirty && (is_left_to_keepers || space.epoch.is_closed());
   if (result == 0 && !must_leave_it) return;
+  if (looked_at_ > 0) --looked_at_;
   if (!is_unmapped && result == 0)
     space.for_each_showing(victim.page, [&](View& view) {
       space.frames->restore(view.piece_of(victim.page), shard_.written);
@@ -315,6 +317,7 @@ uint64_t Eviction::free() {
         if (space.frames->can_share()) view.set_shown(victim.page, false);
       });
       forget(victim.frame);
+      if (word_of(victim).load().has(PageValue::kZeroed)) space.zeroed_pages.fetch_sub(1);
       word_of(victim).update([](PageValue) { return PageValue(); });
       space.resident_bytes.fetch_sub(space.page_bytes, std::memory_order_relaxed);
       space.counters.add(Counter::evictions, 1);

@@ -50,6 +50,8 @@ class Eviction {
 
   uint32_t held() const;  // how many of the batch are still victims
   int first_error() const { return first_error_; }
+  // Pages that were chosen, but for those that others are to write back.
+  uint32_t looked_at() const { return looked_at_; }
 
  private:
   bool take(uint32_t frame, bool was_chosen);
@@ -80,6 +82,7 @@ class Eviction {
   uint32_t count_ = 0;
   uint32_t finished_ = 0;  // victims before this have no write under way
   int first_error_ = 0;
+  uint32_t looked_at_ = 0;
 };
 
 }  // namespace outcore::paging

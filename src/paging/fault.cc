@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "base/assert.h"
 #include "os/signal_delivery.h"
 #include "paging/engine.h"
+#include "paging/fault_reason.h"
 #include "prefetch/table_pool.h"
 
 namespace outcore::paging {
@@ -26,7 +24,6 @@ namespace {
 
 constexpr int kTouchAgain = -ERESTART;  // no store says that
 
-thread_local char fault_reason[256];
 // The last fault that found its page resident: the same again means that the kernel took the
 // mapping away.
 thread_local const std::byte* last_resident_touch = nullptr;
@@ -42,34 +39,13 @@ int come_again() {
   return kTouchAgain;
 }
 
-// Failed for want of memory or time, not by the store: a later touch may do better.
+// Failed for want of room or time, not by the read: a later touch may do better.
 bool is_passing(PageValue failed) {
   const auto error = static_cast<int>(failed.frame());
-  return error == ENOMEM || error == ETIMEDOUT;
-}
-
-void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
-  const uint64_t offset = page * space.page_bytes;
-  const char* why = ::strerrordesc_np(-error);
-  const int write_error = space.write_error.code.load();
-  char of_memory[96];
-  if (error == -ENOMEM) {
-    std::snprintf(
-        of_memory, sizeof of_memory, "no memory within wait_max: %s%s",
-        write_error == 0 ? "all of the budget is in use" : "pages cannot be written back: ",
-        write_error == 0 ? "" : ::strerrordesc_np(write_error));
-    why = of_memory;
-  }
-  std::snprintf(fault_reason, sizeof fault_reason,
-                "outcore: touch of %p: fill of %llu bytes at %llu of %s: %s",
-                static_cast<const void*>(address),
-                static_cast<unsigned long long>(space.page_bytes),
-                static_cast<unsigned long long>(offset), space.uri.c_str(), why);
+  return error == ENOMEM || error == ETIMEDOUT || error == ENOSPC || error == EDQUOT;
 }
 
 }  // namespace
-
-const char* last_fault_reason() { return fault_reason; }
 
 FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
   if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
@@ -84,18 +60,14 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
   if (space.delivery == Delivery::kMessages && !poison(view, page, address, result))
     return FaultOutcome::kDone;  // changed meanwhile: the touch comes again
   explain(space, page, address, result);
-  if (view.on_error == OnError::kAbort) {
-    const ssize_t ignored = ::write(STDERR_FILENO, fault_reason, std::strlen(fault_reason));
-    static_cast<void>(ignored);
-    std::abort();
-  }
+  if (view.on_error == OnError::kAbort) end_for_fault("");
   return FaultOutcome::kFailed;
 }
 
 int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller) {
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
-  bool is_ahead_asked = caller != Caller::kFault, has_tried_along = false;
+  bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
   uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
   uint64_t retried_ns = 0;   // since when it is tried again, others having failed; 0: it is not
@@ -127,8 +99,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           is_ahead_asked = true;
           int64_t stride = 0;
           const uint32_t along = read_ahead(space, view, page, false, &stride);
-          if (along > 1 && !has_tried_along && travels_in_runs(space, view, page)) {
-            has_tried_along = true;
+          if (along > 1 && bounce_.has_chunk() && travels_in_runs(space, view, page)) {
             const int result = fill_along(space, view, page, stride, along, caller);
             if (result != -EAGAIN) return result;
             break;
@@ -239,7 +210,25 @@ bool Engine::poison(View& view, uint64_t page, std::byte* address, int error) {
   word.update([&](PageValue v) {
     return v.with(PageState::kFailed).with_frame(static_cast<uint32_t>(-error));
   });
+  if (result == 0)
+    space.unpoisoned_ns.store(0, std::memory_order_relaxed);
+  else
+    give_up_poisoning(space, page, address, error);
   return result == 0;
+}
+
+// The kernel does not make the touch fail. Whoever touched comes again, and again, and keeps an
+// event thread busy; there is nothing true to show him. If it does not pass the program ends.
+void Engine::give_up_poisoning(Space& space, uint64_t page, const std::byte* address, int error) {
+  constexpr uint64_t kNsMax = 1'000'000'000, kLongAgoNs = 10 * kNsMax;
+  os::yield();
+  const uint64_t now_ns = os::now_ns();
+  uint64_t since_ns = space.unpoisoned_ns.load(std::memory_order_relaxed);
+  if (since_ns == 0 || now_ns - since_ns > kLongAgoNs)
+    space.unpoisoned_ns.store(since_ns = now_ns, std::memory_order_relaxed);
+  if (now_ns - since_ns < kNsMax) return;
+  explain(space, page, address, error);
+  end_for_fault("; and the kernel refuses to make the touch fail, so the program ends");
 }
 
 // A page that was filled for a read is written: a second fault, where the frames have write faults.
@@ -320,6 +309,8 @@ bool Engine::wait_for_page(Space& space, uint64_t page, PageValue seen, Caller c
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
 int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
   Space& space = *static_cast<Space*>(view.space);
+  // Not at once: until a prefetch thread has tried, what was found in vain may be over.
+  if (*start_ns != 0 && stall_.error() != 0) return stall_.error();
   if (!is_within_wait(start_ns)) return -ETIMEDOUT;
   const PageValue seen = space.words[page].load();
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
@@ -338,9 +329,8 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   return -EAGAIN;
 }
 
-prefetch::StreamTable::Advice Engine::ask_streams(const Space& space, uint64_t page,
-                                                  uint64_t page_end, bool is_sequential,
-                                                  bool is_in_vain) {
+prefetch::StreamTable::Advice Engine::ask_streams(const Space& space,
+                                                  prefetch::StreamTable::Miss& miss) {
   if (thread_number == 0) thread_number = static_cast<uint32_t>(::gettid());
   prefetch::TablePool::Mine mine(tables_, thread_number);
   if (!mine) return {};
@@ -348,9 +338,14 @@ prefetch::StreamTable::Advice Engine::ask_streams(const Space& space, uint64_t p
   const uint64_t stream_count = std::max(streams.count(), 1u) * readers_.note(&mine.round());
   const uint64_t window_bytes = std::min({options_.readahead_bytes, budget_.limit() / 8,
                                           budget_.limit() / kAheadShare / stream_count});
-  const auto window = static_cast<uint32_t>(window_bytes / space.page_bytes);
-  if (window < 2) return {};
-  return streams.on_miss(space.id, page, window, page_end, is_sequential, is_in_vain);
+  miss.window_max = static_cast<uint32_t>(window_bytes / space.page_bytes);
+  if (miss.window_max < 2) return {};
+  // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
+  // in what was read, and evicted, in the meantime: then only what this thread fills itself.
+  const uint64_t hints = queue_.hints_waiting();
+  miss.has_hints = hints != 0;
+  if (hints >= kHintsMax) miss.window_max = std::min(miss.window_max, std::max(miss.along_max, 1u));
+  return streams.on_miss(miss);
 }
 
 // Issues what the thread's streams advise. Returns how many neighbours of a sequential reader may
@@ -359,13 +354,22 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
                             int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
-  const bool is_in_vain = is_in_flight || queue_.hints_waiting() != 0;
-  const prefetch::StreamTable::Advice ahead =
-      ask_streams(space, page, view.end_page(), advice == Advice::kSequential, is_in_vain);
-  const auto along_max = static_cast<uint32_t>(
-      std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) / space.page_bytes);
+  // There are a few large buffers: who would have to wait for one reads its page alone.
+  const uint64_t along_bytes =
+      bounce_.has_chunk() ? std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) : 0;
+  prefetch::StreamTable::Miss miss;
+  miss.space_id = space.id;
+  miss.page = page;
+  miss.page_end = view.end_page();
+  miss.along_max = static_cast<uint32_t>(std::max(along_bytes / space.page_bytes, uint64_t{1}) - 1);
+  miss.is_sequential = advice == Advice::kSequential;
+  miss.is_in_flight = is_in_flight;
+  miss.absent = {&space, [](const void* of, uint64_t next) {
+                   return static_cast<const Space*>(of)->words[next].glance() == PageState::kAbsent;
+                 }};
+  const prefetch::StreamTable::Advice ahead = ask_streams(space, miss);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
-  const uint32_t along = is_neighbourly ? std::min(ahead.issued + 1, along_max) : 0;
+  const uint32_t along = is_neighbourly ? ahead.along + 1 : 0;
   *stride = ahead.stride;
   for (uint32_t i = 0; i < ahead.run_count; ++i) {
     prefetch::PageRun run = ahead.run[i];
@@ -375,8 +379,6 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
       run.count -= ours;
     }
     if (run.count == 0) continue;
-    // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
-    // in what was read, and evicted, in the meantime.
     if (queue_.hints_waiting() < kHintsMax)
       prefetch(view, run.first_page, run.stride, run.count);
     else

@@ -27,13 +27,31 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
   for (uint32_t tries = 0; can_repeat(result, caller, &tries);)
     result = read_page(space, view, page, frame, is_write);
   if (result != 0) space.counters.add(Counter::fill_errors, 1);
-  if (result != 0 && view.on_error == OnError::kZeroFill) {
-    space.is_degraded.store(true, std::memory_order_relaxed);
+  PageValue flags(is_write && space.frames->has_write_faults() ? PageValue::kDirty : 0);
+  if (result != 0 && may_zero(space, view)) {
     result = fill_zeros(space, view, page, frame, false);
+    if (result == 0)
+      flags = PageValue(PageValue::kZeroed);
+    else
+      space.zeroed_pages.fetch_sub(1);
   }
   space.counters.add(Counter::fills, 1);
-  finish_fill(space, page, frame, result, is_write && space.frames->has_write_faults());
+  finish_fill(space, page, frame, result, flags);
   return result;
+}
+
+// Whether zeros may stand for bytes that could not be read; then the page is counted. Never where
+// somebody may write: the store would get zeros in their place. Who makes the space writable looks
+// at the count afterwards.
+bool Engine::may_zero(Space& space, const View& view) {
+  if (view.on_error != OnError::kZeroFill) return false;
+  space.zeroed_pages.fetch_add(1, std::memory_order_seq_cst);
+  if (!space.is_writable.load(std::memory_order_seq_cst)) {
+    space.has_zeroed.store(true, std::memory_order_seq_cst);
+    return true;
+  }
+  space.zeroed_pages.fetch_sub(1);
+  return false;
 }
 
 // A frame within the budget. If there is none, this thread evicts a batch itself rather than wait
@@ -55,6 +73,8 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
       space.counters.add(Counter::waits_for_frame, 1);
     }
     if (help(caller, attempt)) continue;
+    // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
+    if (const int error = stall_.error(); error != 0) return error;
     if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
     call_keepers();
     budget_.wait_for_change(changes, 2'000'000);
@@ -238,7 +258,7 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
 }
 
 // The page is there, or its fill failed. The shard hears of it first.
-void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, bool is_dirty) {
+void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
   if (result == 0) {
     begin_fill(space, page, frame);
     budget::FrameRecord& record = frames_[frame];
@@ -247,11 +267,8 @@ void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
     if (space.share_frames) space.fills_since_look.fetch_add(1, std::memory_order_relaxed);
     shard_of(space, page).news.push(frames_, frame);
-    space.words[page].update([&](PageValue) {
-      return PageValue(is_dirty ? PageValue::kDirty : 0)
-          .with(PageState::kResident)
-          .with_frame(frame);
-    });
+    space.words[page].update(
+        [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });
     return;
   }
   give_frame(space, frame);

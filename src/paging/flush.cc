@@ -94,12 +94,15 @@ uint64_t take_written_run(Space& space, uint64_t first, uint64_t end, os::Subpag
   return error == 0 ? taken - first : 0;
 }
 
-Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_bytes) {
+// `is_kept`: what could not be stored stays in memory.
+Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_bytes,
+                   bool is_kept) {
   return base::system_error(code,
                             "write " + std::to_string(size_bytes) + " bytes at " +
                                 std::to_string(offset) + " of " + space.uri,
-                            "the bytes stay in memory while the region is mapped: make room or "
-                            "repair the store, then flush again");
+                            is_kept ? "the bytes stay in memory while the region is mapped: make "
+                                      "room or repair the store, then flush again"
+                                    : "");
 }
 
 }  // namespace
@@ -108,7 +111,7 @@ Status Engine::take_write_error(Space& space) {
   const int code = space.write_error.code.exchange(0);
   if (code == 0) return {};
   return write_failed(space, code, space.write_error.offset.load(),
-                      space.write_error.size_bytes.load());
+                      space.write_error.size_bytes.load(), true);
 }
 
 namespace {
@@ -117,10 +120,12 @@ namespace {
 class FlushWork {
  public:
   // Pages from `first` to `end`, or those of the list.
-  FlushWork(Space& space, budget::BouncePool& bounce, uint64_t first, uint64_t end,
-            const uint64_t* listed, Engine::OnTimeout on_timeout, bool may_have_helpers)
+  FlushWork(Space& space, budget::BouncePool& bounce, WriteStall& stall, uint64_t first,
+            uint64_t end, const uint64_t* listed, Engine::OnTimeout on_timeout,
+            bool may_have_helpers)
       : space_(space),
         bounce_(bounce),
+        stall_(stall),
         next_(first),
         end_(end),
         stretch_(std::max<uint64_t>(bounce.shape().chunk_bytes / space.page_bytes, 1)),
@@ -143,7 +148,7 @@ class FlushWork {
   static constexpr uint32_t kHelpersMax = 3;
 
   void work(bool is_first) {
-    Flusher flusher(space_, bounce_);
+    Flusher flusher(space_, bounce_, stall_);
     for (uint64_t at = 0, end = 0; !is_over_.load(std::memory_order_relaxed);) {
       if (at == end) {
         at = next_.fetch_add(stretch_, std::memory_order_relaxed);
@@ -226,6 +231,7 @@ class FlushWork {
 
   Space& space_;
   budget::BouncePool& bounce_;
+  WriteStall& stall_;
   std::atomic<uint64_t> next_;
   const uint64_t end_, stretch_;
   const uint64_t* const listed_;
@@ -238,10 +244,10 @@ class FlushWork {
   uint64_t stored_bytes_ = 0;
 };
 
-Status error_of(const Space& space, const FlushWork& work) {
+Status error_of(const Space& space, const FlushWork& work, bool is_kept = true) {
   if (work.error() == 0) return {};
   const StoreRequest& failed = work.failed();
-  return write_failed(space, work.error(), failed.offset, failed.size_bytes);
+  return write_failed(space, work.error(), failed.offset, failed.size_bytes, is_kept);
 }
 
 }  // namespace
@@ -249,12 +255,14 @@ Status error_of(const Space& space, const FlushWork& work) {
 Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
   space.counters.add(Counter::flushes, 1);
   if (!space.is_writable) return {};
-  FlushWork work(space, bounce_, first, end, nullptr, on_timeout, options_.has_threads);
+  FlushWork work(space, bounce_, stall_, first, end, nullptr, on_timeout, options_.has_threads);
   work.run();
   if (work.error() != 0) {
     space.write_error.code = 0;
-    return error_of(space, work);
+    return error_of(space, work, on_timeout == OnTimeout::kStop);
   }
+  // Who takes the region away asks what is lost: nothing.
+  if (on_timeout == OnTimeout::kGoOn) return {};
   Status earlier = take_write_error(space);
   if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
   return earlier;
@@ -262,7 +270,7 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
 
 // Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.
 Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes) {
-  FlushWork work(space, bounce_, 0, pages.size(), pages.data(), OnTimeout::kStop,
+  FlushWork work(space, bounce_, stall_, 0, pages.size(), pages.data(), OnTimeout::kStop,
                  options_.has_threads);
   work.run();
   *stored_bytes += work.stored_bytes();
@@ -270,7 +278,8 @@ Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint6
 }
 
 Status Engine::flush_aside(Space& space, uint64_t first, uint64_t end) {
-  FlushWork work(space, bounce_, first, end, nullptr, OnTimeout::kStop, options_.has_threads);
+  FlushWork work(space, bounce_, stall_, first, end, nullptr, OnTimeout::kStop,
+                 options_.has_threads);
   work.run();
   return error_of(space, work);
 }

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "budget/bounce_pool.h"
 #include "paging/space.h"
+#include "paging/write_stall.h"
 
 namespace outcore::paging {
 
@@ -15,7 +16,8 @@ namespace outcore::paging {
 // from the first page to finish(): a fill may wait for one. One thread.
 class Flusher {
  public:
-  Flusher(Space& space, budget::BouncePool& bounce) : space_(space), bounce_(bounce) {}
+  Flusher(Space& space, budget::BouncePool& bounce, WriteStall& stall)
+      : space_(space), bounce_(bounce), stall_(stall) {}
 
   // Nobody else's epoch ends while we are inside.
   void begin() {
@@ -110,7 +112,9 @@ class Flusher {
     space_.counters.add(metrics::Counter::written_bytes, request.size_bytes);
     space_.note_change(request.offset, request.size_bytes);
     if (request.result != 0) fail(request);
-    stored_bytes_ += request.result == 0 ? request.size_bytes : 0;
+    if (request.result != 0) return;
+    stored_bytes_ += request.size_bytes;
+    stall_.end();
   }
 
   void fail(const StoreRequest& request) {
@@ -134,6 +138,7 @@ class Flusher {
 
   Space& space_;
   budget::BouncePool& bounce_;
+  WriteStall& stall_;
   std::span<std::byte> buffer_;
   StoreRequest request_[kRequestsMax];
   uint32_t request_count_ = 0;

@@ -32,11 +32,11 @@ os::Piece whole_of(const View& view) {
 
 }  // namespace
 
-// Evicts the pages from `first` to the end. REQUIRES: the space is frozen.
-Status Engine::empty(Space& space, uint64_t first, const char* what) {
+// Evicts the pages from `first` to `last_end`, or to the end. REQUIRES: the space is frozen.
+Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char* what) {
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
   const uint64_t start_ns = os::now_ns();
-  uint64_t end = mapped_end(space);
+  uint64_t end = std::min(mapped_end(space), last_end);
   for (uint64_t page = first; page < end; ++page)
     while (space.words[page].load().state() == PageState::kFilling) os::yield();
   for (;;) {
@@ -51,7 +51,8 @@ Status Engine::empty(Space& space, uint64_t first, const char* what) {
           is_empty && (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed);
     }
     // Pages that no view shows any more may be there still.
-    if (is_empty && first == 0 && end < space.page_count() && space.resident_bytes.load() != 0) {
+    if (is_empty && first == 0 && end < std::min(last_end, space.page_count()) &&
+        space.resident_bytes.load() != 0) {
       end = space.page_count();
       continue;
     }
@@ -64,7 +65,7 @@ Status Engine::empty(Space& space, uint64_t first, const char* what) {
 
 Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
   const Freeze freeze(space);
-  if (Status s = empty(space, 0, kOnceMore); !s) return s;
+  if (Status s = empty(space, 0, UINT64_MAX, kOnceMore); !s) return s;
   // More than one only where a door has cut a view in parts: they show different pages.
   std::vector<View*> views;
   for (uint32_t i = 0; i < space.views_end; ++i)
@@ -95,7 +96,7 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
 Status Engine::halt(Space& space) {
   const os::SignalBlock block;
   space.is_frozen.store(true, std::memory_order_seq_cst);
-  Status s = empty(space, 0, "copy ");
+  Status s = empty(space, 0, UINT64_MAX, "copy ");
   if (!s.ok()) resume(space);
   return s;
 }
@@ -107,7 +108,7 @@ Status Engine::lengthen(Space& space, uint64_t store_bytes) {
   if (store_bytes <= before) return {};
   // What pages show past the old end are zeros, and what was written there was never to be kept.
   const Freeze freeze(space);
-  if (Status s = empty(space, before / space.page_bytes, kOnceMore); !s) return s;
+  if (Status s = empty(space, before / space.page_bytes, UINT64_MAX, kOnceMore); !s) return s;
   space.store_bytes.store(store_bytes, std::memory_order_release);
   return {};
 }

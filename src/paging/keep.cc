@@ -25,7 +25,18 @@ void set_capacity(Engine& engine, Shard& shard) {
 }  // namespace
 
 uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
+  if (!stall_.may_try()) return 0;
   Eviction eviction(*this, shard, caller);
+  const uint64_t freed = run_turn(shard, eviction, victims);
+  const uint64_t all = frames_.used_once();
+  if (freed != 0)
+    stall_.end();
+  else
+    stall_.note_vain(eviction.looked_at(), all + all / 4, eviction.first_error());
+  return freed;
+}
+
+uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   eviction.hear();
   set_capacity(*this, shard);
   eviction.choose(victims);

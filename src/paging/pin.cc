@@ -121,7 +121,8 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
     if (result != 0) {
       pinning_bytes_.fetch_sub(claimed);
       for (uint64_t p = first; p < page; ++p) release(space, p);
-      return base::system_error(result, "pin page " + std::to_string(page) + " of " + space.uri);
+      return base::system_error(result, "pin page " + std::to_string(page) + " of " + space.uri,
+                                WriteStall::remedy(result));
     }
   }
   pinning_bytes_.fetch_sub(claimed);

@@ -13,6 +13,7 @@ using metrics::Counter;
 using os::Piece;
 using region::AddressMap;
 using region::PageState;
+using region::PageValue;
 using region::View;
 
 namespace {
@@ -201,7 +202,9 @@ class Ahead {
     if (result == 0) {
       if (frames.can_share()) view_.set_shown(page, true);
       space_.counters.add(counter_, 1);
-      engine_.finish_fill(space_, page, frame, 0, run.is_written && frames.has_write_faults());
+      engine_.finish_fill(
+          space_, page, frame, 0,
+          PageValue(run.is_written && frames.has_write_faults() ? PageValue::kDirty : 0));
       return;
     }
     // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.

@@ -8,6 +8,7 @@
 namespace outcore::paging {
 
 using metrics::Counter;
+using region::PageValue;
 using region::View;
 
 namespace {
@@ -54,7 +55,8 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
     if (result == 0) {
       if (frames.can_share()) view.set_shown(page, true);
       space.counters.add(Counter::prefetch_fills, 1);
-      finish_fill(space, page, frame[i], 0, frames.has_write_faults());
+      finish_fill(space, page, frame[i], 0,
+                  PageValue(frames.has_write_faults() ? PageValue::kDirty : 0));
       continue;
     }
     if (is_fresh) take_back(space, view.piece_of(page), page, true);

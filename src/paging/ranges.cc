@@ -118,6 +118,34 @@ bool Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
   return is_forgotten;
 }
 
+Status Engine::retry_zeroed(Space& space, uint64_t first, uint64_t end) {
+  // Before the look at what there is: a fill that comes meanwhile says it again.
+  space.has_zeroed.store(false, std::memory_order_seq_cst);
+  Status status;
+  if (space.zeroed_pages.load(std::memory_order_seq_cst) != 0)
+    for_each_framed(space, first, end, [&](uint64_t page) {
+      const auto is_zeroed = [&] { return space.words[page].load().has(PageValue::kZeroed); };
+      if (!is_zeroed()) return;
+      Status s = evict(space, page, page + 1);
+      if (s.ok() && is_zeroed())
+        s = Error{EBUSY, "read page " + std::to_string(page) + " of " + space.uri +
+                             " again: it is pinned; unpin it first"};
+      if (!s.ok()) status = std::move(s);
+    });
+  if (space.zeroed_pages.load(std::memory_order_seq_cst) != 0) space.has_zeroed.store(true);
+  return status;
+}
+
+// A page may have been shown before its state says so: its filler is about to finish.
+Status Engine::end_zeroed(Space& space) {
+  const os::SignalBlock block;
+  while (space.zeroed_pages.load(std::memory_order_seq_cst) != 0) {
+    if (Status s = retry_zeroed(space, 0, space.page_count()); !s) return s;
+    os::yield();
+  }
+  return {};
+}
+
 namespace {
 
 bool is_takeable(const PageValue& seen) {

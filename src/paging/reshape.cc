@@ -46,26 +46,40 @@ bool is_in_memory(const PageValue& seen) {
 
 }  // namespace
 
+// Pages that the store's old end cuts, or that lie past it, show zeros that are not the store's
+// and may have been written: those writes were never to be kept, so the pages leave while the
+// store still counts as short. A page that the view's old end cuts must come back whole.
 Status Engine::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
-  const Freeze freeze(space);
   const uint64_t before = view->mapped_bytes(),
                  after = base::round_up(size_bytes, base::kSystemPage);
-  const uint64_t edge = std::min(space.store_bytes.load(), view->offset + before);
-  if (Status s = empty(space, edge / space.page_bytes, "grow "); !s) return s;
-  if (store_bytes > space.store_bytes.load()) space.store_bytes.store(store_bytes);
-  if (after <= before) return {};
+  const uint64_t edge = view->offset + before;
+  const Freeze freeze(space);
+  if (const uint64_t stored = space.store_bytes.load(); store_bytes > stored)
+    if (Status s = empty(space, stored / space.page_bytes, UINT64_MAX, "grow "); !s) return s;
+  if (after > before) {
+    const uint64_t first = edge / space.page_bytes;
+    // Of pages behind it only frames that can share may have some: those stay.
+    const uint64_t shown_end =
+        space.frames->can_share() ? edge : base::round_up(view->offset + after, space.page_bytes);
+    const uint64_t end = (shown_end + space.page_bytes - 1) / space.page_bytes;
+    if (Status s = empty(space, first, end, "grow "); !s) return s;
+  }
+  if (store_bytes > space.store_bytes.load())
+    space.store_bytes.store(store_bytes, std::memory_order_release);
   const uint64_t old_bytes = view->size_bytes.load();
   // First, so that a touch that finds the range inaccessible is ours, and waits for the thaw.
-  view->size_bytes.store(size_bytes, std::memory_order_release);
+  view->size_bytes.store(std::max(size_bytes, old_bytes), std::memory_order_release);
+  if (after <= before) return {};
   Status s = space.frames->attach(
       {view->address + before, view->offset + before, after - before, view->is_writable, 0});
-  if (!s.ok()) view->size_bytes.store(old_bytes, std::memory_order_release);
-  return s;
+  if (s.ok()) return {};
+  view->size_bytes.store(old_bytes, std::memory_order_release);
+  return Error{s.code(), "grow " + space.uri + ": " + s.message()};
 }
 
 Status Engine::give_up(Space& space, const std::function<Status()>& place) {
   const Freeze freeze(space);
-  if (Status s = empty(space, 0, "hand back "); !s) return s;
+  if (Status s = empty(space, 0, UINT64_MAX, "hand back "); !s) return s;
   if (Status s = place(); !s) return s;
   space.is_given_up.store(true, std::memory_order_release);
   return {};

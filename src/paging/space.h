@@ -83,7 +83,12 @@ struct Space {
   // Threads in retry_failed: they look at views and hold nothing else that remove_view waits for.
   std::atomic<uint32_t> retries{0};
   std::atomic<uint64_t> resident_bytes{0};
-  std::atomic<bool> is_degraded{false};
+  std::atomic<bool> is_degraded{false};  // a write-back failed
+  // Pages in memory that are zeros because their read failed; and whether there were any since the
+  // last retry_failed: what was read of them may have been believed, also if they have left since.
+  std::atomic<uint64_t> zeroed_pages{0};
+  std::atomic<bool> has_zeroed{false};
+  std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
   WriteError write_error;
   Gate read_gate, write_gate;
   EpochGate epoch;
@@ -106,6 +111,8 @@ struct Space {
     x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
     return x;
   }
+
+  bool is_told_degraded() const { return is_degraded.load() || has_zeroed.load(); }
 
   // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
   // absent any more, or the space is frozen.

@@ -20,47 +20,84 @@ uint64_t word_of(uint64_t space_id, int64_t page) {
 
 int64_t magnitude(int64_t distance) { return distance < 0 ? -distance : distance; }
 
-// `count` pages from `first` on, as far as they are pages.
-PageRun clipped(int64_t first, int64_t stride, uint32_t count, uint64_t page_end) {
-  PageRun run{static_cast<uint64_t>(first), stride, 0};
-  if (first < 0 || run.first_page >= page_end) return run;
-  const uint64_t room = stride > 0 ? (page_end - 1 - run.first_page) / static_cast<uint64_t>(stride)
-                                   : run.first_page / static_cast<uint64_t>(-stride);
-  run.count = static_cast<uint32_t>(std::min<uint64_t>(room + 1, count));
-  return run;
+bool is_page(int64_t page, const StreamTable::Miss& miss) {
+  return page >= 0 && static_cast<uint64_t>(page) < miss.page_end;
 }
 
 }  // namespace
 
-StreamTable::Advice StreamTable::on_miss(uint64_t space_id, uint64_t page,
-                                         uint32_t window_pages_max, uint64_t page_end,
-                                         bool is_sequential, bool is_in_flight) {
-  if (window_pages_max == 0 || page >= kPagesMax) return {};
-  const auto here = static_cast<int64_t>(page);
-  const uint32_t window_max = std::min(window_pages_max, uint32_t{1} << 24);
+StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
+  if (asked.window_max == 0 || asked.page >= kPagesMax) return {};
+  Miss miss = asked;
+  miss.window_max = std::min(miss.window_max, kWindowMost);
+  const auto here = static_cast<int64_t>(miss.page);
   ++clock_;
+  earn(kCreditOfMiss, miss);
   Stream* best = nullptr;
   Match how = Match::kNone;
   for (Stream& stream : stream_) {
     if (is_stale(stream)) continue;
-    const Match found = match(stream, space_id, here);
+    const Match found = match(stream, miss.space_id, here);
     if (found > how) how = found, best = &stream;
   }
   if (best != nullptr) {
-    if (follow(*best, how, here, window_max, is_in_flight)) {
-      best->window = std::min(best->window, window_max);
-      return issue(*best, page_end);
+    settle(*best, how, miss);
+    const bool is_due = follow(*best, how, miss);
+    const int64_t paid_end = best->end;
+    Advice advice{};
+    if (is_due) advice = issue(*best, miss);
+    if (best->stride != 0) {
+      fill_along(*best, paid_end, miss, &advice);
+      return advice;
     }
-    if (best->stride != 0) return place_in(*best, {});
   }
   const bool is_resting = resting_ > 0;
   if (is_resting) --resting_;
-  const int64_t stride = is_resting ? 0 : detect(space_id, here, is_sequential);
-  remember(space_id, here);
+  const int64_t stride = is_resting ? 0 : detect(miss.space_id, here, miss.is_sequential);
+  remember(miss.space_id, here);
   if (stride == 0) return {};
-  Stream& fresh = start(space_id, here, stride);
-  fresh.window = is_sequential && stride == 1 ? window_max : std::min(kFirstWindow, window_max);
-  return issue(fresh, page_end);
+  Stream& fresh = start(miss, stride);
+  fresh.window =
+      miss.is_sequential && stride == 1 ? miss.window_max : std::min(kFirstWindow, miss.window_max);
+  Advice advice = issue(fresh, miss);
+  fill_along(fresh, here + stride, miss, &advice);
+  return advice;
+}
+
+// No more than three windows a stream: a reader that was good for long must not read in vain for
+// long.
+void StreamTable::earn(uint64_t credit, const Miss& miss) {
+  spent_ -= static_cast<int32_t>(std::min<uint64_t>(credit, 1 << 26));
+  const auto three = static_cast<int32_t>(miss.window_max * 3 * kCreditOfPage);
+  if (spent_ >= kFirstCredit - three) return;
+  const auto streams = static_cast<int32_t>(std::max(count(), 1u));
+  spent_ = std::max(spent_, kFirstCredit - three * streams);
+}
+
+// The reader of the stream is at the missed page: what does that tell of those that were paid?
+void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
+  const auto page = static_cast<int64_t>(miss.page);
+  if (page == stream.last) return;
+  const bool is_tripwire = stream.tripwire != stream.end && page == stream.tripwire;
+  const bool is_end = page == stream.end;
+  uint64_t used = 0;
+  if (is_tripwire || (is_end && stream.tripwire == stream.end)) used = stream.before;
+  if (is_end && stream.tripwire != stream.end) used = stream.after;
+  uint64_t again = 0;  // proved, too, by the page behind them
+  if (how == Match::kArrived || page == stream.last + (int64_t{stream.again} + 1) * stream.stride)
+    again = stream.again;
+  stream.again = 0;
+  earn(used * (kCreditOfPage + kCreditOfUse) + again * kCreditOfPage, miss);
+  const bool has_passed = how == Match::kInside && stream.tripwire != stream.end &&
+                          (page - stream.tripwire) / stream.stride > 0;
+  if (is_tripwire || has_passed) {
+    stream.before = stream.after;
+    stream.after = 0;
+  } else if (how != Match::kInside) {
+    stream.before = stream.after = 0;
+  }
+  // Brought in, gone, and missed after all.
+  if (how == Match::kInside && !miss.is_in_flight && stream.before > 0) --stream.before;
 }
 
 // A random miss near what was taken for a stream would wake it again and again.
@@ -84,8 +121,8 @@ StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, i
 
 // Moves the stream on. True if a window is to be issued from its end; if not, it waits, or is
 // forgotten (stride 0).
-bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t window_max,
-                         bool is_in_flight) {
+bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
+  const auto page = static_cast<int64_t>(miss.page);
   stream.used = clock_;
   // The same page again: other threads' fills, or a fault that had to be repeated.
   if (page == stream.last) return false;
@@ -94,7 +131,7 @@ bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t windo
   const bool has_passed =
       how == Match::kInside && has_tripwire && (page - stream.tripwire) / stream.stride > 0;
   stream.last = page;
-  if (how == Match::kInside && !is_in_flight) {
+  if (how == Match::kInside && !miss.is_in_flight && !miss.has_hints) {
     ++stream.wasted;
     if (stream.wasted > std::max(stream.window / 4, 1u)) {
       stream.window /= 2;
@@ -103,6 +140,7 @@ bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t windo
         return false;
       }
       stream.end = page + stream.stride;
+      stream.before = stream.after = 0;
       return true;
     }
   }
@@ -112,7 +150,7 @@ bool StreamTable::follow(Stream& stream, Match how, int64_t page, uint32_t windo
     stream.window *= 2;
     failures_ = 0;
   }
-  stream.window = std::min(stream.window, window_max);
+  stream.window = std::min(stream.window, miss.window_max);
   return true;
 }
 
@@ -149,7 +187,8 @@ void StreamTable::remember(uint64_t space_id, int64_t page) {
   missed_next_ = (missed_next_ + 1) % kHistory;
 }
 
-StreamTable::Stream& StreamTable::start(uint64_t space_id, int64_t page, int64_t stride) {
+StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
+  const auto page = static_cast<int64_t>(miss.page);
   Stream* oldest = &stream_[0];
   for (Stream& stream : stream_) {
     if (stream.stride == 0) {
@@ -158,33 +197,78 @@ StreamTable::Stream& StreamTable::start(uint64_t space_id, int64_t page, int64_t
     }
     if (clock_ - stream.used > clock_ - oldest->used) oldest = &stream;
   }
-  *oldest = {space_id, page, page + stride, page + stride, stride, 0, 0, clock_};
+  *oldest = {miss.space_id, page, page + stride, page + stride, stride, 0, 0, clock_, 0, 0, 0};
   return *oldest;
 }
 
-// A window from the stream's end on.
-StreamTable::Advice StreamTable::issue(Stream& stream, uint64_t page_end) {
+// A window from the stream's end on, as long as there is credit for: so many pages that are not in
+// memory. Tripwire and end are such pages, too, or nobody would miss them.
+StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   OC_CHECK(stream.stride != 0 && stream.window > 0);
-  const int64_t first = stream.end;
-  const uint32_t before = stream.window >= kTripwireWindow ? stream.window / 2 : stream.window;
-  stream.end = first + int64_t{stream.window} * stream.stride;
-  stream.tripwire = first + int64_t{before} * stream.stride;
   stream.wasted = 0;
+  stream.tripwire = stream.end;
+  if (!miss.is_sequential && affordable() < stream.window)
+    stream.window = std::max(affordable(), 1u);
+  if (!miss.is_sequential && affordable() == 0) return {};
+  const bool has_tripwire = stream.window >= kTripwireWindow;
+  const uint32_t first_part = has_tripwire ? stream.window / 2 : stream.window;
+  const uint32_t pages = stream.window - (has_tripwire ? 1 : 0);
+  const int64_t first = stream.end;
+  int64_t at = first, behind = first;  // behind the last page that is to be brought in
+  int64_t tripwire = first;
+  uint32_t issued = 0, after = 0;
+  bool is_passed = false;
+  for (uint32_t steps = 0; steps < 4 * stream.window + kWalkMin; ++steps, at += stream.stride) {
+    if (!is_page(at, miss)) break;
+    if (!miss.absent.has(at)) continue;
+    if (issued == pages) break;
+    if (has_tripwire && !is_passed && issued == first_part) {
+      is_passed = true;
+      tripwire = at;
+      continue;
+    }
+    ++issued;
+    after += is_passed ? 1 : 0;
+    behind = at + stream.stride;
+  }
+  stream.end = at;
+  stream.tripwire = is_passed ? tripwire : at;
+  stream.before += issued - after;
+  stream.after = after;
+  spent_ += static_cast<int32_t>(issued) * kCreditOfPage;
+  if (miss.is_sequential) spent_ = std::min(spent_, kFirstCredit);
   Advice advice{};
-  const auto add = [&](const PageRun& run) {
-    if (run.count != 0) advice.run[advice.run_count++] = run;
+  const auto add = [&](int64_t from, int64_t to) {
+    if (const int64_t count = (to - from) / stream.stride; count > 0)
+      advice.run[advice.run_count++] = {static_cast<uint64_t>(from), stream.stride,
+                                        static_cast<uint32_t>(count)};
   };
-  add(clipped(first, stream.stride, before, page_end));
-  if (stream.window > before)
-    add(clipped(stream.tripwire + stream.stride, stream.stride, stream.window - before - 1,
-                page_end));
-  return place_in(stream, advice);
+  add(first, is_passed ? tripwire : behind);
+  if (is_passed) add(tripwire + stream.stride, behind);
+  return advice;
 }
 
-StreamTable::Advice StreamTable::place_in(const Stream& stream, Advice advice) {
-  advice.stride = stream.stride;
-  advice.issued = static_cast<uint32_t>((stream.end - stream.last) / stream.stride - 1);
-  return advice;
+// The pages next to the miss that the caller brings in itself. Those before `paid_end` were brought
+// in once: what is missing of them is paid again.
+void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss, Advice* advice) {
+  advice->stride = stream.stride;
+  if (magnitude(stream.stride) != 1 || miss.is_in_flight) return;
+  const uint32_t credit = affordable();
+  int64_t next = stream.last + stream.stride;
+  for (; advice->along < miss.along_max && next != stream.end; next += stream.stride) {
+    if (!is_page(next, miss) || !miss.absent.has(next)) break;
+    if ((paid_end - next) / stream.stride > 0 && stream.again++ == credit && !miss.is_sequential)
+      break;
+    ++advice->along;
+  }
+  stream.again = std::min(stream.again, credit);
+  spent_ += static_cast<int32_t>(stream.again) * kCreditOfPage;
+  // Filled along, the tripwire is none.
+  if (stream.tripwire != stream.end && (next - stream.tripwire) / stream.stride > 0) {
+    stream.tripwire = stream.end;
+    stream.before += stream.after;
+    stream.after = 0;
+  }
 }
 
 uint32_t StreamTable::count() const {
@@ -196,13 +280,14 @@ uint32_t StreamTable::count() const {
 bool StreamTable::is_valid() const {
   if (missed_next_ >= kHistory || failures_ > kFailuresMax || resting_ > kRest << kFailuresMax)
     return false;
+  if (spent_ > kFirstCredit) return false;
   for (const Stream& stream : stream_) {
     if (stream.stride == 0) continue;
     if (magnitude(stream.stride) > kStrideMax || stream.window == 0) return false;
     if ((stream.end - stream.last) % stream.stride != 0) return false;
     if ((stream.end - stream.last) / stream.stride < 1) return false;
     const int64_t to_tripwire = (stream.end - stream.tripwire) / stream.stride;
-    if (to_tripwire < 0 || to_tripwire > stream.window) return false;
+    if (to_tripwire < 0 || to_tripwire > 4 * int64_t{kWindowMost} + kWalkMin) return false;
   }
   return true;
 }

@@ -50,6 +50,7 @@ Bounce::~Bounce() {
   if (bytes_ == nullptr) return;
   for (std::atomic<std::byte*>& slot : pool) {
     std::byte* none = nullptr;
+    if (is_lent_) break;
     if (slot.compare_exchange_strong(none, bytes_)) return;
   }
   real().munmap(bytes_, kBytesMax);

@@ -24,11 +24,14 @@ class Bounce {
   Bounce& operator=(const Bounce&) = delete;
   bool is_there() const { return bytes_ != nullptr; }
   std::byte* data() { return bytes_; }
+  // The kernel may read it after the call (MSG_ZEROCOPY, vmsplice): nobody else gets it.
+  void lend() { is_lent_ = true; }
   size_t size() const { return size_; }
 
  private:
   std::byte* bytes_ = nullptr;
   size_t size_ = 0;
+  bool is_lent_ = false;
 };
 
 // A list of buffers as one: copies [at, at + size) out of it, or into it. False: some of it cannot

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <new>
 
 #include "preload/door.h"
 #include "preload/inside.h"
@@ -19,11 +20,28 @@
 namespace outcore::preload {
 
 inline bool concerns(const void* address, size_t size_bytes) {
-  return Door::is_any_taken() && !is_inside() && Door::may_concern(address, size_bytes);
+  if (!Door::is_any_taken() || is_inside() || !Door::may_concern(address, size_bytes)) return false;
+  Door::revive_range(address, size_bytes);
+  return true;
 }
 
 // The program has blocked SIGBUS or SIGSEGV in this thread, as it thinks.
 bool thinks_blocked(int signal);
+
+// This process only shares the memory that our state is in, as a child of vfork does: its calls
+// change none of that state. A system call: asked where state would change.
+inline bool is_borrowing() { return Door::instance().is_of_another_process(); }
+
+// Runs a call on the door. A list of ours that is too large for the memory that is left is ENOMEM.
+template <typename Call>
+auto or_no_memory(const Call& call, decltype(call()) otherwise) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return otherwise;
+  }
+}
 
 inline int fail(int error) {
   errno = error;

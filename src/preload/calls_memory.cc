@@ -6,7 +6,9 @@
 
 #include "base/units.h"
 #include "preload/calls.h"
+#include "preload/descriptor_table.h"
 #include "preload/heap.h"
+#include "preload/ranges.h"
 #include "preload/settings.h"
 
 // The C library's headers declare some parameters as never null, and some calls as noexcept.
@@ -26,6 +28,15 @@ std::byte* bytes_at(const void* p) { return static_cast<std::byte*>(const_cast<v
 void hold_place(std::byte* address, uint64_t size_bytes) {
   real().mmap(address, size_bytes, PROT_NONE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+// What is ours there ends. 0 or an errno.
+int release(const void* address, size_t size) {
+  return or_no_memory(
+      [&] {
+        return Door::instance().release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+      },
+      ENOMEM);
 }
 
 bool is_aligned(const void* address) {
@@ -58,11 +69,12 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
     void* trial = real().mmap(nullptr, size, protection, elsewhere, fd, offset);
     if (trial == MAP_FAILED) return MAP_FAILED;
     real().munmap(trial, size);
-    int error = door.release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+    int error = release(address, size);
     if (error == 0 && Heap::concerns(address, size))
       error = Heap::instance().give_way(bytes_at(address), size);
     if (error != 0) return errno = error, MAP_FAILED;
   }
+  if (is_of_file(flags)) static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork
   const bool is_candidate =
       is_of_file(flags) && fd >= 0 &&
       (size >= settings().min_bytes || Door::is_any_taken() || settings().is_explaining);
@@ -87,8 +99,7 @@ OUTCORE_EXPORT int munmap(void* address, size_t size) noexcept {
   if (Heap::concerns(address, size))
     return as_call(Heap::instance().unmap(bytes_at(address), size));
   if (concerns(address, size) && is_aligned(address) && size != 0) {
-    const int error =
-        Door::instance().release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+    const int error = release(address, size);
     if (error != 0) return fail(error);
   }
   return real().munmap(address, size);
@@ -100,22 +111,30 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
   va_start(arguments, flags);
   void* to = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
-  Door& door = Door::instance();
   const auto from = reinterpret_cast<uint64_t>(address), target = reinterpret_cast<uint64_t>(to);
-  if (Heap::has(address) && !is_inside())
-    return Heap::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
-  const bool overlaps = target < from + old_size && from < target + new_size;
-  if ((flags & MREMAP_FIXED) != 0 && is_aligned(to) && is_aligned(address) && new_size != 0 &&
-      !overlaps && concerns(to, new_size))
-    if (const int error = door.release(bytes_at(to), round_up(new_size, kSystemPage), hold_place);
-        error != 0)
-      return errno = error, MAP_FAILED;
-  if ((flags & MREMAP_FIXED) != 0 && !overlaps && Heap::concerns(to, new_size))
+  const bool is_fixed = (flags & MREMAP_FIXED) != 0;
+  const bool overlaps = target < from + round_up(old_size, kSystemPage) &&
+                        from < target + round_up(new_size, kSystemPage);
+  // What the kernel refuses, whatever is mapped, must not have cost anything.
+  const bool is_refused = !is_aligned(address) || new_size == 0 ||
+                          (is_fixed && (!is_aligned(to) || overlaps)) ||
+                          (flags != 0 && (flags & MREMAP_MAYMOVE) == 0) ||
+                          (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0;
+  if (is_refused && !is_inside()) return real().mremap(address, old_size, new_size, flags, to);
+  if (is_fixed && concerns(to, new_size))
+    if (const int error = release(to, new_size); error != 0) return errno = error, MAP_FAILED;
+  if (is_fixed && Heap::concerns(to, new_size))
     if (const int error = Heap::instance().give_way(bytes_at(to), new_size); error != 0)
       return errno = error, MAP_FAILED;
+  if (Heap::has(address) && !is_inside())
+    return Heap::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
   if (!concerns(address, std::max<size_t>(old_size, 1)))
     return real().mremap(address, old_size, new_size, flags, to);
-  return door.remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+  return or_no_memory(
+      [&] {
+        return Door::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+      },
+      MAP_FAILED);
 }
 
 OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept {
@@ -123,25 +142,38 @@ OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept
     return as_call(Heap::instance().protect(bytes_at(address), size, protection));
   if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
     return real().mprotect(address, size, protection);
-  const int error =
-      Door::instance().protect(bytes_at(address), round_up(size, kSystemPage), protection);
+  const int error = or_no_memory(
+      [&] {
+        return Door::instance().protect(bytes_at(address), round_up(size, kSystemPage), protection);
+      },
+      ENOMEM);
   return error == 0 ? 0 : fail(error);
 }
 
 OUTCORE_EXPORT int msync(void* address, size_t size, int flags) {
   const bool is_valid = (flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE)) == 0 && is_aligned(address);
   if (concerns(address, size) && is_valid)
-    if (const int error = Door::instance().sync(bytes_at(address), size, flags); error != 0)
+    if (const int error = or_no_memory(
+            [&] { return Door::instance().sync(bytes_at(address), size, flags); }, ENOMEM);
+        error != 0)
       return fail(error);
   return real().msync(address, size, flags);
 }
 
 OUTCORE_EXPORT int madvise(void* address, size_t size, int advice) noexcept {
+  if (is_kernels_advice(advice))
+    if (const int error = leave_to_kernel(address, size, "advice that only the kernel can follow");
+        error != 0)
+      return fail(error);
   if (Heap::concerns(address, size))
     return as_call(Heap::instance().advise(bytes_at(address), size, advice));
   if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
     return real().madvise(address, size, advice);
-  const int error = Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
+  const int error = or_no_memory(
+      [&] {
+        return Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
+      },
+      ENOMEM);
   return error == 0 ? 0 : fail(error);
 }
 
@@ -195,6 +227,14 @@ OUTCORE_EXPORT int munlock(const void* address, size_t size) noexcept {
   if (concerns(address, size))
     Door::instance().unlock_range(bytes_at(address), round_up(size, kSystemPage));
   return real().munlock(address, size);
+}
+
+OUTCORE_EXPORT int munlockall() noexcept {
+  if (Door::is_any_taken() && !is_inside()) {
+    Door::instance().unlock_range(nullptr, UINT64_MAX / 2);
+    Heap::instance().unlock_all();
+  }
+  return real().munlockall();
 }
 
 OUTCORE_EXPORT int mlockall(int flags) noexcept {

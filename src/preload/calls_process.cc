@@ -1,47 +1,20 @@
-// fork, exec and the ways to end. See calls.h.
+// exec and the ways to end. See calls.h.
 #include <cstdarg>
-#include <vector>
 
 #include "preload/calls.h"
 #include "preload/heap.h"
+#include "preload/last_store.h"
+#include "preload/leaving.h"
 
 #define OUTCORE_END OUTCORE_EXPORT __attribute__((noreturn))
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
-namespace {
-
-template <typename Call>
-pid_t fork_by(const Call& call) {
-  if (is_inside()) return call();
-  Door& door = Door::instance();
-  const outcore::os::SignalBlock block;
-  door.before_fork();
-  const pid_t child = call();
-  const int saved_errno = errno;
-  if (child == 0)
-    door.after_fork_in_child();
-  else
-    door.after_fork_in_parent();
-  errno = saved_errno;
-  return child;
-}
-
-}  // namespace
-
-OUTCORE_EXPORT pid_t fork() noexcept {
-  return fork_by([] { return real().fork(); });
-}
-
-OUTCORE_EXPORT int forkpty(int* terminal, char* name, const termios* modes,
-                           const winsize* size) noexcept {
-  return fork_by([&] { return real().forkpty(terminal, name, modes, size); });
-}
-
-// In the child it returns, in the parent it ends the process past our way to end.
+// In the child it returns, in the parent it ends the process past our way to end. Of fork() itself
+// we hear as whoever has handlers for it does: see fork.h.
 OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
   Door::instance().store_all();
-  return static_cast<int>(fork_by([&] { return real().daemon(keeps_folder, keeps_files); }));
+  return real().daemon(keeps_folder, keeps_files);
 }
 
 namespace {
@@ -52,10 +25,12 @@ void touch(const char* text) {
 }
 
 // The process becomes another program: what was written must be in the files. A forked child has
-// nothing of its own to store, nor has the child of vfork, which is still the parent in memory.
+// nothing of its own to store, nor has the child of vfork, which is still the parent in memory; but
+// what they hand on of its descriptors the parent must not have taken any more.
 // What the kernel is to read may lie in the heap, where it cannot wait for it.
 void before_exec(const char* path, char* const* arguments, char* const* names) {
   Door::instance().store_all();
+  let_leave(stays_over_exec);
   if (!Heap::is_used()) return;
   touch(path);
   for (char* const* list : {arguments, names})
@@ -91,37 +66,49 @@ OUTCORE_EXPORT int fexecve(int fd, char* const* arguments, char* const* names) n
 
 namespace {
 
-std::vector<char*> list_of(const char* first, va_list arguments) {
-  std::vector<char*> all{const_cast<char*>(first)};
-  while (all.back() != nullptr) all.push_back(va_arg(arguments, char*));
-  return all;
+// How many words a list of arguments has, without the null pointer at its end. The lists are made
+// on the stack: a child of vfork that becomes another program would never give memory back to its
+// parent.
+size_t count_words(const char* first, va_list arguments) {
+  size_t count = 0;
+  for (const char* word = first; word != nullptr; word = va_arg(arguments, char*)) ++count;
+  return count;
+}
+
+void copy_words(char** into, const char* first, va_list arguments) {
+  *into = const_cast<char*>(first);
+  while (*into != nullptr) *++into = va_arg(arguments, char*);
 }
 
 }  // namespace
 
+// A list of the arguments behind `first`, as an array on the caller's stack.
+#define OUTCORE_WORDS(words, arguments, first)                                               \
+  va_list arguments;                                                                         \
+  va_start(arguments, first);                                                                \
+  const size_t words##_count = count_words(first, arguments);                                \
+  va_end(arguments);                                                                         \
+  char** words = static_cast<char**>(__builtin_alloca((words##_count + 1) * sizeof(char*))); \
+  va_start(arguments, first);                                                                \
+  copy_words(words, first, arguments)
+
 OUTCORE_EXPORT int execl(const char* path, const char* first, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, first);
-  const std::vector<char*> all = list_of(first, arguments);
+  OUTCORE_WORDS(words, arguments, first);
   va_end(arguments);
-  return execv(path, all.data());
+  return execv(path, words);
 }
 
 OUTCORE_EXPORT int execlp(const char* path, const char* first, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, first);
-  const std::vector<char*> all = list_of(first, arguments);
+  OUTCORE_WORDS(words, arguments, first);
   va_end(arguments);
-  return execvp(path, all.data());
+  return execvp(path, words);
 }
 
 OUTCORE_EXPORT int execle(const char* path, const char* first, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, first);
-  const std::vector<char*> all = list_of(first, arguments);
+  OUTCORE_WORDS(words, arguments, first);
   char* const* names = va_arg(arguments, char* const*);
   va_end(arguments);
-  return execve(path, all.data(), names);
+  return execve(path, words, names);
 }
 
 OUTCORE_END void _exit(int status) {
@@ -149,7 +136,7 @@ OUTCORE_EXPORT int execveat(int folder, const char* path, char* const* arguments
 }
 
 OUTCORE_END void abort() noexcept {
-  Door::instance().store_all();
+  LastStore::run(LastStore::What::kStore);
   real().abort();
   __builtin_unreachable();
 }

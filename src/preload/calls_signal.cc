@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "os/signal_delivery.h"
+#include "preload/alt_stack.h"
 #include "preload/calls.h"
 #include "preload/deadly_signals.h"
 
@@ -33,9 +34,12 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
   for (int i = 0; i < 2; ++i) {
     if (now != nullptr) {
       const bool is_named = sigismember(now, kFaults[i]) == 1;
-      if (how == SIG_SETMASK) is_thought_blocked[i] = is_named;
-      if (how == SIG_BLOCK && is_named) is_thought_blocked[i] = true;
-      if (how == SIG_UNBLOCK && is_named) is_thought_blocked[i] = false;
+      bool is = was[i];
+      if (how == SIG_SETMASK) is = is_named;
+      if (how == SIG_BLOCK && is_named) is = true;
+      if (how == SIG_UNBLOCK && is_named) is = false;
+      // A child of vfork has the parent's thread-local memory, and a mask of its own.
+      if (is != was[i] && !is_borrowing()) is_thought_blocked[i] = is;
     }
     if (before != nullptr && was[i]) sigaddset(before, kFaults[i]);
   }
@@ -60,6 +64,11 @@ OUTCORE_EXPORT int pthread_sigmask(int how, const sigset_t* now, sigset_t* befor
   return set_mask(how, now, before, real().pthread_sigmask);
 }
 
+OUTCORE_EXPORT int sigaltstack(const stack_t* now, stack_t* before) noexcept {
+  const bool is_plain = is_inside() || Door::instance().is_of_another_process();
+  return is_plain ? real().sigaltstack(now, before) : AltStack::exchange(now, before);
+}
+
 OUTCORE_EXPORT int sigsuspend(const sigset_t* mask) {
   sigset_t copy;
   return real().sigsuspend(without_faults(mask, &copy));
@@ -76,9 +85,25 @@ OUTCORE_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* other, co
   return real().pselect(count, in, out, other, time, without_faults(mask, &copy));
 }
 
+namespace {
+
+// A child of vfork has handlers of its own; what we know of them is its parent's. Of the faults it
+// keeps ours until it becomes another program.
+int set_childs_action(int signal, const struct sigaction* now, struct sigaction* before) {
+  if ((signal == SIGBUS || signal == SIGSEGV) &&
+      outcore::os::exchange_program_action(signal, nullptr, before))
+    return 0;
+  int told = -1;
+  const bool is_told = DeadlySignals::exchange(signal, nullptr, before, &told) && told == 0;
+  return real().sigaction(signal, now, is_told ? nullptr : before);
+}
+
+}  // namespace
+
 OUTCORE_EXPORT int sigaction(int signal, const struct sigaction* now,
                              struct sigaction* before) noexcept {
   if (is_inside()) return real().sigaction(signal, now, before);
+  if (now != nullptr && is_borrowing()) return set_childs_action(signal, now, before);
   if ((signal == SIGBUS || signal == SIGSEGV) &&
       outcore::os::exchange_program_action(signal, now, before))
     return 0;
@@ -88,7 +113,7 @@ OUTCORE_EXPORT int sigaction(int signal, const struct sigaction* now,
     without_faults(&now->sa_mask, &copy.sa_mask);
     now = &copy;
   }
-  if (DeadlySignals::answer(signal, now, before)) return 0;
+  if (int result = 0; DeadlySignals::exchange(signal, now, before, &result)) return result;
   return real().sigaction(signal, now, before);
 }
 

@@ -5,6 +5,7 @@
 
 #include "preload/bounce.h"
 #include "preload/calls.h"
+#include "preload/leaving.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -23,6 +24,7 @@ bool must_bounce_message(const msghdr* m) {
 }  // namespace
 
 OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  let_descriptors_leave(message);
   if (!must_bounce_message(message)) return real().sendmsg(fd, message, flags);
   const auto count = static_cast<int>(message->msg_iovlen);
   // A longer one is sent in part, as a stream's may be; a datagram is never so long.
@@ -30,6 +32,7 @@ OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (!buffer.is_there()) return fail(ENOMEM);
   const size_t n = std::min(buffer.size(), total_of(message->msg_iov, count));
   if (!gather(message->msg_iov, count, 0, buffer.data(), n)) return fail(EFAULT);
+  if ((flags & MSG_ZEROCOPY) != 0) buffer.lend();
   iovec one{buffer.data(), n};
   msghdr copy = *message;
   copy.msg_iov = &one;

@@ -5,9 +5,8 @@
 #include <atomic>
 
 #include "preload/calls.h"
+#include "preload/fork.h"
 #include "preload/program_threads.h"
-#include "preload/settings.h"
-#include "runtime/runtime_impl.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -33,9 +32,6 @@ OUTCORE_EXPORT int thrd_create(thrd_t* thread, thrd_start_t start, void* argumen
 // Ours are the first: so they are the last before fork(), and the first after it.
 OUTCORE_EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
                                      void (*child)(void), void* library) {
-  if (!is_inside() && settings().alloc_bytes != 0) {
-    const Inside inside;
-    static_cast<void>(outcore::runtime::process_generation());
-  }
+  if (!is_inside()) prepare_fork();
   return real().__register_atfork(prepare, parent, child, library);
 }

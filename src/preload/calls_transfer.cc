@@ -1,5 +1,7 @@
 // read, write and their kin. See calls.h.
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
@@ -9,6 +11,7 @@
 #include "preload/bounce.h"
 #include "preload/calls.h"
 #include "preload/descriptor_table.h"
+#include "preload/own_descriptors.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -24,6 +27,7 @@ struct Transfer {
   off_t offset = kHere;
   bool is_write = false;
   std::function<ssize_t(const iovec*, int, off_t)> call;
+  int flags = 0;  // of preadv2 and pwritev2
 };
 
 bool is_regular(int fd) {
@@ -67,12 +71,17 @@ ssize_t bounce(const Transfer& t) {
   return static_cast<ssize_t>(done);
 }
 
-uint64_t position_of(int fd, off_t offset, bool is_write) {
-  if (offset != kHere) return static_cast<uint64_t>(offset);
+// Where a transfer begins. What is appended goes to the end whatever offset is given: Linux does so
+// with pwrite, too.
+uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0) {
+  constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, Linux 6.9
   struct stat about;
-  if (is_write && (real().fcntl(fd, F_GETFL) & O_APPEND) != 0 && ::fstat(fd, &about) == 0)
-    return static_cast<uint64_t>(about.st_size);
-  return static_cast<uint64_t>(std::max<off_t>(::lseek(fd, 0, SEEK_CUR), 0));
+  const bool appends =
+      is_write && ((flags & RWF_APPEND) != 0 ||
+                   ((flags & kNoAppend) == 0 && (real().fcntl(fd, F_GETFL) & O_APPEND) != 0));
+  if (appends && ::fstat(fd, &about) == 0) return static_cast<uint64_t>(about.st_size);
+  if (offset != kHere) return static_cast<uint64_t>(offset);
+  return static_cast<uint64_t>(std::max<off_t>(real().lseek(fd, 0, SEEK_CUR), 0));
 }
 
 ssize_t run(Transfer t) {
@@ -83,13 +92,15 @@ ssize_t run(Transfer t) {
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
   if (file != nullptr && t.is_write) {
+    ::pthread_testcancel();  // a cancellation point, which the call itself will not be
     // The position is asked under the lock: writers of this process come one after the other. What
     // is ours was copied before: a touch of it may have to wait.
-    t.call = [file, fd = t.fd, call = t.call](const iovec* list, int count, off_t offset) {
+    t.call = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list, int count,
+                                                               off_t offset) {
       ssize_t result = -1;
       int error = 0;
       Door::instance().around_write(
-          *file, [&] { return position_of(fd, offset, true); }, total_of(list, count),
+          *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
           [&] {
             result = call(list, count, offset);
             error = errno;
@@ -101,7 +112,8 @@ ssize_t run(Transfer t) {
   return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
 }
 
-bool is_plain(int fd, const void* p, size_t n) {
+// Inlined, as g++ takes a buffer that is to be read into for one that is read here.
+[[gnu::always_inline]] inline bool is_plain(int fd, const void* p, size_t n) {
   return !Door::is_any_taken() || is_inside() ||
          (DescriptorTable::file_of(fd) == nullptr && !concerns(p, n));
 }
@@ -169,17 +181,19 @@ OUTCORE_EXPORT ssize_t writev(int fd, const iovec* list, int count) {
 
 OUTCORE_EXPORT ssize_t preadv2(int fd, const iovec* list, int count, off_t at, int flags) {
   if (is_plain_list(fd, list, count)) return real().preadv2(fd, list, count, at, flags);
-  return run({fd, list, count, at, false, [fd, flags](const iovec* v, int n, off_t o) {
-                return real().preadv2(fd, v, n, o, flags);
-              }});
+  return run(
+      {fd, list, count, at, false,
+       [fd, flags](const iovec* v, int n, off_t o) { return real().preadv2(fd, v, n, o, flags); },
+       flags});
 }
 OUTCORE_ALIAS(ssize_t, preadv64v2, (int, const iovec*, int, off_t, int), preadv2);
 
 OUTCORE_EXPORT ssize_t pwritev2(int fd, const iovec* list, int count, off_t at, int flags) {
   if (is_plain_list(fd, list, count)) return real().pwritev2(fd, list, count, at, flags);
-  return run({fd, list, count, at, true, [fd, flags](const iovec* v, int n, off_t o) {
-                return real().pwritev2(fd, v, n, o, flags);
-              }});
+  return run(
+      {fd, list, count, at, true,
+       [fd, flags](const iovec* v, int n, off_t o) { return real().pwritev2(fd, v, n, o, flags); },
+       flags});
 }
 OUTCORE_ALIAS(ssize_t, pwritev64v2, (int, const iovec*, int, off_t, int), pwritev2);
 
@@ -239,8 +253,52 @@ OUTCORE_EXPORT ssize_t copy_file_range(int from, off_t* from_at, int to, off_t* 
   return is_plain_pair(to, from) ? call() : between(from, from_at, to, to_at, n, call);
 }
 
+namespace {
+
+// Two descriptors of ours, for as long as the program may be waiting.
+struct SparePipe {
+  int ends[2] = {-1, -1};
+  SparePipe() {
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    for (int& end : ends) end = OwnDescriptors::keep(end);
+  }
+  ~SparePipe() {
+    for (const int end : ends) {
+      OwnDescriptors::forget(end);
+      if (end >= 0) real().close(end);
+    }
+  }
+  SparePipe(const SparePipe&) = delete;
+  SparePipe& operator=(const SparePipe&) = delete;
+};
+
+// Waits until a pipe has bytes, or nobody writes to it any more, as splice() would: tee() leaves
+// them there. 0, or -1 and errno. A cancellation point, as splice() is.
+int wait_for_bytes(int pipe) {
+  const SparePipe spare;
+  if (spare.ends[1] < 0) {  // no descriptor is left
+    pollfd wanted{pipe, POLLIN, 0};
+    return ::poll(&wanted, 1, -1) < 0 ? -1 : 0;
+  }
+  const ssize_t n = ::tee(pipe, spare.ends[1], 1, 0);
+  return n >= 0 || errno == EINVAL ? 0 : -1;  // no pipe: splice() itself will say so
+}
+
+}  // namespace
+
+// A pipe may stay empty for ever: it is waited for before a lock is held.
 OUTCORE_EXPORT ssize_t splice(int from, off_t* from_at, int to, off_t* to_at, size_t n,
                               unsigned flags) {
-  const auto call = [&] { return real().splice(from, from_at, to, to_at, n, flags); };
-  return is_plain_pair(to, from) ? call() : between(from, from_at, to, to_at, n, call);
+  const auto call = [&](unsigned f) { return real().splice(from, from_at, to, to_at, n, f); };
+  if (is_plain_pair(to, from)) return call(flags);
+  const bool is_into_file = DescriptorTable::file_of(to) != nullptr && n != 0;
+  const bool may_wait = is_into_file && (flags & SPLICE_F_NONBLOCK) == 0 &&
+                        (real().fcntl(from, F_GETFL) & O_NONBLOCK) == 0;
+  if (!may_wait) return between(from, from_at, to, to_at, n, [&] { return call(flags); });
+  for (;;) {
+    if (wait_for_bytes(from) != 0) return -1;
+    const ssize_t moved =
+        between(from, from_at, to, to_at, n, [&] { return call(flags | SPLICE_F_NONBLOCK); });
+    if (moved >= 0 || errno != EAGAIN) return moved;  // EAGAIN: another thread was faster
+  }
 }

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "preload/leaving.h"
 #include "preload/others.h"
 #include "preload/watch.h"
 
@@ -44,11 +45,14 @@ std::string hold_read_only(TakenFile& file) {
 }  // namespace
 
 std::string become_writable(TakenFile& file, const std::byte* address, const IsOurs& is_ours) {
+  if (const Status s = Watch::instance().start(); !s)
+    return "nobody would hear of child processes that use it (" + s.message() + ")";
   Watch::instance().end(file);
   file.is_writable = true;
   const OwnUse use =
       own_use_of(file.identity, [&](std::byte* a) { return a == address || is_ours(a); });
   if (use.is_in_stdio) return "the program also reads or writes it by stdio, which nobody sees";
+  if (use.has_later_writes) return "the program has set up io_uring or aio, which nobody sees";
   if (use.kernel_mappings != 0) return "the program has another mapping of it, left to the kernel";
   // First the watch, then the look: whoever comes in between is heard of.
   const int watched = Watch::instance().watch(file, Watch::For::kOpens);
@@ -63,6 +67,10 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   if (watched != 0)
     return "nobody would tell of others who open it (fanotify: " + explain(watched) +
            "): name it by --map if there are none";
+  if (was_sent(file.identity))
+    return "the program has sent a descriptor of it through a socket: name it by --map if that is "
+           "harmless";
+  if (Starting::is_any()) return "the program is just starting another one, which may have it";
   if (const std::string who = who_has(file.identity); !who.empty())
     return who + " has it open, too: name it by --map if that is harmless";
   file.remark = "writable; handed back when another opens it";
@@ -72,6 +80,8 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
 std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
                           bool is_first, const IsOurs& is_ours) {
   if (file.identity.device == ~uint64_t{0}) {  // a block device, which is named
+    if (const Status s = Watch::instance().start(); !s && file.is_open_for_writing)
+      return "nobody would hear of child processes that use it (" + s.message() + ")";
     file.is_writable = file.is_open_for_writing;
     file.remark = "a block device, named by --map: who else has it open is not asked";
     return {};

@@ -1,11 +1,13 @@
 #include "preload/deadly_signals.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
-#include "preload/door.h"
+#include "os/process_lock.h"
+#include "preload/last_store.h"
 #include "preload/real.h"
 
 namespace outcore::preload {
@@ -15,50 +17,134 @@ constexpr int kDeadly[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGILL,  SIGTRAP, SIGABR
                            SIGUSR1, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGXCPU,
                            SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGSYS};
 
-std::atomic<uint64_t> caught{0};  // a bit a signal
+constexpr int kSignalsMax = 65;
 
-uint64_t bit_of(int signal) { return uint64_t{1} << signal; }
+// What the kernel has for a signal is ours where a bit is set: instead of the default, or of a
+// handler of the program's that is to run once and leave the default behind.
+constinit std::atomic<uint64_t> caught{0}, once{0};
+constinit std::atomic<bool> is_active{false};
+os::ProcessLock changing;  // of all of this, with signals blocked
+struct sigaction programs_once[kSignalsMax];
 
-void on_deadly(int signal) {
-  const int saved_errno = errno;
-  Door::instance().store_all();
-  // Ends the process when this handler returns, as the signal is blocked until then.
+uint64_t bit_of(int signal) { return uint64_t{1} << (signal - 1); }
+
+bool is_deadly(int signal) {
+  // The highest are left for the cut (os/thread_stop) and for leases (listener.cc).
+  if (signal >= SIGRTMIN && signal < SIGRTMAX - 8) return true;
+  for (const int deadly : kDeadly)
+    if (deadly == signal) return true;
+  return false;
+}
+
+bool is_default(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
+// The default happens, here and now.
+void end_by(int signal) {
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
   real().sigaction(signal, &fresh, nullptr);
-  ::raise(signal);
+  ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  real().pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+void on_deadly(int signal, siginfo_t*, void*) {
+  const int saved_errno = errno;
+  LastStore::run(LastStore::What::kStore);
+  end_by(signal);
   errno = saved_errno;
+}
+
+void put_ours(int signal) {
+  struct sigaction ours {};
+  ours.sa_sigaction = on_deadly;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  for (const int fault : {SIGBUS, SIGSEGV}) sigdelset(&ours.sa_mask, fault);
+  if (real().sigaction(signal, &ours, nullptr) == 0) caught.fetch_or(bit_of(signal));
+}
+
+// SA_RESETHAND: the default is in force before the handler begins.
+void on_once(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  struct sigaction action {};
+  {
+    const os::SignalBlock block;
+    const os::Locked locked(changing);
+    action = programs_once[signal];
+    once.fetch_and(~bit_of(signal));
+    put_ours(signal);
+  }
+  errno = saved_errno;
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+    action.sa_handler(signal);
+}
+
+// What the program has set, as it sees it. 0 or -1.
+int look_up(int signal, struct sigaction* found) {
+  *found = {};
+  if ((caught.load() & bit_of(signal)) != 0) return 0;
+  if ((once.load() & bit_of(signal)) == 0) return real().sigaction(signal, nullptr, found);
+  *found = programs_once[signal];
+  return 0;
+}
+
+int put_once(int signal, const struct sigaction& now) {
+  programs_once[signal] = now;
+  struct sigaction ours = now;
+  ours.sa_sigaction = on_once;
+  ours.sa_flags = (now.sa_flags & ~SA_RESETHAND) | SA_SIGINFO;
+  const int result = real().sigaction(signal, &ours, nullptr);
+  if (result == 0) once.fetch_or(bit_of(signal));
+  return result;
+}
+
+// REQUIRES: `changing`.
+int set(int signal, const struct sigaction& now) {
+  if (is_default(now)) {
+    if ((caught.load() & bit_of(signal)) == 0) put_ours(signal);
+    once.fetch_and(~bit_of(signal));
+    return (caught.load() & bit_of(signal)) != 0 ? 0 : -1;
+  }
+  caught.fetch_and(~bit_of(signal));
+  once.fetch_and(~bit_of(signal));
+  const bool is_ignored = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN;
+  const bool is_once = (now.sa_flags & static_cast<int>(SA_RESETHAND)) != 0 && !is_ignored;
+  return is_once ? put_once(signal, now) : real().sigaction(signal, &now, nullptr);
 }
 
 }  // namespace
 
 void DeadlySignals::take_over() {
-  for (const int signal : kDeadly) {
+  if (is_active.exchange(true)) return;
+  const os::SignalBlock block;
+  const os::Locked locked(changing);
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
     struct sigaction now {};
-    if ((caught.load() & bit_of(signal)) != 0) continue;
-    if (real().sigaction(signal, nullptr, &now) != 0) continue;
-    if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) continue;
-    struct sigaction ours {};
-    ours.sa_handler = on_deadly;
-    ours.sa_flags = SA_RESTART | SA_ONSTACK;
-    sigfillset(&ours.sa_mask);
-    for (const int fault : {SIGBUS, SIGSEGV}) sigdelset(&ours.sa_mask, fault);
-    caught.fetch_or(bit_of(signal));
-    real().sigaction(signal, &ours, nullptr);
+    if (!is_deadly(signal) || real().sigaction(signal, nullptr, &now) != 0) continue;
+    const bool is_once = (now.sa_flags & static_cast<int>(SA_RESETHAND)) != 0;
+    if (is_default(now) || is_once) static_cast<void>(set(signal, now));
   }
 }
 
-bool DeadlySignals::answer(int signal, const struct sigaction* now, struct sigaction* before) {
-  if (signal <= 0 || signal >= 64 || (caught.load() & bit_of(signal)) == 0) return false;
-  if (before != nullptr) {
-    *before = {};
-    before->sa_handler = SIG_DFL;
-  }
-  const bool stays =
-      now == nullptr || ((now->sa_flags & SA_SIGINFO) == 0 && now->sa_handler == SIG_DFL);
-  if (stays) return true;
-  caught.fetch_and(~bit_of(signal));
-  return real().sigaction(signal, now, nullptr) == 0;
+bool DeadlySignals::exchange(int signal, const struct sigaction* now, struct sigaction* before,
+                             int* result) {
+  if (!is_active.load(std::memory_order_acquire) || signal <= 0 || signal >= kSignalsMax ||
+      !is_deadly(signal))
+    return false;
+  const os::SignalBlock block;
+  const os::Locked locked(changing);
+  struct sigaction found {};
+  *result = look_up(signal, &found);
+  if (*result == 0 && now != nullptr) *result = set(signal, *now);
+  if (*result == 0 && before != nullptr) *before = found;
+  return true;
 }
 
 }  // namespace outcore::preload

@@ -1,5 +1,7 @@
 #include "preload/descriptor_table.h"
 
+#include "preload/door.h"
+
 namespace outcore::preload {
 namespace {
 
@@ -11,8 +13,21 @@ bool is_inside_table(int fd) { return fd >= 0 && fd < DescriptorTable::kDescript
 
 }  // namespace
 
-TakenFile* DescriptorTable::file_of(int fd) {
+TakenFile* DescriptorTable::entry_of(int fd) {
   return is_inside_table(fd) ? file[fd].load(std::memory_order_acquire) : nullptr;
+}
+
+TakenFile* DescriptorTable::file_of(int fd) {
+  TakenFile* entry = entry_of(fd);
+  if (entry == nullptr || !Door::instance().is_of_another_process()) return entry;
+  if (entry->is_writable) release_or_end(*entry);
+  return nullptr;
+}
+
+int DescriptorTable::next(int from) {
+  for (int fd = from; fd < file_end.load(); ++fd)
+    if (file[fd].load() != nullptr) return fd;
+  return -1;
 }
 
 void DescriptorTable::set_file(int fd, TakenFile* taken) {
@@ -51,7 +66,7 @@ void DescriptorTable::set_stdio(int fd, bool is) {
 }
 
 void DescriptorTable::copied(int from, int to) {
-  if (is_inside_table(from) && is_inside_table(to)) set_file(to, file_of(from));
+  if (is_inside_table(from) && is_inside_table(to)) set_file(to, entry_of(from));
   set_stdio(to, false);
 }
 

@@ -13,6 +13,7 @@
 
 #include "outcore/result.h"
 #include "preload/inside.h"
+#include "preload/release_link.h"
 #include "preload/report.h"
 #include "preload/taken_file.h"
 
@@ -69,6 +70,8 @@ class Door {
   // Calls f(address, size) for what is not ours in the range, until it returns an errno.
   int on_the_rest(const std::byte* address, uint64_t size_bytes,
                   const std::function<int(const std::byte*, uint64_t)>& f);
+  // The files that have mappings in the range go back to the kernel. 0 or an errno.
+  int leave(const std::byte* address, uint64_t size_bytes, const char* why);
   void undo_locks();  // of the kernel's, after mlockall
   int lock_range(const std::byte* address, uint64_t size_bytes);
   void unlock_range(const std::byte* address, uint64_t size_bytes);
@@ -79,6 +82,8 @@ class Door {
   // Bytes of the file change under `change`: none of them is in memory meanwhile.
   void around_write(TakenFile& file, const std::function<uint64_t()>& offset, uint64_t size_bytes,
                     const std::function<void()>& change);
+  // What was written through mappings is stored: of files on that device, or of all. 0 or an errno.
+  int store_files(const dev_t* device);
   // The file may have become longer.
   void note_growth(TakenFile& file);
   // Everything goes back to the kernel, in place. False: bytes could not be stored; it stays ours.
@@ -96,6 +101,8 @@ class Door {
   // A descriptor is new in the program.
   void note_descriptor(int fd);
 
+  // All writable files go back to the kernel, as far as they can be stored.
+  void leave_writable(const char* why);
   // The process is about to end, or to become another program: what is written is stored, and
   // writable files are the kernel's from now on, so that what is still written is not lost.
   void store_all();
@@ -106,8 +113,18 @@ class Door {
   bool adopt(const region::View& view);  // within fork(), in the child
   // A touch of what was the parent's. False: it is none of ours.
   bool revive(const std::byte* address);
-  void begin();                        // at the beginning of the process
-  bool is_of_another_process() const;  // as in the child of vfork
+  // A call is about to change what was the parent's in the range: it must find the kernel's mapping
+  // there, not what stands for it.
+  static void revive_range(const void* address, uint64_t size_bytes) {
+    if (has_inherited_.load(std::memory_order_acquire))
+      instance().revive_all(static_cast<const std::byte*>(address), size_bytes);
+  }
+  void begin();  // at the beginning of the process
+  // This process is not the one that the door is of: it shares its memory (vfork, clone), or is a
+  // copy that was made past the C library. It changes nothing of ours.
+  bool is_of_another_process() const;
+  // What a descendant asks for.
+  ReleaseLink::Answer release(const ReleaseLink::Question& question);
 
   // Calls f(space, mapped bytes) if the file is taken.
   void with_space(TakenFile& file, const std::function<void(paging::Space&, uint64_t)>& f);
@@ -127,7 +144,9 @@ class Door {
   void forget(TakenFile& file, Mapping& mapping);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
+  void store_pieces(TakenFile& file);
   bool hand_back_locked(TakenFile& file, const char* why);
+  void drop_what_was_cut_off(TakenFile& file);
   Mapping* mapping_at(const std::byte* address);  // the first whose end is behind the address
   Mapping* mapping_covering(const std::byte* address);
   void mark_descriptors(TakenFile& file);
@@ -142,10 +161,12 @@ class Door {
   int advise_part(Mapping& mapping, uint64_t from, uint64_t to, int advice);
   int punch(Mapping& mapping, uint64_t offset, uint64_t size_bytes);
   void revive_file(TakenFile& file);
+  void revive_all(const std::byte* address, uint64_t size_bytes);
   bool is_inherited(TakenFile& file);
 
   static std::atomic<uint32_t> taken_count_;
   static std::atomic<uint64_t> low_, high_;
+  static std::atomic<bool> has_inherited_;
 
   os::Lock lock_;
   std::shared_ptr<Runtime::Impl> runtime_;
@@ -155,12 +176,15 @@ class Door {
   std::map<std::byte*, Mapping*> mappings_;
   NotTaken not_taken_;
   std::vector<std::unique_ptr<TakenFile>> inherited_;  // of the parent's, in a forked child
-  pid_t owner_ = 0;  // the process that this state is of; 0: nothing has been taken yet
+  std::atomic<pid_t> owner_{0};  // the process that this state is of; 0: it has not begun
   std::string delivery_;
 };
 
 // The kernel's mapping, in place of ours, as the program asked for it.
 bool map_by_kernel(const Mapping& mapping);
+// Asks the process that has the file to hand it back, and waits; if that cannot be, this process
+// ends with a message. For forked children, and for those who only share the memory.
+void release_or_end(const TakenFile& file);
 // The process ends: everything is stored, and the report published. Once.
 void end_of_process();
 

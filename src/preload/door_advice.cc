@@ -38,6 +38,7 @@ bool is_locked(const Mapping& m, uint64_t from, uint64_t to) {
 
 int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
   int result = 0;
+  std::vector<std::shared_ptr<Store>> stores;  // synced when the door's lock is free again
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     if ((flags & MS_INVALIDATE) != 0 && is_locked(m, from, to)) result = EBUSY;
     if ((flags & MS_SYNC) == 0) return;
@@ -51,8 +52,14 @@ int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
       result = EIO;
       return;
     }
-    result = -space.store.load()->sync();
+    for (const std::shared_ptr<Store>& store : space.owned)
+      if (store.get() == space.store.load() &&
+          std::find(stores.begin(), stores.end(), store) == stores.end())
+        stores.push_back(store);
   });
+  const Inside inside;
+  for (const std::shared_ptr<Store>& store : stores)
+    if (result == 0) result = -store->sync();
   return result;
 }
 
@@ -125,6 +132,15 @@ int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
   return on_the_rest(address, size_bytes, [&](const std::byte* a, uint64_t n) {
     return real().madvise(const_cast<std::byte*>(a), n, advice) == 0 ? 0 : errno;
   });
+}
+
+int Door::leave(const std::byte* address, uint64_t size_bytes, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const std::byte* end = address + size_bytes;
+  for (Mapping* m = mapping_at(address); m != nullptr && m->address < end; m = mapping_at(address))
+    if (!hand_back_locked(*m->file, why)) return EIO;
+  return 0;
 }
 
 void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsigned char* states) {

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "preload/door.h"
+#include "preload/own_memory.h"
 #include "preload/real.h"
 #include "preload/words.h"
 #include "region/address_map.h"
@@ -117,6 +118,7 @@ int Door::release(std::byte* address, uint64_t size_bytes,
                   const std::function<void(std::byte*, uint64_t)>& between) {
   const Inside inside;
   const os::Locked locked(lock_);
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   const std::byte* end = address + size_bytes;
   for (Mapping* m = mapping_at(address); m != nullptr && m->address < end;
        m = mapping_at(address)) {
@@ -147,6 +149,7 @@ constexpr int kOpen = PROT_READ | PROT_WRITE;
 int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
   const Inside inside;
   const os::Locked locked(lock_);
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   const std::byte* end = address + size_bytes;
   for (std::byte* at = address; at < end;) {
     Mapping* m = mapping_at(at);
@@ -233,6 +236,7 @@ void* Door::remap(std::byte* address, uint64_t old_bytes, uint64_t new_bytes, in
                   std::byte* new_address) {
   const Inside inside;
   const os::Locked locked(lock_);
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return errno = ENOMEM, MAP_FAILED;
   new_bytes = round_up(new_bytes, kSystemPage);
   Mapping* m = mapping_covering(address);
   const bool is_whole = m != nullptr && m->address == address &&
@@ -261,7 +265,7 @@ void* Door::remap(std::byte* address, uint64_t old_bytes, uint64_t new_bytes, in
 }
 
 int Door::lock_range(const std::byte* address, uint64_t size_bytes) {
-  int result = 0;
+  int result = OwnMemory::has_room(OwnMemory::kCallBytes) ? 0 : ENOMEM;
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     to = std::min<uint64_t>(to, m.region->view->mapped_bytes());
     if (from >= to || result != 0) return;

@@ -12,6 +12,7 @@
 #include "preload/coherence.h"
 #include "preload/descriptor_table.h"
 #include "preload/door.h"
+#include "preload/last_store.h"
 #include "preload/others.h"
 #include "preload/page_advice.h"
 #include "preload/real.h"
@@ -82,6 +83,23 @@ int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   return s.code();
 }
 
+int Door::store_files(const dev_t* device) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  int result = 0;
+  for (const auto& [identity, file] : files_) {
+    Space* space = file->space();
+    if (space == nullptr || !space->is_writable || is_inherited(*file)) continue;
+    struct stat about;
+    if (device != nullptr && ::fstat(file->fd, &about) == 0 && about.st_dev != *device) continue;
+    const Status s = runtime_->engine->flush(*space, 0, space->page_count());
+    if (s.ok()) continue;
+    say("sync of " + file->path + ": " + s.message(), true);
+    result = s.code();
+  }
+  return result;
+}
+
 void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset_now,
                         uint64_t size_bytes, const std::function<void()>& change) {
   const Inside inside;
@@ -115,6 +133,8 @@ void Door::note_growth_locked(TakenFile& file) {
   if (is_inherited(file)) return;
   const Space* space = file.space();
   if (space == nullptr || file.store->look_at_size(true) != 0) return;
+  // Pages may be read by a store from before: the file was opened again since, for writing.
+  for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
   const uint64_t bytes = file.store->size_bytes();
   file.file_bytes = std::max(file.file_bytes, bytes);
   if (bytes <= space->store_bytes.load()) return;
@@ -139,7 +159,38 @@ bool Door::hand_back(const Identity& identity, const char* why) {
   const Inside inside;
   const os::Locked locked(lock_);
   const auto found = files_.find(identity);
-  return found == files_.end() || hand_back_locked(*found->second, why);
+  if (found == files_.end()) return true;
+  drop_what_was_cut_off(*found->second);
+  return hand_back_locked(*found->second, why);
+}
+
+// Another process has made the file shorter, which we heard too late to store before: what was
+// written behind its end is gone, as with the kernel's mapping, and must not make it longer again.
+void Door::drop_what_was_cut_off(TakenFile& file) {
+  Space* space = file.space();
+  struct stat about;
+  if (space == nullptr || !space->is_writable || ::fstat(file.fd, &about) != 0) return;
+  const auto bytes = static_cast<uint64_t>(about.st_size);
+  const uint64_t known = file.store->size_bytes();
+  const uint64_t from = round_up(bytes, space->page_bytes);
+  if (!S_ISREG(about.st_mode) || bytes >= known) return;
+  if (const Status s = runtime_->engine->flush(*space, 0, bytes / space->page_bytes); !s)
+    say("write of " + file.path + ": " + s.message(), true);
+  if (from < known)
+    static_cast<void>(
+        runtime_->engine->discard(*space, from, round_up(known, space->page_bytes) - from));
+}
+
+// The question comes from a descendant, which found the file among ours when it was made.
+ReleaseLink::Answer Door::release(const ReleaseLink::Question& question) {
+  using Answer = ReleaseLink::Answer;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto found = files_.find(question.file);
+  if (found == files_.end()) return Answer::kUnknown;
+  TakenFile& file = *found->second;
+  if (question.is_only_if_written && !file.is_writable) return Answer::kReleased;
+  return hand_back_locked(file, "a child uses it, too") ? Answer::kReleased : Answer::kRefused;
 }
 
 bool map_by_kernel(const Mapping& m) {
@@ -227,13 +278,35 @@ void Door::note_descriptor(int fd) {
     hand_back(*file, "the program has more descriptors than can be followed");
 }
 
-void Door::store_all() {
-  if (!is_any_taken() || is_of_another_process()) return;
+// Piece by piece, so that whoever waits for it hears that it goes on. REQUIRES: the lock.
+void Door::store_pieces(TakenFile& file) {
+  constexpr uint64_t kPieceBytes = 16 << 20;
+  Space& space = *file.space();
+  const uint64_t piece = std::max<uint64_t>(kPieceBytes / space.page_bytes, 1);
+  const uint64_t end = std::min(
+      round_up(space.store_bytes.load(), space.page_bytes) / space.page_bytes, space.page_count());
+  for (uint64_t page = 0; page < end; page += piece) {
+    // What cannot be stored is told when the file is handed back.
+    if (!runtime_->engine->evict(space, page, std::min(page + piece, end)).ok()) return;
+    LastStore::note_progress();
+  }
+}
+
+void Door::leave_writable(const char* why) {
+  if (is_of_another_process()) return;
   const Inside inside;
   const os::Locked locked(lock_);
-  for (const auto& [identity, file] : files_)
-    if (file->is_writable && !file->mappings.empty())
-      hand_back_locked(*file, "the process ends, or becomes another program");
+  for (const auto& [identity, file] : files_) {
+    if (!file->is_writable || file->mappings.empty()) continue;
+    store_pieces(*file);
+    hand_back_locked(*file, why);
+    LastStore::note_progress();
+  }
+}
+
+void Door::store_all() {
+  if (!is_any_taken() || is_of_another_process()) return;
+  leave_writable("the process ends, or becomes another program");
 }
 
 }  // namespace outcore::preload

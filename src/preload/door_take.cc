@@ -19,9 +19,12 @@
 #include "preload/deadly_signals.h"
 #include "preload/descriptor_table.h"
 #include "preload/door.h"
+#include "preload/last_store.h"
 #include "preload/own_descriptors.h"
+#include "preload/own_memory.h"
 #include "preload/real.h"
 #include "preload/settings.h"
+#include "preload/watch.h"
 #include "preload/words.h"
 
 namespace outcore::preload {
@@ -62,10 +65,12 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
   if (S_ISBLK(about.st_mode) && !s.is_named(path)) return "a block device: name it by --map";
   if (!S_ISBLK(about.st_mode) && !S_ISREG(about.st_mode)) return "no file";
   if (path.rfind("/memfd:", 0) == 0 || path.rfind("/SYSV", 0) == 0) return "memory, not a file";
+  constexpr long kSecretMemory = 0x5345434d, kGuestMemory = 0x474d454d;  // memfd_secret, KVM's
   struct statfs filesystem;
   if (S_ISREG(about.st_mode) && ::fstatfs(made.fd, &filesystem) == 0 &&
       (filesystem.f_type == TMPFS_MAGIC || filesystem.f_type == RAMFS_MAGIC ||
-       filesystem.f_type == HUGETLBFS_MAGIC || filesystem.f_type == PROC_SUPER_MAGIC))
+       filesystem.f_type == HUGETLBFS_MAGIC || filesystem.f_type == kSecretMemory ||
+       filesystem.f_type == kGuestMemory || filesystem.f_type == PROC_SUPER_MAGIC))
     return "its filesystem keeps it in memory";
   if ((made.flags & MAP_TYPE) == MAP_PRIVATE && (made.protection & PROT_WRITE) != 0)
     return "private and writable: its changes are the process's own";
@@ -100,6 +105,10 @@ bool Door::start_runtime(std::string* why) {
       runtime_ = std::move(started).value();
     else
       why_no_runtime_ = started.message();
+    if (runtime_ != nullptr && !LastStore::start()) {
+      runtime_ = nullptr;
+      why_no_runtime_ = "no thread could be started that stores what was written at the end";
+    }
     if (runtime_ == nullptr) say(why_no_runtime_ + "; every mapping stays with the kernel");
   }
   *why = why_no_runtime_;
@@ -107,10 +116,10 @@ bool Door::start_runtime(std::string* why) {
 }
 
 std::shared_ptr<Runtime::Impl> Door::runtime_for_heap(std::string* why) {
+  if (is_of_another_process()) return nullptr;
   const Inside inside;
   const os::Locked locked(lock_);
-  if (is_of_another_process()) return nullptr;
-  owner_ = ::getpid();
+  if (owner_ == 0) begin();
   return start_runtime(why) ? runtime_ : nullptr;
 }
 
@@ -121,18 +130,20 @@ void Door::include(const std::byte* address, uint64_t size_bytes) {
 }
 
 bool Door::take(const NewMapping& made) {
+  if (is_of_another_process()) return false;  // the child of vfork, in its parent's memory
   struct stat about;
   if (::fstat(made.fd, &about) != 0) return false;
   const Inside inside;
   const os::Locked locked(lock_);
-  if (is_of_another_process()) return false;  // the child of vfork, in its parent's memory
-  owner_ = ::getpid();
+  if (owner_ == 0) begin();  // the initialization of a library that comes before ours
   const auto known = files_.find(identity_of(about));
   const bool is_taken = known != files_.end() && !known->second->mappings.empty();
   if (!is_taken && made.size_bytes < settings().min_bytes && !settings().is_explaining)
     return false;
   const std::string path = path_of(made.fd);
-  std::string why = why_never(made, about, path, is_taken);
+  std::string why = OwnMemory::has_room(OwnMemory::kCallBytes)
+                        ? why_never(made, about, path, is_taken)
+                        : "no memory is left for it";
   TakenFile* file =
       why.empty() && start_runtime(&why) ? find_or_open(made, about, path, &why) : nullptr;
   if (file != nullptr && !put_region(*file, made, &why)) {
@@ -168,6 +179,7 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
   const bool is_enough = file.fd >= 0 && (!may_write || file.is_open_for_writing);
   if (!is_enough) {
     const LowNumbersTaken taken;
+    const Watch::Quiet quiet(&file);
     const int fd = ::open(by_descriptor.c_str(), (may_write ? O_RDWR : O_RDONLY) | O_CLOEXEC, 0);
     store::FileStoreOptions options;
     options.path = by_descriptor;
@@ -233,6 +245,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
                        (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;
   file.owner = owner_;
+  file.link = ReleaseLink::asking_end();
   file.file_bytes = std::max(file.file_bytes, file_bytes);
   const Delivery delivery = region.value()->space->delivery;
   delivery_ = delivery == Delivery::kMessages   ? "messages"

@@ -9,6 +9,9 @@
 
 namespace outcore::preload {
 
-void install_fork_hooks();
+// What happens at fork() is registered with the C library, before anything of the program is: so it
+// comes last of all that fork() calls first, and first of all that it calls afterwards, and no
+// handler of the program's finds a lock of ours held. Once a process.
+void prepare_fork();
 
 }  // namespace outcore::preload

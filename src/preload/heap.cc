@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "preload/door.h"
+#include "preload/later_writes.h"
 #include "preload/own_heap.h"
 #include "preload/real.h"
 #include "preload/settings.h"
@@ -51,18 +52,43 @@ Heap& Heap::instance() {
 void Heap::prepare() {
   const Settings& s = settings();
   if (s.alloc_bytes == 0 || !s.complaint.empty()) return;
+  std::string why;
+  if (!s.allows_aio && !refuse_later_writes(&why)) {
+    say(why +
+        ", and would write into memory of --alloc behind our back: allocations stay with the "
+        "C library; --allow-aio if the program never does");
+    return;
+  }
+  if (are_later_writes_refused() && s.is_explaining && (s.root == 0 || s.root == ::getpid()))
+    say("under --alloc io_uring and aio are refused (ENOSYS), as the kernel would write into "
+        "memory "
+        "that is evicted; --allow-aio permits them");
   static_cast<void>(instance());
   static_cast<void>(is_another_heap_there());
   bytes_min_.store(std::max(s.alloc_bytes, kSystemPage), std::memory_order_release);
 }
 
+void Heap::retire() {
+  if (!is_used() || instance().is_child_) return;
+  const Inside inside;
+  instance().views_->store().retire();
+}
+
 bool Heap::start() {
-  std::call_once(started_, [this] { start_once(); });
+  if (!is_started_.load(std::memory_order_acquire)) {
+    const Inside inside;
+    const os::Locked locked(starting_);
+    if (!is_started_.load(std::memory_order_relaxed)) start_once();
+    is_started_.store(true, std::memory_order_release);
+  }
   return views_ != nullptr && !is_child_;
 }
 
+void Heap::hold_start() { instance().starting_.lock(); }
+void Heap::let_start() { instance().starting_.unlock(); }
+
+// REQUIRES: `starting_`.
 void Heap::start_once() {
-  const Inside inside;
   std::string why;
   const std::shared_ptr<Runtime::Impl> runtime = Door::instance().runtime_for_heap(&why);
   if (runtime != nullptr) {

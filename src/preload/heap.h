@@ -26,6 +26,8 @@ class Heap {
  public:
   static Heap& instance();
   static void prepare();  // reads the settings; once, when the library begins
+  // The process ends, but by a signal or _exit(): what it has booked on servers can go.
+  static void retire();
 
   // -- no lock, no call --
   static bool wants(size_t bytes) { return bytes >= bytes_min_.load(std::memory_order_relaxed); }
@@ -69,13 +71,19 @@ class Heap {
   void* remap(std::byte* address, size_t old_bytes, size_t new_bytes, int flags, std::byte* to);
   int protect(std::byte* address, size_t bytes, int protection);
   int advise(std::byte* address, size_t bytes, int advice);
+  // The range is the kernel's from now on, with its bytes, in whole pages of ours.
+  int leave(const std::byte* address, size_t bytes);
   int lock(const std::byte* address, size_t bytes);
   void unlock(const std::byte* address, size_t bytes);
+  void unlock_all();
   void undo_locks();  // of the kernel's, after mlockall
 
   void add_to(Report& report);
 
   // -- fork: heap_fork.cc --
+  // Nobody begins to use the heap in between: half of that would be in the child for ever.
+  static void hold_start();
+  static void let_start();
   static void before_fork();
   static void after_fork_in_parent(bool may_have_failed);
   static void after_fork_in_child();
@@ -135,13 +143,16 @@ class Heap {
   int unmap_ours(uint64_t from, uint64_t to);
   bool grow_mapping(uint64_t from, uint64_t to, uint64_t bytes);
   void* move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed);
+  bool is_kernels(uint64_t from, uint64_t to);
+  void* move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed);
   std::byte* place_for(uint64_t bytes, std::byte* fixed);
   int advise_ours(region::View& view, uint64_t from, uint64_t to, int advice);
   int pin(uint64_t from, uint64_t to, bool is_pin);
 
   static std::atomic<uint64_t> bytes_min_, low_, span_;
 
-  std::once_flag started_;
+  os::Lock starting_;
+  std::atomic<bool> is_started_{false};
   std::unique_ptr<HeapViews> views_;  // nullptr: there is no heap
 
   // Of a fork, and of the child that comes of it.

@@ -18,6 +18,10 @@ using base::round_down;
 using base::round_up;
 using region::View;
 
+namespace {
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, newer than the headers of Debian 12
+}
+
 int Heap::advise(std::byte* address, size_t bytes, int advice) {
   if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return EINVAL;
   const Inside inside;
@@ -33,6 +37,20 @@ int Heap::advise(std::byte* address, size_t bytes, int advice) {
             });
       },
       [&](std::byte* at, size_t n) { return Door::instance().advise(at, n, advice); });
+}
+
+int Heap::leave(const std::byte* address, size_t bytes) {
+  const Inside inside;
+  return on_parts(
+      address, bytes,
+      [this](uint64_t from, uint64_t to) {
+        if (is_child_) return revive(), 0;  // the kernel's already
+        from = round_down(from, page_bytes());
+        to = round_up(to, page_bytes());
+        static_cast<void>(pin(from, to, false));
+        return views_->hand_over(from, to);
+      },
+      [](std::byte*, size_t) { return 0; });
 }
 
 // Offsets in the heap are those of the space. Hints about how it will be read are of one reader,
@@ -54,8 +72,12 @@ int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
     case MADV_NORMAL:
     case MADV_RANDOM:
     case MADV_SEQUENTIAL:
-    case MADV_WIPEONFORK:
+    case kCollapse:  // how large the kernel's pages are is of no concern here
       return 0;
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+      if (view.is_closed || (advice == MADV_POPULATE_WRITE && !view.is_writable)) return EINVAL;
+      return fill_pages(views_->engine(), view, from / bytes, (to + bytes - 1) / bytes);
     default:
       return advise_pages(views_->engine(), view, from / bytes, (to + bytes - 1) / bytes, advice);
   }
@@ -134,6 +156,10 @@ void Heap::unlock(const std::byte* address, size_t bytes) {
         return real().munlock(views_->address() + from, to - from) == 0 ? 0 : errno;
       },
       [](std::byte* at, size_t n) { return real().munlock(at, n) == 0 ? 0 : errno; }));
+}
+
+void Heap::unlock_all() {
+  if (views_ != nullptr && !is_child_) unlock(views_->address(), views_->size_bytes());
 }
 
 void Heap::undo_locks() {

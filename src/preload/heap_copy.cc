@@ -77,7 +77,10 @@ std::unique_ptr<HeapCopy> HeapCopy::prepare(const std::string& folder, uint64_t 
 
 HeapCopy::~HeapCopy() {
   close_file();
+  // A robust lock that is held is in a list of its thread, through the page: the page may go only
+  // after the lock, or the thread writes to whatever the program maps there.
   if (is_ours_) ::pthread_mutex_unlock(&shared_->parents_life);
+  if (has_childs_life_) ::pthread_mutex_unlock(&shared_->childs_life);
   if (shared_ != nullptr) real().munmap(shared_, base::kSystemPage);
 }
 
@@ -103,15 +106,14 @@ long HeapCopy::threads_of_child() const {
 
 bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
   const uint64_t start_ns = os::now_ns();
-  bool is_lock_free = false;
   while (os::now_ns() - start_ns < wait_ns_max) {
     const uint32_t step = shared_->step.load();
     if (step == kAsked) return true;
     if (step == kNotBegun && may_have_failed && os::now_ns() - start_ns > 100 * kStepNs)
       return false;
     // Its first thread is no more: it has ended or is another program, or goes on in other threads.
-    if (is_lock_free && threads_of_child() <= 1) return false;
-    if (step == kNotBegun || is_lock_free) {
+    if (has_childs_life_ && threads_of_child() <= 1) return false;
+    if (step == kNotBegun || has_childs_life_) {
       wait_shared(&shared_->step, step, kStepNs);
       continue;
     }
@@ -119,8 +121,8 @@ bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
     ::clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += kStepNs;
     if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
-    is_lock_free =
-        ::pthread_mutex_clocklock(&shared_->childs_life, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
+    const int result = ::pthread_mutex_clocklock(&shared_->childs_life, CLOCK_MONOTONIC, &until);
+    has_childs_life_ = result == 0 || result == EOWNERDEAD;
   }
   return true;
 }
@@ -134,7 +136,9 @@ void HeapCopy::finish(int error) {
 void HeapCopy::become_childs() {
   shared_->child.store(::getpid());
   ::pthread_mutex_lock(&shared_->childs_life);
-  shared_->step.store(kBegun);
+  // On a busy machine the parent may have lost its patience, and made the copy, before this.
+  uint32_t not_begun = kNotBegun;
+  shared_->step.compare_exchange_strong(not_begun, kBegun);
   wake_shared(&shared_->step);
 }
 

@@ -52,7 +52,8 @@ class HeapCopy {
   Shared* shared_ = nullptr;
   int file_ = -1;
   uint64_t size_bytes_ = 0;
-  bool is_ours_ = false;  // the parent's lock
+  bool is_ours_ = false;          // the parent's lock, taken by the thread that forks
+  bool has_childs_life_ = false;  // by the same thread: the child's first thread is no more
 };
 
 }  // namespace outcore::preload

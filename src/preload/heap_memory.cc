@@ -314,6 +314,27 @@ void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, 
   return place;
 }
 
+// All of it is the kernel's, at addresses of the heap.
+bool Heap::is_kernels(uint64_t from, uint64_t to) {
+  return views_->for_each(
+             from, to, [](View&, uint64_t, uint64_t) { return EBUSY; },
+             [](uint64_t, uint64_t) { return 0; }) == 0;
+}
+
+// The place that it leaves stays ours to keep.
+void* Heap::move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed) {
+  std::byte* const address = views_->address() + from;
+  void* const moved = real().mremap(address, to - from, bytes, flags, fixed);
+  if (moved == MAP_FAILED) return MAP_FAILED;
+  const int saved_errno = errno;
+  const uint64_t kept = (flags & MREMAP_DONTUNMAP) != 0 ? to - from : moved == address ? bytes : 0;
+  if (kept < to - from)
+    real().mmap(address + kept, to - from - kept, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  errno = saved_errno;
+  return moved;
+}
+
 void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int flags,
                   std::byte* fixed) {
   constexpr int kKnown = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
@@ -331,10 +352,13 @@ void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int fl
   {
     const Inside inside;
     if (is_child_) return remap_childs(from, to, new_bytes, flags);
+    bool is_a_mapping = false;
     {
       const os::Locked locked(lock_);
-      if (!is_mapped(from, to)) return refuse(EFAULT);
+      is_a_mapping = is_mapped(from, to);
     }
+    if (is_kernels(from, to)) return move_kernels(from, to, new_bytes, flags, fixed);
+    if (!is_a_mapping) return refuse(EFAULT);
     if ((flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) == 0) {
       if (new_bytes < to - from)
         if (const int error = unmap_ours(from + new_bytes, to); error != 0) return refuse(error);

@@ -132,6 +132,8 @@ class FarSpace final : public HeapSpace {
   void transfer(std::span<StoreRequest> batch) override { store_->transfer(batch); }
   std::string name() const override { return store_->uri(); }
   std::string remark() const override { return store_->remark(); }
+  bool is_unreplicated() const override { return store_->is_unreplicated(); }
+  void retire() override { store_->retire(); }
 
  private:
   std::shared_ptr<store::FarStore> store_;

@@ -46,6 +46,9 @@ class HeapSpace {
   const std::string& folder() const { return folder_; }
   virtual std::string name() const = 0;
   virtual std::string remark() const = 0;
+  virtual bool is_unreplicated() const { return false; }
+  // The process ends: what is booked elsewhere is not needed for long.
+  virtual void retire() {}
 
  protected:
   StoreTraits traits_;

@@ -56,6 +56,8 @@ class HeapStore final : public Store {
   StoreTraits traits() const override { return space_->traits(); }
   std::string uri() const override { return "allocations in " + space_->name(); }
   std::string remark() const override { return space_->remark(); }
+  bool is_unreplicated() const override { return space_->is_unreplicated(); }
+  void retire() { space_->retire(); }
 
  private:
   HeapStore() = default;

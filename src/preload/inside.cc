@@ -43,8 +43,6 @@ int __real_eventfd(unsigned, int);
 int __real_socket(int, int, int);
 int __real_accept4(int, struct sockaddr*, socklen_t*, int);
 int __real_mkostemp(char*, int);
-int __real_ioctl(int, unsigned long, ...);
-long __real_syscall(long, ...);
 FILE* __real_fopen64(const char*, const char*);
 int __real_poll(struct pollfd*, nfds_t, int);
 
@@ -70,6 +68,7 @@ ssize_t __wrap_writev(int fd, const iovec* v, int n) { return real().writev(fd, 
 ssize_t __wrap_send(int fd, const void* p, size_t n, int flags) {
   return real().send(fd, p, n, flags);
 }
+off_t __wrap_lseek(int fd, off_t at, int whence) { return real().lseek(fd, at, whence); }
 int __wrap_ftruncate(int fd, off_t n) { return real().ftruncate(fd, n); }
 int __wrap_fallocate(int fd, int mode, off_t at, off_t n) {
   return real().fallocate(fd, mode, at, n);
@@ -124,13 +123,13 @@ int __wrap_mkostemp(char* path, int flags) {
   return OwnDescriptors::keep(__real_mkostemp(path, flags));
 }
 int __wrap_ioctl(int fd, unsigned long request, long argument) {
-  const int result = __real_ioctl(fd, request, argument);
+  const int result = real().ioctl(fd, request, argument);
   return request == _IO(0xAA, 0x00)  // USERFAULTFD_IOC_NEW
              ? OwnDescriptors::keep(result)
              : result;
 }
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  const long result = __real_syscall(number, a, b, c, d, e, f);
+  const long result = real().syscall(number, a, b, c, d, e, f);
   const bool makes_descriptor = number == SYS_userfaultfd || number == SYS_pidfd_open;
   return makes_descriptor ? OwnDescriptors::keep(static_cast<int>(result)) : result;
 }

@@ -83,34 +83,63 @@ int Listener::lease(const Identity& identity, int fd) {
     real().close(own);
     return -error;
   }
-  entries_.push_back({identity, own, true});
+  Entry entry{identity};
+  entry.fd = own;
+  entry.is_lease = true;
+  entries_.push_back(entry);
   return 0;
 }
 
-int Listener::mark(const Identity& identity, int fd, uint64_t events) {
+namespace {
+
+// Debian 12's headers are older: Linux 6.14.
+constexpr uint64_t kPreAccess = 0x00100000;
+
+// A group with a mark on the file, or -errno.
+int group_on(const std::string& path, unsigned kind, uint64_t events) {
+  const int group = ::fanotify_init(kind | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
+  if (group < 0) return -errno;
+  if (::fanotify_mark(group, FAN_MARK_ADD | FAN_MARK_INODE, events, AT_FDCWD, path.c_str()) == 0)
+    return group;
+  const int error = errno;
+  real().close(group);
+  return -error;
+}
+
+}  // namespace
+
+int Listener::mark_opens(const Identity& identity, int fd) {
   const std::string path = path_of(fd);
   Entry entry{identity};
-  if (events == FAN_OPEN) {
-    entry.fd =
-        ::fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
-    entry.has_permission =
-        entry.fd >= 0 && ::fanotify_mark(entry.fd, FAN_MARK_ADD | FAN_MARK_INODE, FAN_OPEN_PERM,
-                                         AT_FDCWD, path.c_str()) == 0;
-    if (entry.fd >= 0 && !entry.has_permission) real().close(entry.fd);
-  }
-  if (!entry.has_permission) {
-    entry.fd = ::fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_FID | FAN_CLOEXEC | FAN_NONBLOCK,
-                               O_RDONLY | O_CLOEXEC);
-    if (entry.fd < 0) return -errno;
-    if (::fanotify_mark(entry.fd, FAN_MARK_ADD | FAN_MARK_INODE, events, AT_FDCWD, path.c_str()) !=
-        0) {
-      const int error = errno;
-      real().close(entry.fd);
-      return -error;
-    }
-  }
+  // One group a file: a user has 128 of them.
+  entry.fd = group_on(path, FAN_CLASS_PRE_CONTENT, FAN_MODIFY | FAN_OPEN_PERM | kPreAccess);
+  entry.asks_access = entry.fd >= 0;
+  if (entry.fd < 0) entry.fd = group_on(path, FAN_CLASS_CONTENT, FAN_MODIFY | FAN_OPEN_PERM);
+  entry.has_permission = entry.fd >= 0;
+  if (entry.fd < 0)
+    entry.fd = group_on(path, FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
+  if (entry.fd < 0) return entry.fd;
   entries_.push_back(entry);
-  return entry.has_permission || events != FAN_OPEN ? 0 : 1;
+  return entry.has_permission ? 0 : 1;
+}
+
+int Listener::mark_changes(const Identity& identity, int fd) {
+  Entry entry{identity};
+  entry.fd = group_on(path_of(fd), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
+  if (entry.fd < 0) return entry.fd;
+  entries_.push_back(entry);
+  return 0;
+}
+
+void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
+  for (Entry& e : entries_) {
+    if (!(e.identity == identity) || !e.asks_access) continue;
+    if (is_asking && e.quiet_count == 0) continue;  // the mark is younger than the silence
+    e.quiet_count += is_asking ? -1 : 1;
+    if (e.quiet_count != (is_asking ? 0 : 1)) continue;
+    const unsigned how = (is_asking ? FAN_MARK_ADD : FAN_MARK_REMOVE) | FAN_MARK_INODE;
+    static_cast<void>(::fanotify_mark(e.fd, how, kPreAccess, AT_FDCWD, path_of(fd).c_str()));
+  }
 }
 
 // Closing the group lets whoever waits for an answer go on.
@@ -150,7 +179,9 @@ bool Listener::read_events(Entry& entry) {
       const bool is_own = e->pid == ::getpid();
       has_others = has_others || !is_own;
       if (e->fd < 0) continue;
-      if (is_own)
+      if ((e->mask & (FAN_OPEN_PERM | kPreAccess)) == 0)
+        real().close(e->fd);
+      else if (is_own)
         allow(entry, e->fd);
       else
         entry.waiting.push_back(e->fd);

@@ -24,8 +24,15 @@ class Listener {
 
   // `fd` is the process's. 0 or -errno.
   int lease(const Identity& identity, int fd);
-  // 1: openers are heard of, but do not wait.
-  int mark(const Identity& identity, int fd, uint64_t events);
+  // Who opens the file waits, or makes it shorter by its name where the kernel lets us ask (Linux
+  // 6.14: ext4, xfs, btrfs). Who changes it otherwise is heard of. 1: so are openers, who do not
+  // wait.
+  int mark_opens(const Identity& identity, int fd);
+  // Who changes the file is heard of.
+  int mark_changes(const Identity& identity, int fd);
+  // Stops asking before accesses, and begins again: descriptors that are opened in between are
+  // never asked about.
+  void ask_access(const Identity& identity, int fd, bool is_asking);
   void end(const Identity& identity);
 
   // Waits until something is to be heard; true if the event rings.
@@ -41,8 +48,10 @@ class Listener {
     int fd = -1;
     bool is_lease = false;
     bool has_permission = false;  // openers wait for our answer
-    bool is_told = false;         // somebody is handing it back
-    std::vector<int> waiting;     // events to be answered
+    bool asks_access = false;     // so do accesses by what is opened later, and truncations
+    int quiet_count = 0;
+    bool is_told = false;      // somebody is handing it back
+    std::vector<int> waiting;  // events to be answered
   };
   void allow(const Entry& entry, int fd);
   bool read_events(Entry& entry);

@@ -1,14 +1,14 @@
 #include "preload/others.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <string_view>
 
 #include "preload/descriptor_table.h"
 #include "preload/own_descriptors.h"
@@ -16,20 +16,46 @@
 namespace outcore::preload {
 namespace {
 
+// As the kernel fills it in. Neither opendir() nor a stream is used here: they allocate by the
+// program's heap, whose locks a thread may hold that waits in fork() for the door's.
+struct Entry {
+  uint64_t inode;
+  int64_t next;
+  uint16_t size_bytes;
+  uint8_t type;
+  char name[];
+};
+
 // Calls f(number) for the numbers that a folder's entries are, until it returns true.
 template <typename F>
 bool for_each_number(const std::string& folder, const F& f) {
-  DIR* all = ::opendir(folder.c_str());
-  if (all == nullptr) return false;
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  alignas(Entry) char buffer[4096];
   bool is_found = false;
-  while (const dirent* entry = ::readdir(all)) {
-    char* end = nullptr;
-    const long number = std::strtol(entry->d_name, &end, 10);
-    if (end == entry->d_name || *end != 0) continue;
-    if ((is_found = f(number))) break;
+  for (long n; !is_found && (n = ::syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0;) {
+    for (long at = 0; at < n && !is_found;) {
+      const auto* entry = reinterpret_cast<const Entry*>(buffer + at);
+      at += entry->size_bytes;
+      char* end = nullptr;
+      const long number = std::strtol(entry->name, &end, 10);
+      if (end != entry->name && *end == 0) is_found = f(number);
+    }
   }
-  ::closedir(all);
+  ::close(fd);
   return is_found;
+}
+
+// All of a file of /proc; empty if it cannot be read.
+std::string text_of(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return {};
+  std::string text;
+  char part[4096];
+  for (ssize_t n; (n = ::read(fd, part, sizeof part)) > 0;)
+    text.append(part, static_cast<size_t>(n));
+  ::close(fd);
+  return text;
 }
 
 bool is_file(const std::string& path, const Identity& file) {
@@ -40,9 +66,11 @@ bool is_file(const std::string& path, const Identity& file) {
 // Lines of /proc/PID/maps that are of the file.
 uint32_t count_maps(const std::string& process, const Identity& file,
                     const std::function<bool(std::byte*)>& is_known) {
-  std::ifstream maps(process + "/maps");
+  const std::string maps = text_of(process + "/maps");
   uint32_t count = 0;
-  for (std::string line; std::getline(maps, line);) {
+  for (size_t at = 0, next = 0; at < maps.size(); at = next + 1) {
+    next = std::min(maps.find('\n', at), maps.size());
+    const std::string line = maps.substr(at, next - at);
     unsigned major = 0, minor = 0;
     unsigned long inode = 0, start = 0;
     if (std::sscanf(line.c_str(), "%lx-%*s %*s %*s %x:%x %lu", &start, &major, &minor, &inode) != 4)
@@ -54,10 +82,21 @@ uint32_t count_maps(const std::string& process, const Identity& file,
   return count;
 }
 
+// A ring of io_uring, or the one of aio, is a file of its own kind.
+bool has_ring() {
+  if (text_of("/proc/self/maps").find("/[aio]") != std::string::npos) return true;
+  return for_each_number("/proc/self/fd", [](long number) {
+    char kind[64] = {};
+    if (OwnDescriptors::has(static_cast<int>(number))) return false;
+    const std::string link = "/proc/self/fd/" + std::to_string(number);
+    return ::readlink(link.c_str(), kind, sizeof kind - 1) > 0 &&
+           std::string_view(kind) == "anon_inode:[io_uring]";
+  });
+}
+
 std::string name_of(const std::string& process, long pid) {
-  std::ifstream comm(process + "/comm");
-  std::string name;
-  std::getline(comm, name);
+  std::string name = text_of(process + "/comm");
+  name.resize(std::min(name.find('\n'), name.size()));
   return name + " (" + std::to_string(pid) + ")";
 }
 
@@ -94,6 +133,7 @@ OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& i
     if (DescriptorTable::is_stdio(fd)) use.is_in_stdio = true;
   });
   use.kernel_mappings = count_maps("/proc/self", file, is_known);
+  use.has_later_writes = has_ring();
   return use;
 }
 

@@ -20,8 +20,9 @@ void for_each_own_descriptor(const Identity& file, const std::function<void(int)
 // What this process itself does with a file.
 struct OwnUse {
   bool is_open_for_writing = false;
-  bool is_in_stdio = false;      // a FILE is on it, whose reads and writes nobody sees
-  uint32_t kernel_mappings = 0;  // mappings of it that are not known
+  bool is_in_stdio = false;       // a FILE is on it, whose reads and writes nobody sees
+  uint32_t kernel_mappings = 0;   // mappings of it that are not known
+  bool has_later_writes = false;  // io_uring or aio is set up, whatever it is used for
 };
 // `is_known` tells mappings that do not count, by their first address.
 OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known);

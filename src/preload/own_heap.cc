@@ -6,34 +6,19 @@
 #include <link.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
-#include "preload/bootstrap_memory.h"
+#include "preload/own_memory.h"
 #include "preload/real_heap.h"
 
 namespace outcore::preload {
 namespace {
 
-RealHeap own;
-std::atomic<bool> is_looked_up{false};
-
-template <typename F>
-void look_up(void* library, F& into, const char* name) {
-  void* found = ::dlsym(library, name);
-  __builtin_memcpy(&into, &found, sizeof found);
-}
-
-// False: not yet.
-bool is_ready() { return is_looked_up.load(std::memory_order_acquire); }
-
-void* take(size_t bytes, size_t alignment) {
-  if (!is_ready()) {
-    if (void* p = BootstrapMemory::allocate(bytes, alignment); p != nullptr) return p;
-    prepare_own_heap();
-  }
-  return alignment <= 16 ? own.malloc(bytes) : own.memalign(alignment, bytes);
+// The C library's own, whatever allocator the program has; nullptr: not to be had.
+void* c_library_malloc() {
+  void* library = ::dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : ::dlsym(library, "malloc");
 }
 
 uintptr_t code_low = 0, code_bytes = 0;
@@ -53,22 +38,13 @@ int note_code(dl_phdr_info* library, size_t, void* base) {
 
 }  // namespace
 
-// Two threads may look up at once: they write the same values.
-void prepare_own_heap() {
-  void* library = is_ready() ? nullptr : ::dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return;
-#define OUTCORE_LOOK_UP(result, name, parameters) look_up(library, own.name, #name);
-  OUTCORE_HEAP_CALLS(OUTCORE_LOOK_UP)
-#undef OUTCORE_LOOK_UP
-  is_looked_up.store(true, std::memory_order_release);
-}
-
 bool is_another_heap_there() {
   real_heap.free(real_heap.malloc(1));  // looks it up
-  if (!is_ready() || real_heap.malloc == own.malloc) return false;
-  Dl_info about{};
   void* malloc_code = nullptr;
   __builtin_memcpy(&malloc_code, &real_heap.malloc, sizeof malloc_code);
+  void* const c_librarys = c_library_malloc();
+  if (c_librarys == nullptr || malloc_code == c_librarys) return false;
+  Dl_info about{};
   if (::dladdr(malloc_code, &about) != 0) ::dl_iterate_phdr(note_code, about.dli_fbase);
   return true;
 }
@@ -84,34 +60,45 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
 extern "C" {
 
-void* __wrap_malloc(size_t bytes) { return take(bytes, 16); }
+void* __wrap_malloc(size_t bytes) { return OwnMemory::allocate(bytes, 16); }
 
 void* __wrap_calloc(size_t count, size_t bytes) {
-  if (is_ready()) return own.calloc(count, bytes);
   size_t total = 0;
   if (__builtin_mul_overflow(count, bytes, &total)) return errno = ENOMEM, nullptr;
-  void* p = take(total, 16);
+  void* p = OwnMemory::allocate(total, 16);
   if (p != nullptr) std::memset(p, 0, total);
   return p;
 }
 
+// What the C library has allocated for us is the program's heap's.
 void __wrap_free(void* p) {
-  if (!BootstrapMemory::has(p) && is_ready()) own.free(p);
+  if (p == nullptr) return;
+  if (OwnMemory::has(p))
+    OwnMemory::release(p);
+  else
+    real_heap.free(p);
 }
 
 void* __wrap_realloc(void* p, size_t bytes) {
-  if (is_ready() && !BootstrapMemory::has(p)) return own.realloc(p, bytes);
-  void* to = take(bytes, 16);
-  if (to != nullptr && p != nullptr)
-    std::memcpy(to, p, std::min(bytes, BootstrapMemory::bytes_from(p)));
+  if (p != nullptr && !OwnMemory::has(p)) return real_heap.realloc(p, bytes);
+  void* to = OwnMemory::allocate(bytes, 16);
+  if (to == nullptr || p == nullptr) return to;
+  std::memcpy(to, p, std::min(bytes, OwnMemory::usable_bytes(p)));
+  OwnMemory::release(p);
   return to;
 }
 
-void* __wrap_memalign(size_t alignment, size_t bytes) { return take(bytes, alignment); }
-void* __wrap_aligned_alloc(size_t alignment, size_t bytes) { return take(bytes, alignment); }
+void* __wrap_memalign(size_t alignment, size_t bytes) {
+  return OwnMemory::allocate(bytes, alignment);
+}
+void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return OwnMemory::allocate(bytes, alignment);
+}
 
 int __wrap_posix_memalign(void** into, size_t alignment, size_t bytes) {
-  *into = take(bytes, alignment);
+  const int saved_errno = errno;
+  *into = OwnMemory::allocate(bytes, alignment);
+  errno = saved_errno;
   return *into != nullptr ? 0 : ENOMEM;
 }
 

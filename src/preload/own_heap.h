@@ -1,14 +1,9 @@
-// OwnHeap: where this library's own memory comes from: the C library, whatever allocator the
-// program has. That one may call us (mmap) with its locks held, and must not be called then.
-//
-// What the C library allocates on the library's behalf is the program's allocator's: none of it is
-// freed here. Any thread.
+// OwnHeap: where this library's own memory comes from: OwnMemory, whatever allocator the program
+// has. That one may call us (mmap) with its locks held, and must not be called then. Any thread.
 #pragma once
 
 namespace outcore::preload {
 
-// Looks the C library's functions up; once, when the library begins. Before it a little is there.
-void prepare_own_heap();
 // The program's allocator is another than the C library's. Known once this was called.
 bool is_another_heap_there();
 // The address is in the code of such an allocator, which calls itself and means itself.

@@ -28,8 +28,7 @@ int advise_pages(paging::Engine& engine, region::View& view, uint64_t first, uin
       return 0;
     case MADV_PAGEOUT:
       return engine.evict(space, first, end).code();
-    case MADV_DONTFORK:  // of no concern to bytes
-    case MADV_DOFORK:
+    case MADV_DOFORK:  // of no concern to bytes
     case MADV_DONTDUMP:
     case MADV_DODUMP:
     case MADV_HUGEPAGE:

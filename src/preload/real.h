@@ -2,10 +2,11 @@
 // this library, mostly those of the C library. Any thread; the first call looks them up.
 #pragma once
 
+#include <aio.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pty.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -31,6 +32,7 @@ namespace outcore::preload {
   X(int, mlock2, (const void*, size_t, unsigned))                                            \
   X(int, munlock, (const void*, size_t))                                                     \
   X(int, mlockall, (int))                                                                    \
+  X(int, munlockall, (void))                                                                 \
   X(ssize_t, read, (int, void*, size_t))                                                     \
   X(ssize_t, write, (int, const void*, size_t))                                              \
   X(ssize_t, pread, (int, void*, size_t, off_t))                                             \
@@ -44,6 +46,7 @@ namespace outcore::preload {
   X(ssize_t, send, (int, const void*, size_t, int))                                          \
   X(ssize_t, sendto, (int, const void*, size_t, int, const struct sockaddr*, socklen_t))     \
   X(ssize_t, sendmsg, (int, const struct msghdr*, int))                                      \
+  X(int, sendmmsg, (int, struct mmsghdr*, unsigned, int))                                    \
   X(ssize_t, recv, (int, void*, size_t, int))                                                \
   X(ssize_t, recvfrom, (int, void*, size_t, int, struct sockaddr*, socklen_t*))              \
   X(ssize_t, recvmsg, (int, struct msghdr*, int))                                            \
@@ -60,6 +63,30 @@ namespace outcore::preload {
   X(int, posix_fallocate, (int, off_t, off_t))                                               \
   X(int, fsync, (int))                                                                       \
   X(int, fdatasync, (int))                                                                   \
+  X(off_t, lseek, (int, off_t, int))                                                         \
+  X(int, ioctl, (int, unsigned long, ...))                                                   \
+  X(void, sync, (void))                                                                      \
+  X(int, syncfs, (int))                                                                      \
+  X(int, sync_file_range, (int, off64_t, off64_t, unsigned))                                 \
+  X(int, aio_read, (struct aiocb*))                                                          \
+  X(int, aio_write, (struct aiocb*))                                                         \
+  X(int, aio_fsync, (int, struct aiocb*))                                                    \
+  X(int, lio_listio, (int, struct aiocb* const*, int, struct sigevent*))                     \
+  X(int, pkey_mprotect, (void*, size_t, int, int))                                           \
+  X(ssize_t, process_madvise, (int, const struct iovec*, size_t, int, unsigned))             \
+  X(int, remap_file_pages, (void*, size_t, int, size_t, int))                                \
+  X(int, recvmmsg, (int, struct mmsghdr*, unsigned, int, struct timespec*))                  \
+  X(ssize_t, vmsplice, (int, const struct iovec*, size_t, unsigned))                         \
+  X(ssize_t, process_vm_readv,                                                               \
+    (pid_t, const struct iovec*, unsigned long, const struct iovec*, unsigned long,          \
+     unsigned long))                                                                         \
+  X(ssize_t, process_vm_writev,                                                              \
+    (pid_t, const struct iovec*, unsigned long, const struct iovec*, unsigned long,          \
+     unsigned long))                                                                         \
+  X(ssize_t, getrandom, (void*, size_t, unsigned))                                           \
+  X(int, getentropy, (void*, size_t))                                                        \
+  X(int, open_by_handle_at, (int, struct file_handle*, int))                                 \
+  X(long, syscall, (long, ...))                                                              \
   X(int, open, (const char*, int, ...))                                                      \
   X(int, openat, (int, const char*, int, ...))                                               \
   X(int, creat, (const char*, mode_t))                                                       \
@@ -78,11 +105,10 @@ namespace outcore::preload {
   X(sighandler_t, signal, (int, sighandler_t))                                               \
   X(int, sigprocmask, (int, const sigset_t*, sigset_t*))                                     \
   X(int, pthread_sigmask, (int, const sigset_t*, sigset_t*))                                 \
+  X(int, sigaltstack, (const stack_t*, stack_t*))                                            \
   X(int, sigsuspend, (const sigset_t*))                                                      \
   X(int, ppoll, (struct pollfd*, nfds_t, const struct timespec*, const sigset_t*))           \
   X(int, pselect, (int, fd_set*, fd_set*, fd_set*, const struct timespec*, const sigset_t*)) \
-  X(pid_t, fork, (void))                                                                     \
-  X(int, forkpty, (int*, char*, const struct termios*, const struct winsize*))               \
   X(int, pthread_create, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))       \
   X(int, thrd_create, (thrd_t*, thrd_start_t, void*))                                        \
   X(int, __register_atfork, (void (*)(void), void (*)(void), void (*)(void), void*))         \
@@ -92,6 +118,14 @@ namespace outcore::preload {
   X(int, execvp, (const char*, char* const*))                                                \
   X(int, execvpe, (const char*, char* const*, char* const*))                                 \
   X(int, fexecve, (int, char* const*, char* const*))                                         \
+  X(int, posix_spawn,                                                                        \
+    (pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,       \
+     char* const*, char* const*))                                                            \
+  X(int, posix_spawnp,                                                                       \
+    (pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,       \
+     char* const*, char* const*))                                                            \
+  X(int, system, (const char*))                                                              \
+  X(FILE*, popen, (const char*, const char*))                                                \
   X(void, _exit, (int))                                                                      \
   X(void, _Exit, (int))                                                                      \
   X(void, quick_exit, (int))                                                                 \

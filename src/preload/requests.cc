@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@
 namespace outcore::preload {
 namespace {
 
-constexpr int kSecondsMax = 2, kReleaseSecondsMax = 30;
+constexpr int kSecondsMax = 2;
 
 std::atomic<int> listening{-1};
 
@@ -31,12 +32,25 @@ void close_in_child() {
   if (const int fd = listening.exchange(-1); fd >= 0) ::close(fd);
 }
 
-socklen_t address_of(int pid, sockaddr_un* address) {
-  *address = {};
-  address->sun_family = AF_UNIX;
-  const int n =
-      std::snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "outcore/%d", pid);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(n));
+// Chance makes the name one that nobody can have taken before, also where PID namespaces share one
+// of the network. 0 or -errno.
+int bind_by_chance(int fd) {
+  constexpr int kAttemptsMax = 8;
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    uint64_t chance = 0;
+    if (::getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+      chance = base::now_ns() + static_cast<uint64_t>(attempt);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const int n =
+        std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "outcore/%d.%016llx",
+                      ::getpid(), static_cast<unsigned long long>(chance));
+    const auto size =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(n));
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return 0;
+    if (errno != EADDRINUSE) break;
+  }
+  return -errno;
 }
 
 uint64_t deadline_in(int seconds) { return base::now_ns() + seconds * 1'000'000'000ull; }
@@ -125,11 +139,6 @@ std::string answer_to(const std::string& line) {
   std::string verb, path;
   words >> verb;
   Door& door = Door::instance();
-  if (verb == "release") {
-    Identity identity;
-    words >> identity.device >> identity.inode;
-    return door.hand_back(identity, "a forked child uses it, too") ? "done\n" : "error\n";
-  }
   uint64_t offset = 0, size_bytes = 0, columns = 0;
   words >> offset >> size_bytes >> columns;
   if (!words || (verb != "residency" && verb != "warm" && verb != "evict"))
@@ -149,15 +158,15 @@ std::string answer_to(const std::string& line) {
 
 int listen_for_requests() {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address;
-  const socklen_t size = address_of(::getpid(), &address);
-  if (fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-      ::listen(fd, 16) == 0) {
+  if (fd < 0) return -errno;
+  int error = bind_by_chance(fd);
+  if (error == 0 && ::listen(fd, 16) != 0) error = -errno;
+  if (error == 0) {
     listening.store(fd);
     return fd;
   }
-  if (fd >= 0) ::close(fd);
-  return -1;
+  ::close(fd);
+  return error;
 }
 
 void keep_requests_from_children() { ::pthread_atfork(nullptr, nullptr, close_in_child); }
@@ -170,24 +179,6 @@ void answer_request(int listener) {
     write_all(fd, answer_to(question), deadline_in(kSecondsMax));
   }
   ::close(fd);
-}
-
-bool ask_to_release(int pid, const Identity& file) {
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address;
-  const socklen_t size = address_of(pid, &address);
-  bool is_done = false;
-  const timeval bound{kSecondsMax, 0};  // of connect: it waits while the queue of the other is full
-  if (fd >= 0) ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
-  if (fd >= 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) {
-    const uint64_t deadline_ns = deadline_in(kReleaseSecondsMax);
-    write_all(fd,
-              "release " + std::to_string(file.device) + " " + std::to_string(file.inode) + "\n",
-              deadline_ns);
-    is_done = read_line(fd, deadline_ns) == "done";
-  }
-  if (fd >= 0) ::close(fd);
-  return is_done;
 }
 
 }  // namespace outcore::preload

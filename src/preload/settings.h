@@ -14,6 +14,7 @@ struct Settings {
   uint64_t min_bytes = uint64_t{64} << 20;
   std::string store = "scratch:";  // where memory of --alloc rests
   uint64_t alloc_bytes = 0;        // allocations of at least this go to scratch; 0: none
+  bool allows_aio = false;         // io_uring and aio, beside --alloc
   bool is_explaining = false;
   bool is_quiet = false;
   std::string json;    // where the report goes; empty: nowhere

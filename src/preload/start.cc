@@ -1,6 +1,7 @@
 // The library's own beginning and end in a process.
 #include <signal.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cstdlib>
 #include <string>
@@ -11,8 +12,8 @@
 #include "preload/calls.h"
 #include "preload/fork.h"
 #include "preload/heap.h"
+#include "preload/last_store.h"
 #include "preload/own_descriptors.h"
-#include "preload/own_heap.h"
 #include "preload/requests.h"
 #include "preload/settings.h"
 
@@ -29,15 +30,22 @@ void keep_report() {
     OwnDescriptors::mark(fd);
 }
 
-void store_before_a_crash() { Door::instance().store_all(); }
+void store_before_a_crash() { LastStore::run(LastStore::What::kStore); }
+
+// pthread_cancel() ends a thread by the unwinder of the system's libgcc, in whose steps through our
+// frames the copy in this library has a part: it makes its tables now, or would abort.
+void prepare_unwinding() {
+  ::_Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
+}
 
 __attribute__((constructor)) void begin() {
-  prepare_own_heap();
   static_cast<void>(real());
+  prepare_unwinding();
   os::place_descriptor = OwnDescriptors::keep;
   os::set_last_words(store_before_a_crash);
   os::set_block_query(thinks_blocked);
-  install_fork_hooks();
+  prepare_fork();
+  ReleaseLink::prepare();
   keep_requests_from_children();
   Door::instance().begin();
   keep_report();
@@ -49,14 +57,21 @@ __attribute__((constructor)) void begin() {
   real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
 }
 
-__attribute__((destructor)) void end() { end_of_process(); }
+__attribute__((destructor)) void end() {
+  end_of_process();
+  Heap::retire();
+}
 
 }  // namespace
 
 void end_of_process() {
-  static std::atomic<bool> has_ended{false};
+  static std::atomic<pid_t> ending{0};  // the process that ends: a forked child ends, too
   Door& door = Door::instance();
-  if (door.is_of_another_process() || has_ended.exchange(true)) return;
+  if (door.is_of_another_process()) return;
+  const pid_t self = ::getpid();
+  // A second thread that ends the process waits until the first one's bytes are stored.
+  if (ending.exchange(self) == self) return LastStore::run(LastStore::What::kStore);
+  if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
   door.store_all();
   publish(door.report());
 }

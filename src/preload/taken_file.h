@@ -2,6 +2,7 @@
 // them, as the program made it. Plain data under the door's lock, but for what is atomic.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -41,12 +42,13 @@ struct TakenFile {
   Identity identity;
   std::string path;  // for people
   std::shared_ptr<store::FileStore> store;
-  int fd = -1;               // ours; as writable as the program's
-  int read_fd = -1;          // ours; for reading only
-  bool is_writable = false;  // the program may change it: by its mappings or by system calls
+  int fd = -1;       // ours; as writable as the program's
+  int read_fd = -1;  // ours; for reading only
+  // The program may change it: by its mappings or by system calls.
+  std::atomic<bool> is_writable{false};
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
-  bool is_watched = false;
+  std::atomic<bool> is_watched{false};
   std::string remark;  // how it is kept coherent, for --explain
   std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
   bool is_counted = false;  // among the taken ones
@@ -56,7 +58,8 @@ struct TakenFile {
   // For a mapping as the kernel would have it.
   int fd_of(const Mapping& m) const { return m.may_write || read_fd < 0 ? fd : read_fd; }
 
-  int owner = 0;  // the process whose runtime has it: in a forked child, the parent
+  int owner = 0;              // the process whose runtime has it: in a forked child, the parent
+  std::atomic<int> link{-1};  // to ask the owner by: ReleaseLink
   uint64_t file_bytes = 0;
   Counters ended;  // of mappings that are gone
 

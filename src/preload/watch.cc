@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -21,13 +22,15 @@
 #include "preload/inside.h"
 #include "preload/listener.h"
 #include "preload/real.h"
+#include "preload/release_link.h"
 #include "preload/requests.h"
+#include "preload/words.h"
 
 namespace outcore::preload {
 
 // What a thread asks of the listener, and waits for.
 struct Command {
-  enum class Kind : uint8_t { kWatch, kEnd } kind = Kind::kEnd;
+  enum class Kind : uint8_t { kWatch, kEnd, kQuiet, kAsk } kind = Kind::kEnd;
   Watch::For what = Watch::For::kOpens;
   Identity identity;
   int fd = -1;  // of the process
@@ -38,6 +41,7 @@ struct Command {
 struct Watch::Impl {
   int to_listener = -1, to_answerer = -1;  // events; in both tables of descriptors
   int requests = -1;
+  int link = -1;  // of descendants
   os::Lock lock;
   std::vector<Command*> commands;
   std::vector<Identity> opened;   // by others: to be handed back
@@ -77,8 +81,14 @@ Status Watch::start() {
   impl->to_listener = ::eventfd(0, EFD_CLOEXEC);
   impl->to_answerer = ::eventfd(0, EFD_CLOEXEC);
   impl->requests = listen_for_requests();
+  if (impl->requests < 0)
+    say(std::string("`outcore residency` will not find this program, as it cannot listen: ") +
+        ::strerrordesc_np(-impl->requests));
   if (impl->to_listener < 0 || impl->to_answerer < 0)
     return base::system_error(errno, "make an event for the watching threads");
+  impl->link = ReleaseLink::start();
+  if (impl->link < 0)
+    return base::system_error(-impl->link, "make the sockets by which child processes ask");
   std::atomic<uint32_t> listening{0};
   try {
     // They live as long as the process, and end with it. banned-ok: nobody could join them
@@ -119,6 +129,23 @@ void Watch::end(TakenFile& file) {
   impl_->ask(&command);
 }
 
+Watch::Quiet::Quiet(const TakenFile* file)
+    : file_(file != nullptr && file->is_watched ? file : nullptr) {
+  if (file_ != nullptr) Watch::instance().ask_access(*file_, false);
+}
+Watch::Quiet::~Quiet() {
+  const int saved_errno = errno;
+  if (file_ != nullptr) Watch::instance().ask_access(*file_, true);
+  errno = saved_errno;
+}
+
+void Watch::ask_access(const TakenFile& file, bool is_asking) {
+  if (impl_ == nullptr) return;
+  Command command{is_asking ? Command::Kind::kAsk : Command::Kind::kQuiet, For::kOpens,
+                  file.identity, file.fd};
+  impl_->ask(&command);
+}
+
 void Watch::Impl::ask(Command* command) {
   {
     const os::SignalBlock block;
@@ -135,13 +162,17 @@ int Watch::Impl::carry_out(const Command& command, Listener& listener) {
     listener.end(command.identity);
     return 0;
   }
+  if (command.kind != Command::Kind::kWatch) {
+    listener.ask_access(command.identity, command.fd, command.kind == Command::Kind::kAsk);
+    return 0;
+  }
   switch (command.what) {
     case For::kWrites:
       return listener.lease(command.identity, command.fd);
     case For::kOpens:
-      return listener.mark(command.identity, command.fd, FAN_OPEN);
+      return listener.mark_opens(command.identity, command.fd);
     case For::kChanges:
-      return listener.mark(command.identity, command.fd, FAN_MODIFY);
+      return listener.mark_changes(command.identity, command.fd);
   }
   return -EINVAL;
 }
@@ -169,8 +200,8 @@ void Watch::Impl::listen() {
 
 void Watch::Impl::answer() {
   for (;;) {
-    pollfd wait[2] = {{to_answerer, POLLIN, 0}, {requests, POLLIN, 0}};
-    if (::poll(wait, 2, -1) < 0) continue;
+    pollfd wait[3] = {{to_answerer, POLLIN, 0}, {requests, POLLIN, 0}, {link, POLLIN, 0}};
+    if (::poll(wait, 3, -1) < 0) continue;
     if ((wait[0].revents & POLLIN) != 0) {
       hush(to_answerer);
       for (const Identity& identity : take_all(opened)) {
@@ -181,6 +212,9 @@ void Watch::Impl::answer() {
       ring(to_listener);
     }
     if ((wait[1].revents & POLLIN) != 0) answer_request(requests);
+    if ((wait[2].revents & POLLIN) != 0)
+      ReleaseLink::answer(
+          link, [](const ReleaseLink::Question& q) { return Door::instance().release(q); });
   }
 }
 

@@ -4,7 +4,9 @@
 // Read-only files: a read lease, whose break hands the mapping back while the writer waits in
 // open(2). Writable ones: fanotify; the opener waits until the mapping is handed back, which needs
 // CAP_SYS_ADMIN. Without it such a file is taken only if --map names it, and an opener may read
-// bytes from before for a moment.
+// bytes from before for a moment. Who changes the file and opens nothing (truncate(2), a descriptor
+// that was taken out of this process) waits, too, where the kernel lets us ask before an access;
+// elsewhere it is heard of a moment late.
 //
 // The thread that listens has a table of descriptors of its own: what it opens and closes of a file
 // must not drop the POSIX locks that the program holds on it, and the program cannot close it. The
@@ -31,13 +33,29 @@ class Watch {
   int watch(TakenFile& file, For what);
   void end(TakenFile& file);
 
+  // Starts the threads, if they are not there. Without them no file that is written can be taken.
+  Status start();
+
+  // While it lives, the kernel does not ask us before accesses to the file. A descriptor that is
+  // opened meanwhile is never asked about: else each read(2) on it would wait for our answer.
+  class Quiet {
+   public:
+    explicit Quiet(const TakenFile* file);  // nullptr: nothing
+    ~Quiet();
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+   private:
+    const TakenFile* const file_;
+  };
+
   // In a forked child: the parent's threads are not the child's.
   void forget_in_child();
 
  private:
   Watch() = default;
+  void ask_access(const TakenFile& file, bool is_asking);
   struct Impl;
-  Status start();
   Impl* impl_ = nullptr;  // lives as long as the process
 };
 

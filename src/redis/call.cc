@@ -43,7 +43,8 @@ bool is_passing(const std::string& error) {
 
 }  // namespace
 
-int talk(Connection& stream, const Command& command, uint32_t replicas, Value* value) {
+int talk(Connection& stream, const Command& command, uint32_t replicas, Value* value,
+         uint32_t* acknowledged) {
   stream.begin(static_cast<uint32_t>(command.words.size()));
   for (const std::string& word : command.words) stream.word(word);
   if (replicas > 0) {
@@ -55,17 +56,20 @@ int talk(Connection& stream, const Command& command, uint32_t replicas, Value* v
   stream.flush();
   if (const int result = read_value(stream, value, 0); result != 0) return result;
   if (replicas == 0) return 0;
-  Value acknowledged;
-  if (const int result = read_value(stream, &acknowledged, 0); result != 0) return result;
-  if (value->type == '-') return 0;
-  return acknowledged.number >= replicas ? 0 : -EAGAIN;
+  Value count;
+  if (const int result = read_value(stream, &count, 0); result != 0) return result;
+  if (value->type == '-' || count.number >= replicas) return 0;
+  if (acknowledged != nullptr)
+    *acknowledged = static_cast<uint32_t>(std::max<int64_t>(0, count.number));
+  return -EAGAIN;
 }
 
 const std::string& Value::field(const std::string& key) const {
-  static const std::string none;
+  static const auto* const none =
+      new std::string;  // never ends, as leases that are given back last
   for (size_t i = 0; i + 1 < items.size(); i += 2)
     if (items[i].text == key) return items[i + 1].text;
-  return none;
+  return *none;
 }
 
 Result<Value> call_server(Servers& servers, uint32_t server, const Command& command,
@@ -74,10 +78,16 @@ Result<Value> call_server(Servers& servers, uint32_t server, const Command& comm
   Value value;
   Line* const line = servers.take(server, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
+    const bool was_returning = servers.is_returning(server);
     const uint32_t replicas = servers.acknowledging(server, command.replicas);
-    error = talk(line->connection, command, replicas, &value);
+    uint32_t acknowledged = 0;
+    error = talk(line->connection, command, replicas, &value, &acknowledged);
     if (error != 0) line->connection.close();
     servers.give(line);
+    if (error == -EAGAIN) servers.note_shortage(server, acknowledged);
+    if (error == 0 && replicas > 0 && value.type != '-')
+      servers.note_acknowledged(server, was_returning);
+    if (error == 0 && replicas < servers.acknowledging(server, command.replicas)) error = -EAGAIN;
   }
   if (error == 0) return value;
   const std::string attempted = std::string("ask server ") + servers.address(server).text;
@@ -95,7 +105,6 @@ Result<Value> call(Servers& servers, const Command& command, uint64_t deadline_n
     if (server != Servers::kNobody) {
       const uint64_t until_ns = std::min(deadline_ns, base::now_ns() + Connection::kSilenceNsMax);
       last = call_server(servers, server, command, until_ns);
-      if (last.code() == EAGAIN) servers.note_shortage();
       if (last.ok() && (last.value().type != '-' || !is_passing(last.value().text))) return last;
       if (last.code() == EACCES) return last;
     }

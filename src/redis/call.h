@@ -29,8 +29,10 @@ struct Command {
   uint32_t replicas = 0;
 };
 
-// The answer of a connection that is open. 0 or -errno: -EAGAIN if too few replicas acknowledged.
-int talk(Connection& stream, const Command& command, uint32_t replicas, Value* value);
+// The answer of a connection that is open. 0 or -errno: -EAGAIN if too few replicas acknowledged;
+// then, how many did.
+int talk(Connection& stream, const Command& command, uint32_t replicas, Value* value,
+         uint32_t* acknowledged = nullptr);
 // The answer, also one that is an error of the command itself. Redirections are followed and what
 // cannot be now is repeated until the deadline.
 // Errors: ETIMEDOUT, EACCES, and what the system said.

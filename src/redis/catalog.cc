@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 
 #include "base/clock.h"
@@ -21,40 +20,10 @@ namespace {
 constexpr double kBookedFactor = 1.25;
 constexpr uint64_t kServerBytes = 3 << 20;
 
-uint64_t number_of(const std::string& text) {
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-int64_t span_ms(const std::string& until, const std::string& now) {
-  return static_cast<int64_t>(number_of(until)) - static_cast<int64_t>(number_of(now));
-}
-
-Record record_of(const Value& value) {
-  Record record;
-  record.name = value.field("name");
-  record.id = value.field("id");
-  record.size_bytes = number_of(value.field("size"));
-  record.chunk_bytes = number_of(value.field("chunk"));
-  record.booked_bytes = number_of(value.field("booked"));
-  record.part_count = static_cast<uint32_t>(number_of(value.field("parts")));
-  record.replicas = static_cast<uint32_t>(number_of(value.field("replicas")));
-  record.token = number_of(value.field("token"));
-  record.owner = value.field("owner");
-  record.lease_ms = span_ms(value.field("lease"), value.field("now"));
-  record.lifetime_ms = number_of(value.field("lifetime"));
-  record.left_ms = span_ms(value.field("deadline"), value.field("now"));
-  record.is_new = value.field("state") == "new";
-  record.packing = value.field("packing");
-  record.checksum = value.field("checksum");
-  record.fence_token = fence_token_of(record.token, number_of(value.field("chance")));
-  return record;
-}
-
 const std::string& script() {
-  static const std::string text = std::string(kRecordPrelude) + kCatalogScript;
-  return text;
+  // Never ends: a lease is given back when a process ends, after its statics.
+  static const auto* const text = new std::string(std::string(kRecordPrelude) + kCatalogScript);
+  return *text;
 }
 
 std::string word_at(const std::string& text, size_t index) {
@@ -77,7 +46,7 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal) 
     return {EBUSY, attempted + ": " + refusal.substr(7 + first.size()) +
                        " writes it; its lease "
                        "ends in " +
-                       std::to_string((number_of(first) + 999) / 1000) +
+                       std::to_string((read_count(first).value_or(0) + 999) / 1000) +
                        " s unless it is renewed: wait, or open it for reading"};
   if (name == "PACKED")
     return {ENOTSUP, attempted + ": its chunks are compressed (" + first +
@@ -89,10 +58,17 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal) 
   if (name == "SHORT")
     return {EFBIG, attempted + ": it has " + first + " bytes, fewer than asked for"};
   if (name == "FULL")
-    return {ENOSPC, attempted +
-                        ": the servers' memory is booked: " + base::format_bytes(number_of(first)) +
-                        " by others, " + base::format_bytes(number_of(word_at(refusal, 2))) +
+    return {ENOSPC, attempted + ": the servers' memory is booked: " +
+                        base::format_bytes(read_count(first).value_or(0)) + " by others, " +
+                        base::format_bytes(read_count(word_at(refusal, 2)).value_or(0)) +
                         " asked for: remove stores (`outcore store ls`, `rm`), or add servers"};
+  if (const size_t at = refusal.find("DAMAGED "); at != std::string::npos)
+    return {EIO, attempted + ": " +
+                     explain_damage(word_at(refusal.substr(at), 1),
+                                    "field '" + word_at(refusal.substr(at), 2) +
+                                        "' is no number that a store can have")};
+  if (name == "WRONGTYPE")
+    return {EIO, attempted + ": its record is damaged: another kind of value has its key"};
   if (name == "FENCED") return {ESTALE, attempted + ": the lease has gone to " + refusal.substr(7)};
   if (name == "OOM") return {ENOSPC, attempted + ": the server's memory is full"};
   if (name == "NOPERM" || name == "NOAUTH")
@@ -119,10 +95,8 @@ uint32_t chance_of_fence() {
   uint32_t chance = 0;
   if (::getrandom(&chance, sizeof chance, 0) != sizeof chance)
     chance = static_cast<uint32_t>(base::now_ns());
-  return chance & 0xFFFFF;
+  return chance & kChanceMax;
 }
-
-uint64_t fence_token_of(uint64_t token, uint64_t chance) { return token << 20 | chance; }
 
 uint64_t bookable_bytes(uint64_t room_bytes) {
   return static_cast<uint64_t>(static_cast<double>(room_bytes) / kBookedFactor);
@@ -141,9 +115,9 @@ void Claim::be_member() {
   member = owner_id.substr(0, 16);
 }
 
-Result<Record> Catalog::run(const std::string& attempted, const std::string& verb,
-                            const std::string& name, std::vector<std::string> arguments,
-                            bool is_change) {
+Result<Value> Catalog::run(const std::string& attempted, const std::string& verb,
+                           const std::string& name, std::vector<std::string> arguments,
+                           bool is_change) {
   Command command;
   command.words = {"EVAL", script(), "2", kCatalogSet, std::string(kCatalogSet) + ":" + name,
                    verb,   name};
@@ -153,25 +127,32 @@ Result<Record> Catalog::run(const std::string& attempted, const std::string& ver
   Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
   if (!answer) return Error{answer.code(), attempted + ": " + answer.message()};
   if (answer.value().type == '-') return explain_refusal(attempted, answer.value().text);
-  return record_of(answer.value());
+  return answer;
 }
 
 Result<Record> Catalog::open(const Claim& claim) {
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
-  auto record = run("open store '" + claim.name + "'", "open", claim.name,
-                    {claim.owner_id,
-                     claim.is_removal  ? "d"
-                     : claim.is_writer ? "w"
-                                       : "r",
-                     claim.owner, std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
-                     std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
-                     std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
-                     format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs),
-                     claim.is_expired_only ? "1" : "0", claim.packing, claim.member,
-                     std::to_string(chance_of_fence())},
-                    claim.is_writer);
-  return record;
+  const std::string attempted = "open store '" + claim.name + "'";
+  const auto answer =
+      run(attempted, "open", claim.name,
+          {claim.owner_id,
+           claim.is_removal  ? "d"
+           : claim.is_writer ? "w"
+                             : "r",
+           claim.owner, std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
+           std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
+           std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
+           format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs),
+           claim.is_expired_only ? "1" : "0", claim.packing, claim.member,
+           std::to_string(chance_of_fence())},
+          claim.is_writer);
+  if (!answer) return answer.error();
+  Record record = read_record(answer.value(), claim.name);
+  if (record.damage.empty()) return record;
+  // Nobody has to wait for the lease of one who cannot use it.
+  if (claim.is_writer && claim.member.empty()) static_cast<void>(release(claim.name, record.token));
+  return Error{EIO, attempted + ": " + explain_damage(claim.name, record.damage)};
 }
 
 Status Catalog::renew(const std::string& name, uint64_t token) {
@@ -185,11 +166,12 @@ Status Catalog::mark_ready(const std::string& name, uint64_t token) {
 }
 
 // Whoever closes does not wait for dead servers: the lease ends by itself.
-Status Catalog::release(const std::string& name, uint64_t token) {
+Status Catalog::release(const std::string& name, uint64_t token, int64_t lifetime_ms) {
   constexpr uint64_t kWaitNs = 2'000'000'000;
   Catalog impatient(servers_, replicas_, std::min(timeout_ns_, kWaitNs));
-  return impatient
-      .run("give back the lease of '" + name + "'", "release", name, {std::to_string(token)})
+  std::vector<std::string> words = {std::to_string(token)};
+  if (lifetime_ms >= 0) words.push_back(format_int(lifetime_ms));
+  return impatient.run("give back the lease of '" + name + "'", "release", name, std::move(words))
       .status();
 }
 
@@ -222,7 +204,8 @@ Result<std::vector<Record>> Catalog::list() {
   if (!answer) return answer.error();
   if (answer.value().type == '-') return explain_refusal("list the stores", answer.value().text);
   std::vector<Record> records;
-  for (const Value& item : answer.value().items) records.push_back(record_of(item));
+  for (const Value& item : answer.value().items)
+    records.push_back(read_record(item, item.field("listed")));
   std::sort(records.begin(), records.end(),
             [](const Record& a, const Record& b) { return a.name < b.name; });
   return records;
@@ -254,7 +237,8 @@ Result<int64_t> Catalog::capacity_bytes() {
     const Result<Value> info =
         call_server(servers_, server, command, base::now_ns() + Connection::kSilenceNsMax);
     if (!info) continue;  // it is down: its replica will say
-    const uint64_t limit = number_of(info_field(info.value().text, "maxmemory"));
+    const uint64_t limit =
+        read_count(info_field(info.value().text, "maxmemory"), UINT64_MAX).value_or(0);
     const std::string policy = info_field(info.value().text, "maxmemory_policy");
     if (limit == 0) has_limit = false;
     if (limit != 0 && !policy.empty() && policy != "noeviction")
@@ -262,7 +246,9 @@ Result<int64_t> Catalog::capacity_bytes() {
                                " evicts what it holds when it is full (maxmemory-policy " + policy +
                                "): set maxmemory-policy noeviction"};
     // The server's own, buffers, and what 64 KiB take beyond the factor.
-    sum += static_cast<int64_t>(limit - std::min(limit / 4, limit / 64 + kServerBytes));
+    const uint64_t room = limit - std::min(limit / 4, limit / 64 + kServerBytes);
+    sum = static_cast<int64_t>(
+        std::min(kCountMax, static_cast<uint64_t>(sum) + std::min(room, kCountMax)));
   }
   return has_limit ? sum : -1;
 }

@@ -10,28 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "redis/record.h"
 #include "redis/servers.h"
 
 namespace outcore::redis {
-
-struct Record {
-  std::string name, id;
-  uint64_t size_bytes = 0, chunk_bytes = 0, booked_bytes = 0;
-  uint32_t part_count = 0, replicas = 0;
-  uint64_t token = 0;
-  // The token, and 20 bits of chance below it: two writers differ also if a server that took over
-  // had lost the last change of the catalog. Those that share a lease have the same. Of a writer's
-  // open() alone.
-  uint64_t fence_token = 0;
-  std::string owner;         // who writes it, for people; empty: nobody
-  int64_t lease_ms = 0;      // until the owner's lease ends; negative: it ended
-  uint64_t lifetime_ms = 0;  // 0: for ever
-  int64_t left_ms = 0;       // until it may be reclaimed, if it has a lifetime
-  bool is_new = false;       // its fences are not all there yet
-  std::string packing;       // of its chunks, as Packing::text(); empty: none
-  std::string checksum;      // as note_checksum() was told; empty: a writer has had it since
-  bool is_expired() const { return lifetime_ms != 0 && left_ms <= 0 && lease_ms <= 0; }
-};
 
 // What somebody who opens a store asks for.
 struct Claim {
@@ -62,9 +44,8 @@ inline constexpr const char* kCatalogSet = "oc:{catalog}";  // of the stores' na
 
 // What a server or a script of it refused, for people.
 Error explain_refusal(const std::string& attempted, const std::string& refusal);
-// Record::fence_token of a token that is new: its 20 bits of chance.
+// Of a token that is new: the 20 bits of chance below it.
 uint32_t chance_of_fence();
-uint64_t fence_token_of(uint64_t token, uint64_t chance);
 
 // The size of the largest store for which so much space suffices.
 uint64_t bookable_bytes(uint64_t room_bytes);
@@ -81,11 +62,13 @@ class Catalog {
   // The lease for another kLeaseMs. -ESTALE in `code` if another has it.
   Status renew(const std::string& name, uint64_t token);
   Status mark_ready(const std::string& name, uint64_t token);
-  Status release(const std::string& name, uint64_t token);
+  // From then on the store is kept for lifetime_ms; -1: for as long as it was said before.
+  Status release(const std::string& name, uint64_t token, int64_t lifetime_ms = -1);
   Status resize(const std::string& name, uint64_t token, uint64_t size_bytes,
                 int64_t capacity_bytes);
   Status note_checksum(const std::string& name, uint64_t token, const std::string& checksum);
   Status drop(const std::string& name, uint64_t token);
+  // Also those whose records are damaged: see Record::damage.
   Result<std::vector<Record>> list();
 
   // Bytes that the masters may hold together; -1: some have no limit. EINVAL if one would evict
@@ -93,8 +76,8 @@ class Catalog {
   Result<int64_t> capacity_bytes();
 
  private:
-  Result<Record> run(const std::string& attempted, const std::string& verb, const std::string& name,
-                     std::vector<std::string> arguments, bool is_change = true);
+  Result<Value> run(const std::string& attempted, const std::string& verb, const std::string& name,
+                    std::vector<std::string> arguments, bool is_change = true);
 
   Servers& servers_;
   const uint32_t replicas_;

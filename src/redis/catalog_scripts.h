@@ -24,7 +24,19 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function int(n) return string.format('%.0f', n) end
 local function get(field) return redis.call('HGET', record, field) end
 local function put(field, value) redis.call('HSET', record, field, value) end
-local function number(field) return tonumber(get(field) or '0') end
+-- Of what others wrote: a whole number that a double can count, or nil.
+local function count(text)
+  return type(text) == 'string' and #text <= 16 and string.find(text, '^%d+$') and tonumber(text)
+end
+local function number(field)
+  local found = count(get(field) or '0')
+  if not found then error({err = 'DAMAGED ' .. name .. ' ' .. field}) end
+  return found
+end
+-- Before anything is changed.
+for _, field in ipairs({'size', 'lease', 'deadline', 'lifetime', 'token', 'booked', 'heard'}) do
+  if name ~= '' then number(field) end
+end
 local function live()
   local lifetime = number('lifetime')
   put('deadline', lifetime > 0 and int(now + lifetime) or '0')
@@ -40,9 +52,11 @@ end
 )";
 
 inline constexpr const char* kCatalogScript = R"(
-local function all(r)
-  local fields = redis.call('HGETALL', r)
-  table.insert(fields, 'now') table.insert(fields, int(now))
+-- Ours come first: a record may have fields of these names.
+local function all(r, listed)
+  local fields = {'now', int(now), 'listed', listed}
+  local found = redis.pcall('HGETALL', r)
+  for i = 1, #found do fields[i + 4] = found[i] end
   return fields
 end
 local function book(size, factor, capacity)
@@ -50,7 +64,7 @@ local function book(size, factor, capacity)
   local sum = 0
   for _, other in ipairs(redis.call('SMEMBERS', set)) do
     if other ~= name then
-      sum = sum + tonumber(redis.call('HGET', set .. ':' .. other, 'booked') or '0')
+      sum = sum + (count(redis.pcall('HGET', set .. ':' .. other, 'booked')) or 0)
     end
   end
   if sum + size * factor > capacity then return 'FULL ' .. int(sum) .. ' ' .. int(size * factor) end
@@ -122,13 +136,13 @@ if verb == 'open' then
     if lifetime >= 0 then put('lifetime', int(lifetime)) end
     live()
   end
-  return all(record)
+  return all(record, name)
 end
 
 if verb == 'list' then
   local records = {}
   for _, other in ipairs(redis.call('SMEMBERS', set)) do
-    table.insert(records, all(set .. ':' .. other))
+    table.insert(records, all(set .. ':' .. other, other))
   end
   return records
 end
@@ -137,12 +151,15 @@ if get('token') ~= me then
   return redis.error_reply('FENCED ' .. (get('owner') or 'by nobody: it was removed'))
 end
 if verb == 'renew' then
-  put('lease', int(now + tonumber(ARGV[4])))
-  live()
+  if get('owner_id') ~= '' then  -- else it was given back, and this was sent before
+    put('lease', int(now + tonumber(ARGV[4])))
+    live()
+  end
 elseif verb == 'ready' then
   put('state', 'ready')
 elseif verb == 'release' then
   redis.call('HSET', record, 'owner_id', '', 'owner', '', 'lease', '0')
+  if ARGV[4] then put('lifetime', ARGV[4]) end
   live()
 elseif verb == 'resize' then
   local size = tonumber(ARGV[4])
@@ -157,7 +174,7 @@ elseif verb == 'drop' then
   redis.call('SREM', set, name)
   return {}
 end
-return all(record)
+return all(record, name)
 )";
 
 // ARGV: verb, name, token, member's id, ms of a lease, chance of a new token, then the verb's own.
@@ -166,8 +183,8 @@ return all(record)
 inline constexpr const char* kMembersScript = R"(
 local id, ms, chance = ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local function look(member)
-  local till, state, who = string.match(get('member:' .. member) or '0 o ', '^(%d+) (%a) (.*)$')
-  return tonumber(till), state, who
+  local till, state, who = string.match(get('member:' .. member) or '', '^(%d+) (%a) (.*)$')
+  return count(till) or 0, state or 'o', who or ''
 end
 local function each(visit)
   for _, field in ipairs(redis.call('HKEYS', record)) do

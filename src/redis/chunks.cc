@@ -13,7 +13,8 @@
 namespace outcore::redis {
 namespace {
 
-constexpr uint64_t kRoundNs = 3'000'000'000;  // of a wait for a connection
+constexpr uint64_t kRoundNs = 3'000'000'000;       // of a wait for a connection
+constexpr uint64_t kWaitMs = 1000, kProbeMs = 20;  // for replicas
 
 // Not refused, but not now or not here.
 constexpr int kAgain = -EAGAIN;
@@ -42,7 +43,7 @@ Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t time
       is_lost_(new std::atomic<bool>[layout_.part_count]()),
       suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()),
       crowds_(new Crowd[Servers::kServersMax]) {
-  OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax);
+  OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax && layout_.id.size() == 16);
   OC_CHECK(member.empty() || (member.size() == 16 && packer_ == nullptr));
   for (uint32_t part = 0; part < layout_.part_count; ++part) {
     tags_.push_back(even_tag(part, layout_.part_count));
@@ -58,6 +59,12 @@ void Chunks::run(std::span<ChunkRequest> batch) {
     r.is_done = r.is_asking = r.is_plain = r.is_short = false;
   }
   assign(batch);
+  if (servers_.is_stopped(timeout_ns_))
+    for (ChunkRequest& r : batch)
+      if (r.act == Act::kWrite || r.act == Act::kZero) {
+        r.result = -ETIMEDOUT;
+        r.is_done = true;
+      }
   if (!batch.empty()) ride(batch, deadline_ns);
   if (is_all_done(batch)) return;
   for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
@@ -124,20 +131,13 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
         if (r.server == group.server) r.is_asking = false;
       continue;
     }
+    group.was_returning = servers_.is_returning(group.server);
+    group.replicas = servers_.acknowledging(group.server, replicas_);
     for (ChunkRequest& r : batch) {
       if (r.is_done || r.server != group.server || is_change(r.act) != group.is_write) continue;
       send_unless_lost(group, static_cast<uint8_t>(i), r);
     }
-    group.replicas = servers_.acknowledging(group.server, replicas_);
-    if (group.is_write && group.replicas > 0) {
-      group.line->connection.begin(3);
-      group.line->connection.word("WAIT");
-      group.line->connection.word(group.replicas);
-      // Done before the deadline, or a lack of replicas would look like one of the server.
-      const uint64_t now_ns = base::now_ns();
-      const uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / 1'000'000 : 0;
-      group.line->connection.word(std::clamp<uint64_t>(left_ms / 2, 1, 1000));
-    }
+    if (group.is_write && replicas_ > 0) send_wait(group, deadline_ns);
     group.line->connection.flush();
   }
   for (size_t i = 0; i < count; ++i) {
@@ -236,20 +236,19 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
   if (!group.is_write)
     if (const int result = judge_short_reads(group.line->connection, number, batch); result != 0)
       return result;
-  if (group.is_write && group.replicas > 0) {
-    const int result = wait_for_replicas(group.line->connection, group.replicas);
+  if (group.is_write && (group.replicas > 0 || group.is_probe)) {
+    const int result = wait_for_replicas(group);
     if (result != 0 && result != kAgain) return result;
     for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = result == 0;
-    if (result == kAgain) {
-      note(group.server, 0, "too few of its replicas acknowledge");
-      servers_.note_shortage();
-      is_short = true;
-    }
+    is_short = result == kAgain;
   }
-  // What a server took that is replaced by its standby meanwhile is written again there. Looked at
-  // twice: either this sees that, or whoever asks the standby first sees what was acknowledged.
+  // What a server took that is replaced by its standby meanwhile is written again there, and what
+  // it took without replicas that have come back. Looked at twice: either this sees that, or
+  // whoever asks the standby first sees what was acknowledged.
   const auto is_replaced = [&] {
-    if (!group.is_write || !servers_.is_retired(group.server)) return false;
+    if (!group.is_write) return false;
+    const bool has_copies = group.replicas >= servers_.acknowledging(group.server, replicas_);
+    if (has_copies && !servers_.is_retired(group.server)) return false;
     for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = false;
     return true;
   };
@@ -268,10 +267,35 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
   return is_short ? kAgain : 0;
 }
 
-int Chunks::wait_for_replicas(Connection& stream, uint32_t replicas) {
+// Behind the writes of a group.
+void Chunks::send_wait(Group& group, uint64_t deadline_ns) {
+  group.is_probe = group.replicas == 0 && servers_.may_probe(group.server);
+  if (group.replicas == 0 && !group.is_probe) return;
+  Connection& stream = group.line->connection;
+  stream.begin(3);
+  stream.word("WAIT");
+  stream.word(group.is_probe ? replicas_ : group.replicas);
+  // Done before the deadline, or a lack of replicas would look like one of the server.
+  const uint64_t now_ns = base::now_ns();
+  const uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / 1'000'000 : 0;
+  stream.word(std::clamp<uint64_t>(left_ms / 2, 1, group.is_probe ? kProbeMs : kWaitMs));
+}
+
+int Chunks::wait_for_replicas(Group& group) {
   Reply reply;
-  if (const int result = stream.read(&reply); result != 0) return result;
-  return reply.type == ':' && reply.number >= replicas ? 0 : kAgain;
+  if (const int result = group.line->connection.read(&reply); result != 0) return result;
+  const uint64_t count = reply.type == ':' && reply.number > 0 ? reply.number : 0;
+  if (group.is_probe) {
+    if (count >= replicas_) servers_.note_found(group.server);
+    return 0;
+  }
+  if (count >= group.replicas) {
+    servers_.note_acknowledged(group.server, group.was_returning);
+    return 0;
+  }
+  note(group.server, 0, "too few of its replicas acknowledge");
+  servers_.note_shortage(group.server, static_cast<uint32_t>(count));
+  return kAgain;
 }
 
 void Chunks::note(uint32_t server, int error, std::string_view text) {

@@ -14,6 +14,7 @@
 
 #include "packing/packer.h"
 #include "redis/crowd.h"
+#include "redis/record.h"
 #include "redis/scripts.h"
 #include "redis/servers.h"
 #include "redis/space_pool.h"
@@ -54,7 +55,7 @@ struct ChunkRequest {
 // Where the chunks of a store are. Constant.
 struct Layout {
   std::string id;           // 16 hex digits
-  uint32_t part_count = 0;  // a power of two <= 1024
+  uint32_t part_count = 0;  // a power of two <= kPartsMax
   uint64_t chunk_bytes = 0;
   bool is_packed = false;  // values are a Packer's
 };
@@ -62,7 +63,6 @@ struct Layout {
 class Chunks {
  public:
   static constexpr size_t kBatchMax = 128;
-  static constexpr uint32_t kPartsMax = 1024;
   static constexpr uint64_t kGraceNs = 250'000'000;
 
   // `member`: of those that share the writer's lease (redis/shared_lease.h), which one this is.
@@ -105,6 +105,8 @@ class Chunks {
     bool is_write = false;
     Line* line = nullptr;
     uint32_t replicas = 0;               // that must acknowledge
+    bool is_probe = false;               // none must; asked whether they do
+    bool was_returning = false;          // Servers::is_returning() when it was sent
     const ChunkRequest* last = nullptr;  // that was sent
   };
   // Of packed chunks: what a group's last value was.
@@ -154,15 +156,18 @@ class Chunks {
   int receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& r);
   int receive_number(Connection& stream, const Reply& reply, ChunkRequest& r);
   int refuse(const Reply& reply, ChunkRequest& r);
+  void refuse_number(ChunkRequest& r);
   void lose(uint32_t part);
   int finish(Group& group, uint8_t number, std::span<ChunkRequest> batch);
   static void forget_redirections(std::span<ChunkRequest> batch, uint8_t group);
   int judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch);
   int judge(uint32_t server, uint32_t part, const ChunkRequest& answer, uint64_t least);
-  int wait_for_replicas(Connection& stream, uint32_t replicas);
+  void send_wait(Group& group, uint64_t deadline_ns);
+  int wait_for_replicas(Group& group);
   int check_fresh(Line& line, uint32_t server);
   int load_scripts(Connection& stream);
   size_t put_key(char* into, const ChunkRequest& r, bool is_fence) const;
+  uint64_t count_all();
   int run_on_parts(Act act, std::vector<uint64_t>* numbers);
   void note(uint32_t server, int error, std::string_view text = {});
 

@@ -63,16 +63,29 @@ int Chunks::look_at_fences() {
   return 0;
 }
 
+// How many chunks there are: who removes them need not ask for each that there could be.
+// UINT64_MAX: a fence is gone, and nobody knows.
+uint64_t Chunks::count_all() {
+  std::vector<uint64_t> counts;
+  if (run_on_parts(Act::kSeq, &counts) != 0 || run_on_parts(Act::kCount, &counts) != 0)
+    return UINT64_MAX;
+  uint64_t sum = 0;
+  for (const uint64_t count : counts)
+    if (__builtin_add_overflow(sum, count, &sum)) return UINT64_MAX;
+  return sum;
+}
+
 int Chunks::remove_all(uint64_t size_bytes) {
   const uint64_t chunk_count = (size_bytes + layout_.chunk_bytes - 1) / layout_.chunk_bytes;
   // The fences first: whoever reads it meanwhile finds out, and does not take what is gone for
   // zeros.
   must_have_fences_.store(false);
+  uint64_t left = count_all();
   std::vector<uint64_t> numbers;
   if (const int result = run_on_parts(Act::kForget, &numbers); result != 0) return result;
   std::vector<ChunkRequest> batch;
   int first_error = 0;
-  for (uint64_t chunk = 0; chunk < chunk_count;) {
+  for (uint64_t chunk = 0; chunk < chunk_count && left > 0;) {
     batch.clear();
     for (; chunk < chunk_count && batch.size() < kBatchMax; ++chunk) {
       batch.emplace_back();
@@ -80,8 +93,10 @@ int Chunks::remove_all(uint64_t size_bytes) {
       batch.back().at = chunk;
     }
     run(batch);
-    for (const ChunkRequest& r : batch)
+    for (const ChunkRequest& r : batch) {
       if (first_error == 0) first_error = r.result;
+      left -= std::min(left, r.number);
+    }
     if (first_error != 0) return first_error;
   }
   return 0;
@@ -93,8 +108,12 @@ Result<uint64_t> Chunks::stored_bytes() {
   if (const int result = run_on_parts(act, &counts); result != 0)
     return base::system_error(result, "ask how much is stored: " + trouble());
   uint64_t sum = 0;
-  for (const uint64_t count : counts) sum += count;
-  return layout_.is_packed ? sum : sum * layout_.chunk_bytes;
+  for (const uint64_t count : counts)
+    if (__builtin_add_overflow(sum, count, &sum)) sum = UINT64_MAX / 2;
+  const uint64_t each = layout_.is_packed ? 1 : layout_.chunk_bytes;
+  if (sum > kCountMax / each)
+    return Error{EIO, "ask how much is stored: a fence is damaged: its count is too large"};
+  return sum * each;
 }
 
 }  // namespace outcore::redis

@@ -1,11 +1,11 @@
 // What is said to a server about chunks, and what is understood of its answers. See chunks.h.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include "base/clock.h"
 #include "redis/chunks.h"
+#include "redis/record.h"
 
 namespace outcore::redis {
 namespace {
@@ -147,7 +147,10 @@ int Chunks::receive_bytes(Connection& stream, const Reply& reply, ChunkRequest& 
 
 int Chunks::receive_number(Connection& stream, const Reply& reply, ChunkRequest& r) {
   r.number = static_cast<uint64_t>(reply.number);
-  if (reply.type == ':') return 0;
+  if (reply.type == ':') {
+    if (reply.number < 0) refuse_number(r);
+    return 0;
+  }
   const bool must_be_there = r.act == Act::kSeq;
   if (reply.type == '_') {
     r.number = 0;
@@ -155,13 +158,26 @@ int Chunks::receive_number(Connection& stream, const Reply& reply, ChunkRequest&
     return 0;
   }
   char text[24] = {};
-  if (reply.type != '$' || reply.number >= static_cast<int64_t>(sizeof text)) return -EPROTO;
+  if (reply.type != '$') return -EPROTO;
+  if (reply.number >= static_cast<int64_t>(sizeof text)) {
+    refuse_number(r);
+    return stream.end_bytes();
+  }
   const auto bytes = static_cast<size_t>(reply.number);
   if (stream.read_bytes(std::as_writable_bytes(std::span(text, bytes))) != 0 ||
       stream.end_bytes() != 0)
     return stream.error();
-  std::from_chars(text, text + bytes, r.number);
+  const auto number = read_count({text, bytes}, INT64_MAX);
+  r.number = number.value_or(0);
+  if (!number) refuse_number(r);
   return 0;
+}
+
+// A fence that others wrote: nobody knows any more what its part had.
+void Chunks::refuse_number(ChunkRequest& r) {
+  note(r.server, 0, "a fence is damaged: its count is no number");
+  r.number = 0;
+  r.result = -EIO;
 }
 
 // An answer that is an error.

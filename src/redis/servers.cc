@@ -224,6 +224,7 @@ int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   if (std::all_of(std::begin(heard_), std::end(heard_), [](uint16_t s) { return s == kNobody; }))
     return -EAGAIN;
   for (uint32_t slot = 0; slot < kSlotCount; ++slot) note_moved(slot, heard_[slot]);
+  judge_copies(server);
   return 0;
 }
 

@@ -52,6 +52,9 @@ class Servers {
     uint32_t read_lines = 4, write_lines = 2;  // to each server, at most kLinesMax
     // Two single servers: the second is a replica of the first and takes its place (standby.cc).
     bool has_standby = false;
+    uint32_t replicas = 0;  // that are to acknowledge what is written
+    // Where there are fewer, and no other can come, it goes on with them after so long; 0: never.
+    uint64_t alone_after_ns = 0;
   };
   static constexpr uint32_t kLinesMax = 16;
 
@@ -86,15 +89,31 @@ class Servers {
   // or a host's name, which cannot be looked up here.
   uint32_t find(std::string_view host_and_port, uint32_t asked);
 
-  // How many replicas of a server can acknowledge what is written: fewer than `wanted` if it is a
-  // standby that serves, or one whose standby is given up.
+  // How many replicas of a server can acknowledge what is written: fewer than `wanted` if it has
+  // lost some and goes on without (copies.cc), if it is a standby that serves, or one whose standby
+  // is given up. Asked before something is written and after its answers have come: if it is more
+  // then, it is to be written again.
   uint32_t acknowledging(uint32_t server, uint32_t wanted) const;
+  // So few acknowledged: refresh() finds out whether more can be waited for.
+  void note_shortage(uint32_t server, uint32_t acknowledged);
+  // As many as were asked for did. `was_returning`: is_returning() when it was sent.
+  void note_acknowledged(uint32_t server, bool was_returning);
+  bool is_returning(uint32_t server) const {
+    return servers_[server].load()->copies.load() == Copies::kReturning;
+  }
+  // Of one that goes on without: once in a while somebody asks whether a replica is there again,
+  // and says so if it is.
+  bool may_probe(uint32_t server);
+  void note_found(uint32_t server);
+  // A server has lacked replicas for so long that must be there: nothing is written anywhere, so
+  // that whoever writes stops soon. Once in a while this looks whether they are there again.
+  bool is_stopped(uint64_t after_ns);
+  // Something that was written has fewer copies than it should have.
+  bool is_unreplicated() const;
   // A standby serves in its place. What it says and takes is worth nothing any more.
   bool is_retired(uint32_t server) const {
     return options_.has_standby && server == 0 && turn_.load() >= Turn::kChanges;
   }
-  // Too few replicas acknowledged: refresh() looks at the standby.
-  void note_shortage() { is_short_.store(true, std::memory_order_release); }
 
   // Since when a server has answered nothing of what it was asked for this use; 0: it answers.
   uint64_t silent_since_ns(uint32_t server, Use use) const {
@@ -116,9 +135,15 @@ class Servers {
   int end_abandoned(Line& line);
 
  private:
+  // Of what a server was to have: all; fewer, and it goes on without; all again, but what was
+  // written meanwhile may still be on its way.
+  enum class Copies : uint8_t { kThere, kGone, kReturning };
   struct Server {
     Address address;
     std::atomic<uint32_t> replicas{0};
+    std::atomic<Copies> copies{Copies::kThere};
+    std::atomic<uint32_t> left{0}, acknowledged{0};  // replicas: of kGone; of the last shortage
+    std::atomic<uint64_t> short_since_ns{0}, probed_ns{0};
     std::atomic<uint64_t> silent_since_ns[3] = {};
     std::atomic<uint32_t> moves_begun{0}, moves_ended{0};  // of slots, to this server
     std::atomic<uint32_t> given{0};  // counts: who waits for a line sleeps on it
@@ -131,6 +156,10 @@ class Servers {
   int ask(uint32_t server, uint64_t deadline_ns);
   int ask_any(uint64_t deadline_ns);
   int ask_pair(uint64_t deadline_ns);
+  void judge_copies(uint32_t asked);
+  bool has_replicas(uint32_t server);
+  static bool is_time_to_probe(Server& server, uint64_t now_ns);
+  uint32_t acknowledging_of_pair(uint32_t server, uint32_t wanted) const;
   int look_at_standby(bool is_first_gone, uint64_t deadline_ns);
   int make_standby_serve(uint64_t deadline_ns);
   int read_slots(Connection& stream, uint32_t asked);

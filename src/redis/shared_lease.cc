@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "base/clock.h"
 #include "redis/call.h"
@@ -12,14 +11,9 @@ namespace outcore::redis {
 namespace {
 
 const std::string& script() {
-  static const std::string text = std::string(kRecordPrelude) + kMembersScript;
-  return text;
-}
-
-uint64_t number_of(const std::string& text) {
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  // Never ends: a lease is given back when a process ends, after its statics.
+  static const auto* const text = new std::string(std::string(kRecordPrelude) + kMembersScript);
+  return *text;
 }
 
 }  // namespace
@@ -50,12 +44,21 @@ Result<SharedLease::Answer> SharedLease::ask(const std::string& attempted, const
   if (outcome == "broken") answer.outcome = Outcome::kBroken;
   if (outcome == "late") return Error{EPROTO, what + ": the server heard it late: try again"};
   answer.who = value.field("who");
-  answer.size_bytes = number_of(value.field("size"));
-  answer.alive = static_cast<unsigned>(number_of(value.field("alive")));
-  answer.unheard = static_cast<unsigned>(number_of(value.field("unheard")));
-  answer.dead = static_cast<unsigned>(number_of(value.field("dead")));
-  answer.now_ms = number_of(value.field("now"));
-  answer.fence_token = fence_token_of(number_of(value.field("token")), chance);
+  uint64_t token = 0, alive = 0, unheard = 0, dead = 0;
+  const auto take = [&](const char* field, uint64_t* into, uint64_t most = kCountMax) {
+    const std::string& text = value.field(field);
+    const auto number = read_count(text.empty() ? "0" : text, most);
+    *into = number.value_or(0);
+    return number.has_value();
+  };
+  if (!take("size", &answer.size_bytes) || !take("now", &answer.now_ms) || !take("token", &token) ||
+      !take("alive", &alive, UINT32_MAX) || !take("unheard", &unheard, UINT32_MAX) ||
+      !take("dead", &dead, UINT32_MAX))
+    return Error{EIO, what + ": its record is damaged: what the server says is no number"};
+  answer.alive = static_cast<unsigned>(alive);
+  answer.unheard = static_cast<unsigned>(unheard);
+  answer.dead = static_cast<unsigned>(dead);
+  answer.fence_token = fence_token_of(token, chance);
   return answer;
 }
 

@@ -61,8 +61,8 @@ uint64_t Servers::Silence::extend(uint64_t now_ns) {
   return now_ns - since_ns;
 }
 
-uint32_t Servers::acknowledging(uint32_t server, uint32_t wanted) const {
-  if (!options_.has_standby) return wanted;
+uint32_t Servers::acknowledging_of_pair(uint32_t server, uint32_t wanted) const {
+  if (options_.alone_after_ns == 0) return wanted;
   const Turn turn = turn_.load(std::memory_order_acquire);
   // What was on its way to the first when the standby took over finds no acknowledgement there, and
   // is written again.
@@ -101,7 +101,8 @@ int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   }
   if (error == 0) standby_silence_.end();
   const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
-  if (is_gone && !is_first_gone) turn_.store(Turn::kFirstAlone, std::memory_order_release);
+  if (is_gone && !is_first_gone && options_.alone_after_ns != 0)
+    turn_.store(Turn::kFirstAlone, std::memory_order_release);
   // A standby that hears of the first may not be asked in its place.
   const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
   if (must_serve) turn_.store(Turn::kChanges);

@@ -56,6 +56,9 @@ class PageValue {
   // Some of it was written since it was last clean: where the first write to a clean page is a
   // fault.
   static constexpr uint64_t kDirty = 1 << 8;
+  // Its bytes are zeros because its read failed (on_error = zero). Only in spaces that nobody
+  // writes.
+  static constexpr uint64_t kZeroed = 1 << 9;
   constexpr bool has(uint64_t flag) const { return (bits_ & flag) != 0; }
   constexpr PageValue plus(uint64_t flag) const { return PageValue(bits_ | flag); }
   constexpr PageValue minus(uint64_t flag) const { return PageValue(bits_ & ~flag); }
@@ -81,6 +84,9 @@ class PageWord {
     let_others_run();
     return PageValue(bits_.load(std::memory_order_acquire));
   }
+
+  // For a guess that may be wrong: nobody runs in between.
+  PageState glance() const { return PageValue(bits_.load(std::memory_order_relaxed)).state(); }
 
   // True if the word was `seen` and is now `next`; otherwise `seen` is what it is. Wakes those who
   // waited for a change.

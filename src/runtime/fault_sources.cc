@@ -13,6 +13,7 @@
 #include "os/uapi.h"
 #include "os/userfaultfd.h"
 #include "paging/engine.h"
+#include "paging/fault_reason.h"
 #include "region/address_map.h"
 #include "runtime/fork.h"
 
@@ -45,6 +46,10 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
   if (view->is_inherited.load(std::memory_order_relaxed)) {
     region::AddressMap::let_go(view);
     return answer_inherited(address) ? os::FaultOutcome::kDone : os::FaultOutcome::kNotOurs;
+  }
+  if (os::is_handler_stack_too_small()) {
+    region::AddressMap::let_go(view);
+    return os::FaultOutcome::kFailed;
   }
   paging::Engine* engine = static_cast<paging::Space*>(view->space)->engine;
   const os::FaultOutcome outcome = engine->fault(*view, address, is_write);

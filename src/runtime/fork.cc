@@ -24,6 +24,7 @@ std::atomic<uint64_t> generation{1};
 ForkHooks hooks;
 struct sigaction segv_before {};
 thread_local int errno_before = 0;
+thread_local sigset_t signals_before;
 
 [[noreturn]] void end_child() {
   static const char text[] =
@@ -34,14 +35,17 @@ thread_local int errno_before = 0;
   ::_exit(128 + SIGSEGV);
 }
 
-void on_child_touch(int signal, siginfo_t* info, void* context) {
-  const auto* address = static_cast<const std::byte*>(info->si_addr);
-  bool is_placeholder = false;
+bool is_placeholder(const std::byte* address) {
+  bool is_found = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
-    is_placeholder = is_placeholder || (view.is_inherited.load() && address >= view.address &&
-                                        address < view.address + view.reserved_bytes);
+    is_found = is_found || (view.is_inherited.load() && address >= view.address &&
+                            address < view.address + view.reserved_bytes);
   });
-  if (is_placeholder) end_child();
+  return is_found;
+}
+
+void on_child_touch(int signal, siginfo_t* info, void* context) {
+  if (is_placeholder(static_cast<const std::byte*>(info->si_addr))) end_child();
   if ((segv_before.sa_flags & SA_SIGINFO) != 0 && segv_before.sa_sigaction != nullptr) {
     segv_before.sa_sigaction(signal, info, context);
     return;
@@ -49,7 +53,12 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
   ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch comes again
 }
 
+// Locks are held until fork() has returned here: no handler that needs one may run in between.
 void before_fork() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+  ::pthread_sigmask(SIG_BLOCK, &all, &signals_before);
   if (hooks.before != nullptr) hooks.before();
   os::ProcessLock::lock_all();
   errno_before = errno;
@@ -61,9 +70,10 @@ void after_fork_in_parent() {
   if (!may_have_failed) errno = errno_before;
   os::ProcessLock::unlock_all();
   if (hooks.after_in_parent != nullptr) hooks.after_in_parent(may_have_failed);
+  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
 }
 
-void after_fork_in_child() {
+void prepare_child() {
   errno = errno_before;
   os::ParentsDescriptors::close_in_child();
   os::ProcessLock::unlock_all();
@@ -72,6 +82,8 @@ void after_fork_in_child() {
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
     has_regions = true;
+    // A grandchild has what its parent, a child, put in the place of it: that is inherited.
+    if (view.is_inherited.load()) return;
     if (hooks.adopt != nullptr && hooks.adopt(view)) {
       region::AddressMap::instance().forget_in_child(view);
       return;
@@ -95,6 +107,11 @@ void after_fork_in_child() {
   ::sigaction(SIGSEGV, &action, &segv_before);
 }
 
+void after_fork_in_child() {
+  prepare_child();
+  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
+}
+
 }  // namespace
 
 void set_fork_hooks(const ForkHooks& now) { hooks = now; }
@@ -108,6 +125,8 @@ void forget_inherited(const std::byte* address, uint64_t size_bytes) {
 
 bool answer_inherited(const std::byte* address) {
   if (hooks.on_touch != nullptr && hooks.on_touch(address)) return true;
+  // Another thread that touched it at the same time may have had it put in place by then.
+  if (!is_placeholder(address)) return true;
   end_child();
 }
 

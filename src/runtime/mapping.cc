@@ -27,6 +27,17 @@ Error refuse(int code, const std::string& uri, const std::string& why) {
   return {code, "map " + uri + ": " + why};
 }
 
+constexpr const char* kNoZeros =
+    "on_error=zero with write access: zeros that stand for bytes which could not be read would be "
+    "stored in their place. Map it read-only, or with on_error=signal or abort";
+
+// The store's identity, or its own name where it has none.
+std::string key_of(const Store& store) {
+  const std::string identity = store.identity();
+  if (!identity.empty()) return identity;
+  return "object " + std::to_string(reinterpret_cast<uintptr_t>(&store));
+}
+
 Status check_size(const std::string& uri, const MapOptions& o) {
   constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46, kOffsetMax = uint64_t{1} << 62;
   if (o.size_bytes > kRegionBytesMax || o.reserve_bytes > kRegionBytesMax)
@@ -59,6 +70,8 @@ Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes, 
     return refuse(EINVAL, uri, "reserve_bytes is smaller than the size");
   if (reinterpret_cast<uint64_t>(o.address) % kSystemPage != 0)
     return refuse(EINVAL, uri, "the address is no multiple of 4096");
+  if (o.access != Access::kReadOnly && o.on_error == OnError::kZeroFill)
+    return refuse(EINVAL, uri, kNoZeros);
   return {};
 }
 
@@ -101,6 +114,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   region->reserve_bytes = reserve_bytes;
   region->is_fixed = o.address != nullptr;
   region->is_lent = lent != nullptr;
+  region->wants_zeros = o.on_error == OnError::kZeroFill;
   region::View* view = region->view = region::ViewPool::instance().take();
   view->address = address.value();
   view->offset = o.offset;
@@ -125,9 +139,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
                                         const MapOptions& o, uint64_t end_bytes,
                                         uint64_t room_bytes, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
-  const std::string identity = store->identity();
-  *key = identity.empty() ? "object " + std::to_string(reinterpret_cast<uintptr_t>(store.get()))
-                          : identity;
+  *key = key_of(*store);
   if (o.access == Access::kPrivate) {
     if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable) {
       const os::SignalBlock block;
@@ -246,9 +258,19 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
                     "with frames=shared");
     if (Status s = share_frames(space); !s) return s;
   }
+  const bool becomes_writable = o.access == Access::kReadWrite && !space.is_writable;
+  if (space.is_writable && o.on_error == OnError::kZeroFill)
+    return refuse(EINVAL, space.uri, kNoZeros);
+  const auto wants_zeros = [&](const Region::Impl* r) {
+    return r->space == &space && r->wants_zeros;
+  };
+  if (becomes_writable && std::any_of(regions.begin(), regions.end(), wants_zeros))
+    return refuse(
+        EBUSY, space.uri,
+        "it is mapped with on_error=zero, which goes only with reading: unmap that region "
+        "first, or map it with on_error=signal or abort");
   // The store that is there may have been opened read-only, and knows the size that it had then.
   const uint64_t store_bytes = std::max(store->size_bytes(), space.store.load()->size_bytes());
-  const bool becomes_writable = o.access == Access::kReadWrite && !space.is_writable;
   const bool is_outgrown = store_bytes > space.store.load()->size_bytes();
   if (is_outgrown && space.is_writable && o.access != Access::kReadWrite)
     return refuse(EBUSY, space.uri,
@@ -260,7 +282,14 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
     space.owned.push_back(store);
     space.store.store(store.get());
   }
-  space.is_writable = space.is_writable || becomes_writable;
+  if (becomes_writable) {
+    space.is_writable.store(true, std::memory_order_seq_cst);
+    // Where zeros were the runtime's default it is now as if nothing was said.
+    if (Status s = engine->end_zeroed(space); !s) {
+      space.is_writable = false;
+      return s;
+    }
+  }
   return engine->lengthen(space, store_bytes);
 }
 

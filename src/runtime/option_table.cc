@@ -210,7 +210,8 @@ std::vector<Option> make_fault_options() {
       choice({"frames", "frames", "auto", "", "what holds the pages of regions that do not say"},
              {&R::frames, &O::frames}, kFrameKinds),
       choice({"on_error", "on_error", "signal", "",
-              "what a touch gets whose fill failed: SIGBUS, zeros, or the end of the program"},
+              "what a touch gets whose fill failed: SIGBUS, zeros (if nobody writes), or the end "
+              "of the program"},
              {&R::on_error, &O::on_error}, kOnErrors),
       count(
           {"keepers", "keepers", "1", "", "shards, each with a thread that evicts and writes back"},
@@ -231,7 +232,8 @@ std::vector<Option> make_fault_options() {
       count({"checkpoint_keep", "checkpoint_keep", "3", "", "how many of them are kept"},
             {&R::checkpoint_keep, &O::checkpoint_keep}, kCheckpointsKeptMax),
       text({"metrics_at_exit", "metrics_at_exit", "none", "none, text, or a path",
-            "metrics when the runtime ends: on the standard error as text, or in a file as JSON"},
+            "metrics when the runtime ends, or the process by exit(): on the standard error as "
+            "text, or in a file as JSON"},
            {&R::metrics_at_exit, &O::metrics_at_exit}, nullptr, refuse_empty),
       text({"kernel", "kernel", "all", "all, or a release as in 5.15, 6.1 or 6.8",
             "leaves out kernel features that are newer; to try how it would be elsewhere"},

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "os/cancel_block.h"
 #include "runtime/runtime_impl.h"
 
 namespace outcore {
@@ -44,7 +45,8 @@ RegionMetrics metrics_of(const Region::Impl& region) {
   m.access = name_of(region.access);
   m.delivery = name_of(region.space->delivery);
   m.frames = region.space->frames->kind() == FrameKind::kShared ? "shared" : "private";
-  m.is_degraded = region.space->is_degraded.load();
+  m.is_degraded = region.space->is_told_degraded();
+  m.is_unreplicated = region.space->store.load()->is_unreplicated();
   m.counters = region.space->counters.sum();
   return m;
 }
@@ -96,6 +98,7 @@ Region& Region::operator=(Region&& other) noexcept {
 }
 
 Region::~Region() {
+  const os::CancelBlock uncancelled;
   if (impl_ == nullptr || impl_->view == nullptr) return;
   if (!impl_->runtime->check_alive("unmap").ok()) return;
   if (const Status s = unmap(true); !s)
@@ -166,7 +169,8 @@ Status Region::prefault(uint64_t offset, uint64_t size_bytes) {
     const int result = engine.bring_in(*impl_->view, page, nullptr, false, paging::Caller::kThread);
     if (result != 0)
       return base::system_error(result,
-                                "prefault page " + std::to_string(page) + " of " + impl_->uri);
+                                "prefault page " + std::to_string(page) + " of " + impl_->uri,
+                                paging::WriteStall::remedy(result));
   }
   return {};
 }
@@ -213,6 +217,7 @@ Status Region::flush(uint64_t offset, uint64_t size_bytes) {
 Status Region::flush() { return flush(0, is_mapped() ? impl_->view->mapped_bytes() : 0); }
 
 Status Region::sync() {
+  const os::CancelBlock uncancelled;
   if (Status s = flush(); !s) return s;
   if (impl_->access != Access::kReadWrite) return {};
   const int result = impl_->space->store.load()->sync();
@@ -242,6 +247,7 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
 }
 
 Status Region::grow(uint64_t size_bytes) {
+  const os::CancelBlock uncancelled;
   const Call call(impl_.get(), "grow", 0, 0);
   if (!call.status.ok()) return call.status;
   region::View& view = *impl_->view;
@@ -262,20 +268,7 @@ Status Region::grow(uint64_t size_bytes) {
       return base::system_error(
           result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
   const os::SignalBlock block;
-  // A page that the old end cut was shown in part only: it must come back whole.
-  const uint64_t edge = (view.offset + view.mapped_bytes()) / space.page_bytes;
-  if (store_bytes > space.store_bytes.load()) space.store_bytes.store(store_bytes);
-  const uint64_t before = view.mapped_bytes(), after = round_up(size_bytes, kSystemPage);
-  const bool has_edge = after > before && edge < space.page_count();
-  if (after > before) {
-    if (has_edge && !space.frames->can_share() && space.words[edge].load().pins() != 0)
-      return Error{EBUSY, "grow " + impl_->uri + ": its last page is pinned; unpin it first"};
-    Status s = space.frames->attach(
-        {view.address + before, view.offset + before, after - before, true, 0});
-    if (!s) return Error{s.code(), "grow " + impl_->uri + ": " + s.message()};
-  }
-  view.size_bytes.store(size_bytes);
-  return has_edge ? impl_->runtime->engine->evict(space, edge, edge + 1) : Status();
+  return impl_->runtime->engine->extend_view(space, &view, size_bytes, store_bytes);
 }
 
 // The page is held while the bytes are copied through a buffer of our own: the caller's memory may
@@ -286,8 +279,10 @@ static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint6
   paging::Engine& engine = *r.runtime->engine;
   const os::SignalBlock block;
   if (const int result = engine.hold(*r.view, page, at, is_write); result != 0)
-    return base::system_error(result, std::string(is_write ? "write" : "read") + " page " +
-                                          std::to_string(page) + " of " + r.uri);
+    return base::system_error(
+        result,
+        std::string(is_write ? "write" : "read") + " page " + std::to_string(page) + " of " + r.uri,
+        paging::WriteStall::remedy(result));
   if (is_write)
     std::memcpy(at, buffer, size_bytes);
   else
@@ -333,7 +328,7 @@ Status Region::retry_failed() {
   if (!call.status.ok()) return call.status;
   const os::SignalBlock block;
   impl_->runtime->engine->retry_failed(*impl_->space, call.first, call.end);
-  return {};
+  return impl_->runtime->engine->retry_zeroed(*impl_->space, call.first, call.end);
 }
 
 RegionMetrics Region::metrics() const {
@@ -341,6 +336,7 @@ RegionMetrics Region::metrics() const {
 }
 
 Status Region::unmap(bool force) {
+  const os::CancelBlock uncancelled;
   const Call call(impl_.get(), "unmap", 0, 0);
   if (!call.status.ok()) return call.status;
   return impl_->runtime->unmap(*impl_, force);

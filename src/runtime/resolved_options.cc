@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "runtime/option_table.h"
+#include "runtime/variables.h"
 
 namespace outcore::runtime {
 namespace {
@@ -120,6 +121,7 @@ Result<ResolvedOptions> resolve_options(const RuntimeOptions& options) {
   const EnvironmentLookup environment = [](const char* name) -> const char* {
     return ::secure_getenv(name);
   };
+  if (!options.ignore_environment) tell_unknown_variables();
   const std::string path = options.ignore_environment ? "" : find_config_file(environment);
   return resolve_options(options, environment, path);
 }

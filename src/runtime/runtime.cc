@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "base/error.h"
 #include "base/units.h"
 #include "os/address_space.h"
+#include "os/cancel_block.h"
 #include "os/wait.h"
 #include "region/address_map.h"
+#include "runtime/exit_report.h"
 #include "runtime/runtime_impl.h"
 #include "store/buffer_set.h"
 #include "store/registry.h"
@@ -21,47 +22,6 @@ namespace outcore {
 using base::kSystemPage;
 
 Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
-
-namespace {
-
-void report_at_exit(const Runtime::Impl& impl, const Metrics& metrics) {
-  const std::string& where = impl.options.metrics_at_exit;
-  if (where.empty() || where == "none") return;
-  if (where == "text") {
-    std::fputs(metrics.to_text().c_str(), stderr);
-    return;
-  }
-  std::FILE* file = std::fopen(where.c_str(), "we");
-  if (file == nullptr || std::fprintf(file, "%s\n", metrics.to_json().c_str()) < 0)
-    std::fprintf(stderr, "outcore: %s\n",
-                 base::system_error(errno, "write metrics to " + where).message.c_str());
-  if (file != nullptr) std::fclose(file);
-}
-
-Metrics collect(Runtime::Impl& impl) {
-  Metrics metrics;
-  const std::lock_guard<std::mutex> guard(impl.mapping);  // no store ends while it is looked at
-  impl.engine->add_to(metrics);
-  auto add = [&](const metrics::CounterBlock& block) {
-    const Counters counters = block.sum();
-#define OUTCORE_ADD(name, unit, help) metrics.counters.name += counters.name;
-    OUTCORE_COUNTERS(OUTCORE_ADD)
-#undef OUTCORE_ADD
-    const LatencyHistogram latency = block.fault_latency();
-    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
-      metrics.fault_latency.count[i] += latency.count[i];
-  };
-  add(impl.ended);
-  for (const auto& [key, space] : impl.spaces) {
-    add(space->counters);
-    metrics.gauges.degraded += space->is_degraded.load();
-  }
-  for (const Region::Impl* region : impl.regions)
-    metrics.regions.push_back(runtime::metrics_of(*region));
-  return metrics;
-}
-
-}  // namespace
 
 Runtime::Impl::~Impl() {
   if (generation != runtime::process_generation()) {
@@ -73,7 +33,7 @@ Runtime::Impl::~Impl() {
     return;
   }
   companion.reset();
-  if (engine != nullptr) report_at_exit(*this, collect(*this));
+  if (engine != nullptr) runtime::report_end(*this);
   sources.reset();  // event threads use the engine
   // A store of the program's may outlive the buffers that it was lent.
   if (engine != nullptr)
@@ -92,6 +52,7 @@ Status Runtime::Impl::check_alive(const std::string& what) const {
 }
 
 Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions& options) {
+  const os::CancelBlock uncancelled;
   Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(options);
   if (!resolved) return resolved.error();
   auto impl = std::make_shared<Impl>();
@@ -123,6 +84,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->least_budget(o.page_bytes))};
   runtime::install_handlers(true);
+  runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {
     auto companion = runtime::start_checkpoints(impl);
     if (!companion) return companion.error();
@@ -149,6 +111,7 @@ Runtime& Runtime::operator=(Runtime&& other) noexcept {
 }
 
 Runtime::~Runtime() {
+  const os::CancelBlock uncancelled;
   if (impl_ == nullptr || impl_->generation != runtime::process_generation()) return;
   impl_->companion.reset();
   const std::lock_guard<std::mutex> guard(impl_->mapping);
@@ -156,6 +119,7 @@ Runtime::~Runtime() {
 }
 
 Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
   OpenOptions open;
   open.is_writable = options.access == Access::kReadWrite;
@@ -173,6 +137,7 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
 }
 
 Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& options) {
+  const os::CancelBlock uncancelled;
   if (store == nullptr) return Error{EINVAL, "map: no store was given"};
   const std::string uri = store->uri();
   if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
@@ -182,15 +147,16 @@ Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& opti
 }
 
 Status Runtime::resize_budget(uint64_t bytes) {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("resize the budget"); !s) return s;
-  return impl_->engine->resize_budget(base::round_down(bytes, kSystemPage));
+  return impl_->engine->resize_budget(bytes);
 }
 
 uint64_t Runtime::budget_bytes() const { return impl_->engine->budget().limit(); }
 
 Metrics Runtime::metrics() const {
   if (!impl_->check_alive("metrics").ok()) return {};  // the parent's are not the child's
-  return collect(*impl_);
+  return runtime::collect_metrics(*impl_);
 }
 
 std::string Runtime::describe_options() const { return impl_->options.describe(); }
@@ -219,6 +185,7 @@ Reservation::Impl::~Impl() {
 }
 
 Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
   if (size_bytes == 0) return Error{EINVAL, "reserve 0 bytes: ask for at least 4096"};
   auto reservation = std::make_unique<Reservation::Impl>();

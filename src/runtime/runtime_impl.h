@@ -1,6 +1,7 @@
 // Runtime impl: the rooms put together. Here and nowhere else.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
     virtual ~Companion() = default;
   };
   std::unique_ptr<Companion> companion;
+  std::atomic<bool> is_reported{false};  // metrics_at_exit
 
   Impl();
   ~Impl();
@@ -101,6 +103,7 @@ struct Region::Impl {
   uint64_t reserve_bytes = 0;  // address space that is ours
   bool is_fixed = false;       // inside a Reservation
   bool is_lent = false;        // the addresses are a door's
+  bool wants_zeros = false;    // on_error=zero was said for this region
 };
 
 // Forked children: see fork.cc.

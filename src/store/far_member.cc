@@ -9,7 +9,9 @@ namespace outcore::store {
 namespace {
 
 constexpr uint64_t kPauseNs = 60'000'000'000;
-constexpr uint64_t kStepBytes = 16 << 20;  // by which it grows, at least, while there is space
+// By which it grows, at least, while there is space: an eighth of what it has, so that what is
+// booked is not much more than what is needed.
+constexpr uint64_t kStepBytesMin = 1 << 20, kStepBytesMax = 16 << 20;
 
 }  // namespace
 
@@ -53,7 +55,9 @@ int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
 
 // By so many chunks, or by what there is space for.
 int FarMember::grow(uint64_t count) {
-  const uint64_t step = std::max(count, kStepBytes / chunk_bytes());
+  const uint64_t ahead =
+      std::clamp(end_ * chunk_bytes() / 8, kStepBytesMin, kStepBytesMax) / chunk_bytes();
+  const uint64_t step = std::max(count, ahead);
   int error = store_->resize((end_ + step) * chunk_bytes());
   if (error == 0) {
     end_ += step;

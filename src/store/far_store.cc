@@ -90,6 +90,10 @@ FarStore::~FarStore() {
   for (std::thread& end : ends) end.join();
 }
 
+void FarStore::retire() {
+  for (const auto& member : members_) member->store().retire();
+}
+
 Result<uint64_t> FarStore::free_bytes() {
   const std::lock_guard<std::mutex> guard(placing_);
   uint64_t sum = 0;
@@ -266,6 +270,11 @@ bool FarStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
     at += size;
   }
   return true;
+}
+
+bool FarStore::is_unreplicated() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const auto& member) { return member->store().is_unreplicated(); });
 }
 
 std::string FarStore::remark() const {

@@ -30,6 +30,8 @@ class FarStore final : public Store {
   // Bytes that could be promised now; UINT64_MAX: the servers have no limit.
   Result<uint64_t> free_bytes();
   uint64_t chunk_bytes() const { return chunk_bytes_; }
+  // The process ends: see RedisStore::retire().
+  void retire();
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   int read(uint64_t offset, std::span<std::byte> into) override;
@@ -47,6 +49,7 @@ class FarStore final : public Store {
   StoreTraits traits() const override { return traits_; }
   std::string uri() const override { return uri_; }
   std::string remark() const override;
+  bool is_unreplicated() const override;
 
  private:
   FarStore() = default;

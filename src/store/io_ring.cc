@@ -8,12 +8,29 @@
 
 #include "base/assert.h"
 #include "os/descriptor_place.h"
+#include "os/own_ring.h"
 
 namespace outcore::store {
 namespace {
 
 // io_uring is forbidden or unknown here: no thread need try again.
 std::atomic<bool> is_refused_for_good{false};
+
+// As io_uring_queue_init, with the mark of our rings.
+int init_ring_with(io_uring* ring, unsigned flags) {
+  io_uring_params parameters{};
+  parameters.flags = flags;
+  const int fd = os::set_up_own_ring(IoRing::kDepth, &parameters);
+  if (fd < 0) return fd;
+  if (const int error = ::io_uring_queue_mmap(fd, &parameters, ring); error != 0) {
+    ::close(fd);
+    return error;
+  }
+  ring->features = parameters.features;
+  // Entry i of the queue is request i: newer releases of the library say so once and for all.
+  for (unsigned i = 0; i < parameters.sq_entries; ++i) ring->sq.array[i] = i;
+  return 0;
+}
 
 int init_ring(io_uring* ring) {
   // From the best to what every kernel with io_uring takes: completions only when asked for (6.1),
@@ -22,7 +39,7 @@ int init_ring(io_uring* ring) {
                             IORING_SETUP_COOP_TASKRUN, 0};
   int error = 0;
   for (const unsigned f : flags) {
-    error = ::io_uring_queue_init(IoRing::kDepth, ring, f);
+    error = init_ring_with(ring, f);
     if (error != -EINVAL) break;
   }
   if (error != 0) return error;

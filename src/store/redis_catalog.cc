@@ -40,7 +40,7 @@ Result<std::vector<StoreInfo>> list_redis(const Uri& uri) {
   for (const redis::Record& record : connected.value().records) {
     const std::string owner = record.lease_ms > 0 ? record.owner : "";
     stores.push_back({record.name, record.size_bytes, record.booked_bytes, owner,
-                      record.lifetime_ms, record.is_expired(), record.checksum});
+                      record.lifetime_ms, record.is_expired(), record.checksum, record.damage});
   }
   return stores;
 }
@@ -54,6 +54,8 @@ Result<uint64_t> stored_in_redis(const Uri& uri) {
   });
   if (record == records.end())
     return refuse_redis(options, ENOENT, "there is no store of that name");
+  if (!record->damage.empty())
+    return refuse_redis(options, EIO, redis::explain_damage(record->name, record->damage));
   return servers->stored_bytes(options, *record);
 }
 

@@ -21,6 +21,11 @@ namespace {
 constexpr uint32_t kPartCount = 256;
 constexpr uint64_t kHolesKnownMax = uint64_t{1} << 40;
 
+void pause(uint64_t ms) {
+  std::atomic<uint32_t> nobody{0};
+  os::wait(&nobody, 0, ms * 1'000'000);
+}
+
 // Writers of this process, by servers and name: who maps the same twice gets the same store. A
 // forked child has none: its parent's are not its own, and may be changing as it is made.
 class Writers {
@@ -32,10 +37,7 @@ class Writers {
     static Map* map = nullptr;
     static uint32_t owner = 0;
     holder_ = &holder;
-    while (!holder.try_take()) {
-      std::atomic<uint32_t> nobody{0};
-      os::wait(&nobody, 0, 1'000'000);
-    }
+    while (!holder.try_take()) pause(1);
     if (std::exchange(owner, redis::generation()) != redis::generation()) map = new Map;
     map_ = map;
   }
@@ -125,7 +127,10 @@ Status RedisStore::reclaim_expired() {
   auto records = servers_->catalog->list();
   if (!records) return refuse_redis(options_, records.code(), records.message());
   for (const redis::Record& record : records.value()) {
-    if (!record.is_expired() || record.name == options_.name) continue;
+    const bool is_retired = record.damage.empty() && record.owner.empty() &&
+                            record.lifetime_ms == kRetiredMs && record.left_ms > 0;
+    if (record.name == options_.name || !(record.is_expired() || is_retired)) continue;
+    if (is_retired) pause(std::min(kRetiredMs, static_cast<uint64_t>(record.left_ms)) + 1);
     RedisOptions options = options_;
     options.name = record.name;
     if (Status s = servers_->remove(options, true); !s && s.code() != EBUSY && s.code() != ENOENT)
@@ -190,8 +195,9 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
   Writers writers;
   const std::string key = key_of(options);
   if (auto known = writers[key].lock(); known != nullptr && how.is_writable) {
-    if (options.replicas > known->options_.replicas || options.is_tls != known->options_.is_tls ||
-        options.user != known->options_.user)
+    if (options.replicas > known->options_.replicas ||
+        (options.is_strict && !known->options_.is_strict) ||
+        options.is_tls != known->options_.is_tls || options.user != known->options_.user)
       return refuse_redis(
           options, EINVAL,
           "this process has it open with other replicas, tls or user: use the same");
@@ -231,9 +237,16 @@ Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options
   store->servers_ = std::move(servers.value());
   auto capacity = store->servers_->catalog->capacity_bytes();
   if (!capacity) return refuse_redis(options, capacity.code(), capacity.message());
-  if (how.is_writable)
-    if (Status s = store->servers_->check_replicas(options); !s) return s.error();
-  if (Status s = store->claim(how, capacity.value(), is_shared); !s) return s.error();
+  // What is there already is written on also where a replica has died since.
+  Status replicated;
+  if (how.is_writable) replicated = store->servers_->check_replicas(options);
+  if (!replicated && (options.is_strict || replicated.code() != EINVAL)) return replicated.error();
+  OpenOptions allowed = how;
+  allowed.may_create = how.may_create && replicated.ok();
+  if (Status s = store->claim(allowed, capacity.value(), is_shared); !s) {
+    const bool is_lacking = !replicated && (s.code() == ENOENT || s.code() == EFBIG);
+    return is_lacking ? replicated.error() : s.error();
+  }
   if (Status s = store->take_over(); !s) return s.error();
   store->size_bytes_.store(store->record_.size_bytes);
   store->traits_.is_fault_safe = !options.is_tls;

@@ -5,13 +5,17 @@
 #include <cstdlib>
 
 #include "base/units.h"
+#include "redis/record.h"
 #include "redis/servers.h"
 
 namespace outcore::store {
 namespace {
 
-constexpr uint64_t kChunkBytesMin = 4096, kChunkBytesMax = 1 << 20;
+using redis::kChunkBytesMax;
+using redis::kChunkBytesMin;
+
 constexpr size_t kNameBytesMax = 200;
+constexpr uint64_t kReplicasMax = 16;
 
 Error refuse(const Uri& uri, const std::string& why) {
   return {EINVAL, "store '" + uri.text + "': " + why};
@@ -75,10 +79,14 @@ Result<RedisOptions> read_redis_options(const Uri& uri) {
   if (Status s = read_authority(uri, &options); !s) return s.error();
   if (Status s = read_name(uri, &options); !s) return s.error();
   if (Status s = read_tls(uri, &options); !s) return s.error();
-  const auto replicas = uri.count_of("replicas", 1);
-  if (!replicas) return replicas.error();
-  options.replicas = replicas.value();
-  if (options.replicas > 16) return refuse(uri, "replicas: 0 … 16");
+  if (const std::string* replicas = uri.find("replicas")) {
+    options.is_strict = replicas->ends_with('!');
+    const std::string count = replicas->substr(0, replicas->size() - (options.is_strict ? 1 : 0));
+    const auto number = redis::read_count(count, kReplicasMax);
+    if (!number || (options.is_strict && *number == 0))
+      return refuse(uri, "replicas: 0 … 16, or 1! … 16! to write nothing without them");
+    options.replicas = static_cast<unsigned>(*number);
+  }
   const auto chunk = uri.bytes_of("chunk", 0);
   if (!chunk) return chunk.error();
   options.chunk_bytes = chunk.value();

@@ -23,6 +23,7 @@ struct RedisOptions {
   bool is_tls = false;
   redis::TlsFiles tls_files;
   unsigned replicas = 1;
+  bool is_strict = false;    // without them nothing is written: replicas=N!
   uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes, or kPackedChunkBytes
   std::optional<packing::Packing> packing;  // none: as the store was made, or without
   uint64_t timeout_ms = 0;

@@ -1,6 +1,7 @@
 #include "store/redis_servers.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -14,6 +15,8 @@ namespace outcore::store {
 namespace {
 
 constexpr uint64_t kConnectNs = 5'000'000'000;
+constexpr uint64_t kAloneNs = 2'000'000'000;
+constexpr uint64_t kPauseNs = 50'000'000;
 
 }  // namespace
 
@@ -29,6 +32,9 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
   servers.seeds = options.servers;
   servers.read_lines = options.lines;
   servers.has_standby = options.has_standby;
+  servers.replicas = options.replicas;
+  if (!options.is_strict)
+    servers.alone_after_ns = std::min(kAloneNs, options.timeout_ms * 1'000'000 / 4);
   if (options.is_tls) {
     auto tls = redis::Tls::make(options.tls_files);
     if (!tls) return refuse_redis(options, tls.code(), tls.message());
@@ -88,7 +94,14 @@ Result<std::vector<uint32_t>> RedisServers::count_replicas(const RedisOptions& o
 
 // Every master must have the replicas that are to acknowledge what is written.
 Status RedisServers::check_replicas(const RedisOptions& options) {
-  const auto counted = count_replicas(options);
+  const uint64_t deadline_ns = base::now_ns() + options.timeout_ms * 1'000'000;
+  auto counted = count_replicas(options);
+  while (!counted && counted.code() != EACCES && base::now_ns() < deadline_ns) {
+    std::atomic<uint32_t> nobody{0};
+    os::wait(&nobody, 0, kPauseNs);
+    servers->refresh(deadline_ns);
+    counted = count_replicas(options);
+  }
   if (!counted) return counted.error();
   const std::vector<uint32_t>& replicas = counted.value();
   for (uint32_t server = 0; server < replicas.size(); ++server)

@@ -16,6 +16,7 @@ struct RedisServers {
   static Result<std::unique_ptr<RedisServers>> connect(const RedisOptions& options);
 
   // Every master has the replicas that are to acknowledge what is written. EINVAL: which has not.
+  // A server that is being replaced is waited for.
   Status check_replicas(const RedisOptions& options);
   // How many replicas each server has now. UINT32_MAX: one that has no slots.
   Result<std::vector<uint32_t>> count_replicas(const RedisOptions& options);

@@ -164,7 +164,10 @@ int RedisStore::resize(uint64_t size_bytes) {
   Status resized = book();
   if (resized.code() == ENOSPC && reclaim_expired().ok()) resized = book();
   if (!resized) return -resized.code();
-  size_bytes_.store(size_bytes, std::memory_order_release);
+  if (shared_lease_ != nullptr)
+    note_size(size_bytes);
+  else
+    size_bytes_.store(size_bytes, std::memory_order_release);
   return 0;
 }
 
@@ -176,7 +179,8 @@ Result<uint64_t> RedisStore::size_bytes_max() {
   if (!records) return records.error();
   auto room_bytes = static_cast<uint64_t>(capacity.value());
   for (const redis::Record& record : records.value())
-    if (record.name != options_.name) room_bytes -= std::min(room_bytes, record.booked_bytes);
+    if (record.name != options_.name && !record.is_expired())
+      room_bytes -= std::min(room_bytes, record.booked_bytes);
   return redis::bookable_bytes(room_bytes);
 }
 
@@ -188,6 +192,7 @@ std::string RedisStore::remark() const {
                 ? ", no replicas: what a server holds is lost with it"
                 : ", " + std::to_string(options_.replicas) + " acknowledging replica" +
                       (options_.replicas == 1 ? "" : "s");
+  if (is_unreplicated()) text += ", of which some are gone: what is written has fewer copies";
   if (packer_ != nullptr) text += ", " + packer_->packing().text();
   if (options_.is_tls) text += ", TLS";
   if (record_.lifetime_ms != 0)
@@ -242,6 +247,15 @@ void RedisStore::break_lease(uint64_t fence_token) {
   bool is_untouched = false;
   if (successor.learn_scripts() == 0)
     static_cast<void>(successor.take_fences(fence_token, false, &is_untouched));
+}
+
+// The keeper is not waited for: it may wait for servers.
+void RedisStore::retire() {
+  if (process_ != redis::generation() || !is_writer_ || !has_lease()) return;
+  const os::SignalBlock block;
+  is_closing_.store(1, std::memory_order_release);
+  os::wake_all(&is_closing_);
+  static_cast<void>(servers_->catalog->release(options_.name, record_.token, kRetiredMs));
 }
 
 RedisStore::~RedisStore() {

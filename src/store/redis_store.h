@@ -49,14 +49,23 @@ class RedisStore final : public Store {
   Result<uint64_t> size_bytes_max();
   // When this goes, the store goes with it, as far as its servers answer soon.
   void remove_at_end() { is_removed_at_end_ = true; }
+  // The process ends: soon the space is whoever's who needs it. What is touched until then is
+  // there.
+  void retire();
   bool is_of_cluster() const { return servers_->servers->is_cluster(); }
   packing::Packing packing() const {
     return packer_ == nullptr ? packing::Packing{} : packer_->packing();
   }
   // Of one that was opened by open_shared().
   redis::SharedLease& shared_lease() { return *shared_lease_; }
-  // Another member has made it larger. REQUIRES: SharedLease::kCatalogLock.
-  void note_size(uint64_t size_bytes) { size_bytes_.store(size_bytes, std::memory_order_release); }
+  // What the servers said: another member may have made it larger. What was said before that, and
+  // is heard after it, takes nothing back: a shared store never becomes smaller.
+  void note_size(uint64_t size_bytes) {
+    uint64_t known = size_bytes_.load(std::memory_order_relaxed);
+    while (known < size_bytes &&
+           !size_bytes_.compare_exchange_weak(known, size_bytes, std::memory_order_release)) {
+    }
+  }
   // The lease is broken: nobody of its members writes from now on, as far as the servers answer.
   void break_lease(uint64_t fence_token);
   // Gives the lease back: nothing is written any more.
@@ -72,6 +81,9 @@ class RedisStore final : public Store {
   StoreTraits traits() const override { return traits_; }
   std::string uri() const override { return options_.uri; }
   std::string remark() const override;
+  bool is_unreplicated() const override {
+    return is_writer_ && servers_->servers->is_unreplicated();
+  }
   std::string identity() const override { return "redis:" + chunks_->layout().id; }
 
  private:
@@ -81,6 +93,7 @@ class RedisStore final : public Store {
                                                   const CommonParameters& common, bool is_shared);
   Status claim(const OpenOptions& how, int64_t capacity_bytes, bool is_shared);
   Status choose_packer();
+  static constexpr uint64_t kRetiredMs = 1000;  // what retire() leaves is kept for so long
   Status reclaim_expired();
   Status take_over();
   [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);

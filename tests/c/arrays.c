@@ -1,6 +1,9 @@
 // Arrays of one process: what is stored is loaded and viewed, in every order and type, by boxes and
 // as a whole; names and attributes; a runtime that is lent.
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "check.h"
 #include "folder.h"
 // After folder.h, which it needs.
@@ -310,6 +313,29 @@ static void any_store(void) {
   CHECK_OK(oc_arrays_close(in));
 }
 
+// One byte of the first array, which begins behind the journal.
+static void damage_is_called_damage(void) {
+  oc_arrays* out = open_container(OC_ARRAYS_WRITE);
+  store_u(out, "u", NULL);
+  CHECK_OK(oc_arrays_store_text(out, "title", "a flame"));
+  CHECK_OK(oc_arrays_close(out));
+  uint64_t damages = 9;
+  oc_arrays* in = open_container(OC_ARRAYS_READ);
+  CHECK_OK(oc_arrays_verify(in, NULL, &damages));
+  CHECK(damages == 0);
+  const int file = open(container_path, O_RDWR);
+  unsigned char byte;
+  CHECK(pread(file, &byte, 1, (256 << 10) + 77) == 1);
+  byte ^= 1;
+  CHECK(pwrite(file, &byte, 1, (256 << 10) + 77) == 1);
+  close(file);
+  CHECK_IS(-EIO, oc_arrays_verify(in, "u", &damages));
+  CHECK_SAYS("'u' is damaged: bytes 0 to 95999, at 262144 of ");
+  CHECK(damages == 1);
+  CHECK_OK(oc_arrays_verify(in, "title", NULL));
+  CHECK_OK(oc_arrays_close(in));
+}
+
 int main(void) {
   setenv("OUTCORE_BUDGET", "16M", 1);
   make_container_path();
@@ -321,5 +347,6 @@ int main(void) {
   names_and_attributes();
   a_lent_runtime();
   any_store();
+  damage_is_called_damage();
   return 0;
 }

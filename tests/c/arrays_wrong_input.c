@@ -23,6 +23,8 @@ static void null_is_told_by_name(oc_arrays* out) {
   CHECK_SAYS("oc_arrays_close: arrays is NULL");
   CHECK_IS(-EINVAL, oc_arrays_abort(NULL));
   CHECK_IS(-EINVAL, oc_arrays_flush(NULL));
+  CHECK_IS(-EINVAL, oc_arrays_verify(NULL, NULL, NULL));
+  CHECK_IS(-ENOENT, oc_arrays_verify(out, "no such", NULL));
   CHECK_IS(-EINVAL, oc_arrays_alloc(NULL, "u", "<f8", 2, kShape, NULL));
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, NULL, "<f8", 2, kShape, NULL));
   CHECK_SAYS("oc_arrays_alloc: name is NULL");
@@ -200,6 +202,7 @@ static void a_closed_handle_is_told_so(void) {
   CHECK_IS(-EBADF, oc_arrays_store(in, "u", "<f8", box, 2, kZero, kShape));
   CHECK_IS(-EBADF, oc_arrays_list(in, &names));
   CHECK_IS(-EBADF, oc_arrays_flush(in));
+  CHECK_IS(-EBADF, oc_arrays_verify(in, NULL, NULL));
   CHECK_IS(-EBADF, oc_arrays_attribute(in, NULL, "a", text, sizeof text, NULL));
   CHECK(oc_arrays_has(in, "u") == 0 && *oc_arrays_uri(in) == 0);
   // As many as anybody opens, and still.

@@ -91,5 +91,45 @@ TEST_F(HeapCommand, BenchBuildsTheSameGraphInEveryMemory) {
   }
 }
 
+// The heap lies where --store says, and goes afterwards, as what was there stays.
+TEST_F(HeapCommand, BenchBuildsItsGraphInTheStoreThatIsNamed) {
+  const std::string graph = "bench graph-construct --scale 12 --threads 2 --json --memory outcore ";
+  std::filesystem::create_directory(path("empty"));
+  for (const std::string& store :
+       {"sparse:" + path("sparse") + "?segment=1M", "sparse:" + path("empty"),
+        "file:" + path("named.heap"), path("path.heap"), "scratch:" + dir()}) {
+    const Outcome outcome = run(graph + "--store '" + store + "'");
+    ASSERT_EQ(outcome.status, 0) << store << ": " << outcome.err;
+    const nlohmann::json line = outcome.lines().back();
+    EXPECT_EQ(line["store"], store);
+    EXPECT_EQ(line["checked"], true) << line;
+    EXPECT_EQ(line.contains("files"), store.starts_with("sparse:")) << line;
+  }
+  for (const char* name : {"sparse", "named.heap", "path.heap"})
+    EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+  EXPECT_TRUE(std::filesystem::is_empty(path("empty")));
+}
+
+// Two MiB in segments of one, and a file beside them that says what they are.
+TEST_F(HeapCommand, BenchTellsTheFilesOfASparseStoreAndOverwritesNone) {
+  const std::string graph = "bench graph-construct --scale 12 --json --memory outcore ";
+  const std::string store = "--store 'sparse:" + path("kept") + "?segment=64k' --keep";
+  Outcome outcome = run(graph + store);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const uint64_t files = outcome.lines().back()["files"].get<uint64_t>();
+  EXPECT_GT(files, 16U);
+  EXPECT_EQ(
+      static_cast<uint64_t>(std::distance(std::filesystem::directory_iterator(path("kept")), {})),
+      files);
+  outcome = run(graph + store + " --overwrite");
+  EXPECT_EQ(outcome.status, 1) << outcome.out;
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  std::ofstream(path("thesis")) << "precious";
+  outcome = run(graph + "--store " + path("thesis"));
+  EXPECT_EQ(outcome.status, 1) << outcome.out;
+  EXPECT_NE(outcome.err.find("--overwrite"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::filesystem::file_size(path("thesis")), 8U);
+}
+
 }  // namespace
 }  // namespace outcore::cli

@@ -82,10 +82,12 @@ TEST_F(HostsFileCase, CopiesNeedHostsAndTwoOfThem) {
   expect_refusal(start_with(one, "--replicas 2 -- touch made"), 2, "--replicas 2");
 }
 
-TEST_F(HostsFileCase, FarMemoryMayBeNamedAsTheStoreAndReachesTheProgram) {
-  const std::string uri = "far://:secret@127.0.0.1:1?replicas=0";
-  const Outcome outcome = start("-q --store '" + uri + "' -- sh -c 'echo $OUTCORE_STORE'");
-  EXPECT_EQ(outcome.out, uri + "\n") << outcome.err;
+TEST_F(HostsFileCase, FarMemoryThatIsNamedAsTheStoreMustBeThere) {
+  const std::string store = "-q --store 'far://:secret@127.0.0.1:1?replicas=0&timeout=1s'";
+  const Outcome outcome = start(store + " -- touch made");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(path("made")));
 }
 
 }  // namespace

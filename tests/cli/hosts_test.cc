@@ -91,6 +91,18 @@ TEST_F(Hosts, MayBeNamedByTheVariableWhichTheProgramDoesNotGet) {
   EXPECT_EQ(inner, outer) << "the program's own runs use the same servers";
 }
 
+TEST_F(Hosts, MayBeNamedAsTheStoreWhichReachesTheProgram) {
+  const Outcome outcome =
+      start_with(kTwo, "-- sh -c 'echo $OUTCORE_STORE; store=$OUTCORE_STORE; " +
+                           std::string("unset OUTCORE_STORE; ") + OUTCORE_COMMAND +
+                           " run -q --store \"$store\" -- sh -c \"echo \\$OUTCORE_STORE\"'");
+  std::istringstream lines(outcome.out);
+  std::string outer, inner;
+  std::getline(lines, outer), std::getline(lines, inner);
+  EXPECT_EQ(FarStore::parse(outer).servers.size(), 2U) << outcome.err;
+  EXPECT_EQ(inner, outer) << outcome.err;
+}
+
 TEST_F(Hosts, TryAnotherPortWhereOneIsTaken) {
   put_in_front(
       "config=$(cat)\nport=$(echo \"$config\" | sed -n 's/^port //p')\n"

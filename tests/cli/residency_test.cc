@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -25,15 +26,19 @@ class Program {
  public:
   using Answer = std::function<std::string(const std::string& question)>;
 
-  explicit Program(Answer answer) : answer_(std::move(answer)) {
+  explicit Program(Answer answer, uid_t listens_as = ::geteuid()) : answer_(std::move(answer)) {
     listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string name = "outcore/" + std::to_string(::getpid());
+    const std::string name = "outcore/" + std::to_string(::getpid()) + ".cafe";
     std::memcpy(address.sun_path + 1, name.data(), name.size());
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&address), length), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
+    std::thread([this, listens_as] {  // the call itself is of this thread alone
+      EXPECT_TRUE(listens_as == ::geteuid() || ::syscall(SYS_setresuid, -1, listens_as, -1) == 0);
+      EXPECT_EQ(::listen(listener_, 8), 0);
+    })
+        .join();
     thread_ = std::thread([this] { serve(); });
   }
   ~Program() {
@@ -165,6 +170,21 @@ TEST_F(Residency, OfWarmAndEvictIsToldBeforeAndAfter) {
   EXPECT_EQ(program.questions(), (std::vector<std::string>{look, "warm 0 0 0 " + file, look, look,
                                                            "evict 65536 131072 0 " + file, look,
                                                            look, "warm 65536 0 0 " + file, look}));
+}
+
+// Anybody may listen on such a name.
+TEST_F(Residency, OfAnotherUsersProgramIsNeitherAskedNorBelieved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two other users";
+  const std::string as_user =
+      "setpriv --reuid 65533 --regid 65533 --clear-groups " OUTCORE_COMMAND " ";
+  if (outcome_of(as_user + "--version").status != 0)
+    GTEST_SKIP() << "other users cannot run " OUTCORE_COMMAND;
+  const std::string file = OUTCORE_COMMAND;  // which all can read
+  Program program([&](const std::string&) { return answer_of(file, 64).dump() + "\n"; }, 65534);
+  const Outcome outcome = outcome_of(as_user + "residency " + file);
+  EXPECT_NE(outcome.err.find("another user's; ask as root"), std::string::npos) << outcome.err;
+  for (const std::string& question : program.questions()) EXPECT_EQ(question, "");
+  EXPECT_EQ(run("residency " + file).status, 0);  // root asks everybody
 }
 
 TEST_F(Residency, OfALargeFileIsWarmedByPieces) {

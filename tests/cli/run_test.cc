@@ -47,15 +47,15 @@ TEST_F(Run, ToldNothingSetsWhatTheLibraryNeedsAndNoMore) {
   EXPECT_EQ(all["OUTCORE_RUN_MIN_SIZE"], std::to_string(64 << 20));
   EXPECT_NE(all["OUTCORE_RUN_ROOT"], "");
   EXPECT_EQ(all["OUTCORE_RUN_REPORT"].rfind(all["OUTCORE_RUN_ROOT"] + ":", 0), 0U);
-  for (const char* absent :
-       {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP", "OUTCORE_RUN_ALLOC",
-        "OUTCORE_STORE", "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN", "OUTCORE_RUN_QUIET"})
+  for (const char* absent : {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP",
+                             "OUTCORE_RUN_ALLOC", "OUTCORE_STORE", "OUTCORE_RUN_ALLOW_AIO",
+                             "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN", "OUTCORE_RUN_QUIET"})
     EXPECT_FALSE(all.contains(absent)) << absent;
 }
 
 TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   const Outcome outcome = start(
-      "--map '[ab]' --map='*.k2d' --not-map /etc/x --min-size 1.5M --alloc 64k "
+      "--map '[ab]' --map='*.k2d' --not-map /etc/x --min-size 1.5M --alloc 64k --allow-aio "
       "--store 'scratch:.?read_concurrency=2' --explain --quiet --json out.json -- env -0");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   auto all = variables(outcome);
@@ -65,6 +65,7 @@ TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   EXPECT_EQ(all["OUTCORE_RUN_ALLOC"], "65536");
   EXPECT_EQ(all["OUTCORE_STORE"].rfind("scratch:/", 0), 0U) << all["OUTCORE_STORE"];
   EXPECT_TRUE(all["OUTCORE_STORE"].ends_with("?read_concurrency=2")) << all["OUTCORE_STORE"];
+  EXPECT_EQ(all["OUTCORE_RUN_ALLOW_AIO"], "1");
   EXPECT_EQ(all["OUTCORE_RUN_EXPLAIN"], "1");
   EXPECT_EQ(all["OUTCORE_RUN_QUIET"], "1");
   EXPECT_TRUE(all["OUTCORE_RUN_JSON"].ends_with("/out.json"));
@@ -309,6 +310,21 @@ TEST_F(Run, HelpNamesEveryOptionOfTheRuntime) {
     EXPECT_NE(outcome.out.find(flag), std::string::npos) << flag;
   }
   EXPECT_NE(outcome.out.find("Example"), std::string::npos);
+}
+
+// As where --hosts finds none: the program's memory would silently stay here.
+TEST_F(Run, IsRefusedWhereFarMemoryHasNoServer) {
+  const std::pair<const char*, int> refused[] = {
+      {"run --alloc 1M --store 'far://127.0.0.1:1?timeout=1s' -- echo started", 1},
+      {"run --store 'far://127.0.0.1:1?timeout=1s' -- echo started", 1},
+      {"run --alloc 1M --store far:// -- echo started", 2}};
+  for (const auto& [words, status] : refused) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, status) << words;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.error_lines(), 1u) << outcome.err;
+    EXPECT_NE(outcome.err.find("far://"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST_F(Run, ShowsNoPassword) {

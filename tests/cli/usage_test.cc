@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, Help,
                                          "heap check", "heap info", "bench compare", "bench ingest",
                                          "bench generate", "bench table", "demo", "arrays",
                                          "arrays ls", "arrays info", "arrays export",
-                                         "arrays import", "arrays show"));
+                                         "arrays import", "arrays show", "arrays verify"));
 
 class Command : public CommandTest {};
 

@@ -77,6 +77,82 @@ TEST_P(ErrorsOf, ZeroFillGivesZerosAndSaysSo) {
   EXPECT_EQ(region.data()[2 * page_bytes()], byte_at(2 * page_bytes()));
 }
 
+TEST_P(ErrorsOf, ZerosForAFailedReadNeverReachTheStore) {
+  const auto store = store_of(4 * page_bytes());
+  MapOptions zero = map_options(Access::kReadWrite);
+  zero.on_error = OnError::kZeroFill;
+  for (const Access access : {Access::kReadWrite, Access::kPrivate}) {
+    zero.access = access;
+    const Result<Region> refused = runtime_->map(store, zero);
+    ASSERT_EQ(refused.code(), EINVAL);
+    EXPECT_NE(refused.message().find("on_error=signal"), std::string::npos) << refused.message();
+  }
+  zero.access = Access::kReadOnly;
+  {
+    Region reader = runtime_->map(store, zero).value();
+    const Result<Region> writer = runtime_->map(store, map_options(Access::kReadWrite));
+    EXPECT_FALSE(writer.ok());
+    EXPECT_TRUE(writer.code() == EBUSY || writer.code() == ENOTSUP) << writer.message();
+  }
+  Region writer = runtime_->map(store, map_options(Access::kReadWrite)).value();
+  const Result<Region> reader = runtime_->map(store, zero);
+  EXPECT_FALSE(reader.ok());
+  EXPECT_TRUE(reader.code() == EINVAL || reader.code() == ENOTSUP) << reader.message();
+}
+
+TEST_P(ErrorsOf, ZerosByDefaultEndWhereSomebodyWrites) {
+  RuntimeOptions with_zeros = options();
+  with_zeros.on_error = OnError::kZeroFill;
+  Runtime runtime = Runtime::start(with_zeros).value();
+  const auto store = store_of(4 * page_bytes());
+  MapOptions options = map_options(Access::kReadOnly);
+  options.advice = Advice::kRandom;
+  Region reader = runtime.map(store, options).value();
+  store->read_error = EIO;
+  ASSERT_EQ(reader.data()[page_bytes()], std::byte{0});
+  EXPECT_TRUE(reader.metrics().is_degraded);
+  options.access = Access::kReadWrite;
+  Result<Region> writer = runtime.map(store, options);
+  if (writer.code() == ENOTSUP) GTEST_SKIP() << writer.message();
+  ASSERT_TRUE(writer.ok()) << writer.message();
+  EXPECT_EQ(write_of(writer->data() + page_bytes(), std::byte{1}).signal, SIGBUS);
+  EXPECT_EQ(read_of(reader.data() + 2 * page_bytes()).signal, SIGBUS);
+  store->read_error = 0;
+  ASSERT_TRUE(writer->retry_failed().ok());
+  EXPECT_EQ(write_of(writer->data() + page_bytes(), std::byte{1}).signal, 0);
+  ASSERT_TRUE(writer->flush().ok());
+  Bytes expected = pattern(4 * page_bytes());
+  expected[page_bytes()] = std::byte{1};
+  EXPECT_TRUE(store->bytes() == expected);
+}
+
+TEST_P(ErrorsOf, ZerosAreToldUntilTheyAreReadAgain) {
+  const auto store = store_of(4 * page_bytes());
+  MapOptions options = map_options(Access::kReadOnly);
+  options.on_error = OnError::kZeroFill;
+  options.advice = Advice::kRandom;
+  Region region = runtime_->map(store, options).value();
+  store->read_error = EIO;
+  ASSERT_EQ(region.data()[page_bytes()], std::byte{0});
+  ASSERT_EQ(region.data()[2 * page_bytes()], std::byte{0});
+  store->read_error = 0;
+  ASSERT_TRUE(region.flush().ok());
+  EXPECT_TRUE(region.metrics().is_degraded) << "a flush mends nothing that was read";
+  evict_all(region);
+  EXPECT_TRUE(region.metrics().is_degraded) << "the zeros may have been believed";
+  EXPECT_EQ(region.data()[page_bytes()], byte_at(page_bytes()));
+  store->read_error = EIO;
+  ASSERT_EQ(region.data()[0], std::byte{0});
+  ASSERT_TRUE(region.pin(0, 1).ok());
+  store->read_error = 0;
+  EXPECT_EQ(region.retry_failed().code(), EBUSY);
+  EXPECT_TRUE(region.metrics().is_degraded);
+  ASSERT_TRUE(region.unpin(0, 1).ok());
+  ASSERT_TRUE(region.retry_failed().ok());
+  EXPECT_FALSE(region.metrics().is_degraded);
+  EXPECT_EQ(first_difference(region.data(), 4 * page_bytes()), 4 * page_bytes());
+}
+
 TEST_P(ErrorsOf, ZeroFillOfAPartIsZerosInTheWholePage) {
   const auto store = store_of(4 * page_bytes());
   MapOptions options = map_options(Access::kReadOnly);

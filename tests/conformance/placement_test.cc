@@ -106,6 +106,54 @@ TEST_P(PlacementOf, GrowsBesideAPinnedPage) {
     ASSERT_EQ(region.data()[at], std::byte{0});
 }
 
+// Of one view and of another of the same store, in memory and evicted before.
+TEST_P(PlacementOf, WhatWasWrittenPastTheEndIsZerosOnceTheStoreIsLonger) {
+  const uint64_t first = page_bytes() + 904, longer = 6 * page_bytes();
+  for (const bool has_another : {false, true}) {
+    const std::string path = file_of(first);
+    MapOptions options = map_options(Access::kReadWrite);
+    options.reserve_bytes = 8 * page_bytes();
+    Region region = runtime_->map(path, options).value();
+    std::optional<Region> another;
+    if (has_another) {
+      Result<Region> mapped = runtime_->map(path, options);
+      if (mapped.code() == ENOTSUP) GTEST_SKIP() << mapped.message();
+      another = std::move(mapped).value();
+    }
+    Region& written = has_another ? *another : region;
+    written.data()[first - 1] = std::byte{0x33};
+    std::memset(written.data() + first, 'X', 4096 - first % 4096);
+    ASSERT_EQ(region.data()[first], std::byte{'X'});
+    const Status s = region.grow(longer);
+    ASSERT_TRUE(s.ok()) << s.message();
+    for (uint64_t at = first; at < longer; at += 100) {
+      ASSERT_EQ(region.data()[at], std::byte{0}) << at;
+      if (at / 4096 == first / 4096) {
+        ASSERT_EQ(written.data()[at], std::byte{0}) << at;
+      }
+    }
+    ASSERT_TRUE(region.flush().ok());
+    const Bytes now = read_file(path);
+    ASSERT_EQ(now.size(), longer);
+    EXPECT_EQ(now[first - 1], std::byte{0x33});
+    EXPECT_TRUE(std::all_of(now.begin() + static_cast<ptrdiff_t>(first), now.end(),
+                            [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+TEST_P(PlacementOf, GrowsWithinItsLastSystemPage) {
+  MapOptions options = map_options(Access::kReadWrite);
+  const std::string path = file_of(page_bytes() + 100);
+  Region region = runtime_->map(path, options).value();
+  std::memset(region.data() + page_bytes() + 100, 'X', 200);
+  ASSERT_TRUE(region.grow(page_bytes() + 300).ok());
+  EXPECT_EQ(region.size_bytes(), page_bytes() + 300);
+  EXPECT_EQ(region.data()[page_bytes() + 200], std::byte{0});
+  region.data()[page_bytes() + 299] = std::byte{9};
+  ASSERT_TRUE(region.unmap().ok());
+  EXPECT_EQ(read_file(path).back(), std::byte{9});
+}
+
 TEST_P(PlacementOf, AnEmptyFileGrows) {
   const std::string path = file_of(0);
   MapOptions options = map_options(Access::kReadWrite);

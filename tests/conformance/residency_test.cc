@@ -210,6 +210,9 @@ TEST_P(ResidencyOf, ASmallerBudgetEvictsBeforeItReturns) {
   for (uint64_t at = 0; at < data_bytes(); at += 4096) ASSERT_EQ(region.data()[at], std::byte{1});
   EXPECT_GT(runtime_->metrics().gauges.used_bytes, budget_bytes()) << "the new room is used";
   EXPECT_EQ(runtime_->resize_budget(8192).code(), EINVAL);
+  const Status tiny = runtime_->resize_budget(1024);
+  EXPECT_EQ(tiny.code(), EINVAL);
+  EXPECT_NE(tiny.message().find("to 1 KiB"), std::string::npos) << tiny.message();
 }
 
 TEST_P(ResidencyOf, UsedBytesNeverPassTheBudget) {

@@ -73,7 +73,7 @@ manual_is_complete() {
     commands+=("bench $workload")
   done
   commands+=("heap check" "heap info" "arrays ls" "arrays info" "arrays export" "arrays import")
-  commands+=("arrays show")
+  commands+=("arrays show" "arrays verify")
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
   # shellcheck disable=SC2086  # a command is one word or two
   for option in $(for c in "${commands[@]}"; do "$prefix/bin/outcore" $c --help; done |
@@ -151,15 +151,32 @@ check_installation() {
   return "$status"
 }
 
-status=0
-for kind in static shared; do
-  echo "-- $kind"
-  prefix=$scratch/$kind build=$source_dir/build-$kind shared=OFF
-  [[ $kind == static ]] || shared=ON
-  cmake -S "$source_dir" -B "$build" -G Ninja -DBUILD_SHARED_LIBS=$shared -DOUTCORE_TESTS=OFF \
+# As the README says it, from sources beside which nothing was ever built.
+by_make() {
+  local fresh=$scratch/fresh
+  mkdir "$fresh"
+  tar -C "$source_dir" --exclude='./build*' --exclude=./.git -c . | tar -x -C "$fresh"
+  export CCACHE_BASEDIR=$fresh
+  check "make build" make -C "$fresh" JOBS="$jobs" build || return
+  for name in outcore occ occ++ liboutcore_preload.so; do
+    check "make build makes $name" test -e "$fresh/build/bin/$name" || return
+  done
+  check "make install" make -C "$fresh" JOBS="$jobs" PREFIX="$prefix" install
+}
+
+by_cmake_shared() {
+  local build=$source_dir/build-shared
+  cmake -S "$source_dir" -B "$build" -G Ninja -DBUILD_SHARED_LIBS=ON -DOUTCORE_TESTS=OFF \
     -DOUTCORE_WERROR=ON >/dev/null
   cmake --build "$build" -j "$jobs" -- --quiet
   cmake --install "$build" --prefix "$prefix" >/dev/null
+}
+
+status=0
+for kind in static shared; do
+  echo "-- $kind"
+  prefix=$scratch/$kind
+  if [[ $kind == static ]]; then by_make; else by_cmake_shared; fi
   check_installation || status=1
 done
 exit "$status"

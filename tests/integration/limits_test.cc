@@ -1,10 +1,14 @@
 // At the limits of the process: locked memory, few descriptors, small signal stacks, sizes that no
 // address space has.
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "tests/conformance/faulty_store.h"
@@ -132,6 +136,82 @@ TEST_P(LimitsOf, AFaultNeedsLittleSignalStack) {
   ASSERT_TRUE(region.unmap().ok());
   expect_counts(path, 2);
   ::munmap(memory, kGuard + kStack);
+}
+
+// Smaller ones cannot do: then the thread gets SIGBUS, and what lies below its stack stays whole.
+TEST_P(LimitsOf, AFaultOnATooSmallSignalStackIsRefusedAndChangesNothingBesideIt) {
+  if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's frames are larger";
+  const size_t stack_bytes = ::getauxval(AT_MINSIGSTKSZ) + 2 * kKiB, below_bytes = 64 * kKiB;
+  auto* const memory =
+      static_cast<std::byte*>(::mmap(nullptr, below_bytes + stack_bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  std::memset(memory, 0xA5, below_bytes);
+  Region region = map(file_of(4 * page_bytes()), Access::kReadOnly).value();
+  Touch touch{};
+  const auto* const nowhere = reinterpret_cast<const std::byte*>(uintptr_t{16});
+  std::thread([&] {
+    // The loader looks up what the test's own handler calls, which takes stack, too.
+    static_cast<void>(read_of(nowhere));
+    stack_t stack{};
+    stack.ss_sp = memory + below_bytes;
+    stack.ss_size = stack_bytes;
+    ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
+    touch = read_of(region.data() + 4096);
+    stack.ss_flags = SS_DISABLE;
+    ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
+  }).join();
+  // By messages a fault needs no stack of the thread's.
+  EXPECT_EQ(touch.signal, GetParam().delivery == Delivery::kMessages ? 0 : SIGBUS);
+  for (size_t i = 0; i < below_bytes; ++i) ASSERT_EQ(memory[i], std::byte{0xA5}) << i;
+  EXPECT_EQ(region.data()[4096], byte_at(4096));  // on the usual stack
+  ::munmap(memory, below_bytes + stack_bytes);
+}
+
+struct Touching {
+  Region* region;
+  uint64_t size_bytes;
+  std::atomic<bool> is_cancelled{false};
+  std::atomic<uint64_t> touched{0};
+};
+
+// Reads and writes every page, all the time; asks to be ended when it has done so once more.
+void* touch_until_cancelled(void* argument) {
+  auto& t = *static_cast<Touching*>(argument);
+  for (bool is_last = false; !is_last;) {
+    is_last = t.is_cancelled.load();
+    count_up(*t.region, t.size_bytes);
+    if (!t.region->flush().ok()) return nullptr;
+    t.touched += 1;
+  }
+  ::pthread_testcancel();
+  return nullptr;
+}
+
+// A fault reads, and a flush writes: cancellation points of POSIX, of which the program sees none.
+TEST_P(LimitsOf, AThreadThatIsCancelledFinishesItsFaultsAndCalls) {
+  if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "sanitizers take pthread_cancel's unwinding over";
+  constexpr int kThreads = 2;
+  const std::string path = folder_ / "data";
+  write_file(path, Bytes(data_bytes()));
+  Region region = map(path, Access::kReadWrite).value();
+  uint64_t touched = 0;
+  for (int i = 0; i < kThreads; ++i) {
+    Touching touching{&region, data_bytes()};
+    pthread_t thread;
+    ASSERT_EQ(::pthread_create(&thread, nullptr, touch_until_cancelled, &touching), 0);
+    while (touching.touched == 0) std::this_thread::yield();
+    ASSERT_EQ(::pthread_cancel(thread), 0);
+    touching.is_cancelled = true;
+    void* result = nullptr;
+    ASSERT_EQ(::pthread_join(thread, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    EXPECT_GE(touching.touched, 2u) << "it was ended within a fault or a call";
+    touched += touching.touched;
+  }
+  count_up(region, data_bytes());
+  ASSERT_TRUE(region.unmap().ok());
+  expect_counts(path, touched + 1);
 }
 
 // A store of the program's may say anything.

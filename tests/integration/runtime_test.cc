@@ -148,6 +148,33 @@ TEST(MetricsOf, ARuntimeArePlausible) {
   EXPECT_TRUE(after.regions.empty());
 }
 
+TEST(MetricsOf, ARuntimeThatNobodyEndsAreWrittenOnceAtExit) {
+  OUTCORE_NEEDS_FORK();
+  const Folder folder;
+  write_file(folder / "a", pattern(kMiB));
+  const std::string to = folder / "metrics.json";
+  const Ending ending = in_child([&] {
+    RuntimeOptions options = options_with(2 * kMiB);
+    options.metrics_at_exit = to;
+    auto* runtime = new Runtime(Runtime::start(options).value());
+    auto* region = new Region(runtime->map(folder / "a", {}).value());
+    static_cast<void>(*static_cast<volatile std::byte*>(region->data()));
+    {  // one that ends by itself writes to its own file
+      options.metrics_at_exit = to + ".other";
+      const Runtime other = Runtime::start(options).value();
+    }
+    ::exit(5);
+    return 0;
+  });
+  ASSERT_TRUE(ending.has_exited(5)) << ending;
+  for (const std::string& path : {to, to + ".other"}) {
+    const Bytes text = read_file(path);
+    const std::string json(reinterpret_cast<const char*>(text.data()), text.size());
+    EXPECT_EQ(json.find("budget_bytes"), json.rfind("budget_bytes")) << json;
+    EXPECT_NE(json.find("budget_bytes"), std::string::npos) << json;
+  }
+}
+
 TEST(ArrayOf, ARegionChecksBoundsAndAlignmentOnce) {
   Runtime runtime = start(kMiB);
   const auto map = [&](Access access) {

@@ -225,7 +225,7 @@ TEST_F(DlmStart, AFullDiskEndsTheProgramWithItsReason) {
   const Outcome outcome = outcome_of("unshare --mount sh " + path("lines"));
   EXPECT_NE(outcome.status, 0);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("pages cannot be written back: No space left on device"));
+  EXPECT_THAT(outcome.err, HasSubstr("cannot be stored: No space left on device; make room"));
 }
 
 TEST_F(DlmStart, NeedsNoPrivilege) {

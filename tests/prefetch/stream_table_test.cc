@@ -6,6 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "miss.h"
+
 namespace outcore::prefetch {
 namespace {
 
@@ -33,10 +35,13 @@ struct Reader {
     if (!resident.insert(page).second) return false;
     ++misses;
     const StreamTable::Advice ahead =
-        table.on_miss(space, page, window_max, page_end, is_sequential, false);
+        miss(table, space, page, window_max, page_end, is_sequential, false, {this, is_absent});
     EXPECT_TRUE(table.is_valid());
     for (uint32_t i = 0; i < ahead.run_count; ++i) take(ahead.run[i]);
     return true;
+  }
+  static bool is_absent(const void* of, uint64_t page) {
+    return !static_cast<const Reader*>(of)->resident.contains(page);
   }
   void take(const PageRun& run) {
     EXPECT_GT(run.count, 0u);
@@ -49,10 +54,10 @@ struct Reader {
   }
 };
 
-// What a scan of `count` pages may miss: those that show the stream, one a window while it grows,
-// one a full window.
+// What a scan of `count` pages may miss: those that show the stream, one a window while it grows
+// (as fast as it earns credit), one a full window.
 uint64_t misses_max(uint64_t count, uint32_t window_max = kWindowMax) {
-  return 4 + 10 + count / window_max + 1;
+  return 4 + 30 + count / window_max + 1;
 }
 
 TEST(StreamTable, AForwardScanMissesOncePerWindow) {
@@ -65,9 +70,9 @@ TEST(StreamTable, AForwardScanMissesOncePerWindow) {
 
 TEST(StreamTable, ThreeNeighboursStartAStreamOfFourPages) {
   StreamTable table{};
-  EXPECT_EQ(table.on_miss(1, 10, 64, 100, false, false).run_count, 0u);
-  EXPECT_EQ(table.on_miss(1, 11, 64, 100, false, false).run_count, 0u);
-  const auto ahead = table.on_miss(1, 12, 64, 100, false, false);
+  EXPECT_EQ(miss(table, 1, 10, 64, 100, false, false).run_count, 0u);
+  EXPECT_EQ(miss(table, 1, 11, 64, 100, false, false).run_count, 0u);
+  const auto ahead = miss(table, 1, 12, 64, 100, false, false);
   ASSERT_EQ(ahead.run_count, 1u);
   EXPECT_EQ(ahead.run[0].first_page, 13u);
   EXPECT_EQ(ahead.run[0].stride, 1);
@@ -76,14 +81,14 @@ TEST(StreamTable, ThreeNeighboursStartAStreamOfFourPages) {
 
 TEST(StreamTable, AWindowOfEightLeavesItsTripwireOutAndGoesOnWhenTheReaderTripsIt) {
   StreamTable table{};
-  for (const uint64_t page : {0, 1, 2}) table.on_miss(1, page, 64, 1000, false, false);  // 3 … 6
-  const auto second = table.on_miss(1, 7, 64, 1000, false, false);
+  for (const uint64_t page : {0, 1, 2}) miss(table, 1, page, 64, 1000, false, false);  // 3 … 6
+  const auto second = miss(table, 1, 7, 64, 1000, false, false);
   ASSERT_EQ(second.run_count, 2u);
   EXPECT_EQ(second.run[0].first_page, 8u);
   EXPECT_EQ(second.run[0].count, 4u);
   EXPECT_EQ(second.run[1].first_page, 13u) << "12 is the tripwire";
   EXPECT_EQ(second.run[1].count, 3u);
-  const auto third = table.on_miss(1, 12, 64, 1000, false, false);
+  const auto third = miss(table, 1, 12, 64, 1000, false, false);
   ASSERT_EQ(third.run_count, 2u);
   EXPECT_EQ(third.run[0].first_page, 16u) << "13 to 15 are still ahead";
   EXPECT_EQ(third.run[0].count, 8u);
@@ -124,7 +129,7 @@ TEST(StreamTable, InterleavedStreamsAreFollowedEach) {
     reader.read(500'000 - i);
     reader.read(700'000 + 17 * (i % 20'000));
   }
-  EXPECT_LE(reader.misses, 4 * misses_max(20'000));
+  EXPECT_LE(reader.misses, 5 * misses_max(20'000));
 }
 
 // As a stencil reads its coefficients.
@@ -132,7 +137,7 @@ TEST(StreamTable, AsManyArraysAsAStencilHasAreFollowedEach) {
   Reader reader;
   for (uint64_t i = 0; i < 5'000; ++i)
     for (uint64_t array = 0; array < 20; ++array) reader.read(array * 40'000 + i);
-  EXPECT_LE(reader.misses, 20 * misses_max(5'000));
+  EXPECT_LE(reader.misses, 100'000 / 60) << "they earn their credit together";
 }
 
 TEST(StreamTable, AStreamIsFoundAndKeptAmongRandomMisses) {
@@ -148,7 +153,7 @@ TEST(StreamTable, AStreamIsFoundAndKeptAmongRandomMisses) {
 TEST(StreamTable, SpacesDoNotMix) {
   StreamTable table{};
   for (uint64_t page = 0; page < 30; ++page)
-    EXPECT_EQ(table.on_miss(page, page, 64, 100, false, false).run_count, 0u) << page;
+    EXPECT_EQ(miss(table, page, page, 64, 100, false, false).run_count, 0u) << page;
 }
 
 TEST(StreamTable, ThePagesOfTwoSpacesAreTwoStreams) {
@@ -156,7 +161,7 @@ TEST(StreamTable, ThePagesOfTwoSpacesAreTwoStreams) {
   uint64_t advised = 0;
   for (const uint64_t page : {0, 1, 2})
     for (const uint64_t space : {7, 8})
-      advised += table.on_miss(space, page, 64, 100, false, false).run_count;
+      advised += miss(table, space, page, 64, 100, false, false).run_count;
   EXPECT_EQ(advised, 2u);
 }
 
@@ -164,7 +169,7 @@ TEST(StreamTable, RandomMissesHardlyEverStartAStream) {
   StreamTable table{};
   uint64_t advised = 0;
   for (uint64_t i = 0; i < 1'000'000; ++i) {
-    const auto ahead = table.on_miss(1, mixed(i) % kPageEnd, kWindowMax, kPageEnd, false, false);
+    const auto ahead = miss(table, 1, mixed(i) % kPageEnd, kWindowMax, kPageEnd, false, false);
     for (uint32_t r = 0; r < ahead.run_count; ++r) advised += ahead.run[r].count;
   }
   EXPECT_LT(advised, 1000u);
@@ -174,7 +179,7 @@ TEST(StreamTable, RandomMissesInAFewPagesStartFewStreams) {
   StreamTable table{};
   uint64_t advised = 0;
   for (uint64_t i = 0; i < 1'000'000; ++i) {
-    const auto ahead = table.on_miss(1, mixed(i) % 16384, kWindowMax, 16384, false, false);
+    const auto ahead = miss(table, 1, mixed(i) % 16384, kWindowMax, 16384, false, false);
     for (uint32_t r = 0; r < ahead.run_count; ++r) advised += ahead.run[r].count;
   }
   EXPECT_LT(advised, 20'000u);
@@ -188,7 +193,7 @@ TEST(StreamTable, WasteHalvesTheWindow) {
   // What was issued is evicted before it is used.
   std::vector<uint32_t> windows;
   for (int i = 0; i < 2000; ++i) {
-    const auto ahead = reader.table.on_miss(1, ++page, kWindowMax, kPageEnd, false, false);
+    const auto ahead = miss(reader.table, 1, ++page, kWindowMax, kPageEnd, false, false);
     uint32_t count = 0;
     for (uint32_t r = 0; r < ahead.run_count; ++r) count += ahead.run[r].count + 1;
     if (count > 0) windows.push_back(count);
@@ -221,7 +226,7 @@ TEST(StreamTable, OneWindowOfUseForgivesWasteOfLongAgo) {
   StreamTable table{};
   uint64_t page = 0;
   const auto is_advised = [&] {
-    return table.on_miss(1, page++, kWindowMax, kPageEnd, false, false).run_count > 0;
+    return miss(table, 1, page++, kWindowMax, kPageEnd, false, false).run_count > 0;
   };
   const auto rest = [&] {
     int misses = 0;
@@ -240,7 +245,7 @@ TEST(StreamTable, AReaderFasterThanThePrefetcherIsNotWaste) {
   StreamTable table{};
   uint64_t advised = 0;
   for (uint64_t page = 0; page < 10'000; ++page) {
-    const auto ahead = table.on_miss(1, page, kWindowMax, kPageEnd, false, page > 2);
+    const auto ahead = miss(table, 1, page, kWindowMax, kPageEnd, false, page > 2);
     for (uint32_t r = 0; r < ahead.run_count; ++r) advised += ahead.run[r].count;
   }
   EXPECT_GE(advised, 10'000 - 200u);
@@ -248,7 +253,7 @@ TEST(StreamTable, AReaderFasterThanThePrefetcherIsNotWaste) {
 
 TEST(StreamTable, ASequentialReaderStartsAtTheLargestWindow) {
   StreamTable table{};
-  const auto ahead = table.on_miss(1, 0, 64, 1000, true, false);
+  const auto ahead = miss(table, 1, 0, 64, 1000, true, false);
   ASSERT_EQ(ahead.run_count, 2u);
   EXPECT_EQ(ahead.run[0].count + ahead.run[1].count, 63u);
 }
@@ -272,8 +277,8 @@ TEST(StreamTable, PagesFoundResidentOnTheWayDoNotEndTheStream) {
 TEST(StreamTable, ATripwireThatSomebodyElseFilledDoesNotEndTheStream) {
   StreamTable table{};
   for (const uint64_t page : {0, 1, 2, 7})
-    table.on_miss(1, page, 64, 1000, false, false);  // 8 … 15 but 12
-  const auto ahead = table.on_miss(1, 16, 64, 1000, false, false);
+    miss(table, 1, page, 64, 1000, false, false);  // 8 … 15 but 12
+  const auto ahead = miss(table, 1, 16, 64, 1000, false, false);
   ASSERT_GE(ahead.run_count, 1u);
   EXPECT_EQ(ahead.run[0].first_page, 17u);
   EXPECT_EQ(ahead.run[0].count, 8u);
@@ -295,7 +300,7 @@ TEST(StreamTable, NothingIsAdvisedPastTheEndOrWithoutAWindow) {
   EXPECT_LE(reader.advised, 17u);
   StreamTable table{};
   for (uint64_t page = 0; page < 100; ++page)
-    EXPECT_EQ(table.on_miss(1, page, 0, 1000, true, false).run_count, 0u);
+    EXPECT_EQ(miss(table, 1, page, 0, 1000, true, false).run_count, 0u);
 }
 
 TEST(StreamTable, StaysValidAndWithinBoundsUnderAnyMisses) {
@@ -306,8 +311,8 @@ TEST(StreamTable, StaysValidAndWithinBoundsUnderAnyMisses) {
     for (uint64_t i = 0; i < 4000; ++i) {
       const uint64_t r = mixed(seed << 32 | i);
       const auto window_max = static_cast<uint32_t>(r >> 40 & 31);
-      const auto ahead = table.on_miss(r >> 32 & 1, r % page_end, window_max, page_end,
-                                       (r >> 33 & 15) == 0, (r >> 37 & 1) == 0);
+      const auto ahead = miss(table, r >> 32 & 1, r % page_end, window_max, page_end,
+                              (r >> 33 & 15) == 0, (r >> 37 & 1) == 0);
       ASSERT_TRUE(table.is_valid());
       ASSERT_LE(ahead.run_count, 2u);
       uint64_t count = 0;

@@ -7,14 +7,16 @@
 #include <thread>
 #include <vector>
 
+#include "miss.h"
+
 namespace outcore::prefetch {
 namespace {
 
 // Three neighbouring misses, and the pages that are advised at the last.
 uint32_t miss_thrice(StreamTable& table, uint64_t page) {
   for (int i = 0; i < 2; ++i)
-    table.on_miss(1, page + static_cast<uint64_t>(i), 64, 1000, false, false);
-  return table.on_miss(1, page + 2, 64, 1000, false, false).run_count;
+    miss(table, 1, page + static_cast<uint64_t>(i), 64, 1000, false, false);
+  return miss(table, 1, page + 2, 64, 1000, false, false).run_count;
 }
 
 TEST(TablePool, GivesAThreadItsOwnTableAgain) {
@@ -22,15 +24,15 @@ TEST(TablePool, GivesAThreadItsOwnTableAgain) {
   for (const uint64_t page : {10, 11}) {
     TablePool::Mine mine(pool, 7);
     ASSERT_TRUE(mine);
-    EXPECT_EQ(mine.table().on_miss(1, page, 64, 1000, false, false).run_count, 0u);
+    EXPECT_EQ(miss(mine.table(), 1, page, 64, 1000, false, false).run_count, 0u);
   }
   {
     TablePool::Mine other(pool, 8);
     ASSERT_TRUE(other);
-    EXPECT_EQ(other.table().on_miss(1, 12, 64, 1000, false, false).run_count, 0u);
+    EXPECT_EQ(miss(other.table(), 1, 12, 64, 1000, false, false).run_count, 0u);
   }
   TablePool::Mine mine(pool, 7);
-  EXPECT_EQ(mine.table().on_miss(1, 12, 64, 1000, false, false).run_count, 1u);
+  EXPECT_EQ(miss(mine.table(), 1, 12, 64, 1000, false, false).run_count, 1u);
 }
 
 TEST(TablePool, GivesNoTableTwice) {
@@ -64,7 +66,7 @@ TEST(TablePool, IsUsedByManyThreadsAtOnce) {
       for (uint32_t i = 0; i < 20'000; ++i) {
         TablePool::Mine mine(pool, 1 + (i * 8 + t) % 3000);
         if (!mine) continue;
-        mine.table().on_miss(1, i, 64, 1'000'000, false, false);
+        miss(mine.table(), 1, i, 64, 1'000'000, false, false);
         invalid += mine.table().is_valid() ? 0 : 1;
       }
     });

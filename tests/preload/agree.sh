@@ -1,7 +1,8 @@
 #!/bin/bash
 # agree.sh OUTCORE PROGRAM RUN_OPTIONS ARGUMENTS… : runs a program of programs/ plainly and under
-# `outcore run RUN_OPTIONS`; output and exit status must be the same, and the latter 0. FOLDER in an
-# argument becomes a folder of each run; SEEDS=FROM:TO in the environment runs it for each seed.
+# `outcore run RUN_OPTIONS`; output, exit status and the files that are left must be the same, and
+# the status 0. FOLDER in an argument becomes a folder of each run; SEEDS=FROM:TO in the environment
+# runs it for each seed.
 # Where they differ, it prints the command to run that again, the first line that differs, and how
 # each run ended.
 set -uo pipefail
@@ -13,14 +14,15 @@ trap 'rm -rf "$folder"' EXIT
 run_both() { # ARGUMENTS…
   local way status
   for way in plain under; do
+    rm -rf "$folder/$way/data"
     mkdir -p "$folder/$way/data"
     local command=("$program" "${@//FOLDER/$folder/$way/data}")
     # shellcheck disable=SC2206  # options are words
     [[ $way == plain ]] || command=("$outcore" run --quiet $run_options -- "${command[@]}")
     status=0
     timeout --kill-after=5 60 "${command[@]}" >"$folder/$way/out" 2>"$folder/$way/err" || status=$?
+    (cd "$folder/$way/data" && find . -type f -exec cksum {} + | sort) >>"$folder/$way/out"
     echo "exit status $status" >>"$folder/$way/out"
-    rm -rf "$folder/$way/data"
   done
   if [[ $(tail -n 1 "$folder/plain/out") != "exit status 0" ]]; then
     echo "fails by itself: $program $*"

@@ -13,15 +13,34 @@ endfunction()
 
 set(small "--budget 512k --min-size 4k")
 foreach(delivery messages in-thread)
-  foreach(program sigbus_handler fds fork_threads dlopen_map second_opener)
+  foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
+      shared_memory_children squatted changed_by_others ending fork_handlers blocking
+      small_stack no_memory cancel)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
+  agree(leaving.${delivery} leaving "${small} --delivery ${delivery}" FOLDER)
+  agree(leaving.bare.${delivery} leaving "${small} --delivery ${delivery} --map leaving"
+    FOLDER 1048576 bare)
   agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
 endforeach()
 
 foreach(delivery messages in-thread mprotect)
+  agree(file_calls.${delivery} file_calls "${small} --delivery ${delivery}" FOLDER)
+  agree(later_writes.${delivery} later_writes "--budget 12M --alloc 64k --delivery ${delivery}"
+    FOLDER)
+  agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_fork.${delivery} heap_fork "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  foreach(program heap_fork_again fork_late_child)
+    agree(${program}.${delivery} ${program} "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  endforeach()
 endforeach()
+
+add_test(NAME preload.later_writes.refused
+  COMMAND sh -c "folder=$(mktemp -d -p \"\${TMPDIR:-/var/tmp}\") && \
+${CMAKE_BINARY_DIR}/bin/outcore run --quiet --budget 12M --alloc 64k -- \
+$<TARGET_FILE:preload_later_writes> \"$folder\" refused; \
+status=$?; rm -r \"$folder\"; exit $status")
+set_tests_properties(preload.later_writes.refused PROPERTIES TIMEOUT 60 LABELS "preload;nosan")
 
 # What a small budget keeps resident is not for mincore to expect.
 set(few --steps 150 --not mincore)

@@ -1,5 +1,6 @@
 """Containers of named arrays: mappings whose arrays are read and written by parts."""
 
+import errno
 import importlib.util
 import os
 import shutil
@@ -319,3 +320,23 @@ def test_all_ranks_of_mpi_hear_when_one_cannot_open(path, tmp_path):
     """, path, tmp_path / "nowhere" / "run.oca")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split(";")) == ["", "0", "1", "2"]
+
+
+def test_damage_is_called_damage(path):
+    with outcore.Arrays(path, "w") as out:
+        out["u"] = np.arange(300_000.0)
+        out["v"] = np.arange(300_000)
+    with outcore.Arrays(path) as run:
+        assert run.verify() == []
+        with open(path, "r+b") as file:
+            at = file.read().find(np.arange(1000.0).tobytes()) + (1 << 20) + 3
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ 1]))
+        with pytest.raises(OSError, match="'u' is damaged: bytes 1048576 to 2097151, at") as caught:
+            run.verify()
+        assert caught.value.errno == errno.EIO
+        assert run.verify("v") == []
+        with pytest.raises(OSError, match="no array 'w'"):
+            run.verify("w")

@@ -1,6 +1,7 @@
 """Pickling by reference, process pools, and what a forked child finds."""
 
 import copy
+import errno
 import multiprocessing
 import os
 import pickle
@@ -122,7 +123,7 @@ def test_a_forked_child_is_told(table):
     done = run("""
 import os, pickle, sys, warnings
 import numpy as np, outcore
-a = outcore.open(sys.argv[1])
+a = outcore.open(sys.argv[1], "r+")
 view, text, before = a[5:], pickle.dumps(a), float(a.sum())
 child = os.fork()
 if child == 0:
@@ -175,3 +176,74 @@ a.close()
 """, path)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
     assert np.fromfile(path).sum() == 2000
+
+
+def in_child(act):
+    """What ``act`` gives in a forked child."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def run():
+        try:
+            sender.send(act())
+        except Exception as error:
+            sender.send(f"{type(error).__name__} {getattr(error, 'errno', None)}")
+
+    process = context.Process(target=run)
+    process.start()
+    assert receiver.poll(30), "the child says nothing"
+    found = receiver.recv()
+    process.join(30)
+    assert process.exitcode == 0
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"budget": "8MiB"}])
+def test_an_array_that_is_only_read_is_mapped_anew_in_a_forked_child(table, options):
+    with outcore.open(table, **options) as a:
+        expected = a.read()
+        for act in (lambda: float(a[3, 5]), lambda: a[[9, 3, 7] * 4].tolist(),
+                    lambda: a[2:4].tolist(), lambda: float(a.sum()),
+                    lambda: np.asarray(a).tolist(), lambda: memoryview(a).tolist(),
+                    lambda: a.T[5, :3].tolist(), lambda: a.stats()["size_bytes"],
+                    lambda: in_child(lambda: float(a[1023, 1023]))):
+            assert in_child(act) == act()
+        assert np.array_equal(a, expected)
+
+
+def test_workers_that_were_forked_read_the_array_of_their_parent(table):
+    context = multiprocessing.get_context("fork")
+    with outcore.open(table) as a:
+        global _shared
+        _shared = a
+        with context.Pool(3) as pool:
+            sums = pool.map(shared_row_sum, range(0, 1024, 64), chunksize=1)
+        assert sums == [float(a[i].sum()) for i in range(0, 1024, 64)]
+        _shared = None
+
+
+def shared_row_sum(i):
+    return float(_shared[i].sum())
+
+
+def test_a_runtime_of_ones_own_is_started_anew_in_a_forked_child(table):
+    with outcore.Runtime(budget="16MiB") as runtime:
+        a, b = runtime.open(table), runtime.open(table)
+        assert in_child(lambda: (float(a[5, 5] - b[5, 5]), a.runtime.budget,
+                                 len(a.runtime.stats()["regions"]))) == (0, 16 << 20, 2)
+        a.close()
+        b.close()
+
+
+def test_a_child_does_not_take_another_file_of_the_same_name(table, tmp_path):
+    with outcore.open(table) as a:
+        os.rename(table, tmp_path / "old.npy")
+        np.save(table, np.ones((1024, 1024)))
+        assert in_child(lambda: float(a[3, 5])) == f"OSError {errno.ESTALE}"
+
+
+@pytest.mark.parametrize("mode", ["r+", "c"])
+def test_arrays_that_are_written_stay_the_parents(table, mode):
+    with outcore.open(table, mode) as a:
+        assert in_child(lambda: float(a[3, 5])) == f"PermissionError {errno.EPERM}"
+        assert in_child(lambda: memoryview(a).nbytes) == f"PermissionError {errno.EPERM}"

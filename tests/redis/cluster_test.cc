@@ -28,6 +28,8 @@ class RedisCluster : public PackingTest {
   }
 };
 
+class RedisClusterCopies : public RedisCluster {};
+
 TEST_P(RedisCluster, SpreadsAStoreOverAllItsServers) {
   const auto store = make("a", kSize, "replicas=1");
   const Bytes bytes = random_bytes(kSize, 1);
@@ -51,10 +53,48 @@ TEST_P(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
   // Its replica has become a master: three of the five that are left.
   EXPECT_TRUE(becomes([&] { return masters() == 3; }));
   is_over = true;
-  // Without a replica no write is acknowledged there: the old master comes back as one.
-  servers_->start(0);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0) << store->remark();
+}
+
+// The smallest cluster: nobody is left to be the replica of the one that took over.
+TEST_P(RedisClusterCopies, GoesOnWithoutACopyThatNobodyCanHaveUntilOneCan) {
+  const auto store = make("a", kSize, "replicas=1");
+  EXPECT_FALSE(store->is_unreplicated());
+  testing::internal::CaptureStderr();
+  const int wrong = use_while(*store, [&] {
+    servers_->kill(0);
+    EXPECT_TRUE(becomes([&] { return store->is_unreplicated(); }));
+    EXPECT_THAT(store->remark(), HasSubstr("fewer copies"));
+    servers_->start(0);
+    EXPECT_TRUE(becomes([&] { return !store->is_unreplicated(); }));
+  });
+  EXPECT_EQ(wrong, 0) << store->remark();
+  const std::string said = testing::internal::GetCapturedStderr();
+  const auto times = [&](const std::string& text) {
+    int count = 0;
+    for (size_t at = 0; (at = said.find(text, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(times("has too few replicas"), 1) << said;
+  EXPECT_EQ(times("has a replica again"), 1) << said;
+  // It has what was written without it.
+  const Bytes bytes = read_all(*store);
+  EXPECT_TRUE(becomes([&] { return servers_->info(0, "role") == "slave"; }));
+  servers_->kill(3);
+  EXPECT_TRUE(becomes([&] { return servers_->info(0, "role") == "master"; }));
+  EXPECT_EQ(read_all(*store), bytes) << store->remark();
+}
+
+// Replicas that are only stopped could still take over with what they have: they are waited for.
+TEST_P(RedisClusterCopies, WaitsForAReplicaThatTheClusterHasNotGivenUp) {
+  for (int i = 0; i < 6; ++i) servers_->ask(i, {"CONFIG", "SET", "cluster-node-timeout", "60000"});
+  const auto store = make("a", kSize, "replicas=1&timeout=3s");
+  for (int i = 3; i < 6; ++i) servers_->send(i, SIGSTOP);
+  EXPECT_EQ(store->write(0, random_bytes(1000, 1)), -ETIMEDOUT);
+  EXPECT_FALSE(store->is_unreplicated());
+  for (int i = 3; i < 6; ++i) servers_->send(i, SIGCONT);
+  EXPECT_TRUE(becomes([&] { return store->write(0, random_bytes(1000, 1)) == 0; }));
 }
 
 TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
@@ -71,14 +111,18 @@ TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_P(RedisCluster, AcknowledgesNothingWithoutAReplica) {
-  const auto store = make("a", kSize, "replicas=1&timeout=2s");
+TEST_P(RedisClusterCopies, AcknowledgesNothingWithoutAReplicaThatMustBeThere) {
+  const auto store = make("a", kSize, "replicas=1!&timeout=2s");
   for (int i = 3; i < 6; ++i) servers_->kill(i);
   const Bytes bytes = random_bytes(1000, 1);
   EXPECT_TRUE(becomes([&] {
     EXPECT_EQ(store->write(0, bytes), -ETIMEDOUT);
     return store->remark().find("too few of its replicas") != std::string::npos;
   }));
+  // Then nothing is written anywhere: whoever has to write does not go on by halves.
+  for (uint64_t at = 0; at < kSize; at += 65'536)
+    EXPECT_EQ(store->write(at, bytes), -ETIMEDOUT) << at;
+  EXPECT_FALSE(store->is_unreplicated());
   for (int i = 3; i < 6; ++i) servers_->start(i);
   EXPECT_TRUE(becomes([&] { return store->write(0, bytes) == 0; }));
 }
@@ -180,6 +224,9 @@ TEST_P(RedisCluster, ReadsASlotThatIsHalfMoved) {
   ASSERT_TRUE(reader.ok()) << reader.message();
   EXPECT_EQ(read_all(*reader.value()), bytes);
 }
+
+// However chunks are stored, copies are made in one way.
+INSTANTIATE_TEST_SUITE_P(Plain, RedisClusterCopies, testing::Values(""), packing_name);
 
 INSTANTIATE_TEST_SUITE_P(Chunks, RedisCluster, testing::Values("", "&compress=zstd&chunk=64k"),
                          packing_name);
