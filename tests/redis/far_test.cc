@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 #include "tests/redis/redis_case.h"
@@ -66,24 +65,6 @@ class FarSpace : public PackingTest {
 
   std::vector<std::unique_ptr<TestServers>> singles_;
 };
-
-// A program that ends leaves no booking behind for the next one, which needs as much.
-TEST_P(FarSpace, OfProgramsThatEndIsThereForTheNext) {
-  const std::string command = OUTCORE_COMMAND;
-  const std::string library = command.substr(0, command.rfind('/') + 1) + "liboutcore_preload.so";
-  if (!std::filesystem::exists(library)) GTEST_SKIP() << "the preload library is not built";
-  if (!GetParam().empty()) GTEST_SKIP() << "of how chunks are stored nothing is asked here";
-  start_single({"64mb"});
-  const std::string line = "OUTCORE_PRELOAD_LIBRARY=" + library + " " + command +
-                           " run -q --budget 4M --alloc 1M --store '" + uri(",") +
-                           "' -- python3 -c 'b = bytearray(36 << 20); n = len(b[::4096]); "
-                           "b[::4096] = b\"x\" * n; assert b.count(b\"x\") == n'";
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(std::system(line.c_str()), 0) << i;
-  const auto stores = list_stores("redis://:open%20sesame@" + singles_[0]->address(0));
-  ASSERT_TRUE(stores.ok()) << stores.message();
-  EXPECT_LE(stores->size(), 1u) << "who needs space removes what others have left";
-  for (const StoreInfo& one : stores.value()) EXPECT_EQ(one.owner, "");
-}
 
 TEST_P(FarSpace, FillsItsServersInTheirOrder) {
   start_single({"16mb", "64mb"});
