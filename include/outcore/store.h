@@ -35,6 +35,9 @@ struct StoreTraits {
   unsigned read_concurrency = 0;  // transfers at a time the store serves well; 0: no limit
   unsigned write_concurrency =
       0;  // the same for writes; a device that slows down under writers is throttled
+  // Stores with the same number share a device, and a limit on writes holds for them together, in
+  // one process. 0: none that others use, or not known.
+  uint64_t device = 0;
   // A write takes much longer than a fill should (a round trip, an acknowledgement of replicas):
   // threads that touch pages leave the write-back of others to the keepers.
   bool has_slow_writes = false;

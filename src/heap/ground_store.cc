@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -21,6 +22,11 @@ StoreTraits GroundStore::traits() const {
   StoreTraits traits = inner_->traits();
   traits.is_volatile = true;
   return traits;
+}
+
+void GroundStore::use_room(std::shared_ptr<store::Room> room) {
+  if (auto* lodger = dynamic_cast<store::Lodger*>(inner_.get()); lodger != nullptr)
+    lodger->use_room(std::move(room));
 }
 
 bool GroundStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {

@@ -10,11 +10,12 @@
 #include <string>
 
 #include "outcore/store.h"
+#include "store/room.h"
 #include "store/written_map.h"
 
 namespace outcore::heap {
 
-class GroundStore final : public Store {
+class GroundStore final : public Store, public store::Lodger {
  public:
   // Shows the first `size_bytes`. nullptr: no memory for the map.
   static std::shared_ptr<GroundStore> make(std::shared_ptr<Store> inner, uint64_t size_bytes,
@@ -40,6 +41,7 @@ class GroundStore final : public Store {
   std::string uri() const override { return inner_->uri(); }
   std::string remark() const override { return inner_->remark(); }
   bool is_unreplicated() const override { return inner_->is_unreplicated(); }
+  void use_room(std::shared_ptr<store::Room> room) override;
 
  private:
   GroundStore() = default;

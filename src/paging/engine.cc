@@ -30,7 +30,10 @@ uint64_t write_buffer_bytes(uint64_t budget_bytes, unsigned keepers) {
 
 }  // namespace
 
-Engine::Engine(const EngineOptions& options) : options_(options), budget_(options.budget_bytes) {}
+Engine::Engine(const EngineOptions& options)
+    : options_(options),
+      budget_(options.budget_bytes),
+      lending_(std::make_shared<Lending>(*this)) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
@@ -90,6 +93,7 @@ void Engine::start_threads() {
 }
 
 Engine::~Engine() {
+  lending_->end();
   is_stopping_ = true;
   for (const auto& shard : shards_) {
     shard->is_called = 1;
@@ -128,6 +132,8 @@ Status Engine::add_space(Space* space) {
     return Error{ENOMEM, "map " + space->uri + ": a runtime can have at most 1048576 stores"};
   space->id = id;
   space->engine = this;
+  if (auto* lodger = dynamic_cast<store::Lodger*>(space->store.load()); lodger != nullptr)
+    lodger->use_room(lending_);
   spaces_[id].store(space, std::memory_order_release);
   if (id >= spaces_end_) spaces_end_ = id + 1;
   uint64_t largest = page_bytes_max_.load();
@@ -274,57 +280,6 @@ void Engine::for_each_framed(const Space& space, uint64_t first, uint64_t end,
   }
 }
 
-Status Engine::resize_budget(uint64_t asked_bytes) {
-  const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
-  const uint64_t least = least_budget(page_bytes_max_.load());
-  if (bytes < least)
-    return Error{EINVAL, "resize the budget to " + format_bytes(asked_bytes) +
-                             ": the least that would do is " + format_bytes(least)};
-  if (bytes / base::kSystemPage > frames_.count())
-    return Error{EINVAL, "resize the budget to " + format_bytes(bytes) +
-                             ": it can grow to at most " +
-                             format_bytes(uint64_t{frames_.count()} * base::kSystemPage)};
-  const os::SignalBlock block;
-  const os::Locked resizing(resize_lock_);  // or one call could put back what another has changed
-  const uint64_t before = budget_.limit();
-  budget_.set_limit(bytes);
-  // Known at once: fills must not starve meanwhile.
-  const uint64_t pinned = pinned_bytes_.load() + pinning_bytes_.load();
-  if (bytes < before && pinned + pin_reserve_bytes() > bytes) {
-    budget_.set_limit(before);
-    return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
-                            format_bytes(pinned) + " are pinned; the least that would do is " +
-                            format_bytes(pinned + pin_reserve_bytes()) + "; the budget stays at " +
-                            format_bytes(before)};
-  }
-  const uint64_t start_ns = os::now_ns();
-  while (budget_.used() > bytes) {
-    bool is_moving = false;
-    for (const auto& shard : shards_) {
-      const os::Locked turn(shard->turn);
-      const uint64_t over = budget_.used() - std::min(budget_.used(), bytes);
-      const uint64_t share = over / usual_page_bytes(*shard) / shards_.size() + 1;
-      const auto victims =
-          static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
-      is_moving = run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
-    }
-    if (is_moving) continue;
-    if (os::now_ns() - start_ns > options_.wait_ns_max) {
-      budget_.set_limit(before);
-      return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
-                              format_bytes(budget_.used() - bytes) +
-                              " more are pinned or cannot be written back; the budget stays at " +
-                              format_bytes(before)};
-    }
-    budget_.wait_for_change(budget_.changes(), 2'000'000);
-  }
-  for (const auto& shard : shards_) {
-    const os::Locked turn(shard->turn);
-    shard->capacity_page_bytes = 0;
-  }
-  return {};
-}
-
 std::vector<std::span<std::byte>> Engine::buffers() const {
   std::vector<std::span<std::byte>> all{bounce_.memory()};
   for (const auto& shard : shards_) all.push_back({shard->write_buffer, shard->write_buffer_bytes});
@@ -342,9 +297,10 @@ uint64_t Engine::metadata_bytes() const {
 }
 
 void Engine::add_to(Metrics& metrics) const {
-  metrics.gauges.budget_bytes = budget_.limit();
-  metrics.gauges.used_bytes = budget_.used();
-  metrics.gauges.used_bytes_max = budget_.used_max();
+  const uint64_t lent = lent_bytes_.load();
+  metrics.gauges.budget_bytes = budget_.limit() + lent;
+  metrics.gauges.used_bytes = budget_.used() + lent;
+  metrics.gauges.used_bytes_max = std::max(budget_.used_max(), budget_.used() + lent);
   metrics.gauges.bounce_bytes =
       bounce_.shape().total_bytes() +
       options_.keepers * write_buffer_bytes(options_.budget_bytes, options_.keepers);

@@ -21,6 +21,7 @@
 #include "os/signal_delivery.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
+#include "paging/lending.h"
 #include "paging/prefetch_queue.h"
 #include "paging/shard.h"
 #include "paging/space.h"
@@ -60,6 +61,7 @@ class Engine {
   static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
   static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
+  static constexpr uint64_t kKeptShare = 4;     // of the budget is never lent
   static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
@@ -149,6 +151,11 @@ class Engine {
   void prepare(region::View& view, uint64_t first, uint64_t end);
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   Status resize_budget(uint64_t bytes);
+  // Memory of the budget for stores that have no other space; see lending.h. lend() is 0 or
+  // -ENOSPC, with pages evicted meanwhile.
+  int lend(uint64_t bytes);
+  void take_back(uint64_t bytes);  // REQUIRES: lent
+  uint64_t lendable_bytes() const;
   // Whether the policy lives on pages that come back before they are freed.
   bool policy_wants_rescue() const { return policy_wants_rescue_; }
   uint64_t least_budget(uint64_t page_bytes) const;
@@ -190,6 +197,8 @@ class Engine {
   explicit Engine(const EngineOptions& options);
   Status prepare();
   void start_threads();
+  Status limit_pages(uint64_t bytes);
+  void forget_capacities();
 
   // keep.cc
   uint64_t run_turn(Shard& shard, Eviction& eviction, uint32_t victims);
@@ -257,7 +266,9 @@ class Engine {
   Status take_write_error(Space& space);
 
   const EngineOptions options_;
-  budget::Budget budget_;
+  budget::Budget budget_;  // of pages and buffers, without what is lent
+  std::atomic<uint64_t> lent_bytes_{0};
+  std::shared_ptr<Lending> lending_;
   budget::FrameTable frames_;
   budget::BouncePool bounce_;
   os::Table<std::atomic<Space*>> spaces_;

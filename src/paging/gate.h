@@ -1,18 +1,31 @@
-// Gate: how many transfers of a kind a store gets at a time (U7: a device that slows down under
-// many writers).
+// Gate: how many transfers of a kind a store gets at a time, together with the others that share
+// its device (U7: a device that slows down under many writers).
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "os/wait.h"
 
 namespace outcore::paging {
 
+// Crowd: how many are inside the gates that share it.
+struct Crowd {
+  std::atomic<uint32_t> inside{0};
+  std::atomic<uint32_t> waiters{0};
+
+  // Of the writers to a device, one for the whole process, while somebody has it. Not on the fault
+  // path.
+  static std::shared_ptr<Crowd> of_writers(uint64_t device);
+};
+
 class Gate {
  public:
-  void set_limit(uint32_t limit) { limit_ = limit; }  // 0: open. REQUIRES: nobody is inside.
+  // 0: open. REQUIRES, here and below: nobody is inside.
+  void set_limit(uint32_t limit) { limit_ = limit; }
+  void share(std::shared_ptr<Crowd> crowd) { crowd_ = std::move(crowd); }
   uint32_t limit() const { return limit_; }
 
   // Waits until there is room, and takes it for up to `most` transfers: how many. Never more waits
@@ -20,30 +33,31 @@ class Gate {
   // the wait does. The fault path.
   uint32_t enter(uint32_t most = 1) {
     if (limit_ == 0) return most;
-    uint32_t inside = inside_.load(std::memory_order_acquire);
+    Crowd& crowd = *crowd_;
+    uint32_t inside = crowd.inside.load(std::memory_order_acquire);
     for (;;) {
       if (inside >= limit_) {
-        waiters_.fetch_add(1, std::memory_order_seq_cst);
-        os::wait(&inside_, inside, 100'000'000);
-        waiters_.fetch_sub(1, std::memory_order_seq_cst);
-        inside = inside_.load(std::memory_order_acquire);
+        crowd.waiters.fetch_add(1, std::memory_order_seq_cst);
+        os::wait(&crowd.inside, inside, 100'000'000);
+        crowd.waiters.fetch_sub(1, std::memory_order_seq_cst);
+        inside = crowd.inside.load(std::memory_order_acquire);
         continue;
       }
       const uint32_t taken = std::min(most, limit_ - inside);
-      if (inside_.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
+      if (crowd.inside.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
         return taken;
     }
   }
   void leave(uint32_t count = 1) {
     if (limit_ == 0) return;
-    inside_.fetch_sub(count, std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_seq_cst) != 0) os::wake_all(&inside_);
+    Crowd& crowd = *crowd_;
+    crowd.inside.fetch_sub(count, std::memory_order_seq_cst);
+    if (crowd.waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&crowd.inside);
   }
 
  private:
   uint32_t limit_ = 0;
-  std::atomic<uint32_t> inside_{0};
-  std::atomic<uint32_t> waiters_{0};
+  std::shared_ptr<Crowd> crowd_ = std::make_shared<Crowd>();
 };
 
 }  // namespace outcore::paging

@@ -134,6 +134,7 @@ class FarSpace final : public HeapSpace {
   std::string remark() const override { return store_->remark(); }
   bool is_unreplicated() const override { return store_->is_unreplicated(); }
   void retire() override { store_->retire(); }
+  void use_room(std::shared_ptr<store::Room> room) override { store_->use_room(std::move(room)); }
 
  private:
   std::shared_ptr<store::FarStore> store_;

@@ -49,6 +49,7 @@ class HeapSpace {
   virtual bool is_unreplicated() const { return false; }
   // The process ends: what is booked elsewhere is not needed for long.
   virtual void retire() {}
+  virtual void use_room(std::shared_ptr<store::Room> room) { (void)room; }
 
  protected:
   StoreTraits traits_;

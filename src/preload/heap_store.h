@@ -14,11 +14,12 @@
 
 #include "outcore/store.h"
 #include "preload/heap_space.h"
+#include "store/room.h"
 #include "store/written_map.h"
 
 namespace outcore::preload {
 
-class HeapStore final : public Store {
+class HeapStore final : public Store, public store::Lodger {
  public:
   // As HeapSpace::open.
   static Result<std::shared_ptr<HeapStore>> open(const std::string& uri, const std::string& folder);
@@ -58,6 +59,7 @@ class HeapStore final : public Store {
   std::string remark() const override { return space_->remark(); }
   bool is_unreplicated() const override { return space_->is_unreplicated(); }
   void retire() { space_->retire(); }
+  void use_room(std::shared_ptr<store::Room> room) override { space_->use_room(std::move(room)); }
 
  private:
   HeapStore() = default;

@@ -179,6 +179,8 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   space->is_writable = o.access != Access::kReadOnly;
   space->read_gate.set_limit(space->traits.read_concurrency);
   space->write_gate.set_limit(space->traits.write_concurrency);
+  if (space->traits.device != 0)
+    space->write_gate.share(paging::Crowd::of_writers(space->traits.device));
   // A second view may show more than the first: the table spans the store, and is touched as it is
   // used.
   const uint64_t span_bytes =

@@ -49,6 +49,10 @@ class Parcel {
   uint32_t member_ = 0;
 };
 
+void copy(std::byte* there, std::byte* here, size_t size, bool is_write) {
+  std::memcpy(is_write ? there : here, is_write ? here : there, size);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, const OpenOptions& how,
@@ -65,6 +69,7 @@ Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, cons
     store->members_.push_back(std::move(member.value()));
   }
   store->chunk_bytes_ = store->members_.front()->chunk_bytes();
+  store->local_ = std::make_unique<LocalPart>(store->chunk_bytes_);
   store->traits_ = store->members_.front()->store().traits();
   store->traits_.is_volatile = true;
   if (const int error = store->resize(how.size_bytes); error != 0) {
@@ -102,7 +107,7 @@ Result<uint64_t> FarStore::free_bytes() {
     if (!free) return free;
     sum += std::min(free.value(), UINT64_MAX - sum);
   }
-  return sum;
+  return sum + std::min(local_->free_bytes(), UINT64_MAX - sum);
 }
 
 template <size_t kMax>
@@ -116,7 +121,10 @@ void FarStore::carry_out(std::span<StoreRequest> batch) {
       const auto size =
           static_cast<size_t>(std::min<uint64_t>(r.size_bytes - done, chunk_bytes_ - within));
       Place place;
-      if (places_.find(at / chunk_bytes_, &place))
+      const bool has_place = places_.find(at / chunk_bytes_, &place);
+      if (has_place && place.member == local_member())
+        copy(local_->at(place.chunk) + within, r.bytes + done, size, r.is_write);
+      else if (has_place)
         parcel.add(place.member,
                    {place.chunk * chunk_bytes_ + within, r.bytes + done, size, r.is_write, 0},
                    &r.result);
@@ -154,10 +162,10 @@ int FarStore::sync() {
 int FarStore::resize(uint64_t size_bytes) {
   const uint64_t end = base::round_up(size_bytes, chunk_bytes_) / chunk_bytes_;
   if (size_bytes > PlaceTable::kChunksMax * chunk_bytes_) return -EFBIG;
+  if (const uint64_t before = this->size_bytes(); size_bytes > before && is_reserved_)
+    if (const int error = place(before / chunk_bytes_, end); error != 0) return error;
   const std::lock_guard<std::mutex> guard(placing_);
   const uint64_t before = this->size_bytes();
-  if (size_bytes > before && is_reserved_)
-    if (const int error = place(before / chunk_bytes_, end); error != 0) return error;
   if (size_bytes < before) {
     // What is left of the last chunk reads zero if the store grows again.
     const uint64_t kept = std::min(before, end * chunk_bytes_);
@@ -169,8 +177,25 @@ int FarStore::resize(uint64_t size_bytes) {
   return 0;
 }
 
-// Each of these chunks that has no place gets one. REQUIRES: placing_.
+// Each of these chunks that has no place gets one: at the servers, or else in local memory, for
+// which pages may have to leave. REQUIRES: placing_ is not held.
 int FarStore::place(uint64_t first, uint64_t end) {
+  constexpr int kTriesMax = 3;  // another thread may take what was fetched
+  int error = 0;
+  for (int i = 0; i < kTriesMax; ++i) {
+    uint64_t lacking = 0;
+    {
+      const std::lock_guard<std::mutex> guard(placing_);
+      error = try_place(first, end, &lacking);
+    }
+    if (error != -ENOSPC || local_->fetch(lacking) != 0) break;
+  }
+  local_->trim();
+  return error;
+}
+
+// `lacking`: how many more chunks it would take. REQUIRES: placing_.
+int FarStore::try_place(uint64_t first, uint64_t end, uint64_t* lacking) {
   uint64_t missing = 0;
   for (uint64_t chunk = first; chunk < end; ++chunk) missing += places_.has(chunk) ? 0 : 1;
   std::vector<Place> found;
@@ -183,6 +208,12 @@ int FarStore::place(uint64_t first, uint64_t end) {
       error = result;
     for (const uint64_t chunk : taken) found.push_back({i, chunk});
   }
+  if (found.size() < missing) {
+    taken.clear();
+    local_->take(missing - found.size(), &taken);
+    for (const uint64_t chunk : taken) found.push_back({local_member(), chunk});
+  }
+  *lacking = missing - found.size();
   bool is_enough = found.size() == missing;
   if (is_enough) error = 0;
   if (!is_enough && error == 0) error = -ENOSPC;
@@ -193,8 +224,16 @@ int FarStore::place(uint64_t first, uint64_t end) {
     is_enough = error == 0;
     if (is_enough) ++next;
   }
-  for (; next != found.end(); ++next) members_[next->member]->give(next->chunk);
+  for (; next != found.end(); ++next) give(*next);
   return error;
+}
+
+// REQUIRES: placing_.
+void FarStore::give(const Place& place) {
+  if (place.member == local_member())
+    local_->give(place.chunk);
+  else
+    members_[place.member]->give(place.chunk);
 }
 
 // REQUIRES: placing_; nobody reads or writes these chunks.
@@ -207,7 +246,7 @@ int FarStore::give_back(uint64_t first, uint64_t end) {
     Place place;
     if (!places_.find(chunk, &place)) continue;
     places_.clear(chunk);
-    members_[place.member]->give(place.chunk);
+    give(place);
   }
   return 0;
 }
@@ -228,6 +267,10 @@ int FarStore::discard_places(uint64_t offset, uint64_t size_bytes) {
     const bool has_place = places_.find(at / chunk_bytes_, &place);
     at += size;
     if (!has_place) continue;
+    if (place.member == local_member()) {
+      std::memset(local_->at(place.chunk) + within, 0, size);
+      continue;
+    }
     const uint64_t there = place.chunk * chunk_bytes_ + within;
     if (place.member == run.member && there == run.offset + run.size_bytes) {
       run.size_bytes += size;
@@ -264,7 +307,9 @@ bool FarStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
   for (uint64_t at = offset, end = offset + size_bytes; at < end;) {
     const uint64_t within = at % chunk_bytes_, size = std::min(end - at, chunk_bytes_ - within);
     Place place;
-    if (places_.find(at / chunk_bytes_, &place) &&
+    const bool has_place = places_.find(at / chunk_bytes_, &place);
+    if (has_place && place.member == local_member()) return false;
+    if (has_place &&
         !members_[place.member]->store().is_hole(place.chunk * chunk_bytes_ + within, size))
       return false;
     at += size;
@@ -282,6 +327,8 @@ std::string FarStore::remark() const {
       std::to_string(members_.size()) + (members_.size() == 1 ? " part: " : " parts: ");
   for (size_t i = 0; i < members_.size(); ++i)
     text += (i == 0 ? "" : " | ") + members_[i]->store().remark();
+  if (const uint64_t local = local_->taken_bytes(); local != 0)
+    text += " | " + base::format_bytes(local) + " in local memory: the servers are full";
   return text;
 }
 

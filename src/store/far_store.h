@@ -2,8 +2,9 @@
 // Valkey servers, filled in the order in which they are named, or of one cluster.
 //
 // Chunks get their places when space is promised: with the size, or by reserve() if the URI says
-// reserve=no. After DLM (HPCS 2008), whose page table says on which host each page rests. Fault
-// safe without TLS. A forked child has none of it.
+// reserve=no. After DLM (HPCS 2008), whose page table says on which host each page rests, and where
+// local memory and the servers' add up: what the servers have no space for rests in the room that
+// the engine lends. Fault safe without TLS. A forked child has none of it.
 #pragma once
 
 #include <atomic>
@@ -15,11 +16,13 @@
 #include "outcore/store.h"
 #include "store/far_member.h"
 #include "store/far_options.h"
+#include "store/local_part.h"
 #include "store/place_table.h"
+#include "store/room.h"
 
 namespace outcore::store {
 
-class FarStore final : public Store {
+class FarStore final : public Store, public Lodger {
  public:
   // Gives the space back at all servers at the same time: one that is gone is waited for once.
   ~FarStore() override;
@@ -27,7 +30,7 @@ class FarStore final : public Store {
   static Result<std::shared_ptr<FarStore>> open(const FarOptions& options, const OpenOptions& how,
                                                 const CommonParameters& common);
 
-  // Bytes that could be promised now; UINT64_MAX: the servers have no limit.
+  // Bytes that could be promised now, local ones too; UINT64_MAX: the servers have no limit.
   Result<uint64_t> free_bytes();
   uint64_t chunk_bytes() const { return chunk_bytes_; }
   // The process ends: see RedisStore::retire().
@@ -50,10 +53,14 @@ class FarStore final : public Store {
   std::string uri() const override { return uri_; }
   std::string remark() const override;
   bool is_unreplicated() const override;
+  void use_room(std::shared_ptr<Room> room) override { local_->use_room(std::move(room)); }
 
  private:
   FarStore() = default;
   int place(uint64_t first, uint64_t end);
+  int try_place(uint64_t first, uint64_t end, uint64_t* lacking);
+  uint32_t local_member() const { return static_cast<uint32_t>(members_.size()); }
+  void give(const Place& place);
   int give_back(uint64_t first, uint64_t end);
   int discard_places(uint64_t offset, uint64_t size_bytes);
   template <size_t kMax>
@@ -64,6 +71,7 @@ class FarStore final : public Store {
   uint64_t chunk_bytes_ = 0;
   StoreTraits traits_;
   std::vector<std::unique_ptr<FarMember>> members_;
+  std::unique_ptr<LocalPart> local_;
   PlaceTable places_;
   std::atomic<uint64_t> size_bytes_{0};
   std::mutex placing_;  // members' chunks, and changes of places
