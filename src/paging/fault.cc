@@ -335,7 +335,8 @@ prefetch::StreamTable::Advice Engine::ask_streams(const Space& space,
   prefetch::TablePool::Mine mine(tables_, thread_number);
   if (!mine) return {};
   prefetch::StreamTable& streams = mine.table();
-  const uint64_t stream_count = std::max(streams.count(), 1u) * readers_.note(&mine.round());
+  miss.readers = readers_.note(&mine.round());
+  const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
   const uint64_t window_bytes = std::min({options_.readahead_bytes, budget_.limit() / 8,
                                           budget_.limit() / kAheadShare / stream_count});
   miss.window_max = static_cast<uint32_t>(window_bytes / space.page_bytes);

@@ -87,7 +87,8 @@ void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   if (how == Match::kArrived || page == stream.last + (int64_t{stream.again} + 1) * stream.stride)
     again = stream.again;
   stream.again = 0;
-  earn(used * (kCreditOfPage + kCreditOfUse) + again * kCreditOfPage, miss);
+  const int32_t gain = miss.readers > kFewReaders ? kCreditOfUseByMany : kCreditOfUse;
+  earn(used * static_cast<uint64_t>(kCreditOfPage + gain) + again * kCreditOfPage, miss);
   const bool has_passed = how == Match::kInside && stream.tripwire != stream.end &&
                           (page - stream.tripwire) / stream.stride > 0;
   if (is_tripwire || has_passed) {
@@ -207,6 +208,7 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   OC_CHECK(stream.stride != 0 && stream.window > 0);
   stream.wasted = 0;
   stream.tripwire = stream.end;
+  stream.window = std::min(stream.window, miss.window_max);
   if (!miss.is_sequential && affordable() < stream.window)
     stream.window = std::max(affordable(), 1u);
   if (!miss.is_sequential && affordable() == 0) return {};

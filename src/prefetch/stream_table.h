@@ -25,8 +25,10 @@
 // - Credit: what is brought in ahead must be earned. A page that is issued costs one page of it,
 //   also when it is brought in once more. The tripwire and the page behind the window tell what
 //   became of those before them: a reader that misses them read the others, too (who skips pages
-//   skips these as often), and has the cost back, and an eighth. A miss gives an eighth. So what
-//   is issued and never read stays below a fraction of what was asked for, and each page of it
+//   skips these as often), and has the cost back, and more. How much more is what a read that is
+//   not waited for is worth in pages that come along with others: four where a few readers wait
+//   for the device, a half where many keep it and the processors busy. A miss gives an eighth. So
+//   what is issued and never read stays below a part of what was asked for, and each page of it
 //   costs at most one other its place: whatever the program does, readahead that does not pay reads
 //   little more than none would.
 // Random misses are almost never equally spaced: 1 million of them in 2^20 pages cause a handful of
@@ -54,7 +56,9 @@ class StreamTable {
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
   static constexpr uint32_t kFailuresMax = 5;  // … doubled so often at most
   // Credit counts in sixteenths of a page.
-  static constexpr int32_t kCreditOfPage = 16, kCreditOfMiss = 2, kCreditOfUse = 2;
+  static constexpr int32_t kCreditOfPage = 16, kCreditOfMiss = 2;
+  static constexpr int32_t kCreditOfUse = 64, kCreditOfUseByMany = 8;
+  static constexpr uint32_t kFewReaders = 8;
   static constexpr int32_t kFirstCredit = 32 * kCreditOfPage;
   static constexpr uint32_t kLately = 64;  // and 32 windows: misses without its own, and it is over
   static constexpr uint32_t kWindowMost = 1 << 14;  // pages
@@ -85,6 +89,7 @@ class StreamTable {
     bool is_sequential = false;  // the reader promises to go forward: the first miss starts a
                                  // stream at the largest window, and needs no credit
     bool is_in_flight = false;   // the page is being filled already
+    uint32_t readers = 1;        // threads that miss pages lately
     bool has_hints = false;      // some wait in the prefetcher's queue: what is missing may be late
     Pages absent{};
   };
