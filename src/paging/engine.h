@@ -61,7 +61,7 @@ class Engine {
   static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
   static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
-  static constexpr uint64_t kKeptShare = 4;     // of the budget is never lent
+  static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
   static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.

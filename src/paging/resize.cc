@@ -70,8 +70,8 @@ Status Engine::limit_pages(uint64_t bytes) {
 
 uint64_t Engine::lendable_bytes() const {
   const uint64_t limit = budget_.limit();
-  const uint64_t kept = std::max(2 * least_budget(page_bytes_max_.load()),
-                                 (limit + lent_bytes_.load()) / kKeptShare);
+  const uint64_t kept =
+      std::max(2 * least_budget(page_bytes_max_.load()), (limit + lent_bytes_.load()) / kKeptShare);
   return limit > kept ? base::round_down(limit - kept, base::kSystemPage) : 0;
 }
 

@@ -285,7 +285,6 @@ int FarStore::discard_places(uint64_t offset, uint64_t size_bytes) {
 int FarStore::reserve(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (size_bytes == 0) return 0;
-  const std::lock_guard<std::mutex> guard(placing_);
   return place(offset / chunk_bytes_,
                base::round_up(offset + size_bytes, chunk_bytes_) / chunk_bytes_);
 }

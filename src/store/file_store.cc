@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "os/descriptor_place.h"
+#include "os/disk.h"
 #include "store/range.h"
 
 namespace outcore::store {
@@ -120,6 +121,7 @@ Status FileStore::examine(int fd, const FileStoreOptions& options) {
   traits_.alignment_bytes = file_.is_direct() ? kDirectAlignment : 1;
   traits_.read_concurrency = options.read_concurrency;
   traits_.write_concurrency = options.write_concurrency;
+  traits_.device = os::disk_of(is_block_device_ ? about.st_rdev : about.st_dev);
   return {};
 }
 

@@ -52,9 +52,9 @@ class LocalPart {
   std::shared_ptr<Room> room_;
   std::atomic<std::byte*> base_{nullptr};
   uint64_t mapped_bytes_ = 0;
-  uint64_t end_ = 0;              // chunks that were ever used
-  uint64_t ready_ = 0;            // whose room is ours, and which nobody has taken
-  std::vector<uint64_t> free_;    // below end_, without bytes
+  uint64_t end_ = 0;            // chunks that were ever used
+  uint64_t ready_ = 0;          // whose room is ours, and which nobody has taken
+  std::vector<uint64_t> free_;  // below end_, without bytes
   std::atomic<uint64_t> taken_{0};
 };
 

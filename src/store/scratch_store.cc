@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "os/descriptor_place.h"
+#include "os/disk.h"
 #include "store/range.h"
 
 namespace outcore::store {
@@ -71,6 +72,8 @@ Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& opt
   traits.alignment_bytes = store->file_.is_direct() ? kDirectAlignment : 1;
   traits.read_concurrency = options.read_concurrency;
   traits.write_concurrency = options.write_concurrency;
+  struct stat about;
+  if (::fstat(fd, &about) == 0) traits.device = os::disk_of(about.st_dev);
   return std::shared_ptr<Store>(std::move(store));
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "os/descriptor_place.h"
+#include "os/disk.h"
 #include "store/direct_file.h"
 #include "store/sparse_store.h"
 
@@ -64,6 +65,7 @@ Status SparseStore::open_folder(const SparseStoreOptions& options) {
   traits_.alignment_bytes = is_direct() ? kDirectAlignment : 1;
   traits_.read_concurrency = options.read_concurrency;
   traits_.write_concurrency = options.write_concurrency;
+  traits_.device = os::disk_of(about.st_dev);
   return {};
 }
 

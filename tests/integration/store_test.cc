@@ -152,6 +152,51 @@ TEST_P(OwnStore, ManyFlushesShareAStoreThatTakesFewWrites) {
   EXPECT_LE(store->writers_max, 4);
 }
 
+// A store on a device that it shares with others: how many writes that had at most.
+class OnDevice final : public FaultyStore {
+ public:
+  struct Device {
+    std::atomic<int> writes{0}, most{0};
+  };
+  OnDevice(std::vector<std::byte> bytes, const StoreTraits& traits, Device& device)
+      : FaultyStore(std::move(bytes), traits), device_(device) {}
+  int write(uint64_t offset, std::span<const std::byte> from) override {
+    const int now = ++device_.writes;
+    for (int most = device_.most; now > most && !device_.most.compare_exchange_weak(most, now);) {
+    }
+    const int result = FaultyStore::write(offset, from);
+    --device_.writes;
+    return result;
+  }
+
+ private:
+  Device& device_;
+};
+
+TEST_P(OwnStore, GetsNoMoreWritesAtATimeThanItsDeviceMayHaveOfAll) {
+  StoreTraits traits = FaultyStore::safe();
+  traits.write_concurrency = 2;
+  traits.device = 4711;
+  OnDevice::Device device;
+  std::vector<Region> regions;
+  for (int i = 0; i < 3; ++i)
+    regions.push_back(
+        map(std::make_shared<OnDevice>(pattern(data_bytes()), traits, device), Access::kReadWrite)
+            .value());
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      Region& region = regions[t % 3];
+      for (uint64_t at = t / 3 * 4096; at < data_bytes(); at += 2 * 4096)
+        region.data()[at + t] = byte_at(at + t);
+      EXPECT_TRUE(region.flush().ok());
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (Region& region : regions) EXPECT_TRUE(region.unmap().ok());
+  EXPECT_GT(device.most, 0);
+  EXPECT_LE(device.most, 2);
+}
+
 TEST_P(OwnStore, ThatIsBusyWritingDoesNotStopReadersOfResidentPages) {
   const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()));
   Region region = map(store, Access::kReadWrite).value();

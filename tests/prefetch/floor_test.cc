@@ -174,7 +174,8 @@ Cost cost_of(const Case& what, const Setting& setting, uint64_t reads) {
     const auto reader = static_cast<unsigned>(random.below(setting.readers));
     memory.read(reader, what.next(random, &state[reader], setting.pages));
   }
-  // Of one reader who waits for the device, and of many who share its processors: what a miss takes.
+  // Of one reader who waits for the device, and of many who share its processors: what a miss
+  // takes.
   const uint64_t miss = std::max(24 / setting.readers, 4U);
   return {memory.brought_in(), memory.brought_in() + memory.misses() * (miss - 1)};
 }
@@ -190,16 +191,16 @@ TEST(Floor, ReadaheadIsNeverMuchSlowerThanNoneAndReadsLittleMoreUnlessItPays) {
             const Cost none = cost_of(what, setting, kReads);
             setting.has_readahead = true;
             const Cost with = cost_of(what, setting, kReads);
-            const std::string where =
-                std::string(what.name) + ", " + std::to_string(readers) +
-                " readers, room for " + std::to_string(room) + (is_lru ? ", lru" : ", fifo") +
-                ", delay " + std::to_string(delay) + ": " + std::to_string(with.pages) + " : " +
-                std::to_string(none.pages) + " pages, time " + std::to_string(with.time) + " : " +
-                std::to_string(none.time);
+            const std::string where = std::string(what.name) + ", " + std::to_string(readers) +
+                                      " readers, room for " + std::to_string(room) +
+                                      (is_lru ? ", lru" : ", fifo") + ", delay " +
+                                      std::to_string(delay) + ": " + std::to_string(with.pages) +
+                                      " : " + std::to_string(none.pages) + " pages, time " +
+                                      std::to_string(with.time) + " : " + std::to_string(none.time);
             EXPECT_LE(with.time, none.time + none.time / 10 + 32 * readers) << where;
             const bool pays = 2 * with.time <= none.time;
-            const uint64_t more = pays || readers <= StreamTable::kFewReaders ? 3 * none.pages
-                                                                              : none.pages / 5;
+            const uint64_t more =
+                pays || readers <= StreamTable::kFewReaders ? 3 * none.pages : none.pages / 5;
             EXPECT_LE(with.pages, none.pages + more + 32 * readers) << where;
           }
 }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <thread>
+#include <tuple>
 
 #include "outcore/heap.h"
 #include "outcore/runtime.h"
@@ -99,24 +100,25 @@ TEST_F(FarRoom, IsSharedOutAmongThreads) {
   ASSERT_TRUE(opened.ok()) << opened.message();
   Store& store = *opened.value();
   dynamic_cast<store::Lodger&>(store).use_room(room);
-  std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       const uint64_t first = t * (16 << 20), size = 5 << 20;
-      const Bytes bytes = random_bytes(size, t), zeros(size);
+      const Bytes bytes = random_bytes(size, t);
       Bytes seen(size);
       for (int i = 0; i < 20; ++i) {
         const int error = store.reserve(first, size);
-        wrong += error != 0 && error != -ENOSPC;
-        if (error != 0) continue;
-        wrong += store.write(first, bytes) != 0;
-        wrong += store.read(first, seen) != 0 || seen != bytes;
-        wrong += store.release(first, size) != 0;
+        if (error == -ENOSPC) continue;  // the others have it
+        // Four writers' buffers may be more than so small a server has left for a moment.
+        const bool is_written = becomes([&] { return store.write(first, bytes) != -ENOSPC; });
+        const int read = store.read(first, seen);
+        const bool is_same = seen == bytes;
+        const int released = store.release(first, size);
+        EXPECT_EQ(std::tuple(error, is_written, read, is_same, released),
+                  std::tuple(0, true, 0, true, 0));
       }
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong, 0);
   EXPECT_EQ(room->taken(), 0U);
   EXPECT_EQ(store.reserve(0, 20 << 20), 0) << "nothing has got lost";
 }
