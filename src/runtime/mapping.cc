@@ -97,10 +97,16 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
       lent != nullptr ? lent->size_bytes
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
+  const std::string key = key_of(*store);
+  if (o.access == Access::kReadWrite)
+    if (Status s = claim(*store, uri); !s) return s.error();
   auto region = std::make_unique<Region::Impl>();
   Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
                                    lent != nullptr ? lent->room_bytes : 0, &region->space_key);
-  if (!space) return space.error();
+  if (!space) {
+    if (!spaces.contains(key) || !spaces[key]->is_writable) claims.erase(key);
+    return space.error();
+  }
   Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
                                                : place(o, reserve_bytes, space.value()->page_bytes);
   if (!address) {
@@ -132,6 +138,17 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   }
   regions.push_back(region.get());
   return region;
+}
+
+// Nobody else writes the store's bytes from now on, until its space is dropped.
+Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
+  const std::string identity = store.identity();
+  if (identity.empty() || claims.contains(identity)) return {};
+  if (claims[identity].take(identity)) return {};
+  claims.erase(identity);
+  return refuse(EBUSY, uri,
+                "another runtime of this process has it mapped for writing, and neither would see "
+                "what the other writes: map it by that runtime, or unmap it there first");
 }
 
 // The space of the store: a new one, or the one that shows the same bytes already.
@@ -327,6 +344,7 @@ void Runtime::Impl::drop_space(const std::string& key) {
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
   OUTCORE_COUNTERS(OUTCORE_KEEP)
 #undef OUTCORE_KEEP
+  claims.erase(key);
   spaces.erase(found);
 }
 

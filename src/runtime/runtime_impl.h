@@ -14,6 +14,7 @@
 #include "paging/engine.h"
 #include "runtime/fault_sources.h"
 #include "runtime/resolved_options.h"
+#include "runtime/writer_claim.h"
 
 namespace outcore {
 
@@ -34,6 +35,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Spaces by the identity of their store; mapping and unmapping are one at a time.
   std::mutex mapping;
   std::map<std::string, std::unique_ptr<paging::Space>> spaces;
+  // Of those that are mapped for writing, as long as they are there.
+  std::map<std::string, runtime::WriterClaim> claims;
   uint64_t nameless = 0;
   metrics::CounterBlock ended;  // of spaces that are gone
   std::vector<Reservation::Impl*> reservations;
@@ -57,6 +60,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
     uint64_t size_bytes = 0;
     uint64_t room_bytes = 0;
   };
+  Status claim(const Store& store, const std::string& uri);
   Result<std::unique_ptr<Region::Impl>> map(std::shared_ptr<Store> store, const std::string& uri,
                                             const MapOptions& options, const Lent* lent = nullptr);
   Status unmap(Region::Impl& region, bool force);

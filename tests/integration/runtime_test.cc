@@ -1,6 +1,8 @@
 // Runtimes: several in a process, their options, their metrics, and their way with signals.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -27,6 +29,48 @@ TEST(Runtimes, SeveralLiveInOneProcessEachWithItsBuffer) {
   EXPECT_LE(one.metrics().gauges.used_bytes_max, kMiB);
   EXPECT_LE(other.metrics().gauges.used_bytes_max, 2 * kMiB);
   EXPECT_EQ(one.metrics().regions.size(), 1u);
+}
+
+TEST(Runtimes, OneAloneMapsAFileForWriting) {
+  const Folder folder;
+  write_file(folder / "a", pattern(kMiB));
+  Runtime one = start(kMiB), other = start(kMiB);
+  MapOptions writing;
+  writing.access = Access::kReadWrite;
+  Region first = one.map(folder / "a", writing).value();
+  for (int i = 0; i < 2; ++i) {
+    const Result<Region> refused = other.map(folder / "a", writing);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.code(), EBUSY);
+    EXPECT_NE(refused.message().find("another runtime of this process"), std::string::npos)
+        << refused.message();
+  }
+  {
+    const Region again = one.map(folder / "a", writing).value();  // one buffer for both
+    again.data()[5] = std::byte{1};
+    EXPECT_EQ(first.data()[5], std::byte{1});
+  }
+  EXPECT_TRUE(other.map(folder / "a").ok()) << "to read";
+  const pid_t child = ::fork();
+  if (child == 0) {  // it has none of its parent's runtimes
+    bool is_free = false;
+    {
+      auto own = Runtime::start(options_with(kMiB));
+      is_free = own.ok() && own.value().map(folder / "a", writing).ok();
+    }
+    ::_exit(is_free ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_TRUE(first.unmap().ok());
+  Region second = other.map(folder / "a", writing).value();
+  EXPECT_EQ(second.data()[5], std::byte{1});
+  EXPECT_EQ(one.map(folder / "a", writing).code(), EBUSY);
+  other = start(kMiB);  // the first lives as long as its region
+  EXPECT_EQ(one.map(folder / "a", writing).code(), EBUSY);
+  ASSERT_TRUE(second.unmap().ok());
+  EXPECT_TRUE(one.map(folder / "a", writing).ok());
 }
 
 TEST(Runtimes, ComeAndGo) {

@@ -1,0 +1,27 @@
+// WriterClaim: one runtime of the process may have a store mapped for writing. A second one would
+// have pages of its own, and neither would see, or keep, what the other writes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace outcore::runtime {
+
+class WriterClaim {
+ public:
+  WriterClaim() = default;  // of nothing
+  ~WriterClaim();
+  WriterClaim(const WriterClaim&) = delete;
+  WriterClaim& operator=(const WriterClaim&) = delete;
+
+  // False: another runtime has it. Claims of a parent process are none of its children's. Any
+  // thread, not on the fault path. REQUIRES: called once.
+  bool take(const std::string& identity);
+
+ private:
+  std::string identity_;
+  pid_t process_ = 0;
+};
+
+}  // namespace outcore::runtime
