@@ -14,7 +14,8 @@ endfunction()
 set(small "--budget 512k --min-size 4k")
 foreach(delivery messages in-thread)
   foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
-      shared_memory_children squatted changed_by_others ending fork_handlers blocking
+      shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
+      blocking
       small_stack no_memory cancel fork_mappings fork_past_end grow_reopened)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
