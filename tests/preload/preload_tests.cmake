@@ -15,8 +15,8 @@ set(small "--budget 512k --min-size 4k")
 foreach(delivery messages in-thread)
   foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
       shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
-      blocking
-      small_stack no_memory cancel fork_mappings fork_past_end grow_reopened)
+      blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
+      grow_reopened)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
   agree(leaving.${delivery} leaving "${small} --delivery ${delivery}" FOLDER)

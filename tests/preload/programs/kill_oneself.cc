@@ -173,15 +173,15 @@ void look(const char* name, uint64_t bytes, uint64_t seed) {
 
 template <typename What>
 int in_child(uint64_t bytes, const What& what) {
-  const int number = make_file("kill", bytes, 1);
+  ::close(make_file("kill", bytes, 1));  // a file that another process has is the kernel's
   const pid_t child = ::fork();
   if (child == 0) {
+    const int number = ::open("kill", O_RDWR);
     uint64_t* words = map(number, bytes, PROT_READ | PROT_WRITE);
     fill(words, bytes / 8, 2);
     what(words);
     ::_exit(0);
   }
-  ::close(number);
   return code_of(child);
 }
 
