@@ -6,7 +6,7 @@ set(OUTCORE_WRAPPED
   __cxa_thread_atexit _exit abort accept4 aligned_alloc calloc close eventfd fallocate fcntl
   fdatasync fclose fopen fopen64 free fsync ftruncate ioctl lseek madvise malloc memalign
   memfd_create mincore mkostemp mmap mprotect mremap msync munlock munmap open openat
-  posix_memalign pread pthread_sigmask pwrite read realloc send sigaction socket syscall write
+  posix_memalign pread pthread_sigmask pwrite raise read realloc send sigaction socket syscall write
   writev)
 set(OUTCORE_WRAP_OPTIONS ${OUTCORE_WRAPPED})
 list(TRANSFORM OUTCORE_WRAP_OPTIONS PREPEND "LINKER:--wrap=")
@@ -32,6 +32,7 @@ target_compile_options(outcore_preload PRIVATE -fvisibility=hidden -ftls-model=i
 target_link_libraries(outcore_preload PRIVATE $<TARGET_FILE:outcore_inside> outcore_flags
   nlohmann_json::nlohmann_json ${OUTCORE_URING_STATIC} ${CMAKE_DL_LIBS} Threads::Threads)
 add_dependencies(outcore_preload outcore_inside)
-target_link_options(outcore_preload PRIVATE -static-libstdc++ -static-libgcc
+# The set-up calls of liburing are taken over, too: the copy in here has them as well, unused.
+target_link_options(outcore_preload PRIVATE -static-libstdc++ -static-libgcc LINKER:-z,muldefs
   LINKER:--version-script=${OUTCORE_PRELOAD_SYMBOLS} LINKER:-z,now LINKER:--gc-sections
   ${OUTCORE_WRAP_OPTIONS})

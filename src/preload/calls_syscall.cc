@@ -15,6 +15,7 @@
 
 #include "preload/as_program.h"
 #include "preload/calls.h"
+#include "preload/deadly_signals.h"
 #include "preload/later_writes.h"
 #include "preload/more_opens.h"
 #include "preload/ranges.h"
@@ -259,6 +260,15 @@ long on_file(long number, const Words& w) {
   }
 }
 
+// To a thread, or with what goes along; the C library's functions fill that in otherwise.
+long send_signal(long number, const Words& w) {
+  const bool has_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
+  const long whom = has_thread ? w.b : w.a;
+  const long self = number == SYS_rt_sigqueueinfo ? ::getpid() : ::gettid();
+  const DeadlySignals::Sending sending(as_int(whom) == self ? as_int(has_thread ? w.c : w.b) : 0);
+  return real().syscall(number, w.a, w.b, w.c, w.d);
+}
+
 long on_process(long number, const Words& w) {
   switch (number) {
     case SYS_fork:
@@ -267,6 +277,13 @@ long on_process(long number, const Words& w) {
       return execve(to<char>(w.a), to<char*>(w.b), to<char*>(w.c));
     case SYS_execveat:
       return execveat(as_int(w.a), to<char>(w.b), to<char*>(w.c), to<char*>(w.d), as_int(w.e));
+    case SYS_kill:
+      return kill(as_int(w.a), as_int(w.b));
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+      return send_signal(number, w);
     case SYS_exit_group:
       return as_program::_exit(as_int(w.a)), 0;
     case SYS_rt_sigprocmask:

@@ -51,6 +51,7 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   file.is_writable = true;
   const OwnUse use =
       own_use_of(file.identity, [&](std::byte* a) { return a == address || is_ours(a); });
+  if (use.is_unknown) return "what the program has open could not be looked at";
   if (use.is_in_stdio) return "the program also reads or writes it by stdio, which nobody sees";
   if (use.has_later_writes) return "the program has set up io_uring or aio, which nobody sees";
   if (use.kernel_mappings != 0) return "the program has another mapping of it, left to the kernel";
@@ -89,10 +90,10 @@ std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_wri
   if (!is_first)
     return is_writable_mapping && !file.is_writable ? become_writable(file, address, is_ours)
                                                     : std::string();
-  const bool is_written = is_writable_mapping || own_use_of(file.identity, [](std::byte*) {
-                                                   return true;
-                                                 }).is_open_for_writing;
-  return is_written ? become_writable(file, address, is_ours) : hold_read_only(file);
+  const OwnUse use = own_use_of(file.identity, [](std::byte*) { return true; });
+  if (use.is_unknown) return "what the program has open could not be looked at";
+  return is_writable_mapping || use.is_open_for_writing ? become_writable(file, address, is_ours)
+                                                        : hold_read_only(file);
 }
 
 }  // namespace outcore::preload

@@ -1,12 +1,16 @@
 #include "preload/deadly_signals.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 
 #include "os/process_lock.h"
+#include "preload/door.h"
 #include "preload/last_store.h"
 #include "preload/real.h"
 
@@ -145,6 +149,62 @@ bool DeadlySignals::exchange(int signal, const struct sigaction* now, struct sig
   if (*result == 0 && now != nullptr) *result = set(signal, *now);
   if (*result == 0 && before != nullptr) *before = found;
   return true;
+}
+
+namespace {
+
+// The process has it, and no thread yet: sigpending() tells of blocked ones only.
+bool is_pending(int signal) {
+  constexpr char kName[] = "\nShdPnd:\t";
+  char text[4096];
+  const int file = real().open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t bytes = real().read(file, text, sizeof text - 1);
+  real().close(file);
+  text[bytes < 0 ? 0 : bytes] = 0;
+  const char* const line = std::strstr(text, kName);
+  if (line == nullptr) return false;
+  return (std::strtoull(line + sizeof kName - 1, nullptr, 16) & bit_of(signal)) != 0;
+}
+
+}  // namespace
+
+// Our handler would run in whichever thread the kernel chooses, and the sender go on meanwhile.
+DeadlySignals::Sending::Sending(int signal) {
+  if (!is_active.load(std::memory_order_acquire) || signal <= 0 || signal >= kSignalsMax ||
+      (caught.load() & bit_of(signal)) == 0 || is_inside() ||
+      Door::instance().is_of_another_process())
+    return;
+  // Blocked here, it waits until it is unblocked, or is another thread's: as a rule one's that
+  // waits for it.
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  real().pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  if (sigismember(&blocked, signal) != 0) return;
+  const int saved_errno = errno;
+  LastStore::run(LastStore::What::kStore);
+  const os::SignalBlock block;
+  const os::Locked locked(changing);
+  struct sigaction fresh {};
+  fresh.sa_handler = SIG_DFL;
+  if ((caught.load() & bit_of(signal)) != 0 && real().sigaction(signal, &fresh, nullptr) == 0)
+    signal_ = signal;
+  errno = saved_errno;
+}
+
+DeadlySignals::Sending::~Sending() {
+  if (signal_ == 0) return;
+  const int saved_errno = errno;
+  // The process goes on, so the thread that waits for the signal is about to have it. Until then it
+  // is pending, and this thread would get it by any change of its mask.
+  constexpr uint64_t kPatienceNs = 1'000'000'000;
+  const uint64_t begin_ns = os::now_ns();
+  while (is_pending(signal_) && os::now_ns() - begin_ns < kPatienceNs) os::yield();
+  LastStore::go_on();
+  const os::SignalBlock block;
+  const os::Locked locked(changing);
+  if ((caught.load() & bit_of(signal_)) != 0) put_ours(signal_);
+  errno = saved_errno;
 }
 
 }  // namespace outcore::preload

@@ -16,6 +16,20 @@ class DeadlySignals {
   // the caller goes on. Otherwise 0 or -1 and errno in `result`. Async-signal-safe.
   static bool exchange(int signal, const struct sigaction* now, struct sigaction* before,
                        int* result);
+
+  // While it lives the program sends a signal to itself. If that may end it: what was written is
+  // stored before, and the default is the kernel's own, so that the call returns only if the
+  // process goes on: because another thread waits for the signal (sigwait). Async-signal-safe.
+  class Sending {
+   public:
+    explicit Sending(int signal);
+    ~Sending();
+    Sending(const Sending&) = delete;
+    Sending& operator=(const Sending&) = delete;
+
+   private:
+    int signal_ = 0;  // 0: it ends nothing
+  };
 };
 
 }  // namespace outcore::preload

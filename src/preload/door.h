@@ -149,7 +149,7 @@ class Door {
   void drop_what_was_cut_off(TakenFile& file);
   Mapping* mapping_at(const std::byte* address);  // the first whose end is behind the address
   Mapping* mapping_covering(const std::byte* address);
-  void mark_descriptors(TakenFile& file);
+  bool mark_descriptors(TakenFile& file);  // false: they could not be looked at
   void populate(Mapping& mapping);
   int cut(Mapping& mapping, uint64_t from, uint64_t to,
           const std::function<void(std::byte*, uint64_t)>& between);

@@ -25,8 +25,9 @@ using base::kSystemPage;
 using base::round_up;
 using paging::Space;
 
-void Door::mark_descriptors(TakenFile& file) {
-  for_each_own_descriptor(file.identity, [&](int fd) { DescriptorTable::set_file(fd, &file); });
+bool Door::mark_descriptors(TakenFile& file) {
+  return for_each_own_descriptor(file.identity,
+                                 [&](int fd) { DescriptorTable::set_file(fd, &file); });
 }
 
 void Door::populate(Mapping& mapping) {

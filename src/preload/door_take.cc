@@ -59,6 +59,7 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
                       bool is_taken) {
   const Settings& s = settings();
   if ((made.protection & PROT_EXEC) != 0) return "executable";
+  if (LastStore::has_begun() && is_writable_shared(made)) return "the process ends";
   if (made.protection == PROT_NONE) return "mapped without access";
   if ((made.flags & (MAP_HUGETLB | MAP_GROWSDOWN | MAP_STACK | MAP_SYNC)) != 0)
     return "a kind of mapping that only the kernel has";
@@ -255,13 +256,19 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   mapping->region = std::move(region).value();
   mappings_[made.address] = mapping.get();
   widen_bounds(made.address, size_bytes);
+  bool is_followed = true;
   if (!file.is_counted) {
     file.is_counted = true;
     taken_count_.fetch_add(1, std::memory_order_release);
-    mark_descriptors(file);
+    is_followed = mark_descriptors(file);
   }
   if (is_writable_shared(made)) DeadlySignals::take_over();
   Mapping& put = *(file.mappings[made.address] = std::move(mapping));
+  if (!is_followed) {
+    *why = "what the program has open could not be looked at";
+    hand_back_locked(file, why->c_str());
+    return false;
+  }
   if ((made.flags & (MAP_POPULATE | MAP_LOCKED)) != 0) populate(put);
   return true;
 }

@@ -81,6 +81,7 @@ int __wrap_sigaction(int signal, const struct sigaction* now, struct sigaction* 
 int __wrap_pthread_sigmask(int how, const sigset_t* now, sigset_t* before) {
   return real().pthread_sigmask(how, now, before);
 }
+int __wrap_raise(int signal) { return real().raise(signal); }
 FILE* __wrap_fopen(const char* path, const char* mode) { return real().fopen(path, mode); }
 int __wrap_fclose(FILE* file) { return real().fclose(file); }
 FILE* __wrap_fopen64(const char* path, const char* mode) { return real().fopen(path, mode); }

@@ -16,7 +16,7 @@ namespace outcore::preload {
 namespace {
 
 constinit std::atomic<int> owner{0};  // the process whose thread it is; 0: there is none
-constinit std::atomic<bool> wants_report{false};
+constinit std::atomic<bool> wants_report{false}, is_ending{false};
 constinit std::atomic<uint32_t> asked{0}, done{0}, progress{0};
 
 // Allocates nothing.
@@ -88,6 +88,7 @@ void LastStore::run(What what) {
   // What was interrupted is this library: a lock that storing needs may be this thread's.
   if (is_inside()) return say_that_it_cannot_be("the process ends within Outcore");
   const int saved_errno = errno;
+  is_ending.store(true);
   if (what == What::kStoreAndReport) wants_report.store(true);
   const uint32_t ticket = asked.fetch_add(1, std::memory_order_acq_rel) + 1;
   os::wake_all(&asked);
@@ -108,8 +109,15 @@ void LastStore::run(What what) {
 
 bool LastStore::is_there() { return owner.load() == ::getpid(); }
 
+bool LastStore::has_begun() { return is_ending.load(); }
+
+void LastStore::go_on() { is_ending.store(false); }
+
 void LastStore::note_progress() { progress.fetch_add(1, std::memory_order_relaxed); }
 
-void LastStore::forget_in_child() { owner.store(0); }
+void LastStore::forget_in_child() {
+  owner.store(0);
+  is_ending.store(false);
+}
 
 }  // namespace outcore::preload

@@ -20,6 +20,9 @@ class LastStore {
   // thread; async-signal-safe.
   static void run(What what);
   static bool is_there();
+  // The process ends: what would be taken from now on might not be stored.
+  static bool has_begun();
+  static void go_on();  // it does not end, after all
   // Some of it is stored: whoever waits goes on waiting. By the thread that stores.
   static void note_progress();
   // The parent's thread is not the child's.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -26,11 +27,20 @@ struct Entry {
   char name[];
 };
 
+// What cannot be opened for want of descriptors or memory is not looked at: who has a file open is
+// not known then. Of this thread, since it began to look.
+constinit thread_local bool is_blind = false;
+
+bool note_failure() {
+  is_blind = is_blind || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+  return false;
+}
+
 // Calls f(number) for the numbers that a folder's entries are, until it returns true.
 template <typename F>
 bool for_each_number(const std::string& folder, const F& f) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd < 0) return false;
+  if (fd < 0) return note_failure();
   alignas(Entry) char buffer[4096];
   bool is_found = false;
   for (long n; !is_found && (n = ::syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0;) {
@@ -49,7 +59,7 @@ bool for_each_number(const std::string& folder, const F& f) {
 // All of a file of /proc; empty if it cannot be read.
 std::string text_of(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return {};
+  if (fd < 0) return note_failure(), std::string();
   std::string text;
   char part[4096];
   for (ssize_t n; (n = ::read(fd, part, sizeof part)) > 0;)
@@ -104,6 +114,7 @@ std::string name_of(const std::string& process, long pid) {
 
 std::string who_has(const Identity& file) {
   std::string found;
+  is_blind = false;
   for_each_number("/proc", [&](long pid) {
     if (pid == ::getpid()) return false;
     const std::string process = "/proc/" + std::to_string(pid);
@@ -114,19 +125,22 @@ std::string who_has(const Identity& file) {
     found = name_of(process, pid);
     return true;
   });
-  return found;
+  return found.empty() && is_blind ? "somebody that could not be looked for" : found;
 }
 
-void for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f) {
+bool for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f) {
+  is_blind = false;
   for_each_number("/proc/self/fd", [&](long number) {
     const int fd = static_cast<int>(number);
     if (!OwnDescriptors::has(fd) && is_file("/proc/self/fd/" + std::to_string(fd), file)) f(fd);
     return false;
   });
+  return !is_blind;
 }
 
 OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known) {
   OwnUse use;
+  is_blind = false;
   for_each_own_descriptor(file, [&](int fd) {
     const int flags = ::fcntl(fd, F_GETFL, 0L);
     if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) use.is_open_for_writing = true;
@@ -134,6 +148,7 @@ OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& i
   });
   use.kernel_mappings = count_maps("/proc/self", file, is_known);
   use.has_later_writes = has_ring();
+  use.is_unknown = is_blind;
   return use;
 }
 

@@ -10,15 +10,16 @@
 
 namespace outcore::preload {
 
-// A process other than this one that has the file open or mapped; empty if none is seen, else
-// "cat (123)".
+// A process other than this one that has the file open or mapped, "cat (123)", or may have, as it
+// could not be looked at; empty if there is none.
 std::string who_has(const Identity& file);
 
-// Calls f for the program's own descriptors of the file.
-void for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f);
+// Calls f for the program's own descriptors of the file. False: they could not be looked at.
+bool for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f);
 
 // What this process itself does with a file.
 struct OwnUse {
+  bool is_unknown = false;  // it could not be looked at, for want of descriptors or memory
   bool is_open_for_writing = false;
   bool is_in_stdio = false;       // a FILE is on it, whose reads and writes nobody sees
   uint32_t kernel_mappings = 0;   // mappings of it that are not known

@@ -106,6 +106,13 @@ namespace outcore::preload {
   X(int, sigprocmask, (int, const sigset_t*, sigset_t*))                                     \
   X(int, pthread_sigmask, (int, const sigset_t*, sigset_t*))                                 \
   X(int, sigaltstack, (const stack_t*, stack_t*))                                            \
+  X(int, kill, (pid_t, int))                                                                 \
+  X(int, killpg, (pid_t, int))                                                               \
+  X(int, raise, (int))                                                                       \
+  X(int, tgkill, (pid_t, pid_t, int))                                                        \
+  X(int, pthread_kill, (pthread_t, int))                                                     \
+  X(int, sigqueue, (pid_t, int, const union sigval))                                         \
+  X(int, pthread_sigqueue, (pthread_t, int, const union sigval))                             \
   X(int, sigsuspend, (const sigset_t*))                                                      \
   X(int, ppoll, (struct pollfd*, nfds_t, const struct timespec*, const sigset_t*))           \
   X(int, pselect, (int, fd_set*, fd_set*, fd_set*, const struct timespec*, const sigset_t*)) \

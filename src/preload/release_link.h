@@ -1,9 +1,10 @@
 // ReleaseLink: how a descendant asks the process that has a taken file to hand it back.
 //
-// A pair of connected sockets, made when the first file is taken. The process answers on one end;
-// whoever descends from it, or shares its memory, inherits the other. So nobody else can answer or
-// ask, and it needs no name that could be taken, or that is another process's in another PID
-// namespace. When the process is gone, its end is closed: that is seen at once.
+// A pair of connected sockets and a page of shared memory, made when the first file is taken. The
+// process is rung on one end, and finds the question in the page; whoever descends from it, or
+// shares its memory, inherits page and other end. So nobody else can answer or ask, it needs no
+// name that could be taken, or that is another process's in another PID namespace, and no
+// descriptor to ask. When the process is gone, its end is closed: that is seen at once.
 #pragma once
 
 #include <atomic>

@@ -111,7 +111,9 @@ View* AddressMap::find_and_hold(const std::byte* address) {
     // always safe to touch.
     if (view != nullptr) view->users.fetch_add(1, std::memory_order_seq_cst);
     if (sequence_.load(std::memory_order_seq_cst) == before) {
-      if (view == nullptr || view->contains(address)) return view;
+      // What stands for a parent's view in a forked child stands for all of its addresses: those
+      // past the end at the fork, too, which the kernel's mapping may show by now.
+      if (view == nullptr || view->contains(address) || view->is_inherited.load()) return view;
       let_go(view);
       return nullptr;
     }

@@ -34,7 +34,8 @@ class AddressMap {
   Status replace(View* old, std::span<View* const> parts);
   // The view may have grown up to its reservation: nothing to do here, contains() decides.
 
-  // The view of the address, held; nullptr if it is nobody's. The fault path.
+  // The view of the address, held; nullptr if it is nobody's. A view that a forked child inherited
+  // has all addresses that were kept for it. The fault path.
   View* find_and_hold(const std::byte* address);
   static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
 

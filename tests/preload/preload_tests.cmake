@@ -14,10 +14,12 @@ endfunction()
 set(small "--budget 512k --min-size 4k")
 foreach(delivery messages in-thread)
   foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
-      shared_memory_children squatted changed_by_others ending fork_handlers blocking
-      small_stack no_memory cancel)
+      shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
+      blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
+      grow_reopened)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
+  agree(ring_after.${delivery} ring_after "${small} --delivery ${delivery}" FOLDER)
   agree(leaving.${delivery} leaving "${small} --delivery ${delivery}" FOLDER)
   agree(leaving.bare.${delivery} leaving "${small} --delivery ${delivery} --map leaving"
     FOLDER 1048576 bare)

@@ -61,9 +61,10 @@ constexpr struct {
 int main(int count, char** arguments) {
   const uint64_t bytes = begin(count, arguments, 1 << 20);
   for (const auto& way : kWays) {
-    const int number = make_file("no_memory", bytes, 1);
+    ::close(make_file("no_memory", bytes, 1));  // a file that another process has is the kernel's
     const pid_t child = ::fork();
     if (child == 0) {
+      const int number = ::open("no_memory", O_RDWR);
       uint64_t* words = map(number, bytes, PROT_READ | PROT_WRITE);
       fill(words, bytes / 8, 2);
       use_up_addresses();
@@ -73,6 +74,7 @@ int main(int count, char** arguments) {
     }
     const int code = code_of(child);
     if (code != 0 && code != 1000 + SIGABRT) fail("%s: it ended with %d", way.name, code);
+    const int number = ::open("no_memory", O_RDONLY);
     uint64_t back[512];
     for (uint64_t at = 0; at < bytes; at += sizeof back) {
       require(::pread(number, back, sizeof back, static_cast<off_t>(at)) == sizeof back, "pread");
