@@ -297,10 +297,10 @@ uint64_t Engine::metadata_bytes() const {
 }
 
 void Engine::add_to(Metrics& metrics) const {
-  const uint64_t lent = lent_bytes_.load();
-  metrics.gauges.budget_bytes = budget_.limit() + lent;
-  metrics.gauges.used_bytes = budget_.used() + lent;
-  metrics.gauges.used_bytes_max = std::max(budget_.used_max(), budget_.used() + lent);
+  const uint64_t total = budget_bytes(), used = budget_.used() + lent_bytes_.load();
+  metrics.gauges.budget_bytes = total;
+  metrics.gauges.used_bytes = lent_bytes_.load() == 0 ? used : std::min(used, total);
+  metrics.gauges.used_bytes_max = std::max(budget_.used_max(), metrics.gauges.used_bytes);
   metrics.gauges.bounce_bytes =
       bounce_.shape().total_bytes() +
       options_.keepers * write_buffer_bytes(options_.budget_bytes, options_.keepers);

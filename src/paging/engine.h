@@ -62,6 +62,7 @@ class Engine {
   static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
   static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
+  static constexpr uint64_t kLendPiece = 256 << 10, kLendNs = 5'000'000'000;
   static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
@@ -156,6 +157,7 @@ class Engine {
   int lend(uint64_t bytes);
   void take_back(uint64_t bytes);  // REQUIRES: lent
   uint64_t lendable_bytes() const;
+  uint64_t budget_bytes() const { return budget_.limit() + lent_bytes_.load(); }
   // Whether the policy lives on pages that come back before they are freed.
   bool policy_wants_rescue() const { return policy_wants_rescue_; }
   uint64_t least_budget(uint64_t page_bytes) const;

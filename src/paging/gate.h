@@ -15,9 +15,12 @@ namespace outcore::paging {
 struct Crowd {
   std::atomic<uint32_t> inside{0};
   std::atomic<uint32_t> waiters{0};
+  // The smallest that a gate has asked for: one for all, or whoever has a smaller one than the
+  // others would wait for ever.
+  std::atomic<uint32_t> limit{UINT32_MAX};
 
-  // Of the writers to a device, one for the whole process, while somebody has it. Not on the fault
-  // path.
+  // Of the writers to a device, one for the whole process, while somebody has it; a forked child
+  // has others. Not on the fault path.
   static std::shared_ptr<Crowd> of_writers(uint64_t device);
 };
 
@@ -25,7 +28,12 @@ class Gate {
  public:
   // 0: open. REQUIRES, here and below: nobody is inside.
   void set_limit(uint32_t limit) { limit_ = limit; }
-  void share(std::shared_ptr<Crowd> crowd) { crowd_ = std::move(crowd); }
+  void share(std::shared_ptr<Crowd> crowd) {
+    crowd_ = std::move(crowd);
+    uint32_t least = crowd_->limit.load();
+    while (limit_ != 0 && limit_ < least && !crowd_->limit.compare_exchange_weak(least, limit_)) {
+    }
+  }
   uint32_t limit() const { return limit_; }
 
   // Waits until there is room, and takes it for up to `most` transfers: how many. Never more waits
@@ -34,16 +42,17 @@ class Gate {
   uint32_t enter(uint32_t most = 1) {
     if (limit_ == 0) return most;
     Crowd& crowd = *crowd_;
+    const uint32_t limit = std::min(limit_, crowd.limit.load(std::memory_order_relaxed));
     uint32_t inside = crowd.inside.load(std::memory_order_acquire);
     for (;;) {
-      if (inside >= limit_) {
+      if (inside >= limit) {
         crowd.waiters.fetch_add(1, std::memory_order_seq_cst);
         os::wait(&crowd.inside, inside, 100'000'000);
         crowd.waiters.fetch_sub(1, std::memory_order_seq_cst);
         inside = crowd.inside.load(std::memory_order_acquire);
         continue;
       }
-      const uint32_t taken = std::min(most, limit_ - inside);
+      const uint32_t taken = std::min(most, limit - inside);
       if (crowd.inside.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
         return taken;
     }

@@ -1,5 +1,6 @@
 #include "paging/lending.h"
 
+#include "base/units.h"
 #include "paging/engine.h"
 
 namespace outcore::paging {
@@ -20,6 +21,12 @@ uint64_t Lending::free_bytes() const {
   if (!is_here()) return 0;
   const std::shared_lock<std::shared_mutex> guard(lock_);
   return engine_ == nullptr ? 0 : engine_->lendable_bytes();
+}
+
+uint64_t Lending::bytes_max() const {
+  if (!is_here()) return 0;
+  const std::shared_lock<std::shared_mutex> guard(lock_);
+  return engine_ == nullptr ? 0 : uint64_t{engine_->frames().count()} * base::kSystemPage;
 }
 
 void Lending::end() {

@@ -19,6 +19,7 @@ class Lending final : public store::Room {
   int take(uint64_t bytes) override;
   void give(uint64_t bytes) override;
   uint64_t free_bytes() const override;
+  uint64_t bytes_max() const override;
   void end();  // stores may live longer than the engine; what they have is then nobody's budget
 
  private:

@@ -75,13 +75,50 @@ uint64_t Engine::lendable_bytes() const {
   return limit > kept ? base::round_down(limit - kept, base::kSystemPage) : 0;
 }
 
+// Taken as a fill takes its page, piece by piece, so that fills go on beside it and the budget
+// holds at every moment; only then it is no pages' any more.
 int Engine::lend(uint64_t bytes) {
   OC_CHECK(bytes % base::kSystemPage == 0);
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
   if (bytes > lendable_bytes()) return -ENOSPC;
-  if (!limit_pages(budget_.limit() - bytes)) return -ENOSPC;
-  lent_bytes_.fetch_add(bytes);
+  uint64_t taken = 0;
+  const uint64_t start_ns = os::now_ns();
+  while (taken < bytes) {
+    const uint64_t piece = std::min(bytes - taken, kLendPiece);
+    const uint32_t changes = budget_.changes();
+    if (budget_.take(piece)) {
+      taken += piece;
+      continue;
+    }
+    uint64_t freed = 0;
+    for (const auto& shard : shards_) {
+      if (freed >= piece) break;
+      const os::Locked turn(shard->turn);
+      const auto victims = static_cast<uint32_t>(
+          std::min<uint64_t>(piece / usual_page_bytes(*shard) + 1, Shard::kVictimsMax));
+      freed += run_turn(*shard, victims, Caller::kThread);
+    }
+    if (freed != 0) continue;
+    if (stall_.error() != 0 || os::now_ns() - start_ns > std::min(kLendNs, options_.wait_ns_max))
+      break;
+    budget_.wait_for_change(changes, 2'000'000);
+  }
+  const uint64_t limit = budget_.limit();
+  if (taken == bytes) {
+    budget_.set_limit(limit - bytes);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > limit - bytes) {
+      budget_.set_limit(limit);
+      taken = 0;
+      budget_.give(bytes);
+      return -ENOSPC;
+    }
+    lent_bytes_.fetch_add(bytes);
+  }
+  if (taken != 0) budget_.give(taken);
+  if (taken != bytes) return -ENOSPC;
+  forget_capacities();
   return 0;
 }
 
@@ -91,6 +128,7 @@ void Engine::take_back(uint64_t bytes) {
   const uint64_t before = lent_bytes_.fetch_sub(bytes);
   OC_CHECK(before >= bytes);
   budget_.set_limit(budget_.limit() + bytes);
+  budget_.give(0);  // there is room for who waits
   forget_capacities();
 }
 

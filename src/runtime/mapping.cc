@@ -84,6 +84,17 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   const std::lock_guard<std::mutex> guard(mapping);
   MapOptions o = asked;
   if (Status s = check_size(uri, o); !s) return s.error();
+  // Before anything changes; what does not become a space that can write has no claim afterwards.
+  struct Settle {
+    Impl& impl;
+    const std::string key;
+    ~Settle() {
+      const auto found = impl.spaces.find(key);
+      if (found == impl.spaces.end() || !found->second->is_writable) impl.claims.erase(key);
+    }
+  } const settle{*this, key_of(*store)};
+  if (o.access == Access::kReadWrite)
+    if (Status s = claim(*store, uri); !s) return s.error();
   if (o.may_create && o.access == Access::kReadWrite &&
       o.offset + o.size_bytes > store->size_bytes())
     if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
@@ -97,16 +108,10 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
       lent != nullptr ? lent->size_bytes
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
-  const std::string key = key_of(*store);
-  if (o.access == Access::kReadWrite)
-    if (Status s = claim(*store, uri); !s) return s.error();
   auto region = std::make_unique<Region::Impl>();
   Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
                                    lent != nullptr ? lent->room_bytes : 0, &region->space_key);
-  if (!space) {
-    if (!spaces.contains(key) || !spaces[key]->is_writable) claims.erase(key);
-    return space.error();
-  }
+  if (!space) return space.error();
   Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
                                                : place(o, reserve_bytes, space.value()->page_bytes);
   if (!address) {
@@ -344,8 +349,8 @@ void Runtime::Impl::drop_space(const std::string& key) {
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
   OUTCORE_COUNTERS(OUTCORE_KEEP)
 #undef OUTCORE_KEEP
-  claims.erase(key);
   spaces.erase(found);
+  claims.erase(key);
 }
 
 Status Runtime::Impl::unmap(Region::Impl& region, bool force) {

@@ -152,7 +152,7 @@ Status Runtime::resize_budget(uint64_t bytes) {
   return impl_->engine->resize_budget(bytes);
 }
 
-uint64_t Runtime::budget_bytes() const { return impl_->engine->budget().limit(); }
+uint64_t Runtime::budget_bytes() const { return impl_->engine->budget_bytes(); }
 
 Metrics Runtime::metrics() const {
   if (!impl_->check_alive("metrics").ok()) return {};  // the parent's are not the child's

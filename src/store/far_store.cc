@@ -122,7 +122,9 @@ void FarStore::carry_out(std::span<StoreRequest> batch) {
           static_cast<size_t>(std::min<uint64_t>(r.size_bytes - done, chunk_bytes_ - within));
       Place place;
       const bool has_place = places_.find(at / chunk_bytes_, &place);
-      if (has_place && place.member == local_member())
+      if (has_place && place.member == local_member() && !local_->is_here())
+        r.result = -EPERM;
+      else if (has_place && place.member == local_member())
         copy(local_->at(place.chunk) + within, r.bytes + done, size, r.is_write);
       else if (has_place)
         parcel.add(place.member,
@@ -164,13 +166,21 @@ int FarStore::resize(uint64_t size_bytes) {
   if (size_bytes > PlaceTable::kChunksMax * chunk_bytes_) return -EFBIG;
   if (const uint64_t before = this->size_bytes(); size_bytes > before && is_reserved_)
     if (const int error = place(before / chunk_bytes_, end); error != 0) return error;
+  std::vector<uint64_t> local;
+  const int error = set_size(size_bytes, end, &local);
+  local_->give(local);
+  return error;
+}
+
+int FarStore::set_size(uint64_t size_bytes, uint64_t end, std::vector<uint64_t>* local) {
   const std::lock_guard<std::mutex> guard(placing_);
   const uint64_t before = this->size_bytes();
   if (size_bytes < before) {
     // What is left of the last chunk reads zero if the store grows again.
     const uint64_t kept = std::min(before, end * chunk_bytes_);
-    int error = discard_places(size_bytes, kept - size_bytes);
-    if (error == 0) error = give_back(end, base::round_up(before, chunk_bytes_) / chunk_bytes_);
+    int error = discard_places(size_bytes, kept - size_bytes, Local::kZero);
+    if (error == 0)
+      error = give_back(end, base::round_up(before, chunk_bytes_) / chunk_bytes_, local);
     if (error != 0) return error;
   }
   size_bytes_.store(size_bytes, std::memory_order_release);
@@ -180,22 +190,25 @@ int FarStore::resize(uint64_t size_bytes) {
 // Each of these chunks that has no place gets one: at the servers, or else in local memory, for
 // which pages may have to leave. REQUIRES: placing_ is not held.
 int FarStore::place(uint64_t first, uint64_t end) {
-  constexpr int kTriesMax = 3;  // another thread may take what was fetched
+  constexpr int kTriesMax = 8;  // others take and give meanwhile
+  std::vector<uint64_t> local;
   int error = 0;
   for (int i = 0; i < kTriesMax; ++i) {
     uint64_t lacking = 0;
     {
       const std::lock_guard<std::mutex> guard(placing_);
-      error = try_place(first, end, &lacking);
+      error = try_place(first, end, &local, &lacking);
     }
-    if (error != -ENOSPC || local_->fetch(lacking) != 0) break;
+    if (error != -ENOSPC || lacking == 0 || local_->fetch(lacking, &local) != 0) break;
   }
-  local_->trim();
+  local_->give(local);  // what was not needed after all
   return error;
 }
 
-// `lacking`: how many more chunks it would take. REQUIRES: placing_.
-int FarStore::try_place(uint64_t first, uint64_t end, uint64_t* lacking) {
+// With the chunks of local memory that were fetched for this, as far as the servers do not suffice.
+// `lacking`: how many more it would take. REQUIRES: placing_.
+int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local,
+                        uint64_t* lacking) {
   uint64_t missing = 0;
   for (uint64_t chunk = first; chunk < end; ++chunk) missing += places_.has(chunk) ? 0 : 1;
   std::vector<Place> found;
@@ -208,13 +221,10 @@ int FarStore::try_place(uint64_t first, uint64_t end, uint64_t* lacking) {
       error = result;
     for (const uint64_t chunk : taken) found.push_back({i, chunk});
   }
-  if (found.size() < missing) {
-    taken.clear();
-    local_->take(missing - found.size(), &taken);
-    for (const uint64_t chunk : taken) found.push_back({local_member(), chunk});
-  }
+  for (; found.size() < missing && !local->empty(); local->pop_back())
+    found.push_back({local_member(), local->back()});
   *lacking = missing - found.size();
-  bool is_enough = found.size() == missing;
+  bool is_enough = *lacking == 0;
   if (is_enough) error = 0;
   if (!is_enough && error == 0) error = -ENOSPC;
   auto next = found.begin();
@@ -224,35 +234,37 @@ int FarStore::try_place(uint64_t first, uint64_t end, uint64_t* lacking) {
     is_enough = error == 0;
     if (is_enough) ++next;
   }
-  for (; next != found.end(); ++next) give(*next);
+  for (; next != found.end(); ++next) give(*next, local);
   return error;
 }
 
-// REQUIRES: placing_.
-void FarStore::give(const Place& place) {
+// What was in local memory is left to the caller, who gives it back without the lock. REQUIRES:
+// placing_.
+void FarStore::give(const Place& place, std::vector<uint64_t>* local) {
   if (place.member == local_member())
-    local_->give(place.chunk);
+    local->push_back(place.chunk);
   else
     members_[place.member]->give(place.chunk);
 }
 
 // REQUIRES: placing_; nobody reads or writes these chunks.
-int FarStore::give_back(uint64_t first, uint64_t end) {
+int FarStore::give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* local) {
   if (first >= end) return 0;
-  if (const int error = discard_places(first * chunk_bytes_, (end - first) * chunk_bytes_);
+  if (const int error =
+          discard_places(first * chunk_bytes_, (end - first) * chunk_bytes_, Local::kLeave);
       error != 0)
     return error;
   for (uint64_t chunk = first; chunk < end; ++chunk) {
     Place place;
     if (!places_.find(chunk, &place)) continue;
     places_.clear(chunk);
-    give(place);
+    give(place, local);
   }
   return 0;
 }
 
 // What has a place reads zero. Neighbours there go together.
-int FarStore::discard_places(uint64_t offset, uint64_t size_bytes) {
+int FarStore::discard_places(uint64_t offset, uint64_t size_bytes, Local local) {
   struct Run {
     uint32_t member = 0;
     uint64_t offset = 0, size_bytes = 0;
@@ -268,7 +280,7 @@ int FarStore::discard_places(uint64_t offset, uint64_t size_bytes) {
     at += size;
     if (!has_place) continue;
     if (place.member == local_member()) {
-      std::memset(local_->at(place.chunk) + within, 0, size);
+      if (local == Local::kZero) std::memset(local_->at(place.chunk) + within, 0, size);
       continue;
     }
     const uint64_t there = place.chunk * chunk_bytes_ + within;
@@ -291,15 +303,23 @@ int FarStore::reserve(uint64_t offset, uint64_t size_bytes) {
 
 int FarStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
-  return discard_places(offset, size_bytes);
+  if (local_->taken_bytes() != 0 && !local_->is_here()) return -EPERM;
+  return discard_places(offset, size_bytes, Local::kZero);
 }
 
 int FarStore::release(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
-  const std::lock_guard<std::mutex> guard(placing_);
-  uint64_t end = offset + size_bytes;
-  if (end == this->size_bytes()) end = base::round_up(end, chunk_bytes_);
-  return give_back(base::round_up(offset, chunk_bytes_) / chunk_bytes_, end / chunk_bytes_);
+  std::vector<uint64_t> local;
+  int error = 0;
+  {
+    const std::lock_guard<std::mutex> guard(placing_);
+    uint64_t end = offset + size_bytes;
+    if (end == this->size_bytes()) end = base::round_up(end, chunk_bytes_);
+    error =
+        give_back(base::round_up(offset, chunk_bytes_) / chunk_bytes_, end / chunk_bytes_, &local);
+  }
+  local_->give(local);
+  return error;
 }
 
 bool FarStore::is_hole(uint64_t offset, uint64_t size_bytes) const {

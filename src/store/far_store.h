@@ -56,13 +56,15 @@ class FarStore final : public Store, public Lodger {
   void use_room(std::shared_ptr<Room> room) override { local_->use_room(std::move(room)); }
 
  private:
+  enum class Local : uint8_t { kZero, kLeave };  // chunks in local memory: the caller gives them
   FarStore() = default;
   int place(uint64_t first, uint64_t end);
-  int try_place(uint64_t first, uint64_t end, uint64_t* lacking);
+  int try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local, uint64_t* lacking);
+  int set_size(uint64_t size_bytes, uint64_t end, std::vector<uint64_t>* local);
   uint32_t local_member() const { return static_cast<uint32_t>(members_.size()); }
-  void give(const Place& place);
-  int give_back(uint64_t first, uint64_t end);
-  int discard_places(uint64_t offset, uint64_t size_bytes);
+  void give(const Place& place, std::vector<uint64_t>* local);
+  int give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* local);
+  int discard_places(uint64_t offset, uint64_t size_bytes, Local local);
   template <size_t kMax>
   void carry_out(std::span<StoreRequest> batch);
 

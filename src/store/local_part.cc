@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -15,16 +14,15 @@
 namespace outcore::store {
 
 LocalPart::~LocalPart() {
-  trim();
-  std::byte* const base = base_.load();
-  if (base == nullptr) return;
-  os::free_table(base, mapped_bytes_);
+  if (!is_here() || base_.load() == nullptr) return;
+  os::free_table(base_.load(), mapped_bytes_);
   if (const uint64_t taken = taken_bytes(); taken != 0) room_->give(taken);
 }
 
 void LocalPart::use_room(std::shared_ptr<Room> room) {
+  if (!is_here()) return;
   const std::lock_guard<std::mutex> guard(lock_);
-  if (room_ == nullptr) room_ = std::move(room);
+  if (taken_.load() == 0) room_ = std::move(room);
 }
 
 std::shared_ptr<Room> LocalPart::room() {
@@ -32,74 +30,71 @@ std::shared_ptr<Room> LocalPart::room() {
   return room_;
 }
 
-int LocalPart::fetch(uint64_t count) {
+int LocalPart::fetch(uint64_t count, std::vector<uint64_t>* chunks) {
+  if (!is_here()) return -ENOSPC;
   const std::shared_ptr<Room> room = this->room();
-  if (room == nullptr || count > room->free_bytes() / chunk_bytes_) return -ENOSPC;
-  if (!map(*room)) return -ENOSPC;
+  if (room == nullptr || count > room->free_bytes() / chunk_bytes_ || !map(*room)) return -ENOSPC;
+  chunks->reserve(chunks->size() + count);
   if (const int error = room->take(count * chunk_bytes_); error != 0) return error;
-  const std::lock_guard<std::mutex> guard(lock_);
-  const uint64_t most = mapped_bytes_ / chunk_bytes_;
-  OC_ASSERT(taken_.load() + ready_ <= most);
-  const uint64_t fits = std::min(count, most - taken_.load() - ready_);
-  ready_ += fits;
-  if (fits == count) return 0;
-  // The budget has grown since the addresses were reserved: what does not fit goes back.
-  room->give((count - fits) * chunk_bytes_);
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    const uint64_t most = mapped_bytes_ / chunk_bytes_;
+    if (room == room_ && taken_.load() + count <= most) {
+      taken_.fetch_add(count, std::memory_order_relaxed);
+      for (; count > 0; --count) {
+        if (free_.empty()) free_.push_back(end_++);
+        chunks->push_back(free_.back());
+        free_.pop_back();
+      }
+      return 0;
+    }
+  }
+  room->give(count * chunk_bytes_);
   return -ENOSPC;
 }
 
 // Addresses for all that can ever be taken, once.
 bool LocalPart::map(const Room& room) {
+  const uint64_t most = base::round_up(room.bytes_max(), chunk_bytes_);
   const std::lock_guard<std::mutex> guard(lock_);
   if (base_.load() != nullptr) return true;
-  mapped_bytes_ = base::round_up(room.free_bytes(), chunk_bytes_);
   try {
-    free_.reserve(mapped_bytes_ / chunk_bytes_);  // give() needs no memory
+    free_.reserve(most / chunk_bytes_);  // give() needs no memory
   } catch (const std::bad_alloc&) {
     return false;
   }
-  const auto table = os::allocate_table(mapped_bytes_);
-  if (table) base_.store(table.value(), std::memory_order_release);
-  return table.ok();
+  const auto table = os::allocate_table(most);
+  if (!table) return false;
+  mapped_bytes_ = most;
+  // Where a program has locked all that it will ever map, this would be all of it at once.
+  ::munlock(table.value(), most);
+  ::madvise(table.value(), most, MADV_DONTNEED);
+  ::madvise(table.value(), most, MADV_DONTFORK);
+  base_.store(table.value(), std::memory_order_release);
+  return true;
 }
 
-void LocalPart::take(uint64_t count, std::vector<uint64_t>* chunks) {
-  const std::lock_guard<std::mutex> guard(lock_);
-  for (; count > 0 && ready_ > 0; --count, --ready_) {
-    if (free_.empty()) free_.push_back(end_++);
-    chunks->push_back(free_.back());
-    free_.pop_back();
-    taken_.fetch_add(1, std::memory_order_relaxed);
+void LocalPart::give(std::span<const uint64_t> chunks) {
+  if (chunks.empty() || !is_here()) return;
+  for (const uint64_t chunk : chunks) {
+    std::byte* const bytes = at(chunk);
+    if (::madvise(bytes, chunk_bytes_, MADV_DONTNEED) == 0) continue;
+    ::munlock(bytes, chunk_bytes_);
+    if (::madvise(bytes, chunk_bytes_, MADV_DONTNEED) != 0) std::memset(bytes, 0, chunk_bytes_);
   }
-}
-
-void LocalPart::give(uint64_t chunk) {
-  std::byte* const bytes = at(chunk);
-  if (::madvise(bytes, chunk_bytes_, MADV_DONTNEED) != 0) std::memset(bytes, 0, chunk_bytes_);
   std::shared_ptr<Room> room;
   {
     const std::lock_guard<std::mutex> guard(lock_);
-    OC_CHECK(taken_.load() > 0);
-    free_.push_back(chunk);
-    taken_.fetch_sub(1, std::memory_order_relaxed);
+    OC_CHECK(taken_.load() >= chunks.size());
+    free_.insert(free_.end(), chunks.begin(), chunks.end());
+    taken_.fetch_sub(chunks.size(), std::memory_order_relaxed);
     room = room_;
   }
-  room->give(chunk_bytes_);
-}
-
-void LocalPart::trim() {
-  std::shared_ptr<Room> room;
-  uint64_t bytes = 0;
-  {
-    const std::lock_guard<std::mutex> guard(lock_);
-    bytes = std::exchange(ready_, 0) * chunk_bytes_;
-    room = room_;
-  }
-  if (bytes != 0) room->give(bytes);
+  room->give(chunks.size() * chunk_bytes_);
 }
 
 uint64_t LocalPart::free_bytes() {
-  const std::shared_ptr<Room> room = this->room();
+  const std::shared_ptr<Room> room = is_here() ? this->room() : nullptr;
   return room == nullptr ? 0 : base::round_down(room->free_bytes(), chunk_bytes_);
 }
 

@@ -18,6 +18,8 @@ class Room {
   virtual void give(uint64_t bytes) = 0;
   // What could be taken now.
   virtual uint64_t free_bytes() const = 0;
+  // What could ever be taken, whatever becomes of the budget.
+  virtual uint64_t bytes_max() const = 0;
 };
 
 // Lodger: a store that can use a room. It is told of it before the first transfer, once.

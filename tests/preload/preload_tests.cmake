@@ -20,6 +20,7 @@ foreach(delivery messages in-thread)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
   agree(ring_after.${delivery} ring_after "${small} --delivery ${delivery}" FOLDER)
+  agree(ring_plugin.${delivery} ring_plugin "${small} --delivery ${delivery}" FOLDER)
   agree(leaving.${delivery} leaving "${small} --delivery ${delivery}" FOLDER)
   agree(leaving.bare.${delivery} leaving "${small} --delivery ${delivery} --map leaving"
     FOLDER 1048576 bare)

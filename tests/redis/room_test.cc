@@ -30,6 +30,7 @@ class TestRoom final : public store::Room {
     taken_ -= bytes;
   }
   uint64_t free_bytes() const override { return most_ - taken_; }
+  uint64_t bytes_max() const override { return most_; }
   uint64_t taken() const { return taken_; }
 
  private:
@@ -108,7 +109,7 @@ TEST_F(FarRoom, IsSharedOutAmongThreads) {
       Bytes seen(size);
       for (int i = 0; i < 20; ++i) {
         const int error = store.reserve(first, size);
-        if (error == -ENOSPC) continue;  // the others have it
+        if (error == -ENOSPC) continue;  // the others have it: 20 MiB are more than there are
         // Four writers' buffers may be more than so small a server has left for a moment.
         const bool is_written = becomes([&] { return store.write(first, bytes) != -ENOSPC; });
         const int read = store.read(first, seen);
@@ -150,6 +151,7 @@ TEST_F(FarRoom, OfABudgetAddsUpWithTheServers) {
     }
   Metrics metrics = runtime.value().metrics();
   EXPECT_EQ(metrics.gauges.budget_bytes, 16U << 20);
+  EXPECT_EQ(runtime.value().budget_bytes(), 16U << 20);
   EXPECT_LE(metrics.gauges.used_bytes_max, 16U << 20);
   const Status smaller = runtime.value().resize_budget(4 << 20);
   EXPECT_EQ(smaller.code(), EBUSY);
