@@ -113,12 +113,14 @@ OUTCORE_EXPORT int execle(const char* path, const char* first, ...) noexcept {
 
 OUTCORE_END void _exit(int status) {
   end_of_process();
+  if (Heap::is_used()) LastStore::run(LastStore::What::kStoreAndRetire);
   real()._exit(status);
   __builtin_unreachable();
 }
 
 OUTCORE_END void _Exit(int status) noexcept {
   end_of_process();
+  if (Heap::is_used()) LastStore::run(LastStore::What::kStoreAndRetire);
   real()._Exit(status);
   __builtin_unreachable();
 }

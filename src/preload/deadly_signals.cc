@@ -58,7 +58,7 @@ void end_by(int signal) {
 
 void on_deadly(int signal, siginfo_t*, void*) {
   const int saved_errno = errno;
-  LastStore::run(LastStore::What::kStore);
+  LastStore::run(LastStore::What::kStoreAndRetire);
   end_by(signal);
   errno = saved_errno;
 }

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "preload/deadly_signals.h"
 #include "preload/door.h"
 #include "preload/later_writes.h"
 #include "preload/own_heap.h"
@@ -106,6 +107,8 @@ void Heap::start_once() {
   Door::include(views_->address(), views_->size_bytes());
   low_.store(reinterpret_cast<uint64_t>(views_->address()));
   span_.store(views_->size_bytes(), std::memory_order_release);
+  // Space that others wait for is given back also where a signal ends the program.
+  if (views_->store().is_far()) DeadlySignals::take_over();
 }
 
 // REQUIRES, here and in what follows: Inside.

@@ -59,6 +59,7 @@ class HeapStore final : public Store, public store::Lodger {
   std::string remark() const override { return space_->remark(); }
   bool is_unreplicated() const override { return space_->is_unreplicated(); }
   void retire() { space_->retire(); }
+  bool is_far() const { return space_->file() < 0; }
   void use_room(std::shared_ptr<store::Room> room) override { space_->use_room(std::move(room)); }
 
  private:

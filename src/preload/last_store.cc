@@ -9,6 +9,7 @@
 #include <new>
 
 #include "preload/door.h"
+#include "preload/heap.h"
 #include "preload/inside.h"
 #include "preload/real.h"
 
@@ -16,7 +17,7 @@ namespace outcore::preload {
 namespace {
 
 constinit std::atomic<int> owner{0};  // the process whose thread it is; 0: there is none
-constinit std::atomic<bool> wants_report{false}, is_ending{false};
+constinit std::atomic<bool> wants_report{false}, wants_retirement{false}, is_ending{false};
 constinit std::atomic<uint32_t> asked{0}, done{0}, progress{0};
 
 // Allocates nothing.
@@ -41,6 +42,7 @@ void* store_whenever_asked(void*) {
     try {
       Door::instance().store_all();
       if (wants_report.exchange(false)) publish(Door::instance().report());
+      if (wants_retirement.exchange(false)) Heap::retire();
     } catch (const std::bad_alloc&) {
       say_that_it_cannot_be("no memory is left");
     }
@@ -90,6 +92,7 @@ void LastStore::run(What what) {
   const int saved_errno = errno;
   is_ending.store(true);
   if (what == What::kStoreAndReport) wants_report.store(true);
+  if (what == What::kStoreAndRetire) wants_retirement.store(true);
   const uint32_t ticket = asked.fetch_add(1, std::memory_order_acq_rel) + 1;
   os::wake_all(&asked);
   uint64_t moved_ns = os::now_ns();

@@ -11,7 +11,8 @@ namespace outcore::preload {
 
 class LastStore {
  public:
-  enum class What : uint8_t { kStore, kStoreAndReport };
+  // kStoreAndRetire: nothing of the program runs any more, and others may have its far space.
+  enum class What : uint8_t { kStore, kStoreAndReport, kStoreAndRetire };
 
   // Starts the thread, once a process. False: the system gives none. Under the door's lock.
   static bool start();
