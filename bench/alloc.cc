@@ -11,8 +11,8 @@
 
 #include "bench/data.h"
 #include "bench/random.h"
-#include "bench/text.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

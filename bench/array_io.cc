@@ -17,7 +17,7 @@
 #include "bench/clock.h"
 #include "bench/data.h"
 #include "bench/random.h"
-#include "bench/text.h"
+#include "cli/text.h"
 #include "outcore/arrays.h"
 
 namespace outcore::bench {

@@ -11,7 +11,7 @@
 #include <new>
 
 #include "bench/clock.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

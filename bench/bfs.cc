@@ -15,8 +15,8 @@
 
 #include "bench/csr.h"
 #include "bench/data.h"
-#include "bench/text.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "bench/checkpoints.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 

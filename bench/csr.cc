@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "bench/random.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-#include "bench/text.h"
+#include "cli/text.h"
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 

@@ -10,7 +10,7 @@
 
 #include "bench/csr.h"
 #include "bench/random.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "bench/data.h"
 #include "bench/medium.h"
 #include "bench/random.h"
-#include "bench/text.h"
+#include "cli/text.h"
 #include "outcore/persistent_heap.h"
 #include "outcore/store_catalog.h"
 

@@ -18,8 +18,8 @@
 
 #include "bench/fresh_data.h"
 #include "bench/random.h"
-#include "bench/text.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

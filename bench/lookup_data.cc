@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "bench/medium.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

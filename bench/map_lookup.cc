@@ -8,8 +8,8 @@
 #include "bench/clock.h"
 #include "bench/lookup_data.h"
 #include "bench/random.h"
-#include "bench/text.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "bench/clock.h"
-#include "bench/text.h"
+#include "cli/text.h"
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <fstream>
 
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

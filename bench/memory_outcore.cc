@@ -5,7 +5,7 @@
 
 #include "bench/data.h"
 #include "bench/memory.h"
-#include "bench/text.h"
+#include "cli/text.h"
 #include "outcore/runtime.h"
 
 namespace outcore::bench {

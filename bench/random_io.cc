@@ -13,10 +13,10 @@
 
 #include "bench/clock.h"
 #include "bench/direct.h"
-#include "bench/text.h"
 #include "bench/word_data.h"
 #include "bench/workload.h"
 #include "bench/zipf.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

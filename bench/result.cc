@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -14,12 +14,12 @@
 #include <new>
 
 #include "bench/clock.h"
-#include "bench/interrupts.h"
 #include "bench/medium.h"
 #include "bench/progress.h"
 #include "bench/runner.h"
 #include "bench/swap_file.h"
-#include "bench/text.h"
+#include "cli/interrupts.h"
+#include "cli/text.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::bench {

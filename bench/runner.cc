@@ -14,7 +14,7 @@
 #include "bench/lookup_data.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
-#include "bench/text.h"
+#include "cli/text.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::bench {

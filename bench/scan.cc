@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "bench/direct.h"
-#include "bench/text.h"
 #include "bench/word_data.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "bench/data.h"
-#include "bench/text.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/clock.h"
 #include "bench/medium.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

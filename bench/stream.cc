@@ -12,8 +12,8 @@
 
 #include "bench/clock.h"
 #include "bench/fresh_data.h"
-#include "bench/text.h"
 #include "bench/workload.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

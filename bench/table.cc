@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bench/lookup_data.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 namespace {

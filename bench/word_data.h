@@ -4,7 +4,7 @@
 #include "bench/data.h"
 #include "bench/medium.h"
 #include "bench/options.h"
-#include "bench/text.h"
+#include "cli/text.h"
 
 namespace outcore::bench {
 

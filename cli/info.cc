@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "bench/text.h"
 #include "cli/command.h"
+#include "cli/text.h"
 #include "outcore/policy.h"
 #include "outcore/runtime.h"
 

@@ -16,11 +16,11 @@
 #include <sstream>
 #include <string_view>
 
-#include "bench/text.h"
-#include "cli/check_environment.h"
 #include "cli/command.h"
-#include "cli/heap_command.h"
+#include "cli/text.h"
+#include "heaps/commands/heap_command.h"
 #include "outcore/runtime.h"
+#include "run/commands/check_environment.h"
 
 namespace outcore::cli {
 

@@ -1,8 +1,9 @@
 # The formats of `outcore arrays`: a module each, loaded when it is needed, so that the command
 # starts without their libraries, and does without those that are not there.
 set(OUTCORE_FORMATS "")
-set(OUTCORE_BOX_SOURCES cli/array_box.cc cli/array_pieces.cc)
-set(OUTCORE_FORMAT_SOURCES ${OUTCORE_BOX_SOURCES} cli/npy_header.cc cli/python_literal.cc)
+set(OUTCORE_BOX_SOURCES arrays/commands/array_box.cc arrays/commands/array_pieces.cc)
+set(OUTCORE_FORMAT_SOURCES ${OUTCORE_BOX_SOURCES} arrays/commands/npy_header.cc
+  arrays/commands/python_literal.cc)
 
 function(outcore_add_format name package library) # SOURCE…
   if(NOT TARGET ${library})
@@ -34,14 +35,15 @@ if(TARGET outcore_cli)
   pkg_check_modules(ZLIB_OF_ZARR IMPORTED_TARGET zlib)
   pkg_check_modules(ZSTD_OF_ZARR IMPORTED_TARGET libzstd)
   pkg_check_modules(BLOSC_OF_ZARR IMPORTED_TARGET blosc)
-  outcore_add_format(npz libzip-dev PkgConfig::LIBZIP cli/formats/npz.cc ${OUTCORE_FORMAT_SOURCES})
-  outcore_add_format(hdf5 libhdf5-dev PkgConfig::HDF5_SERIAL cli/formats/hdf5.cc
-    cli/formats/hdf5_handles.cc ${OUTCORE_BOX_SOURCES})
-  outcore_add_format(netcdf libnetcdf-dev PkgConfig::NETCDF cli/formats/netcdf.cc
-    cli/formats/netcdf_attributes.cc ${OUTCORE_BOX_SOURCES})
-  outcore_add_format(png libpng-dev PkgConfig::LIBPNG cli/formats/png.cc)
-  outcore_add_format(zarr zlib1g-dev PkgConfig::ZLIB_OF_ZARR cli/formats/zarr.cc
-    cli/formats/zarr_codecs.cc cli/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES})
+  outcore_add_format(npz libzip-dev PkgConfig::LIBZIP arrays/formats/npz.cc
+    ${OUTCORE_FORMAT_SOURCES})
+  outcore_add_format(hdf5 libhdf5-dev PkgConfig::HDF5_SERIAL arrays/formats/hdf5.cc
+    arrays/formats/hdf5_handles.cc ${OUTCORE_BOX_SOURCES})
+  outcore_add_format(netcdf libnetcdf-dev PkgConfig::NETCDF arrays/formats/netcdf.cc
+    arrays/formats/netcdf_attributes.cc ${OUTCORE_BOX_SOURCES})
+  outcore_add_format(png libpng-dev PkgConfig::LIBPNG arrays/formats/png.cc)
+  outcore_add_format(zarr zlib1g-dev PkgConfig::ZLIB_OF_ZARR arrays/formats/zarr.cc
+    arrays/formats/zarr_codecs.cc arrays/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES})
   if(TARGET outcore_zarr AND ZSTD_OF_ZARR_FOUND)
     target_link_libraries(outcore_zarr PRIVATE PkgConfig::ZSTD_OF_ZARR)
     target_compile_definitions(outcore_zarr PRIVATE OUTCORE_ZSTD)

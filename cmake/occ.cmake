@@ -5,7 +5,7 @@ file(RELATIVE_PATH OCC_UP /${CMAKE_INSTALL_BINDIR} /)
 set(OCC_PARTS ${OCC_UP}${CMAKE_INSTALL_LIBDIR}/outcore)
 set(OCC_BUILT_PARTS ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/outcore)
 
-file(GLOB OCC_SOURCES CONFIGURE_DEPENDS occ/*.cc)
+file(GLOB OCC_SOURCES CONFIGURE_DEPENDS heaps/occ/*.cc)
 add_executable(occ ${OCC_SOURCES})
 target_include_directories(occ PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(occ PRIVATE outcore_flags)
@@ -16,11 +16,11 @@ target_compile_definitions(occ PRIVATE OUTCORE_VERSION="${PROJECT_VERSION}"
 set(OCC_BUILT_FILES ${OCC_BUILT_PARTS}/dlm.ld)
 add_custom_command(OUTPUT ${OCC_BUILT_PARTS}/dlm.ld
   COMMAND ${CMAKE_COMMAND} -E make_directory ${OCC_BUILT_PARTS}
-  COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/occ/dlm.ld ${OCC_BUILT_PARTS}/dlm.ld
+  COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/heaps/occ/dlm.ld ${OCC_BUILT_PARTS}/dlm.ld
   COMMAND ${CMAKE_COMMAND} -E create_symlink occ ${CMAKE_BINARY_DIR}/bin/occ++
-  DEPENDS ${CMAKE_SOURCE_DIR}/occ/dlm.ld VERBATIM)
+  DEPENDS ${CMAKE_SOURCE_DIR}/heaps/occ/dlm.ld VERBATIM)
 foreach(part start start_thread transfers)
-  add_library(occ_${part} OBJECT occ/${part}.c)
+  add_library(occ_${part} OBJECT heaps/occ/${part}.c)
   set_target_properties(occ_${part} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_include_directories(occ_${part} PRIVATE include)
   target_compile_options(occ_${part} PRIVATE -Wall -Wextra -O2 -fno-pie -mcmodel=medium

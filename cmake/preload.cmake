@@ -1,7 +1,7 @@
 # The library that `outcore run` preloads: the runtime, and functions that take over the program's
 # calls. It brings everything with it but the C library, and shows nothing but those functions.
 
-# What the runtime calls itself goes past the functions that are taken over (src/preload/inside.cc).
+# What the runtime calls itself goes past the functions that are taken over (run/preload/inside.cc).
 set(OUTCORE_WRAPPED
   __cxa_thread_atexit _exit abort accept4 aligned_alloc calloc close eventfd fallocate fcntl
   fdatasync fclose fopen fopen64 free fsync ftruncate ioctl lseek madvise malloc memalign
@@ -12,22 +12,19 @@ set(OUTCORE_WRAP_OPTIONS ${OUTCORE_WRAPPED})
 list(TRANSFORM OUTCORE_WRAP_OPTIONS PREPEND "LINKER:--wrap=")
 
 if(BUILD_SHARED_LIBS)
-  add_library(outcore_inside STATIC ${OUTCORE_SOURCES})
-  target_include_directories(outcore_inside PRIVATE include src)
-  target_compile_definitions(outcore_inside PRIVATE OUTCORE_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(outcore_inside PRIVATE outcore_flags PkgConfig::URING
-    nlohmann_json::nlohmann_json)
+  add_library(outcore_inside STATIC ${OUTCORE_OBJECTS})
+  set_target_properties(outcore_inside PROPERTIES LINKER_LANGUAGE CXX)
 else()
   add_library(outcore_inside ALIAS outcore)
 endif()
 
 find_library(OUTCORE_URING_STATIC NAMES liburing.a REQUIRED)
-file(GLOB OUTCORE_PRELOAD_SOURCES CONFIGURE_DEPENDS src/preload/*.cc)
+file(GLOB OUTCORE_PRELOAD_SOURCES CONFIGURE_DEPENDS run/preload/*.cc)
 add_library(outcore_preload MODULE ${OUTCORE_PRELOAD_SOURCES})
-set(OUTCORE_PRELOAD_SYMBOLS ${CMAKE_SOURCE_DIR}/src/preload/preload.map)
+set(OUTCORE_PRELOAD_SYMBOLS ${CMAKE_SOURCE_DIR}/run/preload/preload.map)
 set_target_properties(outcore_preload PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin LINK_DEPENDS ${OUTCORE_PRELOAD_SYMBOLS})
-target_include_directories(outcore_preload PRIVATE include src)
+target_include_directories(outcore_preload PRIVATE include ${CMAKE_SOURCE_DIR})
 target_compile_options(outcore_preload PRIVATE -fvisibility=hidden -ftls-model=initial-exec)
 target_link_libraries(outcore_preload PRIVATE $<TARGET_FILE:outcore_inside> outcore_flags
   nlohmann_json::nlohmann_json ${OUTCORE_URING_STATIC} ${CMAKE_DL_LIBS} Threads::Threads)

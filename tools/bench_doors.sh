@@ -25,7 +25,7 @@ make --no-print-directory build
 
 # The environments that the tests of the package and of the programs use.
 make_environments() {
-  local wanted=tests/programs/requirements.txt venv=build/programs-venv
+  local wanted=run/tests/programs/requirements.txt venv=build/programs-venv
   tools/test_python.sh --version
   cmp -s "$wanted" "$venv/requirements.txt" && return
   rm -rf "$venv"

@@ -14,18 +14,22 @@ import sources
 
 # Files on the fault path: whoever faults runs them, perhaps while holding any lock of the program.
 FAULT_PATH = [
-    "src/paging/fault*.cc",
-    "src/paging/fill*.cc",
-    "src/paging/prefetch.cc",
-    "src/paging/keep.cc",
-    "src/paging/write_back.cc",
-    "src/os/fault_ranges.cc",
-    "src/os/memory_advice.cc",
-    "src/os/signal_delivery*.cc",
+    "core/paging/fault*.cc",
+    "core/paging/fill*.cc",
+    "core/paging/prefetch.cc",
+    "core/paging/keep.cc",
+    "core/paging/write_back.cc",
+    "core/os/fault_ranges.cc",
+    "core/os/memory_advice.cc",
+    "core/os/signal_delivery*.cc",
 ]
 ALL_CODE = ["*.h", "*.cc", "*.c"]
-LIBRARY = ["src/*", "include/*"]
-TESTS = ["tests/*.cc", "tests/*.c", "tests/*.h"]
+PRODUCTS = ["core/*", "far/*", "checkpoints/*", "heaps/*", "arrays/*", "run/*"]
+LIBRARY = [*PRODUCTS, "include/*"]
+TESTS = ["tests/*.cc", "tests/*.c", "tests/*.h", "*/tests/*.cc", "*/tests/*.c", "*/tests/*.h"]
+# In a product's folder, and not of the library.
+BESIDE_LIBRARY = ["*/tests/*", "*/commands/*", "arrays/formats/*", "heaps/occ/*",
+                  "*/CMakeLists.txt", "*.md"]
 EVERYTHING = ["*"]
 # Files that must name what they forbid.
 EXEMPT = {"tools/check_banned.py", "tests/tools/test_check_banned.py"}
@@ -41,7 +45,10 @@ class Rule:
         self.is_about_words = is_about_words
 
     def covers(self, path):
-        return any(fnmatch.fnmatch(str(path), glob) for glob in self.globs)
+        globs = self.globs
+        if any(fnmatch.fnmatch(str(path), glob) for glob in BESIDE_LIBRARY):
+            globs = [glob for glob in globs if glob not in LIBRARY]
+        return any(fnmatch.fnmatch(str(path), glob) for glob in globs)
 
 
 def call(names):
@@ -65,7 +72,7 @@ RULES = [
     Rule(LIBRARY, r"(?<![\w.>:])(?:std::|::)?(?:exit|quick_exit|system|popen)\s*\(",
          "a library neither ends its program nor runs a shell: return an error"),
     Rule(LIBRARY, r"\bstd::(?:cout|cin)\b", "standard output belongs to the program"),
-    Rule(["src/*"], r"(?<!_)\bassert\s*\(", "vanishes with NDEBUG: OC_CHECK or OC_ASSERT"),
+    Rule(PRODUCTS, r"(?<!_)\bassert\s*\(", "vanishes with NDEBUG: OC_CHECK or OC_ASSERT"),
     Rule(LIBRARY, r"\bvolatile\b(?!.*\basm\b)", "is no synchronisation: std::atomic"),
     Rule(TESTS, r"\b(?:sleep|usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\(",
          "waits in place of a condition: wait for what must happen"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_layers: a room includes lower floors only, never its own (ARCHITECTURE.md).
+"""check_layers: products lean on the core alone, and rooms on lower floors (ARCHITECTURE.md).
 
 Usage: tools/check_layers.py [ROOT]. Prints one line a problem; exit status 1 if there is one.
 """
@@ -10,92 +10,87 @@ import sys
 
 import sources
 
-FLOORS = {
-    "include": 0,
-    "src/base": 1,
-    "src/os": 2,
-    "src/packing": 3,
-    "src/redis": 4,
-    "src/versioned": 4,
-    "src/region": 5,
-    "src/budget": 5,
-    "src/policy": 5,
-    "src/prefetch": 5,
-    "src/store": 5,
-    "src/metrics": 5,
-    "src/paging": 6,
-    "src/runtime": 7,
-    "src/heap": 8,
-    "src/arrays": 8,
-    "src/checkpoints": 9,
-    "src/c": 10,
-    "src/preload": 10,
-    "cli": 11,
-    "bench": 11,
-    "occ": 11,
-    "examples": 11,
+# product -> room -> floor. A room includes lower floors of its product, and the core.
+PRODUCTS = {
+    "core": {
+        "base": 1, "os": 2, "packing": 3, "region": 4, "budget": 4, "policy": 4, "prefetch": 4,
+        "store": 4, "metrics": 4, "paging": 5, "runtime": 6, "c": 7,
+    },
+    "far": {"redis": 1, "store": 2},
+    "checkpoints": {"pool": 1, "store": 2, "capture": 3, "c": 4},
+    "heaps": {"volatile": 1, "persistent": 1, "c": 2},
+    "arrays": {"container": 1, "c": 2},
+    "run": {"preload": 1},
 }
-# Outside the house: these use the public API, as any user would.
+# Beside the library: these use the public API, as any user would, and what is named here.
 OUTSIDE_MAY_USE = {
-    "cli": {"include", "cli", "bench"},
-    "bench": {"include", "bench"},
-    "occ": {"include", "occ"},
-    "examples": {"include", "examples"},
+    "cli": {"cli"},
+    "bench": {"bench", "cli"},
+    "heaps/occ": set(),
+    "arrays/formats": {"arrays/commands"},
+    "examples": set(),
+    **{f"{product}/commands": {"cli"} for product in PRODUCTS},
+    "bench/commands": {"bench", "cli"},
 }
+OUTSIDE_MAY_USE["cli"] |= {f"{product}/commands" for product in PRODUCTS}
+OUTSIDE_MAY_USE["arrays/commands"] |= {"arrays/formats"}
+# The umbrella is the one place that knows all products.
+UMBRELLA = "umbrella"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
 
 
 def room_of(path):
     """The room a file lives in, or None for files that are in none (tests, tools)."""
     parts = pathlib.PurePosixPath(path).parts
-    if parts[0] == "src":
-        return "/".join(parts[:2])
-    return parts[0] if parts[0] in FLOORS else None
-
-
-def room_named(quote, included):
-    """The room that an include directive reaches into, or None if it is none of ours."""
-    first = included.split("/")[0]
-    if first == "outcore":
-        return "include"
-    if quote == "<" or "/" not in included:
+    if "tests" in parts[:2]:
         return None
-    if first in OUTSIDE_MAY_USE:
-        return first
-    return f"src/{first}" if f"src/{first}" in FLOORS else None
+    if parts[0] in PRODUCTS or "/".join(parts[:2]) in OUTSIDE_MAY_USE:
+        return "/".join(parts[:2]) if len(parts) > 2 else None
+    if parts[0] in OUTSIDE_MAY_USE or parts[0] in ("include", UMBRELLA):
+        return parts[0]
+    return None
 
 
-def why_not(room, target, quote, included):
-    """Why a file of `room` must not say this, or None if it may."""
-    if quote == '"' and target is None:
-        if "/" not in included:
-            return f'"{included}" has no room: write it as "room/{included}"'
-        return f'"{included}" is in no room: use <> for the system\'s headers'
-    if target is None or target == room:
+def why_not(room, target):
+    """Why a file of `room` must not include one of `target`, or None if it may."""
+    if target in (room, "include") or room == UMBRELLA:
         return None
     if room in OUTSIDE_MAY_USE:
         if target in OUTSIDE_MAY_USE[room]:
             return None
-        return f"{room} is outside the house and includes {target}: use the public API"
-    if FLOORS[target] < FLOORS[room]:
+        return f"{room} is outside the library and includes {target}: use the public API"
+    product, _, name = room.partition("/")
+    to_product, _, to_name = target.partition("/")
+    floors = PRODUCTS.get(to_product, {})
+    if room == "include" or to_name not in floors:
+        return f"{room} includes {target}, which is not below it"
+    if product != to_product:
+        if to_product == "core":
+            return None
+        return f"{product} includes {target}: products lean on the core, not on each other"
+    if floors[to_name] < PRODUCTS[product][name]:
         return None
-    if FLOORS[target] == FLOORS[room]:
-        return f"{room} includes {target} of its own floor {FLOORS[room]}: rooms are strangers"
-    above = f"{target} (floor {FLOORS[target]})"
-    return f"{room} (floor {FLOORS[room]}) includes {above}: only downwards"
+    return f"{room} includes {target}, which is not on a lower floor"
 
 
 def check_file(path, text):
     room = room_of(path)
     if room is None:
         return []
-    if room not in FLOORS:
-        remedy = "give it a floor in ARCHITECTURE.md and tools/check_layers.py"
-        return [sources.problem(path, 1, f"{room} is a room without a floor: {remedy}")]
+    if room not in OUTSIDE_MAY_USE and room not in ("include", UMBRELLA):
+        product, _, name = room.partition("/")
+        if name not in PRODUCTS[product]:
+            remedy = "give it a floor in ARCHITECTURE.md and tools/check_layers.py"
+            return [sources.problem(path, 1, f"{room} is a room without a floor: {remedy}")]
     found = []
     for match in INCLUDE.finditer(sources.strip_cpp(text, keep_literals=True)):
         quote, included = match.groups()
-        reason = why_not(room, room_named(quote, included), quote, included)
+        target = "include" if included.startswith("outcore/") else room_of(included)
+        reason = None
+        if target is not None:
+            reason = why_not(room, target)
+        elif quote == '"':
+            reason = f'"{included}" is in no room: write its path from the top, or <> of the system'
         if reason:
             found.append(sources.problem(path, text.count("\n", 0, match.start(1)) + 1, reason))
     return found

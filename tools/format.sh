@@ -6,9 +6,8 @@ formatter=$(command -v clang-format-14 || command -v clang-format) || {
   echo "format: no clang-format 14 here: tools/install_packages.sh test" >&2
   exit 1
 }
-mapfile -t files < <(
-  find include src cli bench examples tests -regex '.*\.\(h\|cc\|c\)' 2>/dev/null | sort
-)
+folders=(include core far checkpoints heaps arrays run python umbrella cli bench examples tests)
+mapfile -t files < <(find "${folders[@]}" -regex '.*\.\(h\|cc\|c\)' 2>/dev/null | sort)
 if [[ ${1-} != --check ]]; then
   "$formatter" -i "${files[@]}"
   exit 0

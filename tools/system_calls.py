@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """system_calls.py [--write]: is every system call of x86-64 Linux in the table of the doors?
 
-The table is src/preload/system_calls.inc; the kernel's list is that of its headers. What the table
+The table is run/preload/system_calls.inc; the kernel's list is that of its headers. What the table
 calls taken over must be answered by syscall(), and the page docs/reference/system-calls.md must say
 what the table says; --write writes it.
 """
@@ -10,8 +10,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TABLE = ROOT / "src/preload/system_calls.inc"
-ANSWERS = ROOT / "src/preload/calls_syscall.cc"
+TABLE = ROOT / "run/preload/system_calls.inc"
+ANSWERS = ROOT / "run/preload/calls_syscall.cc"
 PAGE = ROOT / "docs/reference/system-calls.md"
 HEADERS = [pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
            pathlib.Path("/usr/include/asm/unistd_64.h")]
@@ -21,7 +21,7 @@ INTRODUCTION = """# System calls under `outcore run`
 
 Every system call of x86-64 Linux that the kernel's headers name, and what becomes of it where a
 file or memory is taken by [`outcore run`](../guides/run.md). Made from
-`src/preload/system_calls.inc` by `tools/system_calls.py --write`. What a program does by
+`run/preload/system_calls.inc` by `tools/system_calls.py --write`. What a program does by
 instructions of its own, past the C library, is seen in none of these, but for what is refused under
 `--alloc`.
 """

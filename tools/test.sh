@@ -81,7 +81,7 @@ stage_gcc() {
 
 stage_programs() {
   configure_and_build build && tools/install_packages.sh programs &&
-    RESULT=$results/programs.xml tests/programs/run.sh
+    RESULT=$results/programs.xml run/tests/programs/run.sh
 }
 
 stage_python() {

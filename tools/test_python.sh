@@ -32,7 +32,9 @@ if has_changed "$work/requirements.stamp" "$wanted"; then
   rm -f "$work/wheel.stamp"
 fi
 
-inputs=(CMakeLists.txt LICENSE README.md pyproject.toml bench cli cmake include python src)
+inputs=(CMakeLists.txt LICENSE README.md pyproject.toml umbrella
+  bench cmake cli core far checkpoints heaps arrays run
+  include python)
 wanted=$(find "${inputs[@]}" -type f -not -name '*.pyc' -print0 | sort -z |
   xargs -0 sha256sum | sha256sum)
 if has_changed "$work/wheel.stamp" "$wanted"; then
@@ -53,6 +55,6 @@ if [[ -n ${RESULT-} ]]; then
 fi
 echo "-- tests, doctests and the guide"
 what=("$@")
-(($#)) || what=(tests/python --pyargs outcore)
-PYTHONDONTWRITEBYTECODE=1 exec "$venv/bin/python" -m pytest -c tests/python/pytest.ini \
+(($#)) || what=(python/tests --pyargs outcore)
+PYTHONDONTWRITEBYTECODE=1 exec "$venv/bin/python" -m pytest -c python/tests/pytest.ini \
   --rootdir "$source_dir" --doctest-modules "${report[@]}" "${what[@]}"

@@ -11,7 +11,8 @@ tidy=$(command -v clang-tidy-14 || command -v clang-tidy) || {
 }
 passed=$build/tidy
 mkdir -p "$passed"
-headers=$(find include src cli bench tests -name '*.h' -print0 2>/dev/null | sort -z |
+folders=(core far checkpoints heaps arrays run umbrella cli bench examples)
+headers=$(find include "${folders[@]}" -name '*.h' -print0 2>/dev/null | sort -z |
   xargs -0 cat .clang-tidy | sha256sum)
 
 # shellcheck disable=SC2317  # called by xargs, below
@@ -34,7 +35,7 @@ if (($#)); then
   files=("$@")
 else
   # Those of bench/rivals are not built here: they need the libraries that they measure.
-  mapfile -t files < <(find src cli bench examples -path bench/rivals -prune -o \
+  mapfile -t files < <(find "${folders[@]}" -path bench/rivals -prune -o -path '*/tests' -prune -o \
     -name '*.cc' -print 2>/dev/null | sort)
 fi
 status=0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from process import Device, last_json
 
 SOURCES = pathlib.Path(__file__).resolve().parent
-PROGRAMS = SOURCES.parents[1] / "tests" / "programs"
+PROGRAMS = SOURCES.parents[1] / "run" / "tests" / "programs"
 MIB = 2**20
 
 

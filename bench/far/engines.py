@@ -162,12 +162,12 @@ class RedisCluster:
 
 
 class Ceph:
-    """The cluster of tests/rbd: a monitor, three OSDs, a pool `data`."""
+    """The cluster of far/tests/rbd: a monitor, three OSDs, a pool `data`."""
 
     def __init__(self):
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="outcore-far-ceph-", dir="/var/tmp"))
         self._script = subprocess.Popen(
-            [ROOT / "tests/rbd/ceph_cluster.sh", self._folder], stdin=subprocess.PIPE,
+            [ROOT / "far/tests/rbd/ceph_cluster.sh", self._folder], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
         said = self._script.stdout.readline().strip()
         if said != "ready":

@@ -4,7 +4,7 @@
 // Precedence: what the program sets here, then the environment (OUTCORE_BUDGET=4G), then the config
 // file (OUTCORE_CONFIG, else ~/.config/outcore.toml, else /etc/outcore.toml), then the default. The
 // table of names, units and defaults is docs/reference/options.md, made from the same source as the
-// parser (src/runtime/option_table.cc).
+// parser (core/runtime/option_table.cc).
 #pragma once
 
 #include <cstddef>

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "arrays_memory.h"
-#include "arrays_module.h"
-#include "bytes.h"
-#include "errors.h"
-#include "metrics.h"
-#include "runtime_handle.h"
+#include "python/src/arrays_memory.h"
+#include "python/src/arrays_module.h"
+#include "python/src/bytes.h"
+#include "python/src/errors.h"
+#include "python/src/metrics.h"
+#include "python/src/runtime_handle.h"
 
 namespace outcore::python {
 
@@ -70,9 +70,7 @@ class ArraysHandle {
     const ArrayType of = type_of(type);
     const Bytes bytes(data, PyBUF_ANY_CONTIGUOUS);
     check_size(bytes, of, dims);
-    call([&](Arrays& arrays) {
-      return arrays.store_box(name, of, bytes.data(), offsets, dims);
-    });
+    call([&](Arrays& arrays) { return arrays.store_box(name, of, bytes.data(), offsets, dims); });
   }
   void store_whole(const std::string& name, const std::string& type, const Dims& dims,
                    nb::handle data, bool is_column, const Dims& tiles,
@@ -81,18 +79,14 @@ class ArraysHandle {
     const Bytes bytes(data, PyBUF_ANY_CONTIGUOUS);
     check_size(bytes, of, dims);
     const ArrayOptions options = options_of(is_column, tiles, compress, false);
-    call([&](Arrays& arrays) {
-      return arrays.store_whole(name, of, dims, bytes.data(), options);
-    });
+    call([&](Arrays& arrays) { return arrays.store_whole(name, of, dims, bytes.data(), options); });
   }
   void load_box(const std::string& name, const std::string& type, nb::handle into,
                 const Dims& offsets, const Dims& dims) const {
     const ArrayType of = type_of(type);
     const Bytes bytes(into, PyBUF_ANY_CONTIGUOUS | PyBUF_WRITABLE);
     check_size(bytes, of, dims);
-    call([&](Arrays& arrays) {
-      return arrays.load_box(name, of, bytes.data(), offsets, dims);
-    });
+    call([&](Arrays& arrays) { return arrays.load_box(name, of, bytes.data(), offsets, dims); });
   }
   // The memory, from the first element to the last; shape and strides in bytes.
   nb::tuple view(const std::string& name, const std::string& type,
@@ -233,8 +227,7 @@ class ArraysHandle {
     uint64_t size = type.size_bytes;
     for (const uint64_t n : dims)
       if (__builtin_mul_overflow(size, n, &size)) size = UINT64_MAX;
-    if (size != bytes.size_bytes())
-      throw nb::value_error("the buffer is not as large as the box");
+    if (size != bytes.size_bytes()) throw nb::value_error("the buffer is not as large as the box");
   }
   template <typename Call>
   void call(const Call& act) const {
@@ -260,14 +253,14 @@ void add_arrays(nb::module_& m) {
   nb::class_<ArraysHandle>(m, "Arrays")
       .def(nb::init<const nb::bytes&, const std::string&, unsigned, unsigned, nb::object,
                     const RuntimeHandle*>(),
-           nb::arg("uri"), nb::arg("mode"), nb::arg("rank"), nb::arg("size"),
-           nb::arg("any").none(), nb::arg("runtime").none())
+           nb::arg("uri"), nb::arg("mode"), nb::arg("rank"), nb::arg("size"), nb::arg("any").none(),
+           nb::arg("runtime").none())
       .def("alloc", &ArraysHandle::alloc)
       .def("store_box", &ArraysHandle::store_box)
       .def("store_whole", &ArraysHandle::store_whole)
       .def("load_box", &ArraysHandle::load_box)
-      .def("view", &ArraysHandle::view, nb::arg("name"), nb::arg("type"),
-           nb::arg("offsets").none(), nb::arg("dims").none())
+      .def("view", &ArraysHandle::view, nb::arg("name"), nb::arg("type"), nb::arg("offsets").none(),
+           nb::arg("dims").none())
       .def("info", &ArraysHandle::info)
       .def("list", &ArraysHandle::list)
       .def("has", &ArraysHandle::has)

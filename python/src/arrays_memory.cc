@@ -1,4 +1,4 @@
-#include "arrays_memory.h"
+#include "python/src/arrays_memory.h"
 
 namespace outcore::python {
 

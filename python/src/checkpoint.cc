@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint_module.h"
-#include "bytes.h"
-#include "errors.h"
-#include "metrics.h"
-#include "region.h"
+#include "python/src/bytes.h"
+#include "python/src/checkpoint_module.h"
+#include "python/src/errors.h"
+#include "python/src/metrics.h"
+#include "python/src/region.h"
 
 namespace outcore::python {
 
@@ -121,8 +121,7 @@ nb::tuple tuple_of(const CheckpointInfo& info) {
 // The bytes of an object, straight into the one that Python made for them.
 nb::bytes read(const Restart& last, const std::string& object) {
   const auto size = without_gil(object, [&] { return last.size_of(object); });
-  PyObject* const made =
-      PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size.value()));
+  PyObject* const made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size.value()));
   if (made == nullptr) throw nb::python_error();
   const auto bytes = nb::steal<nb::bytes>(made);
   auto* const first = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(made));
@@ -137,8 +136,8 @@ void add_checkpoints(nb::module_& m) {
       .def_prop_ro("info", [](const Restart& last) { return tuple_of(last.checkpoint()); })
       .def("uri_of", &Restart::uri_of)
       .def("read", &read);
-  m.def("checkpoint", &make, nb::arg("name"), nb::arg("parts"), nb::arg("pool"),
-        nb::arg("comment"), nb::arg("quiesce").none(), nb::arg("resume").none());
+  m.def("checkpoint", &make, nb::arg("name"), nb::arg("parts"), nb::arg("pool"), nb::arg("comment"),
+        nb::arg("quiesce").none(), nb::arg("resume").none());
   m.def("restart", [](const std::string& pool, const std::string& name) {
     return without_gil(pool, [&] { return restart(pool, name); }).value();
   });

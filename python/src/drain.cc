@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "arrays_module.h"
-#include "errors.h"
-#include "metrics.h"
 #include "outcore/arrays_drain.h"
-#include "runtime_handle.h"
+#include "python/src/arrays_module.h"
+#include "python/src/errors.h"
+#include "python/src/metrics.h"
+#include "python/src/runtime_handle.h"
 
 namespace outcore::python {
 
@@ -56,8 +56,8 @@ class DrainHandle {
     const std::shared_ptr<ArraysDrain> drain = usable();
     double left_ms = seconds * 1e3;
     for (;;) {
-      const auto slice = static_cast<uint64_t>(
-          std::clamp(std::ceil(left_ms), 0.0, static_cast<double>(kSliceMs)));
+      const auto slice =
+          static_cast<uint64_t>(std::clamp(std::ceil(left_ms), 0.0, static_cast<double>(kSliceMs)));
       bool has_ended = false;
       {
         const nb::gil_scoped_release released;

@@ -1,4 +1,4 @@
-#include "interruptible.h"
+#include "python/src/interruptible.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "region.h"
+#include "python/src/region.h"
 
 namespace outcore::python {
 

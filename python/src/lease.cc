@@ -1,4 +1,4 @@
-#include "lease.h"
+#include "python/src/lease.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "region.h"
+#include "python/src/region.h"
 
 namespace outcore::python {
 

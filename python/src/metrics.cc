@@ -1,4 +1,4 @@
-#include "metrics.h"
+#include "python/src/metrics.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

@@ -5,15 +5,15 @@
 
 #include <memory>
 
-#include "arrays_module.h"
-#include "checkpoint_module.h"
-#include "errors.h"
-#include "lease.h"
-#include "metrics.h"
-#include "options.h"
 #include "outcore/runtime.h"
-#include "region.h"
-#include "runtime_handle.h"
+#include "python/src/arrays_module.h"
+#include "python/src/checkpoint_module.h"
+#include "python/src/errors.h"
+#include "python/src/lease.h"
+#include "python/src/metrics.h"
+#include "python/src/options.h"
+#include "python/src/region.h"
+#include "python/src/runtime_handle.h"
 
 namespace nb = nanobind;
 

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "python/src/options.h"
 
 #include <nanobind/stl/string.h>
 

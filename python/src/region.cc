@@ -1,4 +1,4 @@
-#include "region.h"
+#include "python/src/region.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
-#include "interruptible.h"
 #include "outcore/runtime.h"
+#include "python/src/errors.h"
+#include "python/src/interruptible.h"
 
 namespace outcore::python {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "metrics.h"
-#include "options.h"
-#include "region.h"
+#include "python/src/metrics.h"
+#include "python/src/options.h"
+#include "python/src/region.h"
 
 namespace outcore::python {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "errors.h"
 #include "outcore/runtime.h"
-#include "region.h"
+#include "python/src/errors.h"
+#include "python/src/region.h"
 
 namespace outcore::python {
 

@@ -112,7 +112,7 @@ by_occ() { # COMPILER: the example with dlm arrays, by the installed occ
 
 by_dlm_header() { # LANGUAGE SUFFIX COMPILER…: DLM_ARRAY without occ
   local program=$scratch/$kind-dlm-$1 sources flags
-  sources=$(echo "$source_dir"/tests/occ/programs/header"$2")
+  sources=$(echo "$source_dir"/heaps/tests/occ/programs/header"$2")
   shift 2
   flags=$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs outcore) || return
   # shellcheck disable=SC2086  # words

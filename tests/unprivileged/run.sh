@@ -58,7 +58,7 @@ echo 0 >"$knob"
 
 # What is the same for every user, or needs what nobody has not.
 left_out='python|nobody-cannot|rbd|redis|sim|policy|predecessor|tools'
-left_out="$left_out|versioned|store|prefetch|metrics|cut"
+left_out="$left_out|pool|store|prefetch|metrics|cut"
 same='With/Occ.*/clang|Mechanisms/.*/[A-Za-z]*(64|1024)KiB'
 same="$same|^Persistent(Space|Model|Fuzz|Threads)\.|^Bench(Checkpoint|Arrays)\.|^FramesOf\."
 same="$same|^MasterKills\."

@@ -1,0 +1,74 @@
+#include "arrays/commands/arrays_drain.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/interrupts.h"
+#include "cli/text.h"
+#include "outcore/arrays_drain.h"
+
+namespace outcore::cli {
+namespace {
+
+constexpr uint64_t kLookEveryMs = 100;
+
+void show(const DrainProgress& progress) {
+  std::fprintf(stderr, "\rdrain: %s of %s, array %llu of %llu   ",
+               bench::format_bytes(progress.bytes_done).c_str(),
+               bench::format_bytes(progress.bytes).c_str(),
+               static_cast<unsigned long long>(progress.arrays_done),
+               static_cast<unsigned long long>(progress.arrays));
+}
+
+}  // namespace
+
+Status drain_arrays(const DrainCommand& command) {
+  DrainOptions options;
+  options.names = command.names;
+  options.may_remove = command.may_remove;
+  if (!command.rate.empty()) {
+    const auto rate = parse_size(command.rate);
+    if (!rate) return rate.error();
+    if (rate.value() == 0)
+      return Error{EINVAL, "--rate 0: give the bytes of a second, or leave it out"};
+    options.bytes_per_second = rate.value();
+  }
+  bench::catch_interrupts();
+  auto drain = ArraysDrain::start(command.from, command.to, options);
+  if (!drain) return drain.error();
+  const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
+  while (!drain->wait_for(kLookEveryMs)) {
+    if (bench::is_interrupted()) drain->cancel();
+    if (is_terminal) show(drain->progress());
+  }
+  const Status s = drain->wait();
+  const DrainProgress done = drain->progress();
+  if (is_terminal) {
+    show(done);
+    std::fputc('\n', stderr);
+  }
+  if (s.code() == ECANCELED)
+    return Error{EINTR, "drain " + command.from + " to " + command.to +
+                            ": interrupted: " + std::to_string(done.arrays_done) + " of " +
+                            std::to_string(done.arrays) +
+                            " arrays are there: the same command goes on with the others"};
+  if (!s.ok()) return s;
+  if (command.is_json) {
+    const nlohmann::json line = {{"arrays", done.arrays},
+                                 {"bytes", done.bytes},
+                                 {"to", command.to},
+                                 {"removed", command.may_remove}};
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("%llu %s, %s, in %s, verified%s\n", static_cast<unsigned long long>(done.arrays),
+                done.arrays == 1 ? "array" : "arrays", bench::format_bytes(done.bytes).c_str(),
+                command.to.c_str(), command.may_remove ? ", and removed here" : "");
+  }
+  return {};
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,89 @@
+#include "arrays/commands/export_target.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/text.h"
+
+namespace outcore::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using bench::failure;
+
+void remove(const std::string& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+}  // namespace
+
+bool exists(const std::string& path) {
+  struct stat facts {};
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+ExportTarget::ExportTarget(std::string path) : path_(std::move(path)) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  const size_t slash = path_.rfind('/') + 1;
+  temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." +
+               std::to_string(::getpid()) + ".part";
+}
+
+ExportTarget::~ExportTarget() { remove(temporary_); }
+
+Error ExportTarget::explain(const Error& error) const {
+  constexpr uint64_t kFullBytes = 64 << 10;  // less is not enough for any of them
+  struct statvfs about {};
+  const std::string folder = path_.substr(0, path_.rfind('/') + 1);
+  if (::statvfs(folder.empty() ? "." : folder.c_str(), &about) != 0 || about.f_blocks == 0 ||
+      uint64_t{about.f_bavail} * about.f_frsize >= kFullBytes)
+    return error;
+  return failure(ENOSPC, "write " + path_);
+}
+
+Status ExportTarget::finish(bool may_replace) {
+  if (Status s = sync(); !s) return s;
+  const auto move = [this](unsigned flags) {
+    return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) == 0;
+  };
+  if (move(RENAME_NOREPLACE)) return {};
+  const int why = errno;
+  if (why == EEXIST && !may_replace)
+    return Error{EEXIST, path_ + " is there by now: add --replace"};
+  if (exists(path_) && !is_ours_to_replace())
+    return Error{EEXIST, path_ + " is a folder, and no Zarr: remove it, or take another name"};
+  if (why == EEXIST && move(RENAME_EXCHANGE)) return {};  // what was there goes with us
+  std::error_code error;
+  if (may_replace && fs::is_directory(path_, error)) remove(path_);
+  if ((may_replace || !exists(path_)) && move(0)) return {};
+  return failure(errno, "rename " + temporary_ + " to " + path_);
+}
+
+// Files are; of folders those that an export makes, and empty ones.
+bool ExportTarget::is_ours_to_replace() const {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(path_, error))) return true;
+  if (fs::is_empty(path_, error)) return true;
+  return fs::is_directory(temporary_, error) &&
+         (exists(path_ + "/.zgroup") || exists(path_ + "/.zarray") || exists(path_ + "/zarr.json"));
+}
+
+Status ExportTarget::sync() const {
+  const int fd = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return failure(errno, "open " + temporary_);
+  std::error_code error;
+  const bool is_folder = fs::is_directory(temporary_, error);
+  const bool is_good = (is_folder ? ::syncfs(fd) : ::fsync(fd)) == 0;
+  const int why = errno;
+  ::close(fd);
+  return is_good ? Status() : failure(why, "sync " + temporary_);
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,79 @@
+// Boxes of arrays that are kept in tiles, packed or as they are. See arrays.h.
+#include "arrays/container/arrays_impl.h"
+
+namespace outcore {
+
+using arrays::Entry;
+using arrays::Runs;
+
+namespace {
+
+// act(where the tile lies, its runs) for each that the box touches; the first error ends it.
+template <typename Act>
+Status each_tile(const Entry& entry, const Dims& shape, const Dims& tiles, const Dims& at,
+                 const Dims& box, const Act& act) {
+  const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
+  Status s;
+  arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
+                        [&](uint64_t number, const Runs& runs) {
+                          s = act(entry.offset + number * tile_bytes, runs);
+                          return !s.ok();
+                        });
+  return s;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const packing::Packer>> Arrays::Impl::packer_of(const Entry& entry) const {
+  const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
+  const std::lock_guard<std::mutex> guard(packers_mutex);
+  std::shared_ptr<const packing::Packer>& packer = packers[{entry.compress, tile_bytes}];
+  if (packer != nullptr) return packer;
+  const auto packing = packing::Packing::parse(entry.compress);
+  if (!packing) return packing.error();
+  auto made = packing::Packer::make(packing.value(), tile_bytes);
+  if (!made) return made.error();
+  return packer = std::move(made).value();
+}
+
+Status Arrays::Impl::check_packer(const std::string& attempted, const Entry& entry) const {
+  if (entry.compress.empty()) return {};
+  const auto packer = packer_of(entry);
+  return packer ? Status() : Error{packer.code(), attempted + ": " + packer.message()};
+}
+
+Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, const Dims& at,
+                                 const Dims& box) const {
+  const Dims shape = arrays::in_rows(entry, entry.dims),
+             tiles = arrays::in_rows(entry, entry.tiles);
+  if (!entry.compress.empty()) {
+    const auto packer = packer_of(entry);
+    if (!packer) return packer.status();
+    return arrays::PackedTiles(*medium, entry, shape, tiles, *packer.value(), &tile_mutexes,
+                               together.size > 1)
+        .write(from, at, box);
+  }
+  return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
+    return medium->write_runs(offset, runs, from);
+  });
+}
+
+Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims& at,
+                                const Dims& box) const {
+  const Dims shape = arrays::in_rows(entry, entry.dims),
+             tiles = arrays::in_rows(entry, entry.tiles);
+  if (!entry.compress.empty()) {
+    const auto packer = packer_of(entry);
+    if (!packer) return packer.status();
+    const bool may_change = entry.session != 0;  // by us, or by those who write with us
+    return arrays::PackedTiles(*medium, entry, shape, tiles, *packer.value(),
+                               may_change ? &tile_mutexes : nullptr,
+                               may_change && together.size > 1)
+        .read(into, at, box);
+  }
+  return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
+    return medium->read_runs(offset, runs, into);
+  });
+}
+
+}  // namespace outcore

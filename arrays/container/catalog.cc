@@ -1,0 +1,397 @@
+#include "arrays/container/catalog.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "arrays/container/catalog_text.h"
+#include "arrays/container/packed_tiles.h"
+#include "core/base/assert.h"
+#include "core/base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr char kMagic[8] = {'O', 'U', 'T', 'C', 'A', 'R', 'R', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kPage = base::kSystemPage;
+constexpr uint64_t kFirstJournalAt = 2 * kPage, kFirstJournalBytes = 62 * kPage;  // to 256 KiB
+constexpr uint32_t kRecordMagic = 0x524a434f;                                     // "OCJR"
+constexpr uint32_t kDurableMagic = 0x444a434f;  // "OCJD": all before it came to the disk
+
+// At the beginning of a header page; little-endian, as all of it.
+struct HeaderPage {
+  char magic[8];
+  uint32_t version;
+  uint32_t unused;
+  uint64_t generation, offset, size_bytes;
+  uint64_t sum;  // of what is before
+};
+static_assert(sizeof(HeaderPage) == 48);
+
+struct RecordHead {
+  uint32_t magic;
+  uint32_t size_bytes;  // of the record, without this
+  uint64_t sum;         // of the record, its place and the generation
+};
+static_assert(sizeof(RecordHead) == 16);
+
+uint64_t sum_of(const HeaderPage& page) { return XXH3_64bits(&page, offsetof(HeaderPage, sum)); }
+
+uint64_t record_sum(std::span<const uint8_t> record, uint64_t offset, uint64_t generation) {
+  return XXH3_64bits_withSeed(record.data(), record.size(),
+                              offset * 0x9e3779b97f4a7c15u + generation);
+}
+
+bool is_record(const RecordHead& head, uint64_t bytes_left) {
+  return (head.magic == kRecordMagic || head.magic == kDurableMagic) &&
+         head.size_bytes <= bytes_left - sizeof head;
+}
+
+uint64_t room_for(uint64_t record_bytes) {
+  return base::round_up(sizeof(RecordHead) + record_bytes, 8);
+}
+
+}  // namespace
+
+uint64_t bytes_of_tile(const Entry& entry) {
+  const auto count = count_of(entry.tiles, entry.type.size_bytes);
+  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
+}
+
+uint64_t bytes_of(const Entry& entry) {
+  if (!entry.compress.empty()) {
+    const uint64_t tile = bytes_of_tile(entry);
+    uint64_t bytes = tile > kPackedTileBytesMax ? kBytesMax + 1 : slot_bytes(tile);
+    for (size_t d = 0; d < entry.dims.size(); ++d) {
+      const uint64_t across =
+          entry.dims[d] / entry.tiles[d] + (entry.dims[d] % entry.tiles[d] != 0 ? 1 : 0);
+      if (__builtin_mul_overflow(bytes, across, &bytes)) return kBytesMax + 1;
+    }
+    return std::min(bytes, kBytesMax + 1);
+  }
+  Dims kept = entry.dims;
+  for (size_t d = 0; d < entry.tiles.size(); ++d) kept[d] = base::round_up(kept[d], entry.tiles[d]);
+  const auto count = count_of(kept, entry.type.size_bytes);
+  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
+}
+
+namespace {
+
+// What else shows that it was one: most of the letters, or a record where the first one lies.
+bool is_nearly_ours(std::span<const char> first) {
+  for (const uint64_t at : {uint64_t{0}, kPage}) {
+    if (at + sizeof kMagic > first.size()) continue;
+    size_t same = 0;
+    for (size_t i = 0; i < sizeof kMagic; ++i) same += first[at + i] == kMagic[i];
+    if (same > sizeof kMagic / 2) return true;
+  }
+  RecordHead head;
+  if (first.size() < kFirstJournalAt + sizeof head) return false;
+  std::memcpy(&head, &first[kFirstJournalAt], sizeof head);
+  const uint64_t left = first.size() - kFirstJournalAt;
+  if (!is_record(head, left)) return false;
+  const auto* const record =
+      reinterpret_cast<const uint8_t*>(&first[kFirstJournalAt + sizeof head]);
+  return head.sum == record_sum({record, head.size_bytes}, kFirstJournalAt, 1);
+}
+
+}  // namespace
+
+Error Catalog::damaged(const std::string& what) const {
+  return {EIO, medium_.uri() + " is damaged: " + what + ": go back to a copy of it"};
+}
+
+Status Catalog::look() const {
+  const uint64_t size = medium_.size_bytes();
+  const Error nothing{ENOENT, medium_.uri() + " is empty"};
+  if (size == 0) return nothing;
+  constexpr uint64_t kNewBytes = kFirstJournalAt + kFirstJournalBytes;
+  std::vector<char> first(std::min(size, kNewBytes));
+  if (Status s = medium_.read(0, std::as_writable_bytes(std::span(first))); !s) return s;
+  for (const uint64_t at : {uint64_t{0}, kPage})
+    if (at + kPage <= first.size() && std::memcmp(&first[at], kMagic, sizeof kMagic) == 0)
+      return {};
+  if (is_nearly_ours(first)) return damaged("its first bytes are not those of a container");
+  // As a new store is, or what was being made when its maker died; a file of zeros is somebody's.
+  const bool is_zero = std::all_of(first.begin(), first.end(), [](char c) { return c == 0; });
+  if (is_zero && size >= kNewBytes && (size == kNewBytes || !medium_.ends_where_used()))
+    return nothing;
+  return Error{EINVAL, medium_.uri() +
+                           " is no container of arrays: name another, or import it (outcore "
+                           "arrays import)"};
+}
+
+Result<Catalog::Header> Catalog::read_header() const {
+  Header best;
+  bool is_ours = false;
+  for (const uint64_t at : {uint64_t{0}, kPage}) {
+    HeaderPage page{};
+    if (at + sizeof page > medium_.size_bytes()) continue;
+    if (Status s = medium_.read(at, std::as_writable_bytes(std::span(&page, 1))); !s)
+      return s.error();
+    if (std::memcmp(page.magic, kMagic, sizeof kMagic) != 0) continue;
+    is_ours = true;
+    if (page.sum != sum_of(page)) continue;  // torn: the other one counts
+    if (page.version > kVersion)
+      return Error{EINVAL, medium_.uri() + " has version " + std::to_string(page.version) +
+                               " of the format, newer than this Outcore's " +
+                               std::to_string(kVersion) + ": take a newer one"};
+    if (page.generation > best.generation) best = {page.generation, page.offset, page.size_bytes};
+  }
+  if (best.generation != 0) return best;
+  if (is_ours) return damaged("no header page is whole");
+  return look().error();
+}
+
+Status Catalog::write_header(const Header& header) {
+  std::vector<std::byte> bytes(kPage);
+  HeaderPage page{};
+  std::memcpy(page.magic, kMagic, sizeof kMagic);
+  page.version = kVersion;
+  page.generation = header.generation;
+  page.offset = header.offset;
+  page.size_bytes = header.size_bytes;
+  page.sum = sum_of(page);
+  std::memcpy(bytes.data(), &page, sizeof page);
+  return medium_.write(header.generation % 2 * kPage, bytes);
+}
+
+Status Catalog::create() {
+  entries_.clear();
+  attributes_.clear();
+  session_ = {};
+  next_id_ = 1;
+  if (medium_.size_bytes() != 0)
+    if (Status s = medium_.clear(); !s) return s;
+  if (Status s = medium_.grow(kFirstJournalAt + kFirstJournalBytes); !s) return s;
+  const std::vector<std::byte> nothing(kPage);
+  for (const uint64_t at : {uint64_t{0}, kPage, kFirstJournalAt})
+    if (Status s = medium_.write(at, nothing); !s) return s;
+  header_ = {1, kFirstJournalAt, kFirstJournalBytes};
+  end_ = header_.offset;
+  if (Status s = write_header(header_); !s) return s;
+  return medium_.sync();
+}
+
+Status Catalog::load() {
+  const auto header = read_header();
+  if (!header) return header.status();
+  header_ = header.value();
+  entries_.clear();
+  attributes_.clear();
+  session_ = {};
+  next_id_ = 1;
+  end_ = header_.offset;
+  if (header_.offset % kPage != 0 || header_.offset < kFirstJournalAt ||
+      header_.size_bytes > kBytesMax || header_.offset > kBytesMax ||
+      header_.offset + header_.size_bytes > medium_.size_bytes())
+    return damaged("it ends before its catalog does, at byte " +
+                   std::to_string(medium_.size_bytes()));
+  if (Status s = read_records(); !s) return s;
+  if (Status s = check_end(); !s) return s;
+  if (Status s = check_extents(); !s) return s;
+  for (const auto& [id, entry] : entries_)
+    if (!entry.is_inline() && entry.session == 0 &&
+        entry.offset + entry.size_bytes > medium_.size_bytes())
+      return damaged("it has " + std::to_string(medium_.size_bytes()) + " bytes, and '" +
+                     entry.name + "' ends at " + std::to_string(entry.offset + entry.size_bytes));
+  return {};
+}
+
+// Where the records end, one may have rotted: then there are later ones that were durable, which
+// one that never came to the disk has not.
+Status Catalog::check_end() {
+  if (header_.generation > 1 && end_ == header_.offset)  // it began with all that was known
+    return damaged("its first record, at " + std::to_string(end_));
+  const uint64_t limit = header_.offset + header_.size_bytes;
+  RecordHead head;
+  if (end_ + sizeof head > limit) return {};
+  if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
+  if (head.magic == 0 && head.size_bytes == 0 && head.sum == 0) return {};
+  std::vector<uint8_t> rest(limit - end_);
+  if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(rest))); !s) return s;
+  for (uint64_t at = 8; at + sizeof head <= rest.size(); at += 8) {
+    std::memcpy(&head, &rest[at], sizeof head);
+    if (head.magic != kDurableMagic || !is_record(head, rest.size() - at)) continue;
+    const std::span<const uint8_t> record(&rest[at + sizeof head], head.size_bytes);
+    if (head.sum == record_sum(record, end_ + at, header_.generation))
+      return damaged("its record at " + std::to_string(end_) + ", of which later ones are whole");
+  }
+  return {};
+}
+
+// Forged ones would let a writer destroy others, or the catalog itself.
+Status Catalog::check_extents() {
+  std::vector<std::pair<uint64_t, uint64_t>> used = {
+      {header_.offset, header_.offset + header_.size_bytes}};
+  for (const auto& [id, entry] : entries_)
+    if (!entry.is_inline()) used.emplace_back(entry.offset, entry.offset + entry.size_bytes);
+  std::sort(used.begin(), used.end());
+  const uint64_t least =
+      header_.offset == kFirstJournalAt ? kFirstJournalAt : kFirstJournalAt + kFirstJournalBytes;
+  uint64_t end = least;
+  for (const auto& [from, to] : used) {
+    if (from < end) return damaged("two of its arrays lie in one place");
+    end = to;
+  }
+  high_water_ = std::max(high_water_, end);
+  return {};
+}
+
+Status Catalog::clean() {
+  constexpr uint64_t kStep = 64 << 10;
+  const uint64_t limit = header_.offset + header_.size_bytes;
+  std::vector<std::byte> bytes;
+  bool is_dirty = false;
+  for (uint64_t at = end_; at < limit; at += bytes.size()) {
+    bytes.resize(std::min(kStep, limit - at));
+    if (Status s = medium_.read(at, bytes); !s) return s;
+    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
+      continue;
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    if (Status s = medium_.write(at, bytes); !s) return s;
+    is_dirty = true;
+  }
+  return is_dirty ? medium_.sync() : Status();
+}
+
+Status Catalog::refresh() {
+  const auto header = read_header();
+  if (!header) return header.status();
+  if (header->generation != header_.generation) return load();
+  return read_records();
+}
+
+// From end_ on, until one is not whole.
+Status Catalog::read_records() {
+  const uint64_t limit = header_.offset + header_.size_bytes;
+  std::vector<uint8_t> record;
+  while (end_ + sizeof(RecordHead) <= limit) {
+    RecordHead head;
+    if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
+    if (!is_record(head, limit - end_)) return {};
+    record.resize(head.size_bytes);
+    if (Status s = medium_.read(end_ + sizeof head, std::as_writable_bytes(std::span(record))); !s)
+      return s;
+    if (head.sum != record_sum(record, end_, header_.generation)) return {};
+    auto change = decode(record);
+    if (!change) return damaged("its record at " + std::to_string(end_) + ": " + change.message());
+    apply(change.value());
+    end_ += room_for(record.size());
+  }
+  return {};
+}
+
+void Catalog::apply(const Change& change) {
+  for (const uint64_t id : change.remove) entries_.erase(id);
+  for (const Entry& entry : change.put) {
+    high_water_ = std::max(high_water_, entry.offset + entry.size_bytes);
+    next_id_ = std::max(next_id_, entry.id + 1);
+    entries_[entry.id] = entry;
+  }
+  if (change.has_session) session_ = change.session;
+  if (change.has_attributes) attributes_ = change.attributes;
+}
+
+std::vector<uint8_t> Catalog::pack(uint64_t offset, const Header& header,
+                                   const std::vector<uint8_t>& record, bool is_durable) {
+  std::vector<uint8_t> bytes(room_for(record.size()));
+  const RecordHead head = {is_durable ? kDurableMagic : kRecordMagic,
+                           static_cast<uint32_t>(record.size()),
+                           record_sum(record, offset, header.generation)};
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, record.data(), record.size());
+  return bytes;
+}
+
+Status Catalog::append(const Change& change, bool is_durable) {
+  const std::vector<uint8_t> record = encode(change);
+  if (record.size() > UINT32_MAX / 2)
+    return Error{ENOSPC, medium_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
+  if (is_durable)  // first what it speaks of
+    if (Status s = medium_.sync(); !s) return s;
+  for (const Entry& entry : change.put)  // which a new journal must not lie upon
+    high_water_ = std::max(high_water_, entry.offset + entry.size_bytes);
+  if (end_ + room_for(record.size()) > header_.offset + header_.size_bytes)
+    if (Status s = write_anew(room_for(record.size())); !s) return s;
+  const auto bytes = pack(end_, header_, record, is_durable);
+  if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
+  if (is_durable)
+    if (Status s = medium_.sync(); !s) return s;
+  end_ += bytes.size();
+  apply(change);
+  return is_durable ? seal() : Status();
+}
+
+// A record that says nothing, behind one that came to the disk: if that rots, check_end() finds
+// that it was there. It need not come to the disk itself.
+Status Catalog::seal() {
+  const auto bytes = pack(end_, header_, encode({}), true);
+  if (end_ + bytes.size() > header_.offset + header_.size_bytes) return {};
+  if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
+  end_ += bytes.size();
+  return {};
+}
+
+// All that is known as one record of a new journal, with room for as much again; then the header.
+Status Catalog::write_anew(uint64_t more_bytes) {
+  Change all;
+  for (const auto& [id, entry] : entries_) all.put.push_back(entry);
+  all.has_session = session_.number != 0;
+  all.session = session_;
+  all.has_attributes = true;
+  all.attributes = attributes_;
+  const std::vector<uint8_t> record = encode(all);
+  if (record.size() > UINT32_MAX / 2)
+    return Error{ENOSPC, medium_.uri() + ": what is known of its arrays is more than 2 GiB"};
+  Header next;
+  next.generation = header_.generation + 1;
+  next.size_bytes = base::round_up(
+      std::max(2 * (room_for(record.size()) + more_bytes), header_.size_bytes), kPage);
+  next.offset = find_room(next.size_bytes, false);
+  high_water_ = std::max(high_water_, next.offset + next.size_bytes);
+  if (Status s = medium_.provide(next.offset, next.size_bytes); !s) return s;
+  const auto bytes = pack(next.offset, next, record, true);
+  if (Status s = medium_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
+  if (Status s = medium_.sync(); !s) return s;
+  if (Status s = write_header(next); !s) return s;
+  if (Status s = medium_.sync(); !s) return s;
+  header_ = next;
+  end_ = next.offset + bytes.size();
+  return {};
+}
+
+const Entry* Catalog::find(const std::string& name, uint64_t session) const {
+  const Entry* found = nullptr;
+  for (const auto& [id, entry] : entries_)
+    if (entry.name == name && (entry.session == 0 || entry.session == session)) {
+      // What we write takes the place of what is finished.
+      if (found == nullptr || entry.session != 0) found = &entry;
+    }
+  return found;
+}
+
+uint64_t Catalog::find_room(uint64_t size_bytes, bool may_reuse) const {
+  const uint64_t align = size_bytes >= base::kHugePage ? base::kHugePage : kPage;
+  std::vector<std::pair<uint64_t, uint64_t>> used = {
+      {0, kFirstJournalAt + kFirstJournalBytes},
+      {header_.offset, header_.offset + header_.size_bytes}};
+  for (const auto& [id, entry] : entries_)
+    if (!entry.is_inline()) used.emplace_back(entry.offset, entry.offset + entry.size_bytes);
+  std::sort(used.begin(), used.end());
+  uint64_t end = 0;
+  for (const auto& [from, to] : used) {
+    const uint64_t at = base::round_up(end, align);
+    if (may_reuse && end != 0 && at < from && from - at >= size_bytes) return at;
+    end = std::max(end, to);
+  }
+  if (!may_reuse) end = std::max(end, high_water_);
+  if (!may_reuse && medium_.ends_where_used()) end = std::max(end, medium_.size_bytes());
+  return base::round_up(end, align);
+}
+
+}  // namespace outcore::arrays

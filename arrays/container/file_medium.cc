@@ -1,0 +1,303 @@
+#include "arrays/container/file_medium.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "outcore/runtime.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr size_t kFirstBytes = 64 << 10;
+constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
+constexpr uint64_t kRangesAt = 16;               // behind the leases
+
+struct RegionMapping final : Mapping {
+  std::shared_ptr<Medium> medium;
+  Region region;
+};
+
+struct KernelMapping final : Mapping {
+  ~KernelMapping() override {
+    if (data != nullptr) ::munmap(const_cast<std::byte*>(data), size_bytes);
+  }
+  std::shared_ptr<Medium> medium;
+  uint64_t size_bytes = 0;
+};
+
+struct flock lock_of(uint64_t byte, short type) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(kLockAt + byte);
+  range.l_len = 1;
+  return range;
+}
+
+}  // namespace
+
+Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
+  if (const uint64_t now = this->size_bytes(); error == EIO && now < offset + size_bytes)
+    return Error{EIO, uri_ + " is damaged: it has been cut to " + std::to_string(now) +
+                          " bytes, and has one at " + std::to_string(offset + size_bytes - 1) +
+                          ": go back to a copy of it"};
+  return base::system_error(error, std::string(verb) + " " + std::to_string(size_bytes) +
+                                       " bytes at " + std::to_string(offset) + " of " + path_);
+}
+
+Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
+                                                 const std::string& path, bool is_pmem) {
+  auto file = std::make_shared<FileMedium>();
+  file->path_ = path;
+  file->uri_ = options.uri;
+  file->runtime_ = options.runtime;
+  file->is_writable_ = options.is_writable;
+  const int access = (options.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+  file->is_name_unsynced_ = options.is_writable;
+  file->fd_ = ::open(path.c_str(), access);
+  if (file->fd_ < 0 && errno == ENOENT && options.may_create) {
+    file->fd_ = ::open(path.c_str(), access | O_CREAT, 0666);
+  }
+  if (file->fd_ < 0) return base::system_error(errno, "open " + path);
+  struct stat about {};
+  if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
+  if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
+  file->is_pmem_ = is_pmem;
+  if (is_pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable);
+  if (file->memory_ != nullptr) return std::shared_ptr<Medium>(std::move(file));
+  if (options.is_writable)
+    file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
+  else  // the catalog, in one request
+    static_cast<void>(::readahead(file->fd_, 0, kFirstBytes));
+  return std::shared_ptr<Medium>(std::move(file));
+}
+
+// The file that is open, whatever has its name now.
+std::string FileMedium::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+FileMedium::~FileMedium() {
+  if (direct_fd_ >= 0) ::close(direct_fd_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+uint64_t FileMedium::size_bytes() const {
+  struct stat about {};
+  return ::fstat(fd_, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
+}
+
+Status FileMedium::clear() {
+  return ::ftruncate(fd_, 0) == 0 ? settle() : base::system_error(errno, "empty " + path_);
+}
+
+// Another process may be making it longer: what is shorter is not taken away.
+Status FileMedium::grow(uint64_t size_bytes) {
+  if (this->size_bytes() >= size_bytes) return {};
+  if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return settle();
+  return base::system_error(errno,
+                            "make " + path_ + " " + std::to_string(size_bytes) + " bytes long");
+}
+
+// Asked of a container alone, when it is written to.
+bool FileMedium::has_room() {
+  std::call_once(room_asked_, [this] {
+    has_room_ = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, 1) == 0 || errno != EOPNOTSUPP;
+  });
+  return has_room_;
+}
+
+// What there is no space for is refused before the disk is full of it: fallocate takes all there is
+// before it fails, and whoever else writes meanwhile fails, too.
+Status FileMedium::check_space(uint64_t end) const {
+  const uint64_t now = size_bytes();
+  struct statvfs about {};
+  if (end <= now || ::fstatvfs(fd_, &about) != 0 || about.f_blocks == 0) return {};
+  if ((end - now) / about.f_frsize <= about.f_bavail) return {};
+  return base::system_error(ENOSPC,
+                            "make room for " + base::format_bytes(end - now) + " in " + path_);
+}
+
+Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
+  if (size_bytes == 0) return {};
+  if (Status s = check_space(offset + size_bytes); !s) return s;
+  const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
+  const auto failed_to = [&](int error) {
+    static_cast<void>(release(offset, size_bytes));  // the part that there was space for
+    return base::system_error(error,
+                              "make room for " + base::format_bytes(size_bytes) + " in " + path_);
+  };
+  if (offset < this->size_bytes()) {  // used before: its old bytes go
+    if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return settle(offset, size_bytes);
+    if (errno != EOPNOTSUPP) return failed_to(errno);
+    if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
+      return base::system_error(errno, "make room in " + path_);
+  }
+  if (::fallocate(fd_, 0, at, size) == 0) return settle(offset, size_bytes);
+  if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // it promises nothing
+  return failed_to(errno);
+}
+
+Status FileMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
+  if (offset < this->size_bytes()) {  // used before: its old bytes go
+    if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(size_bytes)) != 0)
+      return base::system_error(errno, "make room in " + path_);
+    if (Status s = settle(); !s) return s;
+  }
+  return grow(offset + size_bytes);
+}
+
+Status FileMedium::release(uint64_t offset, uint64_t size_bytes) {
+  if (size_bytes == 0) return {};
+  if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(size_bytes)) == 0 ||
+      errno == EOPNOTSUPP)
+    return {};
+  return base::system_error(errno, "give space of " + path_ + " back");
+}
+
+Status FileMedium::read(uint64_t offset, std::span<std::byte> into) {
+  const int error = all_of(Way::kRead, fd_, offset, into.data(), into.size());
+  return error == 0 ? Status() : failed(error, "read", offset, into.size());
+}
+
+Status FileMedium::write(uint64_t offset, std::span<const std::byte> from) {
+  if (memory_ != nullptr) return write_to_memory(offset, from);
+  const int error =
+      all_of(Way::kWrite, fd_, offset, const_cast<std::byte*>(from.data()), from.size());
+  return error == 0 ? Status() : failed(error, "write", offset, from.size());
+}
+
+Status FileMedium::sync() {
+  if (const int lost = lost_sync_; lost != 0)
+    return base::system_error(lost, "sync " + path_,
+                              "an earlier sync failed, and what it lost is not known: write the "
+                              "container anew");
+  if (memory_ != nullptr) {
+    drain();  // each call has: it is as cheap as sure
+  } else if (::fdatasync(fd_) != 0) {
+    const int error = errno;
+    if (error != EINTR) lost_sync_ = error;
+    return base::system_error(error, "sync " + path_);
+  }
+  if (!is_name_unsynced_.exchange(false)) return {};
+  const std::string parent = std::filesystem::path(path_).parent_path().string();
+  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool is_done = folder >= 0 && ::fsync(folder) == 0;
+  const int error = errno;
+  if (folder >= 0) ::close(folder);
+  if (is_done) return {};
+  is_name_unsynced_ = true;
+  return base::system_error(error, "sync the folder of " + path_);
+}
+
+// The page cache as it is: one copy for all who read. Who has lent a runtime wants its budget: a
+// region of it, where nobody changes what is there (it would not see it). Persistent memory is no
+// part of a budget.
+Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& self,
+                                                 uint64_t offset, uint64_t size_bytes) {
+  if (!is_writable_ && memory_ == nullptr && runtime_->is_lent()) {
+    MapOptions options;
+    options.access = Access::kReadOnly;
+    options.offset = offset;
+    options.size_bytes = size_bytes;
+    auto runtime = runtime_->get();
+    if (!runtime) return runtime.error();
+    auto region = runtime.value()->map(own_path(), options);
+    if (!region) return region.error();
+    auto mapping = std::make_shared<RegionMapping>();
+    mapping->medium = self;
+    mapping->region = std::move(region).value();
+    mapping->data = mapping->region.data();
+    return std::shared_ptr<Mapping>(std::move(mapping));
+  }
+  auto mapping = std::make_shared<KernelMapping>();
+  mapping->medium = self;
+  if (is_writable_) {
+    // A lease of its own: what it shows is not used again, by us neither.
+    auto held = std::make_shared<FileMedium>();
+    held->path_ = path_;
+    held->fd_ = ::open(own_path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (held->fd_ < 0) return base::system_error(errno, "open " + path_ + " for a view");
+    if (Status s = held->lock(Lease::kReader, false, true); !s) return s.error();
+    mapping->medium = std::move(held);
+  }
+  void* const made =
+      ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
+  if (made == MAP_FAILED) return failed(errno, "map", offset, size_bytes);
+  // The first element need not wait for as much as the kernel reads ahead (8 MiB of some disks).
+  static_cast<void>(::readahead(fd_, static_cast<off_t>(offset), kFirstBytes));
+  mapping->data = static_cast<const std::byte*>(made);
+  mapping->size_bytes = size_bytes;
+  return std::shared_ptr<Mapping>(std::move(mapping));
+}
+
+Status FileMedium::forget(uint64_t offset, uint64_t size_bytes) {
+  if (Status s = sync(); !s) return s;
+  static_cast<void>(::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(size_bytes),
+                                    POSIX_FADV_DONTNEED));
+  return {};
+}
+
+std::string FileMedium::identity() const {
+  struct stat about {};
+  if (::fstat(fd_, &about) != 0) return {};
+  return std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
+}
+
+Status FileMedium::lock_byte(uint64_t byte, short type, bool may_wait) const {
+  struct flock range = lock_of(byte, type);
+  while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EACCES)
+      return Error{EAGAIN, "lock " + path_ + ": another process has it"};
+    return base::system_error(errno, "lock " + path_);
+  }
+  return {};
+}
+
+Status FileMedium::lock(Lease lease, bool is_exclusive, bool may_wait) {
+  const short type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
+  return lock_byte(static_cast<uint64_t>(lease), type, may_wait);
+}
+
+void FileMedium::unlock(Lease lease) {
+  static_cast<void>(lock_byte(static_cast<uint64_t>(lease), F_UNLCK, false));
+}
+
+Status FileMedium::lock_range(uint64_t offset) {
+  return lock_byte(kRangesAt + offset / base::kSystemPage, F_WRLCK, true);
+}
+
+void FileMedium::unlock_range(uint64_t offset) {
+  static_cast<void>(lock_byte(kRangesAt + offset / base::kSystemPage, F_UNLCK, false));
+}
+
+Result<bool> FileMedium::is_locked_by_others(Lease lease) {
+  struct flock range = lock_of(static_cast<uint64_t>(lease), F_WRLCK);
+  if (::fcntl(fd_, F_OFD_GETLK, &range) != 0)
+    return base::system_error(errno, "look at the locks of " + path_);
+  return range.l_type != F_UNLCK;
+}
+
+std::string FileMedium::describe() const {
+  if (memory_ != nullptr)
+    return std::string("persistent memory (DAX, MAP_SYNC), by non-temporal stores and ") +
+           name_of(best_flush());
+  if (is_pmem_)
+    return direct_fd_ >= 0 ? "a file, no DAX: through the page cache, long runs past it"
+                           : "a file, no DAX: through the page cache";
+  return direct_fd_ >= 0 ? "a file; long runs are written past the page cache"
+                         : "a file, through the page cache";
+}
+
+}  // namespace outcore::arrays

@@ -1,0 +1,86 @@
+// FileMedium: a container in a file, without a region between.
+//
+// Long runs are written past the page cache, by several threads, where the filesystem takes that:
+// the disk begins at once. Short ones go through it, for several processes may have bytes in one
+// page: as system calls, and the shortest are written as memory. pmem: asks for more: where the
+// file is on a DAX mount all that is written goes into the persistent memory itself, and every call
+// is durable when it returns, that of the filesystem, too. Elsewhere it is a file as others. Any
+// thread; several processes.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "arrays/container/file_memory.h"
+#include "arrays/container/file_window.h"
+#include "arrays/container/medium.h"
+
+namespace outcore::arrays {
+
+class FileMedium final : public Medium {
+ public:
+  FileMedium() = default;  // for open()
+  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options, const std::string& path,
+                                              bool is_pmem);
+  ~FileMedium() override;
+
+  uint64_t size_bytes() const override;
+  Status clear() override;
+  Status grow(uint64_t size_bytes) override;
+  Status provide(uint64_t offset, uint64_t size_bytes) override;
+  Status provide_sparse(uint64_t offset, uint64_t size_bytes) override;
+  Status release(uint64_t offset, uint64_t size_bytes) override;
+  Status read(uint64_t offset, std::span<std::byte> into) override;
+  Status write(uint64_t offset, std::span<const std::byte> from) override;
+  Status read_runs(uint64_t first, const Runs& runs, std::byte* into) override;
+  Status write_runs(uint64_t first, const Runs& runs, const std::byte* from) override;
+  Status sync() override;
+  Status forget(uint64_t offset, uint64_t size_bytes) override;
+  std::string identity() const override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
+                                       uint64_t size_bytes) override;
+  bool ends_where_used() const override { return true; }
+  bool can_be_shared() const override { return true; }
+  bool knows_readers() const override { return true; }
+  Status lock(Lease lease, bool is_exclusive, bool may_wait) override;
+  void unlock(Lease lease) override;
+  Status lock_range(uint64_t offset) override;
+  void unlock_range(uint64_t offset) override;
+  Result<bool> is_locked_by_others(Lease lease) override;
+  std::string uri() const override { return uri_; }
+  std::string describe() const override;
+
+ private:
+  enum class Way : uint8_t { kRead, kWrite };
+  std::string own_path() const;
+  Status check_space(uint64_t end) const;
+  bool has_room();  // space is promised: memory of the file can be written to
+  Status lock_byte(uint64_t byte, short type, bool may_wait) const;
+  Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
+  bool is_within(uint64_t first, const Runs& runs) const;
+  Status settle(uint64_t offset = 0, uint64_t size_bytes = 0);
+  Status write_to_memory(uint64_t offset, std::span<const std::byte> from);
+  Status runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+  int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;
+  int long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes);
+  int piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes, std::byte* buffer);
+  int read_short_runs(uint64_t first, const Runs& runs, std::byte* into);
+  int write_short_runs(uint64_t first, const Runs& runs, const std::byte* from);
+  int short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+  Status all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
+
+  std::string path_, uri_;
+  std::shared_ptr<LentRuntime> runtime_;
+  int fd_ = -1;
+  int direct_fd_ = -1;  // -1: the filesystem refuses
+  bool is_writable_ = false, is_pmem_ = false;
+  std::once_flag room_asked_;
+  bool has_room_ = true;
+  std::unique_ptr<FileMemory> memory_;  // nullptr: not asked for, or there is no DAX
+  std::atomic<bool> is_name_unsynced_{false};
+  Writeback writeback_;
+  // An fsync that failed: what it lost nobody knows, and the kernel tells only once.
+  std::atomic<int> lost_sync_{0};
+};
+
+}  // namespace outcore::arrays

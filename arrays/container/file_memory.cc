@@ -1,0 +1,122 @@
+#include "arrays/container/file_memory.h"
+
+#include <linux/mman.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr uint64_t kWindowBytes = uint64_t{1} << 30;  // mapped at a time, at its multiples
+constexpr uint64_t kPieceBytes = 4 << 20;             // of a long range, by one thread at a time
+constexpr unsigned kThreadsMax = 4;
+
+}  // namespace
+
+void* FileMemory::map_synchronously(int fd, size_t size_bytes, int protection, off_t offset) {
+  return ::mmap(nullptr, size_bytes, protection, MAP_SHARED_VALIDATE | MAP_SYNC, fd, offset);
+}
+
+std::unique_ptr<FileMemory> FileMemory::of(int fd, bool is_writable) {
+  if (best_flush() == Flush::kNone) return nullptr;
+  // The filesystem is asked with the least; what lies behind the file's end may be mapped, too.
+  void* const tried = map(fd, base::kSystemPage, PROT_READ, 0);
+  if (tried == MAP_FAILED) return nullptr;
+  ::munmap(tried, base::kSystemPage);
+  return std::unique_ptr<FileMemory>(new FileMemory(fd, is_writable));
+}
+
+FileMemory::~FileMemory() {
+  for (const auto& [number, at] : windows_) ::munmap(at, kWindowBytes);
+}
+
+// By an ordinary mapping, in whose faults nothing is committed.
+void FileMemory::prepare(uint64_t offset, uint64_t size_bytes) const {
+  const uint64_t begin = base::round_down(offset, base::kSystemPage);
+  const uint64_t size = base::round_up(offset + size_bytes, base::kSystemPage) - begin;
+  void* const made =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, static_cast<off_t>(begin));
+  if (made == MAP_FAILED) return;
+  static_cast<void>(::madvise(made, size, MADV_POPULATE_WRITE));
+  ::munmap(made, size);
+}
+
+int FileMemory::window(uint64_t number, std::byte** at) {
+  {
+    const std::shared_lock<std::shared_mutex> guard(mutex_);
+    if (const auto known = windows_.find(number); known != windows_.end()) {
+      *at = known->second;
+      return 0;
+    }
+  }
+  const std::lock_guard<std::shared_mutex> guard(mutex_);
+  if (const auto known = windows_.find(number); known != windows_.end()) {
+    *at = known->second;
+    return 0;
+  }
+  void* const made = map(fd_, kWindowBytes, is_writable_ ? PROT_READ | PROT_WRITE : PROT_READ,
+                         static_cast<off_t>(number * kWindowBytes));
+  if (made == MAP_FAILED) return errno;
+  *at = windows_[number] = static_cast<std::byte*>(made);
+  return 0;
+}
+
+int FileMemory::copy(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+  while (size_bytes > 0) {
+    const uint64_t in_window = offset % kWindowBytes;
+    const uint64_t size = std::min(size_bytes, kWindowBytes - in_window);
+    std::byte* at = nullptr;
+    if (const int error = window(offset / kWindowBytes, &at); error != 0) return error;
+    if (way == Way::kRead)
+      std::memcpy(bytes, at + in_window, size);
+    else
+      copy_persistently(at + in_window, bytes, size, best_flush());
+    offset += size, bytes += size, size_bytes -= size;
+  }
+  return 0;
+}
+
+int FileMemory::copy_by_threads(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+  const uint64_t pieces = (size_bytes + kPieceBytes - 1) / kPieceBytes;
+  if (pieces < 2) return copy(way, offset, bytes, size_bytes);
+  std::atomic<uint64_t> next{0};
+  std::atomic<int> first_error{0};
+  const auto work = [&] {
+    for (uint64_t i = next++; i < pieces && first_error == 0; i = next++) {
+      const uint64_t at = i * kPieceBytes, size = std::min(kPieceBytes, size_bytes - at);
+      int none = 0;
+      if (const int error = copy(way, offset + at, bytes + at, size); error != 0)
+        first_error.compare_exchange_strong(none, error);
+    }
+    if (way == Way::kWrite) drain();  // nobody else can, for what this thread has stored
+  };
+  std::vector<std::thread> helpers;
+  try {
+    for (uint64_t t = 1; t < std::min<uint64_t>(pieces, kThreadsMax); ++t)
+      helpers.emplace_back(work);
+  } catch (const std::exception&) {  // fewer, then
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  return first_error;
+}
+
+int FileMemory::read(uint64_t offset, std::byte* into, uint64_t size_bytes) {
+  return copy_by_threads(Way::kRead, offset, into, size_bytes);
+}
+
+int FileMemory::write(uint64_t offset, const std::byte* from, uint64_t size_bytes) {
+  return copy_by_threads(Way::kWrite, offset, const_cast<std::byte*>(from), size_bytes);
+}
+
+}  // namespace outcore::arrays

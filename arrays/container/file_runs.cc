@@ -1,0 +1,196 @@
+// How runs of bytes travel between memory and a file. See file_medium.h.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "arrays/container/file_medium.h"
+#include "arrays/container/workers.h"
+#include "core/base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr uint64_t kAlign = base::kSystemPage;
+// What goes past the page cache is made of whole ones: none has a neighbour's bytes, which a large
+// folio in the page cache would write back over ours as they were.
+constexpr uint64_t kFolioBytes = base::kHugePage;
+constexpr uint64_t kPieceBytes = 4 << 20;    // of a long run, by one thread at a time
+constexpr uint64_t kLongBytes = 4 << 20;     // worth to go past the page cache
+constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs are written as memory
+constexpr uint64_t kBlockBytes = 256 << 10;  // of short runs, read by one call
+constexpr uint64_t kGapBytes = 16 << 10;     // that cost less to read than a call
+constexpr uint64_t kSparseness = 16;  // a box with less of what it spans is touched by small pages
+
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+// Runs with small gaps between them: the innermost loops, as far as that is so.
+struct Group {
+  uint64_t runs = 1, size_bytes = 0;
+};
+
+Group group_of(const Runs& all) {
+  Group group{1, all.run_bytes};
+  for (size_t d = all.loops.size(); d-- > 0;) {
+    const Loop& loop = all.loops[d];
+    if (loop.count == 1) continue;
+    if (loop.there < group.size_bytes || loop.there - group.size_bytes > kGapBytes) break;
+    group.size_bytes += (loop.count - 1) * loop.there;
+    group.runs *= loop.count;
+  }
+  return group;
+}
+
+}  // namespace
+
+// 0 or an errno. Never short: a file that ends before is EIO.
+int FileMedium::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
+                       uint64_t size_bytes) const {
+  while (size_bytes > 0) {
+    const ssize_t done = way == Way::kRead
+                             ? ::pread(fd, bytes, size_bytes, static_cast<off_t>(offset))
+                             : ::pwrite(fd, bytes, size_bytes, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return EIO;
+    offset += static_cast<uint64_t>(done);
+    bytes += done;
+    size_bytes -= static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+// REQUIRES: offset is a multiple of kFolioBytes. Reads are the kernel's: its readahead is as fast
+// as the disk, and what the page cache has costs a copy alone.
+int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
+                      std::byte* buffer) {
+  if (way == Way::kRead) {
+    static_cast<void>(
+        ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
+    return all_of(way, fd_, offset, bytes, size_bytes);
+  }
+  const uint64_t direct = direct_fd_ < 0 ? 0 : base::round_down(size_bytes, kFolioBytes);
+  if (direct > 0) {
+    std::memcpy(buffer, bytes, direct);
+    const int error = all_of(way, direct_fd_, offset, buffer, direct);
+    if (error != 0) return error;
+  }
+  if (direct == size_bytes) return 0;
+  const int error = all_of(way, fd_, offset + direct, bytes + direct, size_bytes - direct);
+  if (error == 0 && direct_fd_ < 0)  // the disk begins
+    static_cast<void>(::sync_file_range(fd_, static_cast<off_t>(offset),
+                                        static_cast<off_t>(size_bytes), SYNC_FILE_RANGE_WRITE));
+  return error;
+}
+
+int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+  const uint64_t head = std::min(base::round_up(offset, kFolioBytes) - offset, size_bytes);
+  if (head > 0)
+    if (const int error = all_of(way, fd_, offset, bytes, head); error != 0) return error;
+  offset += head, bytes += head, size_bytes -= head;
+  const uint64_t pieces = (size_bytes + kPieceBytes - 1) / kPieceBytes;
+  std::atomic<uint64_t> next{0};
+  std::atomic<int> first_error{0};
+  const auto work = [&] {
+    const std::unique_ptr<void, Freed> buffer(std::aligned_alloc(kAlign, kPieceBytes));
+    if (buffer == nullptr) {
+      first_error = ENOMEM;
+      return;
+    }
+    for (uint64_t i = next++; i < pieces && first_error == 0; i = next++) {
+      const uint64_t at = i * kPieceBytes, size = std::min(kPieceBytes, size_bytes - at);
+      const int error =
+          piece(way, offset + at, bytes + at, size, static_cast<std::byte*>(buffer.get()));
+      int none = 0;
+      if (error != 0) first_error.compare_exchange_strong(none, error);
+    }
+  };
+  run_by_workers(std::min<uint64_t>(pieces, kWorkersMax), work);
+  return first_error;
+}
+
+// Rows and the little that lies between them come by one call, and are cut in a buffer that stays
+// in the processor's cache. (As memory, whose faults bring huge pages, it is as fast, or half as
+// fast where those come from a host; and an error of the disk would be a SIGBUS.)
+int FileMedium::read_short_runs(uint64_t first, const Runs& runs, std::byte* into) {
+  const Group group = group_of(runs);
+  if (group.runs == 1)
+    return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+      return all_of(Way::kRead, fd_, first + there, into + here, runs.run_bytes);
+    });
+  const uint64_t block_bytes = std::min(kBlockBytes, group.size_bytes);
+  const std::unique_ptr<std::byte[]> block(new (std::nothrow) std::byte[block_bytes]);
+  if (block == nullptr) return ENOMEM;
+  uint64_t begin = 0, end = 0, group_end = 0, count = 0;  // of what is in the block
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    uint64_t at = first + there, rest = runs.run_bytes;
+    if (count++ % group.runs == 0) begin = end = at, group_end = at + group.size_bytes;
+    while (rest > 0) {
+      if (at >= end) {
+        begin = at;
+        end = std::min(at + block_bytes, group_end);
+        const int error = all_of(Way::kRead, fd_, begin, block.get(), end - begin);
+        if (error != 0) return error;
+      }
+      const uint64_t part = std::min(rest, end - at);
+      std::memcpy(into + here, block.get() + (at - begin), part);
+      at += part, here += part, rest -= part;
+    }
+    return 0;
+  });
+}
+
+// By the page tables, a window at a time: no system call a run, and no byte that is not ours.
+int FileMedium::write_short_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+  const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
+  FileWindow window(fd_, is_dense, size_bytes());
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    std::byte* at = nullptr;
+    if (const int error = window.reach(first + there, runs.run_bytes, &at); error != 0)
+      return error;
+    std::memcpy(at, from + here, runs.run_bytes);
+    if (!is_dense) return 0;
+    const int error = writeback_.have_come_to(fd_, first + there, window);
+    if (error != 0) lost_sync_ = error;
+    return error;
+  });
+}
+
+int FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  if (runs.run_bytes < kMemoryBytes) {
+    if (way == Way::kRead) return read_short_runs(first, runs, bytes);
+    if (has_room()) return write_short_runs(first, runs, bytes);
+  }
+  return for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    return all_of(way, fd_, first + there, bytes + here, runs.run_bytes);
+  });
+}
+
+Status FileMedium::all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  if (memory_ != nullptr) return runs_of_memory(way, first, runs, bytes);
+  const int error = runs.run_bytes < kLongBytes
+                        ? short_runs(way, first, runs, bytes)
+                        : for_each_run(runs, [&](uint64_t there, uint64_t here) {
+                            return long_run(way, first + there, bytes + here, runs.run_bytes);
+                          });
+  if (error == 0) return {};
+  return failed(error, way == Way::kRead ? "read" : "write", first + runs.there, runs.span_bytes());
+}
+
+Status FileMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
+  return all_runs(Way::kRead, first, runs, into);
+}
+
+Status FileMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+  return all_runs(Way::kWrite, first, runs, const_cast<std::byte*>(from));
+}
+
+}  // namespace outcore::arrays

@@ -1,0 +1,51 @@
+// Pieces: an array in boxes of bounded size, one after the other, as it lies in the container.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "arrays/container/box.h"
+#include "arrays/container/catalog.h"
+
+namespace outcore::arrays {
+
+// Calls visit(offsets, dims), in the array's own order of dimensions, until it returns true. A box
+// has at most bytes_max, or one element, or (tiled) one tile; of a tiled array it is made of whole
+// tiles. An array without elements has none; one value has one, without dimensions.
+template <typename Visit>
+void for_each_piece(const ArrayInfo& info, uint64_t bytes_max, const Visit& visit) {
+  const bool is_column = info.order == Order::kColumn;
+  const auto turned = [&](Dims dims) {
+    if (is_column) std::reverse(dims.begin(), dims.end());
+    return dims;
+  };
+  const Dims shape = turned(info.dims);
+  const size_t n = shape.size();
+  Dims unit = info.tiles.empty() ? Dims(n, 1) : turned(info.tiles);
+  if (std::count(shape.begin(), shape.end(), uint64_t{0}) != 0) return;
+  Dims box = unit;
+  uint64_t bytes = info.type.size_bytes;
+  for (const uint64_t u : unit) bytes *= u;
+  for (size_t d = n; d-- > 0;) {  // wider, from the innermost on, as long as it fits
+    const uint64_t units = (shape[d] + unit[d] - 1) / unit[d];
+    const uint64_t fit = std::clamp<uint64_t>(bytes_max / std::max<uint64_t>(bytes, 1), 1, units);
+    box[d] = std::min(unit[d] * fit, shape[d]);
+    if (fit < units) break;
+    bytes *= units;
+  }
+  Dims at(n, 0), dims(n);
+  for (;;) {
+    for (size_t d = 0; d < n; ++d) dims[d] = std::min(box[d], shape[d] - at[d]);
+    if (visit(turned(at), turned(dims))) return;
+    size_t d = n;
+    for (;;) {
+      if (d == 0) return;
+      --d;
+      at[d] += box[d];
+      if (at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+}  // namespace outcore::arrays

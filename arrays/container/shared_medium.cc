@@ -1,0 +1,228 @@
+#include "arrays/container/shared_medium.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+
+namespace outcore::arrays {
+namespace {
+
+constexpr uint64_t kFirstBytes = 1 << 20;
+constexpr size_t kPiecesMax = 512;  // of one batch
+constexpr uint64_t kPieceBytes = 4 << 20, kBatchBytes = 8 << 20;
+// Short runs are read with what is between them, if that is not more than they are.
+constexpr uint64_t kShortBytes = 8 << 10;
+
+// A run, or a part of a long one.
+struct Piece {
+  uint64_t there = 0, here = 0, size_bytes = 0;
+};
+
+template <typename Visit>
+void for_each_piece(const Runs& runs, const Visit& visit) {
+  for_each_run(runs, [&](uint64_t there, uint64_t here) {
+    for (uint64_t at = 0; at < runs.run_bytes; at += kPieceBytes)
+      if (visit(Piece{there + at, here + at, std::min(kPieceBytes, runs.run_bytes - at)}))
+        return true;
+    return false;
+  });
+}
+
+// What travels in one batch, through memory of its own: the program's may be a region's, whose
+// pages the kernel cannot bring in when a socket reads them.
+class Carrier {
+ public:
+  explicit Carrier(const Runs& runs)
+      : room_bytes_(std::min(kBatchBytes, 2 * runs.bytes())), bytes_(new std::byte[room_bytes_]) {}
+
+  bool has_room(const Piece& piece) const {
+    if (pieces.empty()) return true;
+    return pieces.size() < kPiecesMax && piece.there > pieces.back().there &&
+           sum_bytes_ + piece.size_bytes <= room_bytes_;
+  }
+  void push(const Piece& piece) {
+    pieces.push_back(piece);
+    sum_bytes_ += piece.size_bytes;
+  }
+  uint64_t span_bytes() const {
+    return pieces.back().there + pieces.back().size_bytes - pieces.front().there;
+  }
+  // All pieces are of one size then.
+  bool is_dense() const {
+    return pieces.size() > 1 && pieces.front().size_bytes <= kShortBytes &&
+           span_bytes() <= std::min(2 * sum_bytes_, room_bytes_);
+  }
+  // Where its bytes are, or come.
+  std::byte* add(uint64_t offset, uint64_t size_bytes, bool is_write) {
+    std::byte* const at = bytes_.get() + used_bytes_;
+    used_bytes_ += size_bytes;
+    OC_ASSERT(used_bytes_ <= room_bytes_);
+    requests.push_back({offset, at, size_bytes, is_write, 0});
+    return at;
+  }
+  void clear() {
+    pieces.clear();
+    requests.clear();
+    used_bytes_ = sum_bytes_ = 0;
+  }
+
+  std::vector<Piece> pieces;
+  std::vector<StoreRequest> requests;
+
+ private:
+  const uint64_t room_bytes_;
+  uint64_t used_bytes_ = 0, sum_bytes_ = 0;  // of requests; of pieces
+  const std::unique_ptr<std::byte[]> bytes_;
+};
+
+std::string range_of(uint64_t offset) { return "bytes at " + std::to_string(offset); }
+
+}  // namespace
+
+Result<std::shared_ptr<Medium>> SharedMedium::open(const MediumOptions& options) {
+  OC_ASSERT(options.is_writable);
+  OpenOptions how;
+  how.is_writable = true;
+  how.may_create = options.may_create;
+  how.size_bytes = options.may_create ? kFirstBytes : 0;
+  auto writers = store::open_shared(options.uri, how);
+  if (!writers) return writers.error();
+  auto medium = std::make_shared<SharedMedium>();
+  medium->uri_ = writers.value()->store().uri();
+  medium->identity_ = writers.value()->store().identity();
+  medium->writers_ = std::move(writers).value();
+  return std::shared_ptr<Medium>(std::move(medium));
+}
+
+uint64_t SharedMedium::size_bytes() const { return writers_->store().size_bytes(); }
+
+Status SharedMedium::check(int result, const char* verb, uint64_t offset, uint64_t size_bytes) {
+  if (result == 0) return {};
+  return writers_->explain(result, std::string(verb) + " " + base::format_bytes(size_bytes) +
+                                       " at " + std::to_string(offset) + " of " + uri_);
+}
+
+Status SharedMedium::clear() { return release(0, size_bytes()); }
+
+// REQUIRES: Lease::kCatalog: so the size is that of now.
+Status SharedMedium::grow(uint64_t size_bytes) {
+  const uint64_t now = this->size_bytes();
+  if (size_bytes <= now) return {};
+  const uint64_t wanted = base::round_up(size_bytes, base::kSystemPage);
+  return check(writers_->store().resize(wanted), "make room for", now, wanted - now);
+}
+
+Status SharedMedium::provide(uint64_t offset, uint64_t size_bytes) {
+  const uint64_t old_end = this->size_bytes();
+  if (offset < old_end)
+    if (Status s = release(offset, std::min(size_bytes, old_end - offset)); !s) return s;
+  return grow(offset + size_bytes);
+}
+
+Status SharedMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
+  return provide(offset, size_bytes);  // which takes no space, either
+}
+
+Status SharedMedium::release(uint64_t offset, uint64_t size_bytes) {
+  if (size_bytes == 0) return {};
+  return check(writers_->store().discard(offset, size_bytes), "give back", offset, size_bytes);
+}
+
+Status SharedMedium::transfer(std::span<StoreRequest> batch) {
+  if (batch.empty()) return {};
+  writers_->store().transfer(batch);
+  for (const StoreRequest& r : batch)
+    if (r.result != 0)
+      return check(r.result, r.is_write ? "write" : "read", r.offset, r.size_bytes);
+  return {};
+}
+
+Status SharedMedium::read(uint64_t offset, std::span<std::byte> into) {
+  return into.empty() ? Status() : read_runs(offset, {0, 0, into.size(), {}}, into.data());
+}
+
+Status SharedMedium::write(uint64_t offset, std::span<const std::byte> from) {
+  return from.empty() ? Status() : write_runs(offset, {0, 0, from.size(), {}}, from.data());
+}
+
+Status SharedMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+  Carrier carrier(runs);
+  const auto send = [&]() -> Status {
+    for (const Piece& piece : carrier.pieces)
+      std::memcpy(carrier.add(first + piece.there, piece.size_bytes, true), from + piece.here,
+                  piece.size_bytes);
+    const Status s = transfer(carrier.requests);
+    carrier.clear();
+    return s;
+  };
+  Status s;
+  for_each_piece(runs, [&](const Piece& piece) {
+    if (!carrier.has_room(piece)) s = send();
+    carrier.push(piece);
+    return !s.ok();
+  });
+  return s.ok() ? send() : s;
+}
+
+Status SharedMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
+  Carrier carrier(runs);
+  const auto fetch = [&]() -> Status {
+    const bool is_dense = carrier.is_dense();
+    if (is_dense) carrier.add(first + carrier.pieces.front().there, carrier.span_bytes(), false);
+    for (const Piece& piece : carrier.pieces)
+      if (!is_dense) carrier.add(first + piece.there, piece.size_bytes, false);
+    const Status s = transfer(carrier.requests);
+    for (size_t i = 0; s.ok() && i < carrier.pieces.size(); ++i) {
+      const Piece& piece = carrier.pieces[i];
+      const std::byte* const here =
+          is_dense ? carrier.requests[0].bytes + (piece.there - carrier.pieces[0].there)
+                   : carrier.requests[i].bytes;
+      std::memcpy(into + piece.here, here, piece.size_bytes);
+    }
+    carrier.clear();
+    return s;
+  };
+  Status s;
+  for_each_piece(runs, [&](const Piece& piece) {
+    if (!carrier.has_room(piece)) s = fetch();
+    carrier.push(piece);
+    return !s.ok();
+  });
+  return s.ok() ? fetch() : s;
+}
+
+Status SharedMedium::sync() { return check(writers_->store().sync(), "sync", 0, size_bytes()); }
+
+Status SharedMedium::forget(uint64_t, uint64_t) { return sync(); }
+
+Result<std::shared_ptr<Mapping>> SharedMedium::map(const std::shared_ptr<Medium>&, uint64_t,
+                                                   uint64_t) {
+  return Error{ENOTSUP, uri_ +
+                            " is written by several processes, whose bytes a view would not see: "
+                            "load it, or view it when they have closed it"};
+}
+
+Status SharedMedium::lock(Lease lease, bool, bool may_wait) {
+  if (lease == Lease::kCatalog) return writers_->lock(store::SharedWriters::kCatalogLock, may_wait);
+  return lease == Lease::kWriter ? writers_->be_writer(true) : Status();
+}
+
+void SharedMedium::unlock(Lease lease) {
+  if (lease == Lease::kCatalog) writers_->unlock(store::SharedWriters::kCatalogLock);
+  if (lease == Lease::kWriter) static_cast<void>(writers_->be_writer(false));
+}
+
+Status SharedMedium::lock_range(uint64_t offset) { return writers_->lock(range_of(offset), true); }
+
+void SharedMedium::unlock_range(uint64_t offset) { writers_->unlock(range_of(offset)); }
+
+Result<bool> SharedMedium::is_locked_by_others(Lease lease) {
+  if (lease != Lease::kWriter) return false;
+  return writers_->are_other_writers();
+}
+
+}  // namespace outcore::arrays

@@ -1,0 +1,59 @@
+// SharedMedium: a container in a store that several processes write at once: by ranges of bytes,
+// without a region, whose pages would bring back what others have written over.
+//
+// Runs that are near each other are read together; what is written is exactly what is given, many
+// runs in one batch. It has no views: what they show would be as old as their pages.
+#pragma once
+
+#include <memory>
+
+#include "arrays/container/medium.h"
+#include "core/store/shared_writers.h"
+
+namespace outcore::arrays {
+
+class SharedMedium final : public Medium {
+ public:
+  // REQUIRES: store::can_be_shared(options.uri), and it is writable.
+  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options);
+
+  uint64_t size_bytes() const override;
+  Status clear() override;
+  Status grow(uint64_t size_bytes) override;
+  Status provide(uint64_t offset, uint64_t size_bytes) override;
+  Status provide_sparse(uint64_t offset, uint64_t size_bytes) override;
+  Status release(uint64_t offset, uint64_t size_bytes) override;
+  Status read(uint64_t offset, std::span<std::byte> into) override;
+  Status write(uint64_t offset, std::span<const std::byte> from) override;
+  Status read_runs(uint64_t first, const Runs& runs, std::byte* into) override;
+  Status write_runs(uint64_t first, const Runs& runs, const std::byte* from) override;
+  Status sync() override;
+  Status forget(uint64_t offset, uint64_t size_bytes) override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
+                                       uint64_t size_bytes) override;
+  bool ends_where_used() const override { return false; }
+  bool can_be_shared() const override { return true; }
+  Status hear_of_others() override { return writers_->hear_of_others(); }
+  void leave() override { writers_->leave(); }
+  std::string patience() const override { return ", or for 15 s if it has ended"; }
+  Status lock(Lease lease, bool is_exclusive, bool may_wait) override;
+  void unlock(Lease lease) override;
+  Status lock_range(uint64_t offset) override;
+  void unlock_range(uint64_t offset) override;
+  bool knows_readers() const override { return false; }
+  Result<bool> is_locked_by_others(Lease lease) override;
+  std::string uri() const override { return uri_; }
+  std::string identity() const override { return identity_; }
+  std::string describe() const override {
+    return "a store that several processes write, by ranges of bytes";
+  }
+
+ private:
+  Status check(int result, const char* verb, uint64_t offset, uint64_t size_bytes);
+  Status transfer(std::span<StoreRequest> batch);
+
+  std::string uri_, identity_;
+  std::shared_ptr<store::SharedWriters> writers_;
+};
+
+}  // namespace outcore::arrays

@@ -1,0 +1,335 @@
+#include "arrays/formats/zarr_metadata.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "arrays/commands/array_box.h"
+#include "arrays/commands/npy_header.h"
+#include "arrays/formats/zarr_codecs.h"
+
+namespace outcore::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kChunkBytesMax = uint64_t{1} << 31;
+constexpr uint64_t kArrayBytesMax = uint64_t{1} << 62;
+
+Error wrong(const std::string& why) { return {EINVAL, why}; }
+
+const json& at(const json& object, const char* key) {
+  static const json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(key);
+  return found == object.end() ? kNone : *found;
+}
+
+std::string string_at(const json& object, const char* key) {
+  const json& value = at(object, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+bool read_dims(const json& value, Dims* dims) {
+  if (!value.is_array()) return false;
+  for (const json& n : value) {
+    if (!n.is_number_unsigned()) return false;
+    dims->push_back(n.get<uint64_t>());
+  }
+  return true;
+}
+
+// Shapes, and how large a chunk is.
+Status check_shapes(ZarrArray* zarr) {
+  ArrayInfo& info = zarr->array.info;
+  if (info.dims.size() != info.tiles.size()) return wrong("chunks and shape differ in dimensions");
+  if (info.dims.size() > 32) return wrong("it has more than 32 dimensions");
+  zarr->chunk_bytes = info.type.size_bytes;
+  for (const uint64_t n : info.tiles) {
+    if (n == 0) return wrong("a chunk has no elements");
+    if (zarr->chunk_bytes > kChunkBytesMax / n) {
+      zarr->array.refusal = "its chunks have more than 2 GiB: write smaller ones";
+      return {};
+    }
+    zarr->chunk_bytes *= n;
+  }
+  uint64_t count = 1;
+  for (const uint64_t n : info.dims) {
+    if (n != 0 && count > kArrayBytesMax / std::max(info.type.size_bytes, 1u) / n)
+      return wrong("its shape is larger than any disk");
+    count *= std::max<uint64_t>(n, 1);
+  }
+  info.size_bytes = count_of(info.dims) * info.type.size_bytes;
+  return {};
+}
+
+// Bytes of a half, the nearest.
+std::string half_of(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  uint16_t bits = 0x7c00;
+  if (std::isnan(value)) {
+    bits = 0x7e00;
+  } else if (std::abs(value) < 65520) {  // what is larger becomes infinite
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    exponent = value == 0 ? -13 : std::max(exponent, -13);
+    // Of 2^(exponent - 1): from 1024 to 2048, which is carried into the exponent; below: subnormal.
+    const auto parts =
+        static_cast<uint16_t>(std::nearbyint(std::ldexp(std::abs(value), 11 - exponent)));
+    bits = static_cast<uint16_t>(parts + (exponent + 13) * 1024);
+  }
+  bits = static_cast<uint16_t>(bits | sign);
+  return {reinterpret_cast<const char*>(&bits), sizeof bits};
+}
+
+// Nothing: it is no number.
+std::optional<double> number_of(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (value == "Infinity") return std::numeric_limits<double>::infinity();
+  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+template <typename T>
+std::string bytes_of(T value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+// Bytes of the value; zeros for none. Nothing: it is not known what it means.
+std::optional<std::string> fill_of(const ArrayType& type, const json& value) {
+  const uint32_t size = type.size_bytes;
+  const std::string zeros(size, '\0');
+  if (value.is_null()) return zeros;
+  const size_t first = type.name.find_first_not_of("<|");
+  const char kind = type.name[first];
+  const auto number = number_of(value);
+  if (kind == 'f' && number && size == 2) return half_of(*number);
+  if (kind == 'f' && number && size == 4) return bytes_of(static_cast<float>(*number));
+  if (kind == 'f' && number && size == 8) return bytes_of(*number);
+  if (kind == 'b' && value.is_boolean()) return bytes_of(static_cast<uint8_t>(value.get<bool>()));
+  if (kind == 'b' && number) return bytes_of(static_cast<uint8_t>(*number != 0));
+  if (kind == 'c' && size <= 16) {
+    const ArrayType part{size == 8 ? "<f4" : "<f8", size / 2};
+    const bool is_pair = value.is_array() && value.size() == 2;
+    const auto real = fill_of(part, is_pair ? value[0] : value);
+    const auto imaginary = fill_of(part, is_pair ? value[1] : json());
+    if (real && imaginary) return *real + *imaginary;
+  }
+  if (kind == 'i' || kind == 'u') {
+    if (value.is_number_unsigned()) return bytes_of(value.get<uint64_t>()).substr(0, size);
+    if (value.is_number_integer()) return bytes_of(value.get<int64_t>()).substr(0, size);
+    if (number && std::trunc(*number) == *number && std::abs(*number) < 9e15)
+      return bytes_of(static_cast<int64_t>(*number)).substr(0, size);
+  }
+  if (value == "" || value == 0) return zeros;
+  return std::nullopt;
+}
+
+// Chunks that are not there hold it.
+void set_fill(const json& value, ZarrArray* zarr) {
+  if (!zarr->array.refusal.empty()) return;
+  auto fill = fill_of(zarr->array.info.type, value);
+  if (fill)
+    zarr->fill = std::move(*fill);
+  else
+    zarr->array.refusal = "its fill_value " +
+                          value.dump(-1, ' ', true, json::error_handler_t::replace) +
+                          " is not known here: write it with 0";
+}
+
+void add_codec(ZarrArray* zarr, const std::string& codec) {
+  if (const std::string why = why_no_codec(codec); !why.empty()) zarr->array.refusal = why;
+  zarr->codecs.push_back(codec);
+}
+
+// Names of dimensions that somebody gave, as kDimsNote.
+void note_dims(const json& names, FileArray* array) {
+  std::string text;
+  array->attributes.erase(kZarrDims);
+  if (!names.is_array() || names.size() != array->info.dims.size()) return;
+  for (const json& name : names) {
+    if (!name.is_string()) return;
+    text += (text.empty() ? "" : " ") + name.get<std::string>();
+  }
+  if (!text.empty() && !text.starts_with("dim_")) array->attributes[kDimsNote] = text;
+}
+
+// The words of a type as Python writes them.
+std::string python_of(const json& dtype) {
+  if (dtype.is_string()) return "'" + dtype.get<std::string>() + "'";
+  std::string text = "[";
+  if (!dtype.is_array()) return text;
+  for (const json& field : dtype) {
+    if (!field.is_array() || field.size() < 2 || !field[0].is_string()) return "[";
+    text += "('" + field[0].get<std::string>() + "', " + python_of(field[1]);
+    if (field.size() > 2) {
+      Dims dims;
+      if (!read_dims(field[2], &dims)) return "[";
+      text += ", (";
+      for (const uint64_t n : dims) text += std::to_string(n) + ", ";
+      text += ")";
+    }
+    text += "), ";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string ZarrArray::chunk_path(const Dims& number) const {
+  std::string name = has_prefix ? "c" : "";
+  for (const uint64_t n : number) name += (name.empty() ? "" : separator) + std::to_string(n);
+  if (number.empty() && !has_prefix) name = "0";
+  return folder + "/" + name;
+}
+
+Texts texts_of(const json& attributes) {
+  Texts texts;
+  if (!attributes.is_object()) return texts;
+  for (const auto& [key, value] : attributes.items())
+    texts[key] = value.is_string() ? value.get<std::string>()
+                                   : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return texts;
+}
+
+Result<ZarrArray> parse_zarr2(const json& metadata, const json& attributes) {
+  ZarrArray zarr;
+  FileArray& array = zarr.array;
+  if (at(metadata, "zarr_format") != 2) return wrong("it is not of format 2");
+  if (!read_dims(at(metadata, "shape"), &array.info.dims) ||
+      !read_dims(at(metadata, "chunks"), &array.info.tiles))
+    return wrong("its shape or chunks are not lists of numbers");
+  const json& dtype = at(metadata, "dtype");
+  const auto type = parse_numpy_type(python_of(dtype));
+  if (!type) return wrong("its dtype: " + type.message());
+  array.info.type = type->type;
+  array.refusal = type->refusal;
+  array.attributes = texts_of(attributes);
+  note_dims(at(attributes, kZarrDims), &array);
+  if (!type->note.empty()) array.attributes[kNumpyNote] = type->note;
+  if (dtype == "|O")
+    array.refusal =
+        "it holds Python objects: store numbers, or texts of a fixed "
+        "length";
+  zarr.is_swapped = type->is_swapped;
+  zarr.unicode_chars = type->unicode_chars;
+  if (zarr.unicode_chars != 0 && !array.info.dims.empty())
+    array.refusal =
+        "its elements are texts of 4 bytes a letter: encode it, "
+        "numpy.char.encode(values)";
+  if (string_at(metadata, "order") == "F" && array.info.dims.size() > 1)
+    array.info.order = Order::kColumn;
+  if (string_at(metadata, "dimension_separator") == "/") zarr.separator = "/";
+  if (const json& packed = at(metadata, "compressor"); packed.is_object())
+    add_codec(&zarr, string_at(packed, "id"));
+  if (const json& filters = at(metadata, "filters"); filters.is_array() && !filters.empty())
+    array.refusal =
+        "it has the filter '" + string_at(filters[0], "id") + "', which is not known here";
+  if (Status s = check_shapes(&zarr); !s) return s.error();
+  set_fill(at(metadata, "fill_value"), &zarr);
+  return zarr;
+}
+
+namespace {
+
+// The codecs of format 3 stand in the order of packing.
+void read_codecs(const json& codecs, ZarrArray* zarr) {
+  if (!codecs.is_array()) return;
+  for (size_t i = codecs.size(); i-- > 0;) {
+    const std::string name = string_at(codecs[i], "name");
+    if (name == "bytes") {
+      zarr->is_swapped = string_at(at(codecs[i], "configuration"), "endian") == "big";
+    } else if (name == "sharding_indexed") {
+      zarr->array.refusal = "it is kept in shards, which are not known here: write it without";
+    } else {
+      add_codec(zarr, name);
+    }
+  }
+}
+
+ArrayType type_of_zarr3(const json& type) {
+  const std::pair<const char*, ArrayType> kTypes[] = {
+      {"bool", {"|b1", 1}},      {"int8", {"|i1", 1}},        {"int16", {"<i2", 2}},
+      {"int32", {"<i4", 4}},     {"int64", {"<i8", 8}},       {"uint8", {"|u1", 1}},
+      {"uint16", {"<u2", 2}},    {"uint32", {"<u4", 4}},      {"uint64", {"<u8", 8}},
+      {"float16", {"<f2", 2}},   {"float32", {"<f4", 4}},     {"float64", {"<f8", 8}},
+      {"complex64", {"<c8", 8}}, {"complex128", {"<c16", 16}}};
+  for (const auto& [name, known] : kTypes)
+    if (type == name) return known;
+  const json& size = at(at(type, "configuration"), "length_bytes");
+  const uint64_t n = size.is_number_unsigned() ? size.get<uint64_t>() : 0;
+  const std::string name = string_at(type, "name");
+  if (n == 0 || n > (1 << 20)) return {};
+  if (name == "null_terminated_bytes") return {"S" + std::to_string(n), static_cast<uint32_t>(n)};
+  if (name == "raw_bytes") return {"V" + std::to_string(n), static_cast<uint32_t>(n)};
+  return {};
+}
+
+}  // namespace
+
+Result<ZarrArray> parse_zarr3(const json& metadata) {
+  ZarrArray zarr;
+  FileArray& array = zarr.array;
+  const json& grid = at(metadata, "chunk_grid");
+  const json& keys = at(metadata, "chunk_key_encoding");
+  if (!read_dims(at(metadata, "shape"), &array.info.dims)) return wrong("its shape is none");
+  if (!read_dims(at(at(grid, "configuration"), "chunk_shape"), &array.info.tiles))
+    return wrong("its chunk_shape is none");
+  array.attributes = texts_of(at(metadata, "attributes"));
+  note_dims(at(metadata, "dimension_names"), &array);
+  array.info.type = type_of_zarr3(at(metadata, "data_type"));
+  zarr.has_prefix = string_at(keys, "name") != "v2";
+  const std::string separator = string_at(at(keys, "configuration"), "separator");
+  zarr.separator = !separator.empty() ? separator : zarr.has_prefix ? "/" : ".";
+  if (zarr.separator != "/" && zarr.separator != ".")
+    return wrong("the separator of its chunks is neither / nor .");
+  read_codecs(at(metadata, "codecs"), &zarr);
+  if (array.info.type.size_bytes == 0) {
+    array.info.type = {"|u1", 1};
+    array.refusal = "its data_type " + at(metadata, "data_type").dump() + " is not known here";
+  }
+  if (string_at(grid, "name") != "regular") array.refusal = "its chunks are not regular";
+  if (Status s = check_shapes(&zarr); !s) return s.error();
+  set_fill(at(metadata, "fill_value"), &zarr);
+  return zarr;
+}
+
+json zarr2_of(const FileArray& array, const Dims& chunks) {
+  const ArrayInfo& info = array.info;
+  std::string type = info.type.name;
+  if (type[0] == 'S' || type[0] == 'V') type = "|" + type;
+  const char kind = type[1];
+  json fill = nullptr;
+  if (kind == 'f') fill = 0.0;
+  if (kind == 'i' || kind == 'u') fill = 0;
+  if (kind == 'b') fill = false;
+  json compressor = nullptr;
+  if (!info.compress.empty() && packing() == "blosc")
+    compressor = {
+        {"id", "blosc"}, {"cname", "zstd"}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};
+  else if (!info.compress.empty())
+    compressor = {{"id", "zlib"}, {"level", 4}};
+  return {{"zarr_format", 2},
+          {"shape", info.dims},
+          {"chunks", chunks},
+          {"dtype", type},
+          {"order", info.order == Order::kColumn ? "F" : "C"},
+          {"compressor", compressor},
+          {"filters", nullptr},
+          {"dimension_separator", "."},
+          {"fill_value", fill}};
+}
+
+Status check_zarr(const FileArray& array) {
+  const std::string& type = array.info.type.name;
+  if (type == "object") return wrong("it holds an object of a program, which only that can read");
+  if (type == "<f16" || type == "<c32")
+    return wrong("Zarr has no numbers of 16 bytes: convert it, or take HDF5");
+  return {};
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,162 @@
+// Containers that are cut off, overwritten, of a newer format or forged: told, never served, no
+// crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "arrays/container/catalog_text.h"
+#include "outcore/arrays.h"
+#include "tests/folder.h"
+
+namespace outcore {
+namespace {
+
+using testing::HasSubstr;
+
+class DamagedArrays : public testing::Test {
+ protected:
+  void SetUp() override {
+    Arrays out = Arrays::open(path_, ArraysMode::kWrite).value();
+    for (uint64_t i = 0; i < 20; ++i)
+      ASSERT_TRUE(out.store("a" + std::to_string(i), std::vector<uint64_t>(100 + 50 * i, i)).ok());
+    ASSERT_TRUE(out.close().ok());
+    std::ifstream file(path_, std::ios::binary);
+    whole_.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  void write(const std::string& bytes) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  }
+  // Each array that is there is as it was stored.
+  void expect_true() const {
+    const auto in = Arrays::open(path_);
+    if (!in) {
+      EXPECT_EQ(in.message().find('\n'), std::string::npos);
+      return;
+    }
+    for (const ArrayInfo& info : in->list()) {
+      const auto values = in->load<std::vector<uint64_t>>(info.name);
+      if (!values) continue;
+      const uint64_t i = std::stoul(info.name.substr(1));
+      EXPECT_EQ(values.value(), std::vector<uint64_t>(100 + 50 * i, i)) << info.name;
+    }
+  }
+  const scene::Folder folder_;
+  const std::string path_ = folder_.path() + "/a.oca";
+  std::string whole_;
+};
+
+// What has rotted is told: arrays that were there are not silently others, or absent.
+TEST_F(DamagedArrays, ARottenRecordIsTold) {
+  // The last one says nothing: it is there so that the one before is missed.
+  const size_t last = whole_.rfind("OCJD"), end = whole_.find(std::string(16, '\0'), last);
+  ASSERT_GT(last, 8192u);
+  uint64_t told = 0;
+  for (size_t at = 8192; at < end; at += 13) {
+    std::string bytes = whole_;
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    write(bytes);
+    const auto in = Arrays::open(path_);
+    told += in.code() == EIO ? 1 : 0;
+    if (at < last && at % 8 != 0) {  // between records there are bytes that nothing uses
+      EXPECT_TRUE(in.code() == EIO || (in.ok() && in->list().size() == 20)) << at;
+    } else if (in.ok()) {  // as if it had never been closed
+      EXPECT_THAT(in->list().size(), testing::AnyOf(0u, 20u)) << at;
+    }
+    expect_true();
+  }
+  EXPECT_GT(told, (last - 8192) / 13 * 9 / 10);
+}
+
+// Records that came to the disk before others did, which never came: nothing may follow the last.
+TEST_F(DamagedArrays, WhatIsBehindTheLastRecordGoesBeforeAnythingIsWritten) {
+  constexpr size_t kAt = 200'000;  // in the journal, far behind its end
+  std::string bytes = whole_;
+  bytes.replace(kAt, 16, "a record of old!");
+  write(bytes);
+  ASSERT_TRUE(Arrays::open(path_, ArraysMode::kUpdate)->close().ok());
+  std::ifstream file(path_, std::ios::binary);
+  const std::string now{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(now.substr(kAt, 16), std::string(16, '\0'));
+  expect_true();
+}
+
+TEST_F(DamagedArrays, AFileThatIsCutOffIsTold) {
+  for (size_t size = 1; size < whole_.size(); size += 1 + size / 7) {
+    write(whole_.substr(0, size));
+    const auto in = Arrays::open(path_);
+    EXPECT_FALSE(in.ok()) << size;
+    EXPECT_EQ(in.message().find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(DamagedArrays, AFlippedBitOfTheCatalogServesNothingWrong) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 600; ++i) {
+    std::string bytes = whole_;
+    const size_t at = random() % (i % 2 == 0 ? 128 : 20'000);
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    write(bytes);
+    expect_true();
+  }
+}
+
+TEST_F(DamagedArrays, ANewerFormatAsksForANewerOutcore) {
+  std::string bytes = whole_;
+  ASSERT_EQ(bytes[4096 + 8], 1) << "the version, in the header page of the first generation";
+  bytes[4096 + 8] = 2;
+  const uint64_t sum = XXH3_64bits(bytes.data() + 4096, 40);
+  std::memcpy(bytes.data() + 4096 + 40, &sum, sizeof sum);
+  write(bytes);
+  EXPECT_THAT(Arrays::open(path_).message(), HasSubstr("newer"));
+}
+
+TEST(ForgedRecords, ThatAreNestedDeeplyAreRefused) {
+  std::vector<uint8_t> record(1'000'000, 0x81);
+  record.back() = 0x01;
+  EXPECT_FALSE(arrays::decode(record).ok());
+}
+
+TEST(ForgedRecords, AreRefusedOrMakeSense) {
+  arrays::Change change;
+  arrays::Entry entry;
+  entry.id = 7;
+  entry.name = "temperature";
+  entry.type = {"<f8", 8};
+  entry.dims = {100, 200};
+  entry.tiles = {16, 16};
+  entry.offset = 1 << 20;
+  entry.size_bytes = 112 * 208 * 8;
+  entry.attributes["unit"] = "K";
+  change.put.push_back(entry);
+  change.remove = {1, 2};
+  change.has_session = true;
+  const std::vector<uint8_t> record = arrays::encode(change);
+  ASSERT_TRUE(arrays::decode(record).ok()) << arrays::decode(record).message();
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    std::vector<uint8_t> forged = record;
+    for (unsigned n = 1 + random() % 4; n > 0; --n)
+      forged[random() % forged.size()] = static_cast<uint8_t>(random());
+    if (random() % 8 == 0) forged.resize(random() % forged.size());
+    const auto decoded = arrays::decode(forged);
+    refused += decoded.ok() ? 0 : 1;
+    if (!decoded) continue;
+    for (const arrays::Entry& one : decoded->put) {
+      const uint64_t least = arrays::bytes_of(one);
+      EXPECT_TRUE(one.is_inline() || one.size_bytes >= least);
+      EXPECT_LE(one.offset, arrays::kBytesMax);
+    }
+  }
+  EXPECT_GT(refused, 10'000);
+}
+
+}  // namespace
+}  // namespace outcore

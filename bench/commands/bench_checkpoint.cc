@@ -1,0 +1,66 @@
+// outcore bench checkpoint: what checkpoints cost, and what is there after a kill.
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "bench/checkpoints.h"
+#include "bench/commands/bench_figure.h"
+#include "bench/progress.h"
+#include "cli/command.h"
+
+namespace outcore::cli {
+namespace {
+
+struct Request {
+  bench::CheckpointOptions options;
+  double changed = 1;  // percent
+  bool is_json = false, is_kills_alone = false;
+};
+
+Status check(const Request& request) {
+  const bench::CheckpointOptions& o = request.options;
+  if (o.size_bytes < (uint64_t{16} << 20) || o.kill_bytes < (64 << 10))
+    return Error{EINVAL, "--size is at least 16M, --kill-size 64k"};
+  if (!(request.changed > 0 && request.changed <= 100))
+    return Error{EINVAL, "--changed is a percentage, above 0 and at most 100"};
+  if (o.threads == 0 || o.threads > 256) return Error{EINVAL, "--threads is 1 to 256"};
+  if (request.is_kills_alone && o.kills == 0)
+    return Error{EINVAL, "--kills-only: say how many by --kills"};
+  return {};
+}
+
+int run(Request& request) {
+  if (Status s = check(request); !s) return report(s.error());
+  request.options.changed = request.changed / 100;
+  const auto see = [&](const bench::Figure& figure) { print_figure(figure, request.is_json); };
+  if (!request.is_kills_alone)
+    if (Status s = bench::measure_checkpoints(request.options, see); !s) return report(s.error());
+  if (request.options.kills == 0) return 0;
+  bench::Progress bar("kills");
+  const Status s = bench::measure_kills(
+      request.options, see, [&](uint64_t done) { bar.show(done, request.options.kills, 0); });
+  return s.ok() ? 0 : report(s.error());
+}
+
+}  // namespace
+
+void add_bench_checkpoint(CLI::App& bench, int& status) {
+  const auto request = std::make_shared<Request>();
+  CLI::App* const app = bench.add_subcommand(
+      "checkpoint", "Checkpoints of a running program: bytes, pauses, speed, and kills");
+  bench::CheckpointOptions& o = request->options;
+  add_bytes(*app, "--size", o.size_bytes, "of the region (4G)");
+  add_bytes(*app, "--budget", o.budget_bytes, "of the program (a quarter more than --size)");
+  app->add_option("--changed", request->changed, "percent of the pages, before a later one (1)");
+  app->add_option("--threads", o.threads, "that write meanwhile (1)");
+  add_number(*app, "--kills", o.kills, "of a program that checkpoints every 100 ms (0)");
+  app->add_flag("--kills-only", request->is_kills_alone, "nothing but the kills");
+  add_bytes(*app, "--kill-size", o.kill_bytes, "of the region of that program (16M)");
+  add_number(*app, "--seed", o.seed, "the same seed, the same writes (1)");
+  app->add_option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)");
+  app->add_flag("--json", request->is_json, "one line of JSON a figure");
+  app->callback([request, &status] { status = run(*request); });
+}
+
+}  // namespace outcore::cli

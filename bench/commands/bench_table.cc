@@ -1,0 +1,92 @@
+// outcore bench table: what Outcore must show, row by row.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/medium.h"
+#include "bench/table.h"
+#include "cli/command.h"
+#include "cli/interrupts.h"
+#include "cli/text.h"
+
+namespace outcore::cli {
+namespace {
+
+struct TableRequest {
+  bench::TableOptions options;
+  std::string json_path = "bench-table.json";
+};
+
+void tell_devices(const bench::TableOptions& options) {
+  const auto tell = [](const char* what, const std::string& dir) {
+    const bench::Device device = bench::device_of(dir);
+    const auto ahead_kb = static_cast<long long>(device.read_ahead_kb);
+    std::printf("%s: %s on %s%s\n", what, dir.c_str(), device.name.c_str(),
+                ahead_kb < 0 ? "" : bench::format(", read_ahead_kb %lld", ahead_kb).c_str());
+  };
+  tell("disk", options.disk_dir);
+  if (options.fast_dir.empty())
+    std::printf("fast device: none; its rows are left out. Give one with --fast DIR\n");
+  else
+    tell("fast device", options.fast_dir);
+}
+
+int run_table(const TableRequest& request) {
+  std::ofstream json(request.json_path);
+  if (!json) return report(bench::failure(errno, "write " + request.json_path, "use --json-file"));
+  bench::catch_interrupts();
+  tell_devices(request.options);
+  std::printf("\n%-50s %-36s %-30s %s\n", "work", "at least", "figure", "");
+  unsigned met = 0, missed = 0, open = 0, left_out = 0;
+  for (const bench::Row& row : bench::table_rows(request.options)) {
+    bench::RowResult result;
+    if (row.is_fast && request.options.fast_dir.empty()) {
+      result.figure = "no fast device";
+      result.is_measured = false;
+      ++left_out;
+    } else {
+      result = bench::run_row(row, [&](const bench::RunResult& run) {
+        nlohmann::json line = run.to_json();
+        line["row"] = row.name;
+        json << line.dump() << '\n' << std::flush;
+      });
+    }
+    const char* const verdict = !result.is_measured ? "not measured"
+                                : result.is_met     ? "met"
+                                                    : "NOT MET";
+    ++(!result.is_measured ? open : result.is_met ? met : missed);
+    std::printf("%-50s %-36s %-30s %s\n", row.name.c_str(), row.target.c_str(),
+                result.figure.c_str(), verdict);
+    std::fflush(stdout);
+  }
+  std::printf("\n%u met, %u not met, %u not measured; all runs are in %s\n", met, missed, open,
+              request.json_path.c_str());
+  json.close();
+  if (!json) return report(bench::failure(EIO, "write " + request.json_path, "use --json-file"));
+  // Rows that were left out for want of a device are no failure; those that could not be run are.
+  return missed == 0 && open == left_out ? 0 : kFailed;
+}
+
+}  // namespace
+
+void add_bench_table(CLI::App& bench_app, int& status) {
+  auto request = std::make_shared<TableRequest>();
+  CLI::App* const table = bench_app.add_subcommand(
+      "table", "what Outcore must show, row by row: target, figure, verdict");
+  table->add_flag("--quick", request->options.is_quick, "a quarter of the data, one run each");
+  request->options.disk_dir = "/var/tmp";
+  table->add_option("--disk", request->options.disk_dir, "a directory on the disk (/var/tmp)")
+      ->check(CLI::ExistingDirectory);
+  table
+      ->add_option("--fast", request->options.fast_dir,
+                   "a directory on a device of a few microseconds, as tools/fast_device.sh makes")
+      ->check(CLI::ExistingDirectory);
+  table->add_option("--only", request->options.only, "rows whose name has this");
+  table->add_option("--json-file", request->json_path, "all runs, one a line (bench-table.json)");
+  table->footer("Example:\n  outcore bench table --quick --disk /var/tmp --fast /mnt/fast");
+  table->callback([request, &status] { status = run_table(*request); });
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,270 @@
+// Checkpoints of a running program: the engine's cut, and the pool's commit at its end.
+#include "outcore/checkpoint.h"
+
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "checkpoints/capture/copies.h"
+#include "checkpoints/capture/parts.h"
+#include "core/base/error.h"
+#include "core/os/wait.h"
+#include "core/paging/cut.h"
+
+namespace outcore {
+namespace {
+
+constexpr uint64_t kBudgetOfMemoryAlone = 64 << 20;
+
+// What a cut is told to do, and what it leaves.
+class Maker {
+ public:
+  Maker(const std::string& name, const CheckpointOptions& options, checkpoints::Parts& parts)
+      : name_(name), options_(options), parts_(parts) {}
+
+  paging::CutCalls calls() {
+    paging::CutCalls calls;
+    calls.quiesce = options_.quiesce;
+    calls.resume = options_.resume;
+    calls.may_stop_threads = options_.may_stop_threads;
+    calls.may_wait = parts_.may_wait;
+    for (const checkpoints::Memory& part : parts_.memory) calls.memory.push_back(part.bytes);
+    if (!parts_.heaps.empty()) {
+      calls.entered = [this] { return enter_heaps(); };
+      calls.left = [this](bool is_found) { leave_heaps(is_found); };
+      calls.over = [this] { end_heaps(); };
+    }
+    // A cut cannot be unwound by what is thrown.
+    calls.copied = [this](std::span<const std::byte> copies) -> Status {
+      try {
+        return keep_memory(copies);
+      } catch (const std::exception& why) {
+        return Error{ENOMEM, why.what()};
+      }
+    };
+    calls.stored = [this]() -> Status {
+      try {
+        return commit();
+      } catch (const std::exception& why) {
+        return Error{ENOMEM, why.what()};
+      }
+    };
+    return calls;
+  }
+
+  const CheckpointReport& report() const { return report_; }
+  // Of heaps, after a checkpoint that is whole: they cannot go on as they are.
+  const Status& trouble() const { return trouble_; }
+
+ private:
+  Status enter_heaps() {
+    for (entered_ = 0; entered_ < parts_.heaps.size(); ++entered_)
+      if (Status s = parts_.heaps[entered_].heap->begin_cut(); !s) {
+        leave_heaps(false);
+        return s;
+      }
+    return {};
+  }
+  void leave_heaps(bool is_found) {
+    for (; entered_ > 0; --entered_) parts_.heaps[entered_ - 1].heap->leave_cut(is_found);
+  }
+  // A heap elsewhere goes on as if nothing had been: only its copy has the new header.
+  void end_heaps() {
+    for (const checkpoints::HeapPart& part : parts_.heaps) {
+      const bool is_adopted = is_stored_ && !part.is_foreign;
+      const bool may_be_named = has_closed_ && !part.is_foreign;
+      if (Status s = part.heap->end_cut(is_adopted, may_be_named); !s && trouble_.ok())
+        trouble_ = s;
+    }
+  }
+
+  Status keep_memory(std::span<const std::byte> copies) {
+    for (const checkpoints::Memory& part : parts_.memory) {
+      auto copy = copy_for(part.name, part.bytes.size());
+      if (!copy) return copy.status();
+      if (Status s = checkpoints::copy_memory(copy.value(), copies.first(part.bytes.size()),
+                                              &report_.copied_bytes);
+          !s)
+        return s;
+      copies = copies.subspan(part.bytes.size());
+    }
+    return {};
+  }
+
+  Status commit() {
+    for (const checkpoints::Foreign& part : parts_.foreign) {
+      Store& store = *part.space->store.load();
+      auto copy = copy_for(part.name, store.size_bytes());
+      if (!copy) return copy.status();
+      const auto copied = checkpoints::copy_store(copy.value(), store, *part.space->changes.load(),
+                                                  &report_.copied_bytes);
+      if (!copied) return copied.status();
+    }
+    Status s = close_heaps();
+    if (s.ok()) {
+      std::vector<checkpoints::Home::Member> members = parts_.members;
+      for (const auto& [name, copy] : copies_) members.push_back({name, copy.store.get()});
+      const auto number = commit_members(members);
+      s = number.status();
+      if (number) report_.number = number.value();
+      is_stored_ = number.ok();
+    }
+    open_heaps();
+    return s;
+  }
+
+  // Heaps are opened again after it, whatever happens.
+  Result<uint32_t> commit_members(std::span<const checkpoints::Home::Member> members) {
+    try {
+      return parts_.home->commit(name_, options_.comment, members);
+    } catch (const std::exception& why) {
+      return Error{ENOMEM, why.what()};
+    }
+  }
+
+  // An object that is not of the home.
+  Result<checkpoints::Copy> copy_for(const std::string& name, uint64_t size_bytes) {
+    auto copy = parts_.home->copy_for(name, size_bytes);
+    if (copy) copies_[name] = copy.value();
+    return copy;
+  }
+
+  int write_header(const checkpoints::HeapPart& part, const std::vector<std::byte>& header) {
+    if (!part.is_foreign) return part.space->store.load()->write(0, header);
+    const auto copy = copies_.find(part.object);
+    return copy == copies_.end() ? -ENOENT : copy->second.store->write(0, header);
+  }
+  // The copy is still as its log says, but for the header.
+  void note_header(const checkpoints::HeapPart& part) const {
+    const auto copy = copies_.find(part.object);
+    if (copy == copies_.end()) return;
+    if (copy->second.wrote) copy->second.wrote();
+    paging::ChangeLog& log = *part.space->changes.load();
+    const std::lock_guard<std::mutex> guard(log.copying);
+    log.note(0, part.heap->closed_header().size());
+    log.copy_state = copy->second.state();
+  }
+  // Until the commit nobody writes to the stores: what they hold is closed heaps. First each is
+  // written as it is: so there is space to write that again, if the commit finds none.
+  Status close_heaps() {
+    for (const bool is_closed : {false, true})
+      for (const checkpoints::HeapPart& part : parts_.heaps) {
+        if (!is_closed && part.is_foreign) continue;
+        has_closed_ = has_closed_ || is_closed;
+        const int error = write_header(
+            part, is_closed ? part.heap->closed_header() : part.heap->open_header(false));
+        if (error != 0)
+          return base::system_error(error, "write the header of the heap " + part.heap->name_of());
+        if (part.is_foreign) note_header(part);
+      }
+    return {};
+  }
+  // Before anybody does. Copies of heaps elsewhere stay closed: nobody writes to them but the next
+  // checkpoint, which begins with the header.
+  void open_heaps() {
+    if (!has_closed_) return;
+    for (const checkpoints::HeapPart& part : parts_.heaps) {
+      if (part.is_foreign) continue;
+      const int error = write_header(part, part.heap->open_header(is_stored_));
+      if (error == 0) continue;
+      const Error why = base::system_error(
+          error, "mark the heap " + part.heap->name_of() + " as open",
+          "nothing more is committed, since it would pass for closed; go back to a checkpoint");
+      parts_.home->refuse_commits(*part.space->store.load(), why);
+      if (trouble_.ok()) trouble_ = why;
+    }
+  }
+
+  const std::string& name_;
+  const CheckpointOptions& options_;
+  checkpoints::Parts& parts_;
+  CheckpointReport report_;
+  Status trouble_;
+  std::map<std::string, checkpoints::Copy> copies_;  // by object
+  size_t entered_ = 0;                               // heaps
+  bool has_closed_ = false, is_stored_ = false;
+};
+
+}  // namespace
+
+namespace checkpoints {
+
+// Where it was noted what changed, most of it is copied while the program still writes: until the
+// cut is over what it has written waits in memory.
+static Status copy_ahead(Parts& parts, uint64_t* copied) {
+  for (const Foreign& part : parts.foreign) {
+    const auto is_new = part.space->log_changes();
+    if (!is_new) return is_new.status();
+    if (is_new.value()) continue;  // a write that is under way may not be noted
+    Store& store = *part.space->store.load();
+    const os::SignalBlock block;
+    if (Status s = parts.runtime->engine->flush_aside(*part.space, 0, part.space->stored_pages());
+        !s)
+      return s;
+    auto copy = parts.home->copy_for(part.name, store.size_bytes());
+    if (!copy) return copy.status();
+    const auto is_done = copy_store(copy.value(), store, *part.space->changes.load(), copied);
+    if (!is_done) return is_done.status();
+  }
+  return {};
+}
+
+Result<CheckpointReport> make(const std::string& name, Parts& parts,
+                              const CheckpointOptions& options) {
+  const uint64_t start_ns = os::now_ns();
+  const std::string attempted = "checkpoint '" + name + "'";
+  Maker maker(name, options, parts);
+  uint64_t ahead = 0;
+  if (Status s = copy_ahead(parts, &ahead); !s)
+    return Error{s.code(), attempted + ": " + s.message()};
+  const auto cut = parts.runtime->engine->cut(parts.spaces, maker.calls());
+  if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
+  if (const Status& s = maker.trouble(); !s.ok())
+    return Error{s.code(), attempted + ": it is made, but " + s.message()};
+  CheckpointReport report = maker.report();
+  report.copied_bytes += ahead;
+  report.pause_ns = cut->pause_ns;
+  report.precopied_bytes = cut->precopied_bytes;
+  report.frozen_bytes = cut->frozen_bytes;
+  report.frozen_pages = cut->frozen_pages;
+  report.stopped_threads = cut->stopped_threads;
+  report.seconds_ns = os::now_ns() - start_ns;
+  return report;
+}
+
+}  // namespace checkpoints
+
+Result<CheckpointReport> checkpoint(const std::string& name, std::span<const CheckpointPart> parts,
+                                    const CheckpointOptions& options) try {
+  const std::string attempted = "checkpoint '" + name + "'";
+  if (name.empty()) return Error{EINVAL, "checkpoint: give it a name of 1 to 255 bytes"};
+  auto found = checkpoints::look_up(attempted, parts, options);
+  if (!found) return found.error();
+  if (!found->memory.empty() && !options.may_stop_threads && !options.quiesce)
+    return Error{EINVAL, attempted +
+                             ": memory can be copied as it was at one moment only while "
+                             "threads are stopped, or a quiesce function holds them"};
+  const auto is_taken = found->home->has_checkpoint(name);
+  if (!is_taken) return Error{is_taken.code(), attempted + ": " + is_taken.message()};
+  if (is_taken.value())
+    return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
+  // Memory alone: an engine for the time being, which has no pages.
+  if (found->runtime == nullptr) {
+    RuntimeOptions own;
+    uint64_t budget = kBudgetOfMemoryAlone;
+    for (const checkpoints::Memory& part : found->memory)
+      budget += base::round_up(part.bytes.size(), base::kSystemPage);
+    own.budget_bytes = budget;
+    own.checkpoint_every_ms = 0;
+    auto started = Runtime::Impl::start(own);
+    if (!started) return started.error();
+    found->runtime = std::move(started).value();
+  }
+  const std::lock_guard<std::mutex> making(found->home->making());
+  return checkpoints::make(name, found.value(), options);
+} catch (const std::bad_alloc&) {
+  return Error{ENOMEM, "checkpoint '" + name + "': no memory"};
+}
+
+}  // namespace outcore

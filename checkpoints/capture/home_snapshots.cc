@@ -1,0 +1,128 @@
+// Snapshots of stores that have them as a home of checkpoints. What is not of their system, and
+// memory, is copied into stores beside the anchor: ANCHOR.OBJECT.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <map>
+
+#include "checkpoints/capture/home.h"
+#include "core/base/error.h"
+
+namespace outcore::checkpoints {
+namespace {
+
+constexpr size_t kNameBytesMax = 64;
+constexpr uint64_t kChunkBytes = 4096;
+
+// As every system takes it: what it may not take is a hash.
+std::string plain(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    text += is_plain ? c : '_';
+  }
+  if (text == name && name.size() <= kNameBytesMax) return text;
+  char hash[24];
+  std::snprintf(hash, sizeof hash, "_%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(name.data(), name.size())));
+  return text.substr(0, kNameBytesMax - 20) + hash;
+}
+
+class SnapshotHome final : public Home {
+ public:
+  explicit SnapshotHome(store::SnapshotCatalog catalog) : catalog_(std::move(catalog)) {}
+
+  bool is_same(const Home& other) const override {
+    const auto* const home = dynamic_cast<const SnapshotHome*>(&other);
+    return home != nullptr && home->catalog_.anchor().identity() == catalog_.anchor().identity();
+  }
+  bool has(Store& store) const override {
+    const Snapshots* const own = store.snapshots();
+    return own != nullptr && own->can_snapshot() &&
+           own->cluster() == catalog_.snapshots().cluster();
+  }
+  std::string object_of(Store& store) const override {
+    const std::string place = store.snapshots()->place();
+    return place.substr(place.rfind('/') + 1);
+  }
+  bool may_rename() const override { return true; }
+  bool commits_all() const override { return false; }
+
+  std::mutex& making() override { return state().making; }
+  Result<bool> has_checkpoint(const std::string& name) override {
+    const auto found = catalog_.find(name);
+    if (!found && found.code() != ENOENT) return found.error();
+    return found.code() != ENOENT;
+  }
+  Result<Copy> copy_for(const std::string& object, uint64_t size_bytes) override {
+    std::shared_ptr<Store> store;
+    std::shared_ptr<std::atomic<uint64_t>> writes;
+    {
+      const std::lock_guard<std::mutex> guard(state().mutex);
+      store = state().copies[object];
+      writes = state().writes[object];
+    }
+    if (store == nullptr) {
+      auto opened = catalog_.open_copy(place() + "." + plain(object), object, size_bytes);
+      if (!opened) return opened.error();
+      store = std::move(opened).value();
+      writes = std::make_shared<std::atomic<uint64_t>>(0);
+      const std::lock_guard<std::mutex> guard(state().mutex);
+      state().copies[object] = store;
+      state().writes[object] = writes;
+    }
+    copies_[object] = store;
+    if (store->size_bytes() != size_bytes) {
+      const int error = store->resize(size_bytes);
+      writes->fetch_add(1);
+      if (error != 0)
+        return base::system_error(
+            error, "make " + store->uri() + " " + std::to_string(size_bytes) + " bytes large");
+    }
+    return Copy{store, kChunkBytes, store, [writes] { return writes->load(); },
+                [writes] { writes->fetch_add(1); }};
+  }
+  Status sync_copies() override {
+    for (const auto& [name, store] : copies_)
+      if (const int error = store->sync(); error != 0)
+        return base::system_error(error, "sync " + store->uri());
+    return {};
+  }
+  Result<uint32_t> commit(const std::string& name, const std::string& comment,
+                          std::span<const Member> members) override {
+    return catalog_.add(name, comment, members);
+  }
+  void refuse_commits(Store& store, const Error& why) override {
+    store::SnapshotState& of = store::SnapshotState::of(store);
+    const std::lock_guard<std::mutex> guard(of.mutex);
+    of.refused = why;
+  }
+
+  Result<std::vector<CheckpointInfo>> checkpoints() override {
+    const auto entries = catalog_.list();
+    if (!entries) return entries.error();
+    std::vector<CheckpointInfo> all;
+    for (const store::SnapshotEntry& entry : entries.value()) all.push_back(info_of(entry));
+    return all;
+  }
+  Status remove(const std::vector<std::string>& names) override { return catalog_.remove(names); }
+
+ private:
+  store::SnapshotState& state() const { return store::SnapshotState::of(catalog_.anchor()); }
+  std::string place() const { return catalog_.snapshots().place(); }
+
+  store::SnapshotCatalog catalog_;
+  std::map<std::string, std::shared_ptr<Store>> copies_;  // by object: those of this checkpoint
+};
+
+}  // namespace
+
+std::shared_ptr<Home> home_of_snapshots(store::SnapshotCatalog catalog) {
+  return std::make_shared<SnapshotHome>(std::move(catalog));
+}
+
+}  // namespace outcore::checkpoints

@@ -1,0 +1,315 @@
+// Checkpoints by a runtime's own options: of everything that it has mapped for writing.
+//
+// A region of the pool costs what changed. Of any other store the pool keeps a copy, of which the
+// parts are written that the space's log says have changed. What is long is done in slices, between
+// which the program may map and unmap; the cut itself holds them off.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "checkpoints/capture/copies.h"
+#include "checkpoints/capture/parts.h"
+#include "checkpoints/capture/periodic_thread.h"
+#include "core/base/error.h"
+#include "core/store/registry.h"
+#include "heaps/persistent/persistent_format.h"
+
+namespace outcore::checkpoints {
+namespace {
+
+using paging::Space;
+using std::chrono::steady_clock;
+
+constexpr auto kSlice = std::chrono::milliseconds(20), kBetween = std::chrono::milliseconds(1);
+constexpr uint64_t kFlushBytes = 16 << 20;
+constexpr int kTriesMax = 5;
+constexpr size_t kNameBytesMax = 255;
+
+bool is_heap(Store& store) {
+  constexpr auto& magic = heap::persistent::kHeaderMagic;
+  if (store.size_bytes() < base::kSystemPage) return false;
+  std::byte page[base::kSystemPage];
+  return store.read(0, page) == 0 && std::memcmp(page, magic, sizeof magic) == 0;
+}
+
+// What a copy of the store is called: its address without "file:".
+std::string name_for(const Store& store) {
+  std::string name = store.uri();
+  if (name.starts_with("file:")) name = name.substr(5);
+  if (name.empty()) name = "region";
+  if (name.size() > kNameBytesMax) {
+    const std::string end = name.substr(name.size() - (kNameBytesMax - 24));
+    name = std::to_string(std::hash<std::string>()(name)) + " " + end;
+  }
+  return name;
+}
+
+class OfRuntime {
+ public:
+  explicit OfRuntime(const std::shared_ptr<Runtime::Impl>& runtime)
+      : runtime_(runtime), pool_uri_(runtime->options.checkpoint_pool) {}
+
+  // EBUSY is for later: another process has the pool now.
+  Status begin() {
+    if (pool_uri_ == "none") return {};
+    const Status s = open_home();
+    return s.code() == EBUSY ? Status() : s;
+  }
+
+  Result<CheckpointReport> make(const std::string& name, std::shared_ptr<Home>* home) {
+    const std::shared_ptr<Runtime::Impl> runtime = runtime_.lock();
+    if (runtime == nullptr) return CheckpointReport{};
+    if (pool_uri_ != "none")
+      if (Status s = open_home(); !s) return s.error();
+    std::vector<Ahead> all;
+    {
+      const std::lock_guard<std::mutex> guard(runtime->mapping);
+      const Parts parts = gather(*runtime);
+      if (parts.spaces.empty()) return CheckpointReport{};
+      if (Status s = check(parts); !s) return s.error();
+      *home = parts.home;
+      all = list(*runtime, parts);
+    }
+    const std::lock_guard<std::mutex> making((*home)->making());
+    if (Status s = go_ahead(*runtime, all, **home); !s) return s.error();
+    // Never does one wait for another cut with the mapping lock in hand: that cut may need it.
+    for (int tries = 1;; ++tries) {
+      const auto made = cut(*runtime, **home, name);
+      if (made.code() != EAGAIN || tries == kTriesMax) return made;
+      std::this_thread::sleep_for(kSlice);
+    }
+  }
+
+  // A line a kind of trouble.
+  void tell(const Status& all) {
+    std::string line = left_out_;
+    left_out_.clear();
+    if (!line.empty()) std::fprintf(stderr, "outcore: checkpoints leave out %s\n", line.c_str());
+    if (all.ok())
+      told_ = 0;
+    else if (all.code() != told_) {
+      told_ = all.code();
+      std::fprintf(stderr, "outcore: %s\n", all.message().c_str());
+    }
+  }
+
+ private:
+  Status open_home() {
+    if (home_ != nullptr) return {};
+    auto home = home_named(pool_uri_);
+    if (!home) return home.status();
+    home_ = std::move(home).value();
+    return {};
+  }
+
+  Result<CheckpointReport> cut(Runtime::Impl& runtime, const Home& home, const std::string& name) {
+    const std::lock_guard<std::mutex> guard(runtime.mapping);
+    Parts parts = gather(runtime);
+    if (parts.spaces.empty() || parts.home == nullptr || !parts.home->is_same(home))
+      return CheckpointReport{};
+    if (Status s = check(parts); !s) return s.error();
+    parts.may_wait = false;
+    return checkpoints::make(name, parts, {});
+  }
+
+  Status check(const Parts& parts) const {
+    if (parts.home == nullptr)
+      return Error{EINVAL,
+                   "make checkpoints: no region is of a versioned: pool or an rbd:// image: say "
+                   "checkpoint_pool=versioned:FOLDER (OUTCORE_CHECKPOINT_POOL)"};
+    if (has_heap_)
+      return Error{
+          EBUSY,
+          "make checkpoints: a persistent heap lies in the same pool, and would be in them "
+          "as it is between two of its calls: use PeriodicCheckpoints with a quiesce "
+          "function, or another checkpoint_pool"};
+    return {};
+  }
+
+  // REQUIRES: the mapping lock.
+  Parts gather(Runtime::Impl& runtime) {
+    Parts parts;
+    parts.runtime = runtime.shared_from_this();
+    std::vector<Space*> held, heaps;
+    for (const auto& [key, space] : runtime.spaces) {
+      if (!space->is_writable || space->is_given_up.load()) continue;
+      Store& store = *space->store.load();
+      if (key.starts_with("private ")) continue;  // changes that the program wants to be gone
+      if (space->is_of_addresses || store::dies_with_process(store.uri())) {
+        leave_out(store, "its addresses end with the process");
+        continue;
+      }
+      if (is_heap(store)) {
+        heaps.push_back(space.get());
+        leave_out(store, "a heap is a part of PeriodicCheckpoints, with a quiesce function");
+        continue;
+      }
+      held.push_back(space.get());
+    }
+    // The first anchor stays, as long as it is mapped: its checkpoints go on.
+    std::stable_partition(held.begin(), held.end(), [&](const Space* space) {
+      return space->store.load()->identity() == anchor_;
+    });
+    parts.home = home_;
+    if (home_ == nullptr)
+      if (auto home = home_of(std::vector<const Space*>(held.begin(), held.end())))
+        parts.home = std::move(home).value();
+    if (parts.home != nullptr && anchor_.empty())
+      for (const Space* space : held)
+        if (anchor_.empty() && parts.home->has(*space->store.load()))
+          anchor_ = space->store.load()->identity();
+    const auto is_of_home = [&](const Space* space) {
+      return parts.home != nullptr && parts.home->has(*space->store.load());
+    };
+    has_heap_ = parts.home != nullptr && parts.home->commits_all() &&
+                std::any_of(heaps.begin(), heaps.end(), is_of_home);
+    std::set<std::string> names;
+    std::vector<Space*> foreign;
+    for (Space* space : held) {
+      if (!is_of_home(space)) {
+        foreign.push_back(space);
+        continue;
+      }
+      Store& store = *space->store.load();
+      std::string name = parts.home->object_of(store);
+      if (!names.insert(name).second) names.insert(name = store.uri());  // of another Ceph pool
+      parts.spaces.push_back(space);
+      parts.members.push_back({name, &store});
+    }
+    for (Space* space : foreign) {
+      std::string name = name_for(*space->store.load());
+      for (int n = 2; !names.insert(name).second; ++n)
+        name =
+            name_for(*space->store.load()).substr(0, kNameBytesMax - 8) + " " + std::to_string(n);
+      parts.spaces.push_back(space);
+      parts.foreign.push_back({name, space, space->uri});
+    }
+    return parts;
+  }
+
+  void leave_out(Store& store, const std::string& why) {
+    if (!known_.insert(store.uri()).second) return;
+    left_out_ += (left_out_.empty() ? "" : "; ") + store.uri() + " (" + why + ")";
+  }
+
+  struct Ahead {
+    std::string key;
+    Space* space = nullptr;
+    std::string copy;  // the object's name; empty: it is of the pool
+  };
+
+  // REQUIRES: the mapping lock.
+  static std::vector<Ahead> list(const Runtime::Impl& runtime, const Parts& parts) {
+    std::vector<Ahead> all;
+    for (const auto& [key, space] : runtime.spaces) {
+      if (std::find(parts.spaces.begin(), parts.spaces.end(), space.get()) == parts.spaces.end())
+        continue;
+      all.push_back({key, space.get(), {}});
+      for (const Foreign& part : parts.foreign)
+        if (part.space == space.get()) all.back().copy = part.name;
+    }
+    return all;
+  }
+
+  // Most of what is dirty goes to the stores, and most of what changed there into the pool, while
+  // the program goes on and may map and unmap.
+  static Status go_ahead(Runtime::Impl& runtime, const std::vector<Ahead>& all, Home& home) {
+    for (const Ahead& one : all) {
+      if (Status s = flush_in_slices(runtime, one); !s) return s;
+      if (one.copy.empty()) continue;
+      if (Status s = copy_in_slices(runtime, one, home); !s) return s;
+    }
+    return home.sync_copies();  // no commit: it would be of many moments
+  }
+
+  // The lock, if the space is there still: else none.
+  static std::unique_lock<std::mutex> slice(Runtime::Impl& runtime, const Ahead& one) {
+    std::this_thread::sleep_for(kBetween);  // whoever waits for the lock has it now
+    std::unique_lock<std::mutex> guard(runtime.mapping);
+    const auto found = runtime.spaces.find(one.key);
+    if (found == runtime.spaces.end() || found->second.get() != one.space) guard.unlock();
+    return guard;
+  }
+
+  static Status flush_in_slices(Runtime::Impl& runtime, const Ahead& one) {
+    const os::SignalBlock block;
+    Status s;
+    for (uint64_t page = 0, end = 1; page < end && s.ok();) {
+      const auto guard = slice(runtime, one);
+      if (!guard.owns_lock()) return {};
+      end = one.space->stored_pages();
+      const uint64_t at_once = std::max<uint64_t>(kFlushBytes / one.space->page_bytes, 1);
+      const auto until = steady_clock::now() + kSlice;
+      for (; page < end && s.ok() && steady_clock::now() < until; page += at_once)
+        s = runtime.engine->flush_aside(*one.space, page, std::min(page + at_once, end));
+    }
+    return s;
+  }
+
+  // As much as there is of it, and no more: of a store that is written faster than it is copied the
+  // cut copies the rest.
+  static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, Home& home) {
+    for (uint64_t copied = 0;;) {
+      const auto guard = slice(runtime, one);
+      if (!guard.owns_lock()) return {};
+      Store& store = *one.space->store.load();
+      const auto copy = home.copy_for(one.copy, store.size_bytes());
+      if (!copy) return copy.status();
+      uint64_t written = 0;
+      const auto until = steady_clock::now() + kSlice;
+      const auto is_done =
+          copy_store(copy.value(), store, *one.space->changes.load(), &written, [&] {
+            copied += kPieceBytes;
+            return steady_clock::now() < until;
+          });
+      if (!is_done || is_done.value() || copied >= copy->store->size_bytes())
+        return is_done.status();
+    }
+  }
+
+  const std::weak_ptr<Runtime::Impl> runtime_;
+  const std::string pool_uri_;
+  std::shared_ptr<Home> home_;  // that the option names
+  std::string anchor_;          // the identity of the store that is it
+  std::set<std::string> known_;
+  std::string left_out_;
+  bool has_heap_ = false;  // in the pool, and left out
+  int told_ = 0;
+};
+
+struct Companion : Runtime::Impl::Companion {
+  std::unique_ptr<PeriodicThread> thread;
+};
+
+}  // namespace
+}  // namespace outcore::checkpoints
+
+namespace outcore::runtime {
+
+Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
+    const std::shared_ptr<Runtime::Impl>& runtime) {
+  using checkpoints::PeriodicThread;
+  const auto of = std::make_shared<checkpoints::OfRuntime>(runtime);
+  if (Status s = of->begin(); !s) return s.error();
+  PeriodicThread::Plan plan;
+  plan.every_ms = runtime->options.checkpoint_every_ms;
+  plan.keep.last = runtime->options.checkpoint_keep;
+  plan.name = "periodic";
+  plan.make = [of](const std::string& name, std::shared_ptr<checkpoints::Home>* home) {
+    return of->make(name, home);
+  };
+  plan.told = [of](const Result<CheckpointReport>&, const Status& all) { of->tell(all); };
+  auto companion = std::make_unique<checkpoints::Companion>();
+  auto thread = PeriodicThread::start("make checkpoints", std::move(plan));
+  if (!thread) return thread.error();
+  companion->thread = std::move(thread).value();
+  return std::unique_ptr<Runtime::Impl::Companion>(std::move(companion));
+}
+
+}  // namespace outcore::runtime

@@ -1,0 +1,64 @@
+// Parts: what a checkpoint is to hold, looked up and checked: whose engine, which home, which
+// objects.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/capture/home.h"
+#include "core/runtime/runtime_impl.h"
+#include "heaps/persistent/persistent_core_impl.h"
+#include "outcore/checkpoint.h"
+
+namespace outcore {
+
+struct CheckpointAccess {
+  static PersistentCore::Impl* impl(PersistentCore& heap) { return heap.impl_.get(); }
+  static Region::Impl* impl(const Region& region) { return region.impl_.get(); }
+};
+
+namespace checkpoints {
+
+// A region whose store is not of the home: copied.
+struct Foreign {
+  std::string name;
+  paging::Space* space = nullptr;
+  std::string uri;
+};
+
+// A heap that is a part, and the object that it is in.
+struct HeapPart {
+  PersistentCore::Impl* heap = nullptr;
+  std::string object;
+  bool is_foreign = false;
+  paging::Space* space = nullptr;
+};
+
+struct Memory {
+  std::string name;
+  std::span<const std::byte> bytes;
+};
+
+struct Parts {
+  std::shared_ptr<Runtime::Impl> runtime;  // null: no region
+  std::shared_ptr<Home> home;
+  std::vector<paging::Space*> spaces;
+  std::vector<Home::Member> members;  // those of the home
+  std::vector<Foreign> foreign;
+  std::vector<Memory> memory;
+  std::vector<HeapPart> heaps;
+  bool may_wait = true;  // for another cut of the runtime; else EAGAIN
+};
+
+// Errors: as checkpoint().
+Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
+                      const CheckpointOptions& options);
+// REQUIRES: parts.runtime; the home's making() is held; there is no checkpoint of that name; no
+// region of the parts ends.
+Result<CheckpointReport> make(const std::string& name, Parts& parts,
+                              const CheckpointOptions& options);
+
+}  // namespace checkpoints
+}  // namespace outcore

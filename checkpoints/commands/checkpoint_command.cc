@@ -1,0 +1,223 @@
+// outcore checkpoint ls, make, rm, mv, prune, rollback, verify, export, clone: checkpoints from
+// outside.
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "far/commands/store_copy.h"
+#include "outcore/checkpoint_catalog.h"
+
+namespace outcore::cli {
+namespace {
+
+using bench::format_bytes;
+
+struct Words {
+  std::string pool, name, to, comment, object;
+  std::vector<std::string> names;
+  Retention kept;
+  bool is_json = false, is_dry_run = false, may_replace = false;
+
+  // A folder will do.
+  std::string uri() const {
+    const size_t colon = pool.find(':');
+    return colon == std::string::npos || pool.find('/') < colon ? "versioned:" + pool : pool;
+  }
+};
+
+std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string time_text(int64_t time_s) {
+  const auto seconds = static_cast<time_t>(time_s);
+  std::tm parts{};
+  char text[32] = "?";
+  if (::gmtime_r(&seconds, &parts) != nullptr)
+    std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+int list(const Words& words) {
+  const auto all = list_checkpoints(words.uri());
+  if (!all) return report(all.error());
+  if (words.is_json) {
+    nlohmann::json told = nlohmann::json::array();
+    for (const CheckpointInfo& c : all.value())
+      told.push_back({{"name", c.name},
+                      {"comment", c.comment},
+                      {"number", c.number},
+                      {"time_s", c.time_s},
+                      {"size_bytes", c.size_bytes},
+                      {"only_bytes", c.only_bytes}});
+    std::printf("%s\n", json_text({{"checkpoints", told}}).c_str());
+    return 0;
+  }
+  std::printf("%-19s %12s %12s  %s\n", "made (UTC)", "size", "alone", "name");
+  for (const CheckpointInfo& c : all.value())
+    std::printf("%-19s %12s %12s  %s%s%s\n", time_text(c.time_s).c_str(),
+                format_bytes(c.size_bytes).c_str(), format_bytes(c.only_bytes).c_str(),
+                one_line(c.name).c_str(), c.comment.empty() ? "" : "  ",
+                one_line(c.comment).c_str());
+  return 0;
+}
+
+int make(const Words& words) {
+  const auto made = make_checkpoint(words.uri(), words.name, words.comment);
+  return made ? 0 : report(made.error());
+}
+
+int done(const Status& status) { return status ? 0 : report(status.error()); }
+
+int remove(const Words& words) { return done(remove_checkpoints(words.uri(), words.names)); }
+
+int rename(const Words& words) {
+  return done(rename_checkpoint(words.uri(), words.name, words.to));
+}
+
+int prune(const Words& words) {
+  const auto all = list_checkpoints(words.uri());
+  if (!all) return report(all.error());
+  const auto names = choose_to_prune(all.value(), words.kept);
+  if (!names) return report(names.error());
+  if (!words.is_dry_run && !names->empty())
+    if (Status removed = remove_checkpoints(words.uri(), names.value()); !removed)
+      return report(removed.error());
+  for (const std::string& name : names.value())
+    std::printf("%s %s\n", words.is_dry_run ? "would remove" : "removed", one_line(name).c_str());
+  return 0;
+}
+
+int go_back(const Words& words) { return done(roll_back(words.uri(), words.name)); }
+
+int verify(const Words& words) {
+  const auto damaged = verify_checkpoints(words.uri());
+  if (!damaged) return report(damaged.error());
+  if (words.is_json) {
+    nlohmann::json told = nlohmann::json::array();
+    for (const DamagedChunk& d : damaged.value())
+      told.push_back({{"object", d.object},
+                      {"checkpoint", d.checkpoint},
+                      {"offset", d.offset},
+                      {"why", d.why}});
+    std::printf("%s\n", json_text({{"damaged", told}}).c_str());
+  } else {
+    for (const DamagedChunk& d : damaged.value())
+      std::printf("%s of %s: damaged at byte %llu: %s\n", one_line(d.object).c_str(),
+                  d.checkpoint.empty() ? "the last commit" : one_line(d.checkpoint).c_str(),
+                  static_cast<unsigned long long>(d.offset), one_line(d.why).c_str());
+    if (damaged->empty()) std::printf("%s: all is as it was written\n", words.pool.c_str());
+  }
+  return damaged->empty() ? 0 : kFailed;
+}
+
+// Its only object, if none is named.
+Result<std::string> object_of(const Words& words) {
+  if (!words.object.empty()) return words.object;
+  const auto objects = list_objects(words.uri(), words.name);
+  if (!objects) return objects.error();
+  if (objects->size() == 1) return objects->front().name;
+  std::string names;
+  for (const CheckpointObject& o : objects.value())
+    names += (names.empty() ? "" : ", ") + one_line(o.name);
+  return Error{EINVAL, "take an object of '" + one_line(words.name) + "': it has " +
+                           (names.empty() ? "no object"
+                                          : "the objects " + names + ": name one by --object")};
+}
+
+int export_to(const Words& words) {
+  const auto object = object_of(words);
+  if (!object) return report(object.error());
+  const auto uri = uri_of_checkpoint(words.uri(), words.name, object.value());
+  if (!uri) return report(uri.error());
+  const auto from = open_store(uri.value());
+  if (!from) return report(from.error());
+  const auto copied = copy_store_to(*from.value(), words.to, words.may_replace, [](uint64_t) {});
+  return copied ? 0 : report(copied.error());
+}
+
+int clone(const Words& words) {
+  const auto object = object_of(words);
+  if (!object) return report(object.error());
+  return done(clone_checkpoint(words.uri(), words.name, object.value(), words.to));
+}
+
+CLI::App* add(CLI::App& parent, const char* name, const char* help,
+              const std::shared_ptr<Words>& words, int& status, int (*run)(const Words&)) {
+  CLI::App* const command = parent.add_subcommand(name, help);
+  command->add_option("POOL", words->pool, "versioned:FOLDER, or the folder; or rbd://POOL/IMAGE")
+      ->required();
+  command->callback([words, &status, run] { status = run(*words); });
+  return command;
+}
+
+void add_changes(CLI::App& parent, const std::shared_ptr<Words>& words, int& status) {
+  CLI::App* const command =
+      add(parent, "make", "hold what the pool's stores have, under a name", words, status, make);
+  command->add_option("NAME", words->name, "of the checkpoint")->required();
+  command->add_option("--comment", words->comment, "kept with it");
+  command->footer("Example:\n  outcore checkpoint make /data/run before-analysis");
+  CLI::App* const rm = add(parent, "rm", "remove checkpoints, all or none", words, status, remove);
+  rm->add_option("NAME", words->names, "of checkpoints")->required();
+  rm->footer("Example:\n  outcore checkpoint rm /data/run step-100 step-200");
+  CLI::App* const mv = add(parent, "mv", "give a checkpoint another name", words, status, rename);
+  mv->add_option("NAME", words->name, "that it has")->required();
+  mv->add_option("TO", words->to, "that it shall have")->required();
+  mv->footer("Example:\n  outcore checkpoint mv /data/run step-300 submitted");
+  CLI::App* const thin = add(parent, "prune", "remove all but some", words, status, prune);
+  thin->add_option("--last", words->kept.last, "keep the last N");
+  thin->add_option("--hourly", words->kept.hourly, "and the newest of each of the last N hours");
+  thin->add_option("--daily", words->kept.daily, "and of each of the last N days (UTC)");
+  thin->add_flag("--dry-run", words->is_dry_run, "only say which would go");
+  thin->footer("Example:\n  outcore checkpoint prune /data/run --last 3 --hourly 24 --daily 7");
+  CLI::App* const back =
+      add(parent, "rollback", "make the objects what they were", words, status, go_back);
+  back->add_option("NAME", words->name, "of the checkpoint")->required();
+  back->footer("Example:\n  outcore checkpoint rollback /data/run step-300");
+}
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app, int& status) {
+  CLI::App* const parent = app.add_subcommand(
+      "checkpoint", "checkpoints of a versioned: pool: ls, make, rm, mv, prune, rollback, …");
+  parent->require_subcommand(1);
+  parent->footer(
+      "Examples:\n  outcore checkpoint ls /data/run\n"
+      "  outcore checkpoint export /data/run step-300 state.bin");
+  const auto words = std::make_shared<Words>();
+  CLI::App* const ls = add(*parent, "ls", "which there are", words, status, list);
+  ls->add_flag("--json", words->is_json, "one JSON object in place of text");
+  ls->footer(
+      "alone: what removing this one would give back.\n"
+      "Example:\n  outcore checkpoint ls /data/run");
+  add_changes(*parent, words, status);
+  CLI::App* const check =
+      add(*parent, "verify", "read everything that is held, and check it", words, status, verify);
+  check->add_flag("--json", words->is_json, "one JSON object in place of text");
+  check->footer(
+      "Exit status: 0 all is as it was written; 1 otherwise.\n"
+      "Example:\n  outcore checkpoint verify /data/run");
+  CLI::App* const out =
+      add(*parent, "export", "copy an object as it was into a file", words, status, export_to);
+  out->add_option("NAME", words->name, "of the checkpoint")->required();
+  out->add_option("FILE", words->to, "a file, or another store")->required();
+  out->add_option("--object", words->object, "which (its only one)");
+  out->add_flag("--replace", words->may_replace, "replace what is there");
+  out->footer("Example:\n  outcore checkpoint export /data/run step-300 state.bin");
+  CLI::App* const copy = add(*parent, "clone", "a new image that begins as an object was (rbd://)",
+                             words, status, clone);
+  copy->add_option("NAME", words->name, "of the checkpoint")->required();
+  copy->add_option("TO", words->to, "rbd://POOL/NEW-IMAGE")->required();
+  copy->add_option("--object", words->object, "which (its only one)");
+  copy->footer("Example:\n  outcore checkpoint clone rbd://far/matrix step-300 rbd://far/what-if");
+}
+
+}  // namespace outcore::cli

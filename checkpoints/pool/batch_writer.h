@@ -1,0 +1,58 @@
+// BatchWriter: the writes of a batch as few large transfers into a pool's heap.
+//
+// Chunks get blocks in ascending order; those that lie in neighbouring blocks are written in one
+// transfer, from a buffer that they are gathered in where their memory is in several places. Parts
+// of a chunk that come together are laid over it together. One thread; allocates.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "checkpoints/pool/pool.h"
+#include "outcore/store.h"
+
+namespace outcore::versioned {
+
+class BatchWriter {
+ public:
+  BatchWriter(Pool& pool, Object& object) : pool_(pool), object_(object) {}
+  // The requests that are writes; sets their results.
+  void write(std::span<StoreRequest> batch);
+
+ private:
+  // A part of a request that lies within one chunk.
+  struct Part {
+    uint64_t chunk;
+    uint64_t skipped;
+    const std::byte* bytes;
+    size_t size_bytes;
+    uint32_t request;
+  };
+  // A whole chunk that is to be written.
+  struct Whole {
+    uint64_t chunk;
+    const std::byte* bytes;
+    size_t first_part, end_part;  // whose requests share its outcome
+    uint64_t sum = 0;
+    uint32_t block = 0;
+    uint32_t transfer = 0;
+  };
+
+  void cut(std::span<StoreRequest> batch);
+  void add_chunk(size_t first_part, size_t end_part);
+  void flush();
+  int allocate();
+  void join();
+  void publish();
+  void set_result(size_t first_part, size_t end_part, int error);
+
+  Pool& pool_;
+  Object& object_;
+  std::span<StoreRequest> batch_;
+  std::vector<Part> parts_;
+  std::vector<Whole> wholes_;
+  std::vector<StoreRequest> transfers_;
+  size_t gathered_bytes_ = 0;  // of the buffer
+};
+
+}  // namespace outcore::versioned

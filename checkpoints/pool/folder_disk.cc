@@ -1,0 +1,185 @@
+#include "checkpoints/pool/folder_disk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/os/descriptor_place.h"
+
+namespace outcore::versioned {
+namespace {
+
+// A call, again while signals interrupt it. 0 or more, or -errno.
+template <typename Call>
+auto repeat(Call call) -> decltype(call()) {
+  while (true) {
+    const auto result = call();
+    if (result >= 0) return result;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+int sync_parent(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = end == std::string::npos ? end : path.rfind('/', end);
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int fd = os::above_standard(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd < 0) return -errno;
+  const int error = ::fsync(fd) == 0 ? 0 : -errno;
+  ::close(fd);
+  return error == -EINVAL ? 0 : error;
+}
+
+}  // namespace
+
+PlainFile::~PlainFile() { ::close(fd_); }
+
+int PlainFile::read(uint64_t offset, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const ssize_t got =
+        repeat([&] { return ::pread(fd_, into.data(), into.size(), static_cast<off_t>(offset)); });
+    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
+    offset += static_cast<uint64_t>(got);
+    into = into.subspan(static_cast<size_t>(got));
+  }
+  return 0;
+}
+
+int PlainFile::write(uint64_t offset, std::span<const std::byte> from) {
+  while (!from.empty()) {
+    const ssize_t got =
+        repeat([&] { return ::pwrite(fd_, from.data(), from.size(), static_cast<off_t>(offset)); });
+    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
+    offset += static_cast<uint64_t>(got);
+    from = from.subspan(static_cast<size_t>(got));
+  }
+  return 0;
+}
+
+int PlainFile::sync() { return ::fdatasync(fd_) == 0 ? 0 : -errno; }
+
+int PlainFile::allocate(uint64_t offset, uint64_t size_bytes) {
+  const int error = repeat([&] {
+    return ::fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+  });
+  if (error != -EOPNOTSUPP && error != -ENOSYS) return error;
+  const uint64_t end = offset + size_bytes;  // no promise to be had here
+  if (end <= PlainFile::size_bytes()) return 0;
+  return repeat([&] { return ::ftruncate(fd_, static_cast<off_t>(end)); });
+}
+
+void PlainFile::punch(uint64_t offset, uint64_t size_bytes) {
+  repeat([&] {
+    return ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                       static_cast<off_t>(size_bytes));
+  });
+}
+
+uint64_t PlainFile::size_bytes() const {
+  struct stat about;
+  return ::fstat(fd_, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
+}
+
+Result<std::shared_ptr<Disk>> FolderDisk::open(const std::string& path, bool may_create) {
+  std::shared_ptr<FolderDisk> disk(new FolderDisk);
+  if (Status s = disk->open_folder(path, may_create); !s) return s.error();
+  return std::shared_ptr<Disk>(std::move(disk));
+}
+
+Status FolderDisk::open_folder(const std::string& path, bool may_create) {
+  path_ = path;
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  if (may_create) {
+    if (::mkdir(path_.c_str(), 0777) == 0) {
+      if (const int error = sync_parent(path_); error != 0)
+        return base::system_error(error, "make the folder " + path_ + " durable");
+    } else if (errno != EEXIST) {
+      return base::system_error(errno, "make the folder " + path_,
+                                "make the folders above it first");
+    }
+  }
+  folder_fd_ = os::above_standard(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat about;
+  if (folder_fd_ < 0 || ::fstat(folder_fd_, &about) != 0) {
+    const int error = errno;
+    return base::system_error(error, "open the folder " + path_,
+                              error == ENOENT    ? "check the path, or allow to create it"
+                              : error == ENOTDIR ? "it is a file: name a folder"
+                                                 : "");
+  }
+  identity_ = std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
+  return {};
+}
+
+Result<std::unique_ptr<File>> FolderDisk::make_heap(int fd, bool, const std::string&) {
+  return std::unique_ptr<File>(new PlainFile(fd));
+}
+
+Result<std::unique_ptr<File>> FolderDisk::open(const std::string& file, Mode mode, bool is_heap) {
+  const int flags = O_CLOEXEC | O_NOCTTY |
+                    (mode == Mode::kRead     ? O_RDONLY
+                     : mode == Mode::kWrite  ? O_RDWR
+                     : mode == Mode::kCreate ? O_RDWR | O_CREAT | O_TRUNC
+                                             : O_RDWR | O_CREAT | O_EXCL);
+  const int fd =
+      repeat([&] { return os::above_standard(::openat(folder_fd_, file.c_str(), flags, 0666)); });
+  const std::string path = path_ + "/" + file;
+  if (fd < 0)
+    return base::system_error(fd, "open " + path,
+                              fd == -EACCES ? "get permission, or open it with at=" : "");
+  if (is_heap) return make_heap(fd, mode != Mode::kRead, path);
+  return std::unique_ptr<File>(new PlainFile(fd));
+}
+
+Result<std::vector<std::string>> FolderDisk::list() {
+  const int fd = os::above_standard(::openat(folder_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* const folder = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (folder == nullptr) {
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    return base::system_error(error, "list the folder " + path_);
+  }
+  std::vector<std::string> names;
+  int error = 0;
+  while (true) {
+    errno = 0;  // nullptr is the end, or an error: a folder that cannot be read is not empty
+    const dirent* const entry = ::readdir(folder);
+    error = errno;
+    if (entry == nullptr) break;
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+      names.emplace_back(entry->d_name);
+  }
+  ::closedir(folder);
+  if (error != 0) return base::system_error(error, "list the folder " + path_);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int FolderDisk::rename(const std::string& from, const std::string& to) {
+  const int error =
+      ::renameat2(folder_fd_, from.c_str(), folder_fd_, to.c_str(), RENAME_NOREPLACE) == 0 ? 0
+                                                                                           : errno;
+  if (error == 0 || (error != EINVAL && error != ENOSYS)) return -error;
+  // A filesystem that cannot: nobody but the one writer makes names here.
+  if (::faccessat(folder_fd_, to.c_str(), F_OK, 0) == 0) return -EEXIST;
+  if (errno != ENOENT) return -errno;
+  return ::renameat(folder_fd_, from.c_str(), folder_fd_, to.c_str()) == 0 ? 0 : -errno;
+}
+
+int FolderDisk::unlink(const std::string& file) {
+  return ::unlinkat(folder_fd_, file.c_str(), 0) == 0 ? 0 : -errno;
+}
+
+int FolderDisk::sync_folder() {
+  const int error = ::fsync(folder_fd_) == 0 ? 0 : -errno;
+  return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync say EINVAL
+}
+
+}  // namespace outcore::versioned

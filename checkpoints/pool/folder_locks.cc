@@ -1,0 +1,199 @@
+// Who has a pool open: the locks of FolderDisk. See folder_disk.h.
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+
+#include "checkpoints/pool/folder_disk.h"
+#include "core/base/error.h"
+#include "core/os/descriptor_place.h"
+
+namespace outcore::versioned {
+namespace {
+
+// The descriptors that hold locks. A child that inherits one would keep the lock after its parent's
+// end: fork() closes them there.
+class LockDescriptors {
+ public:
+  static LockDescriptors& all() {
+    static LockDescriptors& made = *new LockDescriptors;  // as long as there may be a fork
+    return made;
+  }
+  void add(int fd) {
+    const std::lock_guard guard(mutex_);
+    fds_.push_back(fd);
+  }
+  void remove(int fd) {
+    const std::lock_guard guard(mutex_);
+    std::erase(fds_, fd);
+  }
+  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+
+ private:
+  LockDescriptors() {
+    ::pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                     [] {
+                       for (const int fd : all().fds_) ::close(fd);
+                       all().fds_.clear();
+                       ++all().generation_;
+                       all().mutex_.unlock();
+                     });
+  }
+  std::mutex mutex_;
+  std::vector<int> fds_;
+  std::atomic<uint64_t> generation_{1};
+};
+
+struct flock byte_lock(int type, uint64_t start, uint64_t count) {
+  struct flock lock {};
+  lock.l_type = static_cast<short>(type);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(start);
+  lock.l_len = static_cast<off_t>(count);
+  return lock;
+}
+
+std::string comm_of(const std::string& process) {
+  std::string name;
+  std::getline(std::ifstream("/proc/" + process + "/comm"), name);
+  return "process " + process + (name.empty() ? "" : " (" + name + ")");
+}
+
+// "lock: 1: OFDLCK ADVISORY READ -1 fe:00:1234 7 7" in /proc/PID/fdinfo/FD.
+bool has_lock(const std::string& fdinfo, const std::string& inode, uint64_t byte) {
+  std::ifstream in(fdinfo);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("lock:") || line.find("OFDLCK") == std::string::npos) continue;
+    const size_t at = line.find(":" + inode + " ");
+    if (at == std::string::npos) continue;
+    char* end = nullptr;
+    const uint64_t first = std::strtoull(line.c_str() + at + inode.size() + 2, &end, 10);
+    const bool is_open = std::strstr(end, "EOF") != nullptr;
+    const uint64_t last = is_open ? UINT64_MAX : std::strtoull(end, nullptr, 10);
+    if (first <= byte && byte <= last) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> names_in(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* const folder = ::opendir(path.c_str());
+  if (folder == nullptr) return names;
+  while (const dirent* const entry = ::readdir(folder))
+    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') names.emplace_back(entry->d_name);
+  ::closedir(folder);
+  return names;
+}
+
+}  // namespace
+
+FolderDisk::~FolderDisk() {
+  const bool has_locks = is_of_this_process();
+  for (const int fd : {lock_fd_, readers_fd_}) {
+    if (fd < 0 || !has_locks) continue;  // a forked child has closed them
+    LockDescriptors::all().remove(fd);
+    ::close(fd);
+  }
+  if (folder_fd_ >= 0) ::close(folder_fd_);
+}
+
+bool FolderDisk::is_of_this_process() const {
+  return generation_ == 0 || generation_ == LockDescriptors::all().generation();
+}
+
+Status FolderDisk::lock_writer() {
+  const std::string attempted = "open " + path_ + " to write";
+  lock_fd_ = os::above_standard(::openat(folder_fd_, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (lock_fd_ < 0)
+    return base::system_error(errno, attempted, "get write permission, or open it with at=");
+  LockDescriptors::all().add(lock_fd_);
+  generation_ = LockDescriptors::all().generation();
+  struct flock lock = byte_lock(F_WRLCK, 0, 0);
+  if (::fcntl(lock_fd_, F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return base::system_error(errno, attempted + ": lock");
+    char who[128] = {};
+    const ssize_t got = ::pread(lock_fd_, who, sizeof who - 1, 0);
+    const std::string text = got > 0 ? std::string(who, std::strcspn(who, "\n")) : "another";
+    return Error{EBUSY, attempted + ": " + text +
+                            " writes it: end that first, or open a checkpoint with at="};
+  }
+  char host[64] = {};
+  ::gethostname(host, sizeof host - 1);
+  const std::string who = comm_of(std::to_string(::getpid())) + " on " + host + "\n";
+  // A convenience: without it the lock holds all the same.
+  if (::ftruncate(lock_fd_, 0) == 0)
+    if (::pwrite(lock_fd_, who.data(), who.size(), 0) < 0) errno = 0;
+  const int error = open_readers(true);
+  return error == 0 ? Status() : base::system_error(error, attempted + ": its file of readers");
+}
+
+int FolderDisk::open_readers(bool may_create) {
+  if (readers_fd_ >= 0) return 0;
+  const int flags = (may_create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC;
+  readers_fd_ = os::above_standard(::openat(folder_fd_, "readers", flags, 0666));
+  if (readers_fd_ < 0) return -errno;
+  LockDescriptors::all().add(readers_fd_);
+  generation_ = LockDescriptors::all().generation();
+  return 0;
+}
+
+int FolderDisk::lock_byte(int type, uint32_t commit) {
+  struct flock lock = byte_lock(type, commit, 1);
+  if (::fcntl(readers_fd_, F_OFD_SETLK, &lock) == 0) return 0;
+  return errno == EACCES ? -EAGAIN : -errno;
+}
+
+int FolderDisk::hold(uint32_t commit) {
+  if (const int error = open_readers(false); error != 0) return error;
+  return lock_byte(F_RDLCK, commit);
+}
+
+void FolderDisk::unhold(uint32_t commit) {
+  if (is_of_this_process()) lock_byte(F_UNLCK, commit);
+}
+
+bool FolderDisk::claim(uint32_t commit) { return lock_byte(F_WRLCK, commit) == 0; }
+
+void FolderDisk::unclaim(uint32_t commit) { lock_byte(F_UNLCK, commit); }
+
+std::vector<uint32_t> FolderDisk::held_by_others() {
+  std::vector<uint32_t> commits;
+  for (uint64_t from = 0; from <= UINT32_MAX;) {
+    struct flock lock = byte_lock(F_WRLCK, from, 0);
+    if (::fcntl(readers_fd_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) break;
+    // The one that it tells need not be the first: what is before it is asked again, alone.
+    const auto found = static_cast<uint64_t>(lock.l_start);
+    for (uint64_t end = found; end > from;) {
+      struct flock before = byte_lock(F_WRLCK, from, end - from);
+      if (::fcntl(readers_fd_, F_OFD_GETLK, &before) != 0 || before.l_type == F_UNLCK) break;
+      end = static_cast<uint64_t>(before.l_start);
+      lock = before;
+    }
+    for (int64_t i = 0; i < std::max<int64_t>(lock.l_len, 1); ++i)
+      commits.push_back(static_cast<uint32_t>(lock.l_start + i));
+    from = static_cast<uint64_t>(lock.l_start + std::max<int64_t>(lock.l_len, 1));
+  }
+  return commits;
+}
+
+std::string FolderDisk::who_holds(uint32_t commit) {
+  struct stat about;
+  const std::string unknown = "another process";
+  if (readers_fd_ < 0 || ::fstat(readers_fd_, &about) != 0) return unknown;
+  const std::string inode = std::to_string(about.st_ino);
+  for (const std::string& process : names_in("/proc"))
+    for (const std::string& fd : names_in("/proc/" + process + "/fdinfo"))
+      if (has_lock("/proc/" + process + "/fdinfo/" + fd, inode, commit)) return comm_of(process);
+  return unknown;
+}
+
+}  // namespace outcore::versioned

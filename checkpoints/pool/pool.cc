@@ -1,0 +1,301 @@
+// How a pool is made, opened and closed; its objects.
+#include "checkpoints/pool/pool.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+
+namespace outcore::versioned {
+namespace {
+
+constexpr const char* kData = "data";
+
+Status check_chunk(uint32_t chunk_bytes, const std::string& attempted) {
+  if (base::is_power_of_two(chunk_bytes) && chunk_bytes >= kChunkBytesMin &&
+      chunk_bytes <= kChunkBytesMax)
+    return {};
+  return Error{EINVAL, attempted + ": chunks of " + base::format_bytes(chunk_bytes) +
+                           " cannot be: a power of two from " + base::format_bytes(kChunkBytesMin) +
+                           " to " + base::format_bytes(kChunkBytesMax)};
+}
+
+// After an fsync that failed, the kernel may keep what was written and hold it to be stored: the
+// next fsync says 0. Only the last record can be such, and the zeros that made half a record none:
+// they are written again, so that the next answer is true. 0 or -errno.
+int write_end_again(File& file, const Loaded& loaded) {
+  std::vector<std::byte> bytes(std::min<uint64_t>(loaded.end - loaded.last, 1 << 20));
+  for (uint64_t at = loaded.last; at < loaded.end; at += bytes.size()) {
+    const auto piece = std::span(bytes).first(std::min<uint64_t>(bytes.size(), loaded.end - at));
+    int error = file.read(at, piece);
+    if (error == 0) error = file.write(at, piece);
+    if (error != 0) return error;
+  }
+  const std::array<std::byte, sizeof(RecordHeader)> none{};
+  return file.size_bytes() > loaded.end ? file.write(loaded.end, none) : 0;
+}
+
+// Damage, and what can be read all the same.
+Error explain(Disk& disk, const Error& damage) {
+  std::string names;
+  const auto numbers = list_journals(disk);
+  std::set<std::string> seen;
+  for (size_t i = numbers ? numbers->size() : 0; i-- > 0;) {
+    const auto loaded = load_journal(disk, numbers.value()[i]);
+    if (!loaded || !loaded->has_base) continue;
+    for (const Checkpoint& checkpoint : loaded->state.checkpoints)
+      if (seen.insert(checkpoint.name).second && load_commit(disk, checkpoint.number))
+        names += (names.empty() ? "'" : ", '") + checkpoint.name + "'";
+    break;
+  }
+  return {damage.code, "open " + disk.name() + ": " + damage.message +
+                           (names.empty() ? ": no checkpoint can be read: restore a copy"
+                                          : ": still readable with at=: " + names)};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Pool>> Pool::open(std::shared_ptr<Disk> disk, const PoolOptions& options) {
+  if (Status s = disk->lock_writer(); !s) return s.error();
+  std::shared_ptr<Pool> pool(new Pool(disk));
+  pool->delta_bytes_min_ = options.delta_bytes_min;
+  const auto numbers = list_journals(*disk);
+  if (!numbers) return numbers.error();
+  Status status = numbers->empty() ? pool->found(options) : pool->load(options, numbers.value());
+  if (!status) return status.error();
+  pool->reader_ = std::make_unique<ChunkReader>(*pool->data_, pool->chunk_bytes_,
+                                                pool->folder_.c_str(), pool->trouble_);
+  if (!pool->reader_->open()) return base::system_error(ENOMEM, "open " + pool->folder_);
+  pool->is_closed_ = false;
+  return pool;
+}
+
+Status Pool::found(const PoolOptions& options) {
+  const std::string attempted = "open " + folder_;
+  const auto names = disk_->list();
+  if (!names) return names.error();
+  const bool has_data = std::count(names->begin(), names->end(), kData) > 0;
+  if (has_data) {
+    auto data = disk_->open(kData, Disk::Mode::kRead, true);
+    if (!data) return data.error();
+    if (data.value()->size_bytes() > 0)
+      return Error{EIO, attempted + ": its journals are missing: restore a copy"};
+  }
+  if (!options.may_create)
+    return Error{EINVAL, attempted + ": there is no pool: check the path, or allow to create one"};
+  for (const std::string& name : names.value())
+    if (name != kData && name != "lock" && name != "readers" && name != kUnfinishedJournal)
+      return Error{EINVAL, attempted + ": it is no pool and not empty ('" + name +
+                               "'): name a new or an empty folder"};
+  State state;
+  state.chunk_bytes = options.chunk_bytes == 0 ? kChunkBytesDefault : options.chunk_bytes;
+  if (Status s = check_chunk(state.chunk_bytes, attempted); !s) return s;
+  if (::getrandom(&state.pool_id, sizeof state.pool_id, 0) != sizeof state.pool_id)
+    return base::system_error(errno, attempted + ": ask for a random number");
+  pool_id_ = state.pool_id;
+  auto data = disk_->open(kData, has_data ? Disk::Mode::kWrite : Disk::Mode::kCreateNew, true);
+  if (!data) return data.error();
+  // A journal never is without its data.
+  if (const int error = disk_->sync_folder(); error != 0)
+    return base::system_error(error, attempted + ": make it durable");
+  auto journal = write_journal(1, state, {}, 1);
+  if (!journal) return journal.error();
+  data_ = std::move(data.value());
+  journal_ = std::move(journal.value());
+  base_bytes_ = journal_->end();
+  journals_ = {{1, 0}};
+  chunk_bytes_ = state.chunk_bytes;
+  heap_ = std::make_unique<BlockHeap>(*data_, chunk_bytes_);
+  return heap_->cover_file() ? Status() : base::system_error(ENOMEM, attempted);
+}
+
+// A journal that begins with the state: whole and durable, or not there.
+Result<std::unique_ptr<Journal>> Pool::write_journal(uint32_t number, const State& state,
+                                                     const MappedArray<Grave>& graves,
+                                                     uint64_t sequence) {
+  const std::string attempted = "write " + folder_ + "/" + journal_name(number);
+  auto file = disk_->open(kUnfinishedJournal, Disk::Mode::kCreate, false);
+  if (!file) return file.error();
+  auto journal =
+      std::make_unique<Journal>(std::move(file.value()), pool_id_, uint64_t{0}, sequence);
+  int error = write_base(*journal, state, graves);
+  if (error == 0) error = journal->sync();
+  if (error == 0) error = disk_->rename(kUnfinishedJournal, journal_name(number));
+  if (error != 0) {
+    disk_->unlink(kUnfinishedJournal);
+    return base::system_error(error, attempted);
+  }
+  error = disk_->sync_folder();
+  // It has its name, or not, after a loss of power: whoever went on in either could be wrong.
+  if (error != 0) return fail(error, attempted, true).error();
+  return journal;
+}
+
+Status Pool::load(const PoolOptions& options, const std::vector<uint32_t>& numbers) {
+  const std::string attempted = "open " + folder_;
+  disk_->unlink(kUnfinishedJournal);
+  for (const uint32_t number : numbers) {
+    const auto first = first_commit_of(*disk_, number);
+    if (first) journals_.push_back({number, first.value()});
+  }
+  auto loaded = load_journal(*disk_, numbers.back());
+  if (!loaded) return loaded.error();
+  if (loaded->damage && loaded->is_continued)
+    loaded->damage = Error{EIO, journal_name(numbers.back() + 1) + " is missing"};
+  if (!loaded->damage) return explain(*disk_, loaded->damage.error());
+  if (Status s = check_chunk(loaded->state.chunk_bytes, attempted); !s) return s;
+  if (options.chunk_bytes != 0 && options.chunk_bytes != loaded->state.chunk_bytes)
+    return Error{EINVAL, attempted + ": it has chunks of " +
+                             base::format_bytes(loaded->state.chunk_bytes) + ", " +
+                             base::format_bytes(options.chunk_bytes) +
+                             " are asked for: leave out chunk="};
+  chunk_bytes_ = loaded->state.chunk_bytes;
+  pool_id_ = loaded->state.pool_id;
+  auto data = disk_->open(kData, Disk::Mode::kWrite, true);
+  if (!data) return data.error();
+  data_ = std::move(data.value());
+  auto file = disk_->open(journal_name(numbers.back()), Disk::Mode::kWrite, false);
+  if (!file) return file.error();
+  // What was seen may be in the kernel's memory alone, left there by a writer that was killed. It
+  // is built upon: it must be durable first. What is left of a record that was not finished goes.
+  int error = write_end_again(*file.value(), *loaded);
+  if (error == 0) error = data_->sync();
+  if (error == 0) error = file.value()->sync();
+  if (error == 0) error = disk_->sync_folder();
+  if (error != 0) return base::system_error(error, attempted + ": make it durable");
+  journal_ =
+      std::make_unique<Journal>(std::move(file.value()), pool_id_, loaded->end, loaded->sequence);
+  base_bytes_ = loaded->base_bytes;
+  return adopt(loaded.value());
+}
+
+Status Pool::adopt(Loaded& loaded) {
+  State& state = loaded.state;
+  last_commit_ = state.commit;
+  interval_ = state.commit + 1;
+  next_object_ = state.next_object;
+  checkpoints_ = std::move(state.checkpoints);
+  for (const uint32_t commit : disk_->held_by_others())
+    if (commit < last_commit_) lingering_.push_back(commit);
+  heap_ = std::make_unique<BlockHeap>(*data_, chunk_bytes_);
+  if (!heap_->cover_file()) return base::system_error(ENOMEM, "open " + folder_);
+  if (Status s = adopt_blocks(state); !s) return s;
+  for (auto& [id, from] : state.objects) {
+    const std::shared_ptr<Object> object(new Object(id, from.name));
+    object->size_bytes_ = from.size_bytes;
+    object->map_ = std::move(from.map);
+    objects_[id] = object;
+  }
+  drop_journals();
+  return {};
+}
+
+Status Pool::adopt_blocks(const State& state) {
+  const auto wrong = [this](const std::string& what) {
+    return explain(*disk_, Error{EIO, "its last journal is damaged: " + what});
+  };
+  uint32_t bad_block = 0;
+  for (const auto& [id, object] : state.objects)
+    object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
+      if (!heap_->mark_used(entry.block)) bad_block = entry.block;
+    });
+  if (bad_block != 0)
+    return wrong("block " + std::to_string(bad_block) +
+                 " is used twice, or data is shorter than it must be");
+  const auto graves = needed_graves(state, holds());
+  if (!graves) return base::system_error(graves.code(), "open " + folder_);
+  for (const Grave& grave : graves.value())
+    if (!heap_->adopt_grave(grave))
+      return wrong("a checkpoint needs block " + std::to_string(grave.block) +
+                   ", and data is shorter than it must be");
+  return {};
+}
+
+Pool::~Pool() { (void)close(); }
+
+Status Pool::close() {
+  // In a forked child another thread of the parent's may have held the lock, for ever.
+  if (!disk_->is_of_this_process()) return {};
+  const std::lock_guard guard(mutex_);
+  if (is_closed_) return {};
+  if (lost_.code == 0 && has_changes())
+    if (const auto done = commit_locked({}, {}); !done) {
+      is_closed_ = lost_.code != 0;  // if not, it may be tried again
+      return done.error();
+    }
+  is_closed_ = true;
+  if (lost_.code != 0) return lost_;
+  journal_->append(RecordType::kClosed, last_commit_, {}, {true, true});  // nothing hangs on it
+  return {};
+}
+
+std::vector<std::shared_ptr<Object>> Pool::objects() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::shared_ptr<Object>> all;
+  for (const auto& [id, object] : objects_) all.push_back(object);
+  return all;
+}
+
+std::shared_ptr<Object> Pool::find(const std::string& name) const {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [id, object] : objects_)
+    if (object->name() == name) return object;
+  return nullptr;
+}
+
+Result<std::shared_ptr<Object>> Pool::create(const std::string& name, uint64_t size_bytes) {
+  const std::string attempted = "make the object '" + name + "' in " + folder_;
+  const std::lock_guard guard(mutex_);
+  if (name.empty() || name.size() > kNameBytesMax || name.find('\0') != std::string::npos)
+    return Error{EINVAL, attempted + ": a name has 1 to " + std::to_string(kNameBytesMax) +
+                             " bytes, none of them zero"};
+  for (const auto& [id, object] : objects_)
+    if (object->name() == name)
+      return Error{EEXIST, attempted + ": it exists: open it, or remove it first"};
+  if (objects_.size() >= kObjectsMax)
+    return Error{ENOSPC, attempted + ": there are " + std::to_string(kObjectsMax) + " already"};
+  if (size_bytes > ChunkMap::kChunksMax * chunk_bytes_)
+    return Error{EFBIG, attempted + ": at most " +
+                            base::format_bytes(ChunkMap::kChunksMax * chunk_bytes_) +
+                            " with these chunks: make a pool of larger ones"};
+  const std::shared_ptr<Object> object(new Object(next_object_, name));
+  object->size_bytes_ = size_bytes;
+  object->map_ = ChunkMap::make();
+  if (object->map_ == nullptr) return base::system_error(ENOMEM, attempted);
+  changed_objects_.insert(next_object_);
+  objects_[next_object_++] = object;
+  return object;
+}
+
+Status Pool::remove_object(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  const auto found = std::find_if(objects_.begin(), objects_.end(),
+                                  [&](const auto& o) { return o.second->name() == name; });
+  const std::string attempted = "remove the object '" + name + "' of " + folder_;
+  if (found == objects_.end()) return Error{ENOENT, attempted + ": there is none of this name"};
+  changed_objects_.insert(found->first);
+  const std::shared_ptr<Object> object = found->second;
+  objects_.erase(found);
+  const os::SignalBlock block;
+  gate_.close();
+  const int error = kill_all(*object);
+  gate_.open();
+  // Its other blocks are free when the pool is opened again.
+  return error == 0 ? Status() : base::system_error(error, attempted);
+}
+
+Status Pool::can_commit() const {
+  const std::lock_guard guard(mutex_);
+  return check_usable("commit " + folder_);
+}
+
+uint32_t Pool::last_commit() const {
+  const std::lock_guard guard(mutex_);
+  return last_commit_;
+}
+
+}  // namespace outcore::versioned

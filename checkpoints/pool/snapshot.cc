@@ -1,0 +1,125 @@
+#include "checkpoints/pool/snapshot.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "core/os/wait.h"
+
+namespace outcore::versioned {
+namespace {
+
+// How often a reader looks again: a writer changed the journals while it read them.
+constexpr int kAttemptsMax = 100;
+
+std::string attempted(const Disk& disk, const std::string& at) {
+  return "open " + (at.empty() ? "the last commit" : "checkpoint '" + at + "'") + " of " +
+         disk.name();
+}
+
+struct Newest {
+  uint32_t commit = 0;
+  std::string remark;  // of what is damaged
+};
+
+// The number of the commit that is asked for, as the newest journal that can be read has it.
+Result<Newest> look_up(Disk& disk, const std::string& at) {
+  const auto numbers = list_journals(disk);
+  if (!numbers) return numbers.error();
+  if (numbers->empty())
+    return Error{EINVAL, attempted(disk, at) + ": it has no journal: name the folder of a pool"};
+  Newest newest;
+  for (size_t i = numbers->size(); i-- > 0;) {
+    auto loaded = load_journal(disk, numbers.value()[i]);
+    if (!loaded) return loaded.error();
+    if (!loaded->damage) newest.remark = loaded->damage.message();
+    // What the last commit is cannot be known behind the damage; a checkpoint is what it was.
+    if (!loaded->damage && at.empty()) return loaded->damage.error();
+    if (!loaded->has_base) continue;
+    newest.commit = loaded->state.commit;
+    if (at.empty()) return newest;
+    if (const Checkpoint* const found = loaded->state.find(at)) {
+      newest.commit = found->number;
+      return newest;
+    }
+    if (newest.remark.empty()) break;
+  }
+  return Error{ENOENT, attempted(disk, at) + ": there is none of this name" +
+                           (newest.remark.empty() ? "" : "; " + newest.remark)};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
+                                                 const std::string& at) {
+  std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
+  Error last{EBUSY, attempted(*disk, at) + ": it changes all the time: try again"};
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const auto wanted = look_up(*disk, at);
+    // A journal that is just being written or removed looks damaged: it is looked at again.
+    if (!wanted) {
+      last = wanted.error();
+      if (last.code != EIO && last.code != ENOENT) return last;
+      if (attempt > 3) return last;
+      continue;
+    }
+    if (const int error = disk->hold(wanted->commit); error == -EAGAIN) {
+      os::yield();
+      continue;
+    } else if (error != 0) {
+      return base::system_error(error, attempted(*disk, at) + ": hold it");
+    }
+    snapshot->held_ = wanted->commit;
+    snapshot->is_holding_ = true;
+    // A writer that gave it back before it was held has made that known before.
+    const auto again = look_up(*disk, at);
+    if (again && again->commit == wanted->commit) {
+      auto state = load_commit(*disk, wanted->commit);
+      if (state) {
+        snapshot->state_ = std::move(state.value());
+        snapshot->remark_ = again->remark;
+        if (Status s = snapshot->open_data(); !s) return s.error();
+        return snapshot;
+      }
+      last = state.error();
+      if (attempt > 3) return last;
+    }
+    disk->unhold(wanted->commit);
+    snapshot->is_holding_ = false;
+  }
+  return last;
+}
+
+Result<std::shared_ptr<Snapshot>> Snapshot::open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
+                                                        std::shared_ptr<Pins> pins) {
+  std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
+  snapshot->pins_ = std::move(pins);
+  snapshot->held_ = commit;
+  auto state = load_commit(*disk, commit);
+  if (!state) return state.error();
+  snapshot->state_ = std::move(state.value());
+  if (Status s = snapshot->open_data(); !s) return s.error();
+  return snapshot;
+}
+
+Status Snapshot::open_data() {
+  auto data = disk_->open("data", Disk::Mode::kRead, true);
+  if (!data) return data.error();
+  data_ = std::move(data.value());
+  reader_ = std::make_unique<ChunkReader>(*data_, state_.chunk_bytes, folder_.c_str(), trouble_);
+  if (!reader_->open()) return base::system_error(ENOMEM, "read " + disk_->name());
+  return {};
+}
+
+Snapshot::~Snapshot() {
+  if (pins_ != nullptr) pins_->remove(held_);
+  if (is_holding_) disk_->unhold(held_);
+}
+
+const StateObject* Snapshot::find(const std::string& object) const {
+  const auto found = std::find_if(state_.objects.begin(), state_.objects.end(),
+                                  [&](const auto& o) { return o.second.name == object; });
+  return found == state_.objects.end() ? nullptr : &found->second;
+}
+
+}  // namespace outcore::versioned

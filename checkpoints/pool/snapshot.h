@@ -1,0 +1,62 @@
+// Snapshot: the objects of a pool as a commit has them, to read. It holds the commit: while it
+// lives, no writer of this or another process gives its blocks back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoints/pool/chunk_reader.h"
+#include "checkpoints/pool/pins.h"
+#include "checkpoints/pool/state.h"
+
+namespace outcore::versioned {
+
+class Snapshot {
+ public:
+  // Opens a pool's checkpoint `at`, or its last commit (empty), beside a writer of another process.
+  // Errors: ENOENT (no such checkpoint), EBUSY (it is just being removed), EIO (damage).
+  static Result<std::shared_ptr<Snapshot>> open(std::shared_ptr<Disk> disk, const std::string& at);
+  // The same within the process of the writer, which has pinned the commit: its pin is taken over.
+  static Result<std::shared_ptr<Snapshot>> open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
+                                                       std::shared_ptr<Pins> pins);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  uint32_t commit() const { return state_.commit; }
+  uint32_t chunk_bytes() const { return state_.chunk_bytes; }
+  const std::vector<Checkpoint>& checkpoints() const { return state_.checkpoints; }
+  const std::map<uint32_t, StateObject>& objects() const { return state_.objects; }
+  // nullptr: there is none. It lives as long as the snapshot.
+  const StateObject* find(const std::string& object) const;
+
+  // As ChunkReader. REQUIRES: within the object. Any thread; read() is for the fault path.
+  int read(const StateObject& object, uint64_t offset, std::span<std::byte> into) {
+    return reader_->read(*object.map, object.name.c_str(), offset, into);
+  }
+  void transfer(const StateObject& object, std::span<StoreRequest> batch) {
+    reader_->transfer(*object.map, object.name.c_str(), batch);
+  }
+  File& data() { return *data_; }
+  std::string trouble() const { return trouble_.text(); }
+  // What could not be read of the pool besides this commit; empty: nothing.
+  const std::string& remark() const { return remark_; }
+
+ private:
+  explicit Snapshot(std::shared_ptr<Disk> disk) : disk_(std::move(disk)), folder_(disk_->name()) {}
+  Status open_data();
+
+  const std::shared_ptr<Disk> disk_;
+  const std::string folder_;
+  State state_;
+  std::unique_ptr<File> data_;
+  Trouble trouble_;
+  std::unique_ptr<ChunkReader> reader_;
+  std::shared_ptr<Pins> pins_;
+  uint32_t held_ = 0;
+  bool is_holding_ = false;
+  std::string remark_;
+};
+
+}  // namespace outcore::versioned

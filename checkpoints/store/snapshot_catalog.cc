@@ -1,0 +1,330 @@
+#include "checkpoints/store/snapshot_catalog.h"
+
+#include <algorithm>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/store/uri.h"
+
+namespace outcore::store {
+namespace {
+
+constexpr const char* kEntryNotes = "checkpoint.";
+constexpr size_t kNameBytesMax = 255, kCommentBytesMax = 4096;
+
+constexpr const char* kStates[] = {"making", "whole", "removed"};
+
+// Names may hold any bytes, JSON may not.
+std::string text_of(const SnapshotEntry& entry, const std::string& anchor) {
+  nlohmann::json objects = nlohmann::json::array();
+  for (const SnapshotObject& one : entry.objects)
+    objects.push_back({{"name", encode_percents(one.name)},
+                       {"place", encode_percents(one.place)},
+                       {"size_bytes", one.size_bytes}});
+  return nlohmann::json{{"version", 1},
+                        {"anchor", encode_percents(anchor)},
+                        {"state", kStates[static_cast<size_t>(entry.state)]},
+                        {"number", entry.number},
+                        {"name", encode_percents(entry.name)},
+                        {"comment", encode_percents(entry.comment)},
+                        {"time_s", entry.time_s},
+                        {"objects", objects}}
+      .dump();
+}
+
+// Without a number: it is a copy of another anchor's.
+Result<SnapshotEntry> entry_of(const std::string& text, const std::string& anchor) try {
+  const auto json = nlohmann::json::parse(text);
+  if (json.at("version") != 1)
+    return Error{ENOTSUP, "a newer version of Outcore has made it: take that one"};
+  bool is_text = true;
+  const auto string = [&](const nlohmann::json& of, const char* key) {
+    std::string decoded;
+    is_text = decode_percents(of.at(key).get<std::string>(), decoded) && is_text;
+    return decoded;
+  };
+  SnapshotEntry entry;
+  if (string(json, "anchor") != anchor) return entry;
+  entry.number = json.at("number").get<uint32_t>();
+  entry.name = string(json, "name");
+  entry.comment = string(json, "comment");
+  entry.time_s = json.at("time_s").get<int64_t>();
+  for (const auto& one : json.at("objects"))
+    entry.objects.push_back(
+        {string(one, "name"), string(one, "place"), one.at("size_bytes").get<uint64_t>()});
+  const auto state = std::find(std::begin(kStates), std::end(kStates), string(json, "state"));
+  if (!is_text || state == std::end(kStates) || entry.number == 0)
+    return Error{EIO, "its note is damaged"};
+  entry.state = static_cast<SnapshotEntry::State>(state - std::begin(kStates));
+  return entry;
+} catch (const std::exception&) {
+  return Error{EIO, "its note is damaged"};
+}
+
+}  // namespace
+
+SnapshotState& SnapshotState::of(Store& store) {
+  static std::mutex making;
+  const std::lock_guard<std::mutex> guard(making);
+  std::shared_ptr<void>& companion = store.snapshots()->companion;
+  if (companion == nullptr) companion = std::make_shared<SnapshotState>();
+  return *static_cast<SnapshotState*>(companion.get());
+}
+
+// The note begins with whose it is: copies of a store have its notes, too.
+int find_roll_back(Store& store, std::string* to) {
+  std::map<std::string, std::string> notes;
+  const int error = store.snapshots()->list_notes(kRollingBackNote, &notes);
+  const auto found = notes.find(kRollingBackNote);
+  if (error != 0 || found == notes.end()) return error;
+  const size_t end = found->second.find('\n');
+  if (found->second.substr(0, end) == store.identity() && end != std::string::npos)
+    *to = found->second.substr(end + 1);
+  return 0;
+}
+
+CheckpointInfo info_of(const SnapshotEntry& entry) {
+  CheckpointInfo info;
+  info.name = entry.name;
+  info.comment = entry.comment;
+  info.number = entry.number;
+  info.time_s = entry.time_s;
+  for (const SnapshotObject& one : entry.objects) info.size_bytes += one.size_bytes;
+  return info;
+}
+
+Result<std::shared_ptr<Store>> SnapshotCatalog::open_by_uri(const std::string& uri,
+                                                            const OpenOptions& options) {
+  const auto parsed = parse_uri(uri);
+  if (!parsed || parsed->find("interrupted") != nullptr) return open_store(uri, options);
+  return open_store(uri + (parsed->parameters.empty() ? "?" : "&") + "interrupted=yes", options);
+}
+
+SnapshotCatalog::SnapshotCatalog(std::shared_ptr<Store> anchor, Open open)
+    : anchor_(std::move(anchor)), open_(std::move(open)) {
+  const std::string who = anchor_->identity();
+  char hash[16];
+  std::snprintf(hash, sizeof hash, "%08x", XXH32(who.data(), who.size(), 0));
+  prefix_ = std::string("outcore.") + hash + ".";
+}
+
+Result<SnapshotCatalog> SnapshotCatalog::open(const std::string& uri, bool is_writable, Open open) {
+  OpenOptions options;
+  options.is_writable = is_writable;
+  auto anchor = open(uri, options);
+  if (!anchor) return anchor.error();
+  if (anchor.value()->snapshots() == nullptr)
+    return Error{EINVAL, "'" + uri + "' has no checkpoints: its store has no snapshots"};
+  return SnapshotCatalog(std::move(anchor).value(), std::move(open));
+}
+
+Error SnapshotCatalog::failed(int error, const std::string& attempted,
+                              const std::string& remedy) const {
+  return base::system_error(error, what() + ": " + attempted, remedy);
+}
+
+std::string SnapshotCatalog::uri_at(const std::string& place) const {
+  const std::string parameters = snapshots().parameters();
+  return place + (parameters.empty() ? "" : "?" + parameters);
+}
+
+std::string SnapshotCatalog::uri_of(const SnapshotObject& object) const {
+  return uri_at(object.place);
+}
+
+std::string SnapshotCatalog::uri_of(const SnapshotEntry& entry,
+                                    const SnapshotObject& object) const {
+  return uri_at(object.place + "@" + snapshot_name(entry.number));
+}
+
+std::string SnapshotCatalog::snapshot_name(uint32_t number) const {
+  return prefix_ + std::to_string(number);
+}
+
+Result<std::shared_ptr<Store>> SnapshotCatalog::open_place(const std::string& place,
+                                                           bool is_writable) const {
+  if (place == snapshots().place()) return std::shared_ptr<Store>(anchor_);
+  OpenOptions options;
+  options.is_writable = is_writable;
+  return open_(uri_at(place), options);
+}
+
+// Somebody else's store of that name is not touched.
+Result<std::shared_ptr<Store>> SnapshotCatalog::open_copy(const std::string& place,
+                                                          const std::string& object,
+                                                          uint64_t size_bytes) const {
+  const std::string whose = anchor_->identity() + " " + encode_percents(object);
+  OpenOptions options;
+  options.is_writable = true;
+  auto opened = open_(uri_at(place), options);
+  if (opened.code() == ENOENT) {
+    options.may_create = true;
+    options.size_bytes = size_bytes;
+    opened = open_(uri_at(place), options);
+    if (!opened) return opened.error();
+    if (const int error = opened.value()->snapshots()->note(kCopyNote, whose); error != 0)
+      return failed(error, "note what " + place + " is for");
+    return opened;
+  }
+  if (!opened) return opened.error();
+  std::map<std::string, std::string> notes;
+  if (const int error = opened.value()->snapshots()->list_notes(kCopyNote, &notes); error != 0)
+    return failed(error, "look at " + place);
+  if (notes[kCopyNote] == whose) return opened;
+  return Error{EEXIST, what() + ": '" + object + "' would be copied into " + place +
+                           ", which is there and no copy of it: give the part another name, or "
+                           "remove that store"};
+}
+
+std::string SnapshotCatalog::key_of(const SnapshotEntry& entry) {
+  return kEntryNotes + std::to_string(entry.number);
+}
+
+Result<std::vector<SnapshotEntry>> SnapshotCatalog::list_all() const {
+  std::map<std::string, std::string> notes;
+  if (const int error = snapshots().list_notes(kEntryNotes, &notes); error != 0)
+    return failed(error, "read the notes");
+  std::vector<SnapshotEntry> entries;
+  for (const auto& [key, text] : notes) {
+    auto entry = entry_of(text, anchor_->identity());
+    if (!entry) return Error{entry.code(), what() + ": '" + key + "': " + entry.message()};
+    if (entry->number != 0) entries.push_back(std::move(entry).value());
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.number < b.number; });
+  return entries;
+}
+
+Result<std::vector<SnapshotEntry>> SnapshotCatalog::list() const {
+  auto entries = list_all();
+  if (entries)
+    std::erase_if(entries.value(), [](const SnapshotEntry& entry) {
+      return entry.state != SnapshotEntry::State::kWhole;
+    });
+  return entries;
+}
+
+Result<SnapshotEntry> SnapshotCatalog::find(const std::string& name) const {
+  auto entries = list();
+  if (!entries) return entries.error();
+  std::vector<std::string_view> names;
+  for (const SnapshotEntry& entry : entries.value()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  return Error{ENOENT, what() + ": there is no '" + name + "'" + did_you_mean(name, names)};
+}
+
+const SnapshotObject* SnapshotCatalog::find_object(const SnapshotEntry& entry,
+                                                   const std::string& object) const {
+  for (const SnapshotObject& one : entry.objects)
+    if (one.name == object) return &one;
+  return nullptr;
+}
+
+Status SnapshotCatalog::write(const SnapshotEntry& entry) {
+  const int error = snapshots().note(key_of(entry), text_of(entry, anchor_->identity()));
+  return error == 0 ? Status() : failed(error, "note '" + entry.name + "'");
+}
+
+// Its snapshots, and at last its note: REQUIRES: the note says that it is not whole.
+Status SnapshotCatalog::drop(const SnapshotEntry& entry) {
+  Status first;
+  for (const SnapshotObject& object : entry.objects) {
+    const auto store = open_place(object.place, true);
+    if (store.code() == ENOENT) continue;  // the store itself is gone
+    const std::string snapshot = snapshot_name(entry.number);
+    const int error = store ? store.value()->snapshots()->remove_snapshot(snapshot) : 0;
+    if (store && (error == 0 || error == -ENOENT)) continue;
+    if (!first.ok()) continue;
+    const std::string why =
+        store ? base::system_error(error, "remove '" + snapshot + "'").message : store.message();
+    first = Error{store ? -error : store.code(),
+                  what() + ": '" + entry.name + "' is removed, but its snapshot of " +
+                      object.place + " waits for the next change: " + why};
+  }
+  if (!first.ok()) return first;
+  const int error = snapshots().remove_note(key_of(entry));
+  return error == 0 || error == -ENOENT ? Status() : failed(error, "remove '" + entry.name + "'");
+}
+
+// Of those who died, and of removals that did not come to all stores. What cannot be had now waits.
+void SnapshotCatalog::drop_left_over(const std::vector<SnapshotEntry>& entries) {
+  for (const SnapshotEntry& entry : entries)
+    if (entry.state != SnapshotEntry::State::kWhole) static_cast<void>(drop(entry));
+}
+
+Status SnapshotCatalog::check_members(std::span<const Member> members) const {
+  for (const Member& member : members) {
+    const std::string place = member.store->snapshots()->place();
+    SnapshotState& state = SnapshotState::of(*member.store);
+    {
+      const std::lock_guard<std::mutex> guard(state.mutex);
+      if (!state.refused.ok()) return state.refused;
+    }
+    std::string to;
+    if (const int error = find_roll_back(*member.store, &to); error != 0)
+      return failed(error, "ask whether " + place + " is whole");
+    if (!to.empty())
+      return Error{EBUSY, what() + ": " + place + " is not whole: roll it back to " + to +
+                              " again, to the end (outcore checkpoint rollback)"};
+  }
+  return {};
+}
+
+Status SnapshotCatalog::take_snapshots(SnapshotEntry& entry, std::span<const Member> members) {
+  const std::string snapshot = snapshot_name(entry.number);
+  std::vector<Store*> stores;
+  for (size_t i = 0; i < members.size(); ++i) {
+    Store* const store = members[i].store;
+    if (std::find(stores.begin(), stores.end(), store) == stores.end()) {
+      stores.push_back(store);
+      int error = store->sync();
+      if (error == 0) error = store->snapshots()->snapshot(snapshot);
+      if (error != 0) return failed(error, "make a snapshot of " + store->snapshots()->place());
+    }
+    entry.objects[i].size_bytes = store->size_bytes();
+  }
+  return {};
+}
+
+Result<uint32_t> SnapshotCatalog::add(const std::string& name, const std::string& comment,
+                                      std::span<const Member> members) {
+  if (name.empty() || name.size() > kNameBytesMax || comment.size() > kCommentBytesMax)
+    return Error{EINVAL, what() + ": a name has 1 to 255 bytes, a comment at most 4096"};
+  const std::lock_guard<std::mutex> changing(SnapshotState::of(*anchor_).changing);
+  const auto entries = list_all();
+  if (!entries) return entries.error();
+  for (const SnapshotEntry& one : entries.value())
+    if (one.name == name && one.state == SnapshotEntry::State::kWhole)
+      return Error{EEXIST,
+                   what() + ": there is a '" + name + "': take another name, or remove it first"};
+  if (Status s = check_members(members); !s) return s.error();
+  drop_left_over(entries.value());
+  SnapshotEntry entry;
+  entry.number = entries->empty() ? 1 : entries->back().number + 1;
+  entry.name = name;
+  entry.comment = comment;
+  entry.time_s = std::time(nullptr);
+  entry.state = SnapshotEntry::State::kMaking;
+  for (const Member& member : members)
+    entry.objects.push_back({member.name, member.store->snapshots()->place(), 0});
+  if (Status s = write(entry); !s) return s.error();
+  Status s = take_snapshots(entry, members);
+  entry.state = SnapshotEntry::State::kWhole;
+  if (s.ok()) s = write(entry);
+  if (s.ok()) return entry.number;
+  // That it is whole may have been noted all the same: its snapshots go only once the contrary is.
+  entry.state = SnapshotEntry::State::kRemoved;
+  if (write(entry)) static_cast<void>(drop(entry));
+  return s.error();
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,68 @@
+#include "checkpoints/store/versioned_pools.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "checkpoints/store/versioned_disk.h"
+#include "core/base/units.h"
+
+namespace outcore::store {
+namespace {
+
+// Opening and ending pools come one after the other: who opens a folder again that is just being
+// closed waits for its lock. Recursive: what opens may have the last reference, too.
+struct OpenPools {
+  const pid_t process = ::getpid();
+  std::recursive_mutex mutex;
+  std::map<std::string, std::weak_ptr<versioned::Pool>> by_identity;
+};
+
+OpenPools& open_pools() {
+  // Never destroyed: stores may be static. A forked child has its own: of its parent's another
+  // thread may have held the lock.
+  static std::atomic<OpenPools*> made{nullptr};
+  OpenPools* known = made.load();
+  while (known == nullptr || known->process != ::getpid()) {
+    auto fresh = std::make_unique<OpenPools>();
+    if (made.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+  }
+  return *known;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<versioned::Pool>> open_versioned_pool(const VersionedPoolOptions& options) {
+  StoreTraits traits;
+  traits.read_concurrency = options.read_concurrency;
+  traits.write_concurrency = options.write_concurrency;
+  OpenPools& all = open_pools();
+  const std::lock_guard guard(all.mutex);
+  auto disk = VersionedDisk::open(options.folder, options.may_create, options.direct, traits);
+  if (!disk) return disk.error();
+  std::weak_ptr<versioned::Pool>& known = all.by_identity[disk.value()->identity()];
+  if (auto pool = known.lock(); pool != nullptr && pool->disk().is_of_this_process()) {
+    if (options.chunk_bytes == 0 || options.chunk_bytes == pool->chunk_bytes()) return pool;
+    return Error{EINVAL, "open " + options.folder + ": it has chunks of " +
+                             base::format_bytes(pool->chunk_bytes()) + ": leave out chunk="};
+  }
+  versioned::PoolOptions how;
+  how.may_create = options.may_create;
+  how.chunk_bytes = options.chunk_bytes;
+  auto pool = versioned::Pool::open(disk.value(), how);
+  if (!pool) return pool.error();
+  versioned::Pool* const bare = pool.value().get();
+  const std::shared_ptr<versioned::Pool> shared(bare, [kept = pool.value()](void*) mutable {
+    const std::lock_guard inner(open_pools().mutex);
+    kept.reset();
+  });
+  known = shared;
+  pool = shared;
+  return shared;
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,91 @@
+// VersionedStore: an object of a versioned pool as a store; VersionedSnapshotStore: the same as a
+// checkpoint has it, read-only.
+//
+// sync() commits the whole pool: all its objects are durable as one state. What was written after
+// the last is gone when the process or the power dies. Fault safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "checkpoints/pool/pool.h"
+#include "core/store/registry.h"
+#include "outcore/store.h"
+
+namespace outcore::store {
+
+// versioned:FOLDER?object=NAME&chunk=4k&at=CHECKPOINT&direct=auto
+Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions& options,
+                                              const CommonParameters& common);
+
+class VersionedStore final : public Store {
+ public:
+  VersionedStore(std::shared_ptr<versioned::Pool> pool, std::shared_ptr<versioned::Object> object,
+                 std::string uri, const CommonParameters& common);
+
+  versioned::Pool& pool() { return *pool_; }
+  const std::shared_ptr<versioned::Pool>& share_pool() const { return pool_; }
+  const versioned::Object& object() const { return *object_; }
+
+  uint64_t size_bytes() const override { return object_->size_bytes(); }
+  int read(uint64_t offset, std::span<std::byte> into) override {
+    return pool_->read(*object_, offset, into);
+  }
+  int write(uint64_t offset, std::span<const std::byte> from) override {
+    return pool_->write(*object_, offset, from);
+  }
+  void transfer(std::span<StoreRequest> batch) override { pool_->transfer(*object_, batch); }
+  int sync() override { return pool_->sync(); }
+  int resize(uint64_t size_bytes) override { return pool_->resize(*object_, size_bytes); }
+  int discard(uint64_t offset, uint64_t size_bytes) override {
+    return pool_->discard(*object_, offset, size_bytes);
+  }
+  int release(uint64_t offset, uint64_t size_bytes) override {
+    return pool_->discard(*object_, offset, size_bytes);
+  }
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override {
+    return pool_->is_hole(*object_, offset, size_bytes);
+  }
+  void register_buffer(std::span<std::byte> buffer) override { pool_->register_buffer(buffer); }
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return uri_; }
+  std::string remark() const override;
+  std::string identity() const override;
+
+ private:
+  const std::shared_ptr<versioned::Pool> pool_;
+  const std::shared_ptr<versioned::Object> object_;
+  const std::string uri_;
+  StoreTraits traits_;
+};
+
+class VersionedSnapshotStore final : public Store {
+ public:
+  VersionedSnapshotStore(std::shared_ptr<versioned::Snapshot> snapshot,
+                         const versioned::StateObject& object, std::string uri,
+                         std::string identity, const CommonParameters& common);
+
+  uint64_t size_bytes() const override { return object_.size_bytes; }
+  int read(uint64_t offset, std::span<std::byte> into) override {
+    return snapshot_->read(object_, offset, into);
+  }
+  int write(uint64_t, std::span<const std::byte>) override { return -13; }  // EACCES
+  void transfer(std::span<StoreRequest> batch) override;
+  int discard(uint64_t, uint64_t) override { return -13; }
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  void register_buffer(std::span<std::byte> buffer) override {
+    snapshot_->data().register_buffer(buffer);
+  }
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return uri_; }
+  std::string remark() const override;
+  std::string identity() const override { return identity_; }
+
+ private:
+  const std::shared_ptr<versioned::Snapshot> snapshot_;
+  const versioned::StateObject& object_;
+  const std::string uri_, identity_;
+  StoreTraits traits_;
+};
+
+}  // namespace outcore::store

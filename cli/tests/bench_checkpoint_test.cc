@@ -1,0 +1,62 @@
+// `outcore bench checkpoint`: its figures, the kills, and wrong input.
+#include <set>
+
+#include "cli/tests/command_line.h"
+
+namespace outcore::cli {
+namespace {
+
+class BenchCheckpoint : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    std::filesystem::create_directory(path("data"));
+  }
+  Outcome bench(const std::string& words) const {
+    return run("bench checkpoint --json --dir " + path("data") + " " + words);
+  }
+  void expect_empty() const { EXPECT_TRUE(std::filesystem::is_empty(path("data"))); }
+};
+
+TEST_F(BenchCheckpoint, TellsEveryFigureAndLeavesNothing) {
+  const Outcome done = bench("--size 16M --changed 2");
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::set<std::string> names;
+  for (const auto& line : done.lines()) {
+    ASSERT_TRUE(line.is_object()) << done.out;
+    names.insert(line["name"]);
+    EXPECT_GE(line["value"], 0.0) << line;
+    const bool is_met =
+        line["is_most"] ? line["value"] <= line["asked"] : line["value"] >= line["asked"];
+    EXPECT_EQ(line["is_met"], is_met) << line;
+  }
+  for (const std::string what :
+       {"first checkpoint", "pause", "speed", "random reads", "random writes"})
+    EXPECT_TRUE(std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with(what);
+    })) << what;
+  expect_empty();
+}
+
+TEST_F(BenchCheckpoint, FindsEveryByteAfterFiftyKills) {
+  const Outcome done = bench("--kills 50 --kills-only --kill-size 4M --seed 7");
+  ASSERT_EQ(done.status, 0) << done.err;
+  ASSERT_EQ(done.lines().size(), 2u) << done.out;
+  EXPECT_EQ(done.lines()[0]["value"], 50.0);
+  expect_empty();
+}
+
+TEST_F(BenchCheckpoint, RefusesWrongInput) {
+  for (const char* words : {"--size 1M", "--changed 0", "--changed 101", "--threads 0",
+                            "--kills-only", "--kill-size 1k", "--kills -1", "--size much"}) {
+    const Outcome refused = bench(words);
+    EXPECT_EQ(refused.status, 2) << words;
+    EXPECT_EQ(refused.error_lines(), 1u) << words << ": " << refused.err;
+  }
+  const Outcome nowhere = run("bench checkpoint --dir " + path("none"));
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_EQ(nowhere.error_lines(), 1u) << nowhere.err;
+}
+
+}  // namespace
+}  // namespace outcore::cli

@@ -1,0 +1,156 @@
+// Benchmarks of far memory: stream and jacobi, wherever they run, and data on a real server.
+#include <fcntl.h>
+
+#include <atomic>
+#include <thread>
+
+#include "cli/tests/command_line.h"
+#include "far/tests/redis/test_servers.h"
+
+namespace outcore::cli {
+namespace {
+
+using redis_test::TestServers;
+
+class FarBench : public CommandTest {
+ protected:
+  Outcome bench(const std::string& arguments) const {
+    return run("bench " + arguments + " --dir " + dir());
+  }
+  // While somebody else writes to the file of the data, 64 KiB from its beginning.
+  Outcome disturbed(const std::string& arguments) const {
+    const std::string file = path("data");
+    std::atomic<bool> is_over{false};
+    std::thread other([&] {
+      const std::string garbage(512, '\x55');
+      int to = -1;
+      while (!is_over && (to = ::open(file.c_str(), O_WRONLY)) < 0) std::this_thread::yield();
+      while (!is_over && ::pwrite(to, garbage.data(), garbage.size(), 65536) > 0) {
+      }
+      ::close(to);
+    });
+    Outcome outcome = bench(arguments + " --memory mmap --unlimited --store " + file);
+    is_over = true;
+    other.join();
+    return outcome;
+  }
+};
+
+TEST_F(FarBench, StreamTellsTheRateOfEachKernel) {
+  const Outcome outcome = bench("stream --size 3M --passes 3 --memory dram,outcore --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const auto& line : outcome.lines()) {
+    EXPECT_EQ(line["unit"], "MiB/s");
+    EXPECT_EQ(line["variant"], "3 passes");
+    for (const std::string kernel : {"copy", "scale", "add", "triad"}) {
+      EXPECT_GT(line[kernel + "_mib_s"].get<double>(), 0);
+      EXPECT_LE(line[kernel + "_mean_mib_s"].get<double>(),
+                line[kernel + "_mib_s"].get<double>() * 1.000001);
+    }
+  }
+  EXPECT_GE(outcome.lines().back()["longest_pause_seconds"].get<double>(), 0);
+}
+
+TEST_F(FarBench, JacobiHasTheSameAnswerInEveryMemoryAndWithAnyThreads) {
+  std::vector<nlohmann::json> lines;
+  for (const char* threads : {"1", "3"}) {
+    const Outcome outcome = bench("jacobi --size 2M --budget 50% --json --memory dram,outcore " +
+                                  std::string("--threads ") + threads);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    for (const auto& line : outcome.lines()) lines.push_back(line);
+  }
+  ASSERT_EQ(lines.size(), 4U);
+  for (const auto& line : lines) {
+    EXPECT_EQ(line["gosa"], lines[0]["gosa"]);
+    EXPECT_EQ(line["p_hash"], lines[0]["p_hash"]);
+    EXPECT_EQ(line["grid"], lines[0]["grid"]);
+    EXPECT_GT(line["mflops"].get<double>(), 0);
+  }
+}
+
+TEST_F(FarBench, AWrongAnswerOfStreamIsFound) {
+  const Outcome outcome = disturbed("stream --size 3M --passes 100");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("not what they must be"), std::string::npos) << outcome.err;
+}
+
+TEST_F(FarBench, AWrongAnswerOfJacobiIsFound) {
+  const Outcome outcome = disturbed("jacobi --size 4M --passes 30");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("gosa"), std::string::npos) << outcome.err;
+}
+
+TEST_F(FarBench, ABudgetMayBeAShareOfTheData) {
+  const Outcome outcome = bench("stream --size 12M --budget 12.5% --memory mmap-random --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.lines().front()["budget_bytes"], (12 << 20) / 8);
+  for (const char* wrong : {"stream --budget 0%", "stream --budget x%", "scan --budget 8x",
+                            "bfs --budget 8%", "stream --passes 1", "jacobi --size 4k"}) {
+    const Outcome refused = bench(wrong);
+    EXPECT_EQ(refused.status, 2) << wrong;
+    EXPECT_EQ(refused.error_lines(), 1U) << refused.err;
+  }
+}
+
+class FarBenchOnServer : public FarBench {
+ protected:
+  void SetUp() override {
+    FarBench::SetUp();
+    if (!TestServers::is_installed())
+      GTEST_SKIP() << "redis-server is not installed: tools/install_packages.sh engines";
+    servers_ = std::make_unique<TestServers>();
+  }
+  std::string store(const std::string& name) const {
+    return " --memory outcore --store '" + servers_->uri(name, "replicas=0") + "'";
+  }
+  std::string names() const {
+    return run("store ls --json '" + servers_->uri("", "replicas=0") + "'").out;
+  }
+  std::unique_ptr<TestServers> servers_;
+};
+
+TEST_F(FarBenchOnServer, EveryWorkIsVerifiedAndLeavesNothing) {
+  for (const char* work :
+       {"stream --size 3M --passes 3", "jacobi --size 2M", "sort --size 2M", "scan --size 2M",
+        "random-io --size 4M --touches 2000 --write-percent 50",
+        "map-lookup --size 2M --touches 500"}) {
+    const Outcome outcome =
+        bench(std::string(work) + " --budget 50% --threads 2 --repeat 2 --json" + store("data"));
+    ASSERT_EQ(outcome.status, 0) << work << ": " << outcome.err;
+    for (const auto& line : outcome.lines()) {
+      EXPECT_EQ(line["checked"], true);
+      EXPECT_EQ(line["device"], "network");
+      EXPECT_EQ(line["store"].get<std::string>().find("sesame"), std::string::npos);
+    }
+    EXPECT_EQ(names(), "{\"stores\":[]}\n") << work;
+  }
+}
+
+TEST_F(FarBenchOnServer, AStoreThatIsThereIsNeverOverwrittenUnlessAsked) {
+  ASSERT_EQ(bench("scan --size 1M --keep" + store("kept")).status, 0);
+  EXPECT_NE(names().find("kept"), std::string::npos);
+  for (const char* work : {"scan --size 1M", "stream --size 1M"}) {
+    const Outcome refused = bench(work + store("kept"));
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(refused.error_lines(), 1U) << refused.err;
+    EXPECT_NE(refused.err.find("--overwrite"), std::string::npos) << refused.err;
+    EXPECT_EQ(refused.err.find("sesame"), std::string::npos) << refused.err;
+  }
+  EXPECT_NE(names().find("kept"), std::string::npos);
+  EXPECT_EQ(bench("stream --size 1M --overwrite" + store("kept")).status, 0);
+  EXPECT_EQ(names().find("kept"), std::string::npos);
+}
+
+TEST_F(FarBenchOnServer, RivalsThatCannotUseItAreToldSo) {
+  const std::string uri = "'" + servers_->uri("x", "replicas=0") + "'";
+  for (const std::string& words :
+       {"scan --size 1M --memory mmap --store " + uri, "bfs --memory outcore --store " + uri}) {
+    const Outcome refused = bench(words);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_EQ(refused.error_lines(), 1U) << refused.err;
+    EXPECT_EQ(refused.err.find("sesame"), std::string::npos) << refused.err;
+  }
+}
+
+}  // namespace
+}  // namespace outcore::cli

@@ -1,0 +1,156 @@
+// `outcore checkpoint`: checkpoints of a pool, from outside.
+#include "outcore/checkpoint_catalog.h"
+
+#include "cli/tests/command_line.h"
+#include "outcore/store.h"
+
+namespace outcore::cli {
+namespace {
+
+class CheckpointCommand : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    write_file("first", 'a');
+    write_file("second", 'b');
+  }
+  void write_file(const std::string& name, char what) const {
+    std::ofstream(path(name), std::ios::binary) << std::string(300'000, what);
+  }
+  Outcome checkpoint(const std::string& words) const { return run("checkpoint " + words); }
+  std::string pool() const { return path("pool"); }
+  Outcome put(const std::string& file, const std::string& object) const {
+    return run("store put --replace " + path(file) + " 'versioned:" + pool() + "?object=" + object +
+               "'");
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    const auto told = nlohmann::json::parse(checkpoint("ls --json " + pool()).out);
+    for (const auto& c : told["checkpoints"]) all.push_back(c["name"]);
+    return all;
+  }
+};
+
+TEST_F(CheckpointCommand, MakesListsExportsAndRollsBack) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one --comment 'as it began'").status, 0);
+  ASSERT_EQ(put("second", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " two").status, 0);
+  EXPECT_EQ(names(), (std::vector<std::string>{"one", "two"}));
+  const std::string listed = checkpoint("ls " + pool()).out;
+  EXPECT_NE(listed.find("293.0 KiB"), std::string::npos) << listed;
+  EXPECT_NE(listed.find("one  as it began"), std::string::npos) << listed;
+  EXPECT_EQ(checkpoint("export " + pool() + " one " + path("out")).status, 0);
+  EXPECT_EQ(outcome_of("cmp " + path("first") + " " + path("out")).status, 0);
+  EXPECT_EQ(checkpoint("rollback " + pool() + " one").status, 0);
+  EXPECT_EQ(run("store verify 'versioned:" + pool() + "?object=a' " + path("first")).status, 0);
+  EXPECT_EQ(checkpoint("verify " + pool()).status, 0);
+}
+
+TEST_F(CheckpointCommand, RemovesAllOrNone) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  for (const char* name : {"one", "two", "three"})
+    EXPECT_EQ(checkpoint("make " + pool() + " " + name).status, 0);
+  const Outcome refused = checkpoint("rm " + pool() + " one nine");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("'nine'"), std::string::npos) << refused.err;
+  EXPECT_EQ(names().size(), 3u);
+  EXPECT_EQ(checkpoint("rm " + pool() + " one three").status, 0);
+  EXPECT_EQ(checkpoint("mv " + pool() + " two 2").status, 0);
+  EXPECT_EQ(names(), (std::vector<std::string>{"2"}));
+}
+
+TEST_F(CheckpointCommand, PrunesWhatNoRuleKeeps) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  for (const char* name : {"1", "2", "3", "4"})
+    EXPECT_EQ(checkpoint("make " + pool() + " " + name).status, 0);
+  EXPECT_EQ(checkpoint("prune " + pool()).status, 2);
+  EXPECT_EQ(checkpoint("prune " + pool() + " --last 2 --dry-run").out,
+            "would remove 1\nwould remove 2\n");
+  EXPECT_EQ(names().size(), 4u);
+  EXPECT_EQ(checkpoint("prune " + pool() + " --last 2").out, "removed 1\nremoved 2\n");
+  EXPECT_EQ(names(), (std::vector<std::string>{"3", "4"}));
+}
+
+TEST_F(CheckpointCommand, ListsBesideAWriterThatNobodyElseMayBe) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  OpenOptions options;
+  options.is_writable = true;
+  const auto store = open_store("versioned:" + pool() + "?object=a", options);
+  ASSERT_TRUE(store.ok()) << store.message();
+  EXPECT_EQ(names(), (std::vector<std::string>{"one"}));
+  const Outcome refused = checkpoint("make " + pool() + " two");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_EQ(refused.error_lines(), 1u);
+  EXPECT_NE(refused.err.find(std::to_string(::getpid())), std::string::npos) << refused.err;
+}
+
+TEST_F(CheckpointCommand, FindsWhatIsDamaged) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  ASSERT_EQ(put("second", "a").status, 0);
+  std::fstream data(pool() + "/data", std::ios::binary | std::ios::in | std::ios::out);
+  std::string all((std::istreambuf_iterator<char>(data)), std::istreambuf_iterator<char>());
+  const size_t at = all.find("aaaa");
+  ASSERT_NE(at, std::string::npos);
+  data.clear();
+  data.seekp(static_cast<std::streamoff>(at)).put('!');
+  data.close();
+  const Outcome verified = checkpoint("verify --json " + pool());
+  EXPECT_EQ(verified.status, 1);
+  const auto damaged = nlohmann::json::parse(verified.out)["damaged"];
+  ASSERT_EQ(damaged.size(), 1u);
+  EXPECT_EQ(damaged[0]["checkpoint"], "one");
+  EXPECT_EQ(damaged[0]["object"], "a");
+  EXPECT_EQ(checkpoint("export " + pool() + " one " + path("out")).status, 1);
+}
+
+TEST_F(CheckpointCommand, AsksForTheObjectWhereThereAreSeveral) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  ASSERT_EQ(put("second", "b").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  const Outcome refused = checkpoint("export " + pool() + " one " + path("out"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("a, b"), std::string::npos) << refused.err;
+  EXPECT_EQ(checkpoint("export " + pool() + " one " + path("out") + " --object b").status, 0);
+  EXPECT_EQ(outcome_of("cmp " + path("second") + " " + path("out")).status, 0);
+  EXPECT_EQ(checkpoint("export " + pool() + " one " + path("out") + " --object b").status, 1);
+}
+
+TEST_F(CheckpointCommand, SaysWhatIsWrongInOneLine) {
+  for (const char* words : {"ls redis://127.0.0.1:1/a", "ls /nowhere/at/all",
+                            "ls versioned:", "make /nowhere/at/all x", "verify ''"}) {
+    const Outcome outcome = checkpoint(words);
+    EXPECT_NE(outcome.status, 0) << words;
+    EXPECT_EQ(outcome.error_lines(), 1u) << words << ": " << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists("/nowhere"));
+}
+
+CheckpointInfo made(uint32_t number, int64_t hour) {
+  CheckpointInfo info;
+  info.name = std::to_string(number);
+  info.number = number;
+  info.time_s = hour * 3600 + number;
+  return info;
+}
+
+TEST(Retention, KeepsTheNewestOfHoursAndDays) {
+  std::vector<CheckpointInfo> all;
+  for (uint32_t i = 1; i <= 3; ++i) all.push_back(made(i, 0));    // day 0, hour 0
+  for (uint32_t i = 4; i <= 5; ++i) all.push_back(made(i, 23));   // day 0, hour 23
+  for (uint32_t i = 6; i <= 8; ++i) all.push_back(made(i, 100));  // day 4, hour 4
+  const auto gone = [&](const Retention& kept) { return choose_to_prune(all, kept).value(); };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(gone({.last = 6}), (Names{"1", "2"}));
+  EXPECT_EQ(gone({.hourly = 2}), (Names{"1", "2", "3", "4", "6", "7"}));
+  EXPECT_EQ(gone({.daily = 2}), (Names{"1", "2", "3", "4", "6", "7"}));
+  EXPECT_EQ(gone({.daily = 1}), (Names{"1", "2", "3", "4", "5", "6", "7"}));
+  EXPECT_EQ(gone({.last = 1, .hourly = 3}), (Names{"1", "2", "4", "6", "7"}));
+  EXPECT_EQ(gone({.last = 100}), Names());
+  EXPECT_EQ(choose_to_prune(all, {}).code(), EINVAL);
+}
+
+}  // namespace
+}  // namespace outcore::cli

@@ -1,0 +1,119 @@
+// `outcore store`: stores on a real server, from outside.
+#include "outcore/store.h"
+#include "cli/tests/command_line.h"
+#include "far/tests/redis/test_servers.h"
+
+namespace outcore::cli {
+namespace {
+
+using redis_test::TestServers;
+
+class StoreCommand : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    if (!TestServers::is_installed())
+      GTEST_SKIP() << "redis-server is not installed: tools/install_packages.sh engines";
+    servers_ = std::make_unique<TestServers>();
+    std::ofstream file(path("file"), std::ios::binary);
+    for (int i = 0; i < 5'000'000; ++i) file.put(static_cast<char>(i * 7 + i / 1000));
+  }
+  Outcome store(const std::string& words) const { return run("store " + words); }
+  std::string uri(const std::string& name) const {
+    return "'" + servers_->uri(name, "replicas=0&timeout=2s") + "'";
+  }
+  std::unique_ptr<TestServers> servers_;
+};
+
+TEST_F(StoreCommand, PutsVerifiesGetsAndRemoves) {
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+  EXPECT_EQ(store("get " + uri("a") + " " + path("copy")).status, 0);
+  EXPECT_EQ(outcome_of("cmp " + path("file") + " " + path("copy")).status, 0);
+  const auto all = nlohmann::json::parse(store("ls --json " + uri("")).out)["stores"];
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]["name"], "a");
+  EXPECT_EQ(all[0]["size_bytes"], 5'000'000);
+  EXPECT_EQ(nlohmann::json::parse(store("du --json " + uri("a")).out)["stored_bytes"], 77 * 65'536);
+  EXPECT_NE(store("ls " + uri("")).out.find("4.8 MiB"), std::string::npos);
+  EXPECT_EQ(store("rm " + uri("a")).status, 0);
+  EXPECT_EQ(store("ls --json " + uri("")).out, "{\"stores\":[]}\n");
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "*"}).items)
+    ADD_FAILURE() << "left behind: " << key.text;
+}
+
+TEST_F(StoreCommand, PutsAndGetsWhatIsCompressed) {
+  const std::string packed = "'" + servers_->uri("a", "replicas=0&compress=zstd") + "'";
+  EXPECT_EQ(store("put " + path("file") + " " + packed).status, 0);
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+  EXPECT_EQ(store("get " + uri("a") + " " + path("copy")).status, 0);
+  EXPECT_EQ(outcome_of("cmp " + path("file") + " " + path("copy")).status, 0);
+  EXPECT_LT(nlohmann::json::parse(store("du --json " + uri("a")).out)["stored_bytes"], 500'000);
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:7"}).items)
+    servers_->ask(0, {"SETRANGE", key.text, "3", "!!"});
+  const Outcome damaged = store("verify " + uri("a"));
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_NE(damaged.err.find("chunk 7 is damaged"), std::string::npos) << damaged.err;
+  const Outcome refused =
+      store("put " + path("file") + " '" + servers_->uri("b", "replicas=0&compress=gzip") + "'");
+  EXPECT_NE(refused.err.find("write none, lz4, zstd or zstd:LEVEL"), std::string::npos);
+}
+
+TEST_F(StoreCommand, FindsADifference) {
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  std::fstream file(path("file"), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(4'500'000).put('!');
+  file.close();
+  const Outcome outcome = store("verify " + uri("a") + " " + path("file"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("at byte 4500000"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("sesame"), std::string::npos) << "the password";
+  EXPECT_EQ(store("put --replace " + path("file") + " " + uri("a")).status, 0);
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+}
+
+TEST_F(StoreCommand, RemembersTheChecksumOfWhatWasPut) {
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  EXPECT_NE(store("verify " + uri("a")).out.find("as when it was put"), std::string::npos);
+  const std::string checksum = servers_->ask(0, {"HGET", "oc:{catalog}:a", "checksum"}).text;
+  EXPECT_EQ(checksum.size(), std::string("xxh3:").size() + 16) << checksum;
+  // Somebody changes a value behind everybody's back.
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:7"}).items)
+    servers_->ask(0, {"SETRANGE", key.text, "100", "!"});
+  const Outcome changed = store("verify " + uri("a"));
+  EXPECT_EQ(changed.status, 1);
+  EXPECT_NE(changed.err.find(checksum), std::string::npos) << changed.err;
+  OpenOptions options;
+  options.is_writable = true;
+  EXPECT_TRUE(open_store(servers_->uri("a", "replicas=0"), options).ok());
+  EXPECT_NE(store("verify " + uri("a")).out.find("no checksum"), std::string::npos);
+}
+
+TEST_F(StoreCommand, RemovesWhatIsExpired) {
+  const std::string short_lived = "'" + servers_->uri("old", "replicas=0&lifetime=1h") + "'";
+  EXPECT_EQ(store("put " + path("file") + " " + short_lived).status, 0);
+  EXPECT_EQ(store("put " + path("file") + " " + uri("kept")).status, 0);
+  servers_->ask(0, {"HSET", "oc:{catalog}:old", "deadline", "1"});
+  EXPECT_NE(store("ls " + uri("")).out.find("old  expired"), std::string::npos);
+  EXPECT_EQ(store("rm --expired " + uri("")).out, "removed old\n");
+  EXPECT_EQ(store("verify " + uri("kept")).status, 0);
+  EXPECT_EQ(store("verify " + uri("old")).status, 1);
+}
+
+TEST_F(StoreCommand, RefusesInOneLine) {
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  for (const std::string& words : std::initializer_list<std::string>{
+           "put " + path("file") + " " + uri("a"), "get " + uri("none") + " " + path("x"),
+           "put " + path("none") + " " + uri("b"), "rm " + uri("none"), "rm " + uri(""),
+           "ls " + path("file"), "du redis://127.0.0.1:1/a", "verify " + uri("none"),
+           "put " + path("file") + " 'redis://:wrong@" + servers_->address(0) + "/a'",
+           "get " + uri("a") + " " + path("no/folder")}) {
+    const Outcome outcome = store(words);
+    EXPECT_TRUE(outcome.status == 1 || outcome.status == 2) << words;
+    EXPECT_EQ(outcome.error_lines(), 1u) << words << ": " << outcome.err;
+    EXPECT_EQ(outcome.out, "") << words;
+  }
+}
+
+}  // namespace
+}  // namespace outcore::cli

@@ -1,0 +1,105 @@
+#include "core/budget/bounce_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+
+namespace outcore::budget {
+namespace {
+
+constexpr uint64_t kSmall = base::kSystemPage;
+
+uint64_t power_of_two_below(uint64_t n) {
+  uint64_t p = 1;
+  while (p * 2 <= n) p *= 2;
+  return p;
+}
+
+}  // namespace
+
+BouncePool::Shape BouncePool::shape_for(uint64_t budget_bytes) {
+  Shape shape;
+  shape.small_count =
+      static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 64 / kSmall, 4, 256));
+  shape.chunk_bytes =
+      std::clamp<uint64_t>(power_of_two_below(budget_bytes / 128), 16 << 10, 512 << 10);
+  shape.chunk_count =
+      static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / 40 / shape.chunk_bytes, 3, 16));
+  return shape;
+}
+
+BouncePool::~BouncePool() {
+  if (memory_ != nullptr) os::free_table(memory_, shape_.total_bytes());
+}
+
+Status BouncePool::allocate(const Shape& shape) {
+  shape_ = shape;
+  Result<std::byte*> memory = os::allocate_table(shape.total_bytes());
+  if (!memory) return memory.error();
+  memory_ = memory.value();
+  if (Status s = stack_[0].next.allocate(shape.small_count); !s) return s;
+  if (Status s = stack_[1].next.allocate(shape.chunk_count); !s) return s;
+  for (uint32_t i = shape.small_count; i > 0; --i) push(stack_[0], i - 1);
+  for (uint32_t i = shape.chunk_count; i > 0; --i) push(stack_[1], i - 1);
+  return {};
+}
+
+uint32_t BouncePool::pop(Stack& stack) {
+  uint64_t head = stack.head.load(std::memory_order_acquire);
+  while (static_cast<uint32_t>(head) != kEmpty) {
+    const uint32_t i = static_cast<uint32_t>(head);
+    const uint64_t next = stack.next[i].load(std::memory_order_relaxed);
+    if (stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next,
+                                         std::memory_order_acq_rel))
+      return i;
+  }
+  return kEmpty;
+}
+
+void BouncePool::push(Stack& stack, uint32_t i) {
+  uint64_t head = stack.head.load(std::memory_order_acquire);
+  do {
+    stack.next[i].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
+  } while (!stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | i,
+                                             std::memory_order_acq_rel));
+}
+
+std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
+  if (size_bytes <= kSmall)
+    if (const uint32_t i = pop(stack_[0]); i != kEmpty) return {memory_ + i * kSmall, kSmall};
+  if (size_bytes > kSmall)
+    if (const uint32_t i = pop(stack_[1]); i != kEmpty)
+      return {chunks() + i * shape_.chunk_bytes, shape_.chunk_bytes};
+  return {};
+}
+
+std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
+  Stack& stack = stack_[size_bytes <= kSmall ? 0 : 1];
+  for (;;) {
+    const uint32_t seen = stack.changes.load(std::memory_order_acquire);
+    if (const std::span<std::byte> buffer = try_take(size_bytes); !buffer.empty()) return buffer;
+    stack.waiters.fetch_add(1, std::memory_order_seq_cst);
+    if (stack.changes.load(std::memory_order_seq_cst) == seen)
+      os::wait(&stack.changes, seen, 100'000'000);
+    stack.waiters.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void BouncePool::give(std::span<std::byte> buffer) {
+  OC_CHECK(buffer.data() >= memory_ && buffer.data() < memory_ + shape_.total_bytes());
+  Stack& stack = stack_[buffer.data() < chunks() ? 0 : 1];
+  if (buffer.data() < chunks())
+    push(stack, static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));
+  else
+    push(stack, static_cast<uint32_t>((buffer.data() - chunks()) /
+                                      static_cast<ptrdiff_t>(shape_.chunk_bytes)));
+  stack.changes.fetch_add(1, std::memory_order_seq_cst);
+  // One for one: with hundreds of threads, to wake all of them for a buffer takes longer than the
+  // transfer. If somebody else is faster than the woken one, his own buffer wakes the next.
+  if (stack.waiters.load(std::memory_order_seq_cst) != 0) os::wake(&stack.changes, 1);
+}
+
+}  // namespace outcore::budget

@@ -1,0 +1,64 @@
+// Budget: how many bytes may be resident, leaving, in flight and in bounce buffers together. A hard
+// limit: used <= limit at every instant, but for the moment in which a smaller limit waits for
+// evictions (resize).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+
+namespace outcore::budget {
+
+class Budget {
+ public:
+  explicit Budget(uint64_t limit_bytes) : limit_(limit_bytes) {}
+
+  // True if the bytes are now the caller's. Any thread, the fault path.
+  bool take(uint64_t bytes) {
+    uint64_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (used + bytes > limit_.load(std::memory_order_relaxed)) return false;
+    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_acq_rel));
+    const uint64_t now = used + bytes;
+    uint64_t highest = used_max_.load(std::memory_order_relaxed);
+    while (now > highest &&
+           !used_max_.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
+    }
+    return true;
+  }
+
+  void give(uint64_t bytes) {
+    const uint64_t before = used_.fetch_sub(bytes, std::memory_order_acq_rel);
+    OC_CHECK(before >= bytes);
+    changes_.fetch_add(1, std::memory_order_release);
+    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+    // Not all at once: each should find a few pages before it must wait again.
+    constexpr uint64_t kBytesEach = 256 << 10;
+    os::wake(&changes_, static_cast<uint32_t>(std::min<uint64_t>(bytes / kBytesEach + 1, 1 << 16)));
+  }
+
+  // Sleeps until something was given after `seen` was read from changes(), at most timeout_ns.
+  uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
+  void wait_for_change(uint32_t seen, uint64_t timeout_ns) {
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    if (changes_.load(std::memory_order_seq_cst) == seen) os::wait(&changes_, seen, timeout_ns);
+    waiters_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
+  uint64_t limit() const { return limit_.load(std::memory_order_acquire); }
+  uint64_t used() const { return used_.load(std::memory_order_acquire); }
+  uint64_t used_max() const { return used_max_.load(std::memory_order_acquire); }
+  void set_limit(uint64_t bytes) { limit_.store(bytes, std::memory_order_release); }
+
+ private:
+  std::atomic<uint64_t> limit_;
+  alignas(64) std::atomic<uint64_t> used_{0};
+  std::atomic<uint64_t> used_max_{0};
+  alignas(64) std::atomic<uint32_t> changes_{0};
+  std::atomic<uint32_t> waiters_{0};
+};
+
+}  // namespace outcore::budget

@@ -1,0 +1,81 @@
+// FrameTable: the frames' numbers and what each holds. A frame is a number and a record; its memory
+// is where the page is shown. Numbers are taken and given on the fault path, without a lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/os/address_space.h"
+#include "outcore/policy.h"
+#include "outcore/result.h"
+
+namespace outcore::budget {
+
+inline constexpr uint32_t kNone = 0xFFFFFFFF;
+
+// Who may touch what: `page` and `space` by whoever took the frame, before its page becomes
+// resident; the rest by the holder of the shard's turn, but `news_next` (see paging/news.h).
+struct FrameRecord {
+  uint64_t page = 0;
+  uint32_t space = kNone;
+  uint32_t news_next = kNone;
+  uint32_t prev = kNone;  // in the shard's leaving or cold list
+  uint32_t next = kNone;
+  uint8_t is_in_policy = 0;
+  uint8_t list = 0;      // 0 none, 1 leaving, 2 cold
+  uint8_t is_known = 0;  // its shard has heard of it
+};
+static_assert(sizeof(FrameRecord) <= 32);
+
+class FrameTable {
+ public:
+  // Room for `count` frames, memory touched as frames are used.
+  Status allocate(uint32_t count) {
+    count_ = count;
+    if (Status s = record_.allocate(count); !s) return s;
+    return free_next_.allocate(count);
+  }
+
+  // kNone if every frame is taken.
+  uint32_t take() {
+    uint64_t head = free_head_.load(std::memory_order_acquire);
+    while (static_cast<uint32_t>(head) != kNone) {
+      const uint32_t frame = static_cast<uint32_t>(head);
+      const uint32_t next = free_next_[frame].load(std::memory_order_relaxed);
+      if (free_head_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next,
+                                           std::memory_order_acq_rel))
+        return frame;
+    }
+    const uint32_t fresh = used_once_.fetch_add(1, std::memory_order_relaxed);
+    if (fresh < count_) return fresh;
+    used_once_.fetch_sub(1, std::memory_order_relaxed);
+    return kNone;
+  }
+
+  void give(uint32_t frame) {
+    uint64_t head = free_head_.load(std::memory_order_acquire);
+    do {
+      free_next_[frame].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
+    } while (!free_head_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | frame,
+                                               std::memory_order_acq_rel));
+  }
+
+  FrameRecord& operator[](uint32_t frame) { return record_[frame]; }
+  uint32_t count() const { return count_; }
+  // Frames with a number below this were used at least once.
+  uint32_t used_once() const {
+    const uint32_t used = used_once_.load(std::memory_order_acquire);
+    return used < count_ ? used : count_;
+  }
+  uint64_t touched_bytes() const { return record_.touched() + free_next_.touched(); }
+
+ private:
+  uint32_t count_ = 0;
+  os::Table<FrameRecord> record_;
+  os::Table<std::atomic<uint32_t>> free_next_;
+  alignas(64) std::atomic<uint64_t> free_head_{
+      kNone};  // high half: a tag against reuse between load and exchange
+  std::atomic<uint32_t> used_once_{0};
+};
+
+}  // namespace outcore::budget

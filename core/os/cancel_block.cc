@@ -1,0 +1,20 @@
+#include "core/os/cancel_block.h"
+
+#include <pthread.h>
+
+namespace outcore::os {
+
+int CancelBlock::disable() {
+  int before = 0, ignored = 0;
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  // glibc 2.36 looks at the type alone if the request was on its way.
+  if (before == PTHREAD_CANCEL_ENABLE) ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &ignored);
+  return before;
+}
+
+void CancelBlock::restore(int before) {
+  int ignored = 0;
+  ::pthread_setcancelstate(before, &ignored);
+}
+
+}  // namespace outcore::os

@@ -1,0 +1,129 @@
+#include "core/os/fault_ranges.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/units.h"
+#include "core/os/uapi.h"
+#include "core/os/wait.h"
+
+namespace outcore::os {
+namespace {
+
+uint64_t as_number(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
+
+// Calls `step(offset, bytes, &done)` until all is done. A page that is there already is stepped
+// over.
+template <typename Step>
+int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step) {
+  uint64_t at = 0;
+  while (at < size_bytes) {
+    int64_t done = 0;
+    if (step(at, size_bytes - at, &done) == 0) return 0;
+    const int error = errno;
+    if (done > 0) at += static_cast<uint64_t>(done);
+    if (error == EEXIST) {
+      wake_range(source, to + at, base::kSystemPage);
+      at += base::kSystemPage;
+    } else if (error == EAGAIN || error == EINTR) {
+      if (done <= 0) yield();
+    } else {
+      return -error;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes,
+            bool is_protected) {
+  const uint64_t mode = (source.is_messages ? 0 : UFFDIO_COPY_MODE_DONTWAKE) |
+                        (is_protected ? uint64_t{UFFDIO_COPY_MODE_WP} : 0);
+  return carry_through(source, to, size_bytes, [&](uint64_t at, uint64_t bytes, int64_t* done) {
+    uffdio_copy c{as_number(to) + at, as_number(from) + at, bytes, mode, 0};
+    const int result = ::ioctl(source.fd, UFFDIO_COPY, &c);
+    *done = c.copy;
+    return result;
+  });
+}
+
+int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes,
+                  bool is_protected) {
+  alignas(4096) static const std::byte zeros[65536] = {};
+  for (uint64_t at = 0; at < size_bytes; at += sizeof zeros) {
+    const uint64_t bytes = std::min<uint64_t>(size_bytes - at, sizeof zeros);
+    if (const int r = copy_in(source, to + at, zeros, bytes, is_protected); r != 0) return r;
+  }
+  return 0;
+}
+
+int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes) {
+  return carry_through(source, to, size_bytes, [&](uint64_t at, uint64_t bytes, int64_t* done) {
+    uffdio_zeropage z{{as_number(to) + at, bytes},
+                      source.is_messages ? 0 : uint64_t{UFFDIO_ZEROPAGE_MODE_DONTWAKE},
+                      0};
+    const int result = ::ioctl(source.fd, UFFDIO_ZEROPAGE, &z);
+    *done = z.zeropage;
+    return result;
+  });
+}
+
+int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected) {
+  const uint64_t mode = (source.is_messages ? 0 : uint64_t{UFFDIO_CONTINUE_MODE_DONTWAKE}) |
+                        (is_protected ? uint64_t{kUffdioContinueModeWp} : 0);
+  return carry_through(source, to, size_bytes, [&](uint64_t at, uint64_t bytes, int64_t* done) {
+    uffdio_continue c{{as_number(to) + at, bytes}, mode, 0};
+    const int result = ::ioctl(source.fd, UFFDIO_CONTINUE, &c);
+    *done = c.mapped;
+    return result;
+  });
+}
+
+int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes,
+                  bool is_protected) {
+  uffdio_writeprotect w{
+      {as_number(at), size_bytes},
+      is_protected ? uint64_t{UFFDIO_WRITEPROTECT_MODE_WP}
+                   : (source.is_messages ? 0 : uint64_t{UFFDIO_WRITEPROTECT_MODE_DONTWAKE})};
+  while (::ioctl(source.fd, UFFDIO_WRITEPROTECT, &w) != 0) {
+    if (errno != EAGAIN && errno != EINTR) return -errno;
+    yield();
+  }
+  return 0;
+}
+
+void wake_range(const FaultSource& source, std::byte* at, uint64_t size_bytes) {
+  if (!source.is_messages) return;
+  uffdio_range range{as_number(at), size_bytes};
+  ::ioctl(source.fd, UFFDIO_WAKE, &range);
+}
+
+int poison(const FaultSource& source, std::byte* at) {
+  if (!source.has_poison) {
+    void* p = ::mmap(at, base::kSystemPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                     source.nothing, 0);
+    return p == MAP_FAILED ? -errno : 0;
+  }
+  UffdPoison p{};
+  p.range = {as_number(at), base::kSystemPage};
+  int result = ::ioctl(source.fd, OC_UFFDIO_POISON, &p);
+  if (result != 0 && errno == EEXIST) {
+    // Poisoned already; or the mark that an evicted page was clean, which poison does not replace.
+    write_protect(source, at, base::kSystemPage, false);
+    result = ::ioctl(source.fd, OC_UFFDIO_POISON, &p);
+  }
+  return result == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+int register_range(const FaultSource& source, std::byte* at, uint64_t size_bytes, uint64_t mode) {
+  uffdio_register request{};
+  request.range = {as_number(at), size_bytes};
+  request.mode = mode;
+  return ::ioctl(source.fd, UFFDIO_REGISTER, &request) == 0 ? 0 : -errno;
+}
+
+}  // namespace outcore::os

@@ -1,0 +1,48 @@
+// Message delivery: event threads that read faults from a userfaultfd and answer them.
+//
+// A thread that faults sleeps in the kernel until its range is woken; so a system call may touch an
+// absent page. If the page cannot be had, the engine poisons it before the thread is woken.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/os/fault_ranges.h"
+#include "core/os/signal_delivery.h"
+#include "outcore/result.h"
+
+namespace outcore::os {
+
+// Told of faults that came together, before each is answered. Event threads only.
+using ManyFunction = void (*)(std::span<const Touch> touches);
+
+class MessageDelivery {
+ public:
+  // Answers faults of `source` until destroyed.
+  MessageDelivery(const FaultSource& source, FaultFunction on_fault, ManyFunction on_many);
+  MessageDelivery(const MessageDelivery&) = delete;
+  MessageDelivery& operator=(const MessageDelivery&) = delete;
+  ~MessageDelivery();
+  Status start(unsigned threads);
+
+ private:
+  static constexpr uint32_t kMessagesMax = 8;  // the rest is for the other event threads
+
+  int make_queue();  // a descriptor, or -errno
+  void run(int queue);
+  bool is_worth_spinning() const;
+  void answer(const Touch& touch);
+
+  const FaultSource& source_;
+  const FaultFunction on_fault_;
+  const ManyFunction on_many_;
+  std::atomic<uint64_t> last_ns_{0};  // when the last fault came
+  int stop_event_ = -1;
+  std::vector<int> queues_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace outcore::os

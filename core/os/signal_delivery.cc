@@ -1,0 +1,247 @@
+#include "core/os/signal_delivery.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "core/os/process_lock.h"
+
+#ifndef __x86_64__
+#error "the write bit of a fault is read from x86-64 registers: port signal_delivery.cc first"
+#endif
+
+namespace outcore::os {
+namespace {
+
+struct Handler {
+  int signal;
+  FaultFunction on_fault = nullptr;
+  ReasonFunction reason = nullptr;
+  void (*entry)(int, siginfo_t*, void*) = nullptr;
+  // What the program wants done: the latest of several, so that a handler may read one while the
+  // next is written.
+  static constexpr uint32_t kActions = 16;
+  struct sigaction action[kActions] = {};
+  std::atomic<uint32_t> latest{0};
+  bool is_installed = false;
+
+  struct sigaction before() const {
+    return action[latest.load(std::memory_order_acquire)];
+  }
+  void set_before(const struct sigaction& now) {
+    const uint32_t next = (latest.load(std::memory_order_relaxed) + 1) % kActions;
+    action[next] = now;
+    latest.store(next, std::memory_order_release);
+  }
+};
+
+Handler bus{SIGBUS};
+Handler segv{SIGSEGV};
+ProcessLock installing;
+void (*last_words)() = nullptr;
+bool (*is_thought_blocked)(int signal) = nullptr;
+
+// Where the copy of this thread goes on if a touch of it fails.
+thread_local sigjmp_buf* way_out = nullptr;
+
+// `must_raise`: the touch will not come again with this signal.
+void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
+  if (way_out != nullptr) ::siglongjmp(*way_out, 1);
+  const struct sigaction before = handler.before();
+  const bool has_info = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr;
+  const bool is_blocked = is_thought_blocked != nullptr && is_thought_blocked(handler.signal);
+  if (!is_blocked && (has_info || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))) {
+    if ((before.sa_flags & SA_RESETHAND) != 0) {
+      struct sigaction fresh {};
+      fresh.sa_handler = SIG_DFL;
+      handler.set_before(fresh);
+    }
+    // It runs with the mask that it would have had; but faults are never blocked, as it may touch
+    // what is ours.
+    sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
+    sigorset(&mask, &mask, &before.sa_mask);
+    for (int signal : {SIGBUS, SIGSEGV}) sigdelset(&mask, signal);
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    if (has_info)
+      before.sa_sigaction(handler.signal, info, context);
+    else
+      before.sa_handler(handler.signal);
+    return;
+  }
+  if (why != nullptr) {
+    ssize_t ignored = ::write(STDERR_FILENO, why, std::strlen(why));
+    ignored = ::write(STDERR_FILENO, "\n", 1);
+    static_cast<void>(ignored);
+  }
+  if (last_words != nullptr) last_words();
+  // A fault cannot be ignored: the default disposition ends the process, when the touch comes
+  // again.
+  struct sigaction fresh {};
+  fresh.sa_handler = SIG_DFL;
+  ::sigaction(handler.signal, &fresh, nullptr);
+  if (must_raise) ::raise(handler.signal);
+}
+
+// What answering a fault takes of the handler's stack: 4,319 bytes were seen, with all of eviction
+// and write-back. The kernel's own frame comes on top, 2,953 bytes where there is AVX-512.
+constexpr uintptr_t kRoomBytes = 4608;
+constexpr const char* kTooSmall =
+    "outcore: a fault cannot be answered in this thread: its stack for signal handlers "
+    "(sigaltstack) is too small; give it 16 KiB, or map with delivery = messages";
+thread_local bool has_small_stack = false;
+
+// Does the stack that this thread's handlers have leave too little room for it?
+bool is_short_of_stack(const void* context) {
+  const stack_t& own = static_cast<const ucontext_t*>(context)->uc_stack;
+  const auto low = reinterpret_cast<uintptr_t>(own.ss_sp);
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return here - low < own.ss_size && here - low < kRoomBytes;
+}
+
+struct Cancel {
+  int state = 0, type = 0;
+};
+
+// The type, too: glibc 2.36 ends a thread whose state is "disabled" if the request was on its way.
+Cancel forbid_cancel() {
+  Cancel before;
+  ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before.type);
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.state);
+  return before;
+}
+
+// A thread that may be ended anywhere ends here, if that was asked for meanwhile: unwinding begins
+// in this handler, and goes on with the signals that the thread had before it.
+void allow_cancel(const Cancel& before, void* context) {
+  int ignored = 0;
+  ::pthread_setcancelstate(before.state, &ignored);
+  if (before.type == PTHREAD_CANCEL_DEFERRED) return;
+  if (before.state == PTHREAD_CANCEL_ENABLE)
+    ::pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(context)->uc_sigmask, nullptr);
+  ::pthread_setcanceltype(before.type, &ignored);
+}
+
+void on_signal(Handler& handler, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  FaultOutcome outcome = FaultOutcome::kNotOurs;
+  if (info->si_code > 0) {  // by the kernel
+    has_small_stack = is_short_of_stack(context);
+    const Cancel cancel = forbid_cancel();
+    constexpr long kWriteBit = 2;
+    const bool is_write =
+        (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
+    outcome = handler.on_fault(static_cast<std::byte*>(info->si_addr), is_write);
+    errno = saved_errno;
+    allow_cancel(cancel, context);
+  }
+  if (outcome == FaultOutcome::kFailed) {
+    // However the fault came (SIGSEGV, poison), a failed fill is a bus error at the address, as
+    // with mmap.
+    info->si_signo = SIGBUS;
+    info->si_code = BUS_ADRERR;
+    pass_on(bus, info, context, has_small_stack ? kTooSmall : bus.reason(), true);
+  } else if (outcome == FaultOutcome::kNotOurs) {
+    pass_on(handler, info, context, nullptr, info->si_code <= 0);
+  }
+  errno = saved_errno;
+}
+
+void on_bus(int, siginfo_t* info, void* context) { on_signal(bus, info, context); }
+void on_segv(int, siginfo_t* info, void* context) { on_signal(segv, info, context); }
+
+// Ours in force, on the alternate stack or not.
+void put(const Handler& handler, int on_stack, struct sigaction* found) {
+  struct sigaction action {};
+  action.sa_sigaction = handler.entry;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | on_stack;
+  sigfillset(&action.sa_mask);
+  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, signal);
+  ::sigaction(handler.signal, &action, found);
+}
+
+// What the loader looks up only at its first call takes 3 KiB of the stack then: of a handler's, if
+// it were first called there. None of these calls does anything.
+void look_up_calls() {
+  const int saved_errno = errno;
+  ssize_t ignored = ::write(-1, nullptr, 0);
+  ignored = ::raise(0);
+  int type = 0;
+  ignored += ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+  ignored += ::pthread_setcanceltype(type, &type);
+  static_cast<void>(ignored);
+  errno = saved_errno;
+}
+
+void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
+             void (*entry)(int, siginfo_t*, void*)) {
+  const SignalBlock block;
+  const Locked locked(installing);
+  if (handler.is_installed) return;
+  handler.on_fault = on_fault;
+  handler.reason = reason;
+  handler.entry = entry;
+  struct sigaction found {};
+  put(handler, SA_ONSTACK, &found);
+  handler.set_before(found);
+  handler.is_installed = true;
+  look_up_calls();
+}
+
+}  // namespace
+
+void install_bus_handler(FaultFunction on_fault, ReasonFunction reason) {
+  install(bus, on_fault, reason, on_bus);
+}
+
+void install_segv_handler(FaultFunction on_fault, ReasonFunction reason) {
+  install(segv, on_fault, reason, on_segv);
+}
+
+bool exchange_program_action(int signal, const struct sigaction* now, struct sigaction* before) {
+  Handler& handler = signal == SIGBUS ? bus : segv;
+  const SignalBlock block;
+  const Locked locked(installing);
+  if (!handler.is_installed) return false;
+  if (before != nullptr) *before = handler.before();
+  if (now == nullptr) return true;
+  handler.set_before(*now);
+  // A handler that the program wants on the thread's own stack is called there.
+  const bool is_default = (now->sa_flags & SA_SIGINFO) == 0 &&
+                          (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);
+  put(handler, is_default ? SA_ONSTACK : now->sa_flags & SA_ONSTACK, nullptr);
+  return true;
+}
+
+bool is_handler_stack_too_small() { return has_small_stack; }
+
+bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
+  sigjmp_buf point;
+  if (sigsetjmp(point, 1) != 0) {
+    way_out = nullptr;
+    return false;
+  }
+  way_out = &point;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(into, from, size_bytes);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  way_out = nullptr;
+  return true;
+}
+
+void set_block_query(bool (*query)(int signal)) { is_thought_blocked = query; }
+
+void set_last_words(void (*f)()) { last_words = f; }
+
+bool is_segv_handler_replaced() {
+  struct sigaction now {};
+  ::sigaction(SIGSEGV, nullptr, &now);
+  return segv.is_installed && now.sa_sigaction != on_segv;
+}
+
+}  // namespace outcore::os

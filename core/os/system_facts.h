@@ -1,0 +1,17 @@
+// System facts: what `outcore info` tells of the kernel and this process, with the remedy for what
+// is missing. Any thread; not on the fault path.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/os/kernel_features.h"
+#include "outcore/runtime.h"
+
+namespace outcore::os {
+
+// Limits are read from `root`/proc: "/", or a made-up tree in tests.
+std::vector<SystemFact> system_facts_of(const KernelFeatures& kernel,
+                                        const std::string& root = "/");
+
+}  // namespace outcore::os

@@ -1,0 +1,89 @@
+#include "core/os/userfaultfd.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/os/descriptor_place.h"
+
+namespace outcore::os {
+namespace {
+
+constexpr const char* kDevice = "/dev/userfaultfd";
+constexpr const char* kSeccompRemedy =
+    "a container's seccomp profile may block it: allow userfaultfd (docker: --security-opt "
+    "seccomp=…), or use "
+    "delivery=mprotect";
+
+// Newer than some headers: /dev/userfaultfd came with 6.1.
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+
+// A descriptor or -errno.
+int open_by_syscall(int flags) {
+  const long opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
+  const int fd = above_standard(static_cast<int>(opened));
+  return fd >= 0 ? fd : -errno;
+}
+
+int open_by_device() {
+  const int device = above_standard(::open(kDevice, O_RDWR | O_CLOEXEC));
+  if (device < 0) return -errno;
+  const int fd = above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK));
+  const int result = fd >= 0 ? fd : -errno;
+  ::close(device);
+  return result;
+}
+
+std::string remedy_of(int code, bool needs_kernel_faults, int device_code) {
+  if (code == ENOSYS) return std::string("this kernel has none, or ") + kSeccompRemedy;
+  if (code != EPERM && code != EACCES) return {};
+  if (!needs_kernel_faults) return kSeccompRemedy;
+  std::string device;
+  if (device_code != ENOENT)
+    device = std::string("allow this user to read and write ") + kDevice + ", or ";
+  return device +
+         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container its "
+         "seccomp "
+         "profile must allow userfaultfd as well";
+}
+
+}  // namespace
+
+Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults) {
+  int device_code = 0;
+  int fd = -1;
+  if (needs_kernel_faults) {
+    fd = open_by_device();
+    if (fd < 0) device_code = -fd, fd = open_by_syscall(0);
+  } else {
+    fd = open_by_syscall(UFFD_USER_MODE_ONLY);
+    // Before 5.11 the flag is unknown, and the call without it is for everyone (unless the sysctl
+    // says otherwise).
+    if (fd == -EINVAL) fd = open_by_syscall(0);
+  }
+  if (fd < 0) {
+    const std::string what =
+        needs_kernel_faults ? "open userfaultfd for faults of system calls" : "open userfaultfd";
+    return base::system_error(fd, what, remedy_of(-fd, needs_kernel_faults, device_code));
+  }
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = features;
+  if (::ioctl(fd, UFFDIO_API, &api) != 0) {
+    const int code = errno;
+    ::close(fd);
+    return base::system_error(code, "ask userfaultfd for features",
+                              "this kernel is older than they are");
+  }
+  return fd;
+}
+
+}  // namespace outcore::os

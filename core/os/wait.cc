@@ -1,0 +1,87 @@
+#include "core/os/wait.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include "core/base/clock.h"
+#include "core/os/cancel_block.h"
+
+namespace outcore::os {
+
+WaitHooks* wait_hooks = nullptr;
+
+void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns) {
+  if (wait_hooks != nullptr) return wait_hooks->wait(word, while_value, timeout_ns);
+  const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
+                            static_cast<long>(timeout_ns % 1'000'000'000)};
+  ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_value, &timeout, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>* word) {
+  if (wait_hooks != nullptr) return wait_hooks->wake_all(word);
+  ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void wake(std::atomic<uint32_t>* word, uint32_t most) {
+  if (wait_hooks != nullptr) return wait_hooks->wake_all(word);
+  ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
+}
+
+void yield() {
+  if (wait_hooks != nullptr) return wait_hooks->yield();
+  ::sched_yield();
+}
+
+uint64_t now_ns() { return wait_hooks != nullptr ? wait_hooks->now_ns() : base::now_ns(); }
+
+void Lock::lock() {
+  if (try_lock()) return;
+  while (word_.exchange(2, std::memory_order_acquire) != 0) wait(&word_, 2, 1'000'000'000);
+}
+
+void Lock::unlock() {
+  if (word_.exchange(0, std::memory_order_release) == 2) wake(&word_, 1);
+}
+
+namespace {
+
+// What a SignalBlock keeps: of the mask as much as the kernel knows, and whether the thread may be
+// cancelled.
+struct Saved {
+  uint64_t signals;
+  int cancel_state;
+};
+
+}  // namespace
+
+// Nor is the thread cancelled: see cancel_block.h.
+SignalBlock::SignalBlock() {
+  static_assert(sizeof(Saved) <= sizeof saved_);
+  sigset_t all, before;
+  sigfillset(&all);
+  // A fault is synchronous: blocked, it would kill the process.
+  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
+  Saved saved{0, CancelBlock::disable()};
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  __builtin_memcpy(&saved.signals, &before, sizeof saved.signals);
+  __builtin_memcpy(saved_, &saved, sizeof saved);
+}
+
+SignalBlock::~SignalBlock() {
+  Saved saved;
+  __builtin_memcpy(&saved, saved_, sizeof saved);
+  sigset_t before;
+  sigemptyset(&before);
+  __builtin_memcpy(&before, &saved.signals, sizeof saved.signals);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CancelBlock::restore(saved.cancel_state);
+}
+
+}  // namespace outcore::os

@@ -1,0 +1,90 @@
+// ChangeLog: which parts of a store were written since somebody last took note of them: a
+// checkpoint, which copies again what has changed.
+//
+// Noted once the store has the bytes; taken before they are read: what a taker misses is noted
+// again. note() is for any thread, the fault path, too; the rest for who holds `copying`.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "core/os/address_space.h"
+#include "outcore/result.h"
+
+namespace outcore::paging {
+
+class ChangeLog {
+ public:
+  static constexpr uint64_t kPartBytes = 64 << 10;
+
+  // Of a store of so many bytes. All of it counts as changed.
+  static Result<std::unique_ptr<ChangeLog>> make(uint64_t size_bytes) {
+    auto log = std::make_unique<ChangeLog>();
+    if (Status s = log->words_.allocate(size_bytes / kPartBytes / 64 + 1); !s) return s.error();
+    return log;
+  }
+
+  void note(uint64_t offset, uint64_t size_bytes) {
+    const uint64_t end = (offset + size_bytes + kPartBytes - 1) / kPartBytes;
+    for (uint64_t part = offset / kPartBytes; part < end; ++part) {
+      if (part / 64 >= words_.count()) return note_all();
+      std::atomic<uint64_t>& word = words_[part / 64];
+      const uint64_t bit = uint64_t{1} << part % 64;
+      if ((word.load(std::memory_order_seq_cst) & bit) == 0)
+        word.fetch_or(bit, std::memory_order_seq_cst);
+    }
+  }
+  void note_all() { is_all_.store(true, std::memory_order_seq_cst); }
+
+  // Calls see(from, to) for stretches of what has changed of the first size_bytes, ascending; they
+  // count as unchanged from then on. see() returns how far it has come: if not to the end, the rest
+  // counts as changed still, and take() returns false.
+  template <typename See>
+  bool take(uint64_t size_bytes, const See& see) {
+    if (is_all_.exchange(false, std::memory_order_seq_cst)) {
+      for (uint64_t i = 0; i < words_.count(); ++i) words_[i].store(0, std::memory_order_seq_cst);
+      return tell(0, size_bytes, size_bytes, see);
+    }
+    uint64_t from = 0, to = 0;  // bytes
+    for (uint64_t i = 0; i < words_.count(); ++i) {
+      if (words_[i].load(std::memory_order_relaxed) == 0) continue;
+      const uint64_t bits = words_[i].exchange(0, std::memory_order_seq_cst);
+      for (uint64_t left = bits; left != 0; left &= left - 1) {
+        const uint64_t at = (i * 64 + static_cast<uint64_t>(__builtin_ctzll(left))) * kPartBytes;
+        if (at != to && from != to) {
+          if (!tell(from, to, size_bytes, see)) {
+            words_[i].fetch_or(left, std::memory_order_seq_cst);
+            return false;
+          }
+          from = to = at;
+        }
+        if (from == to) from = at;
+        to = at + kPartBytes;
+      }
+    }
+    return tell(from, to, size_bytes, see);
+  }
+
+  std::mutex copying;
+  // Whose copy is as the log says; and that copy's own state then. Another's: all has changed.
+  std::weak_ptr<const void> copy;
+  uint64_t copy_state = 0, copy_bytes = 0;
+
+ private:
+  template <typename See>
+  bool tell(uint64_t from, uint64_t to, uint64_t size_bytes, const See& see) {
+    to = std::min(to, size_bytes);
+    if (from >= to) return true;
+    const uint64_t done = see(from, to);
+    if (done < to) note(done, to - done);
+    return done >= to;
+  }
+
+  os::Table<std::atomic<uint64_t>> words_;
+  std::atomic<bool> is_all_{true};
+};
+
+}  // namespace outcore::paging

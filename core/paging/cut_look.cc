@@ -1,0 +1,220 @@
+// Looks for written pages, and their freezing. See cut.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/paging/cut.h"
+
+namespace outcore::paging {
+
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+// False: some page is in the way (obstacle_), or cannot be asked. REQUIRES, to freeze: every turn.
+bool Cut::look(Look look) {
+  for (uint32_t i = 0; i < spaces_.size(); ++i) {
+    if (spaces_[i]->is_given_up.load(std::memory_order_acquire)) {
+      obstacle_ = Obstacle::kGone;
+      obstacle_index_ = i;
+      return false;
+    }
+    const bool has_faults = spaces_[i]->frames->has_write_faults();
+    if (!(has_faults ? look_at_frames(i, look) : look_at_views(i, look))) return false;
+  }
+  return true;
+}
+
+// Where the kernel notes writes, it is asked. Views stay while any shard's turn is held; for a
+// list, which is a hint, that is let go now and then.
+bool Cut::look_at_views(uint32_t index, Look look) {
+  constexpr uint64_t kBytesAtOnce = 64 << 20;
+  Space& space = *spaces_[index];
+  const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
+  for (uint32_t v = 0; v < views_end; ++v)
+    for (uint64_t at = 0;;) {
+      os::Lock& turn = engine_.shards()[0]->turn;
+      if (look == Look::kList) turn.lock();
+      const View* view = space.views[v].load(std::memory_order_acquire);
+      const uint64_t end = view == nullptr || !view->is_writable ? 0 : view->mapped_bytes();
+      uint64_t scanned = 0;
+      bool is_good = true;
+      if (at < end) {
+        const uint64_t most = look == Look::kList ? kBytesAtOnce : end - at;
+        const Piece piece{view->address + at, view->offset + at, std::min(end - at, most), true, 0};
+        const int found = space.frames->find_written(piece, run_, &scanned);
+        if (found < 0) obstacle_ = Obstacle::kUnknown, obstacle_index_ = index;
+        is_good = found >= 0 && scanned != 0;
+        for (int i = 0; i < found && is_good; ++i) is_good = note_run(index, *view, run_[i], look);
+      }
+      if (look == Look::kList) turn.unlock();
+      if (!is_good) return false;
+      at += scanned;
+      if (at >= end) break;
+    }
+  return true;
+}
+
+bool Cut::note_run(uint32_t index, const View& view, const os::WrittenRun& run, Look look) {
+  const uint64_t page_bytes = spaces_[index]->page_bytes;
+  for (uint64_t page = run.from / page_bytes; page * page_bytes < run.to; ++page)
+    if (!examine(index, page, &view, run, look)) return false;
+  return true;
+}
+
+// Where the first write to a page is a fault, its word tells. Of a space that is mostly in memory
+// all words are looked at, which lie side by side; of any other those of the frames. Pages on their
+// way in have frames, too: one that is filled to be written has no word of it yet.
+bool Cut::look_at_frames(uint32_t index, Look look) {
+  constexpr uint64_t kWordsPerFrame = 16;
+  Space& space = *spaces_[index];
+  budget::FrameTable& frames = engine_.frames();
+  if (space.page_count() <= frames.used_once() * kWordsPerFrame) {
+    bool has_filling = false;  // whoever has no frame yet may be waiting for our turns
+    for (uint64_t page = 0; page < space.page_count(); ++page) {
+      const PageState state = space.words[page].load().state();
+      has_filling = has_filling || state == PageState::kFilling;
+      if (state == PageState::kAbsent || state == PageState::kFilling) continue;
+      if (!examine(index, page, nullptr, {}, look)) return false;
+    }
+    if (!has_filling || look == Look::kList) return true;
+  }
+  for (uint32_t frame = 0; frame < frames.used_once(); ++frame) {
+    budget::FrameRecord& record = frames[frame];
+    if (std::atomic_ref(record.space).load(std::memory_order_seq_cst) != space.id) continue;
+    const uint64_t page = std::atomic_ref(record.page).load(std::memory_order_relaxed);
+    if (page < space.page_count() && !examine(index, page, nullptr, {}, look)) return false;
+  }
+  return true;
+}
+
+// A page that may be written: freezes it, or puts it on the list. What is in other hands is waited
+// for, as only at rest it tells what was written.
+bool Cut::examine(uint32_t index, uint64_t page, const View* view, const os::WrittenRun& run,
+                  Look look) {
+  Space& space = *spaces_[index];
+  region::PageWord& word = space.words[page];
+  for (;;) {
+    PageValue seen = word.load();
+    const PageState state = seen.state();
+    if (state == PageState::kAbsent || state == PageState::kFailed || state == PageState::kFrozen)
+      return true;
+    if (state == PageState::kLeaving && seen.has(PageValue::kCleaned)) return true;
+    if (state == PageState::kFilling && view != nullptr) {
+      // What was never installed scans as written. The fill may be waiting for our turns.
+      bool is_in = false;
+      const uint64_t from = std::max(run.from, page * space.page_bytes);
+      const uint64_t to = std::min(run.to, (page + 1) * space.page_bytes);
+      for (uint64_t at = from; at < to && !is_in; at += base::kSystemPage)
+        is_in = space.frames->holds(at);
+      if (!is_in) return true;
+    }
+    if (state == PageState::kResident) {
+      const bool is_known_clean =
+          view == nullptr ? !seen.has(PageValue::kDirty) : !view->is_shown(page);
+      if (is_known_clean && !seen.has(PageValue::kWriting)) return true;
+    }
+    if (look == Look::kList) {
+      if (state == PageState::kResident && count_ < key_.count())
+        key_[count_++] = key_of(index, page);
+      return true;
+    }
+    if (state != PageState::kResident || seen.has(PageValue::kWriting) || seen.pins() != 0) {
+      if (!wait_for(index, page, seen)) return false;
+      continue;
+    }
+    if (!word.change(seen, seen.with(PageState::kFrozen))) continue;
+    OC_CHECK(count_ < key_.count());  // each has a frame
+    key_[count_++] = key_of(index, page);
+    return true;
+  }
+}
+
+// Until the page is in other hands no more, for as long as this attempt may take.
+bool Cut::wait_for(uint32_t index, uint64_t page, PageValue seen) {
+  // A pin may stay for long, and fillers without a frame wait for our turns.
+  const bool is_short = pause_start_ns_ != 0 || seen.pins() != 0;
+  const uint64_t most = is_short ? kPausedSettleNsMax : kSettleNsMax;
+  if (os::now_ns() - settle_start_ns_ >= most) {
+    obstacle_ = seen.pins() != 0 ? Obstacle::kPinned : Obstacle::kBusyPage;
+    obstacle_index_ = index;
+    obstacle_page_ = page;
+    return false;
+  }
+  spaces_[index]->words[page].wait_while(seen, 1'000'000);
+  return true;
+}
+
+// From here on nobody can write what was found from `first` on.
+bool Cut::seal(uint64_t first) {
+  std::sort(&key_[first], &key_[0] + count_);
+  for (uint64_t begin = first; begin < count_;) {
+    uint64_t end = begin;
+    while (end < count_ && index_of(key_[end]) == index_of(key_[begin])) ++end;
+    Space& space = space_of(begin);
+    const bool has_faults = space.frames->has_write_faults();
+    if (!(has_faults ? protect(space, begin, end) : unmap(space, begin, end))) return false;
+    begin = end;
+  }
+  return true;
+}
+
+bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
+  const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
+  for (uint32_t v = 0; v < views_end; ++v) {
+    const View* view = space.views[v].load(std::memory_order_acquire);
+    if (view == nullptr) continue;
+    uint32_t pieces = 0;
+    const auto unmap_them = [&] {
+      if (pieces == 0 || space.frames->unmap({piece_, pieces}) == 0) return true;
+      obstacle_ = Obstacle::kLocked;
+      obstacle_index_ = index_of(key_[first]);
+      return false;
+    };
+    for (uint64_t i = first; i < end; ++i) {
+      const uint64_t page = page_of(key_[i]);
+      if (page < view->first_page() || page >= view->end_page() || !view->is_shown(page)) continue;
+      const Piece piece = view->piece_of(page);
+      if (pieces > 0 &&
+          piece_[pieces - 1].address + piece_[pieces - 1].size_bytes == piece.address) {
+        piece_[pieces - 1].size_bytes += piece.size_bytes;
+        continue;
+      }
+      if (pieces == kPiecesMax) {
+        if (!unmap_them()) return false;
+        pieces = 0;
+      }
+      piece_[pieces++] = piece;
+    }
+    if (!unmap_them()) return false;
+  }
+  return true;
+}
+
+// They stay readable; a write is a fault, and waits.
+bool Cut::protect(Space& space, uint64_t first, uint64_t end) {
+  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  for (uint64_t i = first; i < end;) {
+    uint64_t last = i + 1;  // neighbours are asked about at once
+    while (last < end && key_[last] == key_[last - 1] + 1 &&
+           (last - i + 1) * subpages <= os::SubpageSet::kCount)
+      ++last;
+    os::SubpageSet written;
+    const uint64_t page = page_of(key_[i]);
+    if (space.take_written_between(page, page + (last - i), &written) != 0) {
+      obstacle_ = Obstacle::kUnknown;
+      obstacle_index_ = index_of(key_[i]);
+      return false;
+    }
+    for (uint64_t at = 0; i < last; ++i, at += subpages) {
+      for (uint64_t k = 0; k < words_each_; ++k) written_bits_[i * words_each_ + k] = 0;
+      for (uint64_t k = 0; k < subpages && words_each_ != 0; ++k)
+        if (written.has(at + k) || !space.frames->reports_written())
+          written_bits_[i * words_each_ + k / 64] |= uint64_t{1} << (k % 64);
+    }
+  }
+  return true;
+}
+
+}  // namespace outcore::paging

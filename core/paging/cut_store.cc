@@ -1,0 +1,218 @@
+// The frozen pages on their way to the stores. See cut.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/paging/cut.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+constexpr uint64_t kRequestBytesMax = 1 << 20;
+constexpr uint64_t kRunPagesMax = 64;  // who touches the last of them waits for all
+
+// Clean, and being written back.
+PageValue stored_word(PageValue v) {
+  return v.with(PageState::kResident).minus(PageValue::kDirty).plus(PageValue::kWriting);
+}
+
+}  // namespace
+
+os::SubpageSet Cut::written_of(uint64_t i) {
+  Space& space = space_of(i);
+  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  os::SubpageSet written;
+  if (subpages == 1 || !space.frames->reports_written()) {
+    written.add_range(0, subpages);
+  } else if (!space.frames->has_write_faults()) {
+    space.look_at_written(page_of(key_[i]), &written);
+  } else {
+    for (uint64_t k = 0; k < subpages; ++k)
+      if ((written_bits_[i * words_each_ + k / 64] >> (k % 64) & 1) != 0) written.add(k);
+  }
+  return written;
+}
+
+// Copies what was written of the page into the side buffer, and lets the program have it again.
+// False: there is no room, or it cannot be read (error_).
+bool Cut::copy(uint64_t i) {
+  Space& space = space_of(i);
+  const uint64_t start = page_of(key_[i]) * space.page_bytes;
+  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
+  const os::SubpageSet written = written_of(i);
+  uint64_t bytes = 0;
+  uint32_t runs = 0;
+  for (uint64_t first = 0, last = 0; written.next_run(last, subpages, &first, &last); ++runs)
+    bytes += (last - first) * base::kSystemPage;
+  const bool is_scattered = runs > kRequestsMax / 2;
+  if (is_scattered) bytes = space.page_bytes, runs = 1;
+  if (buffer_used_ + bytes > buffer_bytes_ || request_count_ + runs > kRequestsMax) return false;
+  for (uint64_t first = 0, last = 0; written.next_run(last, subpages, &first, &last);) {
+    if (is_scattered) first = 0, last = subpages;
+    const uint64_t from = start + first * base::kSystemPage;
+    const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
+    if (from >= to) continue;
+    const uint64_t copied = base::round_up(to - from, base::kSystemPage);
+    Piece piece{nullptr, from, copied, true, 0};
+    if (!space.frames->can_share())
+      space.for_each_showing(page_of(key_[i]),
+                             [&](View& v) { piece.address = v.address + (from - v.offset); });
+    if (!take_bytes(i, piece, to)) return false;
+  }
+  show(i, true);
+  return true;
+}
+
+// The bytes of the piece, up to `to` in the store, into the side buffer and a request.
+bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
+  Space& space = space_of(i);
+  const uint64_t from = piece.offset;
+  std::byte* const into = buffer_ + buffer_used_;
+  if (const int result = space.frames->copy_out(piece, into); result != 0) {
+    fail({from, nullptr, to - from, true, result}, space);
+    return false;
+  }
+  buffer_used_ += piece.size_bytes;
+  StoreRequest* before = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
+  if (before != nullptr && request_index_[request_count_ - 1] == index_of(key_[i]) &&
+      before->offset + before->size_bytes == from && before->bytes + before->size_bytes == into &&
+      before->size_bytes < kRequestBytesMax) {
+    before->size_bytes += to - from;
+    return true;
+  }
+  request_[request_count_] = {from, into, to - from, true, 0};
+  request_index_[request_count_++] = index_of(key_[i]);
+  return true;
+}
+
+// Neighbours of one system page each, with one question and one mapping for all. How many, or 0:
+// they go one by one.
+uint64_t Cut::copy_run(uint64_t i) {
+  Space& space = space_of(i);
+  if (space.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
+  const uint64_t first = page_of(key_[i]);
+  const uint64_t room = (buffer_bytes_ - buffer_used_) / base::kSystemPage;
+  const uint64_t stored =
+      space.store_bytes.load(std::memory_order_acquire) / base::kSystemPage;  // whole ones
+  uint64_t count = 1;
+  while (count < std::min(room, kRunPagesMax) && i + count < count_ && first + count < stored &&
+         key_[i + count] == key_[i] + count)
+    ++count;
+  if (count < 2 || room < 2 || first >= stored) return 0;
+  Piece piece{nullptr, first * base::kSystemPage, count * base::kSystemPage, true, 0};
+  if (!space.frames->can_share()) {  // where a view shows all of them
+    space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
+      if (shown.size_bytes == piece.size_bytes) piece.address = shown.address;
+    });
+    if (piece.address == nullptr) return 0;
+  }
+  if (!take_bytes(i, piece, piece.offset + piece.size_bytes)) return 0;
+  if (!space.frames->has_write_faults())
+    space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
+      static_cast<void>(space.frames->show(shown, {}));  // if not, the next touch but one does
+    });
+  for (uint64_t k = i; k < i + count; ++k) word_of(k).update(stored_word);
+  return count;
+}
+
+// Frozen → Resident: clean and being written back, or as it was.
+void Cut::show(uint64_t i, bool is_stored) {
+  Space& space = space_of(i);
+  const uint64_t page = page_of(key_[i]);
+  const bool has_faults = space.frames->has_write_faults();
+  os::SubpageSet written;
+  if (!is_stored && !has_faults) space.look_at_written(page, &written);
+  if (!is_stored && has_faults)
+    space.restore_written(page, page * space.page_bytes, (page + 1) * space.page_bytes);
+  space.for_each_showing(page, [&](View& view) {
+    // If the kernel refuses, the next touch but one tries again.
+    if (!has_faults) static_cast<void>(space.frames->show(view.piece_of(page), written));
+  });
+  space.words[page].update(
+      [&](PageValue v) { return is_stored ? stored_word(v) : v.with(PageState::kResident); });
+}
+
+void Cut::undo(uint64_t first, uint64_t end) {
+  for (uint64_t i = first; i < end; ++i) show(i, false);
+}
+
+// Everything that is frozen, through the buffer, as often as it takes.
+Status Cut::store() {
+  uint64_t done = 0;
+  while (done < count_ && error_ == 0) {
+    uint64_t end = done;
+    while (end < count_ && error_ == 0) {
+      const uint64_t run = copy_run(end);
+      if (run == 0 && (error_ != 0 || !copy(end))) break;
+      end += std::max<uint64_t>(run, 1);
+    }
+    OC_CHECK(end != done || error_ != 0);  // the buffer has room for a page
+    write_out();
+    for (; done < end; ++done) {
+      Space& space = space_of(done);
+      space.counters.add(Counter::write_backs, 1);
+      word_of(done).update([](PageValue v) { return v.minus(PageValue::kWriting); });
+    }
+  }
+  undo(done, count_);
+  count_ = 0;
+  if (error_ == 0) return {};
+  return base::system_error(error_,
+                            "store a cut: write " + std::to_string(failed_.size_bytes) +
+                                " bytes at " + std::to_string(failed_.offset) + " of " +
+                                spaces_[failed_index_]->uri,
+                            "all bytes stay in memory, and the program goes on: make room or "
+                            "repair the store, then try again");
+}
+
+void Cut::write_out() {
+  for (uint32_t begin = 0; begin < request_count_;) {
+    Space& space = *spaces_[request_index_[begin]];
+    uint32_t end = begin;
+    while (end < request_count_ && request_index_[end] == request_index_[begin]) ++end;
+    const uint32_t at_once = space.write_gate.enter(end - begin);
+    const std::span<StoreRequest> batch{request_ + begin, at_once};
+    space.store.load()->transfer(batch);
+    space.write_gate.leave(at_once);
+    for (const StoreRequest& request : batch) {
+      space.counters.add(Counter::write_requests, 1);
+      space.counters.add(Counter::written_bytes, request.size_bytes);
+      space.note_change(request.offset, request.size_bytes);
+      report_.frozen_bytes += request.size_bytes;
+      if (request.result != 0) fail(request, space);
+    }
+    begin += at_once;
+  }
+  request_count_ = 0;
+  buffer_used_ = 0;
+}
+
+// What was not stored is written again; its pages carry our kWriting, or are frozen.
+void Cut::fail(const StoreRequest& request, Space& space) {
+  space.counters.add(Counter::write_back_errors, 1);
+  space.is_degraded.store(true, std::memory_order_relaxed);
+  if (error_ == 0) {
+    error_ = request.result;
+    failed_ = request;
+    failed_index_ =
+        static_cast<uint32_t>(std::find(spaces_.begin(), spaces_.end(), &space) - spaces_.begin());
+  }
+  if (request.bytes == nullptr) return;  // not even copied: it is shown again as it was
+  const uint64_t end = request.offset + request.size_bytes;
+  for (uint64_t page = request.offset / space.page_bytes; page * space.page_bytes < end; ++page) {
+    space.restore_written(page, request.offset, end);
+    if (space.frames->has_write_faults())
+      space.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
+  }
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,280 @@
+// Fills: a frame is taken, the store is read, the bytes are installed. See engine.h.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/paging/engine.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+// REQUIRES: this thread made the page Filling.
+int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
+  uint32_t frame = budget::kNone;
+  if (const int result =
+          take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame);
+      result != 0) {
+    space.leave(page);
+    return result;
+  }
+  int result = read_page(space, view, page, frame, is_write);
+  for (uint32_t tries = 0; can_repeat(result, caller, &tries);)
+    result = read_page(space, view, page, frame, is_write);
+  if (result != 0) space.counters.add(Counter::fill_errors, 1);
+  PageValue flags(is_write && space.frames->has_write_faults() ? PageValue::kDirty : 0);
+  if (result != 0 && may_zero(space, view)) {
+    result = fill_zeros(space, view, page, frame, false);
+    if (result == 0)
+      flags = PageValue(PageValue::kZeroed);
+    else
+      space.zeroed_pages.fetch_sub(1);
+  }
+  space.counters.add(Counter::fills, 1);
+  finish_fill(space, page, frame, result, flags);
+  return result;
+}
+
+// Whether zeros may stand for bytes that could not be read; then the page is counted. Never where
+// somebody may write: the store would get zeros in their place. Who makes the space writable looks
+// at the count afterwards.
+bool Engine::may_zero(Space& space, const View& view) {
+  if (view.on_error != OnError::kZeroFill) return false;
+  space.zeroed_pages.fetch_add(1, std::memory_order_seq_cst);
+  if (!space.is_writable.load(std::memory_order_seq_cst)) {
+    space.has_zeroed.store(true, std::memory_order_seq_cst);
+    return true;
+  }
+  space.zeroed_pages.fetch_sub(1);
+  return false;
+}
+
+// A frame within the budget. If there is none, this thread evicts a batch itself rather than wait
+// for the keeper; what is left is a wait with a bound. With a bound of 0 (hints) it does neither.
+int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
+  uint64_t start_ns = 0;
+  for (uint32_t attempt = 0;; ++attempt) {
+    const uint32_t changes = budget_.changes();
+    const os::Room room = space.frames->room();
+    if (room != os::Room::kAmple) is_crowded_.store(true, std::memory_order_relaxed);
+    if (room != os::Room::kNone && budget_.take(space.page_bytes)) {
+      *frame = frames_.take();
+      if (*frame != budget::kNone) break;
+      budget_.give(space.page_bytes);
+    }
+    if (start_ns == 0) {
+      if (wait_ns == 0) return -ENOMEM;
+      start_ns = os::now_ns();
+      space.counters.add(Counter::waits_for_frame, 1);
+    }
+    if (help(caller, attempt)) continue;
+    // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
+    if (const int error = stall_.error(); error != 0) return error;
+    if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
+    call_keepers();
+    budget_.wait_for_change(changes, 2'000'000);
+  }
+  if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
+  const uint64_t used = budget_.used(), limit = budget_.limit();
+  if (used <= limit / 100 * options_.high_watermark && !is_crowded_.load()) return 0;
+  call_keepers();
+  // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
+  // saved for all.
+  if (used > limit - std::max(limit / 128, 4 * space.page_bytes))
+    help(caller, static_cast<uint32_t>(*frame));
+  return 0;
+}
+
+void Engine::call_keepers() {
+  for (const auto& shard : shards_)
+    if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
+        shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
+      os::wake_all(&shard->is_called);
+}
+
+// Runs a turn of some shard whose turn is free. True if it freed something.
+bool Engine::help(Caller caller, uint32_t first_choice) {
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    Shard& shard = *shards_[(first_choice + i) % shards_.size()];
+    if (!shard.turn.try_lock()) continue;
+    // Of large pages a batch is few, or it would take what is in use.
+    const auto victims = static_cast<uint32_t>(
+        std::clamp<uint64_t>(budget_.limit() / 32 / usual_page_bytes(shard), 1, kHelpVictims));
+    const bool has_freed = run_turn(shard, victims, caller) > 0;
+    shard.turn.unlock();
+    if (has_freed) return true;
+  }
+  return false;
+}
+
+// With mprotect a page among others takes mappings of its own. Frames say when there is little room
+// for more, but the program may have used up the rest: evicting gives some back.
+bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
+  constexpr uint32_t kTriesMax = 64;
+  return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);
+}
+
+// Before a page is shown that can be written: who looks for pages by their frames finds it from now
+// on.
+void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
+  budget::FrameRecord& record = frames_[frame];
+  std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
+  std::atomic_ref(record.space).store(space.id, std::memory_order_seq_cst);
+}
+
+void Engine::give_frame(Space& space, uint32_t frame) {
+  std::atomic_ref(frames_[frame].space).store(budget::kNone, std::memory_order_relaxed);
+  frames_.give(frame);
+  budget_.give(space.page_bytes);
+}
+
+int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
+  space.read_gate.enter();
+  const int result = space.store.load()->read(offset, into);
+  space.read_gate.leave();
+  space.counters.add(Counter::read_requests, 1);
+  space.counters.add(Counter::read_bytes, into.size());
+  return result;
+}
+
+// The page's bytes are in, and the view shows them. Where the kernel cannot show all of them now,
+// the touch that misses some asks again: what was shown may have been written already.
+void Engine::show_new(Space& space, View& view, uint64_t page) {
+  static_cast<void>(space.frames->show(view.piece_of(page), {}));
+  view.set_shown(page, true);
+}
+
+// The whole page reads zero, whatever part of it the view shows.
+int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, bool is_written) {
+  static const std::byte zeros[65536] = {};
+  os::Frames& frames = *space.frames;
+  const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
+  const Piece piece = view.piece_of(page);
+  const bool is_installed = !frames.can_share() || piece.size_bytes == page_bytes;
+  int result = 0;
+  if (is_written) begin_fill(space, page, frame);
+  if (is_installed) {
+    result = frames.install_zeros(piece, is_written);
+    if (result == 0 && frames.can_share()) view.set_shown(page, true);
+  } else {
+    for (uint64_t at = 0; at < page_bytes && result == 0; at += sizeof zeros)
+      result = frames.deposit(start + at, {zeros, std::min(sizeof zeros, page_bytes - at)});
+    if (result == 0) show_new(space, view, page);
+  }
+  if (result != 0) take_back(space, piece, page, is_installed);
+  return result;
+}
+
+// Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
+// are zero.
+int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
+  os::Frames& frames = *space.frames;
+  const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
+  const uint64_t stored = space.stored_bytes(start, page_bytes);
+  const Piece piece = view.piece_of(page);
+  // Shared frames hold whole pages; a view that shows only a part gets it by show().
+  const bool is_deposited = frames.can_share() && (piece.size_bytes != page_bytes ||
+                                                   page_bytes > bounce_.shape().chunk_bytes);
+  const bool is_written = is_write && page_bytes == base::kSystemPage;
+  int result = 0;
+  if (stored == 0 || space.store.load()->is_hole(start, stored)) {
+    space.counters.add(Counter::zero_fills, 1);
+    return fill_zeros(space, view, page, frame, is_written);
+  }
+  const std::span<std::byte> buffer = bounce_.take(page_bytes);
+  for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {
+    const uint64_t bytes = std::min<uint64_t>(buffer.size(), page_bytes - at);
+    const uint64_t from_store = at >= stored ? 0 : std::min(bytes, stored - at);
+    if (from_store > 0) result = read_store(space, start + at, buffer.first(from_store));
+    if (result != 0) break;
+    std::memset(buffer.data() + from_store, 0, bytes - from_store);
+    if (is_deposited) {
+      result = frames.deposit(start + at, buffer.first(bytes));
+    } else if (const Piece part = piece.part(start + at, start + at + bytes);
+               part.size_bytes != 0) {
+      if (is_written) begin_fill(space, page, frame);
+      result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
+    }
+  }
+  bounce_.give(buffer);
+  if (result != 0)
+    take_back(space, piece, page, !is_deposited);
+  else if (is_deposited)
+    show_new(space, view, page);
+  else if (frames.can_share())
+    view.set_shown(page, true);
+  return result;
+}
+
+// What was written of the piece, which is unmapped, goes to the store.
+void Engine::save_written(Space& space, const Piece& piece) {
+  os::Frames& frames = *space.frames;
+  os::SubpageSet written;
+  const bool is_unknown = frames.collect(piece, false, &written) != 0;
+  if (is_unknown) written.add_range(0, space.page_bytes / base::kSystemPage);
+  space.epoch.enter();  // before the lock: a cut may be under way for long
+  const os::Locked locked(spare_lock_);
+  for (uint64_t at = 0; at < piece.size_bytes; at += base::kSystemPage) {
+    const uint64_t offset = piece.offset + at, end = space.store_bytes.load();
+    // What was never installed scans as written, too.
+    if (!written.has(piece.first_subpage + at / base::kSystemPage) || !frames.holds(offset) ||
+        offset >= end)
+      continue;
+    const uint64_t bytes = std::min<uint64_t>(base::kSystemPage, end - offset);
+    int result = frames.copy_out({nullptr, offset, base::kSystemPage, true, 0}, &spare_[0]);
+    // A write that fails may leave anything in its range: none where nobody wrote.
+    std::byte* const stored = &spare_[base::kSystemPage];
+    if (result == 0 && is_unknown && read_store(space, offset, {stored, bytes}) == 0 &&
+        std::memcmp(stored, &spare_[0], bytes) == 0)
+      continue;
+    if (result == 0) {
+      space.write_gate.enter();
+      result = space.store.load()->write(offset, {&spare_[0], bytes});
+      space.write_gate.leave();
+      space.note_change(offset, bytes);
+    }
+    if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
+  }
+  space.epoch.leave();
+}
+
+// A fill failed in the middle: what there is of the page goes. If it was installed it was seen, and
+// where writes do not fault it may have been written: that goes to the store. REQUIRES: the page is
+// Filling and ours; `piece` is what its view shows.
+void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was_seen) {
+  os::Frames& frames = *space.frames;
+  Piece gone = piece;
+  if (frames.can_share()) {
+    gone = {nullptr, page * space.page_bytes, space.page_bytes, false, 0};
+    frames.unmap({&piece, 1});
+    if (was_seen && piece.is_writable && frames.reports_written()) save_written(space, piece);
+  }
+  frames.free({&gone, 1});
+}
+
+// The page is there, or its fill failed. The shard hears of it first.
+void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
+  if (result == 0) {
+    begin_fill(space, page, frame);
+    budget::FrameRecord& record = frames_[frame];
+    record.prev = record.next = budget::kNone;
+    record.is_in_policy = record.list = record.is_known = 0;
+    space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    if (space.share_frames) space.fills_since_look.fetch_add(1, std::memory_order_relaxed);
+    shard_of(space, page).news.push(frames_, frame);
+    space.words[page].update(
+        [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });
+    return;
+  }
+  give_frame(space, frame);
+  space.words[page].update([&](PageValue) {
+    return PageValue().with(PageState::kFailed).with_frame(static_cast<uint32_t>(-result));
+  });
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,287 @@
+// Flush: dirty bytes of resident pages go to the store while the program goes on. See engine.h.
+//
+// A page that is being flushed carries kWriting: it is not evicted and not written by anybody else
+// meanwhile. Which 4 KiB were written is asked and cleared in one step; a write after that is told
+// again, and written again later.
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <exception>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/os/wait.h"
+#include "core/paging/engine.h"
+#include "core/paging/flusher.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using region::PageState;
+using region::PageValue;
+
+namespace {
+
+enum class Taken { kNothing, kOurs, kBusy, kFailed };
+
+// kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody
+// else changes it, and `busy` is what to wait for. kFailed: what was written cannot be asked, and
+// `failed` is the error.
+Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageValue* busy,
+                   int* failed) {
+  region::PageWord& word = space.words[page];
+  for (;;) {
+    PageValue seen = word.load();
+    const PageState state = seen.state();
+    if (state == PageState::kAbsent || state == PageState::kFailed) return Taken::kNothing;
+    if (state == PageState::kLeaving && seen.has(PageValue::kCleaned)) return Taken::kNothing;
+    if (state != PageState::kResident || seen.has(PageValue::kWriting)) {
+      *busy = seen;
+      return Taken::kBusy;
+    }
+    if (space.frames->has_write_faults() && !seen.has(PageValue::kDirty)) return Taken::kNothing;
+    // Busy while it is asked: a write fault in the middle would be let through and then forgotten.
+    if (!word.change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting))) continue;
+    // The kernel may write to pinned memory without a trace: what is pinned and written stays so.
+    const bool must_clear = seen.pins() == 0;
+    if (const int error = space.take_written(page, must_clear, written); error != 0) {
+      word.update(
+          [&](PageValue v) { return v.with(PageState::kResident).minus(PageValue::kWriting); });
+      *failed = error;  // all of the page counts as written: Space::take_written
+      return Taken::kFailed;
+    }
+    if (!space.frames->reports_written())
+      written->add_range(0, space.page_bytes / base::kSystemPage);
+    const uint64_t clean = space.frames->has_write_faults() && must_clear ? PageValue::kDirty : 0;
+    const bool is_empty = written->is_empty(space.page_bytes / base::kSystemPage);
+    word.update([&](PageValue v) {
+      return v.with(PageState::kResident).minus(clean | (is_empty ? PageValue::kWriting : 0));
+    });
+    return is_empty ? Taken::kNothing : Taken::kOurs;
+  }
+}
+
+// Neighbouring pages that nobody else changes: all of them taken at once, for one question to the
+// kernel instead of one a page. `written` counts from the first. How many carry our kWriting: less
+// than two are not worth it, and 0 after an error, too, which who asks page by page is told.
+uint64_t take_written_run(Space& space, uint64_t first, uint64_t end, os::SubpageSet* written) {
+  const bool has_write_faults = space.frames->has_write_faults();
+  const auto claim = [&](uint64_t page) {
+    PageValue seen = space.words[page].load();
+    return seen.state() == PageState::kResident && seen.pins() == 0 &&
+           !seen.has(PageValue::kWriting) && (!has_write_faults || seen.has(PageValue::kDirty)) &&
+           space.words[page].change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting));
+  };
+  uint64_t taken = first;
+  while (taken < end && claim(taken)) ++taken;
+  const auto release = [&](uint64_t page, uint64_t flags) {
+    space.words[page].update(
+        [&](PageValue v) { return v.with(PageState::kResident).minus(flags); });
+  };
+  const int error = taken - first < 2 ? -EAGAIN : space.take_written_between(first, taken, written);
+  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  for (uint64_t page = first; page < taken; ++page) {
+    // A page with write faults is here because it was written.
+    bool is_written = !space.frames->reports_written() || (has_write_faults && subpages == 1);
+    if (is_written) written->add_range((page - first) * subpages, (page - first + 1) * subpages);
+    for (uint64_t i = 0; i < subpages && !is_written; ++i)
+      is_written = written->has((page - first) * subpages + i);
+    const uint64_t clean = has_write_faults ? PageValue::kDirty : 0;
+    release(page, error != 0   ? PageValue::kWriting
+                  : is_written ? clean
+                               : clean | PageValue::kWriting);
+  }
+  return error == 0 ? taken - first : 0;
+}
+
+// `is_kept`: what could not be stored stays in memory.
+Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_bytes,
+                   bool is_kept) {
+  return base::system_error(code,
+                            "write " + std::to_string(size_bytes) + " bytes at " +
+                                std::to_string(offset) + " of " + space.uri,
+                            is_kept ? "the bytes stay in memory while the region is mapped: make "
+                                      "room or repair the store, then flush again"
+                                    : "");
+}
+
+}  // namespace
+
+Status Engine::take_write_error(Space& space) {
+  const int code = space.write_error.code.exchange(0);
+  if (code == 0) return {};
+  return write_failed(space, code, space.write_error.offset.load(),
+                      space.write_error.size_bytes.load(), true);
+}
+
+namespace {
+
+// FlushWork: pages that several threads flush, a buffer's worth at a time.
+class FlushWork {
+ public:
+  // Pages from `first` to `end`, or those of the list.
+  FlushWork(Space& space, budget::BouncePool& bounce, WriteStall& stall, uint64_t first,
+            uint64_t end, const uint64_t* listed, Engine::OnTimeout on_timeout,
+            bool may_have_helpers)
+      : space_(space),
+        bounce_(bounce),
+        stall_(stall),
+        next_(first),
+        end_(end),
+        stretch_(std::max<uint64_t>(bounce.shape().chunk_bytes / space.page_bytes, 1)),
+        listed_(listed),
+        on_timeout_(on_timeout),
+        may_have_helpers_(may_have_helpers) {}
+
+  void run() {
+    work(true);
+    for (std::thread& helper : helpers_)
+      if (helper.joinable()) helper.join();
+  }
+
+  int error() const { return failed_.result; }
+  const StoreRequest& failed() const { return failed_; }
+  uint64_t stored_bytes() const { return stored_bytes_; }
+
+ private:
+  // While one waits for the store others copy: of the buffers three quarters stay for faults.
+  static constexpr uint32_t kHelpersMax = 3;
+
+  void work(bool is_first) {
+    Flusher flusher(space_, bounce_, stall_);
+    for (uint64_t at = 0, end = 0; !is_over_.load(std::memory_order_relaxed);) {
+      if (at == end) {
+        at = next_.fetch_add(stretch_, std::memory_order_relaxed);
+        end = std::min(at + stretch_, end_);
+        if (at >= end_) break;
+      }
+      if (space_.epoch.is_closed()) flusher.finish();  // a cut waits for us, and we for it
+      flusher.begin();
+      at += flush_some(flusher, at, end);
+      if (flusher.error() == -ETIMEDOUT && on_timeout_ == Engine::OnTimeout::kStop)
+        is_over_.store(true, std::memory_order_relaxed);
+      if (is_first && may_have_helpers_ && flusher.stored_bytes() > 0) {
+        may_have_helpers_ = false;
+        flusher.finish();  // the new threads' memory may come from anywhere
+        start_helpers();
+      }
+    }
+    flusher.finish();
+    const os::SignalBlock block;
+    const os::Locked locked(lock_);
+    stored_bytes_ += flusher.stored_bytes();
+    if (failed_.result == 0 && flusher.error() != 0) {
+      failed_ = flusher.failed();
+      failed_.result = flusher.error();
+    }
+  }
+
+  uint64_t page_at(uint64_t i) const { return listed_ == nullptr ? i : listed_[i]; }
+
+  // Of [at, end) the first few. How many are done with.
+  uint64_t flush_some(Flusher& flusher, uint64_t at, uint64_t end) {
+    const uint64_t page = page_at(at), subpages = space_.page_bytes / base::kSystemPage;
+    uint64_t neighbours = listed_ == nullptr ? end - at : 1;
+    while (at + neighbours < end && page_at(at + neighbours) == page + neighbours) ++neighbours;
+    os::SubpageSet written;
+    if (neighbours > 1 && neighbours * subpages <= os::SubpageSet::kCount) {
+      const uint64_t run = take_written_run(space_, page, page + neighbours, &written);
+      for (uint64_t i = 0; i < run; ++i) {
+        os::SubpageSet of_page;
+        for (uint64_t s = 0; s < subpages; ++s)
+          if (written.has(i * subpages + s)) of_page.add(s);
+        if (!of_page.is_empty(subpages)) flusher.add(page + i, of_page);
+      }
+      if (run > 0) return run;
+      written = {};
+    }
+    PageValue busy;
+    int failed = 0;
+    switch (take_written(space_, page, &written, &busy, &failed)) {
+      case Taken::kBusy:
+        flusher.finish();  // whoever has that page may wait for one that we hold, or for the buffer
+        space_.words[page].wait_while(busy, 100'000'000);
+        return 0;
+      case Taken::kOurs:
+        flusher.add(page, written);
+        break;
+      case Taken::kFailed:
+        flusher.note({page * space_.page_bytes, nullptr, space_.page_bytes, true, failed});
+        break;
+      case Taken::kNothing:
+        break;
+    }
+    return 1;
+  }
+
+  // Whoever has much to flush: a thread for each further stretch.
+  void start_helpers() {
+    const uint64_t at = std::min(next_.load(std::memory_order_relaxed), end_);
+    const uint64_t stretches = (end_ - at) / stretch_;
+    const uint64_t most = std::min<uint64_t>(kHelpersMax, bounce_.shape().chunk_count / 4);
+    const os::SignalBlock block;  // inherited
+    try {
+      for (std::thread& helper : helpers_) {
+        if (static_cast<uint64_t>(&helper - helpers_) >= std::min(stretches, most)) return;
+        helper = std::thread([this] { work(false); });
+      }
+    } catch (const std::exception&) {  // then there are fewer
+    }
+  }
+
+  Space& space_;
+  budget::BouncePool& bounce_;
+  WriteStall& stall_;
+  std::atomic<uint64_t> next_;
+  const uint64_t end_, stretch_;
+  const uint64_t* const listed_;
+  const Engine::OnTimeout on_timeout_;
+  bool may_have_helpers_;
+  std::atomic<bool> is_over_{false};
+  std::thread helpers_[kHelpersMax];
+  os::Lock lock_;  // of what follows
+  StoreRequest failed_{};
+  uint64_t stored_bytes_ = 0;
+};
+
+Status error_of(const Space& space, const FlushWork& work, bool is_kept = true) {
+  if (work.error() == 0) return {};
+  const StoreRequest& failed = work.failed();
+  return write_failed(space, work.error(), failed.offset, failed.size_bytes, is_kept);
+}
+
+}  // namespace
+
+Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
+  space.counters.add(Counter::flushes, 1);
+  if (!space.is_writable) return {};
+  FlushWork work(space, bounce_, stall_, first, end, nullptr, on_timeout, options_.has_threads);
+  work.run();
+  if (work.error() != 0) {
+    space.write_error.code = 0;
+    return error_of(space, work, on_timeout == OnTimeout::kStop);
+  }
+  // Who takes the region away asks what is lost: nothing.
+  if (on_timeout == OnTimeout::kGoOn) return {};
+  Status earlier = take_write_error(space);
+  if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
+  return earlier;
+}
+
+// Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.
+Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes) {
+  FlushWork work(space, bounce_, stall_, 0, pages.size(), pages.data(), OnTimeout::kStop,
+                 options_.has_threads);
+  work.run();
+  *stored_bytes += work.stored_bytes();
+  return error_of(space, work);
+}
+
+Status Engine::flush_aside(Space& space, uint64_t first, uint64_t end) {
+  FlushWork work(space, bounce_, stall_, first, end, nullptr, OnTimeout::kStop,
+                 options_.has_threads);
+  work.run();
+  return error_of(space, work);
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,116 @@
+// Changes of a whole space, for which its pages must be out of memory and stay out: its frames are
+// replaced, its store has become longer. See engine.h.
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/base/assert.h"
+#include "core/paging/engine.h"
+#include "core/paging/freeze.h"
+
+namespace outcore::paging {
+
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+constexpr const char* kOnceMore = "map once more ";
+
+uint64_t mapped_end(const Space& space) {
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i)
+    if (const View* view = space.views[i].load(); view != nullptr)
+      end = std::max(end, view->end_page());
+  return std::min(end, space.page_count());
+}
+
+os::Piece whole_of(const View& view) {
+  return {view.address, view.offset, view.mapped_bytes(), view.is_writable, 0};
+}
+
+}  // namespace
+
+// Evicts the pages from `first` to `last_end`, or to the end. REQUIRES: the space is frozen.
+Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char* what) {
+  constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
+  const uint64_t start_ns = os::now_ns();
+  uint64_t end = std::min(mapped_end(space), last_end);
+  for (uint64_t page = first; page < end; ++page)
+    while (space.words[page].load().state() == PageState::kFilling) os::yield();
+  for (;;) {
+    if (Status s = evict(space, first, end); !s) return s;
+    bool is_empty = true;
+    for (uint64_t page = first; page < end; ++page) {
+      const PageValue seen = space.words[page].load();
+      if (seen.pins() != 0)
+        return Error{EBUSY, what + space.uri + ": page " + std::to_string(page) +
+                                " of a region of it is pinned; unpin it first"};
+      is_empty =
+          is_empty && (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed);
+    }
+    // Pages that no view shows any more may be there still.
+    if (is_empty && first == 0 && end < std::min(last_end, space.page_count()) &&
+        space.resident_bytes.load() != 0) {
+      end = space.page_count();
+      continue;
+    }
+    if (is_empty) return {};
+    if (os::now_ns() - start_ns > kNsMax)
+      return Error{EBUSY, what + space.uri + ": its memory cannot be freed; is it locked (mlock)?"};
+    os::yield();
+  }
+}
+
+Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
+  const Freeze freeze(space);
+  if (Status s = empty(space, 0, UINT64_MAX, kOnceMore); !s) return s;
+  // More than one only where a door has cut a view in parts: they show different pages.
+  std::vector<View*> views;
+  for (uint32_t i = 0; i < space.views_end; ++i)
+    if (View* v = space.views[i].load(); v != nullptr) views.push_back(v);
+  for (View* view : views) {
+    const uint64_t pages =
+        (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
+    if (view->shown.count() == 0)
+      if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    // A touch from here to the end may find the range inaccessible, and waits in the handler for
+    // the thaw.
+    const os::Piece whole = whole_of(*views[i]);
+    if (whole.size_bytes == 0) continue;
+    if (Status s = frames->replace(whole); !s) {
+      for (size_t k = 0; k < i; ++k)
+        if (whole_of(*views[k]).size_bytes != 0)
+          OC_CHECK(space.frames->replace(whole_of(*views[k])).ok());
+      return s;
+    }
+    space.frames->wake(whole);  // who waits there asks the new ones
+  }
+  space.frames = std::move(frames);
+  return {};
+}
+
+Status Engine::halt(Space& space) {
+  const os::SignalBlock block;
+  space.is_frozen.store(true, std::memory_order_seq_cst);
+  Status s = empty(space, 0, UINT64_MAX, "copy ");
+  if (!s.ok()) resume(space);
+  return s;
+}
+
+void Engine::resume(Space& space) { space.is_frozen.store(false, std::memory_order_seq_cst); }
+
+Status Engine::lengthen(Space& space, uint64_t store_bytes) {
+  const uint64_t before = space.store_bytes.load();
+  if (store_bytes <= before) return {};
+  // What pages show past the old end are zeros, and what was written there was never to be kept.
+  const Freeze freeze(space);
+  if (Status s = empty(space, before / space.page_bytes, UINT64_MAX, kOnceMore); !s) return s;
+  space.store_bytes.store(store_bytes, std::memory_order_release);
+  return {};
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,72 @@
+// Gate: how many transfers of a kind a store gets at a time, together with the others that share
+// its device (U7: a device that slows down under many writers).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/os/wait.h"
+
+namespace outcore::paging {
+
+// Crowd: how many are inside the gates that share it.
+struct Crowd {
+  std::atomic<uint32_t> inside{0};
+  std::atomic<uint32_t> waiters{0};
+  // The smallest that a gate has asked for: one for all, or whoever has a smaller one than the
+  // others would wait for ever.
+  std::atomic<uint32_t> limit{UINT32_MAX};
+
+  // Of the writers to a device, one for the whole process, while somebody has it; a forked child
+  // has others. Not on the fault path.
+  static std::shared_ptr<Crowd> of_writers(uint64_t device);
+};
+
+class Gate {
+ public:
+  // 0: open. REQUIRES, here and below: nobody is inside.
+  void set_limit(uint32_t limit) { limit_ = limit; }
+  void share(std::shared_ptr<Crowd> crowd) {
+    crowd_ = std::move(crowd);
+    uint32_t least = crowd_->limit.load();
+    while (limit_ != 0 && limit_ < least && !crowd_->limit.compare_exchange_weak(least, limit_)) {
+    }
+  }
+  uint32_t limit() const { return limit_; }
+
+  // Waits until there is room, and takes it for up to `most` transfers: how many. Never more waits
+  // while some is held: two batches with a part each would wait for each other. Transfers end, so
+  // the wait does. The fault path.
+  uint32_t enter(uint32_t most = 1) {
+    if (limit_ == 0) return most;
+    Crowd& crowd = *crowd_;
+    const uint32_t limit = std::min(limit_, crowd.limit.load(std::memory_order_relaxed));
+    uint32_t inside = crowd.inside.load(std::memory_order_acquire);
+    for (;;) {
+      if (inside >= limit) {
+        crowd.waiters.fetch_add(1, std::memory_order_seq_cst);
+        os::wait(&crowd.inside, inside, 100'000'000);
+        crowd.waiters.fetch_sub(1, std::memory_order_seq_cst);
+        inside = crowd.inside.load(std::memory_order_acquire);
+        continue;
+      }
+      const uint32_t taken = std::min(most, limit - inside);
+      if (crowd.inside.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
+        return taken;
+    }
+  }
+  void leave(uint32_t count = 1) {
+    if (limit_ == 0) return;
+    Crowd& crowd = *crowd_;
+    crowd.inside.fetch_sub(count, std::memory_order_seq_cst);
+    if (crowd.waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&crowd.inside);
+  }
+
+ private:
+  uint32_t limit_ = 0;
+  std::shared_ptr<Crowd> crowd_ = std::make_shared<Crowd>();
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,101 @@
+// Turns: the keeper's work, by its thread or by a filler that found no free frame. See engine.h.
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "core/paging/eviction.h"
+
+namespace outcore::paging {
+namespace {
+
+// The policy plans in frames, the budget in bytes: they meet at the average page.
+void set_capacity(Engine& engine, Shard& shard) {
+  const uint64_t used = engine.budget().used() -
+                        std::min(engine.budget().used(), engine.bounce().shape().total_bytes());
+  const uint64_t frames = shard.policy->resident_count() + shard.policy->leaving_count();
+  if (frames == 0) return;
+  const uint64_t share = used / engine.shards().size();
+  const uint64_t page_bytes = std::max<uint64_t>(share / frames, base::kSystemPage);
+  const uint64_t before = shard.capacity_page_bytes;
+  if (before != 0 && page_bytes < before + before / 4 && page_bytes > before - before / 4) return;
+  shard.capacity_page_bytes = page_bytes;
+  const uint64_t capacity = engine.budget().limit() / engine.shards().size() / page_bytes;
+  shard.policy->set_capacity(std::clamp<uint64_t>(capacity, 1, engine.frames().count()));
+}
+
+}  // namespace
+
+uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
+  if (!stall_.may_try()) return 0;
+  Eviction eviction(*this, shard, caller);
+  const uint64_t freed = run_turn(shard, eviction, victims);
+  const uint64_t all = frames_.used_once();
+  if (freed != 0)
+    stall_.end();
+  else
+    stall_.note_vain(eviction.looked_at(), all + all / 4, eviction.first_error());
+  return freed;
+}
+
+uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
+  eviction.hear();
+  set_capacity(*this, shard);
+  eviction.choose(victims);
+  eviction.clean(Bytes::kWriteBack);
+  const size_t leaving_target = shard.policy->leaving_target();
+  if (leaving_target == 0 && shard.leaving.size() == 0) return eviction.free();
+  // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it
+  // is.
+  const bool is_full =
+      budget_.used() + page_bytes_max_.load(std::memory_order_relaxed) > budget_.limit();
+  const uint32_t target = static_cast<uint32_t>(leaving_target);
+  const uint32_t half = shard.leaving.size() / 2;
+  eviction.rest(is_full ? std::min(target, half) : target);
+  const uint64_t freed = eviction.free();
+  OC_ASSERT(shard.policy->is_valid());
+  return freed;
+}
+
+bool Engine::keep(Shard& shard) {
+  const uint64_t limit = budget_.limit();
+  // Pages may be large beside the share above the watermark: the largest must find room, too. A
+  // filler inside a fault handler may not be able to make it (a store that is not fault safe).
+  const uint64_t room = limit - std::min(limit, page_bytes_max_.load(std::memory_order_relaxed));
+  const uint64_t high = std::min(limit / 100 * options_.high_watermark, room);
+  const uint64_t low = std::min(limit / 100 * options_.low_watermark, room);
+  if (is_crowded_.exchange(false, std::memory_order_relaxed)) {
+    const os::Locked turn(shard.turn);
+    if (run_turn(shard, 128, Caller::kThread) == 0 && budget_.used() <= high) return false;
+  }
+  if (budget_.used() <= high) return true;
+  while (budget_.used() > low) {
+    const uint64_t over = budget_.used() - std::min(budget_.used(), low);
+    const os::Locked turn(shard.turn);
+    const uint64_t page_bytes = usual_page_bytes(shard);
+    const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
+    const uint32_t resting = shard.leaving.size();
+    const bool has_freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) > 0;
+    // The queue of leaving pages fills before it gives anything.
+    if (!has_freed && shard.leaving.size() <= resting) return false;
+  }
+  return true;
+}
+
+// The keeper's thread. Called when the high watermark is passed; where nothing can be freed (all
+// pinned, or the store refuses writes) it tries again, less and less often.
+void Engine::keep_loop(Shard& shard) {
+  uint64_t backoff_ns = 0;
+  while (!is_stopping_.load(std::memory_order_acquire)) {
+    if (backoff_ns == 0 && shard.is_called.load(std::memory_order_acquire) == 0)
+      os::wait(&shard.is_called, 0, 1'000'000'000);
+    shard.is_called.store(0, std::memory_order_release);
+    const uint32_t changes = budget_.changes();
+    if (keep(shard)) {
+      backoff_ns = 0;
+      continue;
+    }
+    if (backoff_ns != 0) budget_.wait_for_change(changes, backoff_ns);
+    backoff_ns = std::clamp<uint64_t>(backoff_ns * 2, 1'000'000, 500'000'000);
+  }
+}
+
+}  // namespace outcore::paging

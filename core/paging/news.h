@@ -1,0 +1,49 @@
+// News: frames that were filled, rescued or unpinned, on their way to the shard that keeps them.
+//
+// A stack that is taken whole. A frame is in it at most once: it is pushed when it is filled; again
+// only when it was rescued or unparked, which needs that the shard has heard of it. News are pushed
+// before the page becomes resident, so whoever holds the turn and sees a resident page can hear of
+// it first.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/budget/frame_table.h"
+
+namespace outcore::paging {
+
+class News {
+ public:
+  // Any thread, the fault path.
+  void push(budget::FrameTable& frames, uint32_t frame) {
+    uint32_t head = head_.load(std::memory_order_relaxed);
+    do {
+      frames[frame].news_next = head;
+    } while (!head_.compare_exchange_weak(head, frame, std::memory_order_acq_rel));
+  }
+
+  // The turn's holder: calls hear(frame) for each, oldest first.
+  template <typename Hear>
+  void take_all(budget::FrameTable& frames, const Hear& hear) {
+    uint32_t newest = head_.exchange(budget::kNone, std::memory_order_acq_rel);
+    uint32_t oldest = budget::kNone;
+    while (newest != budget::kNone) {
+      const uint32_t next = frames[newest].news_next;
+      frames[newest].news_next = oldest;
+      oldest = newest;
+      newest = next;
+    }
+    while (oldest != budget::kNone) {
+      const uint32_t next = frames[oldest].news_next;  // before hear(): it may free the frame
+      hear(oldest);
+      oldest = next;
+    }
+  }
+  bool is_empty() const { return head_.load(std::memory_order_acquire) == budget::kNone; }
+
+ private:
+  alignas(64) std::atomic<uint32_t> head_{budget::kNone};
+};
+
+}  // namespace outcore::paging

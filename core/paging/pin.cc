@@ -1,0 +1,143 @@
+// Pins and holds: pages that stay. See engine.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/paging/engine.h"
+
+namespace outcore::paging {
+
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
+  Space& space = *static_cast<Space*>(view.space);
+  for (;;) {
+    if (const int result = bring_in(view, page, address, is_write, Caller::kThread); result != 0)
+      return result;
+    PageValue seen = space.words[page].load();
+    if (seen.state() == PageState::kLeaving) {  // readable as it is, but it must not leave
+      const int result = rescue(space, view, page, address, is_write, seen);
+      if (result != 0 && result != -EAGAIN) return result;
+      continue;
+    }
+    if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
+      if (seen.has(PageValue::kWriting)) space.words[page].wait_while(seen, 100'000'000);
+      continue;
+    }
+    if (space.frames->can_share() && !view.is_shown(page)) continue;
+    if (seen.pins() == PageValue::kPinsMax) return -EOVERFLOW;
+    if (!space.words[page].change(seen, seen.with_pins(seen.pins() + 1))) continue;
+    if (seen.pins() == 0) pinned_bytes_.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    return 0;
+  }
+}
+
+// The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it
+// before it can be evicted again. So the news are pushed while the pin still holds the frame in its
+// place.
+void Engine::release(Space& space, uint64_t page) {
+  region::PageWord& word = space.words[page];
+  PageValue seen = word.load();
+  for (;;) {
+    OC_CHECK(seen.pins() > 0);
+    if (seen.pins() == 1 && seen.has(PageValue::kParked)) {
+      if (!word.change(seen, seen.minus(PageValue::kParked))) continue;
+      shard_of(space, page).news.push(frames_, seen.frame());
+      seen = word.load();
+      continue;
+    }
+    if (!word.change(seen, seen.with_pins(seen.pins() - 1))) continue;
+    if (seen.pins() == 1) pinned_bytes_.fetch_sub(space.page_bytes, std::memory_order_relaxed);
+    return;
+  }
+}
+
+// Pins that are under way count with those that are in: two at once could each find the room that
+// is there once, and together leave none to fills.
+Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
+                          uint64_t* claimed_bytes) {
+  const auto is_too_much = [&] {
+    return pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > budget_.limit();
+  };
+  *claimed_bytes = (end - first) * space.page_bytes;
+  pinning_bytes_.fetch_add(*claimed_bytes);
+  if (!is_too_much()) return {};
+  // Pages that are pinned already are counted twice here: look closer only in that case.
+  uint64_t fresh = 0;
+  for (uint64_t page = first; page < end; ++page)
+    if (space.words[page].load().pins() == 0) fresh += space.page_bytes;
+  pinning_bytes_.fetch_sub(*claimed_bytes - fresh);
+  *claimed_bytes = fresh;
+  if (!is_too_much()) return {};
+  pinning_bytes_.fetch_sub(fresh);
+  return Error{ENOMEM, "pin " + base::format_bytes((end - first) * space.page_bytes) + " of " +
+                           space.uri + ": the budget of " + base::format_bytes(budget_.limit()) +
+                           " cannot hold it; the least that would do is " +
+                           base::format_bytes(pinned_bytes_.load() + pinning_bytes_.load() + fresh +
+                                              pin_reserve_bytes())};
+}
+
+Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
+  Space& space = *static_cast<Space*>(view.space);
+  const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
+  uint64_t claimed = 0;
+  if (Status s = claim_pins(space, first, end, &claimed); !s) return s;
+  for (uint64_t page = first; page < end; ++page) {
+    const Piece piece = view.piece_of(page);
+    int result = hold(view, page, piece.address, false);
+    const uint64_t done = result != 0 ? claimed : std::min(claimed, space.page_bytes);
+    pinning_bytes_.fetch_sub(done);
+    claimed -= done;
+    if (result == 0 && view.is_writable) {
+      // The kernel may write through a pin without a fault: from now on it counts as written.
+      region::PageWord& word = space.words[page];
+      PageValue seen = word.load();
+      while (seen.state() != PageState::kResident || seen.has(PageValue::kWriting) ||
+             !word.change(seen, seen.with(PageState::kBusy))) {
+        if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting))
+          word.wait_while(seen, 100'000'000);
+        seen = word.load();
+      }
+      const auto* page_aligned = reinterpret_cast<const std::byte*>(
+          base::round_down(reinterpret_cast<uint64_t>(from), base::kSystemPage));
+      Piece part = piece;
+      if (page_aligned > piece.address) {
+        const uint64_t skip = static_cast<uint64_t>(page_aligned - piece.address);
+        part = {piece.address + skip, piece.offset + skip, piece.size_bytes - skip, true,
+                piece.first_subpage + static_cast<uint32_t>(skip / base::kSystemPage)};
+      }
+      const uint64_t last = base::round_up(static_cast<uint64_t>(from + size_bytes - part.address),
+                                           base::kSystemPage);
+      if (part.size_bytes > last) part.size_bytes = last;
+      result = space.frames->allow_write(space.frames->reports_written() ? part : piece);
+      const uint64_t flags = space.frames->has_write_faults() ? PageValue::kDirty : 0;
+      word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
+      if (result != 0) release(space, page);
+    }
+    if (result != 0) {
+      pinning_bytes_.fetch_sub(claimed);
+      for (uint64_t p = first; p < page; ++p) release(space, p);
+      return base::system_error(result, "pin page " + std::to_string(page) + " of " + space.uri,
+                                WriteStall::remedy(result));
+    }
+  }
+  pinning_bytes_.fetch_sub(claimed);
+  return {};
+}
+
+Status Engine::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
+  Space& space = *static_cast<Space*>(view.space);
+  const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
+  for (uint64_t page = first; page < end; ++page)
+    if (space.words[page].load().pins() == 0)
+      return Error{
+          EINVAL, "unpin page " + std::to_string(page) + " of " + space.uri + ": it is not pinned"};
+  for (uint64_t page = first; page < end; ++page) release(space, page);
+  return {};
+}
+
+}  // namespace outcore::paging

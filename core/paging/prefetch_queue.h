@@ -1,0 +1,80 @@
+// PrefetchQueue: what prefetch threads carry out. Hints from readers, demands of faulting threads
+// whose store must not be called inside a signal handler, and changes of frames. Bounded: a hint
+// that finds it full is dropped, a demand waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/os/wait.h"
+#include "core/region/view.h"
+
+namespace outcore::paging {
+
+enum class Errand : uint8_t { kHint, kDemand, kShareFrames };
+
+struct PrefetchRequest {
+  region::View* view = nullptr;  // held (View::users) while it is queued
+  uint64_t first = 0;            // pages of the space
+  int64_t stride = 1;
+  uint64_t count = 0;
+  Errand errand = Errand::kHint;
+  bool is_write = false;
+  uint64_t until_ns = 0;  // a demand: afterwards nobody waits for it
+};
+
+class PrefetchQueue {
+ public:
+  static constexpr uint32_t kRequestsMax = 1024;
+
+  // False if full. The fault path: the lock is held for a few instructions, with signals blocked.
+  bool push(const PrefetchRequest& request) {
+    {
+      const os::Locked locked(lock_);
+      Ring& ring = request.errand == Errand::kHint ? hints_ : demands_;
+      if (ring.end - ring.begin == kRequestsMax) return false;
+      ring.request[ring.end++ % kRequestsMax] = request;
+      hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
+    }
+    changes_.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0) os::wake(&changes_, 1);
+    return true;
+  }
+
+  // Demands first. REQUIRES: signals are blocked.
+  bool pop(PrefetchRequest* request) {
+    const os::Locked locked(lock_);
+    Ring& ring = demands_.begin != demands_.end ? demands_ : hints_;
+    if (ring.begin == ring.end) return false;
+    *request = ring.request[ring.begin++ % kRequestsMax];
+    hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
+    return true;
+  }
+
+  // If there are any, what is not there yet may be on its way. The fault path; a glance, no lock.
+  uint64_t hints_waiting() const { return hints_waiting_.load(std::memory_order_relaxed); }
+
+  uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }
+  void wait_for_change(uint32_t seen) {
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    if (changes() == seen) os::wait(&changes_, seen, 1'000'000'000);
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  void wake_everybody() {
+    changes_.fetch_add(1, std::memory_order_seq_cst);
+    os::wake_all(&changes_);
+  }
+
+ private:
+  struct Ring {
+    PrefetchRequest request[kRequestsMax];
+    uint64_t begin = 0, end = 0;
+  };
+  os::Lock lock_;
+  Ring demands_, hints_;
+  std::atomic<uint64_t> hints_waiting_{0};
+  std::atomic<uint32_t> changes_{0};
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,70 @@
+// Fresh pages that an allocator hands out: zeros, before their first writes fault one by one.
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/paging/engine.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+constexpr uint64_t kPrepareRun = 16;  // 64 KiB in one call of the kernel
+
+}  // namespace
+
+void Engine::prepare(View& view, uint64_t first, uint64_t end) {
+  Space& space = *static_cast<Space*>(view.space);
+  // A larger page is one fault anyway, and its untouched parts would be written back.
+  if (!view.is_writable || space.page_bytes != base::kSystemPage) return;
+  for (uint64_t page = first; page < end;) {
+    // Only into what is free: for a hint nothing is evicted.
+    const uint64_t low = budget_.limit() / 100 * options_.low_watermark;
+    if (budget_.used() + kPrepareRun * space.page_bytes > low) return;
+    const uint64_t count = prepare_run(space, view, page, std::min(end - page, kPrepareRun));
+    page += std::max<uint64_t>(count, 1);
+  }
+}
+
+// As many of the pages as can be had in a row. Gives their number.
+uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t count) {
+  uint32_t frame[kPrepareRun];
+  OC_CHECK(count <= kPrepareRun);
+  uint64_t n = 0;
+  for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n)
+    if (take_frame(space, Caller::kThread, 0, &frame[n]) != 0) {
+      space.leave(first + n);
+      break;
+    }
+  if (n == 0) return 0;
+  os::Frames& frames = *space.frames;
+  const uint64_t start = first * space.page_bytes, bytes = n * space.page_bytes;
+  // Asked now that the pages are ours: before, somebody could still have written them back.
+  const uint64_t stored = space.stored_bytes(start, bytes);
+  const bool is_fresh = stored == 0 || space.store.load()->is_hole(start, stored);
+  const os::Piece piece = view.pieces_of(first, first + n);
+  for (uint64_t i = 0; i < n; ++i) begin_fill(space, first + i, frame[i]);
+  const int result = is_fresh ? frames.install_zeros(piece, true) : -EEXIST;
+  space.counters.add(Counter::zero_fills, result == 0 ? n : 0);
+  for (uint64_t i = 0; i < n; ++i) {
+    const uint64_t page = first + i;
+    if (result == 0) {
+      if (frames.can_share()) view.set_shown(page, true);
+      space.counters.add(Counter::prefetch_fills, 1);
+      finish_fill(space, page, frame[i], 0,
+                  PageValue(frames.has_write_faults() ? PageValue::kDirty : 0));
+      continue;
+    }
+    if (is_fresh) take_back(space, view.piece_of(page), page, true);
+    give_frame(space, frame[i]);
+    space.leave(page);
+    frames.wake(view.piece_of(page));
+  }
+  return n;
+}
+
+}  // namespace outcore::paging

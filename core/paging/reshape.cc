@@ -1,0 +1,199 @@
+// Views change their shape while the program goes on: what a program does to its mappings by
+// munmap, mremap, mprotect and by system calls on the file. See engine.h, "doors".
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/paging/engine.h"
+#include "core/paging/freeze.h"
+#include "core/region/address_map.h"
+
+namespace outcore::paging {
+
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+struct Gap {
+  uint64_t first, end;
+};
+
+// The pages of which the parts leave something out, sorted, none twice.
+std::vector<Gap> gaps_of(const Space& space, const View& old, std::span<View* const> parts) {
+  std::vector<Gap> gaps;
+  const auto add = [&](uint64_t from, uint64_t to) {
+    if (from >= to) return;
+    const uint64_t bytes = space.page_bytes, before = gaps.empty() ? 0 : gaps.back().end;
+    gaps.push_back(
+        {std::max(from / bytes, before), std::min((to + bytes - 1) / bytes, space.page_count())});
+  };
+  uint64_t at = old.offset;
+  for (const View* part : parts) {
+    add(at, part->offset);
+    at = part->offset + part->mapped_bytes();
+  }
+  add(at, old.offset + old.mapped_bytes());
+  return gaps;
+}
+
+// Or it leaves: at rest it would stay so until others push it out.
+bool is_in_memory(const PageValue& seen) {
+  return seen.state() == PageState::kResident || seen.state() == PageState::kLeaving;
+}
+
+}  // namespace
+
+// Pages that the store's old end cuts, or that lie past it, show zeros that are not the store's
+// and may have been written: those writes were never to be kept, so the pages leave while the
+// store still counts as short. A page that the view's old end cuts must come back whole.
+Status Engine::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
+  const uint64_t before = view->mapped_bytes(),
+                 after = base::round_up(size_bytes, base::kSystemPage);
+  const uint64_t edge = view->offset + before;
+  const Freeze freeze(space);
+  if (const uint64_t stored = space.store_bytes.load(); store_bytes > stored)
+    if (Status s = empty(space, stored / space.page_bytes, UINT64_MAX, "grow "); !s) return s;
+  if (after > before) {
+    const uint64_t first = edge / space.page_bytes;
+    // Of pages behind it only frames that can share may have some: those stay.
+    const uint64_t shown_end =
+        space.frames->can_share() ? edge : base::round_up(view->offset + after, space.page_bytes);
+    const uint64_t end = (shown_end + space.page_bytes - 1) / space.page_bytes;
+    if (Status s = empty(space, first, end, "grow "); !s) return s;
+  }
+  if (store_bytes > space.store_bytes.load())
+    space.store_bytes.store(store_bytes, std::memory_order_release);
+  const uint64_t old_bytes = view->size_bytes.load();
+  // First, so that a touch that finds the range inaccessible is ours, and waits for the thaw.
+  view->size_bytes.store(std::max(size_bytes, old_bytes), std::memory_order_release);
+  if (after <= before) return {};
+  Status s = space.frames->attach(
+      {view->address + before, view->offset + before, after - before, view->is_writable, 0});
+  if (s.ok()) return {};
+  view->size_bytes.store(old_bytes, std::memory_order_release);
+  return Error{s.code(), "grow " + space.uri + ": " + s.message()};
+}
+
+Status Engine::give_up(Space& space, const std::function<Status()>& place) {
+  const Freeze freeze(space);
+  if (Status s = empty(space, 0, UINT64_MAX, "hand back "); !s) return s;
+  if (Status s = place(); !s) return s;
+  space.is_given_up.store(true, std::memory_order_release);
+  return {};
+}
+
+Status Engine::swap_view(Space& space, View* old, std::span<View* const> parts,
+                         const std::function<void()>& between) {
+  for (size_t i = 1; i < parts.size() && !space.frames->can_share(); ++i)
+    if (parts[i]->first_page() < parts[i - 1]->end_page())
+      return Error{EBUSY, "divide a view of " + space.uri + ": its pages of " +
+                              base::format_bytes(space.page_bytes) + " would be cut"};
+  const std::vector<Gap> gaps = gaps_of(space, *old, parts);
+  const os::SignalBlock block;
+  for (size_t i = 0; i < gaps.size(); ++i)
+    if (Status s = hold_out(space, gaps[i].first, gaps[i].end); !s) {
+      for (size_t k = 0; k < i; ++k) let_in(space, gaps[k].first, gaps[k].end);
+      return s;
+    }
+  old->is_replaced.store(true, std::memory_order_release);
+  for (const Gap& gap : gaps)  // who waits there through the old one comes again, and lets go of it
+    for (uint64_t page = gap.first; page < gap.end; ++page)
+      space.words[page].update([](PageValue v) { return v; });
+  const Status s = replace_view(space, old, parts);
+  old->is_replaced.store(s.ok(), std::memory_order_release);
+  if (s.ok()) between();
+  for (const Gap& gap : gaps) let_in(space, gap.first, gap.end);
+  return s;
+}
+
+// Whoever looks at the views of a page finds the old one, or the parts, or both: never neither.
+// REQUIRES: old->is_replaced.
+Status Engine::replace_view(Space& space, View* old, std::span<View* const> parts) {
+  if (Status s = put_parts(space, parts); !s) return s;
+  // Nobody faults through the old one any more, nor through the parts until they know what they
+  // show: a page that is there would be taken for one that was never shown, and so for clean.
+  for (View* part : parts) part->is_replaced.store(true, std::memory_order_release);
+  if (Status s = region::AddressMap::instance().replace(old, parts); !s) {
+    for (View* part : parts) forget_view(space, part);
+    return s;
+  }
+  if (space.frames->can_share()) hand_on_shown(space, *old, parts);
+  for (View* part : parts) part->is_replaced.store(false, std::memory_order_release);
+  wait_for_lookers(space, old->first_page(), old->end_page());
+  forget_view(space, old);
+  return {};
+}
+
+// All of them, or none.
+Status Engine::put_parts(Space& space, std::span<View* const> parts) {
+  Status s;
+  size_t put = 0;
+  for (; put < parts.size(); ++put) {
+    View* part = parts[put];
+    part->space = &space;
+    part->page_bytes = space.page_bytes;
+    if (space.frames->can_share()) {
+      const uint64_t pages =
+          (part->offset + part->reserved_bytes) / space.page_bytes + 1 - part->first_page();
+      s = part->shown.allocate((pages + 63) / 64 + 1);
+    }
+    if (s.ok()) s = put_view(space, part);
+    if (!s.ok()) break;
+  }
+  for (size_t i = 0; i < put && !s.ok(); ++i) forget_view(space, parts[i]);
+  return s;
+}
+
+// Frames that several views share note for each what it shows: what the old one shows is the parts'
+// from now on. REQUIRES: nobody faults through any of them. Turns are held because who evicts
+// forgets what was shown.
+void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
+  for (const auto& shard : shards_) {
+    const os::Locked turn(shard->turn);
+    for_each_framed(space, old.first_page(), old.end_page(), [&](uint64_t page) {
+      if (&shard_of(space, page) != shard.get() || !old.is_shown(page)) return;
+      for (View* part : parts)
+        if (page >= part->first_page() && page < part->end_page()) part->set_shown(page, true);
+    });
+  }
+}
+
+// Page by page, and none is left behind that somebody else may be waiting for.
+Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
+  constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
+  const os::SignalBlock block;
+  const uint64_t start_ns = os::now_ns();
+  uint64_t pinned_ns = 0;  // since when the page is seen pinned; 0: it is not
+  Status s = evict(space, first, end);
+  uint64_t held_end = first;
+  for (; held_end < end && s.ok(); ++held_end) {
+    const uint64_t page = held_end;
+    pinned_ns = 0;
+    while (s.ok() && !space.claim(page)) {
+      const PageValue seen = space.words[page].load();
+      const uint64_t now_ns = os::now_ns();
+      pinned_ns = seen.pins() == 0 ? 0 : pinned_ns == 0 ? now_ns : pinned_ns;
+      if (now_ns - start_ns > kNsMax || (pinned_ns != 0 && now_ns - pinned_ns > kPinnedNsMax))
+        s = Error{EBUSY, "change " + space.uri + ": page " + std::to_string(page) +
+                             " is pinned, locked or touched all the time"};
+      else if (seen.state() == PageState::kFailed)
+        static_cast<void>(retry_failed(space, page, page + 1));
+      else if (is_in_memory(seen) && seen.pins() == 0)
+        s = evict(space, page, page + 1);
+      else
+        space.words[page].wait_while(seen, 10'000'000);
+    }
+    if (!s.ok()) break;
+  }
+  if (!s.ok()) let_in(space, first, held_end);
+  return s;
+}
+
+void Engine::let_in(Space& space, uint64_t first, uint64_t end) {
+  for (uint64_t page = first; page < end; ++page) space.leave(page);
+}
+
+}  // namespace outcore::paging

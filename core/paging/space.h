@@ -1,0 +1,245 @@
+// Space: the pages of one store, their states and frames, and the views that show them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/metrics/counter_block.h"
+#include "core/os/address_space.h"
+#include "core/os/frames.h"
+#include "core/paging/change_log.h"
+#include "core/paging/epoch_gate.h"
+#include "core/paging/gate.h"
+#include "core/region/page_word.h"
+#include "core/region/view.h"
+#include "outcore/options.h"
+#include "outcore/policy.h"
+#include "outcore/store.h"
+
+namespace outcore::paging {
+
+class Engine;
+
+// The first write-back that failed since somebody was told: without memory of its own, for the
+// keeper.
+struct WriteError {
+  std::atomic<int> code{0};  // errno; 0: none
+  std::atomic<uint64_t> offset{0};
+  std::atomic<uint64_t> size_bytes{0};
+};
+
+// CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones
+// stay, empty, for threads that looked at them a moment before.
+class CurrentFrames {
+ public:
+  CurrentFrames& operator=(std::unique_ptr<os::Frames> frames) {
+    current_.store(frames.get(), std::memory_order_release);
+    owned_.push_back(std::move(frames));
+    return *this;
+  }
+  explicit operator bool() const { return current_.load(std::memory_order_acquire) != nullptr; }
+  os::Frames* operator->() const { return current_.load(std::memory_order_acquire); }
+  os::Frames& operator*() const { return *current_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<os::Frames*> current_{nullptr};
+  std::vector<std::unique_ptr<os::Frames>> owned_;
+};
+
+struct Space {
+  static constexpr uint32_t kViewsMax = 1 << 16;
+
+  Engine* engine = nullptr;
+  uint32_t id = 0;
+  // Changes at most once: when a store that was opened read-only gets a writable view. The old one
+  // lives on in `owned`.
+  std::atomic<Store*> store{nullptr};
+  std::vector<std::shared_ptr<Store>> owned;
+  StoreTraits traits;
+  std::string uri;
+  std::atomic<uint64_t> store_bytes{0};  // grows only
+  uint64_t page_bytes = 0;
+  std::atomic<bool> is_writable{false};  // some view is, or was
+  // Fills wait: the frames are being replaced by another kind.
+  std::atomic<bool> is_frozen{false};
+  // What it holds is addresses of this process, and means nothing to another.
+  std::atomic<bool> is_of_addresses{false};
+  // Frozen for good: something else is mapped where the views were.
+  std::atomic<bool> is_given_up{false};
+  Delivery delivery = Delivery::kAuto;
+  os::Table<region::PageWord> words;
+  CurrentFrames frames;
+  // Replaces frames that have write faults by shared ones that have none; empty: it cannot be done,
+  // or was not left to us. A prefetch thread calls it, and holds a view.
+  std::function<void()> share_frames;
+  std::atomic<uint32_t> late_writes{0}, fills_since_look{0};
+  os::Table<std::atomic<region::View*>> views;  // with holes
+  std::atomic<uint32_t> views_end{0}, view_count{0};
+  // Threads in retry_failed: they look at views and hold nothing else that remove_view waits for.
+  std::atomic<uint32_t> retries{0};
+  std::atomic<uint64_t> resident_bytes{0};
+  std::atomic<bool> is_degraded{false};  // a write-back failed
+  // Pages in memory that are zeros because their read failed; and whether there were any since the
+  // last retry_failed: what was read of them may have been believed, also if they have left since.
+  std::atomic<uint64_t> zeroed_pages{0};
+  std::atomic<bool> has_zeroed{false};
+  std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
+  WriteError write_error;
+  Gate read_gate, write_gate;
+  EpochGate epoch;
+  metrics::CounterBlock counters;
+  std::atomic<ChangeLog*> changes{nullptr};  // ours; made when somebody wants to know
+
+  Space() = default;
+  ~Space() { delete changes.load(); }
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  uint64_t page_count() const { return words.count(); }  // there may be room to grow
+  // Of what the store has now.
+  uint64_t stored_pages() const {
+    const uint64_t bytes = store_bytes.load(std::memory_order_acquire);
+    return std::min(base::round_up(bytes, page_bytes) / page_bytes, page_count());
+  }
+  PageKey key_of(uint64_t page) const {
+    uint64_t x = page * 0x9E3779B97F4A7C15ull + id * 0xD1B54A32D192ED03ull;
+    x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
+    return x;
+  }
+
+  bool is_told_degraded() const { return is_degraded.load() || has_zeroed.load(); }
+
+  // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
+  // absent any more, or the space is frozen.
+  bool claim(uint64_t page) {
+    using region::PageState;
+    region::PageValue seen = words[page].load();
+    if (seen.state() != PageState::kAbsent || is_frozen.load(std::memory_order_acquire) ||
+        !words[page].change(seen, seen.with(PageState::kFilling)))
+      return false;
+    // Asked again now that the page is ours: whoever froze the space waits for it.
+    if (!is_frozen.load(std::memory_order_seq_cst)) return true;
+    leave(page);
+    return false;
+  }
+  void leave(uint64_t page) {
+    words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
+  }
+
+  // How many of the bytes from `start` on the store has; those past its end are zeros.
+  uint64_t stored_bytes(uint64_t start, uint64_t size_bytes) const {
+    const uint64_t end = store_bytes.load(std::memory_order_acquire);
+    return start >= end ? 0 : std::min(size_bytes, end - start);
+  }
+
+  // The store has these bytes now, or perhaps: whoever writes to it says so before it is done.
+  void note_change(uint64_t offset, uint64_t size_bytes) const {
+    if (ChangeLog* log = changes.load(std::memory_order_acquire); log != nullptr)
+      log->note(offset, size_bytes);
+  }
+  // Changes are logged from now on, but for those of writes that are under way. False: they were
+  // logged already. Any thread but the fault path.
+  Result<bool> log_changes() {
+    if (changes.load() != nullptr) return false;
+    auto log = ChangeLog::make(page_count() * page_bytes);
+    if (!log) return log.error();
+    ChangeLog* none = nullptr;
+    if (!changes.compare_exchange_strong(none, log->get())) return false;
+    static_cast<void>(log->release());
+    return true;
+  }
+
+  // The next flush returns it.
+  void note_write_error(int result, uint64_t offset, uint64_t size_bytes) {
+    is_degraded.store(true, std::memory_order_relaxed);
+    int none = 0;
+    if (!write_error.code.compare_exchange_strong(none, -result)) return;
+    write_error.offset = offset;
+    write_error.size_bytes = size_bytes;
+  }
+
+  // Adds what was written of the page, where it is shown; if the kernel cannot say, all of it.
+  void look_at_written(uint64_t page, os::SubpageSet* written) const {
+    for_each_showing(page, [&](region::View& view) {
+      if (!view.is_writable) return;
+      if (frames->collect(view.piece_of(page), false, written) != 0)
+        written->add_range(0, page_bytes / base::kSystemPage);
+    });
+  }
+  // The same; with `clear` it is clean afterwards. -errno: the kernel cannot say, and all of it
+  // counts as written.
+  int take_written(uint64_t page, bool clear, os::SubpageSet* written) const {
+    int error = 0;
+    for_each_showing(page, [&](region::View& view) {
+      if (!view.is_writable) return;
+      const int result = frames->collect(view.piece_of(page), clear, written);
+      if (result != 0) error = result;
+    });
+    if (error != 0) restore_written(page, page * page_bytes, (page + 1) * page_bytes);
+    return error;
+  }
+
+  // Of neighbouring pages [first, end), 16 MiB at most, what was written, from `first` on; they are
+  // clean afterwards. -errno: all of them count as written.
+  int take_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
+    int error = 0;
+    for_each_run_showing(first, end, [&](const region::View& view, const os::Piece& piece) {
+      if (!view.is_writable) return;
+      if (const int result = frames->collect(piece, true, written); result != 0) error = result;
+    });
+    for (uint64_t page = first; page < end && error != 0; ++page)
+      restore_written(page, page * page_bytes, (page + 1) * page_bytes);
+    return error;
+  }
+
+  // A write-back of [from, to) failed: its part of this page is taken for written again.
+  void restore_written(uint64_t page, uint64_t from, uint64_t to) const {
+    os::SubpageSet all;
+    all.add_range(0, page_bytes / base::kSystemPage);
+    for_each_showing(page, [&](region::View& view) {
+      const os::Piece part = view.piece_of(page).part(from, to);
+      if (view.is_writable && part.size_bytes != 0) frames->restore(part, all);
+    });
+  }
+
+  // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the
+  // page's Busy state.
+  template <typename F>
+  void for_each_showing(uint64_t page, const F& f) const {
+    const uint32_t end = views_end.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < end; ++i) {
+      region::View* view = views[i].load(std::memory_order_acquire);
+      if (view == nullptr || page < view->first_page() || page >= view->end_page()) continue;
+      if (!frames->can_share() || view->is_shown(page)) f(*view);
+    }
+  }
+  // The same for neighbouring pages [first, end), stretch by stretch: f(view, piece), whose system
+  // pages count from `first`.
+  template <typename F>
+  void for_each_run_showing(uint64_t first, uint64_t end, const F& f) const {
+    const uint32_t count = views_end.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i) {
+      region::View* view = views[i].load(std::memory_order_acquire);
+      if (view == nullptr) continue;
+      const uint64_t to = std::min(end, view->end_page());
+      const auto is_there = [&](uint64_t p) { return !frames->can_share() || view->is_shown(p); };
+      for (uint64_t page = std::max(first, view->first_page()); page < to; ++page) {
+        uint64_t last = page;
+        while (last < to && is_there(last)) ++last;
+        if (last == page) continue;
+        os::Piece piece = view->pieces_of(page, last);
+        piece.first_subpage +=
+            static_cast<uint32_t>((page - first) * page_bytes / base::kSystemPage);
+        f(*view, piece);
+        page = last;
+      }
+    }
+  }
+};
+
+}  // namespace outcore::paging

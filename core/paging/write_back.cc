@@ -1,0 +1,145 @@
+// Write-back: what an eviction found written goes to the store, neighbours joined into one
+// transfer. See eviction.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/paging/eviction.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+// The runs of shard_.written, clipped to the end of the store.
+void Eviction::queue_written(uint32_t i) {
+  const Victim& victim = shard_.victim[i];
+  const Space& space = *victim.space;
+  const uint64_t start = victim.page * space.page_bytes;
+  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
+  const uint64_t end = space.page_bytes / base::kSystemPage;
+  const os::SubpageSet written =
+      shard_.written;  // issue() may run in between, and uses the scratch
+  for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
+    const uint64_t from = start + first * base::kSystemPage;
+    const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
+    if (from < to) queue_run(i, from, to - from);
+  }
+}
+
+// Copies the run into the write buffer, as pieces of the requests of a batch.
+void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
+  Space& space = *shard_.victim[i].space;
+  View* view = nullptr;
+  if (!space.frames->can_share())
+    space.for_each_showing(shard_.victim[i].page, [&](View& v) { view = &v; });
+  while (size_bytes > 0) {
+    const uint64_t room =
+        base::round_down(shard_.write_buffer_bytes - shard_.write_buffer_used, base::kSystemPage);
+    const bool is_joined = shard_.request_count > 0 && [&] {
+      const StoreRequest& last = shard_.request[shard_.request_count - 1];
+      return shard_.victim[shard_.request_last_victim[shard_.request_count - 1]].space == &space &&
+             last.offset + last.size_bytes == offset;
+    }();
+    if (room == 0 || (!is_joined && shard_.request_count == Shard::kRequestsMax)) {
+      issue(i);
+      continue;
+    }
+    const uint64_t bytes = std::min(size_bytes, room);
+    std::byte* to = shard_.write_buffer + shard_.write_buffer_used;
+    Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
+    if (view != nullptr) piece.address = view->address + (offset - view->offset);
+    const int result = space.frames->copy_out(piece, to);
+    if (result != 0) {  // nothing of it may reach the store
+      fail_request({offset, nullptr, bytes, true, result}, i, i, space);
+      offset += bytes;
+      size_bytes -= bytes;
+      continue;
+    }
+    if (is_joined) {
+      shard_.request[shard_.request_count - 1].size_bytes += bytes;
+      shard_.request_last_victim[shard_.request_count - 1] = i;
+    } else {
+      shard_.request[shard_.request_count] = {offset, to, bytes, true, 0};
+      shard_.request_first_victim[shard_.request_count] = i;
+      shard_.request_last_victim[shard_.request_count] = i;
+      ++shard_.request_count;
+    }
+    shard_.write_buffer_used += base::round_up(bytes, base::kSystemPage);
+    offset += bytes;
+    size_bytes -= bytes;
+  }
+}
+
+// Carries out the queued transfers, within each store's write concurrency, and finishes the victims
+// before `finish_end`: those that have nothing more to queue.
+void Eviction::issue(uint32_t finish_end) {
+  for (uint32_t begin = 0; begin < shard_.request_count;) {
+    Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
+    uint32_t end = begin;
+    while (end < shard_.request_count &&
+           shard_.victim[shard_.request_first_victim[end]].space == &space)
+      ++end;
+    const uint32_t at_once = space.write_gate.enter(end - begin);
+    end = begin + at_once;
+    const std::span<StoreRequest> batch{shard_.request + begin, at_once};
+    if (caller_ == Caller::kFault) {
+      for (StoreRequest& r : batch)
+        r.result = space.store.load()->write(r.offset, {r.bytes, r.size_bytes});
+    } else {
+      space.store.load()->transfer(batch);
+    }
+    space.write_gate.leave(at_once);
+    for (uint32_t i = begin; i < end; ++i) {
+      const StoreRequest& r = shard_.request[i];
+      space.counters.add(Counter::write_requests, 1);
+      space.counters.add(Counter::written_bytes, r.size_bytes);
+      space.note_change(r.offset, r.size_bytes);
+      if (r.result == 0)
+        engine_.stall_.end();
+      else
+        fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
+    }
+    begin = end;
+  }
+  shard_.request_count = 0;
+  shard_.write_buffer_used = 0;
+  for (; finished_ < finish_end; ++finished_) {
+    Victim& victim = shard_.victim[finished_];
+    if (victim.is_dirty && !victim.is_out) finish_write(victim);
+  }
+}
+
+void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
+                            uint32_t last_victim, Space& space) {
+  space.counters.add(Counter::write_back_errors, 1);
+  space.note_write_error(request.result, request.offset, request.size_bytes);
+  if (first_error_ == 0) first_error_ = request.result;
+  for (uint32_t i = first_victim; i <= last_victim; ++i) {
+    Victim& victim = shard_.victim[i];
+    if (!victim.is_dirty) continue;
+    victim.error = request.result;
+    // These frames were protected to freeze them: what was to be written counts as written again.
+    if (space.frames->leaving_is_readable())
+      space.restore_written(victim.page, request.offset, request.offset + request.size_bytes);
+  }
+}
+
+void Eviction::finish_write(Victim& victim) {
+  Space& space = *victim.space;
+  if (victim.error == 0) {
+    word_of(victim).update([](PageValue v) {
+      const PageValue idle = v.minus(PageValue::kWriting);
+      return v.state() == PageState::kLeaving ? idle.plus(PageValue::kCleaned) : idle;
+    });
+    space.counters.add(Counter::write_backs, 1);
+    return;
+  }
+  // Dirty and in memory, and tried again when the policy gives it up again.
+  stay(victim, PageValue::kWriting, space.frames->has_write_faults() ? PageValue::kDirty : 0);
+}
+
+}  // namespace outcore::paging

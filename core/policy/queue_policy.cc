@@ -1,0 +1,68 @@
+#include "core/policy/queue_policy.h"
+
+#include <algorithm>
+
+namespace outcore::policy {
+
+Entry& QueuePolicy::entry_of(FrameId frame) {
+  OC_CHECK(static_cast<uint32_t>(frame) < entries_.count());
+  return entries_[static_cast<uint32_t>(frame)];
+}
+
+void QueuePolicy::filled(FrameId frame, PageKey key) {
+  Entry& entry = entry_of(frame);
+  OC_CHECK(entry.queue == Queue::kUnknown);
+  entry.key = key;
+  list(admit(entry)).push(entries_, frame);
+}
+
+size_t QueuePolicy::choose_victims(std::span<FrameId> out) {
+  size_t count = 0;
+  for (; count < out.size() && resident_count() > 0; ++count) {
+    out[count] = pick();
+    list(Queue::kLeaving).push(entries_, out[count]);
+  }
+  return count;
+}
+
+void QueuePolicy::rescued(FrameId frame) {
+  Entry& entry = entry_of(frame);
+  list(Queue::kLeaving).remove(entries_, frame);
+  list(readmit(entry)).push(entries_, frame);
+}
+
+void QueuePolicy::take_out(FrameId frame, Entry& entry, bool was_victim) {
+  list(entry.queue).remove(entries_, frame);
+  forget(entry, was_victim);
+}
+
+void QueuePolicy::freed(FrameId frame) {
+  Entry& entry = entry_of(frame);
+  OC_CHECK(entry.queue == Queue::kLeaving);
+  take_out(frame, entry, true);
+}
+
+void QueuePolicy::removed(FrameId frame) {
+  Entry& entry = entry_of(frame);
+  OC_CHECK(entry.queue != Queue::kUnknown);
+  take_out(frame, entry, false);
+}
+
+size_t QueuePolicy::leaving_target() const {
+  return std::min(share(leaving_percent_), capacity_ / 2);
+}
+
+void QueuePolicy::set_capacity(size_t frames) {
+  OC_CHECK(frames <= entries_.count());
+  capacity_ = frames;
+  capacity_changed();
+}
+
+bool QueuePolicy::is_valid() const {
+  for (const FrameList& each : lists_)
+    if (!each.is_valid(entries_)) return false;
+  return list(Queue::kUnknown).size() == 0 && capacity_ <= entries_.count() &&
+         resident_count() + leaving_count() <= entries_.count();
+}
+
+}  // namespace outcore::policy

@@ -1,0 +1,62 @@
+#include "core/policy/s3_fifo.h"
+
+#include <algorithm>
+
+namespace outcore::policy {
+namespace {
+
+// A frame of the small queue is the first queue's, of the main queue the second's. A leaving frame
+// is in neither, so its entry remembers where it came from, in the field that DI-MMAP counts faults
+// in.
+constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1;
+
+}  // namespace
+
+Status S3Fifo::allocate(size_t frames_max) {
+  if (Status s = allocate_entries(frames_max); !s) return s;
+  return ghosts_.allocate(frames_max * parameters_[1].value / 100);
+}
+
+Queue S3Fifo::admit(Entry& entry) {
+  uint64_t age = 0;
+  const bool has_ghost = ghosts_.take(entry.key, &age);
+  adapt(has_ghost && age < small_target_);
+  const bool is_free = !has_been_full_ && second().size() < main_share_;
+  entry.faults = has_ghost || is_free ? kCameFromMain : kCameFromSmall;
+  return has_ghost || is_free ? Queue::kSecond : Queue::kFirst;
+}
+
+// A page that comes back so soon would still be there if the small queue were longer by as much
+// again: a page that was brought in ahead, say, whose reader had to wait for a core. Without such
+// pages the queue shrinks back to its share.
+void S3Fifo::adapt(bool came_too_soon) {
+  if (came_too_soon) {
+    small_target_ = std::min(small_target_ + 1, std::max(share(kSmallPercentMax), small_least_));
+  } else if (++patience_ == kPatience) {
+    patience_ = 0;
+    if (small_target_ > small_least_) --small_target_;
+  }
+}
+
+Queue S3Fifo::readmit(Entry& entry) {
+  entry.faults = kCameFromMain;
+  return Queue::kSecond;
+}
+
+FrameId S3Fifo::pick() {
+  has_been_full_ = true;
+  const bool is_smalls_turn = first().size() > small_target_ || second().size() == 0;
+  return (is_smalls_turn ? first() : second()).pop(entries_);
+}
+
+void S3Fifo::forget(const Entry& entry, bool was_victim) {
+  if (was_victim && entry.faults == kCameFromSmall) ghosts_.add(entry.key);
+}
+
+void S3Fifo::capacity_changed() {
+  small_target_ = small_least_ = std::max<size_t>(share(parameters_[0].value), 1);
+  main_share_ = share(100 - parameters_[0].value);
+  ghosts_.set_history(share(parameters_[1].value));
+}
+
+}  // namespace outcore::policy

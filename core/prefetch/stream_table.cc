@@ -1,0 +1,297 @@
+#include "core/prefetch/stream_table.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/base/assert.h"
+
+namespace outcore::prefetch {
+namespace {
+
+static_assert(std::is_trivially_default_constructible_v<StreamTable>);
+static_assert(std::is_trivially_destructible_v<StreamTable>);
+
+// Pages of one space differ by their distance; those of two spaces, but for one pair in 16 million,
+// by far more.
+uint64_t word_of(uint64_t space_id, int64_t page) {
+  const uint64_t tag = (space_id + 1) * 0x9E3779B97F4A7C15ull >> 40;
+  return (tag << 40 | static_cast<uint64_t>(page)) + 1;
+}
+
+int64_t magnitude(int64_t distance) { return distance < 0 ? -distance : distance; }
+
+bool is_page(int64_t page, const StreamTable::Miss& miss) {
+  return page >= 0 && static_cast<uint64_t>(page) < miss.page_end;
+}
+
+}  // namespace
+
+StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
+  if (asked.window_max == 0 || asked.page >= kPagesMax) return {};
+  Miss miss = asked;
+  miss.window_max = std::min(miss.window_max, kWindowMost);
+  const auto here = static_cast<int64_t>(miss.page);
+  ++clock_;
+  earn(kCreditOfMiss, miss);
+  Stream* best = nullptr;
+  Match how = Match::kNone;
+  for (Stream& stream : stream_) {
+    if (is_stale(stream)) continue;
+    const Match found = match(stream, miss.space_id, here);
+    if (found > how) how = found, best = &stream;
+  }
+  if (best != nullptr) {
+    settle(*best, how, miss);
+    const bool is_due = follow(*best, how, miss);
+    const int64_t paid_end = best->end;
+    Advice advice{};
+    if (is_due) advice = issue(*best, miss);
+    if (best->stride != 0) {
+      fill_along(*best, paid_end, miss, &advice);
+      return advice;
+    }
+  }
+  const bool is_resting = resting_ > 0;
+  if (is_resting) --resting_;
+  const int64_t stride = is_resting ? 0 : detect(miss.space_id, here, miss.is_sequential);
+  remember(miss.space_id, here);
+  if (stride == 0) return {};
+  Stream& fresh = start(miss, stride);
+  fresh.window =
+      miss.is_sequential && stride == 1 ? miss.window_max : std::min(kFirstWindow, miss.window_max);
+  Advice advice = issue(fresh, miss);
+  fill_along(fresh, here + stride, miss, &advice);
+  return advice;
+}
+
+// No more than three windows a stream: a reader that was good for long must not read in vain for
+// long.
+void StreamTable::earn(uint64_t credit, const Miss& miss) {
+  spent_ -= static_cast<int32_t>(std::min<uint64_t>(credit, 1 << 26));
+  const auto three = static_cast<int32_t>(miss.window_max * 3 * kCreditOfPage);
+  if (spent_ >= kFirstCredit - three) return;
+  const auto streams = static_cast<int32_t>(std::max(count(), 1u));
+  spent_ = std::max(spent_, kFirstCredit - three * streams);
+}
+
+// The reader of the stream is at the missed page: what does that tell of those that were paid?
+void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
+  const auto page = static_cast<int64_t>(miss.page);
+  if (page == stream.last) return;
+  const bool is_tripwire = stream.tripwire != stream.end && page == stream.tripwire;
+  const bool is_end = page == stream.end;
+  uint64_t used = 0;
+  if (is_tripwire || (is_end && stream.tripwire == stream.end)) used = stream.before;
+  if (is_end && stream.tripwire != stream.end) used = stream.after;
+  uint64_t again = 0;  // proved, too, by the page behind them
+  if (how == Match::kArrived || page == stream.last + (int64_t{stream.again} + 1) * stream.stride)
+    again = stream.again;
+  stream.again = 0;
+  const int32_t gain = miss.readers > kFewReaders ? kCreditOfUseByMany : kCreditOfUse;
+  earn(used * static_cast<uint64_t>(kCreditOfPage + gain) + again * kCreditOfPage, miss);
+  const bool has_passed = how == Match::kInside && stream.tripwire != stream.end &&
+                          (page - stream.tripwire) / stream.stride > 0;
+  if (is_tripwire || has_passed) {
+    stream.before = stream.after;
+    stream.after = 0;
+  } else if (how != Match::kInside) {
+    stream.before = stream.after = 0;
+  }
+  // Brought in, gone, and missed after all.
+  if (how == Match::kInside && !miss.is_in_flight && stream.before > 0) --stream.before;
+}
+
+// A random miss near what was taken for a stream would wake it again and again.
+bool StreamTable::is_stale(const Stream& stream) const {
+  return clock_ - stream.used > kLately + 32 * stream.window;
+}
+
+StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, int64_t page) {
+  if (stream.stride == 0 || stream.space_id != space_id) return Match::kNone;
+  if (page == stream.tripwire || page == stream.end) return Match::kArrived;
+  const int64_t distance = page - stream.last;
+  if (distance % stream.stride != 0) return Match::kNone;
+  const int64_t steps = distance / stream.stride;
+  const int64_t steps_issued = (stream.end - stream.last) / stream.stride;
+  // Already read, and evicted since: not the reader that this stream follows.
+  if (steps < 0) return Match::kNone;
+  if (steps < steps_issued) return Match::kInside;
+  // Pages of somebody else lay in between: the reader passed them unseen.
+  return steps <= steps_issued + 2 * int64_t{stream.window} ? Match::kBeyond : Match::kNone;
+}
+
+// Moves the stream on. True if a window is to be issued from its end; if not, it waits, or is
+// forgotten (stride 0).
+bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
+  const auto page = static_cast<int64_t>(miss.page);
+  stream.used = clock_;
+  // The same page again: other threads' fills, or a fault that had to be repeated.
+  if (page == stream.last) return false;
+  const bool has_tripwire = stream.tripwire != stream.end;
+  const bool is_dry = how != Match::kInside && !(has_tripwire && page == stream.tripwire);
+  const bool has_passed =
+      how == Match::kInside && has_tripwire && (page - stream.tripwire) / stream.stride > 0;
+  stream.last = page;
+  if (how == Match::kInside && !miss.is_in_flight && !miss.has_hints) {
+    ++stream.wasted;
+    if (stream.wasted > std::max(stream.window / 4, 1u)) {
+      stream.window /= 2;
+      if (stream.window < kFirstWindow) {
+        give_up(stream);
+        return false;
+      }
+      stream.end = page + stream.stride;
+      stream.before = stream.after = 0;
+      return true;
+    }
+  }
+  if (how == Match::kInside && !has_passed) return false;
+  if (is_dry) stream.end = page + stream.stride;
+  if (how == Match::kArrived) {
+    stream.window *= 2;
+    failures_ = 0;
+  }
+  stream.window = std::min(stream.window, miss.window_max);
+  return true;
+}
+
+void StreamTable::give_up(Stream& stream) {
+  stream.stride = 0;
+  resting_ = kRest << failures_;
+  if (failures_ < kFailuresMax) ++failures_;
+}
+
+// The stride of the shortest row of equally spaced misses that `page` ends; 0 if there is none.
+int64_t StreamTable::detect(uint64_t space_id, int64_t page, bool is_sequential) const {
+  int64_t best = 0;
+  const uint64_t word = word_of(space_id, page);
+  for (const uint64_t earlier : missed_) {
+    const auto stride = static_cast<int64_t>(word - earlier);
+    if (earlier == 0 || stride == 0 || magnitude(stride) > kStrideMax) continue;
+    if (best != 0 && magnitude(stride) >= magnitude(best)) continue;
+    if (!has_missed(space_id, page - 2 * stride)) continue;
+    if (magnitude(stride) > 1 && !has_missed(space_id, page - 3 * stride)) continue;
+    best = stride;
+  }
+  if (best != 0 || !is_sequential) return best;
+  return has_missed(space_id, page + 1) ? 0 : 1;
+}
+
+bool StreamTable::has_missed(uint64_t space_id, int64_t page) const {
+  if (page < 0) return false;
+  const uint64_t word = word_of(space_id, page);
+  return std::find(missed_, missed_ + kHistory, word) != missed_ + kHistory;
+}
+
+void StreamTable::remember(uint64_t space_id, int64_t page) {
+  missed_[missed_next_] = word_of(space_id, page);
+  missed_next_ = (missed_next_ + 1) % kHistory;
+}
+
+StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
+  const auto page = static_cast<int64_t>(miss.page);
+  Stream* oldest = &stream_[0];
+  for (Stream& stream : stream_) {
+    if (stream.stride == 0) {
+      oldest = &stream;
+      break;
+    }
+    if (clock_ - stream.used > clock_ - oldest->used) oldest = &stream;
+  }
+  *oldest = {miss.space_id, page, page + stride, page + stride, stride, 0, 0, clock_, 0, 0, 0};
+  return *oldest;
+}
+
+// A window from the stream's end on, as long as there is credit for: so many pages that are not in
+// memory. Tripwire and end are such pages, too, or nobody would miss them.
+StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
+  OC_CHECK(stream.stride != 0 && stream.window > 0);
+  stream.wasted = 0;
+  stream.tripwire = stream.end;
+  stream.window = std::min(stream.window, miss.window_max);
+  if (!miss.is_sequential && affordable() < stream.window)
+    stream.window = std::max(affordable(), 1u);
+  if (!miss.is_sequential && affordable() == 0) return {};
+  const bool has_tripwire = stream.window >= kTripwireWindow;
+  const uint32_t first_part = has_tripwire ? stream.window / 2 : stream.window;
+  const uint32_t pages = stream.window - (has_tripwire ? 1 : 0);
+  const int64_t first = stream.end;
+  int64_t at = first, behind = first;  // behind the last page that is to be brought in
+  int64_t tripwire = first;
+  uint32_t issued = 0, after = 0;
+  bool is_passed = false;
+  for (uint32_t steps = 0; steps < 4 * stream.window + kWalkMin; ++steps, at += stream.stride) {
+    if (!is_page(at, miss)) break;
+    if (!miss.absent.has(at)) continue;
+    if (issued == pages) break;
+    if (has_tripwire && !is_passed && issued == first_part) {
+      is_passed = true;
+      tripwire = at;
+      continue;
+    }
+    ++issued;
+    after += is_passed ? 1 : 0;
+    behind = at + stream.stride;
+  }
+  stream.end = at;
+  stream.tripwire = is_passed ? tripwire : at;
+  stream.before += issued - after;
+  stream.after = after;
+  spent_ += static_cast<int32_t>(issued) * kCreditOfPage;
+  if (miss.is_sequential) spent_ = std::min(spent_, kFirstCredit);
+  Advice advice{};
+  const auto add = [&](int64_t from, int64_t to) {
+    if (const int64_t count = (to - from) / stream.stride; count > 0)
+      advice.run[advice.run_count++] = {static_cast<uint64_t>(from), stream.stride,
+                                        static_cast<uint32_t>(count)};
+  };
+  add(first, is_passed ? tripwire : behind);
+  if (is_passed) add(tripwire + stream.stride, behind);
+  return advice;
+}
+
+// The pages next to the miss that the caller brings in itself. Those before `paid_end` were brought
+// in once: what is missing of them is paid again.
+void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss, Advice* advice) {
+  advice->stride = stream.stride;
+  if (magnitude(stream.stride) != 1 || miss.is_in_flight) return;
+  const uint32_t credit = affordable();
+  int64_t next = stream.last + stream.stride;
+  for (; advice->along < miss.along_max && next != stream.end; next += stream.stride) {
+    if (!is_page(next, miss) || !miss.absent.has(next)) break;
+    if ((paid_end - next) / stream.stride > 0 && stream.again++ == credit && !miss.is_sequential)
+      break;
+    ++advice->along;
+  }
+  stream.again = std::min(stream.again, credit);
+  spent_ += static_cast<int32_t>(stream.again) * kCreditOfPage;
+  // Filled along, the tripwire is none.
+  if (stream.tripwire != stream.end && (next - stream.tripwire) / stream.stride > 0) {
+    stream.tripwire = stream.end;
+    stream.before += stream.after;
+    stream.after = 0;
+  }
+}
+
+uint32_t StreamTable::count() const {
+  return static_cast<uint32_t>(std::count_if(
+      stream_, stream_ + kStreams,
+      [&](const Stream& stream) { return stream.stride != 0 && clock_ - stream.used < kLately; }));
+}
+
+bool StreamTable::is_valid() const {
+  if (missed_next_ >= kHistory || failures_ > kFailuresMax || resting_ > kRest << kFailuresMax)
+    return false;
+  if (spent_ > kFirstCredit) return false;
+  for (const Stream& stream : stream_) {
+    if (stream.stride == 0) continue;
+    if (magnitude(stream.stride) > kStrideMax || stream.window == 0) return false;
+    if ((stream.end - stream.last) % stream.stride != 0) return false;
+    if ((stream.end - stream.last) / stream.stride < 1) return false;
+    const int64_t to_tripwire = (stream.end - stream.tripwire) / stream.stride;
+    if (to_tripwire < 0 || to_tripwire > 4 * int64_t{kWindowMost} + kWalkMin) return false;
+  }
+  return true;
+}
+
+}  // namespace outcore::prefetch

@@ -1,0 +1,158 @@
+#include "core/region/address_map.h"
+
+#include <cerrno>
+
+#include "core/base/assert.h"
+
+namespace outcore::region {
+
+AddressMap& AddressMap::instance() {
+  static AddressMap* map =
+      new AddressMap;  // never destroyed: faults may come until the process ends
+  return *map;
+}
+
+AddressMap::AddressMap() { OC_CHECK(entry_.allocate(kViewsMax).ok()); }
+
+uint64_t AddressMap::position_of(const std::byte* address) const {
+  uint64_t low = 0, high = count_.load(std::memory_order_acquire);
+  while (low < high) {
+    const uint64_t middle = (low + high) / 2;
+    if (entry_[middle].end.load(std::memory_order_acquire) <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+Status AddressMap::add(View* view) {
+  const os::SignalBlock block;
+  const os::Locked locked(writers_);
+  const uint64_t count = count_.load(std::memory_order_relaxed);
+  if (count == kViewsMax) return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
+  const std::byte* end = view->address + view->reserved_bytes;
+  const uint64_t position = position_of(view->address);
+  OC_CHECK(position == count || entry_[position].start.load() >= end);
+  open_for_change();
+  for (uint64_t i = count; i > position; --i) move(i - 1, i);
+  put(position, view);
+  count_.store(count + 1, std::memory_order_release);
+  close_after_change();
+  return {};
+}
+
+void AddressMap::remove(View* view) {
+  {
+    const os::SignalBlock block;
+    const os::Locked locked(writers_);
+    const uint64_t count = count_.load(std::memory_order_relaxed);
+    const uint64_t position = position_of(view->address);
+    OC_CHECK(position < count && entry_[position].view.load() == view);
+    open_for_change();
+    for (uint64_t i = position; i + 1 < count; ++i) move(i + 1, i);
+    count_.store(count - 1, std::memory_order_release);
+    close_after_change();
+  }
+  wait_for_users(view);
+}
+
+// A holder is inside a fault, whose waits are bounded.
+void AddressMap::wait_for_users(const View* view) {
+  while (view->users.load(std::memory_order_acquire) != 0) os::yield();
+}
+
+void AddressMap::put(uint64_t position, View* view) {
+  entry_[position].start.store(view->address, std::memory_order_release);
+  entry_[position].end.store(view->address + view->reserved_bytes, std::memory_order_release);
+  entry_[position].view.store(view, std::memory_order_release);
+}
+
+Status AddressMap::replace(View* old, std::span<View* const> parts) {
+  OC_CHECK(!parts.empty());
+  {
+    const os::SignalBlock block;
+    const os::Locked locked(writers_);
+    const uint64_t count = count_.load(std::memory_order_relaxed), more = parts.size() - 1;
+    if (count + more > kViewsMax)
+      return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
+    const uint64_t position = position_of(old->address);
+    OC_CHECK(position < count && entry_[position].view.load() == old);
+    const std::byte* end = old->address;
+    for (const View* part : parts) {
+      OC_CHECK(part->address >= end && part->reserved_bytes != 0);
+      end = part->address + part->reserved_bytes;
+    }
+    OC_CHECK(end <= old->address + old->reserved_bytes);
+    open_for_change();
+    for (uint64_t i = count; i-- > position + 1;) move(i, i + more);
+    for (uint64_t i = 0; i < parts.size(); ++i) put(position + i, parts[i]);
+    count_.store(count + more, std::memory_order_release);
+    close_after_change();
+  }
+  wait_for_users(old);
+  return {};
+}
+
+View* AddressMap::find_and_hold(const std::byte* address) {
+  for (;;) {
+    const uint64_t before = sequence_.load(std::memory_order_acquire);
+    if ((before & 1) != 0) {
+      os::yield();
+      continue;
+    }
+    const uint64_t position = position_of(address);
+    View* view = nullptr;
+    if (position < count_.load(std::memory_order_acquire) &&
+        entry_[position].start.load(std::memory_order_acquire) <= address)
+      view = entry_[position].view.load(std::memory_order_acquire);
+    // A view that is being removed may be freed: hold it only while the sequence says that it is
+    // still there. Views live in memory that is never given back (ViewPool), so the count itself is
+    // always safe to touch.
+    if (view != nullptr) view->users.fetch_add(1, std::memory_order_seq_cst);
+    if (sequence_.load(std::memory_order_seq_cst) == before) {
+      // What stands for a parent's view in a forked child stands for all of its addresses: those
+      // past the end at the fork, too, which the kernel's mapping may show by now.
+      if (view == nullptr || view->contains(address) || view->is_inherited.load()) return view;
+      let_go(view);
+      return nullptr;
+    }
+    if (view != nullptr) let_go(view);
+  }
+}
+
+void AddressMap::forget_in_child(View& view) {
+  const uint64_t count = count_.load(), position = position_of(view.address);
+  if (position >= count || entry_[position].view.load() != &view) return;
+  open_for_change();
+  for (uint64_t i = position; i + 1 < count; ++i) move(i + 1, i);
+  count_.store(count - 1, std::memory_order_release);
+  close_after_change();
+}
+
+void AddressMap::for_each(const std::function<void(View&)>& f) {
+  for (uint64_t i = count_.load(std::memory_order_acquire); i-- > 0;)
+    if (View* view = entry_[i].view.load(std::memory_order_acquire); view != nullptr) f(*view);
+}
+
+bool AddressMap::overlaps(const std::byte* address, uint64_t size_bytes) {
+  const os::SignalBlock block;
+  const os::Locked locked(writers_);
+  const uint64_t position = position_of(address);
+  if (position >= count_.load()) return false;
+  // As numbers: the address may be anything that the program says.
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  const auto start = reinterpret_cast<uintptr_t>(entry_[position].start.load());
+  return start <= first || start - first < size_bytes;
+}
+
+bool AddressMap::is_valid() {
+  const uint64_t count = count_.load();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (entry_[i].start.load() >= entry_[i].end.load()) return false;
+    if (i > 0 && entry_[i - 1].end.load() > entry_[i].start.load()) return false;
+  }
+  return true;
+}
+
+}  // namespace outcore::region

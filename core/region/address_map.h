@@ -1,0 +1,84 @@
+// AddressMap: which view an address belongs to. One for the process: a fault comes with an address
+// and nothing else.
+//
+// Readers are on the fault path and take no lock: a sorted table under a sequence counter, read
+// again if a writer came between. Views are found, and held (View::users), in one step; a held view
+// is not freed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "core/os/address_space.h"
+#include "core/os/process_lock.h"
+#include "core/region/view.h"
+#include "outcore/result.h"
+
+namespace outcore::region {
+
+class AddressMap {
+ public:
+  static constexpr uint64_t kViewsMax = 1 << 20;
+
+  static AddressMap& instance();
+
+  // REQUIRES: the range overlaps no other (asserted). Errors: ENOMEM (more than kViewsMax).
+  Status add(View* view);
+  // After it no fault finds the view, and nobody holds it: waits until the last user is done.
+  void remove(View* view);
+  // Puts `parts`, which lie inside the old view's addresses and are sorted, in its place, in one
+  // step: no fault in what they have in common finds neither. Then as remove().
+  Status replace(View* old, std::span<View* const> parts);
+  // The view may have grown up to its reservation: nothing to do here, contains() decides.
+
+  // The view of the address, held; nullptr if it is nobody's. A view that a forked child inherited
+  // has all addresses that were kept for it. The fault path.
+  View* find_and_hold(const std::byte* address);
+  static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
+
+  // Another number after each change. A fault that finds nobody may be older than the change that
+  // took its view away.
+  uint64_t changes() const { return sequence_.load(std::memory_order_acquire); }
+
+  // In a forked child, where nobody holds the parent's views: this one is no more. May be called
+  // from within for_each.
+  void forget_in_child(View& view);
+  // Calls f for every view. For fork's child, where nothing else runs, and for metrics (under the
+  // writers' lock).
+  void for_each(const std::function<void(View&)>& f);
+  // True if [address, address + size) overlaps the reserved addresses of some view.
+  bool overlaps(const std::byte* address, uint64_t size_bytes);
+  bool is_valid();
+
+ private:
+  struct Entry {
+    std::atomic<const std::byte*> start;
+    std::atomic<const std::byte*> end;
+    std::atomic<View*> view;
+  };
+  AddressMap();
+  void put(uint64_t position, View* view);
+  void move(uint64_t from, uint64_t to) {
+    entry_[to].start.store(entry_[from].start.load(std::memory_order_relaxed),
+                           std::memory_order_release);
+    entry_[to].end.store(entry_[from].end.load(std::memory_order_relaxed),
+                         std::memory_order_release);
+    entry_[to].view.store(entry_[from].view.load(std::memory_order_relaxed),
+                          std::memory_order_release);
+  }
+  static void wait_for_users(const View* view);
+  uint64_t position_of(
+      const std::byte* address) const;  // first entry whose end is past the address
+  void open_for_change() { sequence_.fetch_add(1, std::memory_order_acq_rel); }
+  void close_after_change() { sequence_.fetch_add(1, std::memory_order_release); }
+
+  os::ProcessLock writers_;
+  std::atomic<uint64_t> sequence_{0};  // odd while a writer changes the table
+  std::atomic<uint64_t> count_{0};
+  os::Table<Entry> entry_;
+};
+
+}  // namespace outcore::region

@@ -1,0 +1,171 @@
+// PageWord: the state of one page, in one atomic word. Fillers and keepers meet here and nowhere
+// else.
+//
+//   Absent ─▶ Filling ─▶ Resident ◀─▶ Busy          Busy: mapped or rescued by one thread; others
+//   wait
+//     ▲          │           │   ▲
+//     │          ▼           ▼   │ rescued (through Busy)
+//     │        Failed     Unmapping ─▶ Leaving ─▶ Dropping ─▶ Absent
+//
+// Who may leave a state: Filling and Busy, the thread that entered it. Resident without pins ─▶
+// Unmapping ─▶ Leaving or Dropping (discarded) ─▶ Absent: the holder of the shard's turn. Leaving
+// ─▶ Busy: any fault (a rescue). Resident ─▶ Frozen ─▶ Resident: a cut. Nobody can write a frozen
+// page; who touches it waits until its bytes are copied or stored.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+
+namespace outcore::region {
+
+enum class PageState : uint8_t {
+  kAbsent,
+  kFilling,
+  kResident,
+  kBusy,
+  kUnmapping,
+  kLeaving,
+  kDropping,
+  kFailed,
+  kFrozen
+};
+
+// A value of the word. The low half is what waiters sleep on.
+class PageValue {
+ public:
+  constexpr PageValue() = default;
+  constexpr explicit PageValue(uint64_t bits) : bits_(bits) {}
+  constexpr uint64_t bits() const { return bits_; }
+
+  constexpr PageState state() const { return static_cast<PageState>(bits_ & 15); }
+  constexpr PageValue with(PageState s) const {
+    return PageValue((bits_ & ~uint64_t{15}) | static_cast<uint64_t>(s));
+  }
+
+  // Somebody sleeps until the word changes.
+  static constexpr uint64_t kWaiters = 1 << 4;
+  // Out of the policy's hands because a victim was found pinned; the last unpin tells the keeper.
+  static constexpr uint64_t kParked = 1 << 5;
+  // A write-back of this page is under way: one at a time, or older bytes could end on top.
+  static constexpr uint64_t kWriting = 1 << 6;
+  // Leaving, and everything that was written is in the store.
+  static constexpr uint64_t kCleaned = 1 << 7;
+  // Some of it was written since it was last clean: where the first write to a clean page is a
+  // fault.
+  static constexpr uint64_t kDirty = 1 << 8;
+  // Its bytes are zeros because its read failed (on_error = zero). Only in spaces that nobody
+  // writes.
+  static constexpr uint64_t kZeroed = 1 << 9;
+  constexpr bool has(uint64_t flag) const { return (bits_ & flag) != 0; }
+  constexpr PageValue plus(uint64_t flag) const { return PageValue(bits_ | flag); }
+  constexpr PageValue minus(uint64_t flag) const { return PageValue(bits_ & ~flag); }
+
+  static constexpr uint32_t kPinsMax = 0xFFFF;
+  constexpr uint32_t pins() const { return static_cast<uint32_t>(bits_ >> 16 & kPinsMax); }
+  constexpr PageValue with_pins(uint32_t pins) const {
+    return PageValue((bits_ & ~(uint64_t{kPinsMax} << 16)) | uint64_t{pins} << 16);
+  }
+  // The frame that holds the page; in Failed, the errno of the fill.
+  constexpr uint32_t frame() const { return static_cast<uint32_t>(bits_ >> 32); }
+  constexpr PageValue with_frame(uint32_t frame) const {
+    return PageValue((bits_ & 0xFFFFFFFFu) | uint64_t{frame} << 32);
+  }
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+class PageWord {
+ public:
+  PageValue load() const {
+    let_others_run();
+    return PageValue(bits_.load(std::memory_order_acquire));
+  }
+
+  // For a guess that may be wrong: nobody runs in between.
+  PageState glance() const { return PageValue(bits_.load(std::memory_order_relaxed)).state(); }
+
+  // True if the word was `seen` and is now `next`; otherwise `seen` is what it is. Wakes those who
+  // waited for a change.
+  bool change(PageValue& seen, PageValue next) {
+    let_others_run();
+    OC_ASSERT(is_step_allowed(seen, next));
+    uint64_t bits = seen.bits();
+    if (!bits_.compare_exchange_strong(bits, next.minus(PageValue::kWaiters).bits(),
+                                       std::memory_order_acq_rel)) {
+      seen = PageValue(bits);
+      return false;
+    }
+    if (seen.has(PageValue::kWaiters)) os::wake_all(low());
+    return true;
+  }
+
+  // Applies `step` (PageValue → PageValue) until it sticks, and returns the new value.
+  template <typename Step>
+  PageValue update(const Step& step) {
+    PageValue seen = load();
+    for (;;) {
+      const PageValue next = step(seen);
+      if (change(seen, next)) return next.minus(PageValue::kWaiters);
+    }
+  }
+
+  // Sleeps until the word is no longer `seen`, at most about timeout_ns. Spurious returns are
+  // allowed.
+  void wait_while(PageValue seen, uint64_t timeout_ns) {
+    uint64_t bits = seen.bits();
+    const PageValue waited = seen.plus(PageValue::kWaiters);
+    if (!seen.has(PageValue::kWaiters) &&
+        !bits_.compare_exchange_strong(bits, waited.bits(), std::memory_order_acq_rel))
+      return;
+    os::wait(low(), static_cast<uint32_t>(waited.bits()), timeout_ns);
+  }
+
+ private:
+  // Between a look at the word and its change a simulation lets other threads run.
+  static void let_others_run() {
+#ifdef OUTCORE_CHECKED
+    if (os::wait_hooks != nullptr) os::wait_hooks->interleave();
+#endif
+  }
+  static bool is_step_allowed(PageValue from, PageValue to);
+  std::atomic<uint32_t>* low() { return reinterpret_cast<std::atomic<uint32_t>*>(&bits_); }
+  std::atomic<uint64_t> bits_{0};
+};
+static_assert(sizeof(PageWord) == 8);
+
+inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
+  using S = PageState;
+  const S a = from.state(), b = to.state();
+  if ((b == S::kUnmapping || b == S::kFrozen) &&
+      (from.pins() != 0 || from.has(PageValue::kWriting)))
+    return false;
+  if (b == S::kDropping && to.has(PageValue::kWriting)) return false;
+  if (a == b) return true;
+  switch (a) {
+    case S::kAbsent:
+      return b == S::kFilling;
+    case S::kFilling:
+      return b == S::kResident || b == S::kFailed || b == S::kAbsent;
+    case S::kResident:
+      return b == S::kBusy || b == S::kUnmapping || b == S::kFrozen;
+    case S::kBusy:
+      return b == S::kResident;
+    case S::kUnmapping:
+      return b == S::kLeaving || b == S::kDropping || b == S::kResident;
+    case S::kLeaving:
+      return b == S::kBusy || b == S::kDropping || b == S::kResident;
+    case S::kDropping:
+      return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
+    case S::kFailed:
+      return b == S::kAbsent || b == S::kFilling;  // Filling: its poison is taken away
+    case S::kFrozen:
+      return b == S::kResident;
+  }
+  return false;
+}
+
+}  // namespace outcore::region

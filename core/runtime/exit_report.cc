@@ -1,0 +1,118 @@
+#include "core/runtime/exit_report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/os/wait.h"
+
+namespace outcore::runtime {
+namespace {
+
+// The runtimes that have something to say at the end. Never freed: it may be asked for after the
+// ends of static objects.
+struct Waiting {
+  std::mutex lock;
+  std::vector<std::weak_ptr<Runtime::Impl>> runtimes;
+};
+Waiting& waiting() {
+  static Waiting* const all = new Waiting;
+  return *all;
+}
+
+void write_to(const std::string& where, const Metrics& metrics) {
+  if (where == "text") {
+    std::fputs(metrics.to_text().c_str(), stderr);
+    return;
+  }
+  std::FILE* file = std::fopen(where.c_str(), "we");
+  if (file == nullptr || std::fprintf(file, "%s\n", metrics.to_json().c_str()) < 0)
+    std::fprintf(stderr, "outcore: %s\n",
+                 base::system_error(errno, "write metrics to " + where).message.c_str());
+  if (file != nullptr) std::fclose(file);
+}
+
+// REQUIRES: the mapping lock: no store ends while it is looked at.
+Metrics collect(Runtime::Impl& impl) {
+  Metrics metrics;
+  impl.engine->add_to(metrics);
+  auto add = [&](const metrics::CounterBlock& block) {
+    const Counters counters = block.sum();
+#define OUTCORE_ADD(name, unit, help) metrics.counters.name += counters.name;
+    OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+    const LatencyHistogram latency = block.fault_latency();
+    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+      metrics.fault_latency.count[i] += latency.count[i];
+  };
+  add(impl.ended);
+  for (const auto& [key, space] : impl.spaces) {
+    add(space->counters);
+    metrics.gauges.degraded += space->is_told_degraded();
+  }
+  for (const Region::Impl* region : impl.regions)
+    metrics.regions.push_back(runtime::metrics_of(*region));
+  return metrics;
+}
+
+bool is_wanted(const Runtime::Impl& impl) {
+  return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
+}
+
+// The program ends, perhaps from within a call of another thread: no lock is waited for for long.
+bool lock_soon(std::mutex& lock) {
+  constexpr uint64_t kNsMax = 1'000'000'000;
+  const uint64_t start_ns = os::now_ns();
+  while (!lock.try_lock()) {
+    if (os::now_ns() - start_ns > kNsMax) return false;
+    os::yield();
+  }
+  return true;
+}
+
+// Those that nobody ends: of doors, of heaps that the process has, or beside exit().
+void report_all() {
+  std::vector<std::shared_ptr<Runtime::Impl>> all;
+  if (!lock_soon(waiting().lock)) return;
+  for (const auto& each : waiting().runtimes)
+    if (auto impl = each.lock(); impl != nullptr) all.push_back(std::move(impl));
+  waiting().runtimes.clear();
+  waiting().lock.unlock();
+  for (const auto& impl : all) {
+    if (impl->generation != process_generation() || impl->is_reported.exchange(true)) continue;
+    if (!lock_soon(impl->mapping)) continue;
+    const Metrics metrics = collect(*impl);
+    impl->mapping.unlock();
+    write_to(impl->options.metrics_at_exit, metrics);
+  }
+  // What they hold is the process's until it is gone.
+  static auto* const kept = new std::vector<std::shared_ptr<Runtime::Impl>>;
+  kept->swap(all);
+}
+
+}  // namespace
+
+Metrics collect_metrics(Runtime::Impl& impl) {
+  const std::lock_guard<std::mutex> guard(impl.mapping);
+  return collect(impl);
+}
+
+void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
+  if (!is_wanted(*impl)) return;
+  static const int registered = std::atexit(report_all);
+  static_cast<void>(registered);
+  const std::lock_guard<std::mutex> guard(waiting().lock);
+  std::erase_if(waiting().runtimes, [](const auto& each) { return each.expired(); });
+  waiting().runtimes.push_back(impl);
+}
+
+void report_end(Runtime::Impl& impl) {
+  if (is_wanted(impl) && !impl.is_reported.exchange(true))
+    write_to(impl.options.metrics_at_exit, collect_metrics(impl));
+}
+
+}  // namespace outcore::runtime

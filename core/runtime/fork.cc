@@ -1,0 +1,143 @@
+// Fork: what a child finds. Regions are not inherited (MADV_DONTFORK); in the child their addresses
+// become inaccessible placeholders, so that nothing else is put there, and a touch ends the child
+// with a message instead of wrong bytes.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "core/os/mapping_count.h"
+#include "core/os/parents_descriptors.h"
+#include "core/os/process_lock.h"
+#include "core/region/address_map.h"
+#include "core/runtime/fork.h"
+#include "core/runtime/runtime_impl.h"
+
+namespace outcore::runtime {
+namespace {
+
+std::atomic<uint64_t> generation{1};
+ForkHooks hooks;
+struct sigaction segv_before {};
+thread_local int errno_before = 0;
+thread_local sigset_t signals_before;
+
+[[noreturn]] void end_child() {
+  static const char text[] =
+      "outcore: a forked child touched a region of its parent, which it does not inherit: map it "
+      "in the child, or exec\n";
+  const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
+  static_cast<void>(ignored);
+  ::_exit(128 + SIGSEGV);
+}
+
+bool is_placeholder(const std::byte* address) {
+  bool is_found = false;
+  region::AddressMap::instance().for_each([&](region::View& view) {
+    is_found = is_found || (view.is_inherited.load() && address >= view.address &&
+                            address < view.address + view.reserved_bytes);
+  });
+  return is_found;
+}
+
+void on_child_touch(int signal, siginfo_t* info, void* context) {
+  if (is_placeholder(static_cast<const std::byte*>(info->si_addr))) end_child();
+  if ((segv_before.sa_flags & SA_SIGINFO) != 0 && segv_before.sa_sigaction != nullptr) {
+    segv_before.sa_sigaction(signal, info, context);
+    return;
+  }
+  ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch comes again
+}
+
+// Locks are held until fork() has returned here: no handler that needs one may run in between.
+void before_fork() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+  ::pthread_sigmask(SIG_BLOCK, &all, &signals_before);
+  if (hooks.before != nullptr) hooks.before();
+  os::ProcessLock::lock_all();
+  errno_before = errno;
+  errno = 0;  // afterwards it tells whether there is a child
+}
+
+void after_fork_in_parent() {
+  const bool may_have_failed = errno != 0;
+  if (!may_have_failed) errno = errno_before;
+  os::ProcessLock::unlock_all();
+  if (hooks.after_in_parent != nullptr) hooks.after_in_parent(may_have_failed);
+  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
+}
+
+void prepare_child() {
+  errno = errno_before;
+  os::ParentsDescriptors::close_in_child();
+  os::ProcessLock::unlock_all();
+  os::MappingCount::forget_in_child();
+  generation.fetch_add(1);
+  bool has_regions = false;
+  region::AddressMap::instance().for_each([&](region::View& view) {
+    has_regions = true;
+    // A grandchild has what its parent, a child, put in the place of it: that is inherited.
+    if (view.is_inherited.load()) return;
+    if (hooks.adopt != nullptr && hooks.adopt(view)) {
+      region::AddressMap::instance().forget_in_child(view);
+      return;
+    }
+    view.is_inherited.store(true);
+    const uint64_t size_bytes = base::round_up(view.reserved_bytes, base::kSystemPage);
+    // Without it the addresses are nobody's, which ends a touch just as well.
+    const void* ignored = ::mmap(view.address, size_bytes, PROT_NONE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    static_cast<void>(ignored);
+  });
+  if (hooks.after_in_child != nullptr) hooks.after_in_child();
+  static bool is_installed = false;  // by a parent that was itself a child
+  // A door's handler stays in force, and asks answer_inherited().
+  if (!has_regions || is_installed || hooks.on_touch != nullptr) return;
+  is_installed = true;
+  struct sigaction action {};
+  action.sa_sigaction = on_child_touch;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&action.sa_mask);
+  ::sigaction(SIGSEGV, &action, &segv_before);
+}
+
+void after_fork_in_child() {
+  prepare_child();
+  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
+}
+
+}  // namespace
+
+void set_fork_hooks(const ForkHooks& now) { hooks = now; }
+
+void forget_inherited(const std::byte* address, uint64_t size_bytes) {
+  region::AddressMap::instance().for_each([&](region::View& view) {
+    if (view.is_inherited && view.address >= address && view.address < address + size_bytes)
+      region::AddressMap::instance().forget_in_child(view);
+  });
+}
+
+bool answer_inherited(const std::byte* address) {
+  if (hooks.on_touch != nullptr && hooks.on_touch(address)) return true;
+  // Another thread that touched it at the same time may have had it put in place by then.
+  if (!is_placeholder(address)) return true;
+  end_child();
+}
+
+uint64_t process_generation() {
+  static const int registered = [] {
+    os::ParentsDescriptors::prepare();
+    static_cast<void>(region::AddressMap::instance());
+    return ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }();
+  static_cast<void>(registered);
+  return generation.load(std::memory_order_relaxed);
+}
+
+}  // namespace outcore::runtime

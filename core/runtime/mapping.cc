@@ -1,0 +1,390 @@
+// Mapping: how a store becomes a region, and how a region ends. See runtime_impl.h.
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/private_frames.h"
+#include "core/os/protected_frames.h"
+#include "core/os/shared_frames.h"
+#include "core/os/signal_delivery.h"
+#include "core/region/address_map.h"
+#include "core/region/view_pool.h"
+#include "core/runtime/overlay.h"
+#include "core/runtime/runtime_impl.h"
+
+namespace outcore {
+
+using base::format_bytes;
+using base::kPageBytesMax;
+using base::kSystemPage;
+using base::round_up;
+using paging::Space;
+
+namespace {
+
+Error refuse(int code, const std::string& uri, const std::string& why) {
+  return {code, "map " + uri + ": " + why};
+}
+
+constexpr const char* kNoZeros =
+    "on_error=zero with write access: zeros that stand for bytes which could not be read would be "
+    "stored in their place. Map it read-only, or with on_error=signal or abort";
+
+// The store's identity, or its own name where it has none.
+std::string key_of(const Store& store) {
+  const std::string identity = store.identity();
+  if (!identity.empty()) return identity;
+  return "object " + std::to_string(reinterpret_cast<uintptr_t>(&store));
+}
+
+Status check_size(const std::string& uri, const MapOptions& o) {
+  constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46, kOffsetMax = uint64_t{1} << 62;
+  if (o.size_bytes > kRegionBytesMax || o.reserve_bytes > kRegionBytesMax)
+    return refuse(EINVAL, uri, "more than 64 TiB of addresses: map a part of it");
+  if (o.offset > kOffsetMax) return refuse(EINVAL, uri, "an offset past 4 EiB");
+  return {};
+}
+
+// What is wrong with the numbers, whatever the store.
+Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
+  if (o.offset % kSystemPage != 0)
+    return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
+  if (o.page_bytes != 0 && (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage ||
+                            o.page_bytes > kPageBytesMax))
+    return refuse(EINVAL, uri,
+                  "pages of " + std::to_string(o.page_bytes) +
+                      " bytes: a power of two from 4 KiB to 16 MiB will do");
+  if (o.offset > store_bytes && is_lent) return {};  // it shows nothing yet
+  if (o.offset > store_bytes)
+    return refuse(EINVAL, uri,
+                  "offset " + std::to_string(o.offset) + " is past the end at " +
+                      std::to_string(store_bytes));
+  const uint64_t room_bytes = store_bytes - o.offset;
+  if (o.access == Access::kReadWrite && o.size_bytes > round_up(room_bytes, kSystemPage))
+    return refuse(EINVAL, uri,
+                  format_bytes(o.size_bytes) + " from offset " + std::to_string(o.offset) +
+                      ", but the store ends at " + std::to_string(store_bytes) +
+                      ": map less, or create or grow it (may_create)");
+  if (o.reserve_bytes != 0 && o.reserve_bytes < o.size_bytes)
+    return refuse(EINVAL, uri, "reserve_bytes is smaller than the size");
+  if (reinterpret_cast<uint64_t>(o.address) % kSystemPage != 0)
+    return refuse(EINVAL, uri, "the address is no multiple of 4096");
+  if (o.access != Access::kReadOnly && o.on_error == OnError::kZeroFill)
+    return refuse(EINVAL, uri, kNoZeros);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> store,
+                                                         const std::string& uri,
+                                                         const MapOptions& asked,
+                                                         const Lent* lent) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  MapOptions o = asked;
+  if (Status s = check_size(uri, o); !s) return s.error();
+  // Before anything changes; what does not become a space that can write has no claim afterwards.
+  struct Settle {
+    Impl& impl;
+    const std::string key;
+    ~Settle() {
+      const auto found = impl.spaces.find(key);
+      if (found == impl.spaces.end() || !found->second->is_writable) impl.claims.erase(key);
+    }
+  } const settle{*this, key_of(*store)};
+  if (o.access == Access::kReadWrite)
+    if (Status s = claim(*store, uri); !s) return s.error();
+  if (o.may_create && o.access == Access::kReadWrite &&
+      o.offset + o.size_bytes > store->size_bytes())
+    if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
+      return base::system_error(
+          r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
+  if (Status s = check(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
+  if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store->size_bytes() - o.offset;
+  if (Status s = check_size(uri, o); !s) return s.error();
+  const uint64_t shown_bytes = std::max<uint64_t>(round_up(o.size_bytes, kSystemPage), kSystemPage);
+  const uint64_t reserve_bytes =
+      lent != nullptr ? lent->size_bytes
+                      : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
+
+  auto region = std::make_unique<Region::Impl>();
+  Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
+                                   lent != nullptr ? lent->room_bytes : 0, &region->space_key);
+  if (!space) return space.error();
+  Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
+                                               : place(o, reserve_bytes, space.value()->page_bytes);
+  if (!address) {
+    drop_space(region->space_key);
+    return address.error();
+  }
+  region->runtime = shared_from_this();
+  region->space = space.value();
+  region->uri = uri;
+  region->access = o.access;
+  region->reserve_bytes = reserve_bytes;
+  region->is_fixed = o.address != nullptr;
+  region->is_lent = lent != nullptr;
+  region->wants_zeros = o.on_error == OnError::kZeroFill;
+  region::View* view = region->view = region::ViewPool::instance().take();
+  view->address = address.value();
+  view->offset = o.offset;
+  view->size_bytes = o.size_bytes;
+  view->reserved_bytes = reserve_bytes;
+  view->is_writable = o.access != Access::kReadOnly;
+  view->on_error = o.on_error.value_or(options.on_error);
+  view->advice = o.advice;
+  if (Status s = engine->add_view(*region->space, view); !s) {
+    engine->remove_view(view);
+    give_place_back(*region);
+    region::ViewPool::instance().give_back(view);
+    drop_space(region->space_key);
+    return Error{s.code(), "map " + uri + ": " + s.message()};
+  }
+  regions.push_back(region.get());
+  return region;
+}
+
+// Nobody else writes the store's bytes from now on, until its space is dropped.
+Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
+  const std::string identity = store.identity();
+  if (identity.empty() || claims.contains(identity)) return {};
+  if (claims[identity].take(identity)) return {};
+  claims.erase(identity);
+  return refuse(EBUSY, uri,
+                "another runtime of this process has it mapped for writing, and neither would see "
+                "what the other writes: map it by that runtime, or unmap it there first");
+}
+
+// The space of the store: a new one, or the one that shows the same bytes already.
+Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
+                                        const MapOptions& o, uint64_t end_bytes,
+                                        uint64_t room_bytes, std::string* key) {
+  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
+  *key = key_of(*store);
+  if (o.access == Access::kPrivate) {
+    if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable) {
+      const os::SignalBlock block;
+      if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
+        return s.error();
+    }
+    // Whole pages: where frames do not tell what was written, whole pages are written back.
+    const uint64_t from = base::round_down(o.offset, page_bytes);
+    const uint64_t to = round_up(o.offset + o.size_bytes, page_bytes);
+    Result<std::shared_ptr<Store>> overlay =
+        runtime::private_overlay(store, from, to - from, options.scratch_dir);
+    if (!overlay) return overlay.error();
+    store = std::move(overlay).value();
+    *key = "private " + std::to_string(nameless++);
+  } else if (const auto found = spaces.find(*key); found != spaces.end()) {
+    Space& space = *found->second;
+    if (end_bytes > space.page_count() * space.page_bytes)
+      return refuse(EBUSY, uri,
+                    "it is mapped already, with less room to grow: unmap it first, or reserve more "
+                    "at the first map");
+    if (Status s = join(space, store, o, page_bytes); !s) return s.error();
+    return &space;
+  }
+
+  const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
+                               o.frames.value_or(options.frames), page_bytes,
+                               o.access != Access::kReadOnly, engine->policy_wants_rescue()};
+  Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
+  if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
+  auto space = std::make_unique<Space>();
+  space->traits = store->traits();
+  space->uri = uri;
+  space->store_bytes = store->size_bytes();
+  space->store = store.get();
+  space->owned.push_back(std::move(store));
+  space->page_bytes = page_bytes;
+  space->is_writable = o.access != Access::kReadOnly;
+  space->read_gate.set_limit(space->traits.read_concurrency);
+  space->write_gate.set_limit(space->traits.write_concurrency);
+  if (space->traits.device != 0)
+    space->write_gate.share(paging::Crowd::of_writers(space->traits.device));
+  // A second view may show more than the first: the table spans the store, and is touched as it is
+  // used.
+  const uint64_t span_bytes =
+      std::max({end_bytes, room_bytes, round_up(space->store_bytes, kSystemPage)});
+  if (Status s = space->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
+    return s.error();
+  if (Status s = make_frames(*space, mechanism.value()); !s)
+    return refuse(s.code(), uri, s.message());
+  if (options.checkpoint_every_ms != 0)  // what is to be copied again and again
+    if (const auto logged = space->log_changes(); !logged) return logged.error();
+  if (wanted.frames == FrameKind::kAuto && space->delivery == Delivery::kInThread &&
+      kernel.has_write_tracking && space->frames->has_write_faults())
+    space->share_frames = [this, s = space.get()] {
+      // While frames are replaced touches raise SIGSEGV: a handler of the program's would see them.
+      if (os::is_segv_handler_replaced()) return;
+      // Whoever maps or unmaps may wait for the view that the caller holds: then not now.
+      const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
+      if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
+    };
+  if (Status s = engine->add_space(space.get()); !s) return s.error();
+  for (const std::span<std::byte> buffer : engine->buffers())
+    space->store.load()->register_buffer(buffer);
+  return (spaces[*key] = std::move(space)).get();
+}
+
+Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechanism) const {
+  space.delivery = mechanism.delivery;
+  const uint64_t bytes = space.page_count() * space.page_bytes;
+  if (mechanism.delivery == Delivery::kMprotect) {
+    Result<std::unique_ptr<os::Frames>> frames = os::ProtectedFrames::make(bytes);
+    if (!frames) return frames.error();
+    space.frames = std::move(frames).value();
+    return {};
+  }
+  Result<const os::FaultSource*> source = sources->source_for(mechanism);
+  if (!source) return source.error();
+  if (mechanism.frames == FrameKind::kPrivate) {
+    space.frames = os::PrivateFrames::make(*source.value());
+    return {};
+  }
+  Result<std::unique_ptr<os::Frames>> frames = os::SharedFrames::make(*source.value(), bytes);
+  if (!frames) return frames.error();
+  space.frames = std::move(frames).value();
+  return {};
+}
+
+// REQUIRES: the mapping lock.
+Status Runtime::Impl::share_frames(Space& space) const {
+  Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
+  if (!source) return source.error();
+  Result<std::unique_ptr<os::Frames>> frames =
+      os::SharedFrames::make(*source.value(), space.page_count() * space.page_bytes);
+  if (!frames) return frames.error();
+  return engine->replace_frames(space, std::move(frames).value());
+}
+
+// Another view of a space: the same pages, the same frames.
+Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, const MapOptions& o,
+                           uint64_t page_bytes) {
+  if (o.page_bytes != 0 && page_bytes != space.page_bytes)
+    return refuse(EBUSY, space.uri,
+                  "it is mapped already, with pages of " + format_bytes(space.page_bytes) +
+                      ": use the same, or unmap it first");
+  if (o.delivery.has_value() && *o.delivery != Delivery::kAuto && *o.delivery != space.delivery)
+    return refuse(EBUSY, space.uri,
+                  "it is mapped already, with another delivery: use the same, or unmap it first");
+  if (!space.frames->can_share()) {
+    if (!kernel.has_write_tracking)
+      return refuse(ENOTSUP, space.uri,
+                    "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
+                    "can): map it with delivery=mprotect");
+    // While frames are replaced touches raise SIGSEGV, but by messages.
+    if (space.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
+      return refuse(EBUSY, space.uri,
+                    "it is mapped already with private frames, which are replaced by means of "
+                    "SIGSEGV, and that signal's handler is not Outcore's any more: map the first "
+                    "with frames=shared");
+    if (Status s = share_frames(space); !s) return s;
+  }
+  const bool becomes_writable = o.access == Access::kReadWrite && !space.is_writable;
+  if (space.is_writable && o.on_error == OnError::kZeroFill)
+    return refuse(EINVAL, space.uri, kNoZeros);
+  const auto wants_zeros = [&](const Region::Impl* r) {
+    return r->space == &space && r->wants_zeros;
+  };
+  if (becomes_writable && std::any_of(regions.begin(), regions.end(), wants_zeros))
+    return refuse(
+        EBUSY, space.uri,
+        "it is mapped with on_error=zero, which goes only with reading: unmap that region "
+        "first, or map it with on_error=signal or abort");
+  // The store that is there may have been opened read-only, and knows the size that it had then.
+  const uint64_t store_bytes = std::max(store->size_bytes(), space.store.load()->size_bytes());
+  const bool is_outgrown = store_bytes > space.store.load()->size_bytes();
+  if (is_outgrown && space.is_writable && o.access != Access::kReadWrite)
+    return refuse(EBUSY, space.uri,
+                  "it has grown to " + std::to_string(store_bytes) +
+                      " bytes since it was mapped for writing: unmap that region first, or map "
+                      "this one for writing, too");
+  if ((becomes_writable || is_outgrown) && store.get() != space.store.load()) {
+    for (const std::span<std::byte> buffer : engine->buffers()) store->register_buffer(buffer);
+    space.owned.push_back(store);
+    space.store.store(store.get());
+  }
+  if (becomes_writable) {
+    space.is_writable.store(true, std::memory_order_seq_cst);
+    // Where zeros were the runtime's default it is now as if nothing was said.
+    if (Status s = engine->end_zeroed(space); !s) {
+      space.is_writable = false;
+      return s;
+    }
+  }
+  return engine->lengthen(space, store_bytes);
+}
+
+Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
+                                        uint64_t page_bytes) {
+  if (o.address == nullptr)
+    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
+  auto* address = static_cast<std::byte*>(o.address);
+  const bool is_inside =
+      std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
+        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
+      });
+  if (!is_inside)
+    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
+  if (region::AddressMap::instance().overlaps(address, reserve_bytes))
+    return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
+  return address;
+}
+
+void Runtime::Impl::give_place_back(const Region::Impl& region) {
+  if (region.is_lent) return;
+  if (region.is_fixed)
+    os::make_inaccessible(region.view->address, region.reserve_bytes);
+  else
+    os::release_addresses(region.view->address, region.reserve_bytes);
+}
+
+void Runtime::Impl::drop_space(const std::string& key) {
+  const auto found = spaces.find(key);
+  if (found == spaces.end() || found->second->view_count != 0) return;
+  engine->remove_space(found->second.get());
+  const Counters counters = found->second->counters.sum();
+#define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
+  OUTCORE_COUNTERS(OUTCORE_KEEP)
+#undef OUTCORE_KEEP
+  spaces.erase(found);
+  claims.erase(key);
+}
+
+Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  Space& space = *region.space;
+  Status first;
+  {
+    const os::SignalBlock block;
+    if (region.access == Access::kReadWrite)
+      first = engine->flush(
+          space, region.view->first_page(), region.view->end_page(),
+          force ? paging::Engine::OnTimeout::kGoOn : paging::Engine::OnTimeout::kStop);
+    if (!first.ok() && !force) return first;
+  }
+  // Where nothing else shows its pages they go with it.
+  const uint64_t from = region.view->first_page(), to = region.view->end_page();
+  const bool must_empty = space.view_count > 1 && !space.frames->can_share();
+  if (must_empty) {
+    if (Status s = engine->hold_out(space, from, to); !s) return s;
+    region.view->is_replaced = true;
+  }
+  {
+    const os::SignalBlock block;
+    region::AddressMap::instance().remove(region.view);
+  }
+  if (space.view_count == 1) engine->drop_frames(space);
+  engine->remove_view(region.view);
+  if (must_empty) engine->let_in(space, from, to);
+  give_place_back(region);
+  region::ViewPool::instance().give_back(region.view);
+  region.view = nullptr;
+  drop_space(region.space_key);
+  std::erase(regions, &region);
+  return first;
+}
+
+}  // namespace outcore

@@ -1,0 +1,69 @@
+// Option text: values of options as people write them, and back. Any thread; not on the fault path.
+//
+// Errors are EINVAL and say what would do, not where the text stood. What is written can be read
+// again.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/os/memory_limit.h"
+#include "outcore/result.h"
+
+namespace outcore::runtime {
+
+// "4G", "25%" of what is available, or nothing for the default. `remark` tells what a share is of.
+Result<uint64_t> read_budget(const std::string& text,
+                             const std::function<os::MemoryAvailable()>& available,
+                             std::string* remark);
+// Exact: "64 KiB", "4097".
+std::string write_bytes(uint64_t bytes);
+
+// 0 … max; what lies beyond is for the option to refuse, but what is no number is an error here.
+Result<unsigned> read_count(const std::string& text, unsigned max);
+
+template <typename T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+// "a, b or c"
+template <typename T>
+std::string list_choices(std::span<const Choice<T>> choices) {
+  std::string list;
+  for (size_t i = 0; i < choices.size(); ++i)
+    list += std::string(i == 0                    ? ""
+                        : i + 1 == choices.size() ? " or "
+                                                  : ", ") +
+            std::string(choices[i].name);
+  return list;
+}
+
+template <typename T>
+Result<T> read_choice(const std::string& text, std::span<const Choice<T>> choices) {
+  std::vector<std::string_view> names;
+  for (const Choice<T>& choice : choices) {
+    if (choice.name == text) return choice.value;
+    names.push_back(choice.name);
+  }
+  const std::string meant = base::nearest(text, names.data(), names.size());
+  return Error{EINVAL, "'" + text + "' is none of " + list_choices(choices) +
+                           (meant.empty() ? "" : "; did you mean '" + meant + "'?")};
+}
+
+// Empty if the value is none of the choices.
+template <typename T>
+std::string write_choice(T value, std::span<const Choice<T>> choices) {
+  for (const Choice<T>& choice : choices)
+    if (choice.value == value) return std::string(choice.name);
+  return {};
+}
+
+}  // namespace outcore::runtime

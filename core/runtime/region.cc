@@ -1,0 +1,345 @@
+// Region: the calls on one mapping. Each checks its range, blocks signals, and lets the engine do
+// the work.
+#include "outcore/region.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/cancel_block.h"
+#include "core/runtime/runtime_impl.h"
+
+namespace outcore {
+
+using base::kSystemPage;
+using base::round_up;
+using paging::Space;
+
+namespace {
+
+const char* name_of(Access a) {
+  return a == Access::kReadOnly ? "read-only" : a == Access::kReadWrite ? "read-write" : "private";
+}
+const char* name_of(Delivery d) {
+  return d == Delivery::kInThread   ? "in-thread"
+         : d == Delivery::kMessages ? "messages"
+                                    : "mprotect";
+}
+
+}  // namespace
+
+namespace runtime {
+
+RegionMetrics metrics_of(const Region::Impl& region) {
+  RegionMetrics m;
+  m.uri = region.uri;
+  m.address = reinterpret_cast<uint64_t>(region.view->address);
+  m.size_bytes = region.view->size_bytes.load();
+  m.page_bytes = region.space->page_bytes;
+  m.resident_bytes = region.space->resident_bytes.load();
+  m.access = name_of(region.access);
+  m.delivery = name_of(region.space->delivery);
+  m.frames = region.space->frames->kind() == FrameKind::kShared ? "shared" : "private";
+  m.is_degraded = region.space->is_told_degraded();
+  m.is_unreplicated = region.space->store.load()->is_unreplicated();
+  m.counters = region.space->counters.sum();
+  return m;
+}
+
+namespace {
+
+// A call on bytes [offset, offset + size) of a region: checked, and as pages of the space.
+struct Call {
+  Status status;
+  std::byte* from = nullptr;
+  uint64_t first = 0, end = 0;  // pages
+
+  Call(const Region::Impl* r, const char* what, uint64_t offset, uint64_t size_bytes) {
+    if (r == nullptr || r->view == nullptr) {
+      status = Error{EINVAL, std::string(what) + ": the region is not mapped"};
+      return;
+    }
+    status = r->runtime->check_alive(what);
+    if (!status.ok()) return;
+    const uint64_t mapped = r->view->mapped_bytes();
+    if (offset > mapped || size_bytes > mapped - offset) {
+      status =
+          Error{EINVAL, std::string(what) + " " + std::to_string(size_bytes) + " bytes at " +
+                            std::to_string(offset) + " of " + r->uri + ": the region ends at " +
+                            std::to_string(r->view->size_bytes.load())};
+      return;
+    }
+    from = r->view->address + offset;
+    first = r->view->page_of(from);
+    end = size_bytes == 0 ? first : r->view->page_of(from + size_bytes - 1) + 1;
+  }
+};
+
+}  // namespace
+}  // namespace runtime
+
+using runtime::Call;
+
+Region::Region() = default;
+Region::Region(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Region::Region(Region&&) noexcept = default;
+
+Region& Region::operator=(Region&& other) noexcept {
+  if (this != &other) {
+    Region ended(std::move(*this));
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+
+Region::~Region() {
+  const os::CancelBlock uncancelled;
+  if (impl_ == nullptr || impl_->view == nullptr) return;
+  if (!impl_->runtime->check_alive("unmap").ok()) return;
+  if (const Status s = unmap(true); !s)
+    std::fprintf(stderr, "outcore: unmap lost bytes: %s\n", s.message().c_str());
+}
+
+bool Region::is_mapped() const { return impl_ != nullptr && impl_->view != nullptr; }
+std::byte* Region::data() const { return is_mapped() ? impl_->view->address : nullptr; }
+uint64_t Region::size_bytes() const { return is_mapped() ? impl_->view->size_bytes.load() : 0; }
+uint64_t Region::page_bytes() const { return is_mapped() ? impl_->space->page_bytes : 0; }
+Access Region::access() const { return impl_ == nullptr ? Access::kReadOnly : impl_->access; }
+Delivery Region::delivery() const { return is_mapped() ? impl_->space->delivery : Delivery::kAuto; }
+FrameKind Region::frames() const {
+  return is_mapped() ? impl_->space->frames->kind() : FrameKind::kAuto;
+}
+const std::string& Region::uri() const {
+  static const std::string none;
+  return impl_ == nullptr ? none : impl_->uri;
+}
+
+Status Region::pin(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "pin", offset, size_bytes);
+  if (!call.status.ok() || size_bytes == 0) return call.status;
+  const os::SignalBlock block;
+  return impl_->runtime->engine->pin(*impl_->view, call.from, size_bytes);
+}
+
+Status Region::unpin(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "unpin", offset, size_bytes);
+  if (!call.status.ok() || size_bytes == 0) return call.status;
+  const os::SignalBlock block;
+  return impl_->runtime->engine->unpin(*impl_->view, call.from, size_bytes);
+}
+
+Status Region::prefetch(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "prefetch", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  const os::SignalBlock block;
+  impl_->runtime->engine->prefetch(*impl_->view, call.first, 1, call.end - call.first);
+  return {};
+}
+
+Status Region::prefetch(std::span<const uint64_t> pages) {
+  const Call call(impl_.get(), "prefetch", 0, 0);
+  if (!call.status.ok()) return call.status;
+  const uint64_t base = impl_->view->first_page(), count = impl_->view->end_page() - base;
+  for (const uint64_t page : pages)
+    if (page >= count)
+      return Error{EINVAL, "prefetch page " + std::to_string(page) + " of " + impl_->uri +
+                               ": it has " + std::to_string(count) + " pages"};
+  const os::SignalBlock block;
+  for (size_t i = 0; i < pages.size();) {  // neighbours in the list go together
+    size_t n = 1;
+    while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    impl_->runtime->engine->prefetch(*impl_->view, base + pages[i], 1, n);
+    i += n;
+  }
+  return {};
+}
+
+Status Region::prefault(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "prefault", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  const os::SignalBlock block;
+  paging::Engine& engine = *impl_->runtime->engine;
+  engine.prefetch(*impl_->view, call.first, 1, call.end - call.first);
+  for (uint64_t page = call.first; page < call.end; ++page) {
+    const int result = engine.bring_in(*impl_->view, page, nullptr, false, paging::Caller::kThread);
+    if (result != 0)
+      return base::system_error(result,
+                                "prefault page " + std::to_string(page) + " of " + impl_->uri,
+                                paging::WriteStall::remedy(result));
+  }
+  return {};
+}
+
+Status Region::prepare(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "prepare", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  const os::SignalBlock block;
+  impl_->runtime->engine->prepare(*impl_->view, call.first, call.end);
+  return {};
+}
+
+Status Region::advise(uint64_t offset, uint64_t size_bytes, Advice advice) {
+  const Call call(impl_.get(), "advise", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  const os::SignalBlock block;
+  paging::Engine& engine = *impl_->runtime->engine;
+  switch (advice) {
+    case Advice::kNormal:
+    case Advice::kRandom:
+    case Advice::kSequential:  // of the whole region: readahead is the reader's, not the range's
+      impl_->view->advice = advice;
+      return {};
+    case Advice::kWillNeed:
+      engine.prefetch(*impl_->view, call.first, 1, call.end - call.first);
+      return {};
+    case Advice::kDontNeed:
+      return engine.evict(*impl_->space, call.first, call.end);
+    case Advice::kCold:
+      engine.make_cold(*impl_->space, call.first, call.end);
+      return {};
+  }
+  return Error{EINVAL, "advise: unknown advice"};
+}
+
+Status Region::flush(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "flush", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  if (impl_->access != Access::kReadWrite) return {};
+  const os::SignalBlock block;
+  return impl_->runtime->engine->flush(*impl_->space, call.first, call.end);
+}
+
+Status Region::flush() { return flush(0, is_mapped() ? impl_->view->mapped_bytes() : 0); }
+
+Status Region::sync() {
+  const os::CancelBlock uncancelled;
+  if (Status s = flush(); !s) return s;
+  if (impl_->access != Access::kReadWrite) return {};
+  const int result = impl_->space->store.load()->sync();
+  return result == 0 ? Status() : base::system_error(result, "sync " + impl_->uri);
+}
+
+Status Region::discard(uint64_t offset, uint64_t size_bytes) {
+  const Call call(impl_.get(), "discard", offset, size_bytes);
+  if (!call.status.ok()) return call.status;
+  if (impl_->access == Access::kReadOnly)
+    return Error{EACCES, "discard in " + impl_->uri + ": the region is read-only"};
+  if (offset % kSystemPage != 0 || size_bytes % kSystemPage != 0)
+    return Error{EINVAL,
+                 "discard in " + impl_->uri + ": offset and size must be multiples of 4096"};
+  // Whole pages go; parts of pages, at either end, are zeroed as a write would.
+  const uint64_t page_bytes = impl_->space->page_bytes, start = impl_->view->offset;
+  const uint64_t from = start + offset, to = from + size_bytes;
+  const uint64_t first = std::min(round_up(from, page_bytes), to),
+                 last = std::max(base::round_down(to, page_bytes), first);
+  const std::vector<std::byte> zeros(kSystemPage);
+  for (const auto& [a, b] : {std::pair{from, first}, std::pair{last, to}})
+    for (uint64_t at = a; at < b; at += kSystemPage)
+      if (Status s = write(at - start, zeros); !s) return s;
+  if (first == last) return {};
+  const os::SignalBlock block;
+  return impl_->runtime->engine->discard(*impl_->space, first, last - first);
+}
+
+Status Region::grow(uint64_t size_bytes) {
+  const os::CancelBlock uncancelled;
+  const Call call(impl_.get(), "grow", 0, 0);
+  if (!call.status.ok()) return call.status;
+  region::View& view = *impl_->view;
+  if (impl_->access != Access::kReadWrite)
+    return Error{EACCES, "grow " + impl_->uri + ": the region is not read-write"};
+  if (size_bytes < view.size_bytes.load() ||
+      round_up(size_bytes, kSystemPage) > impl_->reserve_bytes)
+    return Error{EINVAL, "grow " + impl_->uri + " to " + std::to_string(size_bytes) +
+                             " bytes: from " + std::to_string(view.size_bytes.load()) + " to " +
+                             std::to_string(impl_->reserve_bytes) +
+                             " (reserve_bytes of the map) will do"};
+  const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
+  Space& space = *impl_->space;
+  Store& store = *space.store.load();
+  const uint64_t store_bytes = view.offset + size_bytes;
+  if (store_bytes > store.size_bytes())
+    if (const int result = store.resize(store_bytes); result != 0)
+      return base::system_error(
+          result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
+  const os::SignalBlock block;
+  return impl_->runtime->engine->extend_view(space, &view, size_bytes, store_bytes);
+}
+
+// The page is held while the bytes are copied through a buffer of our own: the caller's memory may
+// be managed, too.
+static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t size_bytes,
+                        bool is_write) {
+  const uint64_t page = r.view->page_of(at);
+  paging::Engine& engine = *r.runtime->engine;
+  const os::SignalBlock block;
+  if (const int result = engine.hold(*r.view, page, at, is_write); result != 0)
+    return base::system_error(
+        result,
+        std::string(is_write ? "write" : "read") + " page " + std::to_string(page) + " of " + r.uri,
+        paging::WriteStall::remedy(result));
+  if (is_write)
+    std::memcpy(at, buffer, size_bytes);
+  else
+    std::memcpy(buffer, at, size_bytes);
+  engine.release(*r.space, page);
+  return {};
+}
+
+Status Region::read(uint64_t offset, std::span<std::byte> into) const {
+  const Call call(impl_.get(), "read", offset, into.size());
+  if (!call.status.ok()) return call.status;
+  std::byte buffer[kSystemPage];
+  for (size_t done = 0; done < into.size();) {
+    std::byte* at = call.from + done;
+    const size_t n = std::min<size_t>(into.size() - done,
+                                      kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
+    if (Status s = copy_held(*impl_, at, buffer, n, false); !s) return s;
+    std::memcpy(into.data() + done, buffer, n);
+    done += n;
+  }
+  return {};
+}
+
+Status Region::write(uint64_t offset, std::span<const std::byte> from) {
+  const Call call(impl_.get(), "write", offset, from.size());
+  if (!call.status.ok()) return call.status;
+  if (impl_->access == Access::kReadOnly)
+    return Error{EACCES, "write to " + impl_->uri + ": the region is read-only"};
+  std::byte buffer[kSystemPage];
+  for (size_t done = 0; done < from.size();) {
+    std::byte* at = call.from + done;
+    const size_t n = std::min<size_t>(from.size() - done,
+                                      kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
+    std::memcpy(buffer, from.data() + done, n);
+    if (Status s = copy_held(*impl_, at, buffer, n, true); !s) return s;
+    done += n;
+  }
+  return {};
+}
+
+Status Region::retry_failed() {
+  const Call call(impl_.get(), "retry", 0, is_mapped() ? impl_->view->mapped_bytes() : 0);
+  if (!call.status.ok()) return call.status;
+  const os::SignalBlock block;
+  impl_->runtime->engine->retry_failed(*impl_->space, call.first, call.end);
+  return impl_->runtime->engine->retry_zeroed(*impl_->space, call.first, call.end);
+}
+
+RegionMetrics Region::metrics() const {
+  return is_mapped() ? runtime::metrics_of(*impl_) : RegionMetrics{};
+}
+
+Status Region::unmap(bool force) {
+  const os::CancelBlock uncancelled;
+  const Call call(impl_.get(), "unmap", 0, 0);
+  if (!call.status.ok()) return call.status;
+  return impl_->runtime->unmap(*impl_, force);
+}
+
+}  // namespace outcore

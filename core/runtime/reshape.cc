@@ -1,0 +1,124 @@
+// What doors do to regions whose addresses are the program's: see runtime_impl.h.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/region/address_map.h"
+#include "core/region/view_pool.h"
+#include "core/runtime/runtime_impl.h"
+
+namespace outcore {
+
+using paging::Space;
+using region::View;
+using region::ViewPool;
+
+Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
+                          std::unique_ptr<Region::Impl>* right,
+                          const std::function<void()>& between) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  View* old = region.view;
+  const uint64_t end = old->reserved_bytes;
+  OC_CHECK(from <= to && to <= end && (from > 0 || to < end));
+  std::array<View*, 2> parts{};
+  size_t count = 0;
+  if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
+  if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
+  if (Status s = engine->swap_view(*region.space, old, {parts.data(), count}, between); !s) {
+    for (size_t i = 0; i < count; ++i) ViewPool::instance().give_back(parts[i]);
+    return s;
+  }
+  ViewPool::instance().give_back(old);
+  region.view = parts[0];
+  region.reserve_bytes = parts[0]->reserved_bytes;
+  right->reset();
+  if (count == 2) {
+    *right = std::make_unique<Region::Impl>();
+    (*right)->runtime = region.runtime;
+    (*right)->space = region.space;
+    (*right)->view = parts[1];
+    (*right)->space_key = region.space_key;
+    (*right)->uri = region.uri;
+    (*right)->access = region.access;
+    (*right)->reserve_bytes = parts[1]->reserved_bytes;
+    (*right)->is_lent = true;
+    regions.push_back(right->get());
+  }
+  return {};
+}
+
+Status Runtime::Impl::extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  OC_CHECK(size_bytes <= region.reserve_bytes);
+  return engine->extend_view(*region.space, region.view, size_bytes, store_bytes);
+}
+
+Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
+                                const std::function<Status()>& place) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  if (all.empty()) return {};
+  Space& space = *all.front()->space;
+  OC_CHECK(space.view_count == all.size());
+  if (Status s = engine->give_up(space, place); !s) return s;
+  for (Region::Impl* region : all) {
+    {
+      const os::SignalBlock block;
+      region::AddressMap::instance().remove(region->view);
+    }
+    engine->remove_view(region->view);
+    ViewPool::instance().give_back(region->view);
+    region->view = nullptr;
+    std::erase(regions, region);
+  }
+  drop_space(all.front()->space_key);
+  return {};
+}
+
+Status Runtime::Impl::hold_out(Space& space, uint64_t offset, uint64_t size_bytes,
+                               const std::function<void()>& between) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  const uint64_t pages = space.page_count();
+  const uint64_t first = std::min(offset / space.page_bytes, pages);
+  const uint64_t end =
+      size_bytes == 0 ? first : std::min((offset + size_bytes - 1) / space.page_bytes + 1, pages);
+  const os::SignalBlock block;
+  if (Status s = engine->hold_out(space, first, end); !s) return s;
+  between();
+  space.note_change(offset, size_bytes);
+  engine->let_in(space, first, end);
+  return {};
+}
+
+Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_writable,
+                              const std::function<Status(bool, bool)>& tell) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  View& view = *region.view;
+  const os::SignalBlock block;
+  const auto evict = [&] {
+    return engine->evict(*region.space, view.first_page(), view.end_page());
+  };
+  const bool was_writable = view.is_writable;
+  // What becomes writable was filled as if it would never be: it must come back another way.
+  if (is_writable && !was_writable) {
+    view.is_writable = true;
+    if (Status s = evict(); !s) {
+      view.is_writable = false;
+      return s;
+    }
+  }
+  // What ceases to be writable is stored while it still can be read.
+  if (!is_writable && was_writable) {
+    if (Status s = tell(true, false); !s) return s;
+    if (Status s = evict(); !s) {
+      static_cast<void>(tell(true, true));
+      return s;
+    }
+    view.is_writable = false;
+  }
+  view.is_closed = !is_readable;
+  return tell(is_readable, is_writable);
+}
+
+}  // namespace outcore

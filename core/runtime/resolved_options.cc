@@ -1,0 +1,129 @@
+#include "core/runtime/resolved_options.h"
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/base/assert.h"
+#include "core/runtime/option_table.h"
+#include "core/runtime/variables.h"
+
+namespace outcore::runtime {
+namespace {
+
+Error at(const std::string& place, const std::string& why) { return {EINVAL, place + ": " + why}; }
+
+// Reads a text into an option, and remembers where it stood. `place` is for the error, `source` for
+// people to see.
+Status read(const Option& option, const std::string& text, const OptionContext& context,
+            const std::string& place, const std::string& source, ResolvedOptions* into) {
+  std::string remark;
+  if (const Status status = option.read(text, context, into, &remark); !status)
+    return at(place, status.message());
+  if (const std::string why = option.refuse(*into); !why.empty()) return at(place, why);
+  into->sources[option.name] = remark.empty() ? source : source + ": " + remark;
+  return {};
+}
+
+Status read_default(const Option& option, const OptionContext& context, ResolvedOptions* into) {
+  const bool is_found = option.default_text.front() == '<';
+  return read(option, is_found ? "" : option.default_text, context, "the default of " + option.name,
+              "default", into);
+}
+
+Status read_config(const std::string& path, const OptionContext& context, ResolvedOptions* into) {
+  if (path.empty()) return {};
+  Result<std::vector<ConfigEntry>> entries = read_config_file(path);
+  if (!entries) return entries.error();
+  for (const ConfigEntry& entry : entries.value()) {
+    const Option* option = find_option(entry.name);
+    if (option == nullptr) {
+      const std::string meant = nearest_option(entry.name);
+      return at(entry.place, "there is no option '" + entry.name + "'" +
+                                 (meant.empty() ? "; `outcore info --options` lists them all"
+                                                : "; did you mean '" + meant + "'?"));
+    }
+    if (entry.text.empty())
+      return at(entry.place, option->name + " is empty: give it a value, or leave it out");
+    const std::string place = entry.place + ": " + entry.name + " = " + entry.text;
+    if (Status status = read(*option, entry.text, context, place, entry.place, into); !status)
+      return status;
+  }
+  return {};
+}
+
+// A variable that is set to nothing is one that is not set.
+Status read_environment(const Option& option, const OptionContext& context, ResolvedOptions* into) {
+  const std::string variable = option.variable();
+  const char* text = context.environment(variable.c_str());
+  if (text == nullptr || *text == 0) return {};
+  return read(option, text, context, variable + "=" + text, variable, into);
+}
+
+Status take(const Option& option, const RuntimeOptions& options, ResolvedOptions* into) {
+  if (!option.take(options, into)) return {};
+  into->sources[option.name] = "the program";
+  if (const std::string why = option.refuse(*into); !why.empty()) {
+    const std::string value = option.write(*into);
+    return at("RuntimeOptions::" + option.field + (value.empty() ? "" : " = " + value), why);
+  }
+  return {};
+}
+
+Status check_watermarks(const ResolvedOptions& options) {
+  if (options.low_watermark < options.high_watermark) return {};
+  const auto told = [&](const char* name, unsigned value) {
+    return std::string(name) + " = " + std::to_string(value) + " (" + options.source_of(name) + ")";
+  };
+  return Error{EINVAL, told("low_watermark", options.low_watermark) + " must be below " +
+                           told("high_watermark", options.high_watermark) + ": set both"};
+}
+
+}  // namespace
+
+std::string ResolvedOptions::source_of(std::string_view name) const {
+  const auto found = sources.find(name);
+  OC_CHECK(found != sources.end());
+  return found->second;
+}
+
+std::string ResolvedOptions::describe() const {
+  std::string lines;
+  for (const Option& option : option_table())
+    lines += option.name + " = " + option.write(*this) + " (" + source_of(option.name) + ")\n";
+  return lines;
+}
+
+Result<ResolvedOptions> resolve_options(const RuntimeOptions& options,
+                                        const EnvironmentLookup& environment,
+                                        const std::string& config_path,
+                                        const std::function<os::MemoryAvailable()>& available) {
+  const OptionContext context{environment, available};
+  ResolvedOptions resolved;
+  for (const Option& option : option_table())
+    if (const Status status = read_default(option, context, &resolved); !status)
+      return status.error();
+  if (!options.ignore_environment) {
+    if (const Status status = read_config(config_path, context, &resolved); !status)
+      return status.error();
+    for (const Option& option : option_table())
+      if (const Status status = read_environment(option, context, &resolved); !status)
+        return status.error();
+  }
+  for (const Option& option : option_table())
+    if (const Status status = take(option, options, &resolved); !status) return status.error();
+  if (const Status status = check_watermarks(resolved); !status) return status.error();
+  return resolved;
+}
+
+Result<ResolvedOptions> resolve_options(const RuntimeOptions& options) {
+  // A program that runs with more rights than its caller does not listen to the caller's
+  // environment.
+  const EnvironmentLookup environment = [](const char* name) -> const char* {
+    return ::secure_getenv(name);
+  };
+  if (!options.ignore_environment) tell_unknown_variables();
+  const std::string path = options.ignore_environment ? "" : find_config_file(environment);
+  return resolve_options(options, environment, path);
+}
+
+}  // namespace outcore::runtime

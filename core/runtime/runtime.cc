@@ -1,0 +1,205 @@
+// Runtime: start, end, and the calls that concern no single region.
+#include "outcore/runtime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/address_space.h"
+#include "core/os/cancel_block.h"
+#include "core/os/wait.h"
+#include "core/region/address_map.h"
+#include "core/runtime/exit_report.h"
+#include "core/runtime/runtime_impl.h"
+#include "core/store/buffer_set.h"
+#include "core/store/registry.h"
+
+namespace outcore {
+
+using base::kSystemPage;
+
+Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
+
+Runtime::Impl::~Impl() {
+  if (generation != runtime::process_generation()) {
+    // A forked child: the threads are the parent's, and so is what they would be asked to end.
+    static_cast<void>(companion.release());
+    static_cast<void>(engine.release());
+    static_cast<void>(sources.release());
+    for (auto& [key, space] : spaces) static_cast<void>(space.release());
+    return;
+  }
+  companion.reset();
+  if (engine != nullptr) runtime::report_end(*this);
+  sources.reset();  // event threads use the engine
+  // A store of the program's may outlive the buffers that it was lent.
+  if (engine != nullptr)
+    for (const std::span<std::byte> buffer : engine->buffers())
+      store::BufferSet::of_process().forget(buffer);
+  engine.reset();
+}
+
+Status Runtime::Impl::check_alive(const std::string& what) const {
+  if (generation == runtime::process_generation()) return {};
+  return Error{
+      EPERM,
+      what +
+          ": this is a forked child, where the parent's regions are placeholders; start a runtime "
+          "of its own in it"};
+}
+
+Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions& options) {
+  const os::CancelBlock uncancelled;
+  Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(options);
+  if (!resolved) return resolved.error();
+  auto impl = std::make_shared<Impl>();
+  impl->options = std::move(resolved).value();
+  const runtime::ResolvedOptions& o = impl->options;
+  Result<os::KernelFeatures> kernel = os::detect_kernel_features(o.kernel);
+  if (!kernel) return kernel.error();
+  impl->kernel = std::move(kernel).value();
+  impl->sources = std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads);
+  paging::EngineOptions e;
+  e.budget_bytes = base::round_down(o.budget_bytes, kSystemPage);
+  const uint64_t memory_bytes =
+      static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * kSystemPage;
+  e.frames_max = std::max(e.budget_bytes, memory_bytes) / kSystemPage;
+  e.policy = o.policy;
+  e.keepers = o.keepers;
+  e.prefetch_threads = o.prefetch_threads;
+  e.high_watermark = o.high_watermark;
+  e.low_watermark = o.low_watermark;
+  e.readahead_bytes = o.readahead_bytes;
+  e.wait_ns_max = o.wait_ms_max * 1'000'000;
+  Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(e);
+  const std::string budget_from = "budget (" + o.source_of("budget") + "): ";
+  if (!engine) return Error{engine.code(), budget_from + engine.message()};
+  impl->engine = std::move(engine).value();
+  if (o.page_bytes > kSystemPage && impl->engine->least_budget(o.page_bytes) > e.budget_bytes)
+    return Error{EINVAL, budget_from + "a budget of " + base::format_bytes(e.budget_bytes) +
+                             " is too small for pages of " + base::format_bytes(o.page_bytes) +
+                             ": the least that would do is " +
+                             base::format_bytes(impl->engine->least_budget(o.page_bytes))};
+  runtime::install_handlers(true);
+  runtime::report_at_exit(impl);
+  if (o.checkpoint_every_ms != 0) {
+    auto companion = runtime::start_checkpoints(impl);
+    if (!companion) return companion.error();
+    impl->companion = std::move(companion).value();
+  }
+  return impl;
+}
+
+Result<Runtime> Runtime::start(const RuntimeOptions& options) {
+  Result<std::shared_ptr<Impl>> impl = Impl::start(options);
+  if (!impl) return impl.error();
+  return Runtime(std::move(impl).value());
+}
+
+Runtime::Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Runtime::Runtime(Runtime&&) noexcept = default;
+
+Runtime& Runtime::operator=(Runtime&& other) noexcept {
+  if (this != &other) {
+    Runtime ended(std::move(*this));
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+
+Runtime::~Runtime() {
+  const os::CancelBlock uncancelled;
+  if (impl_ == nullptr || impl_->generation != runtime::process_generation()) return;
+  impl_->companion.reset();
+  const std::lock_guard<std::mutex> guard(impl_->mapping);
+  OC_CHECK(impl_->regions.empty() && "a runtime must outlive its regions");
+}
+
+Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
+  const os::CancelBlock uncancelled;
+  if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
+  OpenOptions open;
+  open.is_writable = options.access == Access::kReadWrite;
+  open.may_create = options.may_create;
+  open.size_bytes =
+      options.may_create && options.size_bytes != 0 ? options.offset + options.size_bytes : 0;
+  open.scratch_dir = impl_->options.scratch_dir;
+  if (store::dies_with_process(uri)) {
+    open.size_bytes = options.offset + options.size_bytes;  // it is always new
+    open.is_writable = open.may_create = true;
+  }
+  Result<std::shared_ptr<Store>> store = open_store(uri, open);
+  if (!store) return store.error();
+  return map(std::move(store).value(), options);
+}
+
+Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& options) {
+  const os::CancelBlock uncancelled;
+  if (store == nullptr) return Error{EINVAL, "map: no store was given"};
+  const std::string uri = store->uri();
+  if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
+  Result<std::unique_ptr<Region::Impl>> region = impl_->map(std::move(store), uri, options);
+  if (!region) return region.error();
+  return Region(std::move(region).value());
+}
+
+Status Runtime::resize_budget(uint64_t bytes) {
+  const os::CancelBlock uncancelled;
+  if (Status s = impl_->check_alive("resize the budget"); !s) return s;
+  return impl_->engine->resize_budget(bytes);
+}
+
+uint64_t Runtime::budget_bytes() const { return impl_->engine->budget_bytes(); }
+
+Metrics Runtime::metrics() const {
+  if (!impl_->check_alive("metrics").ok()) return {};  // the parent's are not the child's
+  return runtime::collect_metrics(*impl_);
+}
+
+std::string Runtime::describe_options() const { return impl_->options.describe(); }
+
+const char* version() { return OUTCORE_VERSION; }
+
+// -- Reservation --
+
+Reservation::Reservation() = default;
+Reservation::Reservation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Reservation::Reservation(Reservation&&) noexcept = default;
+Reservation& Reservation::operator=(Reservation&&) noexcept = default;
+Reservation::~Reservation() = default;
+std::byte* Reservation::data() const { return impl_ == nullptr ? nullptr : impl_->address; }
+uint64_t Reservation::size_bytes() const { return impl_ == nullptr ? 0 : impl_->size_bytes; }
+
+Reservation::Impl::~Impl() {
+  const std::shared_ptr<Runtime::Impl> owner = runtime.lock();
+  if (owner != nullptr && owner->check_alive("release addresses").ok()) {
+    const std::lock_guard<std::mutex> guard(owner->mapping);
+    std::erase(owner->reservations, this);
+    OC_CHECK(!region::AddressMap::instance().overlaps(address, size_bytes) &&
+             "a reservation must outlive its regions");
+  }
+  os::release_addresses(address, size_bytes);
+}
+
+Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
+  const os::CancelBlock uncancelled;
+  if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
+  if (size_bytes == 0) return Error{EINVAL, "reserve 0 bytes: ask for at least 4096"};
+  auto reservation = std::make_unique<Reservation::Impl>();
+  size_bytes = base::round_up(size_bytes, kSystemPage);
+  Result<std::byte*> address = at == nullptr
+                                   ? os::reserve_addresses(size_bytes, base::kPageBytesMax)
+                                   : os::reserve_addresses_at(at, size_bytes);
+  if (!address) return address.error();
+  reservation->address = address.value();
+  reservation->size_bytes = size_bytes;
+  reservation->runtime = impl_;
+  const std::lock_guard<std::mutex> guard(impl_->mapping);
+  impl_->reservations.push_back(reservation.get());
+  return Reservation(std::move(reservation));
+}
+
+}  // namespace outcore

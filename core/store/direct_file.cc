@@ -1,0 +1,126 @@
+#include "core/store/direct_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/descriptor_place.h"
+#include "core/store/io_ring.h"
+
+namespace outcore::store {
+
+int reopen_direct(int fd, bool is_writable) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d",
+                fd);  // the same file, whatever its name is now
+  const int flags = (is_writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC;
+  const int direct = os::above_standard(::open(path, flags));
+  return direct >= 0 ? direct : -errno;
+}
+
+std::string why_never_direct(int fd) {
+  struct statfs filesystem;
+  if (::fstatfs(fd, &filesystem) == 0 &&
+      (filesystem.f_type == TMPFS_MAGIC || filesystem.f_type == RAMFS_MAGIC))
+    return "tmpfs keeps files in memory";  // newer kernels take O_DIRECT there and ignore it
+  return {};
+}
+
+std::string why_not_direct(int direct_fd) {
+  if (std::string why = why_never_direct(direct_fd); !why.empty()) return why;
+  alignas(kDirectAlignment) std::byte page[kDirectAlignment];
+  ssize_t got = 0;
+  do got = ::pread(direct_fd, page, sizeof page, 0);
+  while (got < 0 && errno == EINTR);
+  return got < 0 && errno == EINVAL ? "O_DIRECT is refused by the filesystem" : "";
+}
+
+DirectFile::~DirectFile() {
+  if (direct_fd_ >= 0) ::close(direct_fd_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status DirectFile::adopt(int fd, bool is_writable, DirectMode mode, const std::string& name) {
+  fd_ = fd;
+  if (mode == DirectMode::kOff) {
+    why_buffered_ = "buffered by direct=off";
+    return {};
+  }
+  std::string why;
+  const int direct = reopen_direct(fd, is_writable);
+  if (direct < 0)
+    why = direct == -EINVAL ? "O_DIRECT is refused by the filesystem"
+                            : base::system_error(direct, "a direct descriptor").message;
+  else
+    why = why_not_direct(direct);
+  if (why.empty()) {
+    direct_fd_ = direct;
+    is_direct_refused_ = false;
+    why_buffered_ = "O_DIRECT was refused during a transfer: buffered";
+    return {};
+  }
+  if (direct >= 0) ::close(direct);
+  why_buffered_ = why + ": buffered";
+  if (mode == DirectMode::kOn)
+    return Error{EINVAL, "open " + name + " with direct=on: " + why +
+                             "; use direct=auto, or another filesystem"};
+  return {};
+}
+
+std::string DirectFile::why_buffered() const { return is_direct() ? std::string() : why_buffered_; }
+
+void DirectFile::refuse_direct() { is_direct_refused_.store(true, std::memory_order_relaxed); }
+
+int DirectFile::next_piece(const StoreRequest& request, size_t done_bytes, Piece& piece) {
+  const size_t left = std::min(request.size_bytes - done_bytes, kPieceBytesMax);
+  piece.offset = request.offset + done_bytes;
+  piece.is_direct =
+      is_direct() && is_direct_aligned(piece.offset, request.bytes + done_bytes, left);
+  piece.fd = piece.is_direct ? direct_fd_ : fd_;
+  piece.size_bytes = piece.is_direct ? base::round_down(left, kDirectAlignment) : left;
+  return 0;
+}
+
+int DirectFile::read(uint64_t offset, std::span<std::byte> into) {
+  return carry_out(*this, StoreRequest{offset, into.data(), into.size(), false, 0});
+}
+
+int DirectFile::write(uint64_t offset, std::span<const std::byte> from) {
+  return carry_out(*this,
+                   StoreRequest{offset, const_cast<std::byte*>(from.data()), from.size(), true, 0});
+}
+
+unsigned in_flight_max(const StoreTraits& traits, std::span<const StoreRequest> batch) {
+  const auto is_write = [](const StoreRequest& r) { return r.is_write; };
+  const unsigned reads = traits.read_concurrency;
+  const unsigned writes = traits.write_concurrency;
+  if (std::none_of(batch.begin(), batch.end(), is_write)) return reads;
+  if (std::all_of(batch.begin(), batch.end(), is_write)) return writes;
+  if (reads == 0 || writes == 0) return std::max(reads, writes);
+  return std::min(reads, writes);
+}
+
+void DirectFile::transfer(std::span<StoreRequest> batch, const StoreTraits& traits) {
+  carry_out_batch(*this, batch, in_flight_max(traits, batch));
+}
+
+int DirectFile::discard(uint64_t offset, uint64_t size_bytes, DiscardMode mode) {
+  const auto zero = [this](uint64_t at, uint64_t size) {
+    return write_zeros(at, size,
+                       [this](uint64_t o, std::span<const std::byte> z) { return write(o, z); });
+  };
+  return discard_range(offset, size_bytes, zero, [this, mode](uint64_t at, uint64_t size) {
+    return free_blocks(fd_, at, size, mode);
+  });
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,71 @@
+// DirectFile: an open file with a buffered descriptor and, where the filesystem takes it, a direct
+// one.
+//
+// Aligned parts of transfers go direct, the rest buffered; the kernel keeps the two coherent.
+// Regular files and block devices. Any thread; read and write are for the fault path.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/store/discard.h"
+#include "core/store/io_piece.h"
+#include "outcore/result.h"
+#include "outcore/store.h"
+
+namespace outcore::store {
+
+enum class DirectMode : uint8_t { kAuto, kOn, kOff };
+
+class DirectFile final : public PieceSource {
+ public:
+  DirectFile() = default;
+  ~DirectFile();
+  DirectFile(const DirectFile&) = delete;
+  DirectFile& operator=(const DirectFile&) = delete;
+
+  // Takes over an open descriptor, and opens a direct one beside it. `name` is for messages.
+  // Errors: EINVAL (mode is kOn, and the filesystem refuses: why).
+  Status adopt(int fd, bool is_writable, DirectMode mode, const std::string& name);
+
+  int fd() const { return fd_; }
+  bool is_direct() const { return !is_direct_refused_.load(std::memory_order_relaxed); }
+  // Why transfers are buffered; empty if they are direct.
+  std::string why_buffered() const;
+
+  // 0 or -errno; never short. The fault path.
+  int read(uint64_t offset, std::span<std::byte> into);
+  int write(uint64_t offset, std::span<const std::byte> from);
+  void transfer(std::span<StoreRequest> batch, const StoreTraits& traits);
+
+  // The range reads zero from now on. 0 or -errno.
+  int discard(uint64_t offset, uint64_t size_bytes, DiscardMode mode);
+  // Gives the blocks back, and writes nothing. -ENOTSUP where that cannot be had.
+  int give_blocks_back(uint64_t offset, uint64_t size_bytes) const {
+    return free_blocks(fd_, offset, size_bytes, DiscardMode::kHole);
+  }
+
+  int next_piece(const StoreRequest& request, size_t done_bytes, Piece& piece) override;
+  void refuse_direct() override;
+
+ private:
+  int fd_ = -1;
+  int direct_fd_ = -1;
+  std::atomic<bool> is_direct_refused_{true};
+  std::string why_buffered_ = "buffered";  // constant once adopted
+};
+
+// What may be in flight at a time of a batch, after the store's traits; 0: no limit.
+unsigned in_flight_max(const StoreTraits& traits, std::span<const StoreRequest> batch);
+
+// Opens `path` once more, at the file that `fd` is, with O_DIRECT. A descriptor, or -errno.
+int reopen_direct(int fd, bool is_writable);
+// "tmpfs keeps files in memory", or empty if the filesystem of the descriptor may know direct
+// transfers.
+std::string why_never_direct(int fd);
+// The same, tried with a transfer.
+std::string why_not_direct(int direct_fd);
+
+}  // namespace outcore::store

@@ -1,0 +1,88 @@
+// FileStore: a regular file or a block device.
+//
+// Fault safe. Direct I/O where the filesystem takes it, batches through the calling thread's
+// io_uring. A file that is shorter than it was when opened is an error (-EIO), never zeros.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "core/store/buffer_set.h"
+#include "core/store/direct_file.h"
+#include "core/store/lost_sync.h"
+#include "core/store/written_map.h"
+#include "outcore/store.h"
+
+namespace outcore::store {
+
+struct FileStoreOptions {
+  std::string path;
+  std::string uri;  // for messages; empty: "file:" and the path
+  OpenOptions open;
+  DirectMode direct = DirectMode::kAuto;
+  unsigned read_concurrency = 0;
+  unsigned write_concurrency = 0;
+};
+
+class FileStore final : public Store {
+ public:
+  // Errors: what the system said, with the remedy; EINVAL (a directory, FIFO or other thing that is
+  // no file; shorter than asked; direct=on refused).
+  static Result<std::shared_ptr<Store>> open(const FileStoreOptions& options);
+
+  uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int sync() override;
+  int resize(uint64_t size_bytes) override;                    // -ENOTSUP for block devices
+  int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP: not every filesystem can
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override;
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return uri_; }
+  std::string remark() const override { return file_.why_buffered(); }
+  std::string identity() const override { return identity_; }
+  // Others may have changed the file's size: takes it over if it is longer, or, while nothing of
+  // the store is mapped, whatever it is. 0 or -errno.
+  int look_at_size(bool is_mapped);
+
+ private:
+  // Opened, not yet looked at.
+  struct Opened {
+    int fd = -1;
+    bool is_new = false;
+  };
+
+  FileStore() = default;
+  static Result<Opened> open_descriptor(const FileStoreOptions& options);
+  Status examine(int fd, const FileStoreOptions& options);
+  Status fit_size(const FileStoreOptions& options);
+  void watch_from(uint64_t offset);
+  int sync_file();
+  int sync_folder() const;
+
+  DirectFile file_;
+  BufferLeases leases_;
+  std::string path_;
+  std::string uri_;
+  std::string identity_;
+  StoreTraits traits_;
+  std::atomic<uint64_t> size_bytes_{0};
+  bool is_writable_ = false;
+  bool is_block_device_ = false;
+  LostSync lost_sync_;
+  std::atomic<bool> is_size_unsynced_{false};
+  std::atomic<bool> is_name_unsynced_{
+      false};  // the file is new: its folder must be made durable, too
+
+  // What we made ourselves and never wrote is likely a hole. Only there does is_hole() ask the
+  // filesystem, which has the last word: others may write to the file as well.
+  WrittenMap written_;
+  std::atomic<uint64_t> watched_from_{UINT64_MAX};
+};
+
+}  // namespace outcore::store

@@ -1,0 +1,120 @@
+#include "core/store/sparse_metadata.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/descriptor_place.h"
+
+namespace outcore::store {
+namespace {
+
+constexpr size_t kFileBytesMax = 64 << 10;
+constexpr const char* kTemporaryName = "outcore-sparse.json.new";
+
+// The file's text, or -errno.
+int read_text(int folder_fd, std::string& text) {
+  const int fd =
+      os::above_standard(::openat(folder_fd, SparseMetadata::kFileName, O_RDONLY | O_CLOEXEC));
+  if (fd < 0) return -errno;
+  text.resize(kFileBytesMax);
+  size_t length = 0;
+  ssize_t got = 0;
+  while (length < text.size()) {
+    got = ::read(fd, text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    length += static_cast<size_t>(got);
+  }
+  const int error = got < 0 ? -errno : 0;
+  ::close(fd);
+  text.resize(length);
+  return error;
+}
+
+int write_text(int fd, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t put = ::write(fd, text.data() + done, text.size() - done);
+    if (put < 0 && errno != EINTR) return -errno;
+    if (put > 0) done += static_cast<size_t>(put);
+  }
+  return ::fsync(fd) == 0 ? 0 : -errno;
+}
+
+}  // namespace
+
+Status check_metadata(const SparseMetadata& metadata, const std::string& name) {
+  if (!base::is_power_of_two(metadata.segment_bytes) ||
+      metadata.segment_bytes < base::kSystemPage || metadata.segment_bytes > (uint64_t{1} << 60))
+    return Error{EINVAL, name + ": a segment of " + std::to_string(metadata.segment_bytes) +
+                             " bytes will not do: it is a power of two, from 4k to 1P"};
+  if (metadata.size_bytes > INT64_MAX)
+    return Error{EINVAL, name + ": " + std::to_string(metadata.size_bytes) +
+                             " bytes are more than a store can have"};
+  if (metadata.segment_count() > SparseMetadata::kSegmentCountMax) {
+    const uint64_t least =
+        std::bit_ceil((metadata.size_bytes - 1) / SparseMetadata::kSegmentCountMax + 1);
+    return Error{EINVAL, name + ": too many segments for " +
+                             base::format_bytes(metadata.size_bytes) +
+                             ": make them larger, segment=" + std::to_string(least) + " at least"};
+  }
+  return {};
+}
+
+Result<std::optional<SparseMetadata>> read_metadata(int folder_fd, const std::string& name) {
+  std::string text;
+  const int error = read_text(folder_fd, text);
+  if (error == -ENOENT) return std::optional<SparseMetadata>();
+  const std::string file = name + "/" + SparseMetadata::kFileName;
+  if (error != 0) return base::system_error(error, "read " + file);
+  const auto corrupt = [&](const std::string& why) {
+    return Error{EINVAL, file + " is corrupt (" + why +
+                             "): restore it from a copy, the segments alone do not tell the size"};
+  };
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return corrupt("no JSON object");
+  const auto format = json.find("format");
+  if (format == json.end() || *format != "outcore-sparse")
+    return corrupt("format is not outcore-sparse");
+  for (const char* key : {"version", "size_bytes", "segment_bytes"})
+    if (!json.contains(key) || !json[key].is_number_unsigned())
+      return corrupt(std::string(key) + " is no number");
+  if (json["version"] > SparseMetadata::kVersion)
+    return Error{EINVAL, file + " has version " + json["version"].dump() + ", this Outcore knows " +
+                             std::to_string(SparseMetadata::kVersion) +
+                             ": use the Outcore that wrote it, or a newer one"};
+  SparseMetadata metadata;
+  metadata.size_bytes = json["size_bytes"].get<uint64_t>();
+  metadata.segment_bytes = json["segment_bytes"].get<uint64_t>();
+  if (Status status = check_metadata(metadata, file); !status) return status.error();
+  return std::optional(metadata);
+}
+
+int write_metadata(int folder_fd, const SparseMetadata& metadata) {
+  const nlohmann::ordered_json json = {{"format", "outcore-sparse"},
+                                       {"version", SparseMetadata::kVersion},
+                                       {"size_bytes", metadata.size_bytes},
+                                       {"segment_bytes", metadata.segment_bytes}};
+  const int fd = os::above_standard(
+      ::openat(folder_fd, kTemporaryName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (fd < 0) return -errno;
+  int error = write_text(fd, json.dump(2) + "\n");
+  ::close(fd);
+  if (error == 0 &&
+      ::renameat(folder_fd, kTemporaryName, folder_fd, SparseMetadata::kFileName) != 0)
+    error = -errno;
+  if (error != 0) {
+    ::unlinkat(folder_fd, kTemporaryName, 0);
+    return error;
+  }
+  return ::fsync(folder_fd) == 0 || errno == EINVAL ? 0 : -errno;
+}
+
+}  // namespace outcore::store

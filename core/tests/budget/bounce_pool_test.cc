@@ -1,0 +1,87 @@
+#include "core/budget/bounce_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace outcore::budget {
+namespace {
+
+constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+TEST(BouncePool, TakesAModestShareOfTheBudget) {
+  for (uint64_t budget = 256 * kKiB; budget <= 64 * kGiB; budget *= 2) {
+    const BouncePool::Shape shape = BouncePool::shape_for(budget);
+    EXPECT_GE(shape.small_count, 1u);
+    EXPECT_GE(shape.chunk_count, 1u);
+    EXPECT_LE(shape.total_bytes(), 10 * kMiB) << budget;
+    if (budget >= 4 * kMiB) {
+      EXPECT_LE(shape.total_bytes(), budget / 14) << budget;
+    } else {
+      EXPECT_LE(shape.total_bytes(), budget / 2) << budget;
+    }
+  }
+}
+
+class Pool : public testing::Test {
+ protected:
+  Pool() { EXPECT_TRUE(pool_.allocate({4, 2, 64 * kKiB}).ok()); }
+  BouncePool pool_;
+};
+
+TEST_F(Pool, GivesEachBufferToOne) {
+  std::vector<std::span<std::byte>> small, chunks;
+  for (auto buffer = pool_.try_take(1); !buffer.empty(); buffer = pool_.try_take(1))
+    small.push_back(buffer);
+  for (auto buffer = pool_.try_take(4097); !buffer.empty(); buffer = pool_.try_take(4097))
+    chunks.push_back(buffer);
+  EXPECT_EQ(small.size(), 4u);
+  EXPECT_EQ(chunks.size(), 2u);
+  std::set<std::byte*> bytes;
+  for (const auto& list : {small, chunks})
+    for (const std::span<std::byte> buffer : list)
+      for (uint64_t i = 0; i < buffer.size(); i += 4096)
+        EXPECT_TRUE(bytes.insert(&buffer[i]).second);
+  EXPECT_EQ(bytes.size(), pool_.shape().total_bytes() / 4096);
+  pool_.give(small[2]);
+  EXPECT_EQ(pool_.try_take(4096).data(), small[2].data());
+}
+
+TEST_F(Pool, ALargerRequestGetsAChunk) {
+  const std::span<std::byte> buffer = pool_.take(kMiB);
+  EXPECT_EQ(buffer.size(), 64 * kKiB);
+  pool_.give(buffer);
+}
+
+TEST_F(Pool, AWaiterGetsWhatIsGivenBack) {
+  const std::span<std::byte> a = pool_.take(kMiB), b = pool_.take(kMiB);
+  std::byte* got = nullptr;
+  std::thread waiter([&] { got = pool_.take(kMiB).data(); });
+  pool_.give(b);
+  waiter.join();
+  EXPECT_EQ(got, b.data());
+  pool_.give(a);
+}
+
+TEST_F(Pool, ManyThreadsShareItInPeace) {
+  std::atomic<uint64_t> shared = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 5000; ++i) {
+        const std::span<std::byte> buffer = pool_.take(t % 2 == 0 ? 4096 : 8192);
+        const auto mine = static_cast<std::byte>(t + 1);
+        std::memset(buffer.data(), t + 1, 64);
+        for (int j = 0; j < 64; ++j) shared += buffer[j] != mine;
+        pool_.give(buffer);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(shared, 0u);
+}
+
+}  // namespace
+}  // namespace outcore::budget

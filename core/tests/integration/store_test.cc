@@ -1,0 +1,220 @@
+// Stores of the program's own: those that must not be called in a signal handler, and those that
+// want few transfers at a time.
+#include <algorithm>
+#include <thread>
+
+#include "core/tests/conformance/faulty_store.h"
+#include "core/tests/conformance/mechanism.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+class OwnStore : public OnMechanism {
+ protected:
+  RuntimeOptions options() const override {
+    RuntimeOptions options = OnMechanism::options();
+    options.wait_ms_max = 300;
+    return options;
+  }
+  std::shared_ptr<FaultyStore> unsafe_store(uint64_t size_bytes) {
+    return std::make_shared<FaultyStore>(pattern(size_bytes), FaultyStore::unsafe());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Mechanisms, OwnStore,
+                         testing::Values(Mechanism{Delivery::kInThread, FrameKind::kShared, 4096},
+                                         Mechanism{Delivery::kInThread, FrameKind::kPrivate, 4096},
+                                         Mechanism{Delivery::kMessages, FrameKind::kShared, 65536},
+                                         Mechanism{Delivery::kMprotect, FrameKind::kShared, 4096}),
+                         [](const testing::TestParamInfo<Mechanism>& of) {
+                           return name_of(of.param);
+                         });
+
+TEST_P(OwnStore, ThatAllocatesServesFaultsOfManyThreads) {
+  const auto store = unsafe_store(data_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  std::atomic<uint64_t> wrong = 0;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t at = t * 4096; at < data_bytes(); at += 4 * 4096) {
+        wrong += region.data()[at] != byte_at(at);
+        region.data()[at + 1] = std::byte{0x3C};
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0u);
+  ASSERT_TRUE(region.unmap().ok());
+  Bytes expected = pattern(data_bytes());
+  for (uint64_t at = 0; at < data_bytes(); at += 4096) expected[at + 1] = std::byte{0x3C};
+  EXPECT_TRUE(store->bytes() == expected);
+}
+
+TEST_P(OwnStore, ThatAllocatesAndFailsRaisesBusError) {
+  const auto store = unsafe_store(data_bytes());
+  MapOptions options = map_options(Access::kReadOnly);
+  options.advice = Advice::kRandom;
+  Region region = runtime_->map(store, options).value();
+  store->read_error = EIO;
+  EXPECT_EQ(read_of(region.data() + page_bytes()).signal, SIGBUS);
+  store->read_error = 0;
+  ASSERT_TRUE(region.retry_failed().ok());
+  EXPECT_EQ(read_of(region.data() + page_bytes()).signal, 0);
+}
+
+TEST_P(OwnStore, ThatAllocatesAndCannotBeWrittenDoesNotHang) {
+  const auto store = unsafe_store(data_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  store->write_error = EIO;
+  uint64_t at = 0;
+  while (at < data_bytes() && write_of(region.data() + at, std::byte{1}).signal == 0) at += 4096;
+  EXPECT_LT(at, data_bytes()) << "the budget is full of pages that cannot leave";
+  store->write_error = 0;
+  static_cast<void>(region.flush());
+  EXPECT_TRUE(region.flush().ok());
+  EXPECT_EQ(write_of(region.data() + at, std::byte{1}).signal, 0);
+}
+
+TEST_P(OwnStore, ThatAllocatesServesTouchesThatMayNotWaitForMemory) {
+  RuntimeOptions impatient = options();
+  impatient.wait_ms_max = 0;
+  Runtime runtime = Runtime::start(impatient).value();
+  const auto store = unsafe_store(data_bytes());
+  Region region = runtime.map(store, map_options(Access::kReadWrite)).value();
+  for (uint64_t at = 0; at < data_bytes(); at += page_bytes()) {
+    // A prefetch thread that gets no core for a moment is late for such a touch.
+    int tries = 0;
+    std::byte seen{};
+    const auto look = [&] { seen = *static_cast<volatile std::byte*>(region.data() + at); };
+    while (touch_of(look).signal != 0 && ++tries < 1000) std::this_thread::yield();
+    ASSERT_LT(tries, 1000) << "at " << at;
+    ASSERT_EQ(seen, byte_at(at));
+  }
+}
+
+TEST_P(OwnStore, AsksForNoPageThatNobodyWaitsForAnyMore) {
+  const auto store = unsafe_store(data_bytes());
+  Region region = map(store, Access::kReadWrite).value();
+  ASSERT_TRUE(
+      region.advise(0, data_bytes(), Advice::kRandom).ok());  // hints wait for frames as well
+  store->write_error = EIO;
+  uint64_t at = 0;
+  uint64_t waits_before = 0;
+  do {
+    waits_before = runtime_->metrics().counters.waits_for_frame;
+    at += 4096;
+  } while (at < data_bytes() && write_of(region.data() + at, std::byte{1}).signal == 0);
+  ASSERT_LT(at, data_bytes());
+  EXPECT_FALSE(region.unmap().ok());  // after everything that prefetch threads were asked for
+  // A demand is repeated while the touch waits, and it is carried out at most as long as the touch.
+  // (Each of those that were asked for would be over sixty.)
+  EXPECT_LE(runtime_->metrics().counters.waits_for_frame - waits_before, 24u);
+}
+
+TEST_P(OwnStore, GetsNoMoreTransfersAtATimeThanItSays) {
+  StoreTraits traits = FaultyStore::safe();
+  traits.read_concurrency = 2;
+  traits.write_concurrency = 2;
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()), traits);
+  Region region = map(store, Access::kReadWrite).value();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t at = t * 4096; at < data_bytes(); at += 6 * 4096)
+        region.data()[at + t] = byte_at(at + t);
+      EXPECT_TRUE(region.flush().ok());
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(region.unmap().ok());
+  EXPECT_LE(store->readers_max, 2);
+  EXPECT_LE(store->writers_max, 2);
+  EXPECT_TRUE(store->bytes() == pattern(data_bytes()));
+}
+
+TEST_P(OwnStore, ManyFlushesShareAStoreThatTakesFewWrites) {
+  // Each flush has many transfers to make: none may hold some places while it waits for more.
+  StoreTraits traits = FaultyStore::safe();
+  traits.write_concurrency = 4;
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()), traits);
+  Region region = map(store, Access::kReadWrite).value();
+  const uint64_t part = budget_bytes() / 2 / 4;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 20; ++round) {
+        for (uint64_t at = t * part; at < (t + 1) * part; at += 2 * 4096)  // no neighbours
+          region.data()[at] = byte_at(at);
+        EXPECT_TRUE(region.flush(t * part, part).ok());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(store->writers_max, 4);
+}
+
+// A store on a device that it shares with others: how many writes that had at most.
+class OnDevice final : public FaultyStore {
+ public:
+  struct Device {
+    std::atomic<int> writes{0}, most{0};
+  };
+  OnDevice(std::vector<std::byte> bytes, const StoreTraits& traits, Device& device)
+      : FaultyStore(std::move(bytes), traits), device_(device) {}
+  int write(uint64_t offset, std::span<const std::byte> from) override {
+    const int now = ++device_.writes;
+    for (int most = device_.most; now > most && !device_.most.compare_exchange_weak(most, now);) {
+    }
+    const int result = FaultyStore::write(offset, from);
+    --device_.writes;
+    return result;
+  }
+
+ private:
+  Device& device_;
+};
+
+TEST_P(OwnStore, GetsNoMoreWritesAtATimeThanItsDeviceMayHaveOfAll) {
+  StoreTraits traits = FaultyStore::safe();
+  traits.write_concurrency = 2;
+  traits.device = 4711;
+  OnDevice::Device device;
+  std::vector<Region> regions;
+  for (int i = 0; i < 3; ++i)
+    regions.push_back(
+        map(std::make_shared<OnDevice>(pattern(data_bytes()), traits, device), Access::kReadWrite)
+            .value());
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      Region& region = regions[t % 3];
+      for (uint64_t at = t / 3 * 4096; at < data_bytes(); at += 2 * 4096)
+        region.data()[at + t] = byte_at(at + t);
+      EXPECT_TRUE(region.flush().ok());
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (Region& region : regions) EXPECT_TRUE(region.unmap().ok());
+  EXPECT_GT(device.most, 0);
+  EXPECT_LE(device.most, 2);
+}
+
+TEST_P(OwnStore, ThatIsBusyWritingDoesNotStopReadersOfResidentPages) {
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()));
+  Region region = map(store, Access::kReadWrite).value();
+  region.data()[0] = std::byte{1};
+  ASSERT_EQ(region.data()[page_bytes()], byte_at(page_bytes()));
+  store->holds_writes = true;
+  std::thread flusher([&] { EXPECT_TRUE(region.flush().ok()); });
+  while (store->writers == 0) std::this_thread::yield();
+  EXPECT_EQ(region.data()[0], std::byte{1});
+  region.data()[0] = std::byte{2};  // the page that is being written
+  EXPECT_EQ(region.data()[page_bytes()], byte_at(page_bytes()));
+  EXPECT_EQ(region.data()[data_bytes() - 1], byte_at(data_bytes() - 1));  // and others come in
+  store->holds_writes = false;
+  store->holds_writes.notify_all();
+  flusher.join();
+  EXPECT_TRUE(region.flush().ok());
+  EXPECT_EQ(store->bytes()[0], std::byte{2}) << "written again after the flush that it missed";
+}
+
+}  // namespace
+}  // namespace outcore

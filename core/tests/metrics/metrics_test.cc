@@ -1,0 +1,154 @@
+#include "outcore/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/metrics/metric_text.h"
+
+namespace outcore::metrics {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LatencyHistogram, HasNoPercentileWithoutFaults) {
+  EXPECT_EQ(LatencyHistogram{}.percentile_ns(0.5), 0u);
+}
+
+TEST(LatencyHistogram, APercentileIsTheUpperEdgeOfItsBucket) {
+  LatencyHistogram h;
+  h.count[3] = 50;
+  h.count[10] = 49;
+  h.count[20] = 1;
+  EXPECT_EQ(h.percentile_ns(0), 15u);
+  EXPECT_EQ(h.percentile_ns(0.5), 15u);
+  EXPECT_EQ(h.percentile_ns(0.51), 2047u);
+  EXPECT_EQ(h.percentile_ns(0.99), 2047u);
+  EXPECT_EQ(h.percentile_ns(0.991), (2u << 20) - 1);
+  EXPECT_EQ(h.percentile_ns(1), (2u << 20) - 1);
+}
+
+TEST(LatencyHistogram, SharesBeyondOneAreAllAndTheLastBucketHasAnEdge) {
+  LatencyHistogram h;
+  h.count[LatencyHistogram::kBuckets - 1] = 1;
+  EXPECT_EQ(h.percentile_ns(7), (uint64_t{1} << 40) - 1);
+  EXPECT_EQ(h.percentile_ns(-1), (uint64_t{1} << 40) - 1);
+}
+
+TEST(LatencyHistogram, CountsTooLargeForADoubleStayInside) {
+  LatencyHistogram h;
+  h.count[5] = (uint64_t{1} << 60) + 1;
+  EXPECT_EQ(h.percentile_ns(1), 63u);
+}
+
+TEST(MetricList, HasEveryNameOnceWithUnitAndHelp) {
+  std::set<std::string_view> names;
+  for (const MetricInfo& metric : metric_list()) {
+    EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
+    EXPECT_FALSE(metric.unit.empty() || metric.help.empty()) << metric.name;
+  }
+  EXPECT_EQ(names.size(), (sizeof(Counters) + sizeof(Gauges)) / sizeof(uint64_t));
+}
+
+Metrics example() {
+  Metrics m;
+  m.counters.faults = 1234567;
+  m.counters.read_bytes = uint64_t{3} << 29;
+  m.counters.wait_for_page_ns = 12'345'678;
+  m.gauges.budget_bytes = 1 << 20;
+  m.fault_latency.count[13] = 10;
+  RegionMetrics region;
+  region.uri = "file:/data/a \"b\"";
+  region.address = 0x7f0000000000;
+  region.size_bytes = uint64_t{1} << 40;
+  region.page_bytes = 65536;
+  region.access = "read-write", region.delivery = "in-thread", region.frames = "shared";
+  region.is_degraded = true;
+  region.counters.fills = 4242;
+  m.regions = {region, region};
+  return m;
+}
+
+TEST(Metrics, JsonIsOneLineWithEveryMetric) {
+  const std::string text = example().to_json();
+  EXPECT_THAT(text, Not(HasSubstr("\n")));
+  const auto json = nlohmann::json::parse(text);
+  for (const MetricInfo& metric : metric_list())
+    EXPECT_TRUE(json[metric.is_counter ? "counters" : "gauges"].contains(metric.name))
+        << metric.name;
+  EXPECT_EQ(json["counters"]["faults"], 1234567);
+  EXPECT_EQ(json["gauges"]["budget_bytes"], 1 << 20);
+  EXPECT_EQ(json["fault_latency"]["p50_ns"], 16383);
+  EXPECT_EQ(json["fault_latency"]["buckets"].size(), LatencyHistogram::kBuckets);
+  ASSERT_EQ(json["regions"].size(), 2u);
+  EXPECT_EQ(json["regions"][0]["uri"], "file:/data/a \"b\"");
+  EXPECT_EQ(json["regions"][0]["size_bytes"], uint64_t{1} << 40);
+  EXPECT_EQ(json["regions"][1]["is_degraded"], true);
+  EXPECT_EQ(json["regions"][1]["counters"]["fills"], 4242);
+}
+
+TEST(Metrics, JsonWithoutRegionsHasAnEmptyList) {
+  EXPECT_EQ(nlohmann::json::parse(Metrics{}.to_json())["regions"], nlohmann::json::array());
+}
+
+TEST(Metrics, AFileNameThatIsNoTextDoesNotSpoilTheJson) {
+  Metrics m = example();
+  m.regions[0].uri = "file:/x\xff\xfe";
+  EXPECT_THAT(nlohmann::json::parse(m.to_json())["regions"][0]["uri"].get<std::string>(),
+              HasSubstr("file:/x"));
+}
+
+TEST(Metrics, TextNamesEveryMetricWithPeoplesUnits) {
+  const std::string text = example().to_text();
+  for (const MetricInfo& metric : metric_list())
+    EXPECT_THAT(text, HasSubstr(std::string(metric.name)));
+  EXPECT_THAT(text, HasSubstr("1,234,567"));
+  EXPECT_THAT(text, HasSubstr("1.5 GiB"));
+  EXPECT_THAT(text, HasSubstr("12.3 ms"));
+  EXPECT_THAT(text, HasSubstr("< 16.4 µs"));
+  EXPECT_THAT(text, HasSubstr("degraded"));
+  EXPECT_THAT(text, HasSubstr("4,242"));
+}
+
+TEST(Metrics, TextLinesOfATableAreEquallyWide) {
+  const std::string text = example().to_text();
+  const size_t first = text.find('\n'), second = text.find('\n', first + 1);
+  EXPECT_EQ(first, second - first - 1);
+}
+
+TEST(Metrics, TextWithoutFaultsAndRegionsHasNoEmptyTables) {
+  EXPECT_THAT(Metrics{}.to_text(), Not(HasSubstr("fault latency")));
+  EXPECT_THAT(Metrics{}.to_text(), Not(HasSubstr("delivery")));
+}
+
+TEST(MetricText, ValuesHaveTheirUnit) {
+  EXPECT_EQ(format_value(0, "count"), "0");
+  EXPECT_EQ(format_value(999, "count"), "999");
+  EXPECT_EQ(format_value(1000, "count"), "1,000");
+  EXPECT_EQ(format_value(UINT64_MAX, "count"), "18,446,744,073,709,551,615");
+  EXPECT_EQ(format_value(1, "pages"), "1 page");
+  EXPECT_EQ(format_value(1234, "pages"), "1,234 pages");
+  EXPECT_EQ(format_value(1, "regions"), "1 region");
+  EXPECT_EQ(format_value(4096, "bytes"), "4 KiB");
+  EXPECT_EQ(format_value(999, "nanoseconds"), "999 ns");
+  EXPECT_EQ(format_value(1500, "nanoseconds"), "1.5 µs");
+  EXPECT_EQ(format_value(90'000'000'000, "nanoseconds"), "90.0 s");
+}
+
+// The page in the documentation is what the list says. To write it anew: OUTCORE_UPDATE_DOCS=1.
+TEST(MetricText, TheDocumentationIsUpToDate) {
+  const std::string path = std::string(OUTCORE_SOURCE_DIR) + "/docs/reference/metrics.md";
+  if (std::getenv("OUTCORE_UPDATE_DOCS") != nullptr) std::ofstream(path) << metric_table_markdown();
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(text, metric_table_markdown()) << "run this test with OUTCORE_UPDATE_DOCS=1";
+}
+
+}  // namespace
+}  // namespace outcore::metrics

@@ -1,0 +1,209 @@
+// The floor of readahead: whatever programs do, it takes at most a tenth more time than none would,
+// and reads at most a fifth more. More is for readers who wait for the device, as few do, and for
+// whom it halves the time: then up to four times the bytes.
+//
+// Readers, each with a StreamTable, over one memory that is too small: the oldest page leaves, or
+// the one that was used longest ago. What is advised is brought in some reads later, as by prefetch
+// threads; what a reader may fill along, at once.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/prefetch/stream_table.h"
+
+namespace outcore::prefetch {
+namespace {
+
+struct Random {
+  uint64_t state;
+  uint64_t next() {
+    state += 0x9E3779B97F4A7C15ull;
+    uint64_t x = state;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBull;
+    return x ^ x >> 31;
+  }
+  uint64_t below(uint64_t n) { return next() % n; }
+};
+
+struct Setting {
+  uint64_t pages = 0, room = 0;  // of the file; of the memory
+  unsigned readers = 1;
+  bool is_lru = false;
+  bool has_readahead = false;
+  unsigned delay = 0;  // reads until a hint is carried out
+};
+
+class Memory {
+ public:
+  explicit Memory(const Setting& setting) : setting_(setting) {
+    for (unsigned i = 0; i < setting.readers; ++i) tables_.push_back(std::make_unique<Table>());
+  }
+
+  void read(unsigned reader, uint64_t page) {
+    ++reads_;
+    while (!hints_.empty() && (hints_.front().due <= reads_ || hints_.size() > kHintsMax)) {
+      const Hint hint = hints_.front();
+      hints_.pop_front();
+      bring_in(hint.page);
+    }
+    if (use(page)) return;
+    ++misses_;
+    bring_in(page);
+    if (!setting_.has_readahead) return;
+    const auto window =
+        static_cast<uint32_t>(std::min<uint64_t>(512, setting_.room / 3 / setting_.readers));
+    if (window < 2) return;
+    const StreamTable::Advice ahead = tables_[reader]->table.on_miss({.space_id = 1,
+                                                                      .page = page,
+                                                                      .page_end = setting_.pages,
+                                                                      .window_max = window,
+                                                                      .along_max = kAlongMax,
+                                                                      .readers = setting_.readers,
+                                                                      .has_hints = !hints_.empty(),
+                                                                      .absent = {this, is_absent}});
+    for (uint32_t i = 1; i <= ahead.along; ++i) {
+      const uint64_t next = page + static_cast<uint64_t>(ahead.stride) * i;
+      if (next >= setting_.pages || where_.contains(next)) break;
+      bring_in(next);
+    }
+    for (uint32_t r = 0; r < ahead.run_count; ++r)
+      for (uint32_t i = 0; i < ahead.run[r].count; ++i)
+        hints_.push_back({ahead.run[r].first_page + static_cast<uint64_t>(ahead.run[r].stride) * i,
+                          reads_ + setting_.delay});
+  }
+
+  uint64_t brought_in() const { return brought_in_; }
+  uint64_t misses() const { return misses_; }
+
+ private:
+  static constexpr uint32_t kAlongMax = 31;
+  static constexpr size_t kHintsMax = 16 * 32;
+  struct Table {
+    StreamTable table{};
+  };
+  struct Hint {
+    uint64_t page, due;
+  };
+
+  static bool is_absent(const void* of, uint64_t page) {
+    return !static_cast<const Memory*>(of)->where_.contains(page);
+  }
+  bool use(uint64_t page) {
+    const auto found = where_.find(page);
+    if (found == where_.end()) return false;
+    if (setting_.is_lru) order_.splice(order_.begin(), order_, found->second);
+    return true;
+  }
+  void bring_in(uint64_t page) {
+    if (where_.contains(page)) return;
+    ++brought_in_;
+    if (where_.size() == setting_.room) {
+      where_.erase(order_.back());
+      order_.pop_back();
+    }
+    order_.push_front(page);
+    where_[page] = order_.begin();
+  }
+
+  const Setting setting_;
+  std::vector<std::unique_ptr<Table>> tables_;
+  std::list<uint64_t> order_;  // the newest first
+  std::unordered_map<uint64_t, std::list<uint64_t>::iterator> where_;
+  std::deque<Hint> hints_;
+  uint64_t reads_ = 0, misses_ = 0, brought_in_ = 0;
+};
+
+// The next page of a reader, who has `state` to remember where it is.
+using Program = std::function<uint64_t(Random& random, uint64_t* state, uint64_t pages)>;
+
+struct Case {
+  const char* name;
+  Program next;
+};
+
+// Runs of some pages from anywhere.
+Program runs(uint64_t least, uint64_t most) {
+  return [=](Random& random, uint64_t* state, uint64_t pages) {
+    uint64_t left = *state >> 40, page = *state & ((uint64_t{1} << 40) - 1);
+    if (left == 0) {
+      left = least + random.below(most - least + 1);
+      page = random.below(pages);
+    }
+    *state = (left - 1) << 40 | (page + 1) % pages;
+    return page;
+  };
+}
+
+const Case kCases[] = {
+    {"random", [](Random& r, uint64_t*, uint64_t pages) { return r.below(pages); }},
+    {"skewed",
+     [](Random& r, uint64_t*, uint64_t pages) { return r.below(1 + r.below(1 + r.below(pages))); }},
+    {"round and round",
+     [](Random&, uint64_t* state, uint64_t pages) { return (*state)++ % pages; }},
+    {"with gaps",
+     [](Random& r, uint64_t* state, uint64_t pages) { return (*state += 1 + r.below(4)) % pages; }},
+    {"runs of 3 to 6", runs(3, 6)},
+    {"runs of 5 to 12", runs(5, 12)},
+    {"runs of 8 to 60", runs(8, 60)},
+    {"as a search of a graph",
+     [](Random& r, uint64_t* state, uint64_t pages) {
+       if (r.below(3) != 0) return r.below(pages);
+       return (*state += r.below(3)) % pages;
+     }},
+};
+
+struct Cost {
+  uint64_t pages = 0;  // brought in
+  uint64_t time = 0;   // in the time that a page takes which comes along with others
+};
+
+Cost cost_of(const Case& what, const Setting& setting, uint64_t reads) {
+  Memory memory(setting);
+  Random random{setting.readers + 7};
+  std::vector<uint64_t> state(setting.readers);
+  for (unsigned i = 0; i < setting.readers; ++i) state[i] = setting.pages / setting.readers * i;
+  for (uint64_t i = 0; i < reads; ++i) {
+    const auto reader = static_cast<unsigned>(random.below(setting.readers));
+    memory.read(reader, what.next(random, &state[reader], setting.pages));
+  }
+  // Of one reader who waits for the device, and of many who share its processors: what a miss
+  // takes.
+  const uint64_t miss = std::max(24 / setting.readers, 4U);
+  return {memory.brought_in(), memory.brought_in() + memory.misses() * (miss - 1)};
+}
+
+TEST(Floor, ReadaheadIsNeverMuchSlowerThanNoneAndReadsLittleMoreUnlessItPays) {
+  constexpr uint64_t kReads = 20'000;
+  for (const Case& what : kCases)
+    for (const unsigned readers : {1u, 2u, 16u, 96u})
+      for (const uint64_t room : {550u, 1100u, 2100u})
+        for (const bool is_lru : {false, true})
+          for (const unsigned delay : {0u, 100u}) {
+            Setting setting{2200, room, readers, is_lru, false, delay};
+            const Cost none = cost_of(what, setting, kReads);
+            setting.has_readahead = true;
+            const Cost with = cost_of(what, setting, kReads);
+            const std::string where = std::string(what.name) + ", " + std::to_string(readers) +
+                                      " readers, room for " + std::to_string(room) +
+                                      (is_lru ? ", lru" : ", fifo") + ", delay " +
+                                      std::to_string(delay) + ": " + std::to_string(with.pages) +
+                                      " : " + std::to_string(none.pages) + " pages, time " +
+                                      std::to_string(with.time) + " : " + std::to_string(none.time);
+            EXPECT_LE(with.time, none.time + none.time / 10 + 32 * readers) << where;
+            const bool pays = 2 * with.time <= none.time;
+            const uint64_t more =
+                pays || readers <= StreamTable::kFewReaders ? 3 * none.pages : none.pages / 5;
+            EXPECT_LE(with.pages, none.pages + more + 32 * readers) << where;
+          }
+}
+
+}  // namespace
+}  // namespace outcore::prefetch

@@ -1,0 +1,218 @@
+// The engine under seeded simulation: see docs/internals/simulation.md.
+//
+// OUTCORE_SIM_SEEDS=N runs N seeds of each kind of frames, OUTCORE_SIM_SEED=S only that one,
+// OUTCORE_SIM_TRACE=1 prints every event.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "core/tests/sim/simulation.h"
+
+// Of LeakSanitizer, if it is there: a run that fails leaves its fibers and what they own.
+extern "C" [[gnu::weak]] void __lsan_disable();
+
+namespace outcore::sim {
+namespace {
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+Simulation* under_way = nullptr;
+std::string under_way_title;
+
+// An assertion of the engine: say which seed it was.
+void on_abort(int) {
+  std::string text = under_way_title + "\n";
+  if (under_way != nullptr) text += under_way->fibers().report("an assertion failed");
+  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(ignored);
+  ::signal(SIGABRT, SIG_DFL);
+  ::abort();
+}
+
+struct Outcome {
+  bool is_good = false;
+  std::string failure;
+  uint64_t trace_hash = 0;
+  Simulation::Tally tally;
+};
+
+// On a thread of its own: what the engine keeps by thread starts fresh with each seed.
+Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
+  Outcome outcome;
+  std::thread([&] {
+    if (&__lsan_disable != nullptr) __lsan_disable();
+    auto* simulation = new Simulation(plan, number_from("OUTCORE_SIM_TRACE", 0) != 0);
+    under_way = simulation;
+    under_way_title = title;
+    const auto before = ::signal(SIGABRT, on_abort);
+    outcome.is_good = simulation->run();
+    ::signal(SIGABRT, before);
+    under_way = nullptr;
+    outcome.failure = simulation->failure();
+    outcome.trace_hash = simulation->trace_hash();
+    outcome.tally = simulation->tally();
+    // After a failure fibers are still inside it.
+    if (outcome.is_good) delete simulation;
+  }).join();
+  return outcome;
+}
+
+void run_seeds(FramesModel model, const char* test) {
+  const uint64_t only = number_from("OUTCORE_SIM_SEED", 0);
+  const uint64_t seeds = only != 0 ? 1 : number_from("OUTCORE_SIM_SEEDS", 120);
+  Simulation::Tally sum;
+  for (uint64_t i = 0; i < seeds; ++i) {
+    const Plan plan = Plan::make(only != 0 ? only : i + 1, model);
+    const std::string title = "seed " + std::to_string(plan.seed) + ": " + plan.describe() +
+                              "\nreplay: OUTCORE_SIM_SEED=" + std::to_string(plan.seed) +
+                              " OUTCORE_SIM_TRACE=1 test_sim --gtest_filter=" + test;
+    const Outcome outcome = run_plan(plan, title);
+    if (!outcome.is_good) FAIL() << title << "\n" << outcome.failure;
+    sum.touches += outcome.tally.touches;
+    sum.faults += outcome.tally.faults;
+    sum.failed_faults += outcome.tally.failed_faults;
+    sum.flushes += outcome.tally.flushes;
+    sum.flush_errors += outcome.tally.flush_errors;
+    sum.reshapes += outcome.tally.reshapes;
+    sum.refused_reshapes += outcome.tally.refused_reshapes;
+    sum.cuts += outcome.tally.cuts;
+    sum.failed_cuts += outcome.tally.failed_cuts;
+    sum.frozen_pages += outcome.tally.frozen_pages;
+    sum.steps += outcome.tally.steps;
+  }
+  std::printf(
+      "%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes (%llu "
+      "failed), %llu reshapes (%llu refused), %llu cuts (%llu refused, %llu pages frozen)\n",
+      static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(sum.steps),
+      static_cast<unsigned long long>(sum.touches), static_cast<unsigned long long>(sum.faults),
+      static_cast<unsigned long long>(sum.failed_faults),
+      static_cast<unsigned long long>(sum.flushes),
+      static_cast<unsigned long long>(sum.flush_errors),
+      static_cast<unsigned long long>(sum.reshapes),
+      static_cast<unsigned long long>(sum.refused_reshapes),
+      static_cast<unsigned long long>(sum.cuts), static_cast<unsigned long long>(sum.failed_cuts),
+      static_cast<unsigned long long>(sum.frozen_pages));
+}
+
+TEST(EngineSimulation, SharedFramesLoseNoByte) {
+  run_seeds(FramesModel::kShared, "EngineSimulation.SharedFramesLoseNoByte");
+}
+
+TEST(EngineSimulation, PrivateFramesLoseNoByte) {
+  run_seeds(FramesModel::kPrivate, "EngineSimulation.PrivateFramesLoseNoByte");
+}
+
+TEST(EngineSimulation, ProtectedFramesLoseNoByte) {
+  run_seeds(FramesModel::kProtected, "EngineSimulation.ProtectedFramesLoseNoByte");
+}
+
+TEST(EngineSimulation, ASeedReplaysStepByStep) {
+  for (const FramesModel model :
+       {FramesModel::kShared, FramesModel::kPrivate, FramesModel::kProtected}) {
+    const Plan plan = Plan::make(7, model);
+    const Outcome once = run_plan(plan), again = run_plan(plan);
+    EXPECT_EQ(once.tally.steps, again.tally.steps);
+    EXPECT_EQ(once.trace_hash, again.trace_hash);
+    EXPECT_NE(once.trace_hash, run_plan(Plan::make(8, model)).trace_hash);
+  }
+}
+
+// The simulation must be able to fail: something is broken on purpose, and found within few seeds.
+template <typename Break>
+std::string first_failure(FramesModel model, const Break& break_it) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Plan plan = Plan::make(seed, model);
+    // Nothing else fails, so what is found is what was broken.
+    plan.has_faults = false;
+    plan.refusals = {};
+    plan.has_cuts = false;
+    plan.behaviour = {};
+    plan.wait_ns_max = 20'000'000'000;
+    break_it(plan);
+    const Outcome outcome = run_plan(plan);
+    if (!outcome.is_good) return outcome.failure;
+  }
+  return {};
+}
+
+TEST(SimulationItself, FindsFramesThatForgetWhatWasWrittenAtUnmap) {
+  const std::string failure = first_failure(FramesModel::kShared, [](Plan& plan) {
+    plan.defect = SimFrames::Defect::kForgetsWrittenAtUnmap;
+  });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsFramesThatInstallOtherBytes) {
+  const std::string failure = first_failure(
+      FramesModel::kPrivate, [](Plan& plan) { plan.defect = SimFrames::Defect::kInstallsZeros; });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsFramesThatForgetToProtect) {
+  const std::string failure = first_failure(FramesModel::kPrivate, [](Plan& plan) {
+    plan.defect = SimFrames::Defect::kForgetsToProtect;
+  });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsALookThatOverlooksWhatWasWritten) {
+  const std::string failure = first_failure(FramesModel::kShared, [](Plan& plan) {
+    plan.defect = SimFrames::Defect::kOverlooksWritten;
+    plan.has_cuts = true;
+  });
+  EXPECT_NE(failure.find("a cut has another byte"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, FindsAStoreThatLiesAboutAWrite) {
+  const std::string failure = first_failure(
+      FramesModel::kShared, [](Plan& plan) { plan.behaviour.lies_about_writes = true; });
+  EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+}
+
+TEST(SimulationItself, TellsEveryFibersPlaceWhenItFails) {
+  const std::string failure = first_failure(
+      FramesModel::kShared, [](Plan& plan) { plan.behaviour.lies_about_writes = true; });
+  EXPECT_NE(failure.find("fibers, and where they are"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("main "), std::string::npos) << failure;
+}
+
+TEST(Fibers, AWakeThatIsForgottenIsFound) {
+  Fibers fibers(1, {});
+  std::atomic<uint32_t> word{0};
+  fibers.add("sleeper", [&] {
+    while (word.load() == 0) os::wait(&word, 0, 1'000'000);
+  });
+  fibers.add("other", [&] {
+    fibers.let_pass(10'000);
+    word = 1;  // and no wake_all
+  });
+  EXPECT_FALSE(fibers.run());
+  EXPECT_NE(fibers.failure().find("lost wake-up"), std::string::npos) << fibers.failure();
+}
+
+TEST(Fibers, TwoThatWaitForEachOtherAreALivelock) {
+  Fibers fibers(1, {.steps_max = 10'000});
+  std::atomic<uint32_t> first{0}, second{0};
+  fibers.add("one", [&] {
+    while (first.load() == 0) os::wait(&first, 0, 1'000'000);
+    second = 1;
+  });
+  fibers.add("two", [&] {
+    while (second.load() == 0) os::wait(&second, 0, 1'000'000);
+    first = 1;
+  });
+  EXPECT_FALSE(fibers.run());
+  EXPECT_NE(fibers.failure().find("livelock"), std::string::npos) << fibers.failure();
+}
+
+}  // namespace
+}  // namespace outcore::sim

@@ -1,0 +1,116 @@
+// Fibers: threads of a simulation. One runs at a time; a seed decides which, and a clock of its own
+// tells the time. It takes the place of os/wait.h's futexes, so that the engine sleeps on it.
+//
+// Every wait, wake, yield and look at the clock is a scheduling point, and so is every step() that
+// the simulated kernel and store make. A failure ends the run where it happens: fibers that are
+// under way are left as they are, with what they own.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/os/wait.h"
+#include "core/tests/sim/random.h"
+
+namespace outcore::sim {
+
+class Fibers final : public os::WaitHooks {
+ public:
+  struct Limits {
+    uint64_t steps_max = 2'000'000;  // more are a livelock
+    bool is_traced = false;          // every event goes to stderr
+  };
+
+  Fibers(uint64_t seed, const Limits& limits);
+  ~Fibers() override;
+  Fibers(const Fibers&) = delete;
+  Fibers& operator=(const Fibers&) = delete;
+
+  // Before run(), or from a fiber.
+  void add(const std::string& name, std::function<void()> body);
+  // Runs until every fiber has ended; false after a failure. While it runs it is os::wait_hooks.
+  bool run();
+  // What went wrong, the last events and every fiber's place; empty if nothing did.
+  const std::string& failure() const { return failure_; }
+  // Adds to the report of a failure what the simulation around it knows.
+  std::function<std::string()> describe;
+
+  // -- from a fiber --
+  // A scheduling point. `what` must be a literal; it and the numbers appear in the trace.
+  void step(const char* what, uint64_t a = 0, uint64_t b = 0);
+  // Ends the run with a failure.
+  [[noreturn]] void fail(const std::string& why);
+  void require(bool is_true, const char* what, uint64_t a = 0, uint64_t b = 0);
+  void let_pass(uint64_t ns);
+  // Whether the fiber that runs is inside a fault handler: stores and tests ask.
+  bool is_in_fault() const { return current_ != nullptr && current_->is_in_fault; }
+  void set_in_fault(bool on) { current_->is_in_fault = on; }
+  Random& random() { return random_; }
+  uint64_t steps() const { return steps_; }
+  // Of everything that happened so far: equal for equal runs.
+  uint64_t trace_hash() const { return trace_hash_; }
+  // For a report from a signal handler (an assertion of the engine): what failure() would say.
+  std::string report(const std::string& why) const;
+
+  // -- WaitHooks --
+  void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns) override;
+  void wake_all(std::atomic<uint32_t>* word) override;
+  void yield() override;
+  uint64_t now_ns() override;
+  void interleave() override { step("page word"); }
+
+ private:
+  enum class State : uint8_t { kRunnable, kWaiting, kEnded };
+  struct Fiber {
+    std::string name;
+    std::function<void()> body;
+    ucontext_t context{};
+    std::byte* stack = nullptr;
+    void* history = nullptr;  // of ThreadSanitizer
+    State state = State::kRunnable;
+    std::atomic<uint32_t>* word = nullptr;
+    uint32_t while_value = 0;
+    uint64_t deadline_ns = 0;
+    bool is_lost = false;  // woken by its time limit although the word had changed
+    bool is_in_fault = false;
+    uint64_t weight = 1;
+    const char* place = "not started";
+    uint64_t a = 0, b = 0;
+  };
+  struct Event {
+    uint64_t ns = 0;
+    uint32_t fiber = 0;
+    const char* what = nullptr;
+    uint64_t a = 0, b = 0;
+  };
+  static constexpr size_t kEventsKept = 80;
+  static constexpr size_t kStackBytes = 256 << 10;
+
+  static void enter(unsigned high, unsigned low);
+  void note(const char* what, uint64_t a, uint64_t b);
+  void switch_away();
+  Fiber* pick();
+
+  const Limits limits_;
+  Random random_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber* current_ = nullptr;
+  uint32_t current_index_ = 0;
+  ucontext_t home_{};
+  void* home_history_ = nullptr;
+  uint64_t now_ns_ = 1'000'000'000;
+  uint64_t steps_ = 0;
+  uint64_t switch_permille_;
+  uint64_t trace_hash_ = 0;
+  bool has_failed_ = false;
+  std::string failure_;
+  Event event_[kEventsKept];
+  uint64_t event_count_ = 0;
+};
+
+}  // namespace outcore::sim

@@ -1,0 +1,47 @@
+// Plan: everything about one simulated run that its seed decides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/tests/sim/sim_frames.h"
+#include "core/tests/sim/sim_store.h"
+
+namespace outcore::sim {
+
+struct FilePlan {
+  FramesModel model = FramesModel::kShared;
+  uint64_t page_bytes = 4096;
+  uint64_t store_bytes = 0;
+  uint64_t view_offset = 0;  // of the first view
+  StoreTraits traits;
+};
+
+struct Plan {
+  uint64_t seed = 0;
+  std::string policy = "s3-fifo";
+  unsigned shards = 1;
+  unsigned prefetchers = 1;
+  unsigned keepers_running = 1;  // 0: fillers must help themselves
+  unsigned apps = 1;
+  uint64_t ops = 0;           // of each app
+  uint64_t budget_slack = 0;  // above the least that would do
+  uint64_t readahead_bytes = 0;
+  uint64_t pages_max = 0;  // that protected frames can show, whatever the budget; 0: any number
+  uint64_t wait_ns_max = 0;
+  bool has_faults = false;  // of the store or the kernel
+  bool has_pins = true;
+  bool has_second_views = true;
+  bool has_reshapes = true;  // as doors do: views are cut, extended, held out, handed back
+  bool has_cuts = true;
+  SimStore::Behaviour behaviour;
+  SimKernel::Refusals refusals;
+  SimFrames::Defect defect = SimFrames::Defect::kNone;
+  std::vector<FilePlan> files;
+
+  static Plan make(uint64_t seed, FramesModel model);
+  std::string describe() const;
+};
+
+}  // namespace outcore::sim

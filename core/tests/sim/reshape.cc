@@ -1,0 +1,175 @@
+// Views that change their shape in a simulation, as core/runtime/reshape.cc and the doors do it:
+// the program's calls on the file wait, its touches go on.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "core/region/address_map.h"
+#include "core/region/view_pool.h"
+#include "core/tests/sim/simulation.h"
+
+namespace outcore::sim {
+
+using base::kSystemPage;
+using region::AddressMap;
+using region::View;
+using region::ViewPool;
+
+namespace {
+
+bool has(const SimFile& file, const SimView& view) {
+  return std::any_of(file.views.begin(), file.views.end(),
+                     [&](const auto& mapped) { return mapped.get() == &view; });
+}
+
+void show(SimView& mapped, View* view) {
+  mapped.view = view;
+  mapped.address = view->address;
+  mapped.offset = view->offset;
+  mapped.size_bytes = view->mapped_bytes();
+  mapped.is_writable = view->is_writable;
+}
+
+}  // namespace
+
+// REQUIRES: mapping_ is held. False: there is nothing left to reshape.
+bool Simulation::begin_reshape(SimFile& file) {
+  if (file.is_handed_back) return false;
+  file.is_reshaping = true;
+  while (file.calls != 0) fibers_.let_pass(10'000);
+  file.had_pins = file.pins != 0;
+  return true;
+}
+
+void Simulation::end_reshape(SimFile& file, const Status& status, bool is_refusal_right) {
+  file.is_reshaping = false;
+  ++(status.ok() ? tally_.reshapes : tally_.refused_reshapes);
+  if (status.ok() || is_refusal_right || plan_.has_faults) return;
+  fibers_.fail("a change of views fails though nothing else does: " + status.message());
+}
+
+// Until all have finished that began before: whoever begins now sees the view as it is now.
+void Simulation::wait_for_users(SimView& view) {
+  const unsigned before = view.generation;
+  view.generation = 1 - before;
+  while (view.users[before] != 0) fibers_.let_pass(10'000);
+}
+
+// What nobody has in memory is what the store has. REQUIRES: the pages are held out.
+void Simulation::check_stored(SimFile& file, uint64_t from, uint64_t to, const char* what) {
+  for (uint64_t i = 0; i < file.oracle->cell_count(); ++i) {
+    const uint64_t offset = Oracle::offset_of(i);
+    if (offset < from || offset + 8 > to || file.oracle->use_of(i).is_undefined) continue;
+    uint64_t stored = 0;
+    std::memcpy(&stored, file.store->bytes().data() + offset, sizeof stored);
+    fibers_.require(stored == file.oracle->cell(i).value, what, offset, stored);
+  }
+}
+
+void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t to) {
+  const os::Locked locked(mapping_);
+  if (!has(file, whole) || !begin_reshape(file)) return;
+  paging::Space& space = *file.space;
+  View* old = whole.view;
+  const uint64_t end = old->reserved_bytes, offset = old->offset;
+  if (whole.pins != 0 || to > end || (from == 0 && to == end) || (from == to && from % end == 0))
+    return end_reshape(file, Error{EBUSY, "pinned, or not as it was"}, true);
+  whole.closing_from = offset + from, whole.closing_to = offset + to;
+  wait_for_users(whole);
+  std::array<View*, 2> parts{};
+  size_t count = 0;
+  if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
+  if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
+  const bool is_page_cut =
+      count == 2 && !space.frames->can_share() && parts[1]->first_page() < parts[0]->end_page();
+  const Status s = engine_->swap_view(space, old, {parts.data(), count}, [&] {
+    kernel_.divide(old->address + from);
+    kernel_.divide(old->address + to);
+    kernel_.for_each_mapping(old->address + from, to - from, [&](const Mapping& mapping) {
+      for (const PageEntry& entry : mapping.entry)
+        fibers_.require(!entry.is_present, "what is cut out is still shown", mapping.offset);
+    });
+    check_stored(file, offset + from, std::min(offset + to, whole.end()),
+                 "the store lacks what was written to what is cut out");
+    if (from < to) kernel_.unmap(old->address + from, to - from);
+  });
+  whole.closing_from = whole.closing_to = 0;
+  if (!s.ok()) {
+    for (size_t i = 0; i < count; ++i) ViewPool::instance().give_back(parts[i]);
+    return end_reshape(file, s, is_page_cut || file.had_pins);
+  }
+  show(whole, parts[0]);
+  if (count == 2) {
+    file.views.push_back(std::make_unique<SimView>());
+    show(*file.views.back(), parts[1]);
+  }
+  ViewPool::instance().give_back(old);
+  wait_for_users(whole);  // they may be in what is the right part now
+  end_reshape(file, s, false);
+}
+
+void Simulation::extend_view(SimFile& file, SimView& view, uint64_t size_bytes) {
+  const os::Locked locked(mapping_);
+  if (!has(file, view) || !begin_reshape(file)) return;
+  size_bytes = std::min(size_bytes, view.view->reserved_bytes);
+  if (size_bytes <= view.view->size_bytes) return end_reshape(file, {}, false);
+  const Status s =
+      engine_->extend_view(*file.space, view.view, size_bytes, file.space->store_bytes.load());
+  if (s.ok()) view.size_bytes = view.view->mapped_bytes();
+  end_reshape(file, s, file.had_pins);
+}
+
+// As the program's write to a file that it has mapped.
+void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Random& random) {
+  const os::Locked locked(mapping_);
+  if (!begin_reshape(file)) return;
+  const uint64_t from = first * file.plan.page_bytes, to = end * file.plan.page_bytes;
+  const Status s = engine_->hold_out(*file.space, first, end);
+  if (!s.ok()) return end_reshape(file, s, file.had_pins);
+  check_stored(file, from, to, "the store lacks what was written to what is held out");
+  for (uint64_t i = 0; i < file.oracle->cell_count(); ++i) {
+    const uint64_t offset = Oracle::offset_of(i);
+    if (offset < from || offset >= to || !random.chance(400)) continue;
+    Cell& cell = file.oracle->cell(i);
+    cell.value = random.next();
+    cell.changed_at = ++events_;
+    file.store->preset(offset, std::as_bytes(std::span(&cell.value, 1)));
+    fibers_.step("write to the store", offset);
+  }
+  engine_->let_in(*file.space, first, end);
+  end_reshape(file, s, false);
+}
+
+// From now on the kernel shows the store itself. It may have no room for that: then nothing is
+// different.
+void Simulation::hand_back(SimFile& file) {
+  const os::Locked locked(mapping_);
+  if (!begin_reshape(file)) return;
+  if (file.pins != 0) return end_reshape(file, Error{EBUSY, "pinned"}, true);
+  const bool is_refused = fibers_.random().chance(300);
+  const Status s = engine_->give_up(*file.space, [&]() -> Status {
+    if (is_refused) return Error{ENOMEM, "no mapping"};
+    check_stored(file, 0, file.plan.store_bytes,
+                 "the store lacks what was written to what is handed back");
+    for (const auto& view : file.views) {
+      kernel_.for_each_mapping(view->address, view->size_bytes, [&](const Mapping& mapping) {
+        for (const PageEntry& entry : mapping.entry)
+          fibers_.require(!entry.is_present, "what is handed back is still shown", mapping.offset);
+      });
+      kernel_.unmap(view->address, view->size_bytes);
+    }
+    file.is_handed_back = true;
+    return {};
+  });
+  if (s.ok())
+    for (const auto& view : file.views) {
+      AddressMap::instance().remove(view->view);
+      engine_->remove_view(view->view);
+      ViewPool::instance().give_back(view->view);
+      view->view = nullptr;
+    }
+  end_reshape(file, s, is_refused);
+}
+
+}  // namespace outcore::sim

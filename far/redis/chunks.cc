@@ -1,0 +1,333 @@
+#include "far/redis/chunks.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+#include "core/os/wait.h"
+
+namespace outcore::redis {
+namespace {
+
+constexpr uint64_t kRoundNs = 3'000'000'000;       // of a wait for a connection
+constexpr uint64_t kWaitMs = 1000, kProbeMs = 20;  // for replicas
+
+// Not refused, but not now or not here.
+constexpr int kAgain = -EAGAIN;
+
+bool is_all_done(std::span<const ChunkRequest> batch) {
+  return std::all_of(batch.begin(), batch.end(), [](const ChunkRequest& r) { return r.is_done; });
+}
+
+void sleep_ns(uint64_t ns) {
+  std::atomic<uint32_t> nobody{0};
+  os::wait(&nobody, 0, ns);
+}
+
+}  // namespace
+
+Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
+               std::shared_ptr<const packing::Packer> packer, const std::string& member)
+    : servers_(servers),
+      layout_(std::move(layout)),
+      replicas_(replicas),
+      timeout_ns_(timeout_ns),
+      packer_(std::move(packer)),
+      spaces_(make_spaces(packer_.get())),
+      member_(member.empty() ? member : "of:" + member),
+      seen_(new std::atomic<uint64_t>[layout_.part_count]()),
+      is_lost_(new std::atomic<bool>[layout_.part_count]()),
+      suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()),
+      crowds_(new Crowd[Servers::kServersMax]) {
+  OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax && layout_.id.size() == 16);
+  OC_CHECK(member.empty() || (member.size() == 16 && packer_ == nullptr));
+  for (uint32_t part = 0; part < layout_.part_count; ++part) {
+    tags_.push_back(even_tag(part, layout_.part_count));
+    slots_.push_back(slot_of(std::to_string(tags_.back())));
+  }
+}
+
+void Chunks::run(std::span<ChunkRequest> batch) {
+  OC_ASSERT(batch.size() <= kBatchMax);
+  const uint64_t start_ns = base::now_ns(), deadline_ns = start_ns + timeout_ns_;
+  for (ChunkRequest& r : batch) {
+    r.result = 0;
+    r.is_done = r.is_asking = r.is_plain = r.is_short = false;
+  }
+  assign(batch);
+  if (servers_.is_stopped(timeout_ns_))
+    for (ChunkRequest& r : batch)
+      if (r.act == Act::kWrite || r.act == Act::kZero) {
+        r.result = -ETIMEDOUT;
+        r.is_done = true;
+      }
+  if (!batch.empty()) ride(batch, deadline_ns);
+  if (is_all_done(batch)) return;
+  for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
+    assign(batch);
+    if (round(batch, deadline_ns)) return;
+    if (base::now_ns() >= deadline_ns) break;
+    if (std::all_of(batch.begin(), batch.end(),
+                    [&](const ChunkRequest& r) { return r.is_done || is_given_up(r, start_ns); }))
+      break;
+    const bool is_redirected = std::any_of(batch.begin(), batch.end(), [](const ChunkRequest& r) {
+      return !r.is_done && r.is_asking;
+    });
+    if (is_redirected) continue;
+    sleep_ns(pause_ns);
+    servers_.refresh(deadline_ns);
+  }
+  for (ChunkRequest& r : batch)
+    if (!r.is_done) r.result = -ETIMEDOUT;
+}
+
+// Others have waited for the server as long as anybody may. A flush of many pages would otherwise
+// wait so long for each of them.
+bool Chunks::is_given_up(const ChunkRequest& r, uint64_t start_ns) const {
+  if (r.server == Servers::kNobody) return false;
+  const uint64_t since_ns = servers_.silent_since_ns(r.server, use_of(is_change(r.act)));
+  const uint64_t now_ns = base::now_ns();
+  return since_ns != 0 && now_ns >= since_ns + timeout_ns_ && now_ns >= start_ns + kGraceNs;
+}
+
+void Chunks::assign(std::span<ChunkRequest> batch) {
+  for (ChunkRequest& r : batch)
+    if (!r.is_done && !r.is_asking)
+      r.server = static_cast<uint16_t>(servers_.server_of(slots_[part_of(r)]));
+}
+
+// The servers and directions of what is not done, in ascending order: two batches that hold some
+// connections while they wait for others cannot wait for each other.
+size_t Chunks::find_groups(std::span<const ChunkRequest> batch, Group* groups) const {
+  size_t count = 0;
+  for (const ChunkRequest& r : batch) {
+    if (r.is_done || r.server == Servers::kNobody) continue;
+    const Group wanted{r.server, is_change(r.act), nullptr};
+    const auto key = [](const Group& g) { return 2 * g.server + (g.is_write ? 1 : 0); };
+    Group* const end = groups + count;
+    Group* const place = std::lower_bound(
+        groups, end, wanted, [&](const Group& a, const Group& b) { return key(a) < key(b); });
+    if ((place != end && key(*place) == key(wanted)) || count == kGroupsMax) continue;
+    std::move_backward(place, end, end + 1);
+    *place = wanted;
+    ++count;
+  }
+  return count;
+}
+
+// Asks all servers once. True if everything is done.
+bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
+  Group groups[kGroupsMax + 1];
+  const size_t count = find_groups(batch, groups);
+  for (ChunkRequest& r : batch) r.group = ChunkRequest::kUnsent;
+  for (size_t i = 0; i < count; ++i) {
+    Group& group = groups[i];
+    if (open(group, deadline_ns) != 0) {
+      for (ChunkRequest& r : batch)
+        if (r.server == group.server) r.is_asking = false;
+      continue;
+    }
+    group.was_returning = servers_.is_returning(group.server);
+    group.replicas = servers_.acknowledging(group.server, replicas_);
+    for (ChunkRequest& r : batch) {
+      if (r.is_done || r.server != group.server || is_change(r.act) != group.is_write) continue;
+      send_unless_lost(group, static_cast<uint8_t>(i), r);
+    }
+    if (group.is_write && replicas_ > 0) send_wait(group, deadline_ns);
+    group.line->connection.flush();
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Group& group = groups[i];
+    if (group.line == nullptr) continue;
+    conclude(group, static_cast<uint8_t>(i), batch);
+    group.is_write ? servers_.give(group.line) : give(group.line, group.server);
+  }
+  return is_all_done(batch);
+}
+
+// After the look at a new connection: what is lost must not read zero.
+void Chunks::send_unless_lost(Group& group, uint8_t number, ChunkRequest& r) {
+  if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
+      r.act != Act::kDrop) {
+    r.result = -EIO;
+    r.is_done = true;
+    return;
+  }
+  r.group = number;
+  r.is_same = layout_.is_packed && r.act == Act::kRead && !r.is_asking && group.last != nullptr &&
+              group.last->act == Act::kRead && group.last->at == r.at;
+  if (r.is_same) return;
+  group.last = &r;
+  send(group.line->connection, r);
+}
+
+// Reads the answers, and notes how it went.
+void Chunks::conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
+  const int error = finish(group, number, batch);
+  servers_.note_answer(group.server, use_of(group.is_write), error == 0);
+  if (error != 0 && error != kAgain) {
+    note(group.server, error);
+    group.line->abandon();  // what is under way there is not known any more
+  }
+  if (error != 0) forget_redirections(batch, number);
+}
+
+int Chunks::open(Group& group, uint64_t deadline_ns) {
+  const Use use = use_of(group.is_write);
+  const uint64_t now_ns = base::now_ns();
+  const uint64_t since_ns = servers_.silent_since_ns(group.server, use);
+  if (since_ns != 0 && now_ns >= since_ns + timeout_ns_)
+    deadline_ns = std::min(deadline_ns, now_ns + kGraceNs);
+  int error = 0;
+  group.line = servers_.take(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
+  if (group.line != nullptr) {
+    group.line->connection.set_deadline(deadline_ns);
+    if (servers_.is_retired(group.server)) error = -EAGAIN;
+    if (error == 0 && group.is_write) error = servers_.end_abandoned(*group.line);
+    const uint32_t epoch = servers_.epoch(group.server);
+    if (error == 0 && servers_.is_checked(*group.line, group.server)) return 0;
+    if (error == 0) error = check_fresh(*group.line, group.server);
+    // A server that took over knows none: what is staged before it says so would be in vain.
+    if (error == 0 && group.is_write && group.line->is_fresh)
+      error = load_scripts(group.line->connection);
+    if (error == 0) {
+      group.line->is_fresh = false;
+      group.line->epoch = epoch;
+      return 0;
+    }
+    group.line->connection.close();
+    servers_.give(group.line);
+    group.line = nullptr;
+  }
+  if (error != -EBUSY) servers_.note_answer(group.server, use, false);
+  note(group.server, error);
+  return error;
+}
+
+// Where a redirection leads to nobody, whoever has the slot is asked again.
+void Chunks::forget_redirections(std::span<ChunkRequest> batch, uint8_t group) {
+  for (ChunkRequest& r : batch)
+    if (r.group == group) r.is_asking = false;
+}
+
+// Reads the answers to a group. What is to be asked again stays as it is. -EAGAIN: too few replicas
+// acknowledge. Other errors are the connection's.
+int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
+  bool must_load = false, is_short = false;
+  Last last(spaces_.get());
+  uint32_t changed[kBatchMax];
+  size_t changed_count = 0;
+  for (uint32_t i = 0; i < batch.size(); ++i) {
+    ChunkRequest& r = batch[i];
+    if (r.group != number) continue;
+    const int result = receive(*group.line, r, last);
+    must_load = must_load || result == -ENOEXEC;
+    if (result != 0 && result != kAgain && result != -ENOEXEC) return result;
+    if (result == 0 && r.result == 0) changed[changed_count++] = i;
+    // A value that is shorter than it should be is not done before somebody has judged it.
+    const bool is_judged = !r.is_short || !must_have_fences_.load(std::memory_order_acquire);
+    r.is_done =
+        result == 0 && is_judged && (!group.is_write || group.replicas == 0 || r.result != 0);
+  }
+  if (!group.is_write)
+    if (const int result = judge_short_reads(group.line->connection, number, batch); result != 0)
+      return result;
+  if (group.is_write && (group.replicas > 0 || group.is_probe)) {
+    const int result = wait_for_replicas(group);
+    if (result != 0 && result != kAgain) return result;
+    for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = result == 0;
+    is_short = result == kAgain;
+  }
+  // What a server took that is replaced by its standby meanwhile is written again there, and what
+  // it took without replicas that have come back. Looked at twice: either this sees that, or
+  // whoever asks the standby first sees what was acknowledged.
+  const auto is_replaced = [&] {
+    if (!group.is_write) return false;
+    const bool has_copies = group.replicas >= servers_.acknowledging(group.server, replicas_);
+    if (has_copies && !servers_.is_retired(group.server)) return false;
+    for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = false;
+    return true;
+  };
+  if (is_replaced()) return kAgain;
+  for (size_t i = 0; group.is_write && i < changed_count; ++i) {
+    const ChunkRequest& r = batch[changed[i]];
+    std::atomic<uint64_t>& seen = seen_[part_of(r)];
+    uint64_t known = seen.load();
+    const bool has_seq = r.act == Act::kWrite || r.act == Act::kZero || r.act == Act::kFence;
+    while (has_seq && r.is_done && known < r.number &&
+           !seen.compare_exchange_weak(known, r.number)) {
+    }
+  }
+  if (is_replaced()) return kAgain;
+  if (must_load) return load_scripts(group.line->connection);
+  return is_short ? kAgain : 0;
+}
+
+// Behind the writes of a group.
+void Chunks::send_wait(Group& group, uint64_t deadline_ns) {
+  group.is_probe = group.replicas == 0 && servers_.may_probe(group.server);
+  if (group.replicas == 0 && !group.is_probe) return;
+  Connection& stream = group.line->connection;
+  stream.begin(3);
+  stream.word("WAIT");
+  stream.word(group.is_probe ? replicas_ : group.replicas);
+  // Done before the deadline, or a lack of replicas would look like one of the server.
+  const uint64_t now_ns = base::now_ns();
+  const uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / 1'000'000 : 0;
+  stream.word(std::clamp<uint64_t>(left_ms / 2, 1, group.is_probe ? kProbeMs : kWaitMs));
+}
+
+int Chunks::wait_for_replicas(Group& group) {
+  Reply reply;
+  if (const int result = group.line->connection.read(&reply); result != 0) return result;
+  const uint64_t count = reply.type == ':' && reply.number > 0 ? reply.number : 0;
+  if (group.is_probe) {
+    if (count >= replicas_) servers_.note_found(group.server);
+    return 0;
+  }
+  if (count >= group.replicas) {
+    servers_.note_acknowledged(group.server, group.was_returning);
+    return 0;
+  }
+  note(group.server, 0, "too few of its replicas acknowledge");
+  servers_.note_shortage(group.server, static_cast<uint32_t>(count));
+  return kAgain;
+}
+
+void Chunks::note(uint32_t server, int error, std::string_view text) {
+  const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
+  while (!noting_.try_take()) os::yield();
+  std::snprintf(trouble_, sizeof trouble_, "%s: %.*s%s",
+                server == Servers::kNobody ? "no server" : servers_.address(server).text,
+                static_cast<int>(std::min<size_t>(text.size(), 100)), text.data(),
+                error == 0 ? "" : ::strerrordesc_np(-error));
+  noting_.give();
+}
+
+std::string Chunks::trouble() const {
+  char text[sizeof trouble_];
+  {
+    const os::SignalBlock block;
+    while (!noting_.try_take()) os::yield();
+    std::memcpy(text, trouble_, sizeof text);
+    noting_.give();
+  }
+  return text;
+}
+
+size_t Chunks::put_key(char* into, const ChunkRequest& r, bool is_fence) const {
+  const int used =
+      std::snprintf(into, kKeyMax, "oc:{%u}:%s:", tags_[part_of(r)], layout_.id.c_str());
+  char* const at = into + used;
+  if (is_fence) {
+    *at = 'f';
+    return static_cast<size_t>(used) + 1;
+  }
+  return static_cast<size_t>(std::to_chars(at, into + kKeyMax, r.at).ptr - into);
+}
+
+}  // namespace outcore::redis

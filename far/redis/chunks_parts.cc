@@ -1,0 +1,119 @@
+// What concerns all parts of a store: its fences, how much there is, its end. See chunks.h.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "far/redis/chunks.h"
+
+namespace outcore::redis {
+
+int Chunks::learn_scripts() {
+  const uint64_t deadline_ns = base::now_ns() + timeout_ns_;
+  int error = -EHOSTUNREACH;
+  while (base::now_ns() < deadline_ns) {
+    for (uint32_t server = 0; server < servers_.count(); ++server) {
+      Line* const line = servers_.take(server, Use::kControl, deadline_ns, &error);
+      if (line == nullptr) continue;
+      error = load_scripts(line->connection);
+      if (error != 0) line->connection.close();
+      servers_.give(line);
+      if (error == 0 || error == -EACCES) return error;
+    }
+    servers_.refresh(deadline_ns);
+  }
+  return error;
+}
+
+int Chunks::run_on_parts(Act act, std::vector<uint64_t>* numbers) {
+  std::vector<ChunkRequest> batch;
+  numbers->clear();
+  for (uint32_t part = 0; part < layout_.part_count;) {
+    batch.clear();
+    for (; part < layout_.part_count && batch.size() < kBatchMax; ++part) {
+      batch.emplace_back();
+      batch.back().act = act;
+      batch.back().at = part;
+    }
+    run(batch);
+    for (const ChunkRequest& r : batch) {
+      if (r.result != 0) return r.result;
+      numbers->push_back(r.number);
+    }
+  }
+  return 0;
+}
+
+int Chunks::take_fences(uint64_t token, bool is_new, bool* is_untouched) {
+  token_.store(token);
+  is_new_.store(is_new);
+  std::vector<uint64_t> seqs;
+  if (const int result = run_on_parts(Act::kFence, &seqs); result != 0) return result;
+  *is_untouched = std::all_of(seqs.begin(), seqs.end(), [](uint64_t seq) { return seq == 1; });
+  must_have_fences_.store(true, std::memory_order_release);
+  return 0;
+}
+
+int Chunks::look_at_fences() {
+  std::vector<uint64_t> seqs;
+  if (const int result = run_on_parts(Act::kSeq, &seqs); result != 0) return result;
+  for (uint32_t part = 0; part < layout_.part_count; ++part) seen_[part].store(seqs[part]);
+  must_have_fences_.store(true, std::memory_order_release);
+  return 0;
+}
+
+// How many chunks there are: who removes them need not ask for each that there could be.
+// UINT64_MAX: a fence is gone, and nobody knows.
+uint64_t Chunks::count_all() {
+  std::vector<uint64_t> counts;
+  if (run_on_parts(Act::kSeq, &counts) != 0 || run_on_parts(Act::kCount, &counts) != 0)
+    return UINT64_MAX;
+  uint64_t sum = 0;
+  for (const uint64_t count : counts)
+    if (__builtin_add_overflow(sum, count, &sum)) return UINT64_MAX;
+  return sum;
+}
+
+int Chunks::remove_all(uint64_t size_bytes) {
+  const uint64_t chunk_count = (size_bytes + layout_.chunk_bytes - 1) / layout_.chunk_bytes;
+  // The fences first: whoever reads it meanwhile finds out, and does not take what is gone for
+  // zeros.
+  must_have_fences_.store(false);
+  uint64_t left = count_all();
+  std::vector<uint64_t> numbers;
+  if (const int result = run_on_parts(Act::kForget, &numbers); result != 0) return result;
+  std::vector<ChunkRequest> batch;
+  int first_error = 0;
+  for (uint64_t chunk = 0; chunk < chunk_count && left > 0;) {
+    batch.clear();
+    for (; chunk < chunk_count && batch.size() < kBatchMax; ++chunk) {
+      batch.emplace_back();
+      batch.back().act = Act::kDrop;
+      batch.back().at = chunk;
+    }
+    run(batch);
+    for (const ChunkRequest& r : batch) {
+      if (first_error == 0) first_error = r.result;
+      left -= std::min(left, r.number);
+    }
+    if (first_error != 0) return first_error;
+  }
+  return 0;
+}
+
+Result<uint64_t> Chunks::stored_bytes() {
+  std::vector<uint64_t> counts;
+  const Act act = layout_.is_packed ? Act::kBytes : Act::kCount;
+  if (const int result = run_on_parts(act, &counts); result != 0)
+    return base::system_error(result, "ask how much is stored: " + trouble());
+  uint64_t sum = 0;
+  for (const uint64_t count : counts)
+    if (__builtin_add_overflow(sum, count, &sum)) sum = UINT64_MAX / 2;
+  const uint64_t each = layout_.is_packed ? 1 : layout_.chunk_bytes;
+  if (sum > kCountMax / each)
+    return Error{EIO, "ask how much is stored: a fence is damaged: its count is too large"};
+  return sum * each;
+}
+
+}  // namespace outcore::redis

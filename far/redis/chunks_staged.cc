@@ -1,0 +1,86 @@
+// Writes whose bytes do not pass through a script. See scripts.h.
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+
+#include "far/redis/chunks.h"
+
+namespace outcore::redis {
+namespace {
+
+// What was sent and never placed goes by itself: its writer died, or asks again under another name.
+constexpr uint64_t kStagedMs = 60'000;
+
+}  // namespace
+
+// While a slot moves, a new key is asked for where it goes, and the chunk is where it was: then
+// only the script sees both.
+Chunks::Way Chunks::way_of(const ChunkRequest& r) const {
+  if (layout_.is_packed || r.is_plain || r.size_bytes < kStagedMin) return Way::kScript;
+  return r.size_bytes == layout_.chunk_bytes ? Way::kWhole : Way::kCopied;
+}
+
+// No staged key is used twice, nor by two members, whose token is the same: a server that reads
+// late what was sent to it long ago changes nothing that was sent since.
+void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
+  char chunk[kKeyMax], fence[kKeyMax], staged[kStagedKeyMax];
+  const std::string_view chunk_key(chunk, put_key(chunk, r, false));
+  const std::string_view fence_key(fence, put_key(fence, r, true));
+  const uint64_t token = token_.load(std::memory_order_relaxed);
+  const int used = std::snprintf(staged, sizeof staged, "%.*s:%" PRIu64 ":%s%" PRIu64,
+                                 static_cast<int>(fence_key.size()), fence, token, member_.c_str(),
+                                 staged_count_.fetch_add(1, std::memory_order_relaxed));
+  const std::string_view staged_key(staged, static_cast<size_t>(used));
+  const auto call = [&](Script script, uint64_t first, uint64_t second = 0) {
+    const bool has_member = script == Script::kPlace && !member_.empty();
+    stream.begin(has_member || script == Script::kCopy ? 9 : 8);
+    stream.word("EVALSHA");
+    stream.word(script_name_[static_cast<size_t>(script)]);
+    stream.word(3);
+    stream.word(chunk_key);
+    stream.word(fence_key);
+    stream.word(staged_key);
+    stream.word(token);
+    stream.word(first);
+    if (script == Script::kCopy) stream.word(second);
+    if (has_member) stream.word(member_);
+  };
+  if (way == Way::kWhole) {
+    stream.begin(5);
+    stream.word("SET");
+    stream.word(staged_key);
+    stream.bytes({r.bytes, r.size_bytes});
+    stream.word("PX");
+    stream.word(kStagedMs);
+    return call(Script::kPlace, 0);
+  }
+  call(Script::kCopy, layout_.chunk_bytes, kStagedMs);
+  stream.begin(4);
+  stream.word("SETRANGE");
+  stream.word(staged_key);
+  stream.word(r.offset);
+  stream.bytes({r.bytes, r.size_bytes});
+  stream.begin(3);
+  stream.word("PEXPIRE");  // where there was no copy, it is a value of its own
+  stream.word(staged_key);
+  stream.word(kStagedMs);
+  call(Script::kPlace, 1);
+}
+
+// The first error is what went wrong: those after it follow from it. The last answer is place's.
+int Chunks::receive_staged(Connection& stream, ChunkRequest& r, Way way) {
+  Reply reply;
+  bool is_refused = false;
+  int refusal = 0;
+  for (int rest = way == Way::kWhole ? 2 : 4; rest > 0; --rest) {
+    if (const int result = stream.read(&reply); result != 0) return result;
+    if (reply.type != '-' || is_refused) continue;
+    is_refused = true;
+    r.is_plain = reply.is_error("ASK") || reply.is_error("TRYAGAIN");
+    refusal = r.is_plain ? -EAGAIN : refuse(reply, r);
+  }
+  if (is_refused) return refusal;
+  return reply.type == ':' ? receive_number(stream, reply, r) : -EPROTO;
+}
+
+}  // namespace outcore::redis

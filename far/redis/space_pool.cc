@@ -1,0 +1,38 @@
+#include "far/redis/space_pool.h"
+
+#include <sys/mman.h>
+
+#include "core/base/clock.h"
+#include "core/base/units.h"
+#include "core/os/wait.h"
+
+namespace outcore::redis {
+
+SpacePool::SpacePool(size_t count, size_t bytes_each)
+    : count_(count), stride_(base::round_up(bytes_each, kAlignment)), holders_(new Holder[count]) {
+  void* const memory = ::mmap(nullptr, count_ * stride_, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) first_ = static_cast<std::byte*>(memory);
+}
+
+SpacePool::~SpacePool() {
+  if (first_ != nullptr) ::munmap(first_, count_ * stride_);
+}
+
+std::byte* SpacePool::take(uint64_t deadline_ns) {
+  for (;;) {
+    const uint32_t given = given_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < count_; ++i)
+      if (holders_[i].try_take()) return first_ + i * stride_;
+    if (base::now_ns() >= deadline_ns) return nullptr;
+    os::wait(&given_, given, 20'000'000);
+  }
+}
+
+void SpacePool::give(const std::byte* piece) {
+  holders_[static_cast<size_t>(piece - first_) / stride_].give();
+  given_.fetch_add(1, std::memory_order_release);
+  os::wake(&given_, 1);
+}
+
+}  // namespace outcore::redis

@@ -1,0 +1,59 @@
+// SpacePool: a fixed number of pieces of memory, for work that may not allocate. The fault path.
+//
+// A piece costs nothing before it is first used. Whoever has one waits for nobody who wants one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "far/redis/generation.h"
+
+namespace outcore::redis {
+
+class SpacePool {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  SpacePool(size_t count, size_t bytes_each);
+  ~SpacePool();
+  SpacePool(const SpacePool&) = delete;
+  SpacePool& operator=(const SpacePool&) = delete;
+
+  // False: the kernel gave no memory.
+  bool is_made() const { return first_ != nullptr; }
+  // nullptr: all are taken until the deadline. REQUIRES: is_made().
+  std::byte* take(uint64_t deadline_ns);
+  void give(const std::byte* piece);
+
+ private:
+  const size_t count_, stride_;
+  std::byte* first_ = nullptr;  // the kernel's: a program may have put its own allocator in managed
+                                // memory
+  std::unique_ptr<Holder[]> holders_;
+  std::atomic<uint32_t> given_{0};  // counts: who waits for a piece sleeps on it
+};
+
+// A piece for as long as this lives, once it is asked for.
+class Space {
+ public:
+  // Without a pool it is never asked for.
+  explicit Space(SpacePool* pool) : pool_(pool) {}
+  ~Space() {
+    if (piece_ != nullptr) pool_->give(piece_);
+  }
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  std::byte* get(uint64_t deadline_ns) {
+    if (piece_ == nullptr) piece_ = pool_->take(deadline_ns);
+    return piece_;
+  }
+
+ private:
+  SpacePool* const pool_;
+  std::byte* piece_ = nullptr;
+};
+
+}  // namespace outcore::redis

@@ -1,0 +1,124 @@
+// Two single servers of which the second is a replica of the first, and serves when that is gone.
+// See servers.h.
+//
+// Nobody but the client decides that here: single servers have no vote. It is safe because what a
+// client stores has one writer, and every write carries its count: whoever goes to the standby
+// never asks the other one again, and finds out by the counts if the standby knows less than what
+// was acknowledged.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/clock.h"
+#include "far/redis/servers.h"
+
+namespace outcore::redis {
+namespace {
+
+constexpr uint64_t kGoneNs = 2'000'000'000;  // silent for so long: the standby is asked
+constexpr uint64_t kLeftNs = 5'000'000'000;  // a standby that is silent for so long is given up
+constexpr uint64_t kForgottenNs =
+    10'000'000'000;  // two silences with so long between them are not one
+
+// What a server says of itself.
+struct Role {
+  bool is_master = false;
+  bool is_linked = false;  // of a replica: its master is there
+};
+
+// "master" and more, or "slave", host, port, state of the link and more.
+int read_role(Connection& stream, Role* role) {
+  Reply reply;
+  if (const int result = stream.ask({"ROLE"}, &reply); result != 0) return result;
+  if (reply.type != '*') return -EACCES;
+  int64_t left = reply.number;
+  for (int64_t word = 0; left > 0; --left, ++word) {
+    if (const int result = stream.read(&reply); result != 0) return result;
+    if (reply.type == '*') left += reply.number;
+    if (reply.type != '$') continue;
+    char text[32] = {};
+    const size_t bytes = std::min<size_t>(static_cast<size_t>(reply.number), sizeof text - 1);
+    if (stream.read_bytes(std::as_writable_bytes(std::span(text, bytes))) != 0 ||
+        stream.end_bytes() != 0)
+      return stream.error();
+    if (word == 0) role->is_master = std::strcmp(text, "master") == 0;
+    if (word == 3) role->is_linked = std::strcmp(text, "connected") == 0;
+  }
+  return 0;
+}
+
+int make_master(Connection& stream) {
+  Reply reply;
+  if (const int result = stream.ask({"REPLICAOF", "NO", "ONE"}, &reply); result != 0) return result;
+  return reply.type == '+' ? 0 : -EACCES;
+}
+
+}  // namespace
+
+uint64_t Servers::Silence::extend(uint64_t now_ns) {
+  if (since_ns == 0 || now_ns > seen_ns + kForgottenNs) since_ns = now_ns;
+  seen_ns = now_ns;
+  return now_ns - since_ns;
+}
+
+uint32_t Servers::acknowledging_of_pair(uint32_t server, uint32_t wanted) const {
+  if (options_.alone_after_ns == 0) return wanted;
+  const Turn turn = turn_.load(std::memory_order_acquire);
+  // What was on its way to the first when the standby took over finds no acknowledgement there, and
+  // is written again.
+  return (server == 0 && turn == Turn::kFirstAlone) || (server == 1 && turn >= Turn::kChanges)
+             ? 0
+             : wanted;
+}
+
+int Servers::ask_pair(uint64_t deadline_ns) {
+  const auto soon = [&] { return std::min(deadline_ns, base::now_ns() + kAskNs); };
+  if (turn_.load() < Turn::kChanges) {
+    const int result = ask(0, soon());
+    const bool is_gone = result != 0 && result != -EACCES && result != -EBUSY;
+    if (!is_gone) first_silence_.end();
+    if (is_gone && first_silence_.extend(base::now_ns()) < kGoneNs) return result;
+    // A standby that was given up lacks what was written since.
+    if (turn_.load() == Turn::kFirstAlone || (!is_gone && !is_short_.exchange(false)))
+      return result;
+    const int standby = look_at_standby(is_gone, soon());
+    if (turn_.load() < Turn::kChanges) return is_gone ? standby : result;
+  }
+  if (turn_.load() == Turn::kChanges)
+    if (const int result = make_standby_serve(soon()); result != 0) return result;
+  return ask(1, soon());
+}
+
+// Whether the standby serves already, or has to, or is gone itself.
+int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
+  int error = 0;
+  Role role;
+  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  if (line != nullptr) {
+    error = read_role(line->connection, &role);
+    if (error != 0) line->connection.close();
+    give(line);
+  }
+  if (error == 0) standby_silence_.end();
+  const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
+  if (is_gone && !is_first_gone && options_.alone_after_ns != 0)
+    turn_.store(Turn::kFirstAlone, std::memory_order_release);
+  // A standby that hears of the first may not be asked in its place.
+  const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
+  if (must_serve) turn_.store(Turn::kChanges);
+  if (error != 0) return error;
+  return must_serve ? 0 : -EAGAIN;
+}
+
+int Servers::make_standby_serve(uint64_t deadline_ns) {
+  int error = 0;
+  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  if (line == nullptr) return error;
+  error = make_master(line->connection);
+  if (error != 0) line->connection.close();
+  give(line);
+  if (error == 0) turn_.store(Turn::kSecond, std::memory_order_release);
+  return error;
+}
+
+}  // namespace outcore::redis

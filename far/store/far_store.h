@@ -1,0 +1,85 @@
+// FarStore: unnamed space in far memory that dies with the process: of several single Redis or
+// Valkey servers, filled in the order in which they are named, or of one cluster.
+//
+// Chunks get their places when space is promised: with the size, or by reserve() if the URI says
+// reserve=no. After DLM (HPCS 2008), whose page table says on which host each page rests, and where
+// local memory and the servers' add up: what the servers have no space for rests in the room that
+// the engine lends. Fault safe without TLS. A forked child has none of it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/store/room.h"
+#include "far/store/far_member.h"
+#include "far/store/far_options.h"
+#include "far/store/local_part.h"
+#include "far/store/place_table.h"
+#include "outcore/store.h"
+
+namespace outcore::store {
+
+class FarStore final : public Store, public Lodger {
+ public:
+  // Gives the space back at all servers at the same time: one that is gone is waited for once.
+  ~FarStore() override;
+  // Errors: those of RedisStore::open; EINVAL (a cluster among several servers); ENOSPC.
+  static Result<std::shared_ptr<FarStore>> open(const FarOptions& options, const OpenOptions& how,
+                                                const CommonParameters& common);
+
+  // Bytes that could be promised now, local ones too; UINT64_MAX: the servers have no limit.
+  Result<uint64_t> free_bytes();
+  uint64_t chunk_bytes() const { return chunk_bytes_; }
+  // The process ends: see RedisStore::retire().
+  void retire();
+
+  uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  // -ENOSPC where no space was promised.
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int sync() override;
+  int resize(uint64_t size_bytes) override;
+  // All of it, or -errno and nothing.
+  int reserve(uint64_t offset, uint64_t size_bytes) override;
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  // Chunks that lie inside as a whole.
+  int release(uint64_t offset, uint64_t size_bytes) override;
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return uri_; }
+  std::string remark() const override;
+  bool is_unreplicated() const override;
+  void use_room(std::shared_ptr<Room> room) override { local_->use_room(std::move(room)); }
+
+ private:
+  enum class Local : uint8_t { kZero, kLeave };  // chunks in local memory: the caller gives them
+  FarStore() = default;
+  int place(uint64_t first, uint64_t end);
+  int try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local, uint64_t* lacking);
+  int set_size(uint64_t size_bytes, uint64_t end, std::vector<uint64_t>* local);
+  uint32_t local_member() const { return static_cast<uint32_t>(members_.size()); }
+  void give(const Place& place, std::vector<uint64_t>* local);
+  int give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* local);
+  int discard_places(uint64_t offset, uint64_t size_bytes, Local local);
+  template <size_t kMax>
+  void carry_out(std::span<StoreRequest> batch);
+
+  std::string uri_;
+  bool is_reserved_ = true;
+  uint64_t chunk_bytes_ = 0;
+  StoreTraits traits_;
+  std::vector<std::unique_ptr<FarMember>> members_;
+  std::unique_ptr<LocalPart> local_;
+  PlaceTable places_;
+  std::atomic<uint64_t> size_bytes_{0};
+  std::mutex placing_;  // members' chunks, and changes of places
+};
+
+Result<std::shared_ptr<Store>> open_far(const Uri& uri, const OpenOptions& how,
+                                        const CommonParameters& common);
+
+}  // namespace outcore::store

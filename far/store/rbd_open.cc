@@ -1,0 +1,116 @@
+#include "far/store/rbd_open.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "far/store/rbd_store.h"
+
+namespace outcore::store {
+namespace {
+
+constexpr unsigned kTimeoutMax = 3600;
+constexpr unsigned kOrderMin = 12, kOrderMax = 25;  // librbd's own limits
+
+Error refuse(const Uri& uri, const std::string& why) {
+  return {EINVAL, "store '" + uri.text + "': " + why};
+}
+
+// /image, /namespace/image, either with @snapshot.
+Status take_names(const Uri& uri, RbdStoreOptions& into) {
+  into.pool = uri.authority;
+  std::string path = uri.path.substr(std::min<size_t>(1, uri.path.size()));
+  if (const size_t at = path.rfind('@'); at != std::string::npos) {
+    into.snapshot = path.substr(at + 1);
+    path.resize(at);
+    if (into.snapshot.empty()) return refuse(uri, "no snapshot after '@': write its name");
+  }
+  if (const size_t slash = path.find('/'); slash != std::string::npos) {
+    into.name_space = path.substr(0, slash);
+    path.erase(0, slash + 1);
+    if (into.name_space.empty()) path.clear();
+  }
+  into.image = path;
+  if (into.pool.empty() || path.empty() || path.find('/') != std::string::npos)
+    return refuse(uri, "no pool or image: write rbd://POOL/IMAGE or rbd://POOL/NAMESPACE/IMAGE");
+  return {};
+}
+
+Status take_timeout(const Uri& uri, unsigned& into) {
+  const std::string* value = uri.find("timeout");
+  if (value == nullptr) return {};
+  const char* const end = value->data() + value->size();
+  const auto [stopped, error] = std::from_chars(value->data(), end, into);
+  const bool has_unit = stopped != end && *stopped == 's' && stopped + 1 == end;
+  if (error == std::errc() && (stopped == end || has_unit) && into >= 1 && into <= kTimeoutMax)
+    return {};
+  return refuse(uri, "timeout=" + *value + " is no time: write seconds, 1s to " +
+                         std::to_string(kTimeoutMax) + "s");
+}
+
+Status take_order(const Uri& uri, unsigned& into) {
+  const Result<unsigned> order = uri.count_of("order", into);
+  if (!order) return order.error();
+  into = order.value();
+  if (into >= kOrderMin && into <= kOrderMax) return {};
+  return refuse(uri, "order=" + std::to_string(into) + " is not possible: write " +
+                         std::to_string(kOrderMin) + " (objects of 4 KiB) to " +
+                         std::to_string(kOrderMax) + " (32 MiB)");
+}
+
+void take_text(const Uri& uri, const char* key, std::string& into) {
+  if (const std::string* value = uri.find(key)) into = *value;
+}
+
+Result<RbdStoreOptions> read_options(const Uri& uri) {
+  RbdStoreOptions rbd;
+  rbd.uri = uri.text;
+  if (Status s = take_names(uri, rbd); !s) return s.error();
+  if (Status s = take_timeout(uri, rbd.access.timeout_s); !s) return s.error();
+  if (Status s = take_order(uri, rbd.order); !s) return s.error();
+  take_text(uri, "conf", rbd.access.conf);
+  take_text(uri, "mon", rbd.access.mon);
+  take_text(uri, "keyring", rbd.access.keyring);
+  take_text(uri, "keyfile", rbd.access.keyfile);
+  take_text(uri, "id", rbd.access.id);
+  for (const char* key : {"conf", "mon", "keyring", "keyfile", "id", "timeout"})
+    if (const std::string* value = uri.find(key))
+      rbd.parameters +=
+          (rbd.parameters.empty() ? "" : "&") + std::string(key) + "=" + encode_percents(*value);
+  std::string interrupted = "no";
+  take_text(uri, "interrupted", interrupted);
+  if (interrupted != "yes" && interrupted != "no")
+    return refuse(uri, "interrupted=" + interrupted + " is unknown: write yes or no");
+  rbd.is_interrupted = interrupted == "yes";
+  return rbd;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
+                                        unsigned read_concurrency, unsigned write_concurrency) {
+  auto read = read_options(uri);
+  if (!read) return read.error();
+  RbdStoreOptions rbd = std::move(read).value();
+  rbd.open = options;
+  rbd.read_concurrency = read_concurrency;
+  rbd.write_concurrency = write_concurrency;
+  std::string thick = "no";
+  take_text(uri, "thick", thick);
+  if (thick != "yes" && thick != "no")
+    return refuse(uri, "thick=" + thick + " is unknown: write yes or no");
+  rbd.is_thick = thick == "yes";
+  const auto size = uri.bytes_of("size", 0);
+  if (!size) return size.error();
+  rbd.open.size_bytes = std::max(options.size_bytes, size.value());
+  // Whoever says the size of what is to be written wants it made.
+  if (size.value() != 0 && options.is_writable) rbd.open.may_create = true;
+  return RbdStore::open(rbd);
+}
+
+Status remove_rbd(const Uri& uri) {
+  const auto options = read_options(uri);
+  return options ? RbdStore::remove(options.value()) : options.status();
+}
+
+}  // namespace outcore::store

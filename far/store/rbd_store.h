@@ -1,0 +1,133 @@
+// RbdStore: an image of a Ceph cluster's block store (RBD), in objects over all of its disks.
+//
+// Not fault safe: librados has threads and locks of its own, so I/O threads call it. A write that
+// succeeded is on all replicas: librbd's cache is off. Nothing hangs: what the cluster does not
+// answer within the timeout is -ETIMEDOUT, and the page stays dirty. One writer an image (RbdLock),
+// any number of readers. A forked child gets -EIO from its parent's store.
+// Why it is so: docs/internals/decisions/0010-rbd.md.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/store/written_map.h"
+#include "far/store/rbd_connection.h"
+#include "far/store/rbd_flights.h"
+#include "far/store/rbd_lock.h"
+#include "outcore/snapshots.h"
+#include "outcore/store.h"
+
+namespace outcore::store {
+
+struct RbdStoreOptions {
+  std::string uri;  // for messages
+  std::string pool;
+  std::string name_space;
+  std::string image;
+  std::string snapshot;  // read-only: the image as it was then
+  RbdAccess access;
+  OpenOptions open;
+  std::string parameters;       // those of the access, as any image of the cluster is opened with
+  bool is_interrupted = false;  // open it although a roll-back has not come to its end
+  unsigned order = 18;          // of a new image: objects of 2^order bytes
+  bool is_thick = false;
+  unsigned read_concurrency = 0;
+  unsigned write_concurrency = 0;
+};
+
+class RbdStore final : public Store, public Snapshots {
+ public:
+  // An image that this process has open for writing is shared. Errors: those of RbdConnection::open
+  // and RbdLock::take, ENOENT (no image), ENOSPC (with the bytes needed and free), EINVAL.
+  static Result<std::shared_ptr<Store>> open(const RbdStoreOptions& options);
+  // Of the image that the options name. Errors: those of RbdConnection::open, ENOENT, EBUSY (it is
+  // open somewhere), ENOTEMPTY (it has snapshots), EINVAL.
+  static Status remove(const RbdStoreOptions& options);
+  ~RbdStore() override;
+
+  uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  int read(uint64_t offset, std::span<std::byte> into) override;
+  int write(uint64_t offset, std::span<const std::byte> from) override;
+  void transfer(std::span<StoreRequest> batch) override;
+  int sync() override;                       // -ESTALE if another writer owned the image meanwhile
+  int resize(uint64_t size_bytes) override;  // -ENOSPC
+  int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP unless thick
+  int discard(uint64_t offset, uint64_t size_bytes) override;
+  int release(uint64_t offset, uint64_t size_bytes) override;
+  bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
+  StoreTraits traits() const override { return traits_; }
+  std::string uri() const override { return uri_; }
+  std::string remark() const override { return remark_; }
+  std::string identity() const override { return identity_; }
+
+  // snapshots(): names of snapshots are those that `rbd snap ls` shows; notes are metadata of the
+  // image, and clones of the same pool (-EXDEV).
+  Snapshots* snapshots() override { return this; }
+  bool can_snapshot() const override { return is_writable_ && !is_snapshot_; }
+  std::string cluster() const override { return connection_->identity(); }
+  std::string place() const override { return place_; }
+  std::string parameters() const override { return parameters_; }
+  int snapshot(const std::string& name) override;
+  int remove_snapshot(const std::string& name) override;
+  int list_snapshots(std::vector<std::string>* names) override;
+  int roll_back(const std::string& name) override;
+  int clone(const std::string& name, const std::string& place) override;
+  int note(const std::string& key, const std::string& text) override;
+  int remove_note(const std::string& key) override;
+  int list_notes(const std::string& prefix, std::map<std::string, std::string>* notes) override;
+  // Each range that was written or discarded since the snapshot (empty: ever written), in order.
+  // `has_data` is false where it reads zero now.
+  using Visit = std::function<void(uint64_t offset, uint64_t size_bytes, bool has_data)>;
+  int changed_since(const std::string& name, const Visit& visit);
+
+ private:
+  // What new images have (docs/internals/decisions/0010-rbd.md).
+  static constexpr uint64_t kFeatures = RBD_FEATURE_LAYERING | RBD_FEATURE_EXCLUSIVE_LOCK;
+
+  RbdStore() = default;
+  Status open_image(const RbdStoreOptions& options);
+  Status create_image(const RbdStoreOptions& options);
+  Status examine(const RbdStoreOptions& options);
+  Status check_whole();
+  int remove_notes_of(const std::string& image);
+  Status fit_size(const OpenOptions& options);
+  Status check_space(uint64_t more_bytes) const;
+  int resize_image(uint64_t size_bytes);
+  void watch_from(uint64_t offset);
+  bool is_watched() const { return watched_from_.load(std::memory_order_acquire) != UINT64_MAX; }
+  void begin(StoreRequest& request, bool is_silent, RbdFlights& flights);
+  void note_answers(std::span<const StoreRequest> batch, bool was_silent);
+  int refusal(bool is_change) const;  // 0, or why nothing can be done
+  int zero(uint64_t offset, uint64_t size_bytes, int flags);
+  int gaps(uint64_t from, uint64_t to, const std::function<int(uint64_t, uint64_t)>& visit);
+  Status provide_space();
+  void close();
+
+  std::unique_ptr<RbdConnection> connection_;
+  const RbdLibrary* library_ = nullptr;
+  rbd_image_t image_ = nullptr;
+  RbdLock lock_;
+  pid_t process_ = 0;
+  std::string what_;  // "open rbd://pool/image", for messages
+  std::string uri_;
+  std::string place_, parameters_;
+  std::string remark_;
+  std::string identity_;
+  StoreTraits traits_;
+  std::atomic<uint64_t> size_bytes_{0};
+  bool is_writable_ = false;
+  bool is_snapshot_ = false;
+  bool is_thick_ = false;
+  bool is_new_ = false;
+  std::atomic<uint64_t> silent_until_ns_{0};  // no OSD answered: writes fail at once
+
+  // As in FileStore; the exclusive lock makes it true: nobody else writes.
+  WrittenMap written_;
+  std::atomic<uint64_t> watched_from_{UINT64_MAX};
+};
+
+}  // namespace outcore::store

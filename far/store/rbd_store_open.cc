@@ -1,0 +1,286 @@
+// How an RbdStore comes to be, and ends: the image found or made, locked, large enough.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <mutex>
+
+#include "checkpoints/store/snapshot_catalog.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/process_lock.h"
+#include "far/store/rbd_store.h"
+
+namespace outcore::store {
+namespace {
+
+constexpr uint64_t kWatchUnitBytes = 64 << 10;
+constexpr uint64_t kWatchCapacityMin = uint64_t{1} << 40;
+constexpr uint64_t kGapStepBytes = uint64_t{1} << 30;  // asked about at a time
+constexpr unsigned kReadConcurrency = 64;
+
+// Images that this process has open for writing, by identity.
+class OpenImages {
+ public:
+  std::shared_ptr<RbdStore> find(const std::string& identity) {
+    const os::SignalBlock block;
+    const std::lock_guard<os::ProcessLock> guard(lock_);
+    if (process_ != ::getpid()) stores_.clear();  // a fork's parent's
+    const auto found = stores_.find(identity);
+    return found == stores_.end() ? nullptr : found->second.lock();
+  }
+  void add(const std::string& identity, const std::shared_ptr<RbdStore>& store) {
+    const os::SignalBlock block;
+    const std::lock_guard<os::ProcessLock> guard(lock_);
+    if (process_ != ::getpid()) stores_.clear();
+    process_ = ::getpid();
+    std::erase_if(stores_, [](const auto& one) { return one.second.expired(); });
+    stores_[identity] = store;
+  }
+
+ private:
+  os::ProcessLock lock_;
+  pid_t process_ = 0;
+  std::map<std::string, std::weak_ptr<RbdStore>> stores_;
+};
+
+OpenImages& open_images() {
+  static OpenImages* const images = new OpenImages;  // outlives every static store
+  return *images;
+}
+
+std::string remedy_for(int error, const RbdStoreOptions& options) {
+  switch (-error) {
+    case ENOENT:
+      return "check the name, or give size= and open it writable to create it";
+    case EPERM:
+    case EACCES:
+      return "client." + options.access.id + " lacks the right: ceph auth caps client." +
+             options.access.id + " mon 'profile rbd' osd 'profile rbd pool=" + options.pool + "'";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
+  Result<const RbdLibrary*> library = RbdLibrary::load();
+  if (!library) return library.error();
+  std::shared_ptr<RbdStore> store(new RbdStore);
+  store->process_ = ::getpid();
+  store->library_ = library.value();
+  store->uri_ = options.uri;
+  store->place_ =
+      "rbd://" + options.pool + "/" +
+      (options.name_space.empty() ? options.image : options.name_space + "/" + options.image);
+  store->parameters_ = options.parameters;
+  store->is_snapshot_ = !options.snapshot.empty();
+  store->what_ = "open " + store->place_ + (options.snapshot.empty() ? "" : "@" + options.snapshot);
+  if (options.open.may_create && !options.open.is_writable)
+    return Error{EINVAL, store->what_ + ": to create or extend it, open it writable"};
+  if (options.open.is_writable && !options.snapshot.empty())
+    return Error{EINVAL, store->what_ + ": a snapshot cannot be written: open it read-only"};
+  auto connection = RbdConnection::open(*library.value(), options.access, options.pool,
+                                        options.name_space, store->what_);
+  if (!connection) return connection.error();
+  store->connection_ = std::move(connection).value();
+  if (Status s = store->open_image(options); !s) return s.error();
+  if (const auto shared = open_images().find(store->identity_)) {
+    if (!options.is_interrupted)
+      if (Status s = shared->check_whole(); !s) return s.error();
+    if (Status s = shared->fit_size(options.open); !s) return s.error();
+    return std::shared_ptr<Store>(shared);
+  }
+  if (Status s = store->examine(options); !s) {
+    store->close();
+    const std::string name = options.image;
+    if (store->is_new_) store->library_->rbd_remove(store->connection_->pool(), name.c_str());
+    return s.error();
+  }
+  if (store->is_writable_) open_images().add(store->identity_, store);
+  return std::shared_ptr<Store>(std::move(store));
+}
+
+Status RbdStore::remove(const RbdStoreOptions& options) {
+  const std::string what = "remove rbd://" + options.pool + "/" + options.image;
+  if (!options.snapshot.empty())
+    return Error{EINVAL, what + ": a snapshot is named: leave out '@" + options.snapshot + "'"};
+  Result<const RbdLibrary*> library = RbdLibrary::load();
+  if (!library) return library.status();
+  auto connection =
+      RbdConnection::open(*library.value(), options.access, options.pool, options.name_space, what);
+  if (!connection) return connection.status();
+  const int error = library.value()->rbd_remove(connection.value()->pool(), options.image.c_str());
+  switch (-error) {
+    case 0:
+      return {};
+    case EBUSY:
+      return base::system_error(error, what,
+                                "somebody has it open, or had it and was killed: wait, at most "
+                                "30 s, and try again");
+    case ENOTEMPTY:
+      return base::system_error(error, what,
+                                "it has snapshots: remove them first (rbd snap purge)");
+    default:
+      return base::system_error(error, what, remedy_for(error, options));
+  }
+}
+
+Status RbdStore::open_image(const RbdStoreOptions& options) {
+  const char* const name = options.image.c_str();
+  const rados_ioctx_t pool = connection_->pool();
+  is_writable_ = options.open.is_writable;
+  is_thick_ = options.is_thick;
+  const auto open_it = [&] {
+    const char* const snapshot = options.snapshot.empty() ? nullptr : options.snapshot.c_str();
+    return is_writable_ ? library_->rbd_open(pool, name, &image_, nullptr)
+                        : library_->rbd_open_read_only(pool, name, &image_, snapshot);
+  };
+  int error = open_it();
+  if (error == -ENOENT && options.open.may_create) {
+    if (Status s = create_image(options); !s) return s;
+    error = open_it();
+  }
+  if (error != 0) {
+    image_ = nullptr;
+    return base::system_error(error, what_, remedy_for(error, options));
+  }
+  std::array<char, 256> id = {};
+  error = library_->rbd_get_id(image_, id.data(), id.size());
+  if (error != 0) return base::system_error(error, what_ + ": ask for its number");
+  identity_ = "rbd:" + connection_->identity() + "/" + id.data() + "@" + options.snapshot;
+  return {};
+}
+
+Status RbdStore::create_image(const RbdStoreOptions& options) {
+  if (Status s = check_space(options.open.size_bytes); !s) return s;
+  int order = static_cast<int>(options.order);
+  const int error = library_->rbd_create2(connection_->pool(), options.image.c_str(),
+                                          options.open.size_bytes, kFeatures, &order);
+  is_new_ = error == 0;
+  if (error == 0 || error == -EEXIST) return {};  // another process was faster
+  return base::system_error(error, what_ + ": create it", remedy_for(error, options));
+}
+
+Status RbdStore::examine(const RbdStoreOptions& options) {
+  if (is_writable_)
+    if (Status s = lock_.take(*library_, image_, what_); !s) return s;
+  rbd_image_info_t about;
+  if (const int error = library_->rbd_stat(image_, &about, sizeof about); error != 0)
+    return base::system_error(error, what_ + ": ask for its size");
+  size_bytes_ = about.size;
+  remark_ = "objects of " + base::format_bytes(about.obj_size);
+  traits_.can_read_while_written = true;
+  traits_.read_concurrency =
+      options.read_concurrency != 0 ? options.read_concurrency : kReadConcurrency;
+  traits_.write_concurrency = options.write_concurrency;
+  if (is_new_) watch_from(0);
+  if (!is_new_ && options.snapshot.empty() && !options.is_interrupted)
+    if (Status s = check_whole(); !s) return s;
+  if (Status s = fit_size(options.open); !s) return s;
+  return is_writable_ && is_thick_ ? provide_space() : Status();
+}
+
+// A roll-back that was interrupted has left it neither as it was nor as it is to be.
+Status RbdStore::check_whole() {
+  std::string to;
+  const int error = find_roll_back(*this, &to);
+  if (error != 0) return base::system_error(error, what_ + ": ask whether it is whole");
+  if (to.empty()) return {};
+  return Error{EBUSY, what_ + ": it is being rolled back to " + to +
+                          ", or was when that was interrupted: roll it back again, to the end "
+                          "(outcore checkpoint rollback)"};
+}
+
+Status RbdStore::fit_size(const OpenOptions& options) {
+  const uint64_t wanted = options.size_bytes, have = size_bytes();
+  if (wanted <= have) return {};
+  const std::string attempted = what_ + ": it has " + std::to_string(have) + " bytes, " +
+                                std::to_string(wanted) + " are asked for";
+  if (!options.may_create)
+    return Error{EINVAL, attempted + ": ask for less, or allow to extend it"};
+  if (Status s = check_space(wanted - have); !s) return s;
+  if (const int error = resize_image(wanted); error != 0)
+    return base::system_error(error, attempted + "; extend it");
+  return {};
+}
+
+Status RbdStore::check_space(uint64_t more_bytes) const {
+  const PoolSpace space = connection_->space();
+  if (!space.bytes.has_value() || more_bytes <= *space.bytes) return {};
+  return Error{ENOSPC, what_ + ": " + base::format_bytes(more_bytes) + " more are needed, and " +
+                           base::format_bytes(*space.bytes) + " are left in the pool '" +
+                           connection_->pool_name() + "' (" + space.reason +
+                           "): ask for less, or free space"};
+}
+
+void RbdStore::watch_from(uint64_t offset) {
+  if (watched_from_.load(std::memory_order_relaxed) != UINT64_MAX) return;
+  // Without a map no hole is known, which is always right.
+  if (written_.cover(std::max(kWatchCapacityMin, size_bytes() * 2), kWatchUnitBytes) != 0) return;
+  watched_from_.store(offset, std::memory_order_release);
+}
+
+// Calls visit for every range that has no space of its own yet.
+int RbdStore::gaps(uint64_t from, uint64_t to,
+                   const std::function<int(uint64_t, uint64_t)>& visit) {
+  struct Seen {
+    uint64_t end;
+    std::vector<std::pair<uint64_t, uint64_t>> gaps;
+  };
+  for (uint64_t step = from; step < to; step += kGapStepBytes) {
+    const uint64_t end = std::min(to, step + kGapStepBytes);
+    Seen seen{step, {}};
+    const int error = library_->rbd_diff_iterate2(
+        image_, nullptr, step, end - step, 1, 0,
+        [](uint64_t offset, size_t size_bytes, int exists, void* with) {
+          Seen& known = *static_cast<Seen*>(with);
+          if (exists == 0) return 0;
+          if (offset > known.end) known.gaps.emplace_back(known.end, offset - known.end);
+          known.end = std::max<uint64_t>(known.end, offset + size_bytes);
+          return 0;
+        },
+        &seen);
+    if (error != 0) return error;
+    if (seen.end < end) seen.gaps.emplace_back(seen.end, end - seen.end);
+    for (const auto& [offset, size] : seen.gaps)
+      if (const int stop = visit(offset, size); stop != 0) return stop;
+  }
+  return 0;
+}
+
+// Zeros where nothing was ever written. Nobody writes meanwhile: the lock is ours, and the store
+// not yet handed out. Interrupted, it is done at the next open.
+Status RbdStore::provide_space() {
+  uint64_t missing = 0;
+  int error = gaps(0, size_bytes(), [&](uint64_t, uint64_t size) {
+    missing += size;
+    return 0;
+  });
+  if (error == 0 && missing != 0) {
+    if (Status s = check_space(missing); !s) return s;
+    error = gaps(0, size_bytes(), [this](uint64_t offset, uint64_t size) {
+      return zero(offset, size, RBD_WRITE_ZEROES_FLAG_THICK_PROVISION);
+    });
+  }
+  if (error == 0) return {};
+  return base::system_error(error, what_ + ": write zeros to all of it (thick=yes)");
+}
+
+void RbdStore::close() {
+  if (image_ != nullptr) library_->rbd_close(image_);  // gives the lock back
+  image_ = nullptr;
+}
+
+RbdStore::~RbdStore() {
+  if (process_ != ::getpid()) {  // a forked child: its parent's threads are not here to answer
+    static_cast<void>(connection_.release());
+    return;
+  }
+  close();
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,119 @@
+#include "far/store/redis_options.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/base/units.h"
+#include "far/redis/record.h"
+#include "far/redis/servers.h"
+
+namespace outcore::store {
+namespace {
+
+using redis::kChunkBytesMax;
+using redis::kChunkBytesMin;
+
+constexpr size_t kNameBytesMax = 200;
+constexpr uint64_t kReplicasMax = 16;
+
+Error refuse(const Uri& uri, const std::string& why) {
+  return {EINVAL, "store '" + uri.text + "': " + why};
+}
+
+Status read_authority(const Uri& uri, RedisOptions* options) {
+  std::string hosts = uri.authority;
+  if (const size_t at = hosts.rfind('@'); at != std::string::npos) {
+    const std::string login = hosts.substr(0, at);
+    hosts.erase(0, at + 1);
+    const size_t colon = login.find(':');
+    // redis://password@host is what some clients write; Redis' own form has a colon.
+    if (!decode_percents(login.substr(0, colon), options->user) ||
+        (colon != std::string::npos &&
+         !decode_percents(login.substr(colon + 1), options->password)))
+      return refuse(uri, "bad escape in the user or password: write %25 for a percent sign");
+    if (options->password.empty())
+      return refuse(uri, "a user without a password: write user:password@, or :password@");
+  } else if (const char* password = std::getenv("REDISCLI_AUTH"); password != nullptr) {
+    options->password = password;
+  }
+  if (hosts.empty()) return refuse(uri, "no server: write redis://HOST:PORT/NAME");
+  auto servers = redis::resolve_all(hosts);
+  if (!servers) return Error{servers.code(), "store '" + uri.text + "': " + servers.message()};
+  options->servers = std::move(servers.value());
+  return {};
+}
+
+Status read_name(const Uri& uri, RedisOptions* options) {
+  options->name = uri.path.empty() ? "" : uri.path.substr(1);
+  if (options->name.size() > kNameBytesMax)
+    return refuse(uri, "the name is longer than " + std::to_string(kNameBytesMax) + " bytes");
+  const bool is_bad = std::any_of(options->name.begin(), options->name.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == '{' || c == '}';
+  });
+  if (is_bad) return refuse(uri, "a name has no braces and no control characters");
+  return {};
+}
+
+Status read_tls(const Uri& uri, RedisOptions* options) {
+  const auto text = [&](const char* key) {
+    const std::string* value = uri.find(key);
+    return value == nullptr ? std::string() : *value;
+  };
+  const std::string tls = text("tls");
+  if (!tls.empty() && tls != "0" && tls != "1")
+    return refuse(uri, "tls=" + tls + " is unknown: write 0 or 1");
+  options->is_tls = tls == "1";
+  options->tls_files = {text("tls_ca"), text("tls_cert"), text("tls_key")};
+  const bool has_file = !options->tls_files.authorities.empty() ||
+                        !options->tls_files.certificate.empty() || !options->tls_files.key.empty();
+  if (has_file && !options->is_tls) return refuse(uri, "files for TLS without tls=1: add it");
+  return {};
+}
+
+}  // namespace
+
+Result<RedisOptions> read_redis_options(const Uri& uri) {
+  RedisOptions options;
+  options.uri = uri.text;
+  if (Status s = read_authority(uri, &options); !s) return s.error();
+  if (Status s = read_name(uri, &options); !s) return s.error();
+  if (Status s = read_tls(uri, &options); !s) return s.error();
+  if (const std::string* replicas = uri.find("replicas")) {
+    options.is_strict = replicas->ends_with('!');
+    const std::string count = replicas->substr(0, replicas->size() - (options.is_strict ? 1 : 0));
+    const auto number = redis::read_count(count, kReplicasMax);
+    if (!number || (options.is_strict && *number == 0))
+      return refuse(uri, "replicas: 0 … 16, or 1! … 16! to write nothing without them");
+    options.replicas = static_cast<unsigned>(*number);
+  }
+  const auto chunk = uri.bytes_of("chunk", 0);
+  if (!chunk) return chunk.error();
+  options.chunk_bytes = chunk.value();
+  if (options.chunk_bytes != 0 &&
+      (options.chunk_bytes < kChunkBytesMin || options.chunk_bytes > kChunkBytesMax ||
+       !base::is_power_of_two(options.chunk_bytes)))
+    return refuse(uri, "chunk: a power of two, 4k … 1M");
+  if (const std::string* compress = uri.find("compress")) {
+    const auto packing = packing::Packing::parse(*compress);
+    if (!packing) return refuse(uri, packing.message());
+    options.packing = packing.value();
+  }
+  const auto timeout = uri.milliseconds_of("timeout", 30'000);
+  if (!timeout) return timeout.error();
+  options.timeout_ms = timeout.value();
+  if (options.timeout_ms < 100 || options.timeout_ms > 86'400'000)
+    return refuse(uri, "timeout: 100ms … 1d");
+  const auto lifetime = uri.milliseconds_of("lifetime", 0);
+  if (!lifetime) return lifetime.error();
+  if (uri.find("lifetime") != nullptr)
+    options.lifetime_ms = static_cast<int64_t>(std::min<uint64_t>(lifetime.value(), INT64_MAX / 2));
+  const auto lines = uri.count_of("lines", 4);
+  if (!lines) return lines.error();
+  options.lines = lines.value();
+  if (options.lines < 1 || options.lines > redis::Servers::kLinesMax)
+    return refuse(uri, "lines: 1 … " + std::to_string(redis::Servers::kLinesMax));
+  return options;
+}
+
+}  // namespace outcore::store

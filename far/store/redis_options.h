@@ -1,0 +1,41 @@
+// RedisOptions: what a redis:// URI asks for.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/packing/packer.h"
+#include "core/store/uri.h"
+#include "far/redis/address.h"
+#include "far/redis/tls.h"
+
+namespace outcore::store {
+
+struct RedisOptions {
+  std::string uri;  // without the password
+  std::string name;
+  std::vector<redis::Address> servers;
+  bool has_standby =
+      false;  // two servers: the second is the first one's replica, and takes its place
+  std::string user, password;
+  bool is_tls = false;
+  redis::TlsFiles tls_files;
+  unsigned replicas = 1;
+  bool is_strict = false;    // without them nothing is written: replicas=N!
+  uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes, or kPackedChunkBytes
+  std::optional<packing::Packing> packing;  // none: as the store was made, or without
+  uint64_t timeout_ms = 0;
+  int64_t lifetime_ms = -1;  // -1: as it is, or for ever
+  unsigned lines = 0;        // for reads, to each server
+};
+
+inline constexpr uint64_t kRedisChunkBytes = 64 << 10;
+inline constexpr uint64_t kPackedChunkBytes = 16 << 10;  // a fill brings a whole one
+
+// Of one name on servers of one cluster, or on one server.
+// Errors: EINVAL, EHOSTUNREACH (a host that nobody knows).
+Result<RedisOptions> read_redis_options(const Uri& uri);
+
+}  // namespace outcore::store

@@ -1,0 +1,122 @@
+#include "heaps/commands/heap_command.h"
+
+#include <cxxabi.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "outcore/persistent_core.h"
+
+namespace outcore::cli {
+namespace {
+
+struct Words {
+  std::string heap;
+  bool is_json = false;
+};
+
+// As people write the type, without what would end its line.
+// Types come from the store: what refers to itself again and again would grow without end.
+std::string readable(const std::string& type) {
+  constexpr size_t kBytesMax = 256;
+  if (type.size() > kBytesMax) return one_line(type);
+  int status = 0;
+  char* text = abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status);
+  const std::string name = status == 0 && text != nullptr ? text : type;
+  std::free(text);
+  return one_line(name);
+}
+
+std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+int check(const Words& words) {
+  const auto findings = persistent_heap_check(words.heap);
+  if (!findings) return report({EIO, findings.message()});
+  if (words.is_json)
+    std::printf("%s\n", json_text({{"heap", words.heap}, {"findings", findings.value()}}).c_str());
+  else if (findings->empty())
+    std::printf("%s: nothing is wrong\n", one_line(words.heap).c_str());
+  else
+    for (const std::string& line : findings.value()) std::printf("%s\n", one_line(line).c_str());
+  return findings->empty() ? 0 : kFailed;
+}
+
+nlohmann::json to_json(const PersistentHeapInfo& info) {
+  nlohmann::json objects = nlohmann::json::array();
+  for (const PersistentObject& o : info.objects)
+    objects.push_back({{"name", o.name},
+                       {"type", readable(o.type)},
+                       {"offset", o.offset},
+                       {"count", o.count},
+                       {"element_bytes", o.element_bytes},
+                       {"version", o.version}});
+  return {{"format", info.format},
+          {"is_consistent", info.is_consistent},
+          {"version", info.version},
+          {"size_bytes", info.size_bytes},
+          {"in_use_bytes", info.in_use_bytes},
+          {"metadata_bytes", info.metadata_bytes},
+          {"objects", objects}};
+}
+
+void print(const PersistentHeapInfo& info) {
+  const auto line = [](const char* name, const std::string& value) {
+    std::printf("%-16s %s\n", name, value.c_str());
+  };
+  line("format", std::to_string(info.format));
+  line("consistent", info.is_consistent ? "yes" : "no: it is open, or was not closed");
+  line("version", std::to_string(info.version));
+  line("size", bench::format_bytes(info.size_bytes));
+  line("in use", bench::format_bytes(info.in_use_bytes));
+  line("metadata", bench::format_bytes(info.metadata_bytes));
+  line("objects", std::to_string(info.objects.size()));
+  for (const PersistentObject& o : info.objects)
+    std::printf("  %-16s %llu x %s of %s, version %u\n", one_line(o.name).c_str(),
+                static_cast<unsigned long long>(o.count),
+                bench::format_bytes(o.element_bytes).c_str(), readable(o.type).c_str(), o.version);
+}
+
+int tell(const Words& words) {
+  const auto info = persistent_heap_info(words.heap);
+  if (!info) return report({EIO, info.message()});
+  if (words.is_json)
+    std::printf("%s\n", json_text(to_json(info.value())).c_str());
+  else
+    print(info.value());
+  return 0;
+}
+
+CLI::App* add(CLI::App& heap, const char* name, const char* help,
+              const std::shared_ptr<Words>& words, int& status, int (*run)(const Words&)) {
+  CLI::App* const command = heap.add_subcommand(name, help);
+  command->add_option("HEAP", words->heap, "the heap's file, or store")->required();
+  command->add_flag("--json", words->is_json, "one JSON object in place of text");
+  command->callback([words, &status, run] { status = run(*words); });
+  return command;
+}
+
+}  // namespace
+
+void add_heap(CLI::App& app, int& status) {
+  CLI::App* const heap = app.add_subcommand("heap", "look at a persistent heap: check, info");
+  heap->require_subcommand(1);
+  heap->footer("Examples:\n  outcore heap check graph.heap\n  outcore heap info graph.heap");
+  const auto words = std::make_shared<Words>();
+  add(*heap, "check", "all that is wrong with its headers and metadata", words, status, check)
+      ->footer(
+          "One line a finding. Exit status: 0 nothing is wrong, 1 something is, or it could not be "
+          "read.\nThe objects themselves are not looked at: only their program knows them.\n"
+          "Example:\n  outcore heap check graph.heap");
+  add(*heap, "info", "its sizes, and the objects with names", words, status, tell)
+      ->footer("Example:\n  outcore heap info graph.heap --json");
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,134 @@
+// Copying a persistent heap: the bytes of its last flush, and a header that says they are whole.
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/os/descriptor_place.h"
+#include "heaps/persistent/persistent_core_impl.h"
+
+namespace outcore {
+
+using base::system_error;
+using heap::persistent::Header;
+using heap::persistent::State;
+
+namespace {
+
+constexpr uint64_t kPieceBytes = 1 << 20;
+
+bool is_zero(const std::vector<std::byte>& bytes, size_t count) {
+  return std::all_of(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(count),
+                     [](std::byte b) { return b == std::byte{0}; });
+}
+
+// 0 or -errno. Zeros are not written: the target is new.
+int copy_store(Store& from, Store& to, uint64_t size_bytes) {
+  std::vector<std::byte> piece(kPieceBytes);
+  for (uint64_t at = 0; at < size_bytes; at += kPieceBytes) {
+    const uint64_t count = std::min(kPieceBytes, size_bytes - at);
+    if (from.is_hole(at, count)) continue;
+    if (const int error = from.read(at, {piece.data(), count}); error != 0) return error;
+    if (is_zero(piece, count)) continue;
+    if (const int error = to.write(at, {piece.data(), count}); error != 0) return error;
+  }
+  return 0;
+}
+
+// One run of bytes that are there. 0, or -errno; -EXDEV and the like: not this way.
+int copy_run(int from, int to, uint64_t at, uint64_t end) {
+  while (at < end) {
+    auto here = static_cast<off_t>(at), there = here;
+    const ssize_t n = ::copy_file_range(from, &here, to, &there,
+                                        std::min<uint64_t>(end - at, uint64_t{1} << 30), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -errno;
+    if (n == 0) return -EIO;
+    at += static_cast<uint64_t>(n);
+  }
+  return 0;
+}
+
+// Within the kernel: shared blocks where the filesystem has them. -EOPNOTSUPP: not this way.
+int copy_file(int from, int to, uint64_t size_bytes) {
+  if (::ioctl(to, FICLONE, from) == 0) return 0;
+  for (uint64_t at = 0; at < size_bytes;) {
+    const off_t data = ::lseek(from, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    if (data < 0) return -EOPNOTSUPP;
+    const off_t hole = ::lseek(from, data, SEEK_HOLE);
+    if (hole < 0) return -EOPNOTSUPP;
+    const uint64_t end = std::min(static_cast<uint64_t>(hole), size_bytes);
+    const auto begin = static_cast<uint64_t>(data);
+    if (begin >= end) break;
+    if (const int error = copy_run(from, to, begin, end); error != 0)
+      return error == -ENOSPC || error == -EIO || error == -EDQUOT ? error : -EOPNOTSUPP;
+    at = end;
+  }
+  return 0;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+Status PersistentCore::Impl::copy(const std::string& to) {
+  if (Status s = check_open("copy"); !s) return s;
+  const std::lock_guard<std::recursive_mutex> guard(names_lock);
+  if (!is_writable && !is_consistent)
+    return Error{EUCLEAN, "copy the heap " + place.uri +
+                              ": it was not closed, and a copy would say that it is whole"};
+  if (is_writable)
+    if (Status s = flush(); !s) return s;
+  const std::string what = "copy the heap " + place.uri + " to " + to;
+  Result<std::string> path = heap::persistent::lock_path(to);
+  if (!path) return path.status();
+  struct stat about;
+  if (!path->empty() && ::stat(path->c_str(), &about) == 0)
+    return Error{EEXIST, what + ": something is there already: name another, or remove it first"};
+  Result<heap::persistent::Place> made =
+      heap::persistent::open_place(PersistentCore::Mode::kCreate, to);  // locked, and empty
+  if (!made) return Error{made.code(), what + ": " + made.message()};
+  Store& target = *made->store;
+  Header last = header;
+  last.state = static_cast<uint32_t>(State::kConsistent);
+  int error = target.resize(last.size_bytes);
+  if (error == 0) {
+    // By the path only where both are files, and it names the one that the store has.
+    const Descriptor file(place.lock.fd() >= 0 && !target.identity().empty()
+                              ? os::above_standard(::open(path->c_str(), O_RDWR | O_CLOEXEC))
+                              : -1);
+    const bool is_file =
+        file.get() >= 0 && ::fstat(place.lock.fd(), &about) == 0 && S_ISREG(about.st_mode);
+    error = is_file ? copy_file(place.lock.fd(), file.get(), last.size_bytes) : -EOPNOTSUPP;
+    if (error == 0 && ::ftruncate(file.get(), static_cast<off_t>(last.size_bytes)) != 0)
+      error = -errno;
+    if (error == -EOPNOTSUPP) error = copy_store(*place.store, target, last.size_bytes);
+  }
+  if (error == 0) error = target.sync();
+  if (error == 0) error = heap::persistent::write_header(target, last);
+  if (error == 0) error = target.sync();
+  if (error == 0) return {};
+  if (!made->made_path.empty()) ::unlink(made->made_path.c_str());
+  return system_error(error, what, error == -ENOSPC ? "free space there, or name another" : "");
+}
+
+}  // namespace outcore

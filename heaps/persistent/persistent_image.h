@@ -1,0 +1,51 @@
+// Image: the metadata of a persistent heap as it is in the store: runs, bitmaps, names. Whoever
+// opens and whoever checks reads it here, and here is where no bytes are trusted. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heaps/persistent/persistent_format.h"
+#include "outcore/store.h"
+
+namespace outcore::heap::persistent {
+
+struct Name {
+  std::string name, type;
+  uint64_t offset = 0, count = 0, element_bytes = 0;
+  uint32_t alignment = 0, version = 0;
+};
+
+struct Image {
+  std::vector<Run> runs;        // sorted, none overlaps another
+  std::vector<uint64_t> words;  // bitmaps of the partial slabs, in their order; 1: in use
+  std::vector<Name> names;
+
+  uint64_t encoded_bytes() const;
+  std::vector<std::byte> encode() const;
+};
+
+// What was found wrong, one a line; stops counting at a bound.
+class Findings {
+ public:
+  static constexpr size_t kLinesMax = 100;
+  void add(std::string line) {
+    if (lines_.size() < kLinesMax) lines_.push_back(std::move(line));
+  }
+  bool is_empty() const { return lines_.empty(); }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+// Takes the bytes apart, and tells all that is wrong. Without a finding the image is sound: every
+// run is inside `size_bytes`, every name in an object that is in use.
+Image decode_image(std::span<const std::byte> bytes, uint64_t size_bytes, Findings* findings);
+
+// The same for what the header names in the store. Errors: those of its reads, ENOMEM.
+Result<Image> read_image(Store& store, const Header& header, Findings* findings);
+
+}  // namespace outcore::heap::persistent

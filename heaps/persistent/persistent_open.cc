@@ -1,0 +1,255 @@
+// Opening a persistent heap: its store and lock, its headers and metadata, its region.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/store/uri.h"
+#include "heaps/persistent/persistent_core_impl.h"
+#include "heaps/persistent/persistent_sizes.h"
+
+namespace outcore {
+
+using base::round_up;
+using base::system_error;
+using heap::persistent::Allocator;
+using heap::persistent::FileLock;
+using heap::persistent::Findings;
+using heap::persistent::Header;
+using heap::persistent::Headers;
+using heap::persistent::Image;
+using heap::persistent::kFormat;
+using heap::persistent::kHeadersBytes;
+using heap::persistent::kTileBytes;
+using heap::persistent::Name;
+using heap::persistent::Place;
+using heap::persistent::State;
+
+namespace heap::persistent {
+
+Result<std::string> lock_path(const std::string& uri) {
+  Result<store::Uri> parsed = store::parse_uri(uri);
+  if (!parsed) return parsed.error();
+  const std::string& scheme = parsed.value().scheme;
+  if (!parsed.value().authority.empty()) return std::string();  // no file's
+  return scheme == "file" || scheme == "sparse" ? parsed.value().path : std::string();
+}
+
+namespace {
+
+bool is_there(const std::string& path) {
+  struct stat about;
+  return ::stat(path.c_str(), &about) == 0;
+}
+
+Status check_same(const Place& place) {
+  const std::string known = place.lock.identity(), opened = place.store->identity();
+  struct stat about;
+  const bool is_file =
+      place.lock.fd() >= 0 && ::fstat(place.lock.fd(), &about) == 0 && S_ISREG(about.st_mode);
+  if (!is_file || opened.empty() || known == opened) return {};
+  return Error{EBUSY, "open the heap " + place.uri + ": it was replaced meanwhile: try again"};
+}
+
+bool is_empty(const Place& place) {
+  struct stat about;
+  if (place.lock.fd() >= 0 && ::fstat(place.lock.fd(), &about) == 0 && S_ISREG(about.st_mode))
+    return about.st_size == 0;  // another may have made it since the store was opened
+  return place.store->size_bytes() == 0;
+}
+
+Result<Place> create_place(const std::string& uri, const std::string& path) {
+  const bool is_new = path.empty() || !is_there(path);
+  Place place;
+  place.uri = uri;
+  Result<std::shared_ptr<Store>> opened =
+      open_store(uri, {.is_writable = true, .may_create = true});
+  if (!opened) return opened.error();
+  place.store = std::move(opened).value();
+  if (!path.empty()) {
+    Result<FileLock> lock = FileLock::take(path, true);
+    if (!lock) return lock.error();
+    place.lock = std::move(lock).value();
+  }
+  if (Status s = check_same(place); !s) return s.error();
+  // Also where another made it between our look and our lock.
+  if (!path.empty() && !is_empty(place))
+    return Error{EEXIST, "create the heap " + uri +
+                             ": something is there already: open it, or remove it first"};
+  if (is_new) place.made_path = path;
+  return place;
+}
+
+}  // namespace
+
+Result<Place> open_place(PersistentCore::Mode mode, const std::string& uri) {
+  Result<std::string> path = lock_path(uri);
+  if (!path) return path.error();
+  if (mode == PersistentCore::Mode::kCreate) return create_place(uri, path.value());
+  const bool is_writable = mode == PersistentCore::Mode::kOpen;
+  Place place;
+  place.uri = uri;
+  if (!path.value().empty()) {
+    Result<FileLock> lock = FileLock::take(path.value(), is_writable);
+    if (!lock) return lock.error();
+    place.lock = std::move(lock).value();
+  }
+  Result<std::shared_ptr<Store>> opened = open_store(uri, {.is_writable = is_writable});
+  if (!opened) return opened.error();
+  place.store = std::move(opened).value();
+  if (Status s = check_same(place); !s) return s.error();
+  return place;
+}
+
+Result<Headers> read_headers(Store& store, const std::string& what) {
+  std::vector<std::byte> bytes(std::min(store.size_bytes(), kHeadersBytes));
+  if (!bytes.empty())
+    if (const int error = store.read(0, bytes); error != 0)
+      return system_error(error, what + ": read its header");
+  return decode_headers(bytes, what);
+}
+
+int write_header(Store& store, const Header& header) { return store.write(0, encode(header)); }
+
+}  // namespace heap::persistent
+
+Status PersistentCore::Impl::create(const PersistentHeapOptions& options) {
+  const std::string what = "create the heap " + place.uri;
+  Store& store = *place.store;
+  if (store.size_bytes() != 0)
+    return Error{EEXIST, what + ": its store is not empty: open it, or name another"};
+  std::memcpy(header.magic, heap::persistent::kHeaderMagic, sizeof header.magic);
+  header.format = kFormat;
+  header.state = static_cast<uint32_t>(State::kOpen);
+  header.sequence = 1;
+  header.tile_bytes = header.size_bytes = kTileBytes;
+  header.version = options.version;
+  int error = store.resize(kTileBytes);
+  if (error == 0) error = write_header(store, header);
+  if (error == 0) error = store.sync();
+  if (error != 0) {
+    static_cast<void>(store.resize(0));
+    return system_error(error, what,
+                        error == -ENOTSUP ? "a heap needs a store that can change its size" : "");
+  }
+  Status s = map(options);
+  if (s.ok()) {
+    allocator = std::make_unique<Allocator>();
+    s = allocator->start(&region, place.store, reserve_bytes, spare_bytes);
+  }
+  if (!s.ok()) {  // nothing came of it: the store is as empty as it was
+    allocator.reset();
+    if (region.is_mapped()) static_cast<void>(region.unmap(true));
+    static_cast<void>(store.resize(0));
+    return s;
+  }
+  allocator->announce();
+  is_ready = true;
+  return {};
+}
+
+// The image of the newest header whose metadata is sound.
+static Result<std::pair<Header, Image>> sound_image(Store& store, const Headers& headers,
+                                                    const std::string& what) {
+  std::string why;
+  for (const Header& h : headers.intact) {
+    Findings findings;
+    Result<Image> image = read_image(store, h, &findings);
+    if (!image) return image.error();
+    if (findings.is_empty()) return std::pair(h, std::move(image).value());
+    if (why.empty()) why = findings.lines().front();
+  }
+  return Error{EINVAL, what + ": " + why + ": restore it from a copy"};
+}
+
+Status PersistentCore::Impl::open(const PersistentHeapOptions& options) {
+  const std::string what = "open the heap " + place.uri;
+  Result<Headers> headers = heap::persistent::read_headers(*place.store, what);
+  if (!headers) return headers.status();
+  is_consistent = headers->is_consistent;
+  if (!is_consistent && !options.even_if_inconsistent)
+    return Error{EUCLEAN, what +
+                              ": it was not closed, and may hold anything: restore a copy; or look "
+                              "at it with `outcore heap check`, and open it even_if_inconsistent"};
+  auto found = sound_image(*place.store, headers.value(), what);
+  if (!found) return found.status();
+  header = found->first;
+  Image& image = found->second;
+  if (options.version != 0 && header.version != options.version)
+    return Error{EINVAL, what + ": it holds version " + std::to_string(header.version) +
+                             " of the program's data, not " + std::to_string(options.version) +
+                             ": use the program that made it"};
+  for (Name& name : image.names) {
+    std::string key = name.name;
+    names.emplace(std::move(key), std::move(name));
+  }
+  bytes_in_use = describe(headers.value(), header, image).in_use_bytes;
+  if (Status s = map(options); !s) return s;
+  is_ready = !is_writable;
+  if (is_ready) return {};
+  allocator = std::make_unique<Allocator>();
+  if (Status s = allocator->start(&region, place.store, reserve_bytes, spare_bytes); !s) return s;
+  if (Status s = allocator->restore(image, header.metadata_offset, !is_consistent); !s) return s;
+  // The last step: whoever fails before has changed nothing.
+  Header opened = header;
+  opened.state = static_cast<uint32_t>(State::kOpen);
+  ++opened.sequence;
+  int error = write_header(*place.store, opened);
+  if (error == 0) error = place.store->sync();
+  if (error != 0) {
+    if (is_consistent) static_cast<void>(write_header(*place.store, header));
+    return system_error(error, what + ": mark it as open");
+  }
+  header = opened;
+  allocator->announce();
+  is_ready = true;
+  return {};
+}
+
+Status PersistentCore::Impl::map(const PersistentHeapOptions& options) {
+  constexpr uint64_t kReserveMin = uint64_t{1} << 30, kReserve = uint64_t{4} << 40,
+                     kReserveMax = uint64_t{64} << 40;
+  MapOptions o;
+  o.access = is_writable ? Access::kReadWrite : Access::kReadOnly;
+  o.size_bytes = header.size_bytes;
+  o.page_bytes = options.page_bytes;
+  o.advice = options.advice;
+  if (options.reserve_bytes > kReserveMax)
+    return Error{EINVAL, "map the heap " + place.uri + ": reserve_bytes are more than " +
+                             base::format_bytes(kReserveMax) + ": ask for less"};
+  if (is_writable) {
+    const uint64_t least = std::max(header.size_bytes, kTileBytes);
+    uint64_t wanted = options.reserve_bytes != 0
+                          ? round_up(std::max(options.reserve_bytes, least), kTileBytes)
+                          : std::min(std::max(kReserve, 4 * least), kReserveMax);
+    while (true) {
+      // Metadata of small objects are up to a hundredth of them; flush() writes the new beside the
+      // old.
+      spare_bytes = round_up(wanted / 32, kTileBytes) + (uint64_t{1} << 20);
+      o.reserve_bytes = wanted + spare_bytes;
+      Result<Region> mapped = runtime->map(place.store, o);
+      if (mapped) {
+        region = std::move(mapped).value();
+        break;
+      }
+      const uint64_t half = round_up(wanted / 2, kTileBytes);
+      if (mapped.code() != ENOMEM || options.reserve_bytes != 0 ||
+          half < std::max(kReserveMin, 2 * least))
+        return mapped.status();
+      wanted = half;  // addresses are short here (ulimit -v)
+    }
+    reserve_bytes = o.reserve_bytes;
+    return {};
+  }
+  Result<Region> mapped = runtime->map(place.store, o);
+  if (!mapped) return mapped.status();
+  region = std::move(mapped).value();
+  return {};
+}
+
+}  // namespace outcore

@@ -1,0 +1,209 @@
+// What a persistent heap says of files that are none, are damaged, or belong to others.
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <optional>
+
+#include "heaps/persistent/persistent_format.h"
+#include "heaps/tests/heap/persistent_scene.h"
+
+namespace outcore {
+namespace {
+
+using heap::persistent::Header;
+using heap::persistent::kHeaderStride;
+using scene::Folder;
+using scene::read_file;
+using scene::run_child;
+using scene::start_runtime;
+using scene::take;
+using scene::wait_for;
+using scene::write_file;
+
+class PersistentErrors : public testing::Test {
+ protected:
+  Folder folder;
+  std::optional<Runtime> started;
+  const std::string path = folder / "heap";
+
+  // Not before it is needed: a child that starts threads needs a parent that had none.
+  Runtime& runtime() {
+    if (!started) started.emplace(start_runtime());
+    return *started;
+  }
+
+  void make_heap() {
+    PersistentHeap heap = take(PersistentHeap::create(runtime(), path));
+    take(heap.construct<persistent::vector<int>>("v", 100000u, 7));
+    EXPECT_OK(heap.close());
+  }
+  // Opens, checks, and expects this of both.
+  void expect_refused(int code, const std::string& text) {
+    for (const bool is_read_only : {false, true}) {
+      const auto heap = is_read_only ? PersistentHeap::open_read_only(runtime(), path)
+                                     : PersistentHeap::open(runtime(), path);
+      ASSERT_FALSE(heap.ok());
+      EXPECT_EQ(heap.code(), code) << heap.message();
+      EXPECT_NE(heap.message().find(text), std::string::npos) << heap.message();
+      EXPECT_EQ(heap.message().find('\n'), std::string::npos);
+    }
+    const auto findings = persistent_heap_check(path);
+    if (findings) {
+      EXPECT_FALSE(findings.value().empty());
+    }
+  }
+};
+
+TEST_F(PersistentErrors, TellWhatIsMissing) {
+  expect_refused(ENOENT, "create()");
+  EXPECT_EQ(PersistentHeap::create(runtime(), folder / "no/such/folder").code(), ENOENT);
+  EXPECT_EQ(PersistentHeap::is_consistent(path).code(), ENOENT);
+}
+
+TEST_F(PersistentErrors, TellWhatIsThereAlready) {
+  make_heap();
+  EXPECT_EQ(PersistentHeap::create(runtime(), path).code(), EEXIST);
+  EXPECT_TRUE(PersistentHeap::open(runtime(), path).ok());
+}
+
+TEST_F(PersistentErrors, TellAFileThatIsNoHeap) {
+  write_file(path, std::vector<char>(100000, 'x'));
+  expect_refused(EINVAL, "no persistent heap");
+  write_file(path, {});
+  expect_refused(EINVAL, "no persistent heap");
+  write_file(path, {'O', 'U', 'T'});
+  expect_refused(EINVAL, "no persistent heap");
+  EXPECT_EQ(PersistentHeap::open(runtime(), folder.path()).code(), EISDIR);
+}
+
+TEST_F(PersistentErrors, TellAFileThatWasCutShort) {
+  make_heap();
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  expect_refused(EINVAL, "cut short");
+  std::filesystem::resize_file(path, 5000);
+  EXPECT_FALSE(PersistentHeap::open(runtime(), path).ok());
+  EXPECT_FALSE(take(PersistentHeap::is_consistent(path)));
+}
+
+TEST_F(PersistentErrors, TellDamagedHeaders) {
+  make_heap();
+  std::vector<char> bytes = read_file(path);
+  bytes[20] ^= 1;
+  write_file(path, bytes);
+  expect_refused(EUCLEAN, "not closed");  // one copy is no proof
+  EXPECT_EQ(take(persistent_heap_check(path)).at(0), "copy 1 of the header is damaged");
+  EXPECT_TRUE(PersistentHeap::open_read_only(runtime(), path, {.even_if_inconsistent = true}).ok());
+  bytes[kHeaderStride + 40] ^= 1;
+  write_file(path, bytes);
+  expect_refused(EINVAL, "both copies of its header are damaged");
+}
+
+TEST_F(PersistentErrors, TellDamagedMetadata) {
+  make_heap();
+  std::vector<char> bytes = read_file(path);
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  bytes[header.metadata_offset + header.metadata_bytes - 1] ^= 1;
+  write_file(path, bytes);
+  expect_refused(EINVAL, "checksum");
+}
+
+TEST_F(PersistentErrors, TellANewerFormat) {
+  make_heap();
+  std::vector<char> bytes = read_file(path);
+  for (const uint64_t copy : {uint64_t{0}, kHeaderStride}) bytes[copy + 8] = 9;
+  write_file(path, bytes);
+  for (const auto& heap :
+       {PersistentHeap::open(runtime(), path), PersistentHeap::open_read_only(runtime(), path)}) {
+    EXPECT_EQ(heap.code(), ENOTSUP);
+    EXPECT_NE(heap.message().find("format 9"), std::string::npos) << heap.message();
+    EXPECT_NE(heap.message().find("newer Outcore"), std::string::npos) << heap.message();
+  }
+  EXPECT_EQ(persistent_heap_check(path).code(), ENOTSUP);
+}
+
+TEST_F(PersistentErrors, TellAHeapThatIsOpenElsewhere) {
+  make_heap();
+  int ready[2], done[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(done), 0);
+  started.reset();
+  const pid_t child = run_child([&] {
+    Runtime own = start_runtime();
+    PersistentHeap heap = take(PersistentHeap::open(own, path));
+    char byte = 0;
+    if (::write(ready[1], &byte, 1) != 1 || ::read(done[0], &byte, 1) != 1) return 1;
+    return heap.close().ok() ? 0 : 2;
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  expect_refused(EBUSY, "open elsewhere");
+  EXPECT_EQ(PersistentHeap::create(runtime(), path).code(), EBUSY);
+  EXPECT_EQ(persistent_heap_check(path).code(), EBUSY);
+  EXPECT_FALSE(take(PersistentHeap::is_consistent(path)));
+  ASSERT_EQ(::write(done[1], &byte, 1), 1);
+  EXPECT_EQ(wait_for(child), 0);
+  PersistentHeap heap = take(PersistentHeap::open(runtime(), path));
+  expect_refused(EBUSY, "open elsewhere");  // in this process, too
+  for (const int fd : {ready[0], ready[1], done[0], done[1]}) ::close(fd);
+}
+
+TEST_F(PersistentErrors, TellAFileThatMayNotGrow) {
+  const int status = wait_for(run_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{uint64_t{8} << 20, uint64_t{8} << 20};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    // Frames that rest in a file of memory would be limited, too.
+    Runtime own = Runtime::start({.budget_bytes = uint64_t{16} << 20,
+                                  .frames = FrameKind::kPrivate,
+                                  .ignore_environment = true})
+                      .value();
+    PersistentHeap heap = take(PersistentHeap::create(own, path));
+    auto& numbers = *take(heap.construct<persistent::vector<int>>("numbers"));
+    int code = 0;
+    for (uint64_t size = 1000; code == 0; size *= 2) {
+      Result<void*> object = heap.allocate(size);
+      code = object.code();
+      if (code == 0) numbers.push_back(static_cast<int>(size));
+    }
+    if (code != EFBIG) return 2;
+    if (!heap.close().ok()) return 3;
+    PersistentHeap again = take(PersistentHeap::open(own, path));
+    return take(again.find<persistent::vector<int>>("numbers"))->size() > 10 ? 0 : 4;
+  }));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(WIFEXITED(status));
+}
+
+// A real filesystem that is full.
+TEST_F(PersistentErrors, TellAFullDisk) {
+  const std::string disk = folder / "disk";
+  std::filesystem::create_directory(disk);
+  if (::mount("none", disk.c_str(), "tmpfs", 0, "size=16m") != 0)
+    GTEST_SKIP() << "mount a small filesystem: " << std::strerror(errno);
+  {
+    PersistentHeap heap = take(PersistentHeap::create(runtime(), disk + "/heap"));
+    auto& all = *take(heap.construct<persistent::vector<PersistentPointer<char>>>("all"));
+    all.reserve(10000);
+    Result<void*> object = heap.allocate(3000);
+    for (; object; object = heap.allocate(3000)) {
+      std::memset(object.value(), 'x', 3000);
+      all.push_back(static_cast<char*>(object.value()));
+    }
+    EXPECT_EQ(object.code(), ENOSPC) << object.message();
+    EXPECT_GT(all.size(), 3000u);
+    EXPECT_LT(all.size(), 6000u);
+    for (const auto& text : all) ASSERT_EQ(text[2999], 'x');
+    for (size_t i = 0; i < 400; ++i) {  // room for the metadata
+      heap.deallocate(all.back().get());
+      all.pop_back();
+    }
+    EXPECT_OK(heap.close());
+    EXPECT_TRUE(take(PersistentHeap::is_consistent(disk + "/heap")));
+  }
+  ::umount(disk.c_str());
+}
+
+}  // namespace
+}  // namespace outcore

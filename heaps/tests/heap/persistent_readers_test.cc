@@ -1,0 +1,83 @@
+// A persistent heap that many processes read at once.
+#include <sys/stat.h>
+
+#include "heaps/tests/heap/persistent_scene.h"
+
+namespace outcore {
+namespace {
+
+using scene::Folder;
+using scene::run_child;
+using scene::start_runtime;
+using scene::take;
+using scene::wait_for;
+using Map = persistent::map<int, persistent::string>;
+
+TEST(PersistentReaders, OfSeveralProcessesSeeTheSame) {
+  const Folder folder;
+  const std::string path = folder / "heap";
+  {
+    Runtime runtime = start_runtime();
+    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    Map& map = *take(heap.construct<Map>("map"));
+    for (int i = 0; i < 100000; ++i)
+      map.emplace(i,
+                  persistent::string(static_cast<size_t>(20 + i % 50), 'x', map.get_allocator()));
+    EXPECT_OK(heap.close());
+  }
+  int ready[2], go[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(go), 0);
+  std::vector<pid_t> children;
+  for (int c = 0; c < 3; ++c)
+    children.push_back(run_child([&] {
+      Runtime runtime = start_runtime(uint64_t{4} << 20);  // less than the heap
+      PersistentHeap heap = take(PersistentHeap::open_read_only(runtime, path));
+      char byte = 0;  // all of them have it open at the same time
+      if (::write(ready[1], &byte, 1) != 1 || ::read(go[0], &byte, 1) != 1) return 1;
+      const Map& map = *take(heap.find<Map>("map"));
+      int i = 0;
+      for (const auto& [key, value] : map) {
+        if (key != i || value.size() != static_cast<size_t>(20 + i % 50) || value[19] != 'x')
+          return 2;
+        ++i;
+      }
+      if (i != 100000) return 3;
+      return heap.close().ok() ? 0 : 4;
+    }));
+  char bytes[3] = {};
+  for (size_t got = 0; got < 3;) {
+    const ssize_t n = ::read(ready[0], bytes, 3);
+    ASSERT_GT(n, 0);
+    got += static_cast<size_t>(n);
+  }
+  {
+    Runtime runtime = start_runtime();
+    const auto writer = PersistentHeap::open(runtime, path);
+    EXPECT_EQ(writer.code(), EBUSY);
+    EXPECT_NE(writer.message().find("open elsewhere"), std::string::npos) << writer.message();
+    EXPECT_TRUE(take(persistent_heap_check(path)).empty());
+  }
+  ASSERT_EQ(::write(go[1], bytes, 3), 3);
+  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
+  EXPECT_TRUE(take(PersistentHeap::is_consistent(path)));
+  for (const int fd : {ready[0], ready[1], go[0], go[1]}) ::close(fd);
+}
+
+TEST(PersistentReaders, NeedNoPermissionToWrite) {
+  const Folder folder;
+  const std::string path = folder / "heap";
+  Runtime runtime = start_runtime();
+  { take(take(PersistentHeap::create(runtime, path)).construct<int>("one", 1)); }
+  ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
+  const std::vector<char> before = scene::read_file(path);
+  {
+    PersistentHeap heap = take(PersistentHeap::open_read_only(runtime, path));
+    EXPECT_EQ(*take(heap.find<int>("one")), 1);
+    EXPECT_TRUE(heap.info().is_consistent);
+  }
+  EXPECT_EQ(scene::read_file(path), before);
+}
+
+}  // namespace
+}  // namespace outcore

@@ -1,0 +1,276 @@
+#include "heaps/volatile/allocator.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+
+namespace outcore::heap {
+namespace {
+
+// Of a fresh block so small all pages will be written, as a rule.
+constexpr uint64_t kExpectedBytesMax = 256 << 10;
+// Zeros are written into what is kept up to here; of more, the pages are given back: they may be in
+// the store only, and would be read to be overwritten.
+constexpr uint64_t kZeroedBytesMax = 128 << 10;
+
+[[noreturn]] void refuse_pointer(const void* block) {
+  std::fprintf(stderr, "outcore: heap: %p is no block of this heap, or was freed already\n", block);
+  std::abort();
+}
+
+}  // namespace
+
+Allocator::Allocator(std::unique_ptr<Ground> ground, uint64_t kept_bytes_max)
+    : ground_(std::move(ground)),
+      extents_(*ground_, metadata_, kept_bytes_max),
+      slabs_(*ground_, extents_, metadata_),
+      capacity_bytes_(ground_->capacity_bytes()) {}
+
+std::unique_ptr<Allocator> Allocator::make(std::unique_ptr<Ground> ground,
+                                           uint64_t kept_bytes_max) {
+  std::unique_ptr<Allocator> allocator(new Allocator(std::move(ground), kept_bytes_max));
+  if (allocator->extents_.prepare() != 0) return nullptr;
+  allocator->number_ = thread_caches::enter(*allocator);
+  return allocator;
+}
+
+Allocator::~Allocator() {
+  if (number_ != 0) thread_caches::leave(*this, number_);
+  for (ThreadCache* cache = caches_; cache != nullptr;) {
+    ThreadCache* const next = cache->next;
+    Metadata::unmap(cache, sizeof *cache);
+    cache = next;
+  }
+}
+
+// -- Taking --
+
+int Allocator::take_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+  const uint8_t c = class_of(bytes, std::max<size_t>(alignment, 1));
+  if (c == 0) return take_large(bytes, alignment, is_zeroed, block);
+  const int error = take_small(c, block);
+  if (error == 0 && is_zeroed) std::memset(*block, 0, bytes);
+  return error;
+}
+
+int Allocator::take_small(uint8_t c, void** block) {
+  ThreadCache* cache = thread_caches::find(number_);
+  if (cache == nullptr) cache = thread_caches::far(*this, number_);
+  const SizeClass& size = kSizes[c];
+  int error = 0;
+  if (cache == nullptr) {
+    if (thread_caches::is_parents(number_)) return -EPERM;
+    std::byte* one = nullptr;
+    if (slabs_.take(c, {&one, 1}, &error) == 0) return error;
+    *block = one;
+    count(size.block_bytes, 1);
+    return 0;
+  }
+  ThreadCache::Stack& stack = cache->stacks[c];
+  if (stack.blocks == nullptr) {
+    stack.blocks = static_cast<std::byte**>(metadata_.take(size.cached_max * sizeof(std::byte*)));
+    if (stack.blocks == nullptr) return -ENOMEM;
+  }
+  if (stack.count == 0) {
+    std::byte** const blocks = stack.blocks;
+    const size_t taken = slabs_.take(c, {blocks, size.cached_max / 2}, &error);
+    if (taken == 0) return error;
+    // They came lowest first, and are handed out from the end.
+    std::reverse(blocks, blocks + taken);
+    stack.count = static_cast<uint32_t>(taken);
+  }
+  *block = stack.blocks[--stack.count];
+  cache->count_one(size.block_bytes, 1);
+  return 0;
+}
+
+int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+  if (thread_caches::is_parents(number_)) return -EPERM;
+  if (bytes > capacity_bytes_ || alignment > capacity_bytes_) return -ENOMEM;
+  const uint64_t units = base::round_up(bytes, kUnitBytes) / kUnitBytes;
+  Span* span = nullptr;
+  bool is_zero = false;
+  // A small zeroed block is zeroed sooner than memory is found that is.
+  const bool wants_zero = is_zeroed && bytes > kZeroedBytesMax;
+  const uint64_t aligned_units = std::max<uint64_t>(alignment / kUnitBytes, 1);
+  if (const int error =
+          extents_.take({units, aligned_units, wants_zero, SpanKind::kLarge}, &span, &is_zero);
+      error != 0)
+    return error;
+  if (is_zero && span->size_bytes() <= kExpectedBytesMax)
+    ground_->expect(span->first * kUnitBytes, span->size_bytes());
+  if (is_zeroed && !is_zero) zero(*span);
+  *block = extents_.address_of(*span);
+  count(static_cast<int64_t>(span->size_bytes()), 1);
+  return 0;
+}
+
+void Allocator::zero(const Span& span) {
+  const uint64_t page = ground_->page_bytes(), start = span.first * kUnitBytes;
+  const uint64_t from = base::round_up(start, page),
+                 to = base::round_down(start + span.size_bytes(), page);
+  std::byte* const first = extents_.address_of(span);
+  if (span.size_bytes() <= kZeroedBytesMax || from >= to) {
+    std::memset(first, 0, span.size_bytes());
+    return;
+  }
+  std::memset(first, 0, from - start);
+  std::memset(first + (to - start), 0, start + span.size_bytes() - to);
+  ground_->zero(from, to - from);
+}
+
+// -- Giving --
+
+void Allocator::give_slowly(void* block) {
+  if (thread_caches::is_parents(number_)) return;
+  if (!owns(block)) refuse_pointer(block);
+  const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - ground_->base());
+  const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
+  if (c == 0) return give_large(large_at(block));
+  ThreadCache* cache = thread_caches::find(number_);
+  if (cache == nullptr) cache = thread_caches::far(*this, number_);
+  auto* const one = static_cast<std::byte*>(block);
+  if (cache != nullptr && cache->stacks[c].blocks == nullptr)
+    cache->stacks[c].blocks =
+        static_cast<std::byte**>(metadata_.take(kSizes[c].cached_max * sizeof(std::byte*)));
+  if (cache == nullptr || cache->stacks[c].blocks == nullptr) {
+    slabs_.give(c, {&one, 1});
+    count(-int64_t{kSizes[c].block_bytes}, -1);
+    return;
+  }
+  if (cache->stacks[c].count == kSizes[c].cached_max) flush(*cache, c, kSizes[c].cached_max / 2);
+  cache->stacks[c].blocks[cache->stacks[c].count++] = one;
+  cache->count_one(-int64_t{kSizes[c].block_bytes}, -1);
+}
+
+void Allocator::give_large(Span* span) {
+  count(-static_cast<int64_t>(span->size_bytes()), -1);
+  extents_.give(span);
+}
+
+// The newest stay: they are warm.
+void Allocator::flush(ThreadCache& cache, uint8_t c, uint32_t keep) {
+  ThreadCache::Stack& stack = cache.stacks[c];
+  const uint32_t gone = stack.count - keep;
+  slabs_.give(c, {stack.blocks, gone});
+  std::memmove(stack.blocks, stack.blocks + gone, keep * sizeof *stack.blocks);
+  stack.count = keep;
+}
+
+void Allocator::flush_all(ThreadCache& cache) {
+  for (size_t c = 1; c < kSizeClasses; ++c)
+    if (cache.stacks[c].count > 0) flush(cache, static_cast<uint8_t>(c), 0);
+}
+
+// -- Resizing --
+
+// The program ends if there is no large block at this address.
+Span* Allocator::large_at(const void* block) const {
+  const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - ground_->base());
+  Span* const span = Extents::span_of(extents_.find(at / kUnitBytes));
+  if (span == nullptr || span->kind != SpanKind::kLarge || span->first * kUnitBytes != at)
+    refuse_pointer(block);
+  return span;
+}
+
+size_t Allocator::usable_bytes(const void* block) const {
+  if (!owns(block)) refuse_pointer(block);
+  const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - ground_->base());
+  const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
+  return c != 0 ? kSizes[c].block_bytes : large_at(block)->size_bytes();
+}
+
+bool Allocator::resize_in_place(Span* span, size_t bytes) {
+  const uint64_t units = base::round_up(bytes, kUnitBytes) / kUnitBytes, before = span->count;
+  if (units > before && !extents_.grow(span, units)) return false;
+  if (units < before) extents_.shrink(span, units);
+  count((static_cast<int64_t>(span->count) - static_cast<int64_t>(before)) *
+            static_cast<int64_t>(kUnitBytes),
+        0);
+  return true;
+}
+
+int Allocator::resize(void* block, size_t bytes, size_t alignment, void** now) {
+  if (thread_caches::is_parents(number_)) return -EPERM;
+  if (bytes > capacity_bytes_) return -ENOMEM;
+  const size_t usable = usable_bytes(block);
+  const bool is_aligned = reinterpret_cast<uint64_t>(block) % alignment == 0;
+  *now = block;
+  if (is_aligned && usable > kSmallBytesMax && bytes > kSmallBytesMax) {
+    if (resize_in_place(large_at(block), bytes)) return 0;
+  } else if (is_aligned && bytes <= usable && bytes > usable / 2) {
+    return 0;
+  }
+  void* fresh = nullptr;
+  // What grows bit by bit is not copied at every bit.
+  int error = -ENOMEM;
+  if (bytes > usable && bytes > kSmallBytesMax && bytes < usable + usable / 8)
+    error = take(usable + usable / 8, alignment, false, &fresh);
+  if (error != 0) error = take(bytes, alignment, false, &fresh);
+  if (error != 0) return is_aligned && bytes <= usable ? 0 : error;
+  std::memcpy(fresh, block, std::min(usable, bytes));
+  give(block);
+  *now = fresh;
+  return 0;
+}
+
+// -- The whole --
+
+int Allocator::trim() {
+  if (thread_caches::is_parents(number_)) return -EPERM;
+  if (ThreadCache* cache = thread_caches::find(number_); cache != nullptr) flush_all(*cache);
+  slabs_.release_empty();
+  return extents_.trim();
+}
+
+ThreadCache* Allocator::lend_cache() {
+  const std::lock_guard<std::mutex> guard(caches_mutex_);
+  if (idle_ != nullptr) {
+    ThreadCache* const cache = idle_;
+    idle_ = cache->next_idle;
+    return cache;
+  }
+  void* const memory = Metadata::map(sizeof(ThreadCache));
+  if (memory == nullptr) return nullptr;
+  auto* const cache = new (memory) ThreadCache;
+  cache->owner = this;
+  cache->next = caches_;
+  caches_ = cache;
+  return cache;
+}
+
+void Allocator::take_back(ThreadCache* cache) {
+  flush_all(*cache);
+  const std::lock_guard<std::mutex> guard(caches_mutex_);
+  cache->next_idle = idle_;
+  idle_ = cache;
+}
+
+void Allocator::count(int64_t bytes, int64_t blocks) {
+  live_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  live_blocks_.fetch_add(blocks, std::memory_order_relaxed);
+}
+
+Allocator::Sizes Allocator::sizes() const {
+  if (thread_caches::is_parents(number_)) return {};
+  int64_t bytes = live_bytes_.load(std::memory_order_relaxed);
+  int64_t blocks = live_blocks_.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard<std::mutex> guard(caches_mutex_);
+    for (const ThreadCache* cache = caches_; cache != nullptr; cache = cache->next) {
+      bytes += cache->live_bytes.load(std::memory_order_relaxed);
+      blocks += cache->live_blocks.load(std::memory_order_relaxed);
+    }
+  }
+  const Extents::Sizes extents = extents_.sizes();
+  const auto at_least_0 = [](int64_t n) { return static_cast<uint64_t>(std::max<int64_t>(n, 0)); };
+  return {at_least_0(bytes),  at_least_0(blocks), extents.reserved_bytes,
+          extents.kept_bytes, extents.end_bytes,  metadata_.bytes()};
+}
+
+}  // namespace outcore::heap

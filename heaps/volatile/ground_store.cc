@@ -1,0 +1,107 @@
+#include "heaps/volatile/ground_store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+
+namespace outcore::heap {
+
+std::shared_ptr<GroundStore> GroundStore::make(std::shared_ptr<Store> inner, uint64_t size_bytes,
+                                               uint64_t capacity_bytes) {
+  std::shared_ptr<GroundStore> store(new GroundStore);
+  if (store->written_.cover(capacity_bytes, base::kSystemPage) != 0) return nullptr;
+  store->inner_ = std::move(inner);
+  store->size_bytes_.store(size_bytes);
+  return store;
+}
+
+StoreTraits GroundStore::traits() const {
+  StoreTraits traits = inner_->traits();
+  traits.is_volatile = true;
+  return traits;
+}
+
+void GroundStore::use_room(std::shared_ptr<store::Room> room) {
+  if (auto* lodger = dynamic_cast<store::Lodger*>(inner_.get()); lodger != nullptr)
+    lodger->use_room(std::move(room));
+}
+
+bool GroundStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
+  return written_.is_written(offset) &&
+         written_.run_end(offset, offset + size_bytes) == offset + size_bytes;
+}
+
+int GroundStore::read(uint64_t offset, std::span<std::byte> into) {
+  const uint64_t end = offset + into.size();
+  for (uint64_t at = offset, next; at < end; at = next) {
+    // Asked once: pages of others, in the gaps of a read of many, change meanwhile.
+    const bool is_there = written_.is_written(at);
+    next = base::round_down(at, base::kSystemPage) + base::kSystemPage;
+    while (next < end && written_.is_written(next) == is_there) next += base::kSystemPage;
+    next = std::min(next, end);
+    const std::span<std::byte> part = into.subspan(at - offset, next - at);
+    if (!is_there)
+      std::fill(part.begin(), part.end(), std::byte{0});
+    else if (const int error = inner_->read(at, part); error != 0)
+      return error;
+  }
+  return 0;
+}
+
+int GroundStore::write(uint64_t offset, std::span<const std::byte> from) {
+  if (is_ended_.load(std::memory_order_relaxed)) return 0;
+  written_.mark(offset, from.size());
+  return inner_->write(offset, from);
+}
+
+// Those that the other store has as a whole travel together.
+void GroundStore::transfer(std::span<StoreRequest> batch) {
+  const bool is_ended = is_ended_.load(std::memory_order_relaxed);
+  const auto is_plain = [&](const StoreRequest& r) {
+    return r.is_write ? !is_ended : is_all_written(r.offset, r.size_bytes);
+  };
+  if (!is_ended)
+    for (const StoreRequest& r : batch)
+      if (r.is_write) written_.mark(r.offset, r.size_bytes);
+  for (size_t i = 0; i < batch.size();) {
+    size_t end = i;
+    while (end < batch.size() && is_plain(batch[end])) ++end;
+    if (end > i) inner_->transfer(batch.subspan(i, end - i));
+    for (; end < batch.size() && !is_plain(batch[end]); ++end) {
+      StoreRequest& r = batch[end];
+      r.result = r.is_write ? 0 : read(r.offset, {r.bytes, r.size_bytes});
+    }
+    i = end;
+  }
+}
+
+int GroundStore::resize(uint64_t size_bytes) {
+  if (size_bytes > inner_->size_bytes())
+    if (const int error = inner_->resize(size_bytes); error != 0)
+      return error == -ENOTSUP ? -ENOSPC : error;  // of fixed size
+  if (size_bytes > this->size_bytes()) size_bytes_.store(size_bytes, std::memory_order_release);
+  return 0;
+}
+
+int GroundStore::reserve(uint64_t offset, uint64_t size_bytes) {
+  const int error = inner_->reserve(offset, size_bytes);
+  if (error == 0 || error == -ENOTSUP) return 0;
+  static_cast<void>(inner_->release(offset, size_bytes));  // a part may have got some
+  return error;
+}
+
+int GroundStore::discard(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(offset % base::kSystemPage == 0 && size_bytes % base::kSystemPage == 0);
+  written_.clear_inside(offset, size_bytes);
+  return 0;
+}
+
+int GroundStore::release(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(written_.is_untouched(offset, size_bytes));
+  return inner_->release(offset, size_bytes);
+}
+
+}  // namespace outcore::heap

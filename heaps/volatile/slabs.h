@@ -1,0 +1,51 @@
+// Slabs: blocks of one size class, in spans of which a bitmap says what is free. A free block holds
+// nothing of ours: to find one never touches the heap's memory.
+//
+// Any thread; a lock for each class, taken for batches.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "heaps/volatile/extents.h"
+#include "heaps/volatile/size_class.h"
+
+namespace outcore::heap {
+
+class Slabs {
+ public:
+  Slabs(Ground& ground, Extents& extents, Metadata& metadata)
+      : ground_(ground), extents_(extents), metadata_(metadata) {}
+
+  // As many free blocks of the class as there are at hand, at least one and at most blocks.size();
+  // how many. 0: none, and *error says why (-ENOMEM, -ENOSPC).
+  size_t take(uint8_t size_class, std::span<std::byte*> blocks, int* error);
+  // REQUIRES: taken, all of this class. A block that is free already stops the program.
+  void give(uint8_t size_class, std::span<std::byte* const> blocks);
+  // Slabs that are empty are free space.
+  void release_empty();
+
+ private:
+  struct alignas(64) Bin {
+    std::mutex mutex;
+    Span* with_room = nullptr;
+    Span* empty = nullptr;  // one is kept, for who frees and takes in turns
+  };
+
+  size_t take_from(Span* span, std::byte** blocks, size_t count) const;
+  void give_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone);
+  Span* make(uint8_t size_class, int* error);
+  void end(Span* span);
+  static void list(Bin& bin, Span* span);
+  static void unlist(Bin& bin, Span* span);
+
+  Ground& ground_;
+  Extents& extents_;
+  Metadata& metadata_;
+  std::array<Bin, kSizeClasses> bins_;
+};
+
+}  // namespace outcore::heap

@@ -1,0 +1,270 @@
+#include "run/commands/run_options.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "outcore/store_catalog.h"
+
+namespace outcore::cli {
+namespace {
+
+constexpr uint64_t kMinSizeBytes = uint64_t{64} << 20;
+constexpr uint64_t kAllocBytesMin = uint64_t{64} << 10;
+
+// The table of options, with shorter help: a test compares the names.
+constexpr RuntimeOption kRuntimeOptions[] = {
+    {"budget", "SIZE", "memory for resident pages, as in 4G or 25% (half of what is available)"},
+    {"policy", "NAME", "which pages leave, as in s3-fifo or di-mmap:hot=75%"},
+    {"page", "SIZE", "unit of fault, eviction and I/O: 4k … 16M (4k)"},
+    {"readahead", "SIZE", "largest window of a sequential reader; 0: none (2M)"},
+    {"high_watermark", "N", "percent of the budget: above it keepers evict (98)"},
+    {"low_watermark", "N", "percent of the budget: down to it (97)"},
+    {"wait_max", "TIME", "bound of a wait for memory, as in 500ms (30s)"},
+    {"scratch_dir", "DIR", "where scratch space is made (TMPDIR, else /var/tmp)"},
+    {"delivery", "NAME", "auto, in-thread, messages or mprotect (auto)"},
+    {"frames", "NAME", "auto, shared or private (auto)"},
+    {"on_error", "NAME", "what a touch gets whose fill failed: signal, zero or abort (signal)"},
+    {"keepers", "N", "threads that evict and write back (1)"},
+    {"prefetch_threads", "N", "threads that fill ahead (2)"},
+    {"event_threads", "N", "threads that fill in messages delivery (2)"},
+    {"checkpoint", "TIME", "hold what is mapped for writing every so often, as in 10min (0s)"},
+    {"checkpoint_pool", "URI", "where checkpoints are kept, versioned:FOLDER (none)"},
+    {"checkpoint_keep", "N", "how many of them are kept (3)"},
+    {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for JSON (none)"},
+    {"kernel", "RELEASE", "leaves out newer kernel features, as in 6.1 (all)"}};
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
+// The program may go elsewhere before it comes to this.
+std::string value_of(const RuntimeOption& option, const std::string& given) {
+  const std::string name = option.name;
+  const bool is_word = given.empty() || given == "none" || given == "text";
+  static const std::string pool = "versioned:";
+  if (name == "checkpoint_pool" && given.starts_with(pool) && given.size() > pool.size())
+    return pool + absolute(given.substr(pool.size()));
+  const bool is_path = name == "scratch_dir" || (name == "metrics_at_exit" && !is_word);
+  return is_path ? absolute(given) : given;
+}
+
+void set(const char* variable, const std::string& value) { ::setenv(variable, value.c_str(), 1); }
+
+Status set_globs(const std::vector<std::string>& globs, const char* flag, const char* variable) {
+  if (globs.empty()) return {};
+  std::string lines;
+  for (const std::string& glob : globs) {
+    if (glob.empty() || glob.find('\n') != std::string::npos)
+      return Error{EINVAL, std::string(flag) + ": a pattern is " +
+                               (glob.empty() ? "empty: leave it out"
+                                             : "of two lines: say '*' in place of the line's end")};
+    lines += (lines.empty() ? "" : "\n") + glob;
+  }
+  set(variable, lines);
+  return {};
+}
+
+Status set_sizes(const RunOptions& options) {
+  const GivenOption min = GivenOption::find(options.min_size, "--min-size", "OUTCORE_RUN_MIN_SIZE");
+  uint64_t min_bytes = kMinSizeBytes;
+  if (min.text) {
+    const Result<uint64_t> bytes = parse_size(*min.text);
+    if (!bytes) return min.wrong(bytes.message());
+    min_bytes = bytes.value();
+  }
+  set("OUTCORE_RUN_MIN_SIZE", std::to_string(min_bytes));
+  const GivenOption alloc = GivenOption::find(options.alloc, "--alloc", "OUTCORE_RUN_ALLOC");
+  if (!alloc.text) return {};
+  const Result<uint64_t> bytes = parse_size(*alloc.text);
+  if (!bytes) return alloc.wrong(bytes.message());
+  if (bytes.value() < kAllocBytesMin)
+    return alloc.wrong("smaller allocations stay where they are: say 64k or more, as in 1M");
+  set("OUTCORE_RUN_ALLOC", std::to_string(bytes.value()));
+  return {};
+}
+
+// scratch:[DIR][?parameters], or far://, which says itself what it needs.
+Status set_store(const RunOptions& options) {
+  const GivenOption store = GivenOption::find(options.store, "--store", "OUTCORE_STORE");
+  if (!store.text) return {};
+  static const std::string scheme = "scratch:";
+  if (store.text->starts_with("far://")) {
+    set("OUTCORE_STORE", *store.text);
+    return {};
+  }
+  if (!store.text->starts_with(scheme))
+    return store.wrong(
+        "memory of --alloc rests in scratch space, or in far memory: say scratch:DIR, or far://…");
+  const size_t end = std::min(store.text->rfind('?'), store.text->size());
+  const std::string folder = store.text->substr(scheme.size(), end - scheme.size());
+  if (folder.empty() || folder.starts_with("//")) return {};
+  struct stat facts {};
+  if (::stat(folder.c_str(), &facts) != 0)
+    return bench::failure(errno, store.place, "name a folder that is there");
+  if (!S_ISDIR(facts.st_mode) || ::access(folder.c_str(), W_OK | X_OK) != 0)
+    return bench::failure(S_ISDIR(facts.st_mode) ? errno : ENOTDIR, store.place,
+                          "name a folder that you may write to");
+  set("OUTCORE_STORE", scheme + absolute(folder) + store.text->substr(end));
+  return {};
+}
+
+Status set_report(const RunOptions& options) {
+  const GivenOption json = GivenOption::find(options.json, "--json", "OUTCORE_RUN_JSON");
+  if (!json.text) return {};
+  const std::string path = absolute(*json.text);
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  struct stat facts {};
+  const bool is_there = ::stat(path.c_str(), &facts) == 0;
+  int why = 0;
+  if (is_there && S_ISDIR(facts.st_mode))
+    why = EISDIR;
+  else if (::access(is_there ? path.c_str() : folder.c_str(), is_there ? W_OK : W_OK | X_OK) != 0)
+    why = errno;
+  if (why != 0)
+    return bench::failure(why, json.place, "name a file in a folder that you may write to");
+  set("OUTCORE_RUN_JSON", path);
+  return {};
+}
+
+// A flag in the environment: "1" to the library, or nothing.
+Status set_flag(bool is_given, const char* variable) {
+  const char* const text = std::getenv(variable);
+  const std::string value = text == nullptr ? "" : text;
+  if (!is_given && !value.empty() && value != "0" && value != "1")
+    return Error{EINVAL, std::string(variable) + "=" + value + " must be 1, or 0"};
+  if (is_given || value == "1")
+    set(variable, "1");
+  else
+    ::unsetenv(variable);
+  return {};
+}
+
+// Files are of no pool.
+Status check_checkpoints(const RunOptions& options) {
+  const auto given = [&](std::string_view name) {
+    const auto* const option = std::find_if(std::begin(kRuntimeOptions), std::end(kRuntimeOptions),
+                                            [&](const RuntimeOption& o) { return o.name == name; });
+    return GivenOption::find(options.runtime[static_cast<size_t>(option - kRuntimeOptions)],
+                             option->flag().c_str(), option->variable().c_str());
+  };
+  const GivenOption every = given("checkpoint"), pool = given("checkpoint_pool");
+  if (!every.text || every.text->find_first_of("123456789") == std::string::npos) return {};
+  if (pool.text && *pool.text != "none") return {};
+  return every.wrong("say where they are kept: --checkpoint-pool versioned:FOLDER");
+}
+
+}  // namespace
+
+Error GivenOption::wrong(const std::string& why) const { return {EINVAL, place + ": " + why}; }
+
+GivenOption GivenOption::find(const std::optional<std::string>& option, const char* flag,
+                              const char* variable) {
+  if (option) return {option, std::string(flag) + " " + without_password(*option)};
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == 0) return {};
+  return {text, std::string(variable) + "=" + without_password(text)};
+}
+
+std::string RuntimeOption::flag() const {
+  std::string text = std::string("--") + name;
+  for (char& c : text)
+    if (c == '_') c = '-';
+  return text;
+}
+
+std::string RuntimeOption::variable() const {
+  std::string text = "OUTCORE_";
+  for (const char* c = name; *c != 0; ++c)
+    text += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+  return text;
+}
+
+void add_run_options(CLI::App& run, RunOptions& options) {
+  options.runtime.resize(std::size(kRuntimeOptions));
+  for (size_t i = 0; i < std::size(kRuntimeOptions); ++i)
+    run.add_option(kRuntimeOptions[i].flag(), options.runtime[i], kRuntimeOptions[i].help)
+        ->type_name(kRuntimeOptions[i].type);
+  const auto add_globs = [&](const char* name, std::vector<std::string>& globs, const char* help) {
+    run.add_option(name, globs, help)->type_name("GLOB")->allow_extra_args(false);
+  };
+  add_globs("--map", options.map, "files to take, and no others; may be given again");
+  add_globs("--not-map", options.not_map, "files to leave alone; may be given again");
+  run.add_option("--min-size", options.min_size,
+                 "smallest file to take that --map does not name (64M)")
+      ->type_name("SIZE");
+  run.add_option("--alloc", options.alloc,
+                 "allocations of this size and more go to scratch space (none)")
+      ->type_name("SIZE");
+  run.add_flag("--allow-aio", options.allows_aio,
+               "io_uring and aio beside --alloc: they never read into memory of it");
+  run.add_option("--store", options.store, "where memory of --alloc rests (scratch:)")
+      ->type_name("scratch:DIR");
+  run.add_option(
+         "--hosts", options.hosts,
+         "machines that give memory to this run, a line each: [USER@]HOST SIZE; this one first")
+      ->type_name("FILE");
+  run.add_option("--replicas", options.replicas,
+                 "copies of each host's memory on the next: 0, 1 (0)")
+      ->type_name("N");
+  run.add_option("--json", options.json, "keeps the table of the end, as JSON")->type_name("FILE");
+  run.add_flag("--explain", options.is_explained, "says of each mapping why it was taken, or not");
+  run.add_flag("-q,--quiet", options.is_quiet, "no table at the end, no warning before");
+}
+
+bool has_runtime_options(const RunOptions& options) {
+  for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
+    if (i < options.runtime.size() && options.runtime[i]) return true;
+    const char* const text = std::getenv(kRuntimeOptions[i].variable().c_str());
+    if (text != nullptr && *text != 0) return true;
+  }
+  const char* const config = std::getenv("OUTCORE_CONFIG");
+  return config != nullptr && *config != 0;
+}
+
+Status set_run_environment(const RunOptions& options) {
+  for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
+    const RuntimeOption& option = kRuntimeOptions[i];
+    if (!options.runtime[i]) continue;
+    if (options.runtime[i]->empty())
+      return Error{EINVAL, option.flag() + " is empty: leave it out, or give it a value"};
+    set(option.variable().c_str(), value_of(option, *options.runtime[i]));
+  }
+  for (const Status& status :
+       {check_checkpoints(options), set_globs(options.map, "--map", "OUTCORE_RUN_MAP"),
+        set_globs(options.not_map, "--not-map", "OUTCORE_RUN_NOT_MAP"), set_sizes(options),
+        set_store(options), set_report(options),
+        set_flag(options.allows_aio, "OUTCORE_RUN_ALLOW_AIO"),
+        set_flag(options.is_explained, "OUTCORE_RUN_EXPLAIN"),
+        set_flag(options.is_quiet, "OUTCORE_RUN_QUIET")})
+    if (!status) return status;
+  return {};
+}
+
+std::string in_words_of_flags(std::string message, const RunOptions& options) {
+  for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
+    if (!options.runtime[i]) continue;
+    const std::string variable = kRuntimeOptions[i].variable();
+    const size_t at = message.find(variable);
+    if (at == std::string::npos) continue;
+    const char next = at + variable.size() < message.size() ? message[at + variable.size()] : 0;
+    if (next == '_' || std::isalnum(static_cast<unsigned char>(next)) != 0) continue;  // another
+    const bool has_value = next == '=';
+    message.replace(at, variable.size() + (has_value ? 1 : 0),
+                    kRuntimeOptions[i].flag() + (has_value ? " " : ""));
+  }
+  return message;
+}
+
+}  // namespace outcore::cli

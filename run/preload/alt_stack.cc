@@ -1,0 +1,113 @@
+#include "run/preload/alt_stack.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+namespace {
+
+constexpr size_t kOwnBytes = 64 << 10, kGuardBytes = 4096;
+// Of a thread at a time: some programs make coroutines of them, whose frames must stay.
+constexpr int kStacksMax = 8;
+constexpr int kPoolMax = 64;
+
+struct Replaced {
+  void* programs = nullptr;
+  size_t programs_bytes = 0;
+  std::byte* ours = nullptr;
+};
+constinit thread_local Replaced replaced[kStacksMax];
+constinit thread_local bool is_noted = false;
+
+// Stacks of threads that have ended.
+constinit std::atomic<std::byte*> pool[kPoolMax];
+
+std::byte* take_stack() {
+  for (std::atomic<std::byte*>& slot : pool)
+    if (std::byte* p = slot.exchange(nullptr); p != nullptr) return p;
+  void* p = real().mmap(nullptr, kGuardBytes + kOwnBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  real().mprotect(p, kGuardBytes, PROT_NONE);
+  return static_cast<std::byte*>(p) + kGuardBytes;
+}
+
+void give_stack_back(std::byte* stack) {
+  for (std::atomic<std::byte*>& slot : pool) {
+    std::byte* none = nullptr;
+    if (slot.compare_exchange_strong(none, stack)) return;
+  }
+  real().munmap(stack - kGuardBytes, kGuardBytes + kOwnBytes);
+}
+
+// The thread ends. The kernel must not have what another thread may be given.
+void end_thread(void*) {
+  stack_t off{};
+  off.ss_flags = SS_DISABLE;
+  real().sigaltstack(&off, nullptr);
+  for (Replaced& r : replaced) {
+    if (r.ours != nullptr) give_stack_back(r.ours);
+    r = {};
+  }
+  is_noted = false;
+}
+
+// False: nobody would take the thread's stacks back.
+bool note_thread() {
+  static pthread_key_t key;
+  static const bool has_key = ::pthread_key_create(&key, end_thread) == 0;
+  if (!is_noted) is_noted = has_key && ::pthread_setspecific(key, &is_noted) == 0;
+  return is_noted;
+}
+
+Replaced* find(const void* programs, size_t bytes) {
+  for (Replaced& r : replaced)
+    if (r.ours != nullptr && r.programs == programs && r.programs_bytes == bytes) return &r;
+  return nullptr;
+}
+
+Replaced* find_or_make(const stack_t& now) {
+  if (Replaced* found = find(now.ss_sp, now.ss_size); found != nullptr) return found;
+  for (Replaced& r : replaced) {
+    if (r.ours != nullptr) continue;
+    if (!note_thread()) return nullptr;
+    std::byte* ours = take_stack();
+    if (ours == nullptr) return nullptr;
+    r = {now.ss_sp, now.ss_size, ours};
+    return &r;
+  }
+  return nullptr;
+}
+
+void show_programs(stack_t* stack) {
+  for (const Replaced& r : replaced) {
+    if (r.ours == nullptr || r.ours != stack->ss_sp) continue;
+    stack->ss_sp = r.programs;
+    stack->ss_size = r.programs_bytes;
+  }
+}
+
+}  // namespace
+
+int AltStack::exchange(const stack_t* now, stack_t* before) {
+  stack_t found{};
+  if (const int result = real().sigaltstack(now, &found); result != 0) return result;
+  const int saved_errno = errno;
+  show_programs(&found);
+  if (before != nullptr) *before = found;
+  if (now == nullptr || (now->ss_flags & SS_DISABLE) != 0 || now->ss_size >= kBytesMin) return 0;
+  // What the kernel has taken it would take again; if there is no memory it keeps the program's.
+  if (const Replaced* r = find_or_make(*now); r != nullptr) {
+    const stack_t ours{r->ours, now->ss_flags, kOwnBytes};
+    real().sigaltstack(&ours, nullptr);
+  }
+  errno = saved_errno;
+  return 0;
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,366 @@
+// open, close, dup and what changes a file's size. See calls.h.
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "run/preload/calls.h"
+#include "run/preload/descriptor_table.h"
+#include "run/preload/more_opens.h"
+#include "run/preload/own_descriptors.h"
+#include "run/preload/watch.h"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+bool is_plain() { return !Door::is_any_taken() || is_inside(); }
+
+// A child of vfork is about to use a file by its name: its parent, if it has it taken, hands it
+// back.
+void ask_for_path(int folder, const char* path, bool is_only_if_written = false) {
+  struct stat about;
+  const int link = ReleaseLink::asking_end();
+  if (link < 0 || path == nullptr || ::fstatat(folder, path, &about, 0) != 0) return;
+  ReleaseLink::ask(link, {identity_of(about), is_only_if_written});
+}
+
+// What must happen before the program itself opens a taken file, which is returned.
+TakenFile* before_open(int folder, const char* path, int flags) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
+  if (is_borrowing()) {
+    ask_for_path(folder, path, !writes);
+    return nullptr;
+  }
+  TakenFile* file = Door::instance().file_of_path(folder, path);
+  if (file == nullptr || !writes) return file;
+  if ((flags & O_TRUNC) != 0)
+    Door::instance().hand_back(*file, "the program opens it to make it empty");
+  else
+    Door::instance().before_write_open(*file);
+  return file;
+}
+
+int opened(int fd) {
+  const bool is_noted = fd >= 0 && (Door::is_any_taken() || DescriptorTable::is_marked(fd));
+  if (!is_noted || is_borrowing()) return fd;
+  DescriptorTable::set_stdio(fd, false);
+  if (Door::is_any_taken()) {
+    const int saved_errno = errno;
+    Door::instance().note_descriptor(fd);
+    errno = saved_errno;
+  }
+  return fd;
+}
+
+int open_any(int folder, const char* path, int flags, mode_t mode) {
+  if (is_inside()) return real().openat(folder, path, flags, mode);
+  if (is_plain()) return opened(real().openat(folder, path, flags, mode));
+  const Watch::Quiet quiet(before_open(folder, path, flags));
+  return opened(real().openat(folder, path, flags, mode));
+}
+
+mode_t mode_of(int flags, va_list arguments) {
+  const bool has_mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return has_mode ? va_arg(arguments, mode_t) : 0;
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_any(AT_FDCWD, path, flags, mode);
+}
+OUTCORE_ALIAS(int, open64, (const char*, int, ...), open);
+OUTCORE_EXPORT int __open_2(const char* path, int flags) {
+  return open_any(AT_FDCWD, path, flags, 0);
+}
+OUTCORE_ALIAS(int, __open64_2, (const char*, int), __open_2);
+
+OUTCORE_EXPORT int openat(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_any(folder, path, flags, mode);
+}
+OUTCORE_ALIAS(int, openat64, (int, const char*, int, ...), openat);
+OUTCORE_EXPORT int __openat_2(int folder, const char* path, int flags) {
+  return open_any(folder, path, flags, 0);
+}
+OUTCORE_ALIAS(int, __openat64_2, (int, const char*, int), __openat_2);
+
+OUTCORE_EXPORT int creat(const char* path, mode_t mode) {
+  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+OUTCORE_ALIAS(int, creat64, (const char*, mode_t), creat);
+
+OUTCORE_EXPORT int open_by_handle_at(int mount, file_handle* handle, int flags) {
+  const bool changes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
+  if (is_inside()) return real().open_by_handle_at(mount, handle, flags);
+  // There is no path to look at: the file itself tells which it is.
+  TakenFile* file = nullptr;
+  if (changes && !is_plain())
+    if (const int fd = real().open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC); fd >= 0) {
+      char path[64];
+      std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+      file = before_open(AT_FDCWD, path, flags);
+      real().close(fd);
+    }
+  const Watch::Quiet quiet(file);
+  return opened(real().open_by_handle_at(mount, handle, flags));
+}
+
+namespace outcore::preload {
+
+int open_at_how(int folder, const char* path, open_how* how, size_t size_bytes) {
+  TakenFile* file = nullptr;
+  if (how != nullptr && !is_inside() && !is_plain())
+    file = before_open(folder, path, static_cast<int>(how->flags));
+  const Watch::Quiet quiet(file);
+  return opened(
+      static_cast<int>(real().syscall(SYS_openat2, folder, path, how, size_bytes, 0L, 0L)));
+}
+
+int get_descriptor(int pidfd, int number, unsigned flags) {
+  return opened(static_cast<int>(real().syscall(SYS_pidfd_getfd, pidfd, number, flags)));
+}
+
+}  // namespace outcore::preload
+
+OUTCORE_EXPORT int close(int fd) {
+  if (is_inside()) return real().close(fd);
+  if (OwnDescriptors::has(fd)) return fail(EBADF);
+  if (!DescriptorTable::is_marked(fd) || is_borrowing()) return real().close(fd);
+  TakenFile* file = DescriptorTable::entry_of(fd);
+  DescriptorTable::closed(fd);
+  const int result = real().close(fd);
+  if (file != nullptr) {
+    const int saved_errno = errno;
+    Door::instance().closed_descriptor(*file);
+    errno = saved_errno;
+  }
+  return result;
+}
+
+OUTCORE_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if (is_inside()) return real().close_range(first, last, flags);
+  if (first > last) return fail(EINVAL);
+  // In the table of one thread alone, or of a child of vfork, all others have them still.
+  const bool is_closing =
+      (flags & (CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE)) == 0 && !is_borrowing();
+  // Ours are left out.
+  const auto end = static_cast<unsigned>(OwnDescriptors::kDescriptorsMax);
+  for (unsigned at = first; at <= last;) {
+    const unsigned own =
+        at < end ? static_cast<unsigned>(OwnDescriptors::next(static_cast<int>(at))) : end;
+    const unsigned stop = own >= end || own > last ? last : own - 1;
+    if (own != at) {
+      const int result = real().close_range(at, stop, flags);
+      if (result != 0) return result;
+      if (is_closing)
+        for (unsigned fd = at; fd <= stop && fd < end; ++fd)
+          DescriptorTable::closed(static_cast<int>(fd));
+    }
+    if (stop == last || own >= end) break;
+    at = own + 1;
+  }
+  return 0;
+}
+
+OUTCORE_EXPORT void closefrom(int first) noexcept {
+  close_range(static_cast<unsigned>(std::max(first, 0)), ~0u, 0);
+}
+
+namespace {
+
+// A child of vfork that makes a copy means it for the program that it becomes: a file that is
+// written is handed back (file_of), and the parent's table stays as it is.
+int copied(int from, int copy) {
+  if (copy < 0 || is_inside()) return copy;
+  if (!DescriptorTable::is_marked(from) && !DescriptorTable::is_marked(copy)) return copy;
+  const int saved_errno = errno;
+  if (!is_borrowing())
+    DescriptorTable::copied(from, copy);
+  else
+    static_cast<void>(DescriptorTable::file_of(from));
+  errno = saved_errno;
+  return copy;
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int dup(int fd) noexcept { return copied(fd, real().dup(fd)); }
+
+OUTCORE_EXPORT int dup3(int from, int to, int flags) noexcept {
+  if (!is_inside() && OwnDescriptors::has(to)) return fail(EBUSY);
+  TakenFile* file = is_inside() || from == to ? nullptr : DescriptorTable::entry_of(to);
+  const int copy = copied(from, real().dup3(from, to, flags));
+  if (copy >= 0 && file != nullptr && !is_borrowing()) {
+    const int saved_errno = errno;
+    Door::instance().closed_descriptor(*file);
+    errno = saved_errno;
+  }
+  return copy;
+}
+
+OUTCORE_EXPORT int dup2(int from, int to) noexcept {
+  if (from == to) return real().dup2(from, to);
+  return dup3(from, to, 0);
+}
+
+OUTCORE_EXPORT int fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (!is_inside() && OwnDescriptors::has(fd)) return fail(EBADF);
+  const int result = real().fcntl(fd, command, argument);
+  return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, result) : result;
+}
+OUTCORE_ALIAS(int, fcntl64, (int, int, ...), fcntl);
+
+// -- size --
+
+OUTCORE_EXPORT int ftruncate(int fd, off_t size) noexcept {
+  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
+  if (file == nullptr) return real().ftruncate(fd, size);
+  struct stat about;
+  if (::fstat(fd, &about) == 0 && size < about.st_size)
+    Door::instance().hand_back(*file, "it is made shorter");
+  const int result = real().ftruncate(fd, size);
+  const int saved_errno = errno;
+  Door::instance().note_growth(*file);
+  errno = saved_errno;
+  return result;
+}
+OUTCORE_ALIAS(int, ftruncate64, (int, off_t), ftruncate);
+
+OUTCORE_EXPORT int truncate(const char* path, off_t size) noexcept {
+  const bool is_others = !is_plain() && is_borrowing();
+  if (is_others) ask_for_path(AT_FDCWD, path);
+  TakenFile* file =
+      is_plain() || is_others ? nullptr : Door::instance().file_of_path(AT_FDCWD, path);
+  if (file != nullptr) Door::instance().hand_back(*file, "it is made shorter or longer");
+  return real().truncate(path, size);
+}
+OUTCORE_ALIAS(int, truncate64, (const char*, off_t), truncate);
+
+OUTCORE_EXPORT int fallocate(int fd, int mode, off_t at, off_t size) {
+  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
+  if (file == nullptr) return real().fallocate(fd, mode, at, size);
+  Door& door = Door::instance();
+  constexpr int kSpaceOnly = FALLOC_FL_KEEP_SIZE;
+  constexpr int kZeros = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
+  if ((mode & ~(kSpaceOnly | kZeros)) != 0)
+    door.hand_back(*file, "its bytes are moved or unshared (fallocate)");
+  int result = -1, error = 0;
+  const auto change = [&] {
+    result = real().fallocate(fd, mode, at, size);
+    error = errno;
+  };
+  if ((mode & kZeros) != 0 && at >= 0 && size > 0) {
+    door.around_write(
+        *file, [at] { return static_cast<uint64_t>(at); }, static_cast<uint64_t>(size), change);
+  } else {
+    change();
+    door.note_growth(*file);
+  }
+  errno = error;
+  return result;
+}
+OUTCORE_ALIAS(int, fallocate64, (int, int, off_t, off_t), fallocate);
+
+OUTCORE_EXPORT int posix_fallocate(int fd, off_t at, off_t size) {
+  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
+  const int result = real().posix_fallocate(fd, at, size);
+  if (file != nullptr) Door::instance().note_growth(*file);
+  return result;
+}
+OUTCORE_ALIAS(int, posix_fallocate64, (int, off_t, off_t), posix_fallocate);
+
+namespace {
+
+// What was written through a mapping is part of the file, too.
+template <typename Call>
+int store_and(int fd, const Call& call) {
+  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
+  if (file != nullptr && Door::instance().before_read(*file, 0, UINT64_MAX / 2) != 0)
+    return fail(EIO);
+  return call(fd);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int fsync(int fd) {
+  return store_and(fd, [](int f) { return real().fsync(f); });
+}
+OUTCORE_EXPORT int fdatasync(int fd) {
+  return store_and(fd, [](int f) { return real().fdatasync(f); });
+}
+
+// -- stdio reads and writes by calls that nobody sees --
+
+namespace {
+
+FILE* opened_stdio(FILE* stream) {
+  if (stream == nullptr || is_inside() || is_borrowing()) return stream;
+  const int saved_errno = errno;
+  const int fd = ::fileno(stream);
+  opened(fd);
+  DescriptorTable::set_stdio(fd, true);
+  TakenFile* file = Door::is_any_taken() ? DescriptorTable::file_of(fd) : nullptr;
+  if (file != nullptr)
+    Door::instance().hand_back_if_writable(*file, "the program opens it by stdio");
+  errno = saved_errno;
+  return stream;
+}
+
+void before_stdio(const char* path, const char* mode) {
+  if (is_plain() || path == nullptr || mode == nullptr) return;
+  const bool writes = std::strpbrk(mode, "wa+") != nullptr;
+  if (!writes) return;
+  if (is_borrowing()) return ask_for_path(AT_FDCWD, path);
+  if (TakenFile* file = Door::instance().file_of_path(AT_FDCWD, path))
+    Door::instance().hand_back(*file, "the program opens it by stdio");
+}
+
+}  // namespace
+
+OUTCORE_EXPORT FILE* fopen(const char* path, const char* mode) {
+  before_stdio(path, mode);
+  return opened_stdio(real().fopen(path, mode));
+}
+OUTCORE_ALIAS(FILE*, fopen64, (const char*, const char*), fopen);
+
+OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  before_stdio(path, mode);
+  return opened_stdio(real().freopen(path, mode, stream));
+}
+OUTCORE_ALIAS(FILE*, freopen64, (const char*, const char*, FILE*), freopen);
+
+OUTCORE_EXPORT int fclose(FILE* stream) {
+  if (is_inside() || stream == nullptr) return real().fclose(stream);
+  const int fd = ::fileno(stream);
+  if (!DescriptorTable::is_marked(fd) || is_borrowing()) return real().fclose(stream);
+  TakenFile* file = DescriptorTable::entry_of(fd);
+  DescriptorTable::closed(fd);
+  const int result = real().fclose(stream);
+  const int saved_errno = errno;
+  if (file != nullptr) Door::instance().closed_descriptor(*file);
+  errno = saved_errno;
+  return result;
+}
+
+OUTCORE_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
+  static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork: see there
+  return opened_stdio(real().fdopen(fd, mode));
+}

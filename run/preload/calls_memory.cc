@@ -1,0 +1,247 @@
+// mmap and its kin. See calls.h.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdarg>
+
+#include "core/base/units.h"
+#include "run/preload/calls.h"
+#include "run/preload/descriptor_table.h"
+#include "run/preload/heap.h"
+#include "run/preload/ranges.h"
+#include "run/preload/settings.h"
+
+// The C library's headers declare some parameters as never null, and some calls as noexcept.
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+#endif
+
+using outcore::base::kSystemPage;
+using outcore::base::round_up;
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+std::byte* bytes_at(const void* p) { return static_cast<std::byte*>(const_cast<void*>(p)); }
+
+// What is cut out of a mapping of ours, and is about to be something else.
+void hold_place(std::byte* address, uint64_t size_bytes) {
+  real().mmap(address, size_bytes, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+// What is ours there ends. 0 or an errno.
+int release(const void* address, size_t size) {
+  return or_no_memory(
+      [&] {
+        return Door::instance().release(bytes_at(address), round_up(size, kSystemPage), hold_place);
+      },
+      ENOMEM);
+}
+
+bool is_aligned(const void* address) {
+  return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
+}
+
+int as_call(int error) { return error == 0 ? 0 : fail(error); }
+
+bool is_of_file(int flags) {
+  const int type = flags & MAP_TYPE;
+  return (flags & MAP_ANONYMOUS) == 0 &&
+         (type == MAP_SHARED || type == MAP_PRIVATE || type == MAP_SHARED_VALIDATE);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags, int fd,
+                          off_t offset) {
+  if (is_inside()) return real().mmap(address, size, protection, flags, fd, offset);
+  Door& door = Door::instance();
+  if (Heap::wants_mapping(address, size, protection, flags, __builtin_return_address(0)))
+    if (void* p = Heap::instance().map(size); p != nullptr) return p;
+  if ((flags & MAP_FIXED) != 0 && concerns(address, size)) {
+    if (Heap::concerns(address, size) &&
+        Heap::instance().map_over(bytes_at(address), size, protection, flags))
+      return address;
+    // Refused, it must not have cost what is there.
+    if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return errno = EINVAL, MAP_FAILED;
+    const int elsewhere = flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE | MAP_LOCKED);
+    void* trial = real().mmap(nullptr, size, protection, elsewhere, fd, offset);
+    if (trial == MAP_FAILED) return MAP_FAILED;
+    real().munmap(trial, size);
+    int error = release(address, size);
+    if (error == 0 && Heap::concerns(address, size))
+      error = Heap::instance().give_way(bytes_at(address), size);
+    if (error != 0) return errno = error, MAP_FAILED;
+  }
+  if (is_of_file(flags)) static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork
+  const bool is_candidate =
+      is_of_file(flags) && fd >= 0 &&
+      (size >= settings().min_bytes || Door::is_any_taken() || settings().is_explaining);
+  // What is taken is brought in by us, and not by the kernel before; and what is not may have to be
+  // stored by us before the kernel looks at it.
+  const int kernels = is_candidate ? flags & ~MAP_POPULATE : flags;
+  void* p = real().mmap(address, size, protection, kernels, fd, offset);
+  if (p == MAP_FAILED || !is_candidate) return p;
+  const int saved_errno = errno;
+  const bool is_taken =
+      door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)});
+  // Of a private writable mapping the kernel makes copies.
+  const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
+  if (!is_taken && kernels != flags)
+    real().madvise(p, size, has_copies ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+  errno = saved_errno;
+  return p;
+}
+OUTCORE_ALIAS(void*, mmap64, (void*, size_t, int, int, int, off_t), mmap);
+
+OUTCORE_EXPORT int munmap(void* address, size_t size) noexcept {
+  if (Heap::concerns(address, size))
+    return as_call(Heap::instance().unmap(bytes_at(address), size));
+  if (concerns(address, size) && is_aligned(address) && size != 0) {
+    const int error = release(address, size);
+    if (error != 0) return fail(error);
+  }
+  return real().munmap(address, size);
+}
+
+OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int flags,
+                            ...) noexcept {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* to = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  const auto from = reinterpret_cast<uint64_t>(address), target = reinterpret_cast<uint64_t>(to);
+  const bool is_fixed = (flags & MREMAP_FIXED) != 0;
+  const bool overlaps = target < from + round_up(old_size, kSystemPage) &&
+                        from < target + round_up(new_size, kSystemPage);
+  // What the kernel refuses, whatever is mapped, must not have cost anything.
+  const bool is_refused = !is_aligned(address) || new_size == 0 ||
+                          (is_fixed && (!is_aligned(to) || overlaps)) ||
+                          (flags != 0 && (flags & MREMAP_MAYMOVE) == 0) ||
+                          (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0;
+  if (is_refused && !is_inside()) return real().mremap(address, old_size, new_size, flags, to);
+  if (is_fixed && concerns(to, new_size))
+    if (const int error = release(to, new_size); error != 0) return errno = error, MAP_FAILED;
+  if (is_fixed && Heap::concerns(to, new_size))
+    if (const int error = Heap::instance().give_way(bytes_at(to), new_size); error != 0)
+      return errno = error, MAP_FAILED;
+  if (Heap::has(address) && !is_inside())
+    return Heap::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+  if (!concerns(address, std::max<size_t>(old_size, 1)))
+    return real().mremap(address, old_size, new_size, flags, to);
+  return or_no_memory(
+      [&] {
+        return Door::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+      },
+      MAP_FAILED);
+}
+
+OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept {
+  if (Heap::concerns(address, size))
+    return as_call(Heap::instance().protect(bytes_at(address), size, protection));
+  if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
+    return real().mprotect(address, size, protection);
+  const int error = or_no_memory(
+      [&] {
+        return Door::instance().protect(bytes_at(address), round_up(size, kSystemPage), protection);
+      },
+      ENOMEM);
+  return error == 0 ? 0 : fail(error);
+}
+
+OUTCORE_EXPORT int msync(void* address, size_t size, int flags) {
+  const bool is_valid = (flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE)) == 0 && is_aligned(address);
+  if (concerns(address, size) && is_valid)
+    if (const int error = or_no_memory(
+            [&] { return Door::instance().sync(bytes_at(address), size, flags); }, ENOMEM);
+        error != 0)
+      return fail(error);
+  return real().msync(address, size, flags);
+}
+
+OUTCORE_EXPORT int madvise(void* address, size_t size, int advice) noexcept {
+  if (is_kernels_advice(advice))
+    if (const int error = leave_to_kernel(address, size, "advice that only the kernel can follow");
+        error != 0)
+      return fail(error);
+  if (Heap::concerns(address, size))
+    return as_call(Heap::instance().advise(bytes_at(address), size, advice));
+  if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
+    return real().madvise(address, size, advice);
+  const int error = or_no_memory(
+      [&] {
+        return Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
+      },
+      ENOMEM);
+  return error == 0 ? 0 : fail(error);
+}
+
+OUTCORE_EXPORT int posix_madvise(void* address, size_t size, int advice) noexcept {
+  if (!concerns(address, size)) return real().posix_madvise(address, size, advice);
+  // Without loss, whatever the advice: POSIX_MADV_DONTNEED does nothing in the C library.
+  if (advice == POSIX_MADV_DONTNEED) return 0;
+  const int saved_errno = errno;
+  const int result = madvise(address, size, advice) == 0 ? 0 : errno;
+  errno = saved_errno;
+  return result;
+}
+
+OUTCORE_EXPORT int mincore(void* address, size_t size, unsigned char* states) noexcept {
+  const int result = real().mincore(address, size, states);
+  if (result == 0 && concerns(address, size))
+    Door::instance().look_up_residency(bytes_at(address), round_up(size, kSystemPage), states);
+  return result;
+}
+
+namespace {
+
+// The kernel must not lock what we evict: our part is pinned, the rest is the kernel's.
+int lock(const void* address, size_t size, const std::function<int(const void*, size_t)>& kernels) {
+  if (!concerns(address, size)) return kernels(address, size);
+  const uint64_t start =
+      outcore::base::round_down(reinterpret_cast<uint64_t>(address), kSystemPage);
+  const uint64_t end = round_up(reinterpret_cast<uint64_t>(address) + size, kSystemPage);
+  auto* from = reinterpret_cast<const std::byte*>(start);
+  if (Heap::concerns(from, end - start)) return as_call(Heap::instance().lock(from, end - start));
+  if (const int error = Door::instance().lock_range(from, end - start); error != 0)
+    return fail(error);
+  const int error = Door::instance().on_the_rest(
+      from, end - start,
+      [&](const std::byte* a, uint64_t n) { return kernels(a, n) == 0 ? 0 : errno; });
+  return error == 0 ? 0 : fail(error);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int mlock(const void* address, size_t size) noexcept {
+  return lock(address, size, [](const void* a, size_t n) { return real().mlock(a, n); });
+}
+
+OUTCORE_EXPORT int mlock2(const void* address, size_t size, unsigned flags) noexcept {
+  return lock(address, size, [&](const void* a, size_t n) { return real().mlock2(a, n, flags); });
+}
+
+OUTCORE_EXPORT int munlock(const void* address, size_t size) noexcept {
+  if (Heap::concerns(address, size)) Heap::instance().unlock(bytes_at(address), size);
+  if (concerns(address, size))
+    Door::instance().unlock_range(bytes_at(address), round_up(size, kSystemPage));
+  return real().munlock(address, size);
+}
+
+OUTCORE_EXPORT int munlockall() noexcept {
+  if (Door::is_any_taken() && !is_inside()) {
+    Door::instance().unlock_range(nullptr, UINT64_MAX / 2);
+    Heap::instance().unlock_all();
+  }
+  return real().munlockall();
+}
+
+OUTCORE_EXPORT int mlockall(int flags) noexcept {
+  const int result = real().mlockall(flags);
+  if (result == 0 && Door::is_any_taken()) {
+    Door::instance().undo_locks();
+    Heap::instance().undo_locks();
+  }
+  return result;
+}

@@ -1,0 +1,144 @@
+// exec and the ways to end. See calls.h.
+#include <cstdarg>
+
+#include "run/preload/calls.h"
+#include "run/preload/heap.h"
+#include "run/preload/last_store.h"
+#include "run/preload/leaving.h"
+
+#define OUTCORE_END OUTCORE_EXPORT __attribute__((noreturn))
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+// In the child it returns, in the parent it ends the process past our way to end. Of fork() itself
+// we hear as whoever has handlers for it does: see fork.h.
+OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
+  Door::instance().store_all();
+  return real().daemon(keeps_folder, keeps_files);
+}
+
+namespace {
+
+void touch(const char* text) {
+  if (text == nullptr) return;
+  while (__atomic_load_n(text, __ATOMIC_RELAXED) != 0) ++text;
+}
+
+// The process becomes another program: what was written must be in the files. A forked child has
+// nothing of its own to store, nor has the child of vfork, which is still the parent in memory; but
+// what they hand on of its descriptors the parent must not have taken any more.
+// What the kernel is to read may lie in the heap, where it cannot wait for it.
+void before_exec(const char* path, char* const* arguments, char* const* names) {
+  Door::instance().store_all();
+  let_leave(stays_over_exec);
+  if (!Heap::is_used()) return;
+  touch(path);
+  for (char* const* list : {arguments, names})
+    for (; list != nullptr && *list != nullptr; ++list) touch(*list);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int execve(const char* path, char* const* arguments, char* const* names) noexcept {
+  before_exec(path, arguments, names);
+  return real().execve(path, arguments, names);
+}
+
+OUTCORE_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  before_exec(path, arguments, nullptr);
+  return real().execv(path, arguments);
+}
+
+OUTCORE_EXPORT int execvp(const char* path, char* const* arguments) noexcept {
+  before_exec(path, arguments, nullptr);
+  return real().execvp(path, arguments);
+}
+
+OUTCORE_EXPORT int execvpe(const char* path, char* const* arguments, char* const* names) noexcept {
+  before_exec(path, arguments, names);
+  return real().execvpe(path, arguments, names);
+}
+
+OUTCORE_EXPORT int fexecve(int fd, char* const* arguments, char* const* names) noexcept {
+  before_exec(nullptr, arguments, names);
+  return real().fexecve(fd, arguments, names);
+}
+
+namespace {
+
+// How many words a list of arguments has, without the null pointer at its end. The lists are made
+// on the stack: a child of vfork that becomes another program would never give memory back to its
+// parent.
+size_t count_words(const char* first, va_list arguments) {
+  size_t count = 0;
+  for (const char* word = first; word != nullptr; word = va_arg(arguments, char*)) ++count;
+  return count;
+}
+
+void copy_words(char** into, const char* first, va_list arguments) {
+  *into = const_cast<char*>(first);
+  while (*into != nullptr) *++into = va_arg(arguments, char*);
+}
+
+}  // namespace
+
+// A list of the arguments behind `first`, as an array on the caller's stack.
+#define OUTCORE_WORDS(words, arguments, first)                                               \
+  va_list arguments;                                                                         \
+  va_start(arguments, first);                                                                \
+  const size_t words##_count = count_words(first, arguments);                                \
+  va_end(arguments);                                                                         \
+  char** words = static_cast<char**>(__builtin_alloca((words##_count + 1) * sizeof(char*))); \
+  va_start(arguments, first);                                                                \
+  copy_words(words, first, arguments)
+
+OUTCORE_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  OUTCORE_WORDS(words, arguments, first);
+  va_end(arguments);
+  return execv(path, words);
+}
+
+OUTCORE_EXPORT int execlp(const char* path, const char* first, ...) noexcept {
+  OUTCORE_WORDS(words, arguments, first);
+  va_end(arguments);
+  return execvp(path, words);
+}
+
+OUTCORE_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  OUTCORE_WORDS(words, arguments, first);
+  char* const* names = va_arg(arguments, char* const*);
+  va_end(arguments);
+  return execve(path, words, names);
+}
+
+OUTCORE_END void _exit(int status) {
+  end_of_process();
+  if (Heap::is_used()) LastStore::run(LastStore::What::kStoreAndRetire);
+  real()._exit(status);
+  __builtin_unreachable();
+}
+
+OUTCORE_END void _Exit(int status) noexcept {
+  end_of_process();
+  if (Heap::is_used()) LastStore::run(LastStore::What::kStoreAndRetire);
+  real()._Exit(status);
+  __builtin_unreachable();
+}
+
+OUTCORE_END void quick_exit(int status) noexcept {  // banned-ok: the program's own call
+  end_of_process();
+  real().quick_exit(status);  // banned-ok: the program's own call
+  __builtin_unreachable();
+}
+
+OUTCORE_EXPORT int execveat(int folder, const char* path, char* const* arguments,
+                            char* const* names, int flags) noexcept {
+  before_exec(path, arguments, names);
+  return real().execveat(folder, path, arguments, names, flags);
+}
+
+OUTCORE_END void abort() noexcept {
+  LastStore::run(LastStore::What::kStore);
+  real().abort();
+  __builtin_unreachable();
+}

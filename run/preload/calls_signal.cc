@@ -1,0 +1,130 @@
+// Handlers and masks of signals: ours for SIGBUS and SIGSEGV stay, and are never blocked; the
+// program sees what it has set. See calls.h.
+#include <poll.h>
+#include <signal.h>
+
+#include "core/os/signal_delivery.h"
+#include "run/preload/alt_stack.h"
+#include "run/preload/calls.h"
+#include "run/preload/deadly_signals.h"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+constexpr int kFaults[] = {SIGBUS, SIGSEGV};
+
+// What the program thinks that this thread has blocked.
+constinit thread_local bool is_thought_blocked[2] = {};
+
+// The mask without the faults.
+const sigset_t* without_faults(const sigset_t* mask, sigset_t* copy) {
+  if (mask == nullptr) return nullptr;
+  *copy = *mask;
+  for (const int signal : kFaults) sigdelset(copy, signal);
+  return copy;
+}
+
+template <typename Call>
+int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
+  sigset_t copy;
+  bool was[2] = {is_thought_blocked[0], is_thought_blocked[1]};
+  const int result = call(how, without_faults(now, &copy), before);
+  if (result != 0) return result;
+  for (int i = 0; i < 2; ++i) {
+    if (now != nullptr) {
+      const bool is_named = sigismember(now, kFaults[i]) == 1;
+      bool is = was[i];
+      if (how == SIG_SETMASK) is = is_named;
+      if (how == SIG_BLOCK && is_named) is = true;
+      if (how == SIG_UNBLOCK && is_named) is = false;
+      // A child of vfork has the parent's thread-local memory, and a mask of its own.
+      if (is != was[i] && !is_borrowing()) is_thought_blocked[i] = is;
+    }
+    if (before != nullptr && was[i]) sigaddset(before, kFaults[i]);
+  }
+  return 0;
+}
+
+}  // namespace
+
+namespace outcore::preload {
+
+bool thinks_blocked(int signal) { return is_thought_blocked[signal == SIGBUS ? 0 : 1]; }
+
+}  // namespace outcore::preload
+
+OUTCORE_EXPORT int sigprocmask(int how, const sigset_t* now, sigset_t* before) noexcept {
+  if (is_inside()) return real().sigprocmask(how, now, before);
+  return set_mask(how, now, before, real().sigprocmask);
+}
+
+OUTCORE_EXPORT int pthread_sigmask(int how, const sigset_t* now, sigset_t* before) noexcept {
+  if (is_inside()) return real().pthread_sigmask(how, now, before);
+  return set_mask(how, now, before, real().pthread_sigmask);
+}
+
+OUTCORE_EXPORT int sigaltstack(const stack_t* now, stack_t* before) noexcept {
+  const bool is_plain = is_inside() || Door::instance().is_of_another_process();
+  return is_plain ? real().sigaltstack(now, before) : AltStack::exchange(now, before);
+}
+
+OUTCORE_EXPORT int sigsuspend(const sigset_t* mask) {
+  sigset_t copy;
+  return real().sigsuspend(without_faults(mask, &copy));
+}
+
+OUTCORE_EXPORT int ppoll(pollfd* list, nfds_t count, const timespec* time, const sigset_t* mask) {
+  sigset_t copy;
+  return real().ppoll(list, count, time, without_faults(mask, &copy));
+}
+
+OUTCORE_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* other, const timespec* time,
+                           const sigset_t* mask) {
+  sigset_t copy;
+  return real().pselect(count, in, out, other, time, without_faults(mask, &copy));
+}
+
+namespace {
+
+// A child of vfork has handlers of its own; what we know of them is its parent's. Of the faults it
+// keeps ours until it becomes another program.
+int set_childs_action(int signal, const struct sigaction* now, struct sigaction* before) {
+  if ((signal == SIGBUS || signal == SIGSEGV) &&
+      outcore::os::exchange_program_action(signal, nullptr, before))
+    return 0;
+  int told = -1;
+  const bool is_told = DeadlySignals::exchange(signal, nullptr, before, &told) && told == 0;
+  return real().sigaction(signal, now, is_told ? nullptr : before);
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int sigaction(int signal, const struct sigaction* now,
+                             struct sigaction* before) noexcept {
+  if (is_inside()) return real().sigaction(signal, now, before);
+  if (now != nullptr && is_borrowing()) return set_childs_action(signal, now, before);
+  if ((signal == SIGBUS || signal == SIGSEGV) &&
+      outcore::os::exchange_program_action(signal, now, before))
+    return 0;
+  struct sigaction copy;
+  if (now != nullptr) {
+    copy = *now;
+    without_faults(&now->sa_mask, &copy.sa_mask);
+    now = &copy;
+  }
+  if (int result = 0; DeadlySignals::exchange(signal, now, before, &result)) return result;
+  return real().sigaction(signal, now, before);
+}
+
+OUTCORE_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
+  if (is_inside()) return real().signal(number, handler);
+  struct sigaction now {
+  }, before{};
+  now.sa_handler = handler;
+  now.sa_flags = SA_RESTART;
+  sigemptyset(&now.sa_mask);
+  if (sigaction(number, &now, &before) != 0) return SIG_ERR;
+  return before.sa_handler;
+}
+OUTCORE_ALIAS(sighandler_t, bsd_signal, (int, sighandler_t) noexcept, signal);

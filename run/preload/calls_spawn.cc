@@ -1,0 +1,90 @@
+// posix_spawn and what starts programs in its way: the child shares our memory, and calls nothing
+// that we see. See calls.h.
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run/preload/calls.h"
+#include "run/preload/leaving.h"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+// As the C library keeps what is to be done in the child: posix_spawn_file_actions_t points to
+// these, and has their number. Not part of its interface, so it is tried before it is believed.
+struct Action {
+  enum Kind : int { kClose = 0, kDup2 = 1 };
+  int kind;
+  int padding;
+  int fd, new_fd;
+  void* others[2];
+};
+
+const Action* actions_of(const posix_spawn_file_actions_t& actions) {
+  return reinterpret_cast<const Action*>(actions.__actions);
+}
+
+bool try_layout() {
+  posix_spawn_file_actions_t actions;
+  if (::posix_spawn_file_actions_init(&actions) != 0) return false;
+  bool is_as_thought = false;
+  if (::posix_spawn_file_actions_adddup2(&actions, 7, 9) == 0 &&
+      ::posix_spawn_file_actions_addclose(&actions, 5) == 0 && actions.__used == 2) {
+    const Action* a = actions_of(actions);
+    is_as_thought = a[0].kind == Action::kDup2 && a[0].fd == 7 && a[0].new_fd == 9 &&
+                    a[1].kind == Action::kClose && a[1].fd == 5;
+  }
+  ::posix_spawn_file_actions_destroy(&actions);
+  return is_as_thought;
+}
+
+// What is copied in the child has another number there, and stays.
+bool is_copied(const posix_spawn_file_actions_t* actions, int fd) {
+  static const bool is_readable = try_layout();
+  if (actions == nullptr || actions->__used == 0) return false;
+  if (!is_readable) return true;
+  const Action* a = actions_of(*actions);
+  for (int i = 0; i < actions->__used; ++i)
+    if (a[i].kind == Action::kDup2 && a[i].fd == fd) return true;
+  return false;
+}
+
+template <typename Call>
+auto start(const posix_spawn_file_actions_t* actions, const Call& call) {
+  if (is_inside() || is_borrowing()) {
+    let_leave([actions](int fd) { return stays_over_exec(fd) || is_copied(actions, fd); });
+    return call();
+  }
+  const Starting starting(
+      [actions](int fd) { return stays_over_exec(fd) || is_copied(actions, fd); });
+  return call();
+}
+
+}  // namespace
+
+OUTCORE_EXPORT int posix_spawn(pid_t* child, const char* path,
+                               const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* arguments,
+                               char* const* names) {
+  return start(actions, [&] {
+    return real().posix_spawn(child, path, actions, attributes, arguments, names);
+  });
+}
+
+OUTCORE_EXPORT int posix_spawnp(pid_t* child, const char* path,
+                                const posix_spawn_file_actions_t* actions,
+                                const posix_spawnattr_t* attributes, char* const* arguments,
+                                char* const* names) {
+  return start(actions, [&] {
+    return real().posix_spawnp(child, path, actions, attributes, arguments, names);
+  });
+}
+
+OUTCORE_EXPORT int system(const char* command) {  // banned-ok: the program's own call
+  return start(nullptr, [&] { return real().system(command); });
+}
+
+OUTCORE_EXPORT FILE* popen(const char* command, const char* mode) {  // banned-ok: as system
+  return start(nullptr, [&] { return real().popen(command, mode); });
+}

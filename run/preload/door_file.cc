@@ -1,0 +1,313 @@
+// System calls on taken files, the way back to the kernel, and the end. See door.h.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "run/preload/coherence.h"
+#include "run/preload/descriptor_table.h"
+#include "run/preload/door.h"
+#include "run/preload/last_store.h"
+#include "run/preload/others.h"
+#include "run/preload/page_advice.h"
+#include "run/preload/real.h"
+#include "run/preload/watch.h"
+#include "run/preload/words.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+using base::round_up;
+using paging::Space;
+
+bool Door::mark_descriptors(TakenFile& file) {
+  return for_each_own_descriptor(file.identity,
+                                 [&](int fd) { DescriptorTable::set_file(fd, &file); });
+}
+
+void Door::populate(Mapping& mapping) {
+  region::View& view = *mapping.region->view;
+  static_cast<void>(fill_pages(*runtime_->engine, view, view.first_page(), view.end_page()));
+}
+
+void Door::add_ended(TakenFile& file) {
+  const Space* space = file.space();
+  if (space == nullptr) return;
+  const Counters now = space->counters.sum();
+#define OUTCORE_ADD(name, unit, help) file.ended.name += now.name;
+  OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+}
+
+// No mapping of it is left. While the program has a descriptor of it ours stay open.
+void Door::close_file(TakenFile& file) {
+  OC_CHECK(file.mappings.empty());
+  Watch::instance().end(file);
+  if (file.is_counted) taken_count_.fetch_sub(1, std::memory_order_release);
+  file.is_counted = false;
+  file.is_writable = false;
+  if (!DescriptorTable::has(&file)) close_descriptors(file);
+}
+
+void Door::close_descriptors(TakenFile& file) {
+  file.old.emplace_back(file.fd, std::move(file.store));
+  for (const auto& [fd, store] : file.old)
+    if (fd >= 0) ::close(fd);
+  file.old.clear();
+  if (file.read_fd >= 0) ::close(file.read_fd);
+  file.fd = file.read_fd = -1;
+  file.is_open_for_writing = false;
+}
+
+void Door::closed_descriptor(TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (file.mappings.empty() && file.fd >= 0) close_descriptors(file);
+}
+
+int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (is_inherited(file)) return 0;
+  Space* space = file.space();
+  if (space == nullptr || !space->is_writable || size_bytes == 0) return 0;
+  const uint64_t end =
+      std::min((offset + size_bytes - 1) / space->page_bytes + 1, space->page_count());
+  const uint64_t first = std::min(offset / space->page_bytes, end);
+  const Status s = runtime_->engine->flush(*space, first, end);
+  if (!s.ok()) say("read of " + file.path + ": " + s.message(), true);
+  return s.code();
+}
+
+int Door::store_files(const dev_t* device) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  int result = 0;
+  for (const auto& [identity, file] : files_) {
+    Space* space = file->space();
+    if (space == nullptr || !space->is_writable || is_inherited(*file)) continue;
+    struct stat about;
+    if (device != nullptr && ::fstat(file->fd, &about) == 0 && about.st_dev != *device) continue;
+    const Status s = runtime_->engine->flush(*space, 0, space->page_count());
+    if (s.ok()) continue;
+    say("sync of " + file->path + ": " + s.message(), true);
+    result = s.code();
+  }
+  return result;
+}
+
+void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset_now,
+                        uint64_t size_bytes, const std::function<void()>& change) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (is_inherited(file)) return change();
+  const uint64_t offset = offset_now();
+  bool is_changed = false;
+  const auto once = [&] {
+    is_changed = true;
+    change();
+  };
+  Space* space = file.space();
+  // What lies past the end is in no page of ours.
+  const uint64_t known = space == nullptr ? 0 : space->store_bytes.load();
+  const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
+  if (space != nullptr && bytes != 0) {
+    const Status s = runtime_->hold_out(*space, offset, bytes, once);
+    if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
+  }
+  if (!is_changed) change();
+  note_growth_locked(file);
+}
+
+void Door::note_growth(TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  note_growth_locked(file);
+}
+
+void Door::note_growth_locked(TakenFile& file) {
+  if (is_inherited(file)) return;
+  const Space* space = file.space();
+  if (space == nullptr || file.store->look_at_size(true) != 0) return;
+  // Pages may be read by a store from before: the file was opened again since, for writing.
+  for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
+  const uint64_t bytes = file.store->size_bytes();
+  file.file_bytes = std::max(file.file_bytes, bytes);
+  if (bytes <= space->store_bytes.load()) return;
+  for (const auto& [address, m] : file.mappings) {
+    const uint64_t there = bytes <= m->offset ? 0 : bytes - m->offset;
+    const uint64_t shown = std::min(round_up(there, kSystemPage), m->size_bytes);
+    const Status s =
+        runtime_->extend(*m->region, std::max(shown, m->region->view->size_bytes.load()), bytes);
+    if (s.ok()) continue;
+    hand_back_locked(file, ("it grew: " + s.message()).c_str());
+    return;
+  }
+}
+
+bool Door::hand_back(TakenFile& file, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  return hand_back_locked(file, why);
+}
+
+bool Door::hand_back(const Identity& identity, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto found = files_.find(identity);
+  if (found == files_.end()) return true;
+  drop_what_was_cut_off(*found->second);
+  return hand_back_locked(*found->second, why);
+}
+
+// Another process has made the file shorter, which we heard too late to store before: what was
+// written behind its end is gone, as with the kernel's mapping, and must not make it longer again.
+void Door::drop_what_was_cut_off(TakenFile& file) {
+  Space* space = file.space();
+  struct stat about;
+  if (space == nullptr || !space->is_writable || ::fstat(file.fd, &about) != 0) return;
+  const auto bytes = static_cast<uint64_t>(about.st_size);
+  const uint64_t known = file.store->size_bytes();
+  const uint64_t from = round_up(bytes, space->page_bytes);
+  if (!S_ISREG(about.st_mode) || bytes >= known) return;
+  if (const Status s = runtime_->engine->flush(*space, 0, bytes / space->page_bytes); !s)
+    say("write of " + file.path + ": " + s.message(), true);
+  if (from < known)
+    static_cast<void>(
+        runtime_->engine->discard(*space, from, round_up(known, space->page_bytes) - from));
+}
+
+// The question comes from a descendant, which found the file among ours when it was made.
+ReleaseLink::Answer Door::release(const ReleaseLink::Question& question) {
+  using Answer = ReleaseLink::Answer;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto found = files_.find(question.file);
+  if (found == files_.end()) return Answer::kUnknown;
+  TakenFile& file = *found->second;
+  if (question.is_only_if_written && !file.is_writable) return Answer::kReleased;
+  return hand_back_locked(file, "a child uses it, too") ? Answer::kReleased : Answer::kRefused;
+}
+
+bool map_by_kernel(const Mapping& m) {
+  const int flags = (m.flags & ~(MAP_FIXED_NOREPLACE | MAP_POPULATE)) | MAP_FIXED;
+  void* p = real().mmap(m.address, m.size_bytes, m.protection, flags, m.file->fd_of(m),
+                        static_cast<off_t>(m.offset));
+  if (p == MAP_FAILED) return false;
+  const Advice advice = m.region == nullptr || m.region->view == nullptr
+                            ? Advice::kNormal
+                            : m.region->view->advice.load();
+  for (const Mapping::Lock& l : m.locks) real().mlock(m.address + l.from, l.to - l.from);
+  if (advice == Advice::kRandom) real().madvise(p, m.size_bytes, MADV_RANDOM);
+  if (advice == Advice::kSequential) real().madvise(p, m.size_bytes, MADV_SEQUENTIAL);
+  return true;
+}
+
+bool Door::hand_back_if_writable(TakenFile& file, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  return !file.is_writable || hand_back_locked(file, why);
+}
+
+bool Door::hand_back_locked(TakenFile& file, const char* why) {
+  if (is_inherited(file) || file.mappings.empty()) return true;
+  std::vector<Region::Impl*> regions;
+  for (const auto& [address, m] : file.mappings) {
+    for (const Mapping::Lock& l : m->locks)
+      static_cast<void>(
+          runtime_->engine->unpin(*m->region->view, m->address + l.from, l.to - l.from));
+    regions.push_back(m->region.get());
+  }
+  add_ended(file);
+  const Status s = runtime_->hand_back(regions, [&]() -> Status {
+    // A mapping takes the place of one that is there: the kernel has no reason to refuse.
+    for (const auto& [address, m] : file.mappings) OC_CHECK(map_by_kernel(*m));
+    return {};
+  });
+  if (!s.ok()) {
+    file.ended = {};
+    say(s.message(), true);
+    return false;
+  }
+  for (const auto& [address, m] : file.mappings) {
+    not_taken_.add(file.path, m->size_bytes, std::string("handed back: ") + why);
+    mappings_.erase(address);
+  }
+  file.mappings.clear();
+  file.remark = std::string("handed back to the kernel: ") + why;
+  close_file(file);
+  return true;
+}
+
+TakenFile* Door::file_of_identity(const Identity& identity) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto found = files_.find(identity);
+  return found == files_.end() || found->second->mappings.empty() ? nullptr : found->second.get();
+}
+
+TakenFile* Door::file_of_path(int folder, const char* path) {
+  struct stat about;
+  if (path == nullptr || ::fstatat(folder, path, &about, 0) != 0) return nullptr;
+  return file_of_identity(identity_of(about));
+}
+
+void Door::before_write_open(TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (file.mappings.empty() || file.is_writable) return;
+  const std::string why = become_writable(
+      file, nullptr, [this](std::byte* a) { return mapping_covering(a) != nullptr; });
+  if (!why.empty()) hand_back_locked(file, why.c_str());
+}
+
+void Door::note_descriptor(int fd) {
+  struct stat about;
+  if (fd < 0) return;
+  DescriptorTable::closed(fd);
+  if (::fstat(fd, &about) != 0) return;
+  TakenFile* file = file_of_identity(identity_of(about));
+  if (file == nullptr) return;
+  if (fd < DescriptorTable::kDescriptorsMax)
+    DescriptorTable::set_file(fd, file);
+  else if (file->is_writable)
+    hand_back(*file, "the program has more descriptors than can be followed");
+}
+
+// Piece by piece, so that whoever waits for it hears that it goes on. REQUIRES: the lock.
+void Door::store_pieces(TakenFile& file) {
+  constexpr uint64_t kPieceBytes = 16 << 20;
+  Space& space = *file.space();
+  const uint64_t piece = std::max<uint64_t>(kPieceBytes / space.page_bytes, 1);
+  const uint64_t end = std::min(
+      round_up(space.store_bytes.load(), space.page_bytes) / space.page_bytes, space.page_count());
+  for (uint64_t page = 0; page < end; page += piece) {
+    // What cannot be stored is told when the file is handed back.
+    if (!runtime_->engine->evict(space, page, std::min(page + piece, end)).ok()) return;
+    LastStore::note_progress();
+  }
+}
+
+void Door::leave_writable(const char* why) {
+  if (is_of_another_process()) return;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  for (const auto& [identity, file] : files_) {
+    if (!file->is_writable || file->mappings.empty()) continue;
+    store_pieces(*file);
+    hand_back_locked(*file, why);
+    LastStore::note_progress();
+  }
+}
+
+void Door::store_all() {
+  if (!is_any_taken() || is_of_another_process()) return;
+  leave_writable("the process ends, or becomes another program");
+}
+
+}  // namespace outcore::preload

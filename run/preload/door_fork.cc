@@ -1,0 +1,196 @@
+// The door in a forked child. See fork.h.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "core/runtime/fork.h"
+#include "core/runtime/runtime_impl.h"
+#include "run/preload/descriptor_table.h"
+#include "run/preload/door.h"
+#include "run/preload/fork.h"
+#include "run/preload/heap.h"
+#include "run/preload/last_store.h"
+#include "run/preload/own_descriptors.h"
+#include "run/preload/own_memory.h"
+#include "run/preload/real.h"
+#include "run/preload/watch.h"
+#include "run/preload/words.h"
+
+namespace outcore::preload {
+
+std::atomic<bool> Door::has_inherited_{false};
+
+namespace {
+
+bool adopt(const region::View& view) { return Door::instance().adopt(view); }
+bool on_touch(const std::byte* address) {
+  // The heap first: it needs no lock of the door, which this thread may hold within fork().
+  return Heap::revive_at(address) || Door::instance().revive(address);
+}
+
+// Nothing of the program runs between these: neither its handlers for fork(), nor its signals'.
+void before_fork() {
+  ++inside_depth;
+  Heap::hold_start();  // it takes the door's lock
+  Door::instance().before_fork();
+  Heap::before_fork();
+}
+
+void after_fork_in_parent(bool may_have_failed) {
+  Door::instance().after_fork_in_parent();
+  Heap::let_start();
+  Heap::after_fork_in_parent(may_have_failed);
+  --inside_depth;
+}
+
+void after_fork_in_child() {
+  Heap::after_fork_in_child();
+  Door::instance().after_fork_in_child();
+  Heap::let_start();
+  --inside_depth;
+}
+
+}  // namespace
+
+void prepare_fork() {
+  static const bool is_prepared = [] {
+    const Inside inside;
+    runtime::set_fork_hooks(
+        {before_fork, after_fork_in_parent, after_fork_in_child, adopt, on_touch});
+    ::pthread_atfork(OwnMemory::before_fork, OwnMemory::after_fork, OwnMemory::after_fork);
+    static_cast<void>(runtime::process_generation());
+    return true;
+  }();
+  static_cast<void>(is_prepared);
+}
+
+void Door::begin() { owner_ = ::getpid(); }
+
+bool Door::is_of_another_process() const {
+  const pid_t owner = owner_.load(std::memory_order_relaxed);
+  return owner != 0 && owner != ::getpid();
+}
+
+void Door::before_fork() { lock_.lock(); }
+void Door::after_fork_in_parent() { lock_.unlock(); }
+
+// In the child, within fork(): read-only mappings are the kernel's.
+bool Door::adopt(const region::View& view) {
+  const Mapping* m = mapping_covering(view.address);
+  return m != nullptr && !m->file->is_writable && map_by_kernel(*m);
+}
+
+void Door::after_fork_in_child() {
+  owner_ = ::getpid();
+  Watch::instance().forget_in_child();
+  LastStore::forget_in_child();
+  // The parent's runtime is of no use here, and must not be ended either.
+  static_cast<void>(new std::shared_ptr<Runtime::Impl>(std::move(runtime_)));
+  runtime_ = nullptr;
+  has_tried_runtime_ = false;
+  not_taken_ = {};
+  for (auto& [identity, file] : files_) {
+    if (file->mappings.empty()) continue;
+    if (file->is_writable) {
+      inherited_.push_back(std::move(file));
+      has_inherited_.store(true, std::memory_order_release);
+      continue;
+    }
+    taken_count_.fetch_sub(1);
+    DescriptorTable::forget_file(file.get());
+    static_cast<void>(file.release());
+  }
+  std::erase_if(files_, [](const auto& f) { return f.second == nullptr; });
+  mappings_.clear();
+  lock_.unlock();
+}
+
+namespace {
+
+const char* reason_of(ReleaseLink::Answer answer) {
+  switch (answer) {
+    case ReleaseLink::Answer::kRefused:
+      return "its bytes could not be stored";
+    case ReleaseLink::Answer::kUnknown:
+      return "it does not know the file";
+    default:
+      return "it does not answer";
+  }
+}
+
+}  // namespace
+
+// A process that is gone has stored all at its end.
+void release_or_end(const TakenFile& file) {
+  const ReleaseLink::Answer answer = ReleaseLink::ask(file.link, {file.identity, true});
+  if (answer == ReleaseLink::Answer::kReleased || answer == ReleaseLink::Answer::kGone) return;
+  say("the parent process (" + std::to_string(file.owner) + ") cannot hand " + file.path +
+          " back to the kernel, as " + reason_of(answer) + ": this child cannot go on",
+      true);
+  ::_exit(128 + SIGSEGV);
+}
+
+// A file of the parent's becomes the kernel's in both. REQUIRES: the lock.
+void Door::revive_file(TakenFile& file) {
+  release_or_end(file);
+  for (const auto& [address, m] : file.mappings) {
+    if (!map_by_kernel(*m)) ::_exit(128 + SIGSEGV);
+    runtime::forget_inherited(address, m->size_bytes);
+  }
+  DescriptorTable::forget_file(&file);
+  taken_count_.fetch_sub(1);
+  // Another thread may have found the file before, and wait for the lock: to it nothing is taken
+  // any more. Neither the regions nor our descriptors are closed, which belong to the parent.
+  static_cast<void>(new auto(std::move(file.mappings)));
+  file.mappings.clear();
+  file.fd = file.read_fd = -1;
+  for (auto& entry : inherited_)
+    if (entry.get() == &file) static_cast<void>(entry.release());
+  std::erase(inherited_, nullptr);
+  if (inherited_.empty()) has_inherited_.store(false, std::memory_order_release);
+}
+
+bool Door::revive(const std::byte* address) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  for (const auto& file : inherited_)
+    for (const auto& [at, m] : file->mappings)
+      if (address >= at && address < m->end()) {
+        revive_file(*file);
+        return true;
+      }
+  return false;
+}
+
+void Door::revive_all(const std::byte* address, uint64_t size_bytes) {
+  if (is_of_another_process()) return;  // a child of vfork changes nothing of ours
+  const Inside inside;
+  const os::Locked locked(lock_);
+  const auto touches = [&](const std::unique_ptr<TakenFile>& file) {
+    return std::any_of(file->mappings.begin(), file->mappings.end(), [&](const auto& entry) {
+      return entry.first < address + size_bytes && address < entry.second->end();
+    });
+  };
+  for (;;) {
+    const auto file = std::find_if(inherited_.begin(), inherited_.end(), touches);
+    if (file == inherited_.end()) return;
+    revive_file(**file);
+  }
+}
+
+// The file is the parent's: it becomes the kernel's before the call goes on. REQUIRES: the lock.
+bool Door::is_inherited(TakenFile& file) {
+  for (const auto& entry : inherited_)
+    if (entry.get() == &file) {
+      revive_file(file);
+      return true;
+    }
+  return false;
+}
+
+}  // namespace outcore::preload

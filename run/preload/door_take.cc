@@ -1,0 +1,276 @@
+// How a mapping of the program's becomes ours. See door.h.
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "run/preload/bounce.h"
+#include "run/preload/coherence.h"
+#include "run/preload/deadly_signals.h"
+#include "run/preload/descriptor_table.h"
+#include "run/preload/door.h"
+#include "run/preload/last_store.h"
+#include "run/preload/own_descriptors.h"
+#include "run/preload/own_memory.h"
+#include "run/preload/real.h"
+#include "run/preload/settings.h"
+#include "run/preload/watch.h"
+#include "run/preload/words.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+using base::round_up;
+
+std::atomic<uint32_t> Door::taken_count_{0};
+std::atomic<uint64_t> Door::low_{UINT64_MAX};
+std::atomic<uint64_t> Door::high_{0};
+
+Door& Door::instance() {
+  static Door* const door = new Door;  // used until the last breath
+  return *door;
+}
+
+namespace {
+
+bool is_writable_shared(const NewMapping& made) {
+  return (made.flags & MAP_TYPE) != MAP_PRIVATE && (made.protection & PROT_WRITE) != 0;
+}
+
+std::string path_of(int fd) {
+  char path[PATH_MAX];
+  const ssize_t n =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path - 1);
+  return n <= 0 ? std::string() : std::string(path, static_cast<size_t>(n));
+}
+
+// What can be said without looking at who else has the file; empty: nothing speaks against it.
+std::string why_never(const NewMapping& made, const struct stat& about, const std::string& path,
+                      bool is_taken) {
+  const Settings& s = settings();
+  if ((made.protection & PROT_EXEC) != 0) return "executable";
+  if (LastStore::has_begun() && is_writable_shared(made)) return "the process ends";
+  if (made.protection == PROT_NONE) return "mapped without access";
+  if ((made.flags & (MAP_HUGETLB | MAP_GROWSDOWN | MAP_STACK | MAP_SYNC)) != 0)
+    return "a kind of mapping that only the kernel has";
+  if (S_ISBLK(about.st_mode) && !s.is_named(path)) return "a block device: name it by --map";
+  if (!S_ISBLK(about.st_mode) && !S_ISREG(about.st_mode)) return "no file";
+  if (path.rfind("/memfd:", 0) == 0 || path.rfind("/SYSV", 0) == 0) return "memory, not a file";
+  constexpr long kSecretMemory = 0x5345434d, kGuestMemory = 0x474d454d;  // memfd_secret, KVM's
+  struct statfs filesystem;
+  if (S_ISREG(about.st_mode) && ::fstatfs(made.fd, &filesystem) == 0 &&
+      (filesystem.f_type == TMPFS_MAGIC || filesystem.f_type == RAMFS_MAGIC ||
+       filesystem.f_type == HUGETLBFS_MAGIC || filesystem.f_type == kSecretMemory ||
+       filesystem.f_type == kGuestMemory || filesystem.f_type == PROC_SUPER_MAGIC))
+    return "its filesystem keeps it in memory";
+  if ((made.flags & MAP_TYPE) == MAP_PRIVATE && (made.protection & PROT_WRITE) != 0)
+    return "private and writable: its changes are the process's own";
+  if (is_taken) return {};  // whatever its size: two kinds of mapping of one file would differ
+  if (s.is_excluded(path)) return "excluded by --not-map";
+  if (!s.map.empty() && !s.is_named(path)) return "not named by --map";
+  if (made.size_bytes < s.min_bytes)
+    return "smaller than --min-size " + base::format_bytes(s.min_bytes);
+  return {};
+}
+
+// Libraries and little files are not worth a word.
+bool is_worth_telling(const NewMapping& made, const std::string& path) {
+  if (settings().is_explaining) return true;
+  return (made.protection & PROT_EXEC) == 0 && path.find(".so") == std::string::npos &&
+         made.size_bytes >= std::min(settings().min_bytes, uint64_t{64} << 20);
+}
+
+}  // namespace
+
+bool Door::start_runtime(std::string* why) {
+  if (runtime_ != nullptr) return true;
+  if (!has_tried_runtime_) {
+    has_tried_runtime_ = true;
+    // Before handlers that were registered earlier: some close standard error.
+    std::atexit(end_of_process);
+    Result<std::shared_ptr<Runtime::Impl>> started =
+        settings().complaint.empty()
+            ? Runtime::Impl::start({})
+            : Result<std::shared_ptr<Runtime::Impl>>(Error{EINVAL, settings().complaint});
+    if (started)
+      runtime_ = std::move(started).value();
+    else
+      why_no_runtime_ = started.message();
+    if (runtime_ != nullptr && !LastStore::start()) {
+      runtime_ = nullptr;
+      why_no_runtime_ = "no thread could be started that stores what was written at the end";
+    }
+    if (runtime_ == nullptr) say(why_no_runtime_ + "; every mapping stays with the kernel");
+  }
+  *why = why_no_runtime_;
+  return runtime_ != nullptr;
+}
+
+std::shared_ptr<Runtime::Impl> Door::runtime_for_heap(std::string* why) {
+  if (is_of_another_process()) return nullptr;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (owner_ == 0) begin();
+  return start_runtime(why) ? runtime_ : nullptr;
+}
+
+void Door::include(const std::byte* address, uint64_t size_bytes) {
+  const os::Locked locked(instance().lock_);
+  widen_bounds(address, size_bytes);
+  taken_count_.fetch_add(1, std::memory_order_release);
+}
+
+bool Door::take(const NewMapping& made) {
+  if (is_of_another_process()) return false;  // the child of vfork, in its parent's memory
+  struct stat about;
+  if (::fstat(made.fd, &about) != 0) return false;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (owner_ == 0) begin();  // the initialization of a library that comes before ours
+  const auto known = files_.find(identity_of(about));
+  const bool is_taken = known != files_.end() && !known->second->mappings.empty();
+  if (!is_taken && made.size_bytes < settings().min_bytes && !settings().is_explaining)
+    return false;
+  const std::string path = path_of(made.fd);
+  std::string why = OwnMemory::has_room(OwnMemory::kCallBytes)
+                        ? why_never(made, about, path, is_taken)
+                        : "no memory is left for it";
+  TakenFile* file =
+      why.empty() && start_runtime(&why) ? find_or_open(made, about, path, &why) : nullptr;
+  if (file != nullptr && !put_region(*file, made, &why)) {
+    if (file->mappings.empty()) close_file(*file);
+    file = nullptr;
+  }
+  if (file != nullptr) return true;
+  // What is left to the kernel would not see what is written through Outcore, nor the other way.
+  if (is_taken && known->second->is_writable)
+    hand_back_locked(*known->second,
+                     ("another mapping of it stays with the kernel: " + why).c_str());
+  if (is_worth_telling(made, path)) not_taken_.add(path, made.size_bytes, why);
+  return false;
+}
+
+TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
+                              const std::string& path, std::string* why) {
+  const Identity identity = identity_of(about);
+  std::unique_ptr<TakenFile>& slot = files_[identity];
+  if (slot == nullptr) slot = std::make_unique<TakenFile>();
+  TakenFile& file = *slot;
+  const bool is_first = file.mappings.empty();
+  const int program_flags = ::fcntl(made.fd, F_GETFL, 0L);
+  const bool may_write = (program_flags & O_ACCMODE) == O_RDWR;
+  if (is_first) {
+    file.identity = identity;
+    file.path = path;
+    file.is_named = settings().is_named(path);
+    file.remark.clear();
+    file.is_writable = false;
+  }
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(made.fd);
+  const bool is_enough = file.fd >= 0 && (!may_write || file.is_open_for_writing);
+  if (!is_enough) {
+    const LowNumbersTaken taken;
+    const Watch::Quiet quiet(&file);
+    const int fd = ::open(by_descriptor.c_str(), (may_write ? O_RDWR : O_RDONLY) | O_CLOEXEC, 0);
+    store::FileStoreOptions options;
+    options.path = by_descriptor;
+    options.uri = path;
+    options.open.is_writable = may_write;
+    Result<std::shared_ptr<Store>> store =
+        fd < 0 ? Result<std::shared_ptr<Store>>(base::system_error(errno, "open it once more"))
+               : store::FileStore::open(options);
+    if (!store) {
+      if (fd >= 0) ::close(fd);
+      *why = store.message();
+      if (is_first) close_file(file);
+      return nullptr;
+    }
+    if (file.fd >= 0) file.old.emplace_back(file.fd, file.store);
+    if (may_write && file.read_fd < 0)
+      file.read_fd = ::open(by_descriptor.c_str(), O_RDONLY | O_CLOEXEC, 0);
+    file.fd = fd;
+    file.is_open_for_writing = may_write;
+    file.store = std::static_pointer_cast<store::FileStore>(std::move(store).value());
+  }
+  *why = keep_coherent(file, made.address, is_writable_shared(made), is_first,
+                       [this](std::byte* a) { return mapping_covering(a) != nullptr; });
+  if (why->empty()) return &file;
+  if (is_first) close_file(file);
+  return nullptr;
+}
+
+bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why) {
+  if (file.mappings.size() >= kMappingsMax) {
+    *why = "more than " + std::to_string(kMappingsMax) + " mappings of one file";
+    return false;
+  }
+  static_cast<void>(file.store->look_at_size(!file.mappings.empty()));
+  const uint64_t file_bytes = file.store->size_bytes();
+  const uint64_t size_bytes = round_up(made.size_bytes, kSystemPage);
+  const uint64_t there = made.offset >= file_bytes ? 0 : file_bytes - made.offset;
+  MapOptions options;
+  options.access = is_writable_shared(made) ? Access::kReadWrite : Access::kReadOnly;
+  options.offset = made.offset;
+  options.size_bytes = std::min(round_up(there, kSystemPage), size_bytes);
+  if (runtime_->options.delivery == Delivery::kAuto && runtime_->kernel.has_messages)
+    options.delivery = Delivery::kMessages;
+  const uint64_t room_bytes =
+      std::max(made.offset + size_bytes, file_bytes) * 2 + (uint64_t{1} << 30);
+  const Runtime::Impl::Lent lent{made.address, size_bytes, room_bytes};
+  Result<std::unique_ptr<Region::Impl>> region =
+      runtime_->map(file.store, file.path, options, &lent);
+  if (!region) {
+    *why = region.message();
+    // The kernel's mapping may be gone in part.
+    real().mmap(made.address, size_bytes, made.protection, (made.flags & ~MAP_POPULATE) | MAP_FIXED,
+                made.fd, static_cast<off_t>(made.offset));
+    return false;
+  }
+  auto mapping = std::make_unique<Mapping>();
+  mapping->address = made.address;
+  mapping->size_bytes = size_bytes;
+  mapping->offset = made.offset;
+  mapping->protection = made.protection;
+  mapping->flags = made.flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE);
+  mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE &&
+                       (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
+  mapping->file = &file;
+  file.owner = owner_;
+  file.link = ReleaseLink::asking_end();
+  file.file_bytes = std::max(file.file_bytes, file_bytes);
+  const Delivery delivery = region.value()->space->delivery;
+  delivery_ = delivery == Delivery::kMessages   ? "messages"
+              : delivery == Delivery::kInThread ? "in-thread"
+                                                : "mprotect";
+  if (delivery != Delivery::kMessages) set_needs_bounce();
+  mapping->region = std::move(region).value();
+  mappings_[made.address] = mapping.get();
+  widen_bounds(made.address, size_bytes);
+  bool is_followed = true;
+  if (!file.is_counted) {
+    file.is_counted = true;
+    taken_count_.fetch_add(1, std::memory_order_release);
+    is_followed = mark_descriptors(file);
+  }
+  if (is_writable_shared(made)) DeadlySignals::take_over();
+  Mapping& put = *(file.mappings[made.address] = std::move(mapping));
+  if (!is_followed) {
+    *why = "what the program has open could not be looked at";
+    hand_back_locked(file, why->c_str());
+    return false;
+  }
+  if ((made.flags & (MAP_POPULATE | MAP_LOCKED)) != 0) populate(put);
+  return true;
+}
+
+}  // namespace outcore::preload

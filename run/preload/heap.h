@@ -1,0 +1,182 @@
+// Heap: large allocations and large anonymous mappings of the program, on scratch space. One for
+// the process; off until the settings ask for it, and then made by the first that is large enough.
+//
+// Calls that concern nothing of it cost a look at one or two words. What it knows about its memory
+// lies elsewhere, so that no call of it touches that memory but to copy, and then without a lock.
+// In a forked child its addresses are inaccessible until the first touch, which gets a true copy
+// (heap_copy.h), in memory that is the kernel's; nothing is added there.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "run/preload/free_ranges.h"
+#include "run/preload/heap_copy.h"
+#include "run/preload/heap_views.h"
+#include "run/preload/inside.h"
+#include "run/preload/report.h"
+
+namespace outcore::preload {
+
+class Heap {
+ public:
+  static Heap& instance();
+  static void prepare();  // reads the settings; once, when the library begins
+  // The process ends, but by a signal or _exit(): what it has booked on servers can go.
+  static void retire();
+
+  // -- no lock, no call --
+  static bool wants(size_t bytes) { return bytes >= bytes_min_.load(std::memory_order_relaxed); }
+  static bool has(const void* address) {
+    return reinterpret_cast<uint64_t>(address) - low_.load(std::memory_order_relaxed) <
+           span_.load(std::memory_order_relaxed);
+  }
+  static bool is_used() { return span_.load(std::memory_order_relaxed) != 0; }
+  // Some of the range is the heap's, and the caller is the program.
+  static bool concerns(const void* address, size_t size_bytes) {
+    const uint64_t span = span_.load(std::memory_order_relaxed);
+    if (span == 0) return false;
+    const uint64_t from = reinterpret_cast<uint64_t>(address), low = low_.load();
+    return from < low + span && size_bytes > (from < low ? low - from : 0) && !is_inside();
+  }
+  // `caller`: code. What another allocator maps for itself is none of ours: our threads allocate
+  // there (by the C library), and must never wait for a fault.
+  static bool wants_mapping(const void* address, size_t bytes, int protection, int flags,
+                            const void* caller);
+
+  // -- the malloc family: heap.cc --
+  // Reads zero. nullptr: there is no room, in addresses or on the disk (errno is ENOMEM).
+  // REQUIRES: `alignment` is a power of two. `is_available` tells whether there is a heap at all.
+  void* allocate(size_t bytes, size_t alignment, bool* is_available);
+  // Of what was allocated; anything else ends the program, as the C library would.
+  void free(void* p);
+  // In place, or nullptr: it must move.
+  void* resize(void* p, size_t bytes);
+  // Elsewhere, with room to grow further; nullptr: as allocate().
+  void* move(void* p, size_t bytes);
+  size_t usable_bytes(void* p);
+
+  // -- mappings: heap_memory.cc; 0 or an errno, or an address or MAP_FAILED with errno. Ranges may
+  // have parts that are not the heap's --
+  void* map(size_t bytes);  // nullptr: the kernel shall
+  // At a fixed address, as a part of the heap. False: give_way(), and it is the kernel's.
+  bool map_over(std::byte* address, size_t bytes, int protection, int flags);
+  // Something else will be mapped there: what is the heap's of it is the kernel's from now on.
+  int give_way(std::byte* address, size_t bytes);
+  int unmap(std::byte* address, size_t bytes);
+  void* remap(std::byte* address, size_t old_bytes, size_t new_bytes, int flags, std::byte* to);
+  int protect(std::byte* address, size_t bytes, int protection);
+  int advise(std::byte* address, size_t bytes, int advice);
+  // The range is the kernel's from now on, with its bytes, in whole pages of ours.
+  int leave(const std::byte* address, size_t bytes);
+  int lock(const std::byte* address, size_t bytes);
+  void unlock(const std::byte* address, size_t bytes);
+  void unlock_all();
+  void undo_locks();  // of the kernel's, after mlockall
+
+  void add_to(Report& report);
+
+  // -- fork: heap_fork.cc --
+  // Nobody begins to use the heap in between: half of that would be in the child for ever.
+  static void hold_start();
+  static void let_start();
+  static void before_fork();
+  static void after_fork_in_parent(bool may_have_failed);
+  static void after_fork_in_child();
+  // A forked child has touched what was its parent's: true if it is there now. If there can be no
+  // copy the child ends with a message.
+  static bool revive_at(const std::byte* address);
+
+ private:
+  enum class Kind : uint8_t { kAllocation, kMapping };
+  struct Block {
+    uint64_t bytes = 0;  // that the program may use: whole system pages
+    uint64_t room = 0;   // addresses that are kept for it; as a rule whole pages of ours
+    Kind kind = Kind::kAllocation;
+  };
+  using Blocks = std::map<uint64_t, Block>;  // by offset
+  // What ceased to be some block's: whole pages of ours.
+  struct Range {
+    uint64_t from, to;
+  };
+
+  Heap() = default;
+  bool start();
+  void start_once();
+  uint64_t offset_of(const void* p) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - views_->address());
+  }
+  uint64_t page_bytes() const { return views_->page_bytes(); }
+  // Addresses and space for a new block, not yet in `blocks_`. 0 or an errno.
+  int take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset);
+  int back(uint64_t offset, uint64_t bytes);  // shown, and space promised. 0 or an errno
+  void* add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind);
+  void put(uint64_t offset, const Block& block);
+  Block block_of(void* p, const char* call);
+  void release(const Range& range);  // its bytes are gone, and it is free
+  int empty(uint64_t from, uint64_t to);
+  bool grow_room(uint64_t offset, uint64_t bytes);
+  void add_live(int64_t bytes);
+  void trim();
+  // heap_fork.cc
+  void prepare_copy();
+  void inherit();
+  void revive();
+  int unmap_childs(uint64_t from, uint64_t to);
+  int protect_childs(uint64_t from, uint64_t to, int protection);
+  int advise_childs(uint64_t from, uint64_t to, int advice);
+  void* remap_childs(uint64_t from, uint64_t to, uint64_t bytes, int flags);
+  void free_childs(void* p);
+  // heap_memory.cc
+  std::vector<Range> cut_blocks(uint64_t from, uint64_t to);
+  Range pages_in(uint64_t from, uint64_t to);
+  bool is_mapped(uint64_t from, uint64_t to);
+  bool is_free(uint64_t from, uint64_t to);
+  int on_parts(const std::byte* address, size_t bytes,
+               const std::function<int(uint64_t, uint64_t)>& ours,
+               const std::function<int(std::byte*, size_t)>& others);
+  bool take_over(uint64_t from, uint64_t to);
+  int unmap_ours(uint64_t from, uint64_t to);
+  bool grow_mapping(uint64_t from, uint64_t to, uint64_t bytes);
+  void* move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed);
+  bool is_kernels(uint64_t from, uint64_t to);
+  void* move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed);
+  std::byte* place_for(uint64_t bytes, std::byte* fixed);
+  int advise_ours(region::View& view, uint64_t from, uint64_t to, int advice);
+  int pin(uint64_t from, uint64_t to, bool is_pin);
+
+  static std::atomic<uint64_t> bytes_min_, low_, span_;
+
+  os::Lock starting_;
+  std::atomic<bool> is_started_{false};
+  std::unique_ptr<HeapViews> views_;  // nullptr: there is no heap
+
+  // Of a fork, and of the child that comes of it.
+  struct Inherited {
+    std::byte* address;
+    uint64_t bytes, offset;
+    int protection;
+  };
+  bool is_forking_ = false, is_child_ = false;
+  std::unique_ptr<HeapCopy> copy_;
+  int copy_error_ = 0;  // why there is none
+  os::Lock reviving_;
+  std::vector<Inherited> childs_;        // in a child: what it has, or will have, a copy of
+  std::atomic<bool> is_revived_{false};  // it has
+
+  os::Lock lock_;
+  FreeRanges free_;
+  Blocks blocks_;
+  uint64_t live_bytes_ = 0, live_bytes_max_ = 0, allocations_ = 0;
+  uint64_t refused_ = 0, refused_bytes_max_ = 0;  // mappings for which there was no room
+
+  std::mutex pinning_;
+  std::map<uint64_t, uint64_t> pinned_;  // by mlock, in pages of ours: from → to
+  std::atomic<bool> has_pins_{false};
+};
+
+}  // namespace outcore::preload

@@ -1,0 +1,163 @@
+#include "run/preload/heap_copy.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "core/base/units.h"
+#include "core/os/wait.h"
+#include "core/store/scratch_store.h"
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+
+namespace {
+
+constexpr uint64_t kStepNs = 1'000'000;
+
+enum Step : uint32_t { kNotBegun, kBegun, kAsked, kDone };
+
+// Words that processes share; os::wait() is for threads of one.
+void wait_shared(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t ns) {
+  const timespec time{static_cast<time_t>(ns / 1'000'000'000),
+                      static_cast<long>(ns % 1'000'000'000)};
+  ::syscall(SYS_futex, word, FUTEX_WAIT, while_value, &time, nullptr, 0);
+}
+
+void wake_shared(std::atomic<uint32_t>* word) {
+  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void make_robust(pthread_mutex_t* lock) {
+  pthread_mutexattr_t kind;
+  ::pthread_mutexattr_init(&kind);
+  ::pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+  ::pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  ::pthread_mutex_init(lock, &kind);
+  ::pthread_mutexattr_destroy(&kind);
+}
+
+}  // namespace
+
+struct HeapCopy::Shared {
+  pthread_mutex_t childs_life, parents_life;
+  std::atomic<uint32_t> step{kNotBegun};
+  std::atomic<int> error{0};
+  std::atomic<pid_t> child{0};
+};
+
+std::unique_ptr<HeapCopy> HeapCopy::prepare(const std::string& folder, uint64_t size_bytes) {
+  std::unique_ptr<HeapCopy> copy(new HeapCopy);
+  void* p = real().mmap(nullptr, base::kSystemPage, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  copy->shared_ = new (p) Shared;
+  make_robust(&copy->shared_->childs_life);
+  make_robust(&copy->shared_->parents_life);
+  copy->is_ours_ = ::pthread_mutex_lock(&copy->shared_->parents_life) == 0;
+  std::string at = folder;
+  const int fd = store::open_scratch_file(&at);
+  if (fd < 0) return errno = -fd, nullptr;
+  copy->file_ = fd;
+  copy->size_bytes_ = size_bytes;
+  return ::ftruncate(copy->file_, static_cast<off_t>(size_bytes)) == 0 ? std::move(copy) : nullptr;
+}
+
+HeapCopy::~HeapCopy() {
+  close_file();
+  // A robust lock that is held is in a list of its thread, through the page: the page may go only
+  // after the lock, or the thread writes to whatever the program maps there.
+  if (is_ours_) ::pthread_mutex_unlock(&shared_->parents_life);
+  if (has_childs_life_) ::pthread_mutex_unlock(&shared_->childs_life);
+  if (shared_ != nullptr) real().munmap(shared_, base::kSystemPage);
+}
+
+void HeapCopy::close_file() {
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
+}
+
+// 0: it is gone. Without the C library's files, whose allocator may be the program's, and locked.
+long HeapCopy::threads_of_child() const {
+  char path[32], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(shared_->child.load()));
+  const int fd = real().open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t n = real().read(fd, text, sizeof text - 1);
+  ::close(fd);
+  text[std::max<ssize_t>(n, 0)] = 0;
+  const char* field = std::strrchr(text, ')');
+  constexpr int kFieldsBetween = 18;  // from the name to the number of threads
+  for (int i = 0; i < kFieldsBetween && field != nullptr; ++i) field = std::strchr(field + 1, ' ');
+  return field == nullptr ? 0 : std::strtol(field, nullptr, 10);
+}
+
+bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
+  const uint64_t start_ns = os::now_ns();
+  while (os::now_ns() - start_ns < wait_ns_max) {
+    const uint32_t step = shared_->step.load();
+    if (step == kAsked) return true;
+    if (step == kNotBegun && may_have_failed && os::now_ns() - start_ns > 100 * kStepNs)
+      return false;
+    // Its first thread is no more: it has ended or is another program, or goes on in other threads.
+    if (has_childs_life_ && threads_of_child() <= 1) return false;
+    if (step == kNotBegun || has_childs_life_) {
+      wait_shared(&shared_->step, step, kStepNs);
+      continue;
+    }
+    timespec until;
+    ::clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += kStepNs;
+    if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
+    const int result = ::pthread_mutex_clocklock(&shared_->childs_life, CLOCK_MONOTONIC, &until);
+    has_childs_life_ = result == 0 || result == EOWNERDEAD;
+  }
+  return true;
+}
+
+void HeapCopy::finish(int error) {
+  shared_->error.store(error);
+  shared_->step.store(kDone);
+  wake_shared(&shared_->step);
+}
+
+void HeapCopy::become_childs() {
+  shared_->child.store(::getpid());
+  ::pthread_mutex_lock(&shared_->childs_life);
+  // On a busy machine the parent may have lost its patience, and made the copy, before this.
+  uint32_t not_begun = kNotBegun;
+  shared_->step.compare_exchange_strong(not_begun, kBegun);
+  wake_shared(&shared_->step);
+}
+
+int HeapCopy::lay_over(std::byte* address, uint64_t size_bytes, uint64_t offset) {
+  void* p = real().mmap(address, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                        file_, static_cast<off_t>(offset));
+  return p == address ? 0 : errno;
+}
+
+int HeapCopy::fetch() {
+  uint32_t begun = kBegun;
+  shared_->step.compare_exchange_strong(begun, kAsked);
+  for (uint32_t step = kAsked; (step = shared_->step.load()) != kDone;) {
+    const int result = ::pthread_mutex_trylock(&shared_->parents_life);
+    if (result == 0) ::pthread_mutex_unlock(&shared_->parents_life);
+    if (result != EBUSY && shared_->step.load() != kDone) return ESRCH;
+    wait_shared(&shared_->step, step, 100 * kStepNs);
+  }
+  return shared_->error.load();
+}
+
+}  // namespace outcore::preload

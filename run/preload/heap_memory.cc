@@ -1,0 +1,372 @@
+// What a program does to memory of the heap by mmap and its kin. See heap.h.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/os/address_space.h"
+#include "run/preload/door.h"
+#include "run/preload/heap.h"
+#include "run/preload/own_heap.h"
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+using base::round_down;
+using base::round_up;
+using region::View;
+
+namespace {
+
+constexpr int kOpen = PROT_READ | PROT_WRITE;
+
+// Anonymous and private, with nothing about it that only the kernel has.
+bool is_plain(int flags) {
+  constexpr int kNeeded = MAP_PRIVATE | MAP_ANONYMOUS;
+  return (flags & kNeeded) == kNeeded &&
+         (flags & ~(kNeeded | MAP_NORESERVE | MAP_POPULATE | MAP_FIXED)) == 0;
+}
+
+bool is_aligned(const std::byte* address) {
+  return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
+}
+
+// A file of ours may be mapped there.
+int unmap_kernels(std::byte* address, uint64_t bytes) {
+  const auto hold = [](std::byte* p, uint64_t n) {
+    static_cast<void>(os::make_inaccessible(p, n));
+  };
+  if (const int error = Door::instance().release(address, bytes, hold); error != 0) return error;
+  return -os::make_inaccessible(address, bytes);
+}
+
+}  // namespace
+
+// An address that is wished for is the kernel's to give.
+bool Heap::wants_mapping(const void* address, size_t bytes, int protection, int flags,
+                         const void* caller) {
+  return wants(bytes) && address == nullptr && protection == kOpen && is_plain(flags) &&
+         (flags & MAP_FIXED) == 0 && !is_inside() && !is_code_of_another_heap(caller);
+}
+
+void* Heap::map(size_t bytes) {
+  if (!start()) return nullptr;
+  const Inside inside;
+  const int saved_errno = errno;
+  void* p = add(bytes, bytes, 1, Kind::kMapping);
+  if (p != nullptr) return p;
+  errno = saved_errno;
+  const os::Locked locked(lock_);
+  ++refused_;
+  refused_bytes_max_ = std::max<uint64_t>(refused_bytes_max_, bytes);
+  return nullptr;
+}
+
+// Calls ours(from, to) for what lies in the heap's addresses, others(address, bytes) for the rest.
+int Heap::on_parts(const std::byte* address, size_t bytes,
+                   const std::function<int(uint64_t, uint64_t)>& ours,
+                   const std::function<int(std::byte*, size_t)>& others) {
+  auto* const begin = const_cast<std::byte*>(address);
+  std::byte* const end = begin + bytes;
+  std::byte* const low = views_->address();
+  std::byte* const high = low + views_->size_bytes();
+  int result = 0;
+  if (begin < low) result = others(begin, static_cast<size_t>(std::min(end, low) - begin));
+  if (result == 0 && begin < high && end > low)
+    result = ours(offset_of(std::max(begin, low)), offset_of(std::min(end, high)));
+  if (result == 0 && end > high) {
+    std::byte* const from = std::max(begin, high);
+    result = others(from, static_cast<size_t>(end - from));
+  }
+  return result;
+}
+
+// The whole pages of ours that no block has any more, now that [from, to) is no block's. REQUIRES,
+// here and in what follows: the lock.
+Heap::Range Heap::pages_in(uint64_t from, uint64_t to) {
+  const auto is_any_in = [this](uint64_t a, uint64_t b) {
+    auto at = blocks_.lower_bound(b);
+    if (at == blocks_.begin()) return false;
+    --at;
+    return at->first + at->second.room > a;
+  };
+  uint64_t first = round_down(from, page_bytes()), last = round_up(to, page_bytes());
+  if (first < from && is_any_in(first, from)) first += page_bytes();
+  if (last > to && is_any_in(to, last)) last -= page_bytes();
+  return {first, std::max(first, last)};
+}
+
+// Mappings in the range are no more, or end where it begins, or begin where it ends.
+std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
+  std::vector<Range> gone;
+  auto at = blocks_.upper_bound(from);
+  if (at != blocks_.begin()) --at;
+  while (at != blocks_.end() && at->first < to) {
+    const auto [start, block] = *at;
+    const uint64_t end = start + block.bytes, room_end = start + block.room;
+    if (block.kind != Kind::kMapping || end <= from) {
+      ++at;
+      continue;
+    }
+    at = blocks_.erase(at);
+    const uint64_t a = std::max(from, start), b = std::min(to, end);
+    if (start < a) blocks_[start] = {a - start, a - start, Kind::kMapping};
+    if (b < end) at = std::next(blocks_.insert({b, {end - b, room_end - b, block.kind}}).first);
+    add_live(-static_cast<int64_t>(b - a));
+    gone.push_back(pages_in(a, b < end ? b : room_end));
+  }
+  return gone;
+}
+
+// All of it belongs to mappings.
+bool Heap::is_mapped(uint64_t from, uint64_t to) {
+  auto at = blocks_.upper_bound(from);
+  if (at != blocks_.begin()) --at;
+  for (; at != blocks_.end() && at->first <= from && from < to; ++at) {
+    if (at->second.kind != Kind::kMapping || at->first + at->second.bytes <= from) return false;
+    from = at->first + at->second.bytes;
+  }
+  return from >= to;
+}
+
+// Some of it is.
+bool Heap::is_free(uint64_t from, uint64_t to) {
+  bool is = false;
+  free_.for_each(from, to, [&](uint64_t, uint64_t) { is = true; });
+  return is;
+}
+
+int Heap::unmap_ours(uint64_t from, uint64_t to) {
+  std::vector<Range> gone;
+  {
+    const os::Locked locked(lock_);
+    gone = cut_blocks(from, to);
+  }
+  for (const Range& range : gone) release(range);
+  return views_->for_each(
+      from, to, [](View&, uint64_t, uint64_t) { return 0; },
+      [&](uint64_t a, uint64_t b) { return unmap_kernels(views_->address() + a, b - a); });
+}
+
+int Heap::unmap(std::byte* address, size_t bytes) {
+  if (!is_aligned(address) || bytes == 0) return EINVAL;
+  const Inside inside;
+  return on_parts(
+      address, round_up(bytes, kSystemPage),
+      [this](uint64_t from, uint64_t to) {
+        return is_child_ ? unmap_childs(from, to) : unmap_ours(from, to);
+      },
+      [](std::byte* at, size_t n) {
+        const int error = Door::instance().release(at, n, [](std::byte* p, uint64_t m) {
+          static_cast<void>(os::make_inaccessible(p, m));
+        });
+        return error != 0 ? error : real().munmap(at, n) == 0 ? 0 : errno;
+      });
+}
+
+// The range becomes one mapping, if mappings and free addresses are all there is in it.
+bool Heap::take_over(uint64_t from, uint64_t to) {
+  if (from % page_bytes() != 0 || to % page_bytes() != 0) return false;
+  std::vector<Range> gone, rest;
+  {
+    const os::Locked locked(lock_);
+    std::vector<Range> free;
+    free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
+    for (uint64_t at = from; const Range& r : free) {
+      if (!is_mapped(at, r.from)) return false;
+      at = r.to;
+    }
+    if (!is_mapped(free.empty() ? from : free.back().to, to)) return false;
+    for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+    gone = cut_blocks(from, to);
+    blocks_[from] = {to - from, to - from, Kind::kMapping};
+    add_live(static_cast<int64_t>(to - from));
+  }
+  for (const Range& r : gone)
+    if (r.to > to) release({std::max(r.from, to), r.to});
+  return true;
+}
+
+bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags) {
+  const bool is_ours = has(address) && has(address + bytes - 1);
+  if (is_child_ || !is_ours || !is_aligned(address) || !is_plain(flags) ||
+      (protection & ~kOpen) != 0)
+    return false;
+  const Inside inside;
+  const uint64_t from = offset_of(address), to = from + round_up(bytes, kSystemPage);
+  // What the kernel has of it stays the kernel's.
+  const auto refuse = [](uint64_t, uint64_t) { return EBUSY; };
+  const auto accept = [](View&, uint64_t, uint64_t) { return 0; };
+  if (views_->for_each(from, to, accept, refuse) != 0 || !take_over(from, to)) return false;
+  return back(from, to - from) == 0 && views_->protect(from, to, kOpen) == 0 &&
+         empty(from, to) == 0 && views_->protect(from, to, protection) == 0;
+}
+
+int Heap::give_way(std::byte* address, size_t bytes) {
+  if (!is_aligned(address) || bytes == 0) return EINVAL;
+  const Inside inside;
+  const auto give = [this](uint64_t from, uint64_t to) {
+    if (is_child_) return unmap_childs(from, to);
+    // Of pages that are cut the kernel has the rest, too.
+    for (const uint64_t edge : {from, to})
+      if (const uint64_t page = round_down(edge, page_bytes()); page != edge)
+        if (const int error = views_->hand_over(page, page + page_bytes()); error != 0)
+          return error;
+    std::vector<Range> gone;
+    {
+      const os::Locked locked(lock_);
+      std::vector<Range> free;
+      free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
+      for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+      gone = cut_blocks(from, to);
+    }
+    for (const Range& r : gone)
+      if (r.to > to) release({std::max(r.from, to), r.to});
+    static_cast<void>(pin(from, to, false));
+    return views_->give_to_kernel(from, to, [](std::byte* place, uint64_t n) {
+      static_cast<void>(os::make_inaccessible(place, n));
+    });
+  };
+  return on_parts(address, round_up(bytes, kSystemPage), give,
+                  [](std::byte*, size_t) { return 0; });
+}
+
+int Heap::protect(std::byte* address, size_t bytes, int protection) {
+  if (!is_aligned(address)) return EINVAL;
+  if (bytes == 0) return 0;
+  const Inside inside;
+  return on_parts(
+      address, round_up(bytes, kSystemPage),
+      [&](uint64_t from, uint64_t to) {
+        if (is_child_) return protect_childs(from, to, protection);
+        {
+          const os::Locked locked(lock_);
+          if (is_free(from, to)) return ENOMEM;
+        }
+        return views_->protect(from, to, protection);
+      },
+      [&](std::byte* at, size_t n) { return Door::instance().protect(at, n, protection); });
+}
+
+// The last of the mappings that the range is made of grows, if what is behind it is free.
+bool Heap::grow_mapping(uint64_t from, uint64_t to, uint64_t bytes) {
+  uint64_t start = 0;
+  Block block;
+  {
+    const os::Locked locked(lock_);
+    const auto at = std::prev(blocks_.lower_bound(to));
+    start = at->first;
+    block = at->second;
+    if (start + block.bytes != to) return false;
+  }
+  const uint64_t more = from + bytes - to;
+  if (!grow_room(start, block.bytes + more) || back(to, more) != 0) return false;
+  const os::Locked locked(lock_);
+  blocks_[start].bytes += more;
+  add_live(static_cast<int64_t>(more));
+  return true;
+}
+
+// Where a mapping moves to: elsewhere in the heap, with room to grow further, or, where the program
+// says, the kernel's memory.
+std::byte* Heap::place_for(uint64_t bytes, std::byte* fixed) {
+  void* p = nullptr;
+  if (fixed == nullptr) {
+    p = add(bytes, 2 * bytes, 1, Kind::kMapping);
+    if (p == nullptr) p = add(bytes, bytes, 1, Kind::kMapping);
+  } else {
+    if (const int error = give_way(fixed, bytes); error != 0) return errno = error, nullptr;
+    p = real().mmap(fixed, bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (p == MAP_FAILED) p = nullptr;
+  }
+  return static_cast<std::byte*>(p);
+}
+
+void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed) {
+  std::byte* place = nullptr;
+  int protection = kOpen;
+  {
+    const Inside inside;
+    protection = views_->protection_at(from);
+    place = place_for(bytes, fixed);
+    if (place == nullptr) return MAP_FAILED;
+    if (protection == PROT_NONE && views_->protect(from, to, PROT_READ) != 0) {
+      unmap(place, bytes);
+      return errno = ENOMEM, MAP_FAILED;
+    }
+  }
+  std::memcpy(place, views_->address() + from, std::min(to - from, bytes));
+  const Inside inside;
+  if (protection >= 0 && protection != kOpen) {
+    if (fixed == nullptr)
+      static_cast<void>(views_->protect(offset_of(place), offset_of(place) + bytes, protection));
+    else
+      real().mprotect(place, bytes, protection);
+  }
+  if ((flags & MREMAP_DONTUNMAP) != 0)
+    static_cast<void>(empty(from, to));
+  else
+    static_cast<void>(unmap_ours(from, to));
+  return place;
+}
+
+// All of it is the kernel's, at addresses of the heap.
+bool Heap::is_kernels(uint64_t from, uint64_t to) {
+  return views_->for_each(
+             from, to, [](View&, uint64_t, uint64_t) { return EBUSY; },
+             [](uint64_t, uint64_t) { return 0; }) == 0;
+}
+
+// The place that it leaves stays ours to keep.
+void* Heap::move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed) {
+  std::byte* const address = views_->address() + from;
+  void* const moved = real().mremap(address, to - from, bytes, flags, fixed);
+  if (moved == MAP_FAILED) return MAP_FAILED;
+  const int saved_errno = errno;
+  const uint64_t kept = (flags & MREMAP_DONTUNMAP) != 0 ? to - from : moved == address ? bytes : 0;
+  if (kept < to - from)
+    real().mmap(address + kept, to - from - kept, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  errno = saved_errno;
+  return moved;
+}
+
+void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int flags,
+                  std::byte* fixed) {
+  constexpr int kKnown = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  const auto refuse = [](int error) { return errno = error, MAP_FAILED; };
+  const bool may_move = (flags & MREMAP_MAYMOVE) != 0, is_fixed = (flags & MREMAP_FIXED) != 0;
+  if (!is_aligned(address) || old_bytes == 0 || new_bytes == 0 || (flags & ~kKnown) != 0 ||
+      (!may_move && flags != 0) || (is_fixed && !is_aligned(fixed)))
+    return refuse(EINVAL);
+  if (new_bytes > views_->size_bytes()) return refuse(ENOMEM);
+  const uint64_t from = offset_of(address), to = from + round_up(old_bytes, kSystemPage);
+  new_bytes = round_up(new_bytes, kSystemPage);
+  if ((flags & MREMAP_DONTUNMAP) != 0 && new_bytes != to - from) return refuse(EINVAL);
+  if (is_fixed && fixed < address + (to - from) && address < fixed + new_bytes)
+    return refuse(EINVAL);
+  {
+    const Inside inside;
+    if (is_child_) return remap_childs(from, to, new_bytes, flags);
+    bool is_a_mapping = false;
+    {
+      const os::Locked locked(lock_);
+      is_a_mapping = is_mapped(from, to);
+    }
+    if (is_kernels(from, to)) return move_kernels(from, to, new_bytes, flags, fixed);
+    if (!is_a_mapping) return refuse(EFAULT);
+    if ((flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) == 0) {
+      if (new_bytes < to - from)
+        if (const int error = unmap_ours(from + new_bytes, to); error != 0) return refuse(error);
+      if (new_bytes <= to - from || grow_mapping(from, to, new_bytes)) return address;
+      if (!may_move) return refuse(ENOMEM);
+    }
+  }
+  return move_mapping(from, to, new_bytes, flags, is_fixed ? fixed : nullptr);
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,165 @@
+#include "run/preload/heap_space.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/store/registry.h"
+#include "core/store/scratch_store.h"
+#include "core/store/uri.h"
+
+namespace outcore::preload {
+namespace {
+
+class FileSpace final : public HeapSpace {
+ public:
+  static Result<std::unique_ptr<HeapSpace>> open(const store::Uri& uri, const std::string& folder,
+                                                 const store::CommonParameters& common) {
+    std::unique_ptr<FileSpace> space(new FileSpace);
+    space->folder_ = uri.path.empty() ? folder : uri.path;
+    const int fd = store::open_scratch_file(&space->folder_);
+    if (fd < 0)
+      return base::system_error(fd, "make a scratch file in " + space->folder_,
+                                "name a folder you may write to (scratch_dir, or TMPDIR)");
+    if (Status s = space->file_.adopt(fd, true, store::DirectMode::kAuto, space->name()); !s)
+      return s.error();
+    StoreTraits& traits = space->traits_;
+    traits.is_fault_safe = true;
+    traits.can_read_while_written = true;
+    traits.is_volatile = true;
+    traits.alignment_bytes = space->file_.is_direct() ? store::kDirectAlignment : 1;
+    traits.read_concurrency = common.read_concurrency;
+    traits.write_concurrency = common.write_concurrency;
+    return std::unique_ptr<HeapSpace>(std::move(space));
+  }
+
+  Status cover(uint64_t, uint64_t) override { return {}; }
+  uint64_t free_bytes() const override {
+    struct statvfs space;
+    return ::fstatvfs(file_.fd(), &space) == 0 ? uint64_t{space.f_bavail} * space.f_frsize : 0;
+  }
+  uint64_t granule_bytes() const override { return base::kSystemPage; }
+  int reserve(uint64_t offset, uint64_t size_bytes) override;
+  void give_up(uint64_t offset, uint64_t size_bytes) override {
+    const auto how = store::DiscardMode::kHole;
+    static_cast<void>(store::free_blocks(file_.fd(), offset, size_bytes, how));
+  }
+  int read(uint64_t offset, std::span<std::byte> into) override { return file_.read(offset, into); }
+  int write(uint64_t offset, std::span<const std::byte> from) override {
+    return file_.write(offset, from);
+  }
+  void transfer(std::span<StoreRequest> batch) override { file_.transfer(batch, traits_); }
+  void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
+  int file() const override { return file_.fd(); }
+  std::string name() const override { return folder_; }
+  std::string remark() const override {
+    std::string text = file_.why_buffered();
+    if (!is_reservable_)
+      text += std::string(text.empty() ? "" : "; ") +
+              "the filesystem cannot reserve space: it may run out later";
+    return text;
+  }
+
+ private:
+  store::DirectFile file_;
+  store::BufferLeases leases_;
+  std::atomic<bool> is_reservable_{true};  // false where the filesystem cannot reserve
+};
+
+int FileSpace::reserve(uint64_t offset, uint64_t size_bytes) {
+  if (!is_reservable_.load(std::memory_order_relaxed)) return 0;
+  int result = 0;
+  do
+    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  const int error = errno;
+  if (error != EOPNOTSUPP && error != ENOSYS) {
+    give_up(offset, size_bytes);  // a part may have got some
+    return -error;
+  }
+  is_reservable_.store(false, std::memory_order_relaxed);
+  return 0;
+}
+
+class FarSpace final : public HeapSpace {
+ public:
+  static Result<std::unique_ptr<HeapSpace>> open(store::Uri uri, const std::string& folder,
+                                                 const store::CommonParameters& common) {
+    auto options = store::read_far_options(uri);
+    if (!options) return options.error();
+    options.value().is_reserved = false;  // what is promised gets its place, piece by piece
+    auto store =
+        store::FarStore::open(options.value(), {.is_writable = true, .may_create = true}, common);
+    if (!store) return store.error();
+    std::unique_ptr<FarSpace> space(new FarSpace);
+    space->store_ = std::move(store.value());
+    space->folder_ = folder;
+    space->traits_ = space->store_->traits();
+    return std::unique_ptr<HeapSpace>(std::move(space));
+  }
+
+  Status cover(uint64_t capacity_bytes, uint64_t page_bytes) override {
+    granule_bytes_ = std::max(page_bytes, store_->chunk_bytes());
+    const int error = store_->resize(capacity_bytes);
+    return error == 0 ? Status{}
+                      : base::system_error(error, "cover " + base::format_bytes(capacity_bytes) +
+                                                      " of addresses with " + name());
+  }
+  uint64_t free_bytes() const override {
+    const Result<uint64_t> free = store_->free_bytes();
+    return free ? free.value() : 0;
+  }
+  uint64_t granule_bytes() const override { return granule_bytes_; }
+  int reserve(uint64_t offset, uint64_t size_bytes) override {
+    const uint64_t from = base::round_down(offset, granule_bytes_);
+    const uint64_t to = base::round_up(offset + size_bytes, granule_bytes_);
+    return store_->reserve(from, std::min(to, store_->size_bytes()) - from);
+  }
+  void give_up(uint64_t offset, uint64_t size_bytes) override {
+    static_cast<void>(store_->release(offset, size_bytes));
+  }
+  int read(uint64_t offset, std::span<std::byte> into) override {
+    return store_->read(offset, into);
+  }
+  int write(uint64_t offset, std::span<const std::byte> from) override {
+    return store_->write(offset, from);
+  }
+  void transfer(std::span<StoreRequest> batch) override { store_->transfer(batch); }
+  std::string name() const override { return store_->uri(); }
+  std::string remark() const override { return store_->remark(); }
+  bool is_unreplicated() const override { return store_->is_unreplicated(); }
+  void retire() override { store_->retire(); }
+  void use_room(std::shared_ptr<store::Room> room) override { store_->use_room(std::move(room)); }
+
+ private:
+  std::shared_ptr<store::FarStore> store_;
+  uint64_t granule_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HeapSpace>> HeapSpace::open(const std::string& text,
+                                                   const std::string& folder) {
+  const Result<store::Uri> parsed = store::parse_uri(text);
+  if (!parsed) return parsed.error();
+  const store::Uri& uri = parsed.value();
+  const bool is_far = uri.scheme == "far";
+  if (!is_far && uri.scheme != "scratch")
+    return Error{EINVAL, "store '" + uri.text +
+                             "': memory of --alloc rests in space that dies with the process: "
+                             "write scratch:DIR or far://HOST:PORT"};
+  if (const auto kind = store::find_kind(uri); !kind) return kind.error();
+  const Result<unsigned> reads = uri.count_of("read_concurrency", 0);
+  if (!reads) return reads.error();
+  const Result<unsigned> writes = uri.count_of("write_concurrency", 0);
+  if (!writes) return writes.error();
+  const store::CommonParameters common{reads.value(), writes.value()};
+  return is_far ? FarSpace::open(uri, folder, common) : FileSpace::open(uri, folder, common);
+}
+
+}  // namespace outcore::preload

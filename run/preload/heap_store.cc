@@ -1,0 +1,167 @@
+#include "run/preload/heap_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/store/range.h"
+
+namespace outcore::preload {
+
+using base::kSystemPage;
+
+namespace {
+
+constexpr size_t kCopyBytes = 1 << 20;
+
+}  // namespace
+
+Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& uri,
+                                                   const std::string& folder) {
+  auto space = HeapSpace::open(uri, folder);
+  if (!space) return space.error();
+  std::shared_ptr<HeapStore> heap(new HeapStore);
+  heap->space_ = std::move(space.value());
+  return heap;
+}
+
+Status HeapStore::cover(uint64_t capacity_bytes, uint64_t page_bytes) {
+  for (store::WrittenMap* map : {&written_, &reserved_})
+    if (const int error = map->cover(capacity_bytes, kSystemPage); error != 0)
+      return base::system_error(error, "map what is written of " + uri());
+  return space_->cover(capacity_bytes, page_bytes);
+}
+
+int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
+  const std::lock_guard<std::mutex> guard(reserving_);
+  const uint64_t end = offset + size_bytes;
+  uint64_t missing = 0;
+  for (uint64_t at = offset, next; at < end; at = next) {
+    next = reserved_.run_end(at, end);
+    if (!reserved_.is_written(at)) missing += next - at;
+  }
+  if (missing == 0) return 0;
+  // Asked first, so that a hopeless wish does not fill the disk before it fails.
+  if (space_->file() >= 0 && missing > free_bytes()) return -ENOSPC;
+  for (uint64_t at = offset, next; at < end; at = next) {
+    next = reserved_.run_end(at, end);
+    if (reserved_.is_written(at)) continue;
+    if (const int error = space_->reserve(at, next - at); error != 0) return error;
+    reserved_.mark(at, next - at);
+    reserved_bytes_.fetch_add(next - at, std::memory_order_relaxed);
+  }
+  return 0;
+}
+
+// With what is free around it, as far as space goes in larger pieces.
+void HeapStore::give_up(uint64_t from, uint64_t to) {
+  const uint64_t granule = space_->granule_bytes();
+  const uint64_t before = base::round_down(from, granule);
+  const uint64_t behind = std::min(base::round_up(to, granule), size_bytes());
+  if (reserved_.next_written(before, from) == from) from = before;
+  if (reserved_.next_written(to, behind) == behind) to = behind;
+  space_->give_up(from, to - from);
+}
+
+void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
+  const std::lock_guard<std::mutex> guard(reserving_);
+  const uint64_t end = offset + size_bytes;
+  OC_ASSERT(written_.is_untouched(offset, size_bytes));
+  for (uint64_t at = reserved_.next_written(offset, end), next; at < end;
+       at = reserved_.next_written(next, end)) {
+    next = reserved_.run_end(at, end);
+    reserved_.clear_inside(at, next - at);
+    give_up(at, next);
+    reserved_bytes_.fetch_sub(next - at, std::memory_order_relaxed);
+  }
+}
+
+bool HeapStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
+  return written_.is_written(offset) &&
+         written_.run_end(offset, offset + size_bytes) == offset + size_bytes;
+}
+
+int HeapStore::read(uint64_t offset, std::span<std::byte> into) {
+  OC_CHECK(store::is_range_of(offset, into.size(), size_bytes()));
+  const uint64_t end = offset + into.size();
+  for (uint64_t at = offset, next; at < end; at = next) {
+    next = written_.run_end(at, end);
+    const std::span<std::byte> part = into.subspan(at - offset, next - at);
+    if (!written_.is_written(at))
+      std::fill(part.begin(), part.end(), std::byte{0});
+    else if (const int error = space_->read(at, part); error != 0)
+      return error;
+  }
+  return 0;
+}
+
+int HeapStore::write(uint64_t offset, std::span<const std::byte> from) {
+  OC_CHECK(store::is_range_of(offset, from.size(), size_bytes()));
+  written_.mark(offset, from.size());
+  return space_->write(offset, from);
+}
+
+// Those that are in the file as a whole travel together.
+void HeapStore::transfer(std::span<StoreRequest> batch) {
+  const auto is_plain = [this](const StoreRequest& r) {
+    return r.is_write || is_all_written(r.offset, r.size_bytes);
+  };
+  for (StoreRequest& r : batch) {
+    OC_CHECK(store::is_range_of(r.offset, r.size_bytes, size_bytes()));
+    if (r.is_write) written_.mark(r.offset, r.size_bytes);
+  }
+  for (size_t i = 0; i < batch.size();) {
+    size_t end = i;
+    while (end < batch.size() && is_plain(batch[end])) ++end;
+    if (end > i) space_->transfer(batch.subspan(i, end - i));
+    for (; end < batch.size() && !is_plain(batch[end]); ++end)
+      batch[end].result = read(batch[end].offset, {batch[end].bytes, batch[end].size_bytes});
+    i = end;
+  }
+}
+
+int HeapStore::copy_to(int file, uint64_t end) {
+  std::vector<std::byte> buffer;  // used where the kernel does not copy
+  if (space_->file() < 0) buffer.resize(kCopyBytes);
+  for (uint64_t at = written_.next_written(0, end), next; at < end;
+       at = written_.next_written(next, end)) {
+    next = written_.run_end(at, end);
+    if (const int error = copy_run(file, at, next, buffer); error != 0) return error;
+  }
+  return 0;
+}
+
+int HeapStore::copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer) {
+  constexpr uint64_t kBytesMax = uint64_t{8} << 20;
+  while (from < to) {
+    auto at = static_cast<off_t>(from), there = at;
+    ssize_t n = -1;
+    if (buffer.empty()) {
+      n = ::copy_file_range(space_->file(), &at, file, &there, std::min(to - from, kBytesMax), 0);
+      if (n < 0 && errno != EINTR && errno != ENOSPC && errno != EIO) {
+        buffer.resize(kCopyBytes);
+        continue;
+      }
+    } else {
+      const std::span<std::byte> part(buffer.data(), std::min<uint64_t>(to - from, kCopyBytes));
+      if (const int error = space_->read(from, part); error != 0) return error;
+      n = ::pwrite(file, part.data(), part.size(), there);
+    }
+    if (n == 0) return -EIO;
+    if (n < 0 && errno != EINTR) return -errno;
+    if (n > 0) from += static_cast<uint64_t>(n);
+  }
+  return 0;
+}
+
+int HeapStore::discard(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
+  forget(offset, size_bytes);
+  return 0;
+}
+
+}  // namespace outcore::preload

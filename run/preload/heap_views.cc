@@ -1,0 +1,322 @@
+#include "run/preload/heap_views.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/os/address_space.h"
+#include "run/preload/bounce.h"
+#include "run/preload/door.h"
+#include "run/preload/real.h"
+#include "run/preload/settings.h"
+
+namespace outcore::preload {
+
+using base::round_down;
+using base::round_up;
+using region::PageState;
+using region::View;
+
+namespace {
+
+constexpr int kOpen = PROT_READ | PROT_WRITE;
+constexpr uint64_t kStepBytes = uint64_t{1} << 30;
+// Addresses: several times what the disk can hold, as what is free lies in pieces.
+constexpr uint64_t kAddressesMost = uint64_t{16} << 40, kAddressesLeast = uint64_t{64} << 30;
+constexpr uint64_t kAddressesMin = uint64_t{64} << 20;  // under a limit
+
+void* kernels_memory(uint64_t size_bytes) {
+  return real().mmap(nullptr, size_bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                     0);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime::Impl>& runtime) {
+  std::unique_ptr<HeapViews> views(new HeapViews);
+  views->runtime_ = runtime;
+  Result<std::shared_ptr<HeapStore>> store =
+      HeapStore::open(settings().store, runtime->options.scratch_dir);
+  if (!store) return store.error();
+  views->store_ = std::move(store).value();
+  if (Status s = views->reserve(); !s) return s.error();
+  if (Status s = views->store_->cover(views->size_bytes_, runtime->options.page_bytes); !s)
+    return s.error();
+  MapOptions options;
+  options.access = Access::kReadWrite;
+  if (runtime->options.delivery == Delivery::kAuto && runtime->kernel.has_messages)
+    options.delivery = Delivery::kMessages;
+  const Runtime::Impl::Lent lent{views->address_, views->size_bytes_, views->size_bytes_};
+  Result<std::unique_ptr<Region::Impl>> region =
+      runtime->map(views->store_, views->store_->uri(), options, &lent);
+  if (!region) {
+    os::release_addresses(views->address_, views->size_bytes_);
+    return region.error();
+  }
+  views->space_ = region.value()->space;
+  views->space_->is_of_addresses = true;
+  if (views->space_->delivery != Delivery::kMessages) set_needs_bounce();
+  views->parts_[0] = {std::move(region).value(), views->size_bytes_, kOpen};
+  return views;
+}
+
+Status HeapViews::reserve() {
+  const uint64_t alignment = std::max<uint64_t>(runtime_->options.page_bytes, uint64_t{2} << 20);
+  const uint64_t wanted = std::min(store_->free_bytes(), kAddressesMost) * 4;
+  uint64_t bytes = std::bit_ceil(std::clamp(wanted, kAddressesLeast, kAddressesMost));
+  // Under a limit, what the tables, the threads and the program need must be left.
+  if (rlimit limit; ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::clamp<uint64_t>(std::bit_floor(limit.rlim_cur / 4), kAddressesMin, bytes);
+  for (;; bytes /= 2) {
+    Result<std::byte*> address = os::reserve_addresses(bytes, alignment);
+    if (address) {
+      address_ = address.value();
+      size_bytes_ = bytes;
+      return {};
+    }
+    if (bytes / 2 < kAddressesMin) return address.error();
+  }
+}
+
+Status HeapViews::show(uint64_t end) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  if (end <= shown_bytes_) return {};
+  const auto& [start, last] = *std::prev(parts_.end());
+  OC_CHECK(last.end == size_bytes_);
+  Status s;
+  for (const uint64_t step : {kStepBytes, page_bytes()}) {
+    const uint64_t target = std::min(round_up(end, step), size_bytes_);
+    s = runtime_->extend(*last.region, target - start, size_bytes_);
+    if (s.ok()) shown_bytes_.store(target);
+    if (s.ok()) break;
+  }
+  return s;
+}
+
+int HeapViews::stop(bool has_others) {
+  runtime_->mapping.lock();
+  is_halted_ = has_others;
+  if (!has_others) return 0;
+  const Status s = runtime_->engine->halt(*space_);
+  if (!s.ok()) runtime_->mapping.unlock();
+  return s.code();
+}
+
+void HeapViews::go_on() {
+  if (is_halted_) runtime_->engine->resume(*space_);
+  runtime_->mapping.unlock();
+}
+
+int HeapViews::copy_to(int file, uint64_t end) {
+  if (!is_halted_)
+    if (const Status s = runtime_->engine->flush(*space_, 0, end / page_bytes()); !s.ok())
+      return s.code();
+  return -store_->copy_to(file, end);
+}
+
+HeapViews::Parts::iterator HeapViews::part_at(uint64_t offset) {
+  auto at = parts_.upper_bound(offset);
+  if (at != parts_.begin() && std::prev(at)->second.end > offset) --at;
+  return at;
+}
+
+int HeapViews::for_each(uint64_t from, uint64_t to,
+                        const std::function<int(View&, uint64_t, uint64_t)>& ours,
+                        const std::function<int(uint64_t, uint64_t)>& kernels) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  int result = 0;
+  for (auto at = part_at(from); from < to && result == 0; ++at) {
+    const uint64_t start = at == parts_.end() ? to : std::min(std::max(at->first, from), to);
+    if (start > from) result = kernels(from, start);
+    if (at == parts_.end()) break;
+    from = std::min(at->second.end, to);
+    if (start < from && result == 0) result = ours(*at->second.region->view, start, from);
+  }
+  return result;
+}
+
+bool HeapViews::is_protected_so(uint64_t from, uint64_t to, int protection) {
+  for (auto at = part_at(from); at != parts_.end() && at->first < to; from = at->second.end, ++at)
+    if (at->first > from || at->second.protection != protection) return false;
+  return from >= to;
+}
+
+int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  if (protection == PROT_WRITE) protection = kOpen;  // as the processor has it
+  if (is_protected_so(from, to, protection)) return 0;
+  const uint64_t bytes = page_bytes();
+  if ((protection & ~kOpen) != 0 || from % bytes != 0 || to % bytes != 0) {
+    if (const int error = copy_to_kernel(round_down(from, bytes), round_up(to, bytes)); error != 0)
+      return error;
+    return real().mprotect(address_ + from, to - from, protection) == 0 ? 0 : errno;
+  }
+  while (from < to) {
+    const auto at = part_at(from);
+    const uint64_t start = at == parts_.end() ? to : std::min(at->first, to);
+    if (start > from) {  // the kernel's
+      if (const int error = Door::instance().protect(address_ + from, start - from, protection);
+          error != 0)
+        return error;
+      from = start;
+      continue;
+    }
+    if (at->second.protection == protection) {
+      from = at->second.end;
+      continue;
+    }
+    // Divided, and looked at again.
+    const uint64_t edge = at->first < from ? from : at->second.end > to ? to : 0;
+    if (edge != 0) {
+      if (const int error = divide(at, edge); error != 0) return error;
+      continue;
+    }
+    if (const int error = set_protection(at->first, at->second, protection); error != 0)
+      return error;
+    from = at->second.end;
+  }
+  return 0;
+}
+
+int HeapViews::protection_at(uint64_t offset) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  const auto at = part_at(offset);
+  return at == parts_.end() || at->first > offset ? -1 : at->second.protection;
+}
+
+int HeapViews::divide(Parts::iterator part, uint64_t at) {
+  std::unique_ptr<Region::Impl> right;
+  const uint64_t from = at - part->first;
+  if (const Status s = runtime_->cut(*part->second.region, from, from, &right, [] {}); !s.ok())
+    return ENOMEM;
+  parts_[at] = {std::move(right), part->second.end, part->second.protection};
+  part->second.end = at;
+  return 0;
+}
+
+int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
+  // Where mprotect itself shows pages, what is absent must stay inaccessible: all of them leave,
+  // and come back as the view has them.
+  const bool is_by_protection = space_->delivery == Delivery::kMprotect;
+  const auto tell = [&](bool is_readable, bool is_writable) -> Status {
+    const int now = is_writable ? kOpen : is_readable ? PROT_READ : PROT_NONE;
+    if (is_by_protection || real().mprotect(address_ + start, part.end - start, now) == 0)
+      return {};
+    return Error{errno, "mprotect"};
+  };
+  Status s = runtime_->protect(*part.region, protection != PROT_NONE,
+                               (protection & PROT_WRITE) != 0, tell);
+  if (s.ok() && is_by_protection) {
+    const View& view = *part.region->view;
+    s = runtime_->engine->evict(*space_, view.first_page(), view.end_page());
+  }
+  if (!s.ok()) return ENOMEM;
+  part.protection = protection;
+  return 0;
+}
+
+int HeapViews::hand_over(uint64_t from, uint64_t to) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  return copy_to_kernel(from, to);
+}
+
+// What is shown of the range becomes the kernel's, with the bytes that are there.
+int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
+  while (from < to) {
+    const auto at = part_at(from);
+    if (at == parts_.end() || at->first >= to) return 0;
+    const uint64_t start = std::max(at->first, from), end = std::min(at->second.end, to);
+    const int protection = at->second.protection;
+    if (protection == PROT_NONE)
+      if (const int error = set_protection(at->first, at->second, PROT_READ); error != 0)
+        return error;
+    void* copy = kernels_memory(end - start);
+    if (copy == MAP_FAILED) return ENOMEM;
+    std::memcpy(copy, address_ + start, end - start);
+    real().mprotect(copy, end - start, protection);
+    const int error = take_out(start, end, [&](std::byte* place, uint64_t bytes) {
+      OC_CHECK(real().mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
+    });
+    if (error != 0) return real().munmap(copy, end - start), error;
+    from = end;
+  }
+  return 0;
+}
+
+int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
+                              const std::function<void(std::byte*, uint64_t)>& place) {
+  const std::lock_guard<std::mutex> guard(changing_);
+  while (from < to) {
+    const auto at = part_at(from);
+    const uint64_t start = at == parts_.end() ? to : std::min(std::max(at->first, from), to);
+    if (start > from) place(address_ + from, start - from);
+    if (start == to) return 0;
+    const uint64_t end = std::min(at->second.end, to);
+    static_cast<void>(discard(start, end));  // or it would be written back
+    if (const int error = take_out(start, end, place); error != 0) return error;
+    from = end;
+  }
+  return 0;
+}
+
+// REQUIRES: the range lies in one part.
+int HeapViews::take_out(uint64_t from, uint64_t to,
+                        const std::function<void(std::byte*, uint64_t)>& place) {
+  const auto at = part_at(from);
+  Part& part = at->second;
+  const uint64_t start = at->first, end = part.end;
+  OC_CHECK(start <= from && to <= end && from < to);
+  if (from == start && to == end) {
+    if (!runtime_->unmap(*part.region, false).ok()) return ENOMEM;
+    place(address_ + from, to - from);
+    parts_.erase(at);
+  } else {
+    std::unique_ptr<Region::Impl> right;
+    if (!runtime_
+             ->cut(*part.region, from - start, to - start, &right,
+                   [&] { place(address_ + from, to - from); })
+             .ok())
+      return ENOMEM;
+    Part left = std::move(part);
+    parts_.erase(at);
+    if (from > start && to < end) parts_[to] = {std::move(right), end, left.protection};
+    const uint64_t left_start = from > start ? start : to, left_end = from > start ? from : end;
+    parts_[left_start] = {std::move(left.region), left_end, left.protection};
+  }
+  return discard(from, to);
+}
+
+// Pages that nobody has are forgotten at once; of the others the engine drops the frames.
+int HeapViews::discard(uint64_t from, uint64_t to) {
+  const uint64_t bytes = page_bytes();
+  OC_CHECK(from % bytes == 0 && to % bytes == 0);
+  const std::lock_guard<std::mutex> guard(runtime_->mapping);  // not while a child's copy is made
+  int result = 0;
+  uint64_t resident = from;  // what is not forgotten yet begins here
+  for (uint64_t at = from; at < to && result == 0; at += bytes) {
+    const uint64_t page = at / bytes;
+    if (space_->words[page].load().state() != PageState::kAbsent) continue;
+    if (!store_->is_untouched(at, bytes)) {
+      if (!space_->claim(page)) continue;
+      store_->forget(at, bytes);
+      space_->leave(page);
+    }
+    result = discard_resident(resident, at);
+    resident = at + bytes;
+  }
+  return result != 0 ? result : discard_resident(resident, to);
+}
+
+int HeapViews::discard_resident(uint64_t from, uint64_t to) {
+  if (from >= to) return 0;
+  const Status s = runtime_->engine->discard(*space_, from, to - from);
+  return s.ok() ? 0 : s.code();
+}
+
+}  // namespace outcore::preload

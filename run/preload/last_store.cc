@@ -1,0 +1,126 @@
+#include "run/preload/last_store.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "run/preload/door.h"
+#include "run/preload/heap.h"
+#include "run/preload/inside.h"
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+namespace {
+
+constinit std::atomic<int> owner{0};  // the process whose thread it is; 0: there is none
+constinit std::atomic<bool> wants_report{false}, wants_retirement{false}, is_ending{false};
+constinit std::atomic<uint32_t> asked{0}, done{0}, progress{0};
+
+// Allocates nothing.
+void say_that_it_cannot_be(const char* why) {
+  const char* const text[] = {"outcore: ", why,
+                              ": what the program wrote to mapped files since its last msync may "
+                              "not be stored\n"};
+  for (const char* part : text) {
+    const ssize_t ignored = real().write(STDERR_FILENO, part, std::strlen(part));
+    static_cast<void>(ignored);
+  }
+}
+
+void* store_whenever_asked(void*) {
+  become_ours("outcore-end");
+  for (;;) {
+    const uint32_t now = asked.load(std::memory_order_acquire);
+    if (now == done.load(std::memory_order_relaxed)) {
+      os::wait(&asked, now, 1'000'000'000);
+      continue;
+    }
+    try {
+      Door::instance().store_all();
+      if (wants_report.exchange(false)) publish(Door::instance().report());
+      if (wants_retirement.exchange(false)) Heap::retire();
+    } catch (const std::bad_alloc&) {
+      say_that_it_cannot_be("no memory is left");
+    }
+    done.store(now, std::memory_order_release);
+    os::wake_all(&done);
+  }
+  return nullptr;
+}
+
+bool is_before(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) < 0; }
+
+void say_that_it_is_stuck() {
+  static const char text[] =
+      "outcore: what the program wrote to mapped files could not be stored at its end: storing did "
+      "not go on for 30 s\n";
+  const ssize_t ignored = real().write(STDERR_FILENO, text, sizeof text - 1);
+  static_cast<void>(ignored);
+}
+
+}  // namespace
+
+bool LastStore::start() {
+  if (is_there()) return true;
+  constexpr size_t kStackBytes = 1 << 20;
+  const Inside inside;
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return false;
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread;
+  int error = ::pthread_create(&thread, &attributes, store_whenever_asked, nullptr);
+  if (error == EINVAL) {  // the program's thread-local memory alone is larger
+    ::pthread_attr_destroy(&attributes);
+    if (::pthread_attr_init(&attributes) != 0) return false;
+    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    error = ::pthread_create(&thread, &attributes, store_whenever_asked, nullptr);
+  }
+  ::pthread_attr_destroy(&attributes);
+  if (error == 0) owner.store(::getpid());
+  return error == 0;
+}
+
+void LastStore::run(What what) {
+  if (!is_there()) return;
+  // What was interrupted is this library: a lock that storing needs may be this thread's.
+  if (is_inside()) return say_that_it_cannot_be("the process ends within Outcore");
+  const int saved_errno = errno;
+  is_ending.store(true);
+  if (what == What::kStoreAndReport) wants_report.store(true);
+  if (what == What::kStoreAndRetire) wants_retirement.store(true);
+  const uint32_t ticket = asked.fetch_add(1, std::memory_order_acq_rel) + 1;
+  os::wake_all(&asked);
+  uint64_t moved_ns = os::now_ns();
+  uint32_t seen_progress = progress.load();
+  for (uint32_t seen = done.load(); is_before(seen, ticket); seen = done.load()) {
+    os::wait(&done, seen, 100'000'000);
+    if (const uint32_t now = progress.load(); now != seen_progress) {
+      seen_progress = now;
+      moved_ns = os::now_ns();
+    }
+    if (os::now_ns() - moved_ns < kPatienceNs) continue;
+    say_that_it_is_stuck();
+    break;
+  }
+  errno = saved_errno;
+}
+
+bool LastStore::is_there() { return owner.load() == ::getpid(); }
+
+bool LastStore::has_begun() { return is_ending.load(); }
+
+void LastStore::go_on() { is_ending.store(false); }
+
+void LastStore::note_progress() { progress.fetch_add(1, std::memory_order_relaxed); }
+
+void LastStore::forget_in_child() {
+  owner.store(0);
+  is_ending.store(false);
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,96 @@
+#include "run/preload/leaving.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "run/preload/descriptor_table.h"
+#include "run/preload/door.h"
+#include "run/preload/inside.h"
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+namespace {
+
+constexpr size_t kSentMax = 256;  // then every file counts as sent
+
+os::Lock lock;
+std::array<Identity, kSentMax> sent;
+std::atomic<size_t> sent_count{0};  // may be more than there is room for
+
+std::atomic<uint32_t> starting_count{0};
+
+bool has_sent(const Identity& file) {
+  const size_t count = sent_count.load();
+  return count > kSentMax || std::count(sent.data(), sent.data() + count, file) != 0;
+}
+
+}  // namespace
+
+bool stays_over_exec(int fd) {
+  const int flags = real().fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+// file_of() does what is to be done where this process only shares our memory.
+void let_leave(const std::function<bool(int)>& leaves) {
+  const int saved_errno = errno;
+  for (int fd = DescriptorTable::next(0); fd >= 0; fd = DescriptorTable::next(fd + 1)) {
+    if (!leaves(fd)) continue;
+    if (TakenFile* file = DescriptorTable::file_of(fd); file != nullptr)
+      Door::instance().hand_back_if_writable(*file, "another program has a descriptor of it");
+  }
+  errno = saved_errno;
+}
+
+void let_be_sent(int fd) {
+  const int saved_errno = errno;
+  struct stat about;
+  const bool is_file =
+      ::fstat(fd, &about) == 0 && (S_ISREG(about.st_mode) || S_ISBLK(about.st_mode));
+  if (is_file && !Door::instance().is_of_another_process()) {
+    const os::SignalBlock block;
+    const os::Locked locked(lock);
+    const Identity file = identity_of(about);
+    if (!has_sent(file)) {
+      const size_t at = sent_count.load();
+      if (at < kSentMax) sent[at] = file;
+      sent_count.store(at + 1);
+    }
+  }
+  if (TakenFile* file = is_file ? DescriptorTable::file_of(fd) : nullptr; file != nullptr)
+    Door::instance().hand_back_if_writable(*file, "a descriptor of it was sent to another process");
+  errno = saved_errno;
+}
+
+void let_descriptors_leave(const msghdr* message) {
+  if (is_inside() || message == nullptr || message->msg_controllen == 0) return;
+  auto* m = const_cast<msghdr*>(message);
+  for (cmsghdr* part = CMSG_FIRSTHDR(m); part != nullptr; part = CMSG_NXTHDR(m, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(part) + i * sizeof descriptor, sizeof descriptor);
+      let_be_sent(descriptor);
+    }
+  }
+}
+
+bool was_sent(const Identity& file) {
+  const os::SignalBlock block;
+  const os::Locked locked(lock);
+  return has_sent(file);
+}
+
+Starting::Starting(const std::function<bool(int)>& leaves) {
+  starting_count.fetch_add(1);
+  let_leave(leaves);
+}
+Starting::~Starting() { starting_count.fetch_sub(1); }
+
+bool Starting::is_any() { return starting_count.load() != 0; }
+
+}  // namespace outcore::preload

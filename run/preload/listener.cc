@@ -1,0 +1,212 @@
+#include "run/preload/listener.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/fanotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/os/wait.h"
+#include "run/preload/inside.h"
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+namespace {
+
+// Directed at our thread alone, where it is blocked and waited for.
+int lease_signal() { return SIGRTMAX - 2; }
+
+// In the table of the process, not in this thread's.
+std::string path_of(int fd) {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+}
+
+}  // namespace
+
+// Every call here is the real one: OwnDescriptors knows the process's table, not this one.
+int Listener::start_of_breaks() {
+  std::atomic<uint32_t> thread_id{0};
+  try {
+    // It has the table of this thread, and all signals blocked as this one has.
+    std::thread([this, &thread_id] {  // banned-ok: it lives as long as the process
+      become_ours("outcore-lease");
+      thread_id.store(static_cast<uint32_t>(::gettid()));
+      os::wake_all(&thread_id);
+      sigset_t breaks;
+      sigemptyset(&breaks);
+      sigaddset(&breaks, lease_signal());
+      // Looked at from time to time, too: a full queue of signals takes no more. An opener waits
+      // for 45 s (lease-break-time).
+      const timespec pause{10, 0};
+      for (const uint64_t one = 1;;) {
+        ::sigtimedwait(&breaks, nullptr, &pause);
+        const ssize_t ignored = real().write(event_, &one, sizeof one);
+        static_cast<void>(ignored);
+      }
+    })
+        .detach();  // banned-ok: it lives as long as the process
+  } catch (const std::system_error& e) {
+    return -e.code().value();
+  }
+  while (thread_id.load() == 0) os::wait(&thread_id, 0, 100'000'000);
+  told_of_breaks_ = static_cast<int>(thread_id.load());
+  return 0;
+}
+
+void Listener::close_all_but(int a, int b) {
+  const auto low = static_cast<unsigned>(std::min(a, b)),
+             high = static_cast<unsigned>(std::max(a, b));
+  if (low > 0) real().close_range(0, low - 1, 0);
+  if (high > low + 1) real().close_range(low + 1, high - 1, 0);
+  real().close_range(high + 1, ~0u, 0);
+}
+
+int Listener::lease(const Identity& identity, int fd) {
+  if (told_of_breaks_ == 0)
+    if (const int error = start_of_breaks(); error != 0) return error;
+  const int own = real().open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return -errno;
+  const f_owner_ex owner{F_OWNER_TID, told_of_breaks_};
+  // The owner first: told of a break, the process would end.
+  if (real().fcntl(own, F_SETSIG, lease_signal()) != 0 ||
+      real().fcntl(own, F_SETOWN_EX, &owner) != 0 || real().fcntl(own, F_SETLEASE, F_RDLCK) != 0) {
+    const int error = errno;
+    real().close(own);
+    return -error;
+  }
+  Entry entry{identity};
+  entry.fd = own;
+  entry.is_lease = true;
+  entries_.push_back(entry);
+  return 0;
+}
+
+namespace {
+
+// Debian 12's headers are older: Linux 6.14.
+constexpr uint64_t kPreAccess = 0x00100000;
+
+// A group with a mark on the file, or -errno.
+int group_on(const std::string& path, unsigned kind, uint64_t events) {
+  const int group = ::fanotify_init(kind | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
+  if (group < 0) return -errno;
+  if (::fanotify_mark(group, FAN_MARK_ADD | FAN_MARK_INODE, events, AT_FDCWD, path.c_str()) == 0)
+    return group;
+  const int error = errno;
+  real().close(group);
+  return -error;
+}
+
+}  // namespace
+
+int Listener::mark_opens(const Identity& identity, int fd) {
+  const std::string path = path_of(fd);
+  Entry entry{identity};
+  // One group a file: a user has 128 of them.
+  entry.fd = group_on(path, FAN_CLASS_PRE_CONTENT, FAN_MODIFY | FAN_OPEN_PERM | kPreAccess);
+  entry.asks_access = entry.fd >= 0;
+  if (entry.fd < 0) entry.fd = group_on(path, FAN_CLASS_CONTENT, FAN_MODIFY | FAN_OPEN_PERM);
+  entry.has_permission = entry.fd >= 0;
+  if (entry.fd < 0)
+    entry.fd = group_on(path, FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
+  if (entry.fd < 0) return entry.fd;
+  entries_.push_back(entry);
+  return entry.has_permission ? 0 : 1;
+}
+
+int Listener::mark_changes(const Identity& identity, int fd) {
+  Entry entry{identity};
+  entry.fd = group_on(path_of(fd), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
+  if (entry.fd < 0) return entry.fd;
+  entries_.push_back(entry);
+  return 0;
+}
+
+void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
+  for (Entry& e : entries_) {
+    if (!(e.identity == identity) || !e.asks_access) continue;
+    if (is_asking && e.quiet_count == 0) continue;  // the mark is younger than the silence
+    e.quiet_count += is_asking ? -1 : 1;
+    if (e.quiet_count != (is_asking ? 0 : 1)) continue;
+    const unsigned how = (is_asking ? FAN_MARK_ADD : FAN_MARK_REMOVE) | FAN_MARK_INODE;
+    static_cast<void>(::fanotify_mark(e.fd, how, kPreAccess, AT_FDCWD, path_of(fd).c_str()));
+  }
+}
+
+// Closing the group lets whoever waits for an answer go on.
+void Listener::end(const Identity& identity) {
+  std::erase_if(entries_, [&](const Entry& e) {
+    if (!(e.identity == identity)) return false;
+    for (const int fd : e.waiting) allow(e, fd);
+    if (e.is_lease) real().fcntl(e.fd, F_SETLEASE, F_UNLCK);
+    real().close(e.fd);
+    return true;
+  });
+}
+
+bool Listener::wait() {
+  std::vector<pollfd> all{{event_, POLLIN, 0}};
+  for (const Entry& e : entries_)
+    if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
+  return ::poll(all.data(), all.size(), -1) > 0 && (all[0].revents & POLLIN) != 0;
+}
+
+void Listener::allow(const Entry& entry, int fd) {
+  const fanotify_response response{fd, FAN_ALLOW};
+  while (real().write(entry.fd, &response, sizeof response) < 0 && errno == EINTR) {
+  }
+  real().close(fd);
+}
+
+// True if others were among them.
+bool Listener::read_events(Entry& entry) {
+  alignas(fanotify_event_metadata) char buffer[4096];
+  bool has_others = false;
+  for (;;) {
+    ssize_t n = real().read(entry.fd, buffer, sizeof buffer);
+    if (n <= 0) return has_others;
+    for (auto* e = reinterpret_cast<fanotify_event_metadata*>(buffer); FAN_EVENT_OK(e, n);
+         e = FAN_EVENT_NEXT(e, n)) {
+      const bool is_own = e->pid == ::getpid();
+      has_others = has_others || !is_own;
+      if (e->fd < 0) continue;
+      if ((e->mask & (FAN_OPEN_PERM | kPreAccess)) == 0)
+        real().close(e->fd);
+      else if (is_own)
+        allow(entry, e->fd);
+      else
+        entry.waiting.push_back(e->fd);
+    }
+  }
+}
+
+std::vector<Identity> Listener::hear() {
+  std::vector<Identity> heard;
+  for (Entry& e : entries_) {
+    const bool is_changed = e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e);
+    if (!is_changed || e.is_told) continue;
+    e.is_told = true;
+    heard.push_back(e.identity);
+  }
+  return heard;
+}
+
+// It was handed back, which ended the entry; or it could not be, and openers wait no longer.
+void Listener::settle(const Identity& identity) {
+  for (Entry& e : entries_) {
+    if (!(e.identity == identity)) continue;
+    for (const int fd : std::exchange(e.waiting, {})) allow(e, fd);
+    e.is_told = e.is_lease;
+  }
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,195 @@
+#include "run/preload/release_link.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/os/wait.h"
+#include "run/preload/own_descriptors.h"
+#include "run/preload/real.h"
+
+namespace outcore::preload {
+namespace {
+
+constexpr uint64_t kNsMax = 30'000'000'000;
+
+// A question and its answer, in memory that a process shares with its descendants. So neither needs
+// a descriptor for it: who asks, or is asked, may have none left.
+struct Slot {
+  enum State : uint32_t {
+    kFree,
+    kClaimed,  // the question is being written
+    kAsked,
+    kTaken,  // it is being answered
+    kAnswered,
+    kAbandoned  // taken, but nobody waits for the answer
+  };
+  std::atomic<uint32_t> state;
+  std::atomic<uint64_t> claimed_ns;
+  ReleaseLink::Question question;
+  ReleaseLink::Answer answer;
+
+  bool change(uint32_t from, uint32_t to) { return state.compare_exchange_strong(from, to); }
+};
+
+struct Board {
+  static constexpr unsigned char kSlotsMax = 64;
+  Slot slots[kSlotsMax];
+};
+
+// The asking ends that this process has: its own and those of whom it descends from.
+struct Link {
+  std::atomic<int> asking_end{-1};
+  std::atomic<Board*> board{nullptr};
+};
+constexpr size_t kLinksMax = 64;  // generations of processes, each forked by the one before
+std::array<Link, kLinksMax> links;
+
+std::atomic<int> answering{-1}, asking{-1};
+
+// Forked children do not have the answering end: when the process is gone, whoever asks would wait
+// for them, and they for themselves. Its asking end they keep.
+void close_in_child() {
+  asking.store(-1);
+  if (const int fd = answering.exchange(-1); fd >= 0) {
+    OwnDescriptors::forget(fd);
+    real().close(fd);
+  }
+}
+
+Board* board_of(int asking_end) {
+  for (const Link& link : links)
+    if (link.asking_end.load() == asking_end) return link.board.load();
+  return nullptr;
+}
+
+bool add_link(int asking_end, Board* board) {
+  for (Link& link : links) {
+    if (link.board.load() != nullptr) continue;
+    link.board.store(board);
+    link.asking_end.store(asking_end);
+    return true;
+  }
+  return false;
+}
+
+// A free one, or one that belongs to nobody any more: who had it has been ended.
+Slot* claim(Board& board) {
+  const uint64_t now = os::now_ns();
+  for (Slot& slot : board.slots) {
+    const uint32_t state = slot.state.load();
+    const bool is_left = state != Slot::kTaken && now > slot.claimed_ns.load() + 2 * kNsMax;
+    if (state != Slot::kFree && !is_left) continue;
+    if (!slot.change(state, Slot::kClaimed)) continue;
+    slot.claimed_ns.store(now);
+    return &slot;
+  }
+  return nullptr;
+}
+
+// Of several processes, where os::wait() is of one.
+void wait_shared(std::atomic<uint32_t>& word, uint32_t seen) {
+  const timespec while_sleeping{0, 20'000'000};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &while_sleeping, nullptr, 0);
+}
+void wake_shared(std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+// Says that there is a question. 0 or an errno.
+int ring(int link, unsigned char number, uint64_t deadline_ns) {
+  for (;;) {
+    if (real().send(link, &number, 1, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return 0;
+    if (errno != EAGAIN && errno != EINTR) return errno;
+    if (os::now_ns() >= deadline_ns) return ETIMEDOUT;
+    pollfd wanted{link, POLLOUT, 0};
+    ::poll(&wanted, 1, 20);
+  }
+}
+
+bool is_gone(int link) {
+  pollfd wanted{link, 0, 0};
+  return ::poll(&wanted, 1, 0) == 1 && (wanted.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+}  // namespace
+
+void ReleaseLink::prepare() { ::pthread_atfork(nullptr, nullptr, close_in_child); }
+
+int ReleaseLink::start() {
+  if (const int there = answering.load(); there >= 0) return there;
+  void* memory = real().mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return -errno;
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    const int error = errno;
+    real().munmap(memory, sizeof(Board));
+    return -error;
+  }
+  for (int& end : ends) end = OwnDescriptors::keep(end);
+  if (!add_link(ends[1], static_cast<Board*>(memory))) {
+    for (const int end : ends) {
+      OwnDescriptors::forget(end);
+      real().close(end);
+    }
+    real().munmap(memory, sizeof(Board));
+    return -ENFILE;
+  }
+  asking.store(ends[1]);
+  answering.store(ends[0]);
+  return ends[0];
+}
+
+int ReleaseLink::asking_end() { return asking.load(); }
+
+void ReleaseLink::answer(int answering_end, Answer (*release)(const Question&)) {
+  unsigned char number = 0;
+  if (real().recv(answering_end, &number, 1, MSG_DONTWAIT) != 1 || number >= Board::kSlotsMax)
+    return;
+  Board* const board = board_of(asking.load());
+  if (board == nullptr) return;
+  Slot& slot = board->slots[number];
+  if (!slot.change(Slot::kAsked, Slot::kTaken)) return;
+  slot.answer = release(slot.question);
+  if (!slot.change(Slot::kTaken, Slot::kAnswered)) slot.state.store(Slot::kFree);
+  wake_shared(slot.state);
+}
+
+ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
+  const uint64_t deadline_ns = os::now_ns() + kNsMax;
+  Board* const board = board_of(asking_end);
+  if (board == nullptr) return Answer::kLate;
+  std::atomic<uint32_t> nothing{0};
+  Slot* slot = claim(*board);
+  for (; slot == nullptr; slot = claim(*board)) {
+    if (os::now_ns() >= deadline_ns) return Answer::kLate;
+    os::wait(&nothing, 0, 1'000'000);
+  }
+  slot->question = question;
+  slot->state.store(Slot::kAsked);
+  Answer answer = Answer::kLate;
+  int error = ring(asking_end, static_cast<unsigned char>(slot - board->slots), deadline_ns);
+  while (error == 0 && slot->state.load() != Slot::kAnswered) {
+    if (os::now_ns() >= deadline_ns) error = ETIMEDOUT;
+    if (is_gone(asking_end)) error = EPIPE;
+    if (const uint32_t seen = slot->state.load(); seen != Slot::kAnswered && error == 0)
+      wait_shared(slot->state, seen);
+  }
+  if (slot->state.load() == Slot::kAnswered)
+    answer = slot->answer;
+  else if (error == EPIPE || error == ECONNRESET)
+    answer = Answer::kGone;
+  // Whoever is answering still frees the slot itself.
+  if (!slot->change(Slot::kTaken, Slot::kAbandoned)) slot->state.store(Slot::kFree);
+  return answer;
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,71 @@
+// TakenFile: a file of the program's, some mappings of which go through Outcore. Mapping: one of
+// them, as the program made it. Plain data under the door's lock, but for what is atomic.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/runtime/runtime_impl.h"
+#include "core/store/file_store.h"
+#include "outcore/metrics.h"
+#include "run/preload/identity.h"
+
+namespace outcore::preload {
+
+struct TakenFile;
+
+struct Mapping {
+  std::byte* address = nullptr;
+  uint64_t size_bytes = 0;  // as the program asked, in whole system pages; perhaps past the end
+  uint64_t offset = 0;      // in the file
+  int protection = 0;
+  int flags = 0;
+  bool may_write = false;  // the descriptor was open for writing, and the mapping is shared
+  TakenFile* file = nullptr;
+  // Shows the bytes that the file has; behind them the kernel's mapping is left, which raises
+  // SIGBUS until the file has them, too.
+  std::unique_ptr<Region::Impl> region;
+  struct Lock {
+    uint64_t from, to;  // in the mapping; pinned
+  };
+  std::vector<Lock> locks;
+
+  std::byte* end() const { return address + size_bytes; }
+};
+
+struct TakenFile {
+  Identity identity;
+  std::string path;  // for people
+  std::shared_ptr<store::FileStore> store;
+  int fd = -1;       // ours; as writable as the program's
+  int read_fd = -1;  // ours; for reading only
+  // The program may change it: by its mappings or by system calls.
+  std::atomic<bool> is_writable{false};
+  bool is_open_for_writing = false;  // `fd` and `store` are
+  bool is_named = false;             // by --map
+  std::atomic<bool> is_watched{false};
+  std::string remark;  // how it is kept coherent, for --explain
+  std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
+  bool is_counted = false;  // among the taken ones
+  // Open still, as to close one descriptor of a file drops the POSIX locks that the process holds.
+  std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
+
+  // For a mapping as the kernel would have it.
+  int fd_of(const Mapping& m) const { return m.may_write || read_fd < 0 ? fd : read_fd; }
+
+  int owner = 0;              // the process whose runtime has it: in a forked child, the parent
+  std::atomic<int> link{-1};  // to ask the owner by: ReleaseLink
+  uint64_t file_bytes = 0;
+  Counters ended;  // of mappings that are gone
+
+  paging::Space* space() const {
+    return mappings.empty() ? nullptr : mappings.begin()->second->region->space;
+  }
+};
+
+}  // namespace outcore::preload

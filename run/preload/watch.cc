@@ -1,0 +1,221 @@
+#include "run/preload/watch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/fanotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+#include "run/preload/door.h"
+#include "run/preload/inside.h"
+#include "run/preload/listener.h"
+#include "run/preload/real.h"
+#include "run/preload/release_link.h"
+#include "run/preload/requests.h"
+#include "run/preload/words.h"
+
+namespace outcore::preload {
+
+// What a thread asks of the listener, and waits for.
+struct Command {
+  enum class Kind : uint8_t { kWatch, kEnd, kQuiet, kAsk } kind = Kind::kEnd;
+  Watch::For what = Watch::For::kOpens;
+  Identity identity;
+  int fd = -1;  // of the process
+  int result = 0;
+  std::atomic<uint32_t> is_done{0};
+};
+
+struct Watch::Impl {
+  int to_listener = -1, to_answerer = -1;  // events; in both tables of descriptors
+  int requests = -1;
+  int link = -1;  // of descendants
+  os::Lock lock;
+  std::vector<Command*> commands;
+  std::vector<Identity> opened;   // by others: to be handed back
+  std::vector<Identity> settled;  // handed back, or it could not be
+
+  void listen();
+  void answer();
+  void ask(Command* command);  // returns when it is carried out
+  int carry_out(const Command& command, Listener& listener);
+  static void ring(int event) {
+    const uint64_t one = 1;
+    while (real().write(event, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+  }
+  static void hush(int event) {
+    uint64_t count = 0;
+    const ssize_t ignored = real().read(event, &count, sizeof count);
+    static_cast<void>(ignored);
+  }
+  template <typename T>
+  std::vector<T> take_all(std::vector<T>& from) {
+    const os::Locked locked(lock);
+    return std::exchange(from, {});
+  }
+};
+
+Watch& Watch::instance() {
+  static Watch* const watch = new Watch;
+  return *watch;
+}
+
+void Watch::forget_in_child() { impl_ = nullptr; }
+
+Status Watch::start() {
+  if (impl_ != nullptr) return {};
+  auto* impl = new Impl;
+  impl->to_listener = ::eventfd(0, EFD_CLOEXEC);
+  impl->to_answerer = ::eventfd(0, EFD_CLOEXEC);
+  impl->requests = listen_for_requests();
+  if (impl->requests < 0)
+    say(std::string("`outcore residency` will not find this program, as it cannot listen: ") +
+        ::strerrordesc_np(-impl->requests));
+  if (impl->to_listener < 0 || impl->to_answerer < 0)
+    return base::system_error(errno, "make an event for the watching threads");
+  impl->link = ReleaseLink::start();
+  if (impl->link < 0)
+    return base::system_error(-impl->link, "make the sockets by which child processes ask");
+  std::atomic<uint32_t> listening{0};
+  try {
+    // They live as long as the process, and end with it. banned-ok: nobody could join them
+    std::thread([impl, &listening] {
+      become_ours("outcore-watch");
+      // A copy of the table, of which all but our two events is closed again.
+      const bool is_apart = ::unshare(CLONE_FILES) == 0;
+      if (is_apart) Listener::close_all_but(impl->to_listener, impl->to_answerer);
+      listening.store(is_apart ? 1 : 2);
+      os::wake_all(&listening);
+      if (is_apart) impl->listen();
+    }).detach();  // banned-ok: it lives as long as the process
+    while (listening.load() == 0) os::wait(&listening, 0, 100'000'000);
+    if (listening.load() == 2) return Error{EPERM, "a table of descriptors of its own is refused"};
+    std::thread([impl] {
+      become_ours("outcore-answer");
+      impl->answer();
+    }).detach();  // banned-ok: it lives as long as the process
+  } catch (const std::system_error& e) {
+    return base::system_error(e.code().value(), "start the watching threads");
+  }
+  impl_ = impl;
+  return {};
+}
+
+int Watch::watch(TakenFile& file, For what) {
+  if (Status s = start(); !s) return -s.code();
+  Command command{Command::Kind::kWatch, what, file.identity, file.fd};
+  impl_->ask(&command);
+  file.is_watched = command.result >= 0;
+  return command.result;
+}
+
+void Watch::end(TakenFile& file) {
+  if (!file.is_watched || impl_ == nullptr) return;
+  file.is_watched = false;
+  Command command{Command::Kind::kEnd, For::kOpens, file.identity, -1};
+  impl_->ask(&command);
+}
+
+Watch::Quiet::Quiet(const TakenFile* file)
+    : file_(file != nullptr && file->is_watched ? file : nullptr) {
+  if (file_ != nullptr) Watch::instance().ask_access(*file_, false);
+}
+Watch::Quiet::~Quiet() {
+  const int saved_errno = errno;
+  if (file_ != nullptr) Watch::instance().ask_access(*file_, true);
+  errno = saved_errno;
+}
+
+void Watch::ask_access(const TakenFile& file, bool is_asking) {
+  if (impl_ == nullptr) return;
+  Command command{is_asking ? Command::Kind::kAsk : Command::Kind::kQuiet, For::kOpens,
+                  file.identity, file.fd};
+  impl_->ask(&command);
+}
+
+void Watch::Impl::ask(Command* command) {
+  {
+    const os::SignalBlock block;
+    const os::Locked locked(lock);
+    commands.push_back(command);
+  }
+  ring(to_listener);
+  while (command->is_done.load(std::memory_order_acquire) == 0)
+    os::wait(&command->is_done, 0, 100'000'000);
+}
+
+int Watch::Impl::carry_out(const Command& command, Listener& listener) {
+  if (command.kind == Command::Kind::kEnd) {
+    listener.end(command.identity);
+    return 0;
+  }
+  if (command.kind != Command::Kind::kWatch) {
+    listener.ask_access(command.identity, command.fd, command.kind == Command::Kind::kAsk);
+    return 0;
+  }
+  switch (command.what) {
+    case For::kWrites:
+      return listener.lease(command.identity, command.fd);
+    case For::kOpens:
+      return listener.mark_opens(command.identity, command.fd);
+    case For::kChanges:
+      return listener.mark_changes(command.identity, command.fd);
+  }
+  return -EINVAL;
+}
+
+void Watch::Impl::listen() {
+  Listener listener(to_listener);
+  for (;;) {
+    const bool is_called = listener.wait();
+    if (is_called) hush(to_listener);
+    for (Command* command : take_all(commands)) {
+      command->result = carry_out(*command, listener);
+      command->is_done.store(1, std::memory_order_release);
+      os::wake_all(&command->is_done);
+    }
+    for (const Identity& identity : take_all(settled)) listener.settle(identity);
+    const std::vector<Identity> heard = listener.hear();
+    if (heard.empty()) continue;
+    {
+      const os::Locked locked(lock);
+      opened.insert(opened.end(), heard.begin(), heard.end());
+    }
+    ring(to_answerer);
+  }
+}
+
+void Watch::Impl::answer() {
+  for (;;) {
+    pollfd wait[3] = {{to_answerer, POLLIN, 0}, {requests, POLLIN, 0}, {link, POLLIN, 0}};
+    if (::poll(wait, 3, -1) < 0) continue;
+    if ((wait[0].revents & POLLIN) != 0) {
+      hush(to_answerer);
+      for (const Identity& identity : take_all(opened)) {
+        Door::instance().hand_back(identity, "another process opens it or writes to it");
+        const os::Locked locked(lock);
+        settled.push_back(identity);
+      }
+      ring(to_listener);
+    }
+    if ((wait[1].revents & POLLIN) != 0) answer_request(requests);
+    if ((wait[2].revents & POLLIN) != 0)
+      ReleaseLink::answer(
+          link, [](const ReleaseLink::Question& q) { return Door::instance().release(q); });
+  }
+}
+
+}  // namespace outcore::preload

@@ -1,0 +1,66 @@
+# Programs under `outcore run` and without it must agree, in every delivery. Included by
+# tests/CMakeLists.txt where the preload library is built.
+add_subdirectory(${CMAKE_SOURCE_DIR}/run/tests/preload/programs run_programs)
+
+set(OUTCORE_AGREE ${CMAKE_SOURCE_DIR}/run/tests/preload/agree.sh ${CMAKE_BINARY_DIR}/bin/outcore)
+
+# agree(NAME PROGRAM OPTIONS [ARGUMENT…])
+function(agree name program options)
+  add_test(NAME preload.${name}
+    COMMAND ${OUTCORE_AGREE} $<TARGET_FILE:preload_${program}> ${options} ${ARGN})
+  set_tests_properties(preload.${name} PROPERTIES TIMEOUT 300 LABELS "preload;nosan")
+endfunction()
+
+set(small "--budget 512k --min-size 4k")
+foreach(delivery messages in-thread)
+  foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
+      shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
+      blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
+      grow_reopened)
+    agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
+  endforeach()
+  agree(ring_after.${delivery} ring_after "${small} --delivery ${delivery}" FOLDER)
+  agree(ring_plugin.${delivery} ring_plugin "${small} --delivery ${delivery}" FOLDER)
+  agree(leaving.${delivery} leaving "${small} --delivery ${delivery}" FOLDER)
+  agree(leaving.bare.${delivery} leaving "${small} --delivery ${delivery} --map leaving"
+    FOLDER 1048576 bare)
+  agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
+endforeach()
+
+foreach(delivery messages in-thread mprotect)
+  agree(file_calls.${delivery} file_calls "${small} --delivery ${delivery}" FOLDER)
+  agree(later_writes.${delivery} later_writes "--budget 12M --alloc 64k --delivery ${delivery}"
+    FOLDER)
+  agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  agree(heap_fork.${delivery} heap_fork "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  foreach(program heap_fork_again fork_late_child)
+    agree(${program}.${delivery} ${program} "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  endforeach()
+endforeach()
+
+add_test(NAME preload.later_writes.refused
+  COMMAND sh -c "folder=$(mktemp -d -p \"\${TMPDIR:-/var/tmp}\") && \
+${CMAKE_BINARY_DIR}/bin/outcore run --quiet --budget 12M --alloc 64k -- \
+$<TARGET_FILE:preload_later_writes> \"$folder\" refused; \
+status=$?; rm -r \"$folder\"; exit $status")
+set_tests_properties(preload.later_writes.refused PROPERTIES TIMEOUT 60 LABELS "preload;nosan")
+
+# What a small budget keeps resident is not for mincore to expect.
+set(few --steps 150 --not mincore)
+# sequences(NAME FIRST LAST OPTIONS [ARGUMENT…]): seeds, ten a test.
+function(sequences name first last options)
+  foreach(from RANGE ${first} ${last} 10)
+    math(EXPR to "${from} + 9")
+    agree(sequence.${name}.${from} sequence "${options}" --dir FOLDER ${ARGN})
+    set_tests_properties(preload.sequence.${name}.${from} PROPERTIES
+      ENVIRONMENT SEEDS=${from}:${to})
+  endforeach()
+endfunction()
+sequences(messages 1 91 "--budget 1M --min-size 4k --delivery messages" ${few})
+sequences(in-thread 1001 1091 "--budget 1M --min-size 4k --delivery in-thread" ${few})
+sequences(mprotect 2001 2021 "--budget 4M --min-size 4k --delivery mprotect" ${few})
+sequences(pages-64k 3001 3031 "--budget 8M --page 64k --min-size 4k" ${few})
+sequences(pages-16k 4001 4031 "--budget 4M --page 16k --min-size 4k --delivery in-thread"
+  ${few})
+sequences(threads 5001 5031 "--budget 1M --min-size 4k" --steps 200 --threads 4 --not mincore)
+sequences(ample 6001 6021 "--budget 64M --min-size 4k" --steps 150)
