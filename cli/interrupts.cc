@@ -1,16 +1,21 @@
 #include "cli/interrupts.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstdint>
-
-#include "bench/clock.h"
 
 namespace outcore::bench {
 namespace {
 
 std::atomic<bool> is_noted{false};
+
+uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
 
 // One interrupt may come twice (`timeout`, and terminals, tell the process and its group). Whoever
 // interrupts again later wants the end at once.

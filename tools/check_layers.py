@@ -14,7 +14,7 @@ import sources
 PRODUCTS = {
     "core": {
         "base": 1, "os": 2, "packing": 3, "region": 4, "budget": 4, "policy": 4, "prefetch": 4,
-        "store": 4, "metrics": 4, "paging": 5, "runtime": 6, "c": 7,
+        "store": 4, "metrics": 4, "paging": 5, "runtime": 6, "c": 7, "alone": 8,
     },
     "far": {"redis": 1, "store": 2},
     "checkpoints": {"pool": 1, "store": 2, "capture": 3, "c": 4},
@@ -33,6 +33,8 @@ OUTSIDE_MAY_USE = {
     "bench/commands": {"bench", "cli"},
 }
 OUTSIDE_MAY_USE["cli"] |= {f"{product}/commands" for product in PRODUCTS}
+# `outcore run --hosts` starts servers for the program.
+OUTSIDE_MAY_USE["run/commands"] |= {"far/commands"}
 OUTSIDE_MAY_USE["arrays/commands"] |= {"arrays/formats"}
 # The umbrella is the one place that knows all products.
 UMBRELLA = "umbrella"

@@ -84,7 +84,7 @@ bool ArraysAccess::is_same(const Arrays& a, const Arrays& b) {
 
 std::string ArraysAccess::absolute(const std::string& uri) {
   const auto parsed = store::parse_uri(uri);
-  if (!parsed || parsed->scheme != "file" || !parsed->parameters.empty()) return uri;
+  if (!parsed || !store::is_plain_file(parsed.value())) return uri;
   std::error_code error;
   const auto path = std::filesystem::absolute(parsed->path, error);
   return error ? uri : path.lexically_normal().string();

@@ -165,17 +165,17 @@ class RegionMedium final : public Medium {
 Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
   const auto uri = store::parse_uri(options.uri);
   if (!uri) return uri.error();
-  const bool is_pmem = uri->scheme == "pmem";
+  const bool is_pmem = store::is_persistent_memory(uri.value());
   if (is_pmem) {
-    if (const auto kind = store::find_kind(uri.value()); !kind) return kind.error();
+    if (const auto kind = find_store_kind(uri.value()); !kind) return kind.error();
     if (uri->path.empty() || !uri->parameters.empty())
       return Error{EINVAL,
                    "arrays in '" + uri->text +
                        "': persistent memory has a path and no parameters: write pmem:PATH"};
   }
-  if (is_pmem || (uri->scheme == "file" && uri->parameters.empty()))
+  if (is_pmem || store::is_plain_file(uri.value()))
     return FileMedium::open(options, uri->path, is_pmem);
-  if (options.is_writable && options.writers > 1 && store::can_be_shared(options.uri))
+  if (options.is_writable && options.writers > 1 && outcore::can_be_shared(options.uri))
     return SharedMedium::open(options);
   return RegionMedium::open(options);
 }

@@ -89,7 +89,7 @@ Result<std::shared_ptr<Medium>> SharedMedium::open(const MediumOptions& options)
   how.is_writable = true;
   how.may_create = options.may_create;
   how.size_bytes = options.may_create ? kFirstBytes : 0;
-  auto writers = store::open_shared(options.uri, how);
+  auto writers = outcore::open_shared_store(options.uri, how);
   if (!writers) return writers.error();
   auto medium = std::make_shared<SharedMedium>();
   medium->uri_ = writers.value()->store().uri();
@@ -207,12 +207,12 @@ Result<std::shared_ptr<Mapping>> SharedMedium::map(const std::shared_ptr<Medium>
 }
 
 Status SharedMedium::lock(Lease lease, bool, bool may_wait) {
-  if (lease == Lease::kCatalog) return writers_->lock(store::SharedWriters::kCatalogLock, may_wait);
+  if (lease == Lease::kCatalog) return writers_->lock(SharedWriters::kCatalogLock, may_wait);
   return lease == Lease::kWriter ? writers_->be_writer(true) : Status();
 }
 
 void SharedMedium::unlock(Lease lease) {
-  if (lease == Lease::kCatalog) writers_->unlock(store::SharedWriters::kCatalogLock);
+  if (lease == Lease::kCatalog) writers_->unlock(SharedWriters::kCatalogLock);
   if (lease == Lease::kWriter) static_cast<void>(writers_->be_writer(false));
 }
 

@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "arrays/container/medium.h"
-#include "core/store/shared_writers.h"
+#include "outcore/shared_writers.h"
 
 namespace outcore::arrays {
 
 class SharedMedium final : public Medium {
  public:
-  // REQUIRES: store::can_be_shared(options.uri), and it is writable.
+  // REQUIRES: outcore::can_be_shared(options.uri), and it is writable.
   static Result<std::shared_ptr<Medium>> open(const MediumOptions& options);
 
   uint64_t size_bytes() const override;
@@ -53,7 +53,7 @@ class SharedMedium final : public Medium {
   Status transfer(std::span<StoreRequest> batch);
 
   std::string uri_, identity_;
-  std::shared_ptr<store::SharedWriters> writers_;
+  std::shared_ptr<SharedWriters> writers_;
 };
 
 }  // namespace outcore::arrays

@@ -2,15 +2,16 @@
 
 #include <cerrno>
 
-#include "core/store/uri.h"
+#include "core/store/registry.h"
 
 namespace outcore::checkpoints {
 
 Result<std::shared_ptr<Home>> home_named(const std::string& text) {
   const auto uri = store::parse_uri(text);
   if (!uri) return uri.error();
-  if (uri->scheme == "versioned" && !uri->path.empty()) return home_of_pool(text);
-  if (uri->scheme != "rbd")
+  const StoreKind::Checkpoints kept = store::checkpoints_of(uri.value());
+  if (kept == StoreKind::Checkpoints::kInPool && !uri->path.empty()) return home_of_pool(text);
+  if (kept != StoreKind::Checkpoints::kBySnapshots)
     return Error{EINVAL, "'" + uri->text +
                              "' holds no checkpoints: write versioned:FOLDER, or "
                              "rbd://POOL/IMAGE"};

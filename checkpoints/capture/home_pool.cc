@@ -43,7 +43,7 @@ class PoolHome final : public Home {
             error, "make the object '" + name + "' " + std::to_string(size_bytes) + " bytes large");
     }
     auto store = std::make_shared<store::VersionedStore>(pool_, object, "the object '" + name + "'",
-                                                         store::CommonParameters());
+                                                         StoreLimits());
     return Copy{std::move(store), pool_->chunk_bytes(), object,
                 [object] { return object->state(); }};
   }

@@ -1,8 +1,10 @@
-// Checkpoints by a runtime's own options: of everything that it has mapped for writing.
+// What periodic checkpoints of a runtime are made of: everything that it has mapped for writing.
 //
 // A region of the pool costs what changed. Of any other store the pool keeps a copy, of which the
 // parts are written that the space's log says have changed. What is long is done in slices, between
 // which the program may map and unmap; the cut itself holds them off.
+#include "checkpoints/capture/of_runtime.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -18,7 +20,7 @@
 #include "checkpoints/capture/periodic_thread.h"
 #include "core/base/error.h"
 #include "core/store/registry.h"
-#include "heaps/persistent/persistent_format.h"
+#include "core/store/signatures.h"
 
 namespace outcore::checkpoints {
 namespace {
@@ -30,13 +32,6 @@ constexpr auto kSlice = std::chrono::milliseconds(20), kBetween = std::chrono::m
 constexpr uint64_t kFlushBytes = 16 << 20;
 constexpr int kTriesMax = 5;
 constexpr size_t kNameBytesMax = 255;
-
-bool is_heap(Store& store) {
-  constexpr auto& magic = heap::persistent::kHeaderMagic;
-  if (store.size_bytes() < base::kSystemPage) return false;
-  std::byte page[base::kSystemPage];
-  return store.read(0, page) == 0 && std::memcmp(page, magic, sizeof magic) == 0;
-}
 
 // What a copy of the store is called: its address without "file:".
 std::string name_for(const Store& store) {
@@ -145,7 +140,7 @@ class OfRuntime {
         leave_out(store, "its addresses end with the process");
         continue;
       }
-      if (is_heap(store)) {
+      if (store::has_signature(store)) {
         heaps.push_back(space.get());
         leave_out(store, "a heap is a part of PeriodicCheckpoints, with a quiesce function");
         continue;
@@ -287,29 +282,27 @@ struct Companion : Runtime::Impl::Companion {
   std::unique_ptr<PeriodicThread> thread;
 };
 
-}  // namespace
-}  // namespace outcore::checkpoints
-
-namespace outcore::runtime {
-
-Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
+Result<std::unique_ptr<Runtime::Impl::Companion>> start(
     const std::shared_ptr<Runtime::Impl>& runtime) {
-  using checkpoints::PeriodicThread;
-  const auto of = std::make_shared<checkpoints::OfRuntime>(runtime);
+  const auto of = std::make_shared<OfRuntime>(runtime);
   if (Status s = of->begin(); !s) return s.error();
   PeriodicThread::Plan plan;
   plan.every_ms = runtime->options.checkpoint_every_ms;
   plan.keep.last = runtime->options.checkpoint_keep;
   plan.name = "periodic";
-  plan.make = [of](const std::string& name, std::shared_ptr<checkpoints::Home>* home) {
+  plan.make = [of](const std::string& name, std::shared_ptr<Home>* home) {
     return of->make(name, home);
   };
   plan.told = [of](const Result<CheckpointReport>&, const Status& all) { of->tell(all); };
-  auto companion = std::make_unique<checkpoints::Companion>();
+  auto companion = std::make_unique<Companion>();
   auto thread = PeriodicThread::start("make checkpoints", std::move(plan));
   if (!thread) return thread.error();
   companion->thread = std::move(thread).value();
   return std::unique_ptr<Runtime::Impl::Companion>(std::move(companion));
 }
 
-}  // namespace outcore::runtime
+}  // namespace
+
+void make_those_of_runtimes() { runtime::set_checkpoint_maker(start); }
+
+}  // namespace outcore::checkpoints

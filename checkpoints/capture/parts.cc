@@ -8,9 +8,6 @@
 
 namespace outcore {
 
-CheckpointPart::CheckpointPart(PersistentCore& heap, std::string name)
-    : name_(std::move(name)), region_(&heap.region()), heap_(&heap) {}
-
 namespace checkpoints {
 namespace {
 
@@ -70,8 +67,8 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
           return wrong("the object '" + own + "' cannot be named '" + name +
                        "': leave the name out");
         if (name.empty()) name = own;
-        if (part.heap() != nullptr)
-          found.heaps.push_back({CheckpointAccess::impl(*part.heap()), name, false, impl->space});
+        if (part.member() != nullptr)
+          found.heaps.push_back({part.member(), name, false, impl->space});
         const auto is_it = [&](const Home::Member& member) { return member.store == &store; };
         if (std::any_of(found.members.begin(), found.members.end(), is_it))
           continue;  // two regions may be of one object
@@ -83,8 +80,7 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
         return wrong("the region of " + impl->uri +
                      " is not of it, and is copied: give the copy a name");
       found.foreign.push_back({name, impl->space, impl->uri});
-      if (part.heap() != nullptr)
-        found.heaps.push_back({CheckpointAccess::impl(*part.heap()), name, true, impl->space});
+      if (part.member() != nullptr) found.heaps.push_back({part.member(), name, true, impl->space});
     }
     if (name.empty() || name.size() > 255) return wrong("names of parts have 1 to 255 bytes");
     if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");

@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "checkpoints/capture/home.h"
+#include "core/paging/cut_member.h"
 #include "core/runtime/runtime_impl.h"
-#include "heaps/persistent/persistent_core_impl.h"
 #include "outcore/checkpoint.h"
 
 namespace outcore {
 
 struct CheckpointAccess {
-  static PersistentCore::Impl* impl(PersistentCore& heap) { return heap.impl_.get(); }
   static Region::Impl* impl(const Region& region) { return region.impl_.get(); }
 };
 
@@ -30,7 +29,7 @@ struct Foreign {
 
 // A heap that is a part, and the object that it is in.
 struct HeapPart {
-  PersistentCore::Impl* heap = nullptr;
+  CutMember* heap = nullptr;
   std::string object;
   bool is_foreign = false;
   paging::Space* space = nullptr;

@@ -7,7 +7,7 @@
 
 #include "checkpoints/store/versioned_pools.h"
 #include "core/base/error.h"
-#include "core/store/uri.h"
+#include "core/store/registry.h"
 #include "outcore/checkpoint.h"
 #include "outcore/store.h"
 
@@ -19,7 +19,8 @@ constexpr uint64_t kPieceBytes = 1 << 20;
 // Neither a pool nor anything else is there.
 bool is_nothing(const std::string& pool) {
   const auto uri = store::parse_uri(pool);
-  if (!uri || uri->scheme != "versioned" || uri->path.empty()) return false;
+  if (!uri || store::checkpoints_of(uri.value()) != StoreKind::Checkpoints::kInPool) return false;
+  if (uri->path.empty()) return false;
   std::error_code error;
   const auto about = std::filesystem::status(uri->path, error);
   if (about.type() == std::filesystem::file_type::not_found) return true;
@@ -48,7 +49,8 @@ Result<CheckpointInfo> choose(const std::string& pool, const std::string& name) 
 Status bring_back(const std::string& pool, const std::string& name) {
   const auto uri = store::parse_uri(pool);
   if (!uri) return uri.status();
-  if (uri->scheme == "rbd") return roll_back(pool, name);
+  if (store::checkpoints_of(uri.value()) == StoreKind::Checkpoints::kBySnapshots)
+    return roll_back(pool, name);
   store::VersionedPoolOptions options;
   options.folder = uri->path;
   const auto opened = store::open_versioned_pool(options);
@@ -79,7 +81,8 @@ std::string Restart::uri_of(const std::string& object) const {
   for (const CheckpointObject& one : objects_)
     if (one.name == object) return one.uri;
   const auto uri = store::parse_uri(pool_);
-  if (uri && uri->scheme != "versioned") return pool_ + "." + object;  // which is not there
+  if (uri && store::checkpoints_of(uri.value()) != StoreKind::Checkpoints::kInPool)
+    return pool_ + "." + object;  // which is not there
   return uri ? "versioned:" + uri->path + "?object=" + store::encode_percents(object) : pool_;
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/store_copy.h"
 #include "cli/text.h"
-#include "far/commands/store_copy.h"
 #include "outcore/checkpoint_catalog.h"
 
 namespace outcore::cli {

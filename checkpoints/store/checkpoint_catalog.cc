@@ -26,8 +26,8 @@ constexpr size_t kDamagedMax = 1000;
 Result<store::Uri> pool_uri(const std::string& text) {
   auto uri = store::parse_uri(text);
   if (!uri) return uri.error();
-  if (auto kind = store::find_kind(uri.value()); !kind) return kind.error();
-  if (uri->scheme != "versioned" || uri->path.empty())
+  if (auto kind = find_store_kind(uri.value()); !kind) return kind.error();
+  if (store::checkpoints_of(uri.value()) != StoreKind::Checkpoints::kInPool || uri->path.empty())
     return Error{EINVAL, "'" + uri->text +
                              "' has no checkpoints: write versioned:FOLDER, the folder of a pool, "
                              "or rbd://POOL/IMAGE"};
@@ -36,10 +36,8 @@ Result<store::Uri> pool_uri(const std::string& text) {
 
 // Its checkpoints are snapshots.
 bool is_of_snapshots(const std::string& uri) {
-  const size_t colon = uri.find("://");
-  if (colon != 3) return false;
   const auto parsed = store::parse_uri(uri);
-  return parsed && parsed->scheme == "rbd";
+  return parsed && store::checkpoints_of(parsed.value()) == StoreKind::Checkpoints::kBySnapshots;
 }
 Result<SnapshotCatalog> to_read(const std::string& uri) {
   return SnapshotCatalog::open(uri, false);
@@ -244,7 +242,7 @@ Status clone_checkpoint(const std::string& uri, const std::string& name, const s
                               ": only checkpoints of rbd:// images have clones: export it"};
   const auto parsed = store::parse_uri(to);
   if (!parsed) return parsed.status();
-  if (parsed->scheme != "rbd" || !parsed->parameters.empty())
+  if (!is_of_snapshots(to) || !parsed->parameters.empty())
     return Error{EINVAL, "clone '" + name + "' to '" + to + "': write rbd://POOL/NEW-IMAGE"};
   auto catalog = to_read(uri);
   return catalog ? catalog->clone(name, object, to) : catalog.status();

@@ -18,18 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "core/store/roll_back_note.h"
 #include "outcore/checkpoint_catalog.h"
 #include "outcore/snapshots.h"
 #include "outcore/store.h"
 
 namespace outcore::store {
 
-inline constexpr const char* kRollingBackNote = "rolling_back";
 inline constexpr const char* kCopyNote = "copy_of";
-
-// To which checkpoint the store is being rolled back, or was when that was interrupted; empty: to
-// none. 0 or -errno.
-int find_roll_back(Store& store, std::string* to);
 
 // What those share who make checkpoints of a store, or with it as their anchor, as long as it is
 // open: Snapshots::companion.

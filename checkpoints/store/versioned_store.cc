@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint64_t kChunkBytesLeast = 4096;  // of a URI: what pages and direct I/O are made of
 
-StoreTraits traits_of(uint32_t chunk_bytes, const CommonParameters& common) {
+StoreTraits traits_of(uint32_t chunk_bytes, const StoreLimits& limits) {
   StoreTraits traits;
   traits.is_fault_safe = true;
   traits.alignment_bytes = chunk_bytes;
-  traits.read_concurrency = common.read_concurrency;
-  traits.write_concurrency = common.write_concurrency;
+  traits.read_concurrency = limits.read_concurrency;
+  traits.write_concurrency = limits.write_concurrency;
   traits.can_read_while_written = true;  // the old chunk or the new one, each whole
   return traits;
 }
@@ -34,7 +34,7 @@ struct Asked {
   const std::string* at = nullptr;
 };
 
-Result<Asked> read_parameters(const Uri& uri, const CommonParameters& common) {
+Result<Asked> read_parameters(const Uri& uri, const StoreLimits& limits) {
   Asked asked;
   if (uri.path.empty()) return refuse(uri, "no folder: write versioned:FOLDER?object=NAME");
   if (const std::string* const object = uri.find("object")) asked.object = *object;
@@ -48,8 +48,8 @@ Result<Asked> read_parameters(const Uri& uri, const CommonParameters& common) {
     return refuse(uri, "chunk=" + *uri.find("chunk") + ": write a power of two from 4k to 1M");
   asked.pool.folder = uri.path;
   asked.pool.chunk_bytes = static_cast<uint32_t>(chunk_bytes.value());
-  asked.pool.read_concurrency = common.read_concurrency;
-  asked.pool.write_concurrency = common.write_concurrency;
+  asked.pool.read_concurrency = limits.read_concurrency;
+  asked.pool.write_concurrency = limits.write_concurrency;
   if (const std::string* const direct = uri.find("direct")) {
     const std::vector<std::string_view> values = {"auto", "on", "off"};
     const auto value = std::find(values.begin(), values.end(), *direct);
@@ -71,9 +71,9 @@ std::string names_of(const std::vector<std::string>& names) {
 
 Result<std::shared_ptr<Store>> open_snapshot(const Uri& uri, const Asked& asked,
                                              const OpenOptions& options,
-                                             const CommonParameters& common) {
+                                             const StoreLimits& limits) {
   StoreTraits traits;
-  traits.read_concurrency = common.read_concurrency;
+  traits.read_concurrency = limits.read_concurrency;
   auto disk = VersionedDisk::open(uri.path, false, asked.pool.direct, traits);
   if (!disk) return disk.error();
   auto opened = versioned::Snapshot::open(disk.value(), asked.at == nullptr ? "" : *asked.at);
@@ -91,18 +91,18 @@ Result<std::shared_ptr<Store>> open_snapshot(const Uri& uri, const Asked& asked,
   const std::string identity = "versioned:" + disk.value()->identity() + ":" + asked.object + "@" +
                                std::to_string(snapshot->commit());
   return std::shared_ptr<Store>(
-      std::make_shared<VersionedSnapshotStore>(snapshot, *object, uri.text, identity, common));
+      std::make_shared<VersionedSnapshotStore>(snapshot, *object, uri.text, identity, limits));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions& options,
-                                              const CommonParameters& common) {
-  auto asked = read_parameters(uri, common);
+                                              const StoreLimits& limits) {
+  auto asked = read_parameters(uri, limits);
   if (!asked) return asked.error();
   if (!options.is_writable) {
     if (options.may_create) return refuse(uri, "to create or extend it, open it writable");
-    return open_snapshot(uri, asked.value(), options, common);
+    return open_snapshot(uri, asked.value(), options, limits);
   }
   if (asked->at != nullptr)
     return refuse(uri, "a checkpoint is never written: map it read-only, or roll back to it");
@@ -132,16 +132,16 @@ Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions&
     if (const int error = pool->resize(*object, options.size_bytes); error != 0)
       return base::system_error(error, "store '" + uri.text + "': " + attempted + "; extend it");
   }
-  return std::shared_ptr<Store>(std::make_shared<VersionedStore>(pool, object, uri.text, common));
+  return std::shared_ptr<Store>(std::make_shared<VersionedStore>(pool, object, uri.text, limits));
 }
 
 VersionedStore::VersionedStore(std::shared_ptr<versioned::Pool> pool,
                                std::shared_ptr<versioned::Object> object, std::string uri,
-                               const CommonParameters& common)
+                               const StoreLimits& limits)
     : pool_(std::move(pool)),
       object_(std::move(object)),
       uri_(std::move(uri)),
-      traits_(traits_of(pool_->chunk_bytes(), common)) {}
+      traits_(traits_of(pool_->chunk_bytes(), limits)) {}
 
 std::string VersionedStore::remark() const {
   std::string text = "chunks of " + base::format_bytes(pool_->chunk_bytes());
@@ -157,12 +157,12 @@ std::string VersionedStore::identity() const {
 VersionedSnapshotStore::VersionedSnapshotStore(std::shared_ptr<versioned::Snapshot> snapshot,
                                                const versioned::StateObject& object,
                                                std::string uri, std::string identity,
-                                               const CommonParameters& common)
+                                               const StoreLimits& limits)
     : snapshot_(std::move(snapshot)),
       object_(object),
       uri_(std::move(uri)),
       identity_(std::move(identity)),
-      traits_(traits_of(snapshot_->chunk_bytes(), common)) {}
+      traits_(traits_of(snapshot_->chunk_bytes(), limits)) {}
 
 void VersionedSnapshotStore::transfer(std::span<StoreRequest> batch) {
   snapshot_->transfer(object_, batch);

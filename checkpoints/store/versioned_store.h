@@ -16,12 +16,12 @@ namespace outcore::store {
 
 // versioned:FOLDER?object=NAME&chunk=4k&at=CHECKPOINT&direct=auto
 Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions& options,
-                                              const CommonParameters& common);
+                                              const StoreLimits& limits);
 
 class VersionedStore final : public Store {
  public:
   VersionedStore(std::shared_ptr<versioned::Pool> pool, std::shared_ptr<versioned::Object> object,
-                 std::string uri, const CommonParameters& common);
+                 std::string uri, const StoreLimits& limits);
 
   versioned::Pool& pool() { return *pool_; }
   const std::shared_ptr<versioned::Pool>& share_pool() const { return pool_; }
@@ -63,7 +63,7 @@ class VersionedSnapshotStore final : public Store {
  public:
   VersionedSnapshotStore(std::shared_ptr<versioned::Snapshot> snapshot,
                          const versioned::StateObject& object, std::string uri,
-                         std::string identity, const CommonParameters& common);
+                         std::string identity, const StoreLimits& limits);
 
   uint64_t size_bytes() const override { return object_.size_bytes; }
   int read(uint64_t offset, std::span<std::byte> into) override {

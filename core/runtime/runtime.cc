@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 #include "core/base/error.h"
@@ -20,6 +21,27 @@
 namespace outcore {
 
 using base::kSystemPage;
+
+namespace runtime {
+namespace {
+
+std::atomic<CheckpointMaker> checkpoint_maker{nullptr};
+
+Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
+    const std::shared_ptr<Runtime::Impl>& runtime) {
+  static_cast<void>(store_kinds());  // with which products make themselves known
+  const CheckpointMaker maker = checkpoint_maker.load();
+  if (maker != nullptr) return maker(runtime);
+  return Error{
+      ENOTSUP,
+      "make checkpoints: this program has the core of Outcore alone: link it with outcore"};
+}
+
+}  // namespace
+
+void set_checkpoint_maker(CheckpointMaker maker) { checkpoint_maker.store(maker); }
+
+}  // namespace runtime
 
 Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
 

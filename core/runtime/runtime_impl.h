@@ -114,10 +114,11 @@ struct Region::Impl {
 namespace runtime {
 uint64_t process_generation();
 RegionMetrics metrics_of(const Region::Impl& region);
-// Checkpoints by the runtime's options. The room of checkpoints is above this one, which only knows
-// that there is somebody who makes them (checkpoints/capture/of_runtime.cc).
-Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
+// Checkpoints by the runtime's options: a product's work, which registers here who begins it
+// (core/base/products.h). It goes on until the companion ends.
+using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Companion>> (*)(
     const std::shared_ptr<Runtime::Impl>& runtime);
+void set_checkpoint_maker(CheckpointMaker maker);
 }  // namespace runtime
 
 }  // namespace outcore

@@ -92,68 +92,6 @@ std::string encode_percents(std::string_view text) {
   return encoded;
 }
 
-const std::string* Uri::find(std::string_view key) const {
-  for (const auto& [name, value] : parameters)
-    if (name == key) return &value;
-  return nullptr;
-}
-
-Result<uint64_t> Uri::bytes_of(std::string_view key, uint64_t otherwise) const {
-  const std::string* value = find(key);
-  if (value == nullptr) return otherwise;
-  auto bytes = base::parse_bytes(*value);
-  if (!bytes) return refuse(text, "parameter " + std::string(key) + ": " + bytes.message());
-  return bytes;
-}
-
-Result<uint64_t> Uri::milliseconds_of(std::string_view key, uint64_t otherwise) const {
-  const std::string* value = find(key);
-  if (value == nullptr) return otherwise;
-  auto milliseconds = base::parse_milliseconds(*value);
-  if (!milliseconds)
-    return refuse(text, "parameter " + std::string(key) + ": " + milliseconds.message());
-  return milliseconds;
-}
-
-Result<unsigned> Uri::count_of(std::string_view key, unsigned otherwise) const {
-  const std::string* value = find(key);
-  if (value == nullptr) return otherwise;
-  unsigned count = 0;
-  const char* const end = value->data() + value->size();
-  const auto [stopped, error] = std::from_chars(value->data(), end, count);
-  if (error != std::errc() || stopped != end)
-    return refuse(text, "parameter " + std::string(key) + "=" + *value +
-                            " is no count: write a whole number, 0 for no limit");
-  return count;
-}
-
-Result<Uri> parse_uri(const std::string& text) {
-  if (text.empty()) return refuse(text, "empty: write a path, or scheme:path");
-  Uri uri;
-  uri.text = without_password(text);
-  const size_t length = scheme_length(text);
-  if (length == 0) {
-    uri.scheme = "file";
-    uri.path = text;
-    return uri;
-  }
-  for (size_t i = 0; i < length; ++i)
-    uri.scheme += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
-  uri.path = text.substr(length + 1);
-  const size_t question = uri.path.rfind('?');
-  if (question != std::string::npos) {
-    const std::string parameters = uri.path.substr(question + 1);
-    uri.path.resize(question);
-    if (Status status = parse_parameters(parameters, uri); !status) return status.error();
-  }
-  if (uri.path.starts_with("//")) {
-    uri.path.erase(0, 2);
-    uri.authority = uri.path.substr(0, uri.path.find('/'));
-    uri.path.erase(0, uri.authority.size());
-  }
-  return uri;
-}
-
 std::string one_of(const std::vector<std::string_view>& words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -171,6 +109,68 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
 }  // namespace outcore::store
 
 namespace outcore {
+
+const std::string* StoreUri::find(std::string_view key) const {
+  for (const auto& [name, value] : parameters)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+Result<uint64_t> StoreUri::bytes_of(std::string_view key, uint64_t otherwise) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return otherwise;
+  auto bytes = base::parse_bytes(*value);
+  if (!bytes) return store::refuse(text, "parameter " + std::string(key) + ": " + bytes.message());
+  return bytes;
+}
+
+Result<uint64_t> StoreUri::milliseconds_of(std::string_view key, uint64_t otherwise) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return otherwise;
+  auto milliseconds = base::parse_milliseconds(*value);
+  if (!milliseconds)
+    return store::refuse(text, "parameter " + std::string(key) + ": " + milliseconds.message());
+  return milliseconds;
+}
+
+Result<unsigned> StoreUri::count_of(std::string_view key, unsigned otherwise) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return otherwise;
+  unsigned count = 0;
+  const char* const end = value->data() + value->size();
+  const auto [stopped, error] = std::from_chars(value->data(), end, count);
+  if (error != std::errc() || stopped != end)
+    return store::refuse(text, "parameter " + std::string(key) + "=" + *value +
+                                   " is no count: write a whole number, 0 for no limit");
+  return count;
+}
+
+Result<StoreUri> parse_store_uri(const std::string& text) {
+  if (text.empty()) return store::refuse(text, "empty: write a path, or scheme:path");
+  StoreUri uri;
+  uri.text = without_password(text);
+  const size_t length = store::scheme_length(text);
+  if (length == 0) {
+    uri.scheme = "file";
+    uri.path = text;
+    return uri;
+  }
+  for (size_t i = 0; i < length; ++i)
+    uri.scheme += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
+  uri.path = text.substr(length + 1);
+  const size_t question = uri.path.rfind('?');
+  if (question != std::string::npos) {
+    const std::string parameters = uri.path.substr(question + 1);
+    uri.path.resize(question);
+    if (Status status = store::parse_parameters(parameters, uri); !status) return status.error();
+  }
+  if (uri.path.starts_with("//")) {
+    uri.path.erase(0, 2);
+    uri.authority = uri.path.substr(0, uri.path.find('/'));
+    uri.path.erase(0, uri.authority.size());
+  }
+  return uri;
+}
 
 std::string without_password(const std::string& text) {
   const size_t length = store::scheme_length(text), begin = length + 3;

@@ -1,37 +1,17 @@
-// Uri: what a store is named by, taken apart: scheme:path?key=value&key=value.
-//
-// Text without a scheme is the path of a file, taken as it is, with all its '?' and '%'. Parameters
-// need a scheme; they begin at the last '?', and only they are percent-decoded. scheme://HOST/path
-// has an authority, HOST; scheme:///path and scheme:/path have none.
+// Uri: names of stores taken apart, and words for messages about them. See outcore/store_kind.h.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "outcore/result.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::store {
 
-struct Uri {
-  std::string text;       // as it was given, but for a password, which reads ***
-  std::string scheme;     // lower case; "file" if there was none
-  std::string authority;  // what is between "//" and the path's '/', as it was given
-  std::string path;
-  std::vector<std::pair<std::string, std::string>> parameters;
+using Uri = StoreUri;
 
-  // nullptr if it was not given.
-  const std::string* find(std::string_view key) const;
-  // Errors: EINVAL, naming the parameter and what would do.
-  Result<uint64_t> bytes_of(std::string_view key, uint64_t otherwise) const;
-  Result<unsigned> count_of(std::string_view key, unsigned otherwise) const;
-  Result<uint64_t> milliseconds_of(std::string_view key, uint64_t otherwise) const;
-};
-
-// Errors: EINVAL (empty text, a parameter without value or given twice, a bad percent escape).
-Result<Uri> parse_uri(const std::string& text);
+inline Result<Uri> parse_uri(const std::string& text) { return parse_store_uri(text); }
 // Appends the text with its percent escapes taken back. False at a '%' without two hex digits.
 bool decode_percents(std::string_view text, std::string& into);
 // The text as a parameter's value, whatever bytes it has.

@@ -16,14 +16,14 @@ constexpr uint64_t kStepBytesMin = 1 << 20, kStepBytesMax = 16 << 20;
 }  // namespace
 
 Result<std::unique_ptr<FarMember>> FarMember::open(const RedisOptions& options,
-                                                   const CommonParameters& common) {
+                                                   const StoreLimits& limits) {
   RedisOptions own = options;
   redis::Claim claim;
   claim.be_owned();
   own.name = "space of " + claim.owner + ", " + claim.new_id;
   OpenOptions how;
   how.is_writable = how.may_create = true;
-  auto store = RedisStore::open(own, how, common);
+  auto store = RedisStore::open(own, how, limits);
   if (!store) return store.error();
   std::unique_ptr<FarMember> member(new FarMember);
   member->store_ = std::static_pointer_cast<RedisStore>(store.value());

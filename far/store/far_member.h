@@ -17,7 +17,7 @@ class FarMember {
  public:
   // Errors: those of RedisStore::open.
   static Result<std::unique_ptr<FarMember>> open(const RedisOptions& options,
-                                                 const CommonParameters& common);
+                                                 const StoreLimits& limits);
 
   RedisStore& store() const { return *store_; }
   uint64_t chunk_bytes() const { return store_->layout().chunk_bytes; }

@@ -56,12 +56,12 @@ void copy(std::byte* there, std::byte* here, size_t size, bool is_write) {
 }  // namespace
 
 Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, const OpenOptions& how,
-                                                 const CommonParameters& common) {
+                                                 const StoreLimits& limits) {
   std::shared_ptr<FarStore> store(new FarStore);
   store->uri_ = options.uri;
   store->is_reserved_ = options.is_reserved;
   for (const RedisOptions& one : options.members) {
-    auto member = FarMember::open(one, common);
+    auto member = FarMember::open(one, limits);
     if (!member) return member.error();
     if (member.value()->store().is_of_cluster() && options.members.size() > 1)
       return Error{EINVAL, "store '" + options.uri + "': " + one.servers.front().text +
@@ -352,10 +352,10 @@ std::string FarStore::remark() const {
 }
 
 Result<std::shared_ptr<Store>> open_far(const Uri& uri, const OpenOptions& how,
-                                        const CommonParameters& common) {
+                                        const StoreLimits& limits) {
   auto options = read_far_options(uri);
   if (!options) return options.error();
-  auto store = FarStore::open(options.value(), how, common);
+  auto store = FarStore::open(options.value(), how, limits);
   if (!store) return store.error();
   return std::shared_ptr<Store>(std::move(store.value()));
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/store/booking.h"
 #include "core/store/room.h"
 #include "far/store/far_member.h"
 #include "far/store/far_options.h"
@@ -22,19 +23,19 @@
 
 namespace outcore::store {
 
-class FarStore final : public Store, public Lodger {
+class FarStore final : public Store, public Booking, public Lodger {
  public:
   // Gives the space back at all servers at the same time: one that is gone is waited for once.
   ~FarStore() override;
   // Errors: those of RedisStore::open; EINVAL (a cluster among several servers); ENOSPC.
   static Result<std::shared_ptr<FarStore>> open(const FarOptions& options, const OpenOptions& how,
-                                                const CommonParameters& common);
+                                                const StoreLimits& limits);
 
   // Bytes that could be promised now, local ones too; UINT64_MAX: the servers have no limit.
-  Result<uint64_t> free_bytes();
-  uint64_t chunk_bytes() const { return chunk_bytes_; }
+  Result<uint64_t> free_bytes() override;
+  uint64_t granule_bytes() const override { return chunk_bytes_; }
   // The process ends: see RedisStore::retire().
-  void retire();
+  void retire() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   int read(uint64_t offset, std::span<std::byte> into) override;
@@ -80,6 +81,6 @@ class FarStore final : public Store, public Lodger {
 };
 
 Result<std::shared_ptr<Store>> open_far(const Uri& uri, const OpenOptions& how,
-                                        const CommonParameters& common);
+                                        const StoreLimits& limits);
 
 }  // namespace outcore::store

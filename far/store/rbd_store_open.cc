@@ -7,10 +7,10 @@
 #include <map>
 #include <mutex>
 
-#include "checkpoints/store/snapshot_catalog.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/process_lock.h"
+#include "core/store/roll_back_note.h"
 #include "far/store/rbd_store.h"
 
 namespace outcore::store {

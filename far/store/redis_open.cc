@@ -188,7 +188,7 @@ Status RedisStore::take_over() {
 }
 
 Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, const OpenOptions& how,
-                                                const CommonParameters& common) {
+                                                const StoreLimits& limits) {
   if (options.name.empty())
     return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
   const os::SignalBlock block;  // also for the thread that keeps the lease
@@ -212,7 +212,7 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
     }
     return std::shared_ptr<Store>(known);
   }
-  auto made = make(options, how, common, false);
+  auto made = make(options, how, limits, false);
   if (!made) return made.error();
   if (how.is_writable) writers[key] = made.value();
   return std::shared_ptr<Store>(std::move(made).value());
@@ -229,8 +229,7 @@ Result<std::shared_ptr<RedisStore>> RedisStore::open_shared(const RedisOptions& 
 
 Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options,
                                                      const OpenOptions& how,
-                                                     const CommonParameters& common,
-                                                     bool is_shared) {
+                                                     const StoreLimits& limits, bool is_shared) {
   std::shared_ptr<RedisStore> store(new RedisStore(options));
   auto servers = RedisServers::connect(options);
   if (!servers) return servers.error();
@@ -251,8 +250,8 @@ Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options
   store->size_bytes_.store(store->record_.size_bytes);
   store->traits_.is_fault_safe = !options.is_tls;
   store->traits_.has_slow_writes = true;
-  store->traits_.read_concurrency = common.read_concurrency;
-  store->traits_.write_concurrency = common.write_concurrency;
+  store->traits_.read_concurrency = limits.read_concurrency;
+  store->traits_.write_concurrency = limits.write_concurrency;
   if (!how.is_writable) return store;
   try {
     store->keeper_ = std::thread([kept = store.get()] { kept->keep_lease(); });

@@ -29,7 +29,7 @@ class RedisStore final : public Store {
   // Errors: those of redis::Catalog::open; EINVAL (servers that are no cluster, that have too few
   // replicas, that evict); EIO (the servers lost some of it).
   static Result<std::shared_ptr<Store>> open(const RedisOptions& options, const OpenOptions& how,
-                                             const CommonParameters& common);
+                                             const StoreLimits& limits);
   // The same for one of several writers, who share the lease: each opens it for itself. ENOTSUP:
   // its chunks are packed.
   static Result<std::shared_ptr<RedisStore>> open_shared(const RedisOptions& options,
@@ -89,8 +89,8 @@ class RedisStore final : public Store {
  private:
   explicit RedisStore(const RedisOptions& options) : options_(options) {}
   static Result<std::shared_ptr<RedisStore>> make(const RedisOptions& options,
-                                                  const OpenOptions& how,
-                                                  const CommonParameters& common, bool is_shared);
+                                                  const OpenOptions& how, const StoreLimits& limits,
+                                                  bool is_shared);
   Status claim(const OpenOptions& how, int64_t capacity_bytes, bool is_shared);
   Status choose_packer();
   static constexpr uint64_t kRetiredMs = 1000;  // what retire() leaves is kept for so long

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "core/store/shared_writers.h"
 #include "core/store/uri.h"
+#include "outcore/shared_writers.h"
 
 namespace outcore::store {
 

@@ -155,6 +155,7 @@ Status PersistentCore::trim() {
 }
 
 Region& PersistentCore::region() { return impl_->region; }
+CutMember& PersistentCore::cut_member() { return *impl_; }
 std::byte* PersistentCore::base() const { return impl_->region.data(); }
 
 Result<void*> PersistentCore::allocate(uint64_t size_bytes, uint64_t alignment) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/paging/cut_member.h"
 #include "heaps/persistent/persistent_allocator.h"
 #include "heaps/persistent/persistent_format.h"
 #include "heaps/persistent/persistent_image.h"
@@ -41,11 +42,11 @@ std::string describe(const PersistentType& type);
 
 }  // namespace heap::persistent
 
-struct PersistentCore::Impl {
+struct PersistentCore::Impl final : CutMember {
   using Header = heap::persistent::Header;
   enum class Stage : uint8_t { kMapped, kUnmapped, kClosed };
 
-  ~Impl();
+  ~Impl() override;
 
   // persistent_open.cc
   Status create(const PersistentHeapOptions& options);
@@ -58,24 +59,20 @@ struct PersistentCore::Impl {
 
   // persistent_cut.cc: a checkpoint that takes the heap along. Of its store, brought to one moment
   // between begin_cut() and leave_cut(), the engine knows nothing but bytes; with closed_header()
-  // it is a closed heap. If that moment was found, end_cut() follows; until then flush(), copy()
-  // and close() are refused (EBUSY). All in one thread.
-  Status begin_cut();
-  void leave_cut(bool is_found);
-  std::vector<std::byte> closed_header() const;
-  // What the store says while the heap goes on: of this cut, or as before.
-  std::vector<std::byte> open_header(bool is_adopted) const;
-  // Adopted: the store has open_header(true). Not adopted: it is as if there had been no cut, but
-  // tiles that a header in the store may still name are not used again (may_be_named).
-  Status end_cut(bool is_adopted, bool may_be_named);
+  // it is a closed heap. If that moment was found, flush(), copy() and close() are refused (EBUSY)
+  // until end_cut().
+  Status begin_cut() override;
+  void leave_cut(bool is_found) override;
+  std::vector<std::byte> closed_header() const override;
+  std::vector<std::byte> open_header(bool is_adopted) const override;
+  Status end_cut(bool is_adopted, bool may_be_named) override;
+  std::string name_of() const override { return place.uri; }
 
   // persistent_copy.cc
   Status copy(const std::string& to);
 
   Status check_writable(const char* what) const;
   Status check_open(const char* what) const;
-  std::string name_of() const { return place.uri; }
-
   std::shared_ptr<Runtime> owned_runtime;  // for heaps that were opened without one
   Runtime* runtime = nullptr;
   heap::persistent::Place place;

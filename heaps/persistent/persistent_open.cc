@@ -35,9 +35,7 @@ namespace heap::persistent {
 Result<std::string> lock_path(const std::string& uri) {
   Result<store::Uri> parsed = store::parse_uri(uri);
   if (!parsed) return parsed.error();
-  const std::string& scheme = parsed.value().scheme;
-  if (!parsed.value().authority.empty()) return std::string();  // no file's
-  return scheme == "file" || scheme == "sparse" ? parsed.value().path : std::string();
+  return store::lockable_path(parsed.value());
 }
 
 namespace {

@@ -51,7 +51,8 @@ class CheckpointPart {
   // While the checkpoint is made (until resume(), or the return) no other thread allocates or frees
   // in the heap, nor makes or ends named objects; they may write to those that there are.
   // flush(), copy() and close() are refused until the return (EBUSY).
-  CheckpointPart(PersistentCore& heap, std::string name = {});
+  CheckpointPart(PersistentCore& heap, std::string name = {})
+      : name_(std::move(name)), region_(&heap.region()), member_(&heap.cut_member()) {}
   template <typename Heap>  // PersistentHeap, whose header needs Boost
   requires requires(Heap& heap) {
     { heap.core() } -> std::same_as<PersistentCore&>;
@@ -67,14 +68,14 @@ class CheckpointPart {
 
   const std::string& name() const { return name_; }
   const Region* region() const { return region_; }  // nullptr: memory
-  PersistentCore* heap() const { return heap_; }    // to which the region belongs, if it does
+  CutMember* member() const { return member_; }     // the heap to which the region belongs
   std::byte* memory() const { return memory_; }
   uint64_t size_bytes() const { return size_bytes_; }  // of the memory
 
  private:
   std::string name_;
   const Region* region_ = nullptr;
-  PersistentCore* heap_ = nullptr;
+  CutMember* member_ = nullptr;
   std::byte* memory_ = nullptr;
   uint64_t size_bytes_ = 0;
 };

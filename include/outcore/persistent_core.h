@@ -20,6 +20,8 @@
 
 namespace outcore {
 
+class CutMember;
+
 struct PersistentHeapOptions {
   // Addresses kept for the heap: it may grow as far while it is open; open it again with more to go
   // on. 0: 4 TiB or four times its size, less if addresses are short. At most 64 TiB.
@@ -107,11 +109,11 @@ class PersistentCore {
   std::vector<PersistentObject> objects() const;
   PersistentHeapInfo info() const;
   Region& region();
+  CutMember& cut_member();  // what a checkpoint asks of the heap; of the library
   // The heap's first byte, by which its allocators know it.
   std::byte* base() const;
 
  private:
-  friend struct CheckpointAccess;  // of the library
   explicit PersistentCore(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };

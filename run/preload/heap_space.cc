@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/store/booking.h"
 #include "core/store/registry.h"
 #include "core/store/scratch_store.h"
 #include "core/store/uri.h"
@@ -15,10 +16,16 @@
 namespace outcore::preload {
 namespace {
 
+Error refuse(const store::Uri& uri) {
+  return {EINVAL, "store '" + uri.text +
+                      "': memory of --alloc rests in space that dies with the process: "
+                      "write scratch:DIR or far://HOST:PORT"};
+}
+
 class FileSpace final : public HeapSpace {
  public:
   static Result<std::unique_ptr<HeapSpace>> open(const store::Uri& uri, const std::string& folder,
-                                                 const store::CommonParameters& common) {
+                                                 const StoreLimits& limits) {
     std::unique_ptr<FileSpace> space(new FileSpace);
     space->folder_ = uri.path.empty() ? folder : uri.path;
     const int fd = store::open_scratch_file(&space->folder_);
@@ -32,8 +39,8 @@ class FileSpace final : public HeapSpace {
     traits.can_read_while_written = true;
     traits.is_volatile = true;
     traits.alignment_bytes = space->file_.is_direct() ? store::kDirectAlignment : 1;
-    traits.read_concurrency = common.read_concurrency;
-    traits.write_concurrency = common.write_concurrency;
+    traits.read_concurrency = limits.read_concurrency;
+    traits.write_concurrency = limits.write_concurrency;
     return std::unique_ptr<HeapSpace>(std::move(space));
   }
 
@@ -86,32 +93,35 @@ int FileSpace::reserve(uint64_t offset, uint64_t size_bytes) {
   return 0;
 }
 
-class FarSpace final : public HeapSpace {
+// Of a store that books its space, on other machines.
+class BookedSpace final : public HeapSpace {
  public:
-  static Result<std::unique_ptr<HeapSpace>> open(store::Uri uri, const std::string& folder,
-                                                 const store::CommonParameters& common) {
-    auto options = store::read_far_options(uri);
-    if (!options) return options.error();
-    options.value().is_reserved = false;  // what is promised gets its place, piece by piece
-    auto store =
-        store::FarStore::open(options.value(), {.is_writable = true, .may_create = true}, common);
+  static Result<std::unique_ptr<HeapSpace>> open(const StoreKind& kind, store::Uri uri,
+                                                 const std::string& folder,
+                                                 const StoreLimits& limits) {
+    // What is promised gets its place, piece by piece.
+    std::erase_if(uri.parameters, [](const auto& one) { return one.first == "reserve"; });
+    uri.parameters.emplace_back("reserve", "no");
+    auto store = kind.open(uri, {.is_writable = true, .may_create = true}, limits);
     if (!store) return store.error();
-    std::unique_ptr<FarSpace> space(new FarSpace);
+    std::unique_ptr<BookedSpace> space(new BookedSpace);
     space->store_ = std::move(store.value());
+    space->booking_ = dynamic_cast<store::Booking*>(space->store_.get());
+    if (space->booking_ == nullptr) return refuse(uri);
     space->folder_ = folder;
     space->traits_ = space->store_->traits();
     return std::unique_ptr<HeapSpace>(std::move(space));
   }
 
   Status cover(uint64_t capacity_bytes, uint64_t page_bytes) override {
-    granule_bytes_ = std::max(page_bytes, store_->chunk_bytes());
+    granule_bytes_ = std::max(page_bytes, booking_->granule_bytes());
     const int error = store_->resize(capacity_bytes);
     return error == 0 ? Status{}
                       : base::system_error(error, "cover " + base::format_bytes(capacity_bytes) +
                                                       " of addresses with " + name());
   }
   uint64_t free_bytes() const override {
-    const Result<uint64_t> free = store_->free_bytes();
+    const Result<uint64_t> free = booking_->free_bytes();
     return free ? free.value() : 0;
   }
   uint64_t granule_bytes() const override { return granule_bytes_; }
@@ -133,11 +143,15 @@ class FarSpace final : public HeapSpace {
   std::string name() const override { return store_->uri(); }
   std::string remark() const override { return store_->remark(); }
   bool is_unreplicated() const override { return store_->is_unreplicated(); }
-  void retire() override { store_->retire(); }
-  void use_room(std::shared_ptr<store::Room> room) override { store_->use_room(std::move(room)); }
+  void retire() override { booking_->retire(); }
+  void use_room(std::shared_ptr<store::Room> room) override {
+    if (auto* lodger = dynamic_cast<store::Lodger*>(store_.get()); lodger != nullptr)
+      lodger->use_room(std::move(room));
+  }
 
  private:
-  std::shared_ptr<store::FarStore> store_;
+  std::shared_ptr<Store> store_;
+  store::Booking* booking_ = nullptr;  // the store's
   uint64_t granule_bytes_ = 0;
 };
 
@@ -148,18 +162,16 @@ Result<std::unique_ptr<HeapSpace>> HeapSpace::open(const std::string& text,
   const Result<store::Uri> parsed = store::parse_uri(text);
   if (!parsed) return parsed.error();
   const store::Uri& uri = parsed.value();
-  const bool is_far = uri.scheme == "far";
-  if (!is_far && uri.scheme != "scratch")
-    return Error{EINVAL, "store '" + uri.text +
-                             "': memory of --alloc rests in space that dies with the process: "
-                             "write scratch:DIR or far://HOST:PORT"};
-  if (const auto kind = store::find_kind(uri); !kind) return kind.error();
+  if (!store::dies_with_process(text)) return refuse(uri);
+  const auto kind = find_store_kind(uri);
+  if (!kind) return kind.error();
   const Result<unsigned> reads = uri.count_of("read_concurrency", 0);
   if (!reads) return reads.error();
   const Result<unsigned> writes = uri.count_of("write_concurrency", 0);
   if (!writes) return writes.error();
-  const store::CommonParameters common{reads.value(), writes.value()};
-  return is_far ? FarSpace::open(uri, folder, common) : FileSpace::open(uri, folder, common);
+  const StoreLimits limits{reads.value(), writes.value()};
+  if (kind.value()->place == StoreKind::Place::kFolder) return FileSpace::open(uri, folder, limits);
+  return BookedSpace::open(*kind.value(), uri, folder, limits);
 }
 
 }  // namespace outcore::preload

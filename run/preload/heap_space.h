@@ -11,7 +11,7 @@
 
 #include "core/store/buffer_set.h"
 #include "core/store/direct_file.h"
-#include "far/store/far_store.h"
+#include "core/store/room.h"
 #include "outcore/store.h"
 
 namespace outcore::preload {

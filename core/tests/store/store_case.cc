@@ -2,22 +2,9 @@
 
 #include "core/store/overlay_store.h"
 #include "core/store/scratch_store.h"
-#include "far/tests/redis/test_servers.h"
 
 namespace outcore::store_test {
 namespace {
-
-StoreCase by_uri(const std::string& name, const std::string& before, const std::string& after) {
-  return {name, [before, after](const Folder& folder, uint64_t size_bytes) {
-            OpenOptions options;
-            options.is_writable = options.may_create = true;
-            options.size_bytes = size_bytes;
-            options.scratch_dir = folder.path();
-            const std::string path =
-                before == "scratch:" || before == "memory:" ? "" : folder / "store";
-            return open_store(before + path + after, options);
-          }};
-}
 
 // A base that ends within the overlay, in a file of zeros.
 Result<std::shared_ptr<Store>> make_overlay_over_file(const Folder& folder, uint64_t size_bytes) {
@@ -54,42 +41,20 @@ Result<std::shared_ptr<Store>> make_plain(const Folder&, uint64_t size_bytes) {
   return std::shared_ptr<Store>(std::make_shared<PlainStore>(size_bytes));
 }
 
-// One server for as long as the test's process lives, a store of its own for each test.
-StoreCase of_redis(const std::string& name, const std::string& parameters) {
-  return {name, [parameters](const Folder&, uint64_t size_bytes) {
-            static redis_test::TestServers servers;
-            static int count = 0;
-            OpenOptions options;
-            options.is_writable = options.may_create = true;
-            options.size_bytes = size_bytes;
-            return open_store(
-                servers.uri("store-" + std::to_string(++count), "replicas=0&" + parameters),
-                options);
-          }};
-}
-
 }  // namespace
 
 std::vector<StoreCase> all_cases() {
-  std::vector<StoreCase> cases = {
+  return {
       by_uri("File", "file:", ""),
       by_uri("BufferedFile", "file:", "?direct=off"),
       by_uri("ThrottledFile", "file:", "?write_concurrency=1&read_concurrency=3"),
       by_uri("SparseOfSmallSegments", "sparse:", "?segment=16k"),
       by_uri("SparseOfOneSegment", "sparse:", ""),
-      by_uri("Versioned", "versioned:", "?object=x"),
-      by_uri("VersionedOfLargeChunks", "versioned:", "?object=x&chunk=64k"),
       by_uri("Scratch", "scratch:", ""),
       by_uri("Memory", "memory:", ""),
       {"Overlay", make_overlay_over_file, false},
       {"Plain", make_plain, false},
   };
-  if (redis_test::TestServers::is_installed()) {
-    cases.push_back(of_redis("Redis", "chunk=16k"));
-    cases.push_back(of_redis("RedisLz4", "compress=lz4"));
-    cases.push_back(of_redis("RedisZstd", "compress=zstd&chunk=4k"));
-  }
-  return cases;
 }
 
 }  // namespace outcore::store_test

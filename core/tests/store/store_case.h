@@ -66,6 +66,21 @@ struct StoreCase {
   bool can_resize = true;
 };
 
+// A store whose URI is `before`, a path in the folder, `after`.
+inline StoreCase by_uri(const std::string& name, const std::string& before,
+                        const std::string& after) {
+  return {name, [before, after](const Folder& folder, uint64_t size_bytes) {
+            OpenOptions options;
+            options.is_writable = options.may_create = true;
+            options.size_bytes = size_bytes;
+            options.scratch_dir = folder.path();
+            const std::string path =
+                before == "scratch:" || before == "memory:" ? "" : folder / "store";
+            return open_store(before + path + after, options);
+          }};
+}
+
+// Each program that runs the suite says of what.
 std::vector<StoreCase> all_cases();
 
 }  // namespace outcore::store_test

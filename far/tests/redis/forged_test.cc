@@ -1,9 +1,9 @@
 // Records and fences that others wrote, with all that a field can be but what it should be: one
 // clear line and an errno, and what is right is served as before.
-#include "core/store/shared_writers.h"
 #include "far/store/redis_store.h"
 #include "far/tests/redis/redis_case.h"
 #include "far/tests/redis/shared_servers.h"
+#include "outcore/shared_writers.h"
 
 namespace outcore::redis_test {
 namespace {
@@ -172,7 +172,7 @@ TEST_F(RedisForged, ARemovalEndsWhateverTheSizeIs) {
 
 TEST_F(RedisForged, MembersOfASharedLeaseAreChecked) {
   const std::string uri = servers_->uri("s", kAlone);
-  auto joined = store::open_shared(uri, writable(kSize));
+  auto joined = outcore::open_shared_store(uri, writable(kSize));
   ASSERT_TRUE(joined.ok()) << joined.message();
   const auto first = joined.value();
   EXPECT_TRUE(first->be_writer(true).ok());
@@ -181,19 +181,19 @@ TEST_F(RedisForged, MembersOfASharedLeaseAreChecked) {
         std::string("1"), std::string("99 ww who")}) {
     SCOPED_TRACE(value.substr(0, 30));
     set_field(0, "s", "member:00000000000000aa", value);
-    EXPECT_TRUE(first->lock(store::SharedWriters::kCatalogLock, true).ok());
-    first->unlock(store::SharedWriters::kCatalogLock);
+    EXPECT_TRUE(first->lock(SharedWriters::kCatalogLock, true).ok());
+    first->unlock(SharedWriters::kCatalogLock);
     EXPECT_TRUE(first->are_other_writers().ok());
   }
   set_field(0, "s", "size", "many");
-  const Status locked = first->lock(store::SharedWriters::kCatalogLock, true);
+  const Status locked = first->lock(SharedWriters::kCatalogLock, true);
   EXPECT_EQ(locked.code(), EIO) << locked.message();
   expect_one_line(locked.message());
 }
 
 // What a server said before another thread made the store larger, and is heard after it.
 TEST_F(RedisForged, AnOlderAnswerDoesNotMakeASharedStoreSmaller) {
-  auto joined = store::open_shared(servers_->uri("s", kAlone), writable(kSize));
+  auto joined = outcore::open_shared_store(servers_->uri("s", kAlone), writable(kSize));
   ASSERT_TRUE(joined.ok()) << joined.message();
   Store& store = joined.value()->store();
   EXPECT_EQ(store.resize(2 * kSize), 0);

@@ -4,15 +4,15 @@
 #include <csignal>
 #include <map>
 
-#include "core/store/shared_writers.h"
 #include "far/redis/catalog_scripts.h"
 #include "far/tests/redis/redis_case.h"
 #include "far/tests/redis/shared_servers.h"
+#include "outcore/shared_writers.h"
 
 namespace outcore::redis_test {
 namespace {
 
-using store::SharedWriters;
+using outcore::SharedWriters;
 using testing::HasSubstr;
 
 constexpr const char* kAlone = "replicas=0";
@@ -27,7 +27,7 @@ class RedisShared : public RedisTest {
   }
   Result<std::shared_ptr<SharedWriters>> join(const std::string& name,
                                               const std::string& parameters = kAlone) {
-    return store::open_shared(servers_->uri(name, parameters), writable(kSize));
+    return outcore::open_shared_store(servers_->uri(name, parameters), writable(kSize));
   }
   // One that others count.
   std::shared_ptr<SharedWriters> write(const std::string& name) {
@@ -95,7 +95,7 @@ TEST_F(RedisShared, OneProcessAloneWritesCompressedChunks) {
   const auto joined = join("packed");
   EXPECT_EQ(joined.code(), ENOTSUP);
   EXPECT_THAT(joined.message(), HasSubstr("make the store without compress="));
-  EXPECT_EQ(store::open_shared("rbd://pool/image", writable(kSize)).code(), ENOTSUP);
+  EXPECT_EQ(outcore::open_shared_store("rbd://pool/image", writable(kSize)).code(), ENOTSUP);
 }
 
 // Members whose parts of chunks are neighbours, in all ways that writes travel.
@@ -224,7 +224,7 @@ TEST_F(RedisShared, WhoWasSilentWithALockWritesNothingMore) {
   ASSERT_EQ(::pipe(may_write), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto joined = store::open_shared(servers_->uri("a", kAlone), writable(kSize));
+    const auto joined = outcore::open_shared_store(servers_->uri("a", kAlone), writable(kSize));
     if (!joined || !joined.value()->be_writer(true).ok()) ::_exit(1);
     Store& store = joined.value()->store();
     if (store.write(0, random_bytes(70'000, 1)) != 0) ::_exit(2);
@@ -262,7 +262,7 @@ TEST_F(RedisShared, WhoIsLeftAloneByTheDeadIsTold) {
   const auto one = write("a");
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto joined = store::open_shared(servers_->uri("a", kAlone), writable(kSize));
+    const auto joined = outcore::open_shared_store(servers_->uri("a", kAlone), writable(kSize));
     if (joined.ok() && joined.value()->be_writer(true).ok()) ::raise(SIGKILL);
     ::_exit(1);
   }

@@ -11,7 +11,7 @@
 
 #include "outcore/store.h"
 
-namespace outcore::store {
+namespace outcore {
 
 class SharedWriters {
  public:
@@ -43,11 +43,11 @@ class SharedWriters {
   virtual Error explain(int error, const std::string& attempted) = 0;
 };
 
-// Errors: ENOTSUP (the store has one writer: which have several), EBUSY (one has it alone), and
-// those of open_store.
-Result<std::shared_ptr<SharedWriters>> open_shared(const std::string& uri,
-                                                   const OpenOptions& options);
-// Whether stores of the URI's scheme can have several writers.
+// Opens the store that the URI names as one of several writers. Errors: ENOTSUP (the store has one
+// writer: which have several), EBUSY (one has it alone), and those of open_store.
+Result<std::shared_ptr<SharedWriters>> open_shared_store(const std::string& uri,
+                                                         const OpenOptions& options);
+// Whether stores of the URI's kind can have several writers.
 bool can_be_shared(const std::string& uri);
 
-}  // namespace outcore::store
+}  // namespace outcore

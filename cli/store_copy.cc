@@ -1,4 +1,4 @@
-#include "far/commands/store_copy.h"
+#include "cli/store_copy.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,0 +1,8 @@
+// The core alone: no product stands on it. Only in the library outcore_core.
+#include "core/base/products.h"
+
+namespace outcore::base {
+
+void register_products() {}
+
+}  // namespace outcore::base

@@ -1,0 +1,118 @@
+#include "core/store/core_kinds.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/store/file_store.h"
+#include "core/store/memory_store.h"
+#include "core/store/registry.h"
+#include "core/store/scratch_store.h"
+#include "core/store/sparse_store.h"
+
+namespace outcore::store {
+namespace {
+
+using Opened = Result<std::shared_ptr<Store>>;
+
+Error refuse(const Uri& uri, const std::string& why) {
+  return {EINVAL, "store '" + uri.text + "': " + why};
+}
+
+Opened open_file(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (uri.path.empty()) return refuse(uri, "no path: write " + uri.scheme + ":PATH");
+  FileStoreOptions file{uri.path,
+                        uri.text,
+                        options,
+                        DirectMode::kAuto,
+                        limits.read_concurrency,
+                        limits.write_concurrency};
+  if (const std::string* direct = uri.find("direct")) {
+    const std::vector<std::string_view> values = {"auto", "on", "off"};
+    const auto value = std::find(values.begin(), values.end(), *direct);
+    if (value == values.end())
+      return refuse(uri, "direct=" + *direct + " is unknown" + did_you_mean(*direct, values) +
+                             ": write " + one_of(values));
+    file.direct = static_cast<DirectMode>(value - values.begin());
+  }
+  return FileStore::open(file);
+}
+
+Opened open_sparse(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (uri.path.empty()) return refuse(uri, "no folder: write sparse:FOLDER");
+  const auto segment_bytes = uri.bytes_of("segment", 0);
+  if (!segment_bytes) return segment_bytes.error();
+  if (uri.find("segment") != nullptr)
+    if (Status s = check_metadata({0, segment_bytes.value()}, "store '" + uri.text + "'"); !s)
+      return s.error();
+  return SparseStore::open({uri.path, uri.text, options, segment_bytes.value(),
+                            limits.read_concurrency, limits.write_concurrency});
+}
+
+Opened open_scratch(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  const std::string* reserve = uri.find("reserve");
+  if (reserve != nullptr && *reserve != "yes" && *reserve != "no")
+    return refuse(uri, "reserve=" + *reserve + " is unknown: write yes or no");
+  return ScratchStore::open({uri.path.empty() ? options.scratch_dir : uri.path, options.size_bytes,
+                             limits.read_concurrency, limits.write_concurrency,
+                             reserve == nullptr || *reserve == "yes"});
+}
+
+Opened open_memory(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (!uri.path.empty()) return refuse(uri, "memory has no name: write memory:");
+  return MemoryStore::open({options.size_bytes, limits.read_concurrency, limits.write_concurrency});
+}
+
+void add(StoreKind kind) {
+  const Status added = add_kind(std::move(kind));
+  OC_CHECK(added.ok());
+}
+
+}  // namespace
+
+void add_core_kinds() {
+  StoreKind file;
+  file.scheme = "file";
+  file.syntax = "PATH or file:PATH?direct=auto|on|off";
+  file.summary = "a file or block device";
+  file.parameters = {"direct"};
+  file.open = open_file;
+  file.place = StoreKind::Place::kFile;
+  add(file);
+
+  StoreKind pmem = file;
+  pmem.scheme = "pmem";
+  pmem.syntax = "pmem:PATH?direct=auto|on|off";
+  pmem.summary = "a file; for named arrays on a DAX mount the persistent memory itself";
+  pmem.is_persistent_memory = true;
+  add(pmem);
+
+  StoreKind sparse;
+  sparse.scheme = "sparse";
+  sparse.syntax = "sparse:FOLDER?segment=64M";
+  sparse.summary = "segment files, made on first write";
+  sparse.parameters = {"segment"};
+  sparse.open = open_sparse;
+  sparse.place = StoreKind::Place::kFolder;
+  add(sparse);
+
+  StoreKind scratch;
+  scratch.scheme = "scratch";
+  scratch.syntax = "scratch:[FOLDER]?reserve=yes|no";
+  scratch.summary = "unnamed space that dies with the process";
+  scratch.parameters = {"reserve"};
+  scratch.open = open_scratch;
+  scratch.dies_with_process = true;
+  scratch.place = StoreKind::Place::kFolder;
+  add(scratch);
+
+  StoreKind memory;
+  memory.scheme = "memory";
+  memory.syntax = "memory:";
+  memory.summary = "memory outside of the budget, for tests";
+  memory.open = open_memory;
+  memory.dies_with_process = true;
+  add(memory);
+}
+
+}  // namespace outcore::store

@@ -1,0 +1,9 @@
+// FarKinds: the kinds of store on other machines: rbd://, redis://, far://.
+#pragma once
+
+namespace outcore::store {
+
+// Adds them to the registry. Once.
+void add_far_kinds();
+
+}  // namespace outcore::store
