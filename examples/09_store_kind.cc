@@ -75,7 +75,9 @@ int main() {
   if (!region) return std::puts(region.message().c_str()), 1;
   for (uint64_t i = 0; i < count; ++i) region->as<uint64_t>()[i] = i;
   if (Status s = region->unmap(); !s) return std::puts(s.message().c_str()), 1;
-  for (const StoreInfo& one : list_stores("vault:").value())
+  const auto kept = list_stores("vault:");
+  if (!kept) return std::puts(kept.message().c_str()), 1;
+  for (const StoreInfo& one : kept.value())
     std::printf("%s: %llu bytes\n", one.name.c_str(),
                 static_cast<unsigned long long>(one.size_bytes));
   return remove_store("vault:numbers").ok() ? 0 : 1;

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "arrays/container/deeper.h"
-#include "core/store/uri.h"
+#include "core/store/registry.h"
 
 namespace outcore {
 

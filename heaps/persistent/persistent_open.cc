@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/units.h"
-#include "core/store/uri.h"
+#include "core/store/registry.h"
 #include "heaps/persistent/persistent_core_impl.h"
 #include "heaps/persistent/persistent_sizes.h"
 
