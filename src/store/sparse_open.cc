@@ -40,8 +40,9 @@ Status SparseStore::open_folder(const SparseStoreOptions& options) {
   if (may_create && !is_writable_)
     return Error{EINVAL, "open " + uri_ + ": to create or extend it, open it writable"};
   if (may_create && ::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST)
-    return base::system_error(errno, "make the folder " + folder_,
-                              "make the folders above it first");
+    return base::system_error(
+        errno, "make the folder " + folder_,
+        errno == ENOENT ? "make the folders above it first" : "name one where you may write");
   folder_fd_ = os::above_standard(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder_fd_ < 0) {
     const int error = errno;
