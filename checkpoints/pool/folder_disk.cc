@@ -110,7 +110,7 @@ Status FolderDisk::open_folder(const std::string& path, bool may_create) {
   if (folder_fd_ < 0 || ::fstat(folder_fd_, &about) != 0) {
     const int error = errno;
     return base::system_error(error, "open the folder " + path_,
-                              error == ENOENT    ? "check the path, or allow to create it"
+                              error == ENOENT    ? "check the path, or create it first"
                               : error == ENOTDIR ? "it is a file: name a folder"
                                                  : "");
   }

@@ -86,7 +86,7 @@ Status Pool::found(const PoolOptions& options) {
       return Error{EIO, attempted + ": its journals are missing: restore a copy"};
   }
   if (!options.may_create)
-    return Error{EINVAL, attempted + ": there is no pool: check the path, or allow to create one"};
+    return Error{EINVAL, attempted + ": there is no pool: check the path, or create one first"};
   for (const std::string& name : names.value())
     if (name != kData && name != "lock" && name != "readers" && name != kUnfinishedJournal)
       return Error{EINVAL, attempted + ": it is no pool and not empty ('" + name +

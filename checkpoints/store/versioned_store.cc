@@ -116,7 +116,7 @@ Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions&
     for (const auto& known : pool->objects()) names.push_back(known->name());
     return refuse(uri,
                   "there is no object '" + asked->object + "': " + names_of(names) +
-                      ": name one, or allow to create it",
+                      ": name one, or create it first",
                   ENOENT);
   }
   if (object == nullptr) {

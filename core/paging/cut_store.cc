@@ -199,7 +199,7 @@ void Cut::write_out() {
 // What was not stored is written again; its pages carry our kWriting, or are frozen.
 void Cut::fail(const StoreRequest& request, Space& space) {
   space.counters.add(Counter::write_back_errors, 1);
-  space.is_degraded.store(true, std::memory_order_relaxed);
+  space.write_failures.note(request.offset, request.size_bytes);
   if (error_ == 0) {
     error_ = request.result;
     failed_ = request;

@@ -265,7 +265,6 @@ class Engine {
                        const std::function<void(uint64_t page)>& f);
   // flush.cc
   Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
-  Status take_write_error(Space& space);
 
   const EngineOptions options_;
   budget::Budget budget_;  // of pages and buffers, without what is lent

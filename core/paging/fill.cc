@@ -238,7 +238,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
       space.write_gate.leave();
       space.note_change(offset, bytes);
     }
-    if (result != 0) space.note_write_error(result, offset, base::kSystemPage);
+    if (result != 0) space.write_failures.note_untold({-result, offset, base::kSystemPage, true});
   }
   space.epoch.leave();
 }

@@ -105,17 +105,6 @@ Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_
                                     : "");
 }
 
-}  // namespace
-
-Status Engine::take_write_error(Space& space) {
-  const int code = space.write_error.code.exchange(0);
-  if (code == 0) return {};
-  return write_failed(space, code, space.write_error.offset.load(),
-                      space.write_error.size_bytes.load(), true);
-}
-
-namespace {
-
 // FlushWork: pages that several threads flush, a buffer's worth at a time.
 class FlushWork {
  public:
@@ -258,14 +247,15 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
   FlushWork work(space, bounce_, stall_, first, end, nullptr, on_timeout, options_.has_threads);
   work.run();
   if (work.error() != 0) {
-    space.write_error.code = 0;
+    space.write_failures.note_told();
     return error_of(space, work, on_timeout == OnTimeout::kStop);
   }
   // Who takes the region away asks what is lost: nothing.
   if (on_timeout == OnTimeout::kGoOn) return {};
-  Status earlier = take_write_error(space);
-  if (earlier.ok() && first == 0 && end >= space.page_count()) space.is_degraded = false;
-  return earlier;
+  const WriteFailures::Untold earlier =
+      space.write_failures.take(first * space.page_bytes, end * space.page_bytes);
+  if (earlier.code == 0) return {};
+  return write_failed(space, earlier.code, earlier.offset, earlier.size_bytes, !earlier.is_lost);
 }
 
 // Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.

@@ -54,7 +54,7 @@ class Flusher {
   // What could not even be asked for.
   void note(const StoreRequest& request) {
     space_.counters.add(metrics::Counter::write_back_errors, 1);
-    space_.is_degraded.store(true, std::memory_order_relaxed);
+    space_.write_failures.note(request.offset, request.size_bytes);
     if (error_ == 0) error_ = request.result, failed_ = request;
   }
   int error() const { return error_; }

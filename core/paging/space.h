@@ -15,6 +15,7 @@
 #include "core/paging/change_log.h"
 #include "core/paging/epoch_gate.h"
 #include "core/paging/gate.h"
+#include "core/paging/write_failures.h"
 #include "core/region/page_word.h"
 #include "core/region/view.h"
 #include "outcore/options.h"
@@ -24,14 +25,6 @@
 namespace outcore::paging {
 
 class Engine;
-
-// The first write-back that failed since somebody was told: without memory of its own, for the
-// keeper.
-struct WriteError {
-  std::atomic<int> code{0};  // errno; 0: none
-  std::atomic<uint64_t> offset{0};
-  std::atomic<uint64_t> size_bytes{0};
-};
 
 // CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones
 // stay, empty, for threads that looked at them a moment before.
@@ -83,13 +76,12 @@ struct Space {
   // Threads in retry_failed: they look at views and hold nothing else that remove_view waits for.
   std::atomic<uint32_t> retries{0};
   std::atomic<uint64_t> resident_bytes{0};
-  std::atomic<bool> is_degraded{false};  // a write-back failed
   // Pages in memory that are zeros because their read failed; and whether there were any since the
   // last retry_failed: what was read of them may have been believed, also if they have left since.
   std::atomic<uint64_t> zeroed_pages{0};
   std::atomic<bool> has_zeroed{false};
   std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
-  WriteError write_error;
+  WriteFailures write_failures;
   Gate read_gate, write_gate;
   EpochGate epoch;
   metrics::CounterBlock counters;
@@ -112,7 +104,7 @@ struct Space {
     return x;
   }
 
-  bool is_told_degraded() const { return is_degraded.load() || has_zeroed.load(); }
+  bool is_told_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
 
   // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
   // absent any more, or the space is frozen.
@@ -152,15 +144,6 @@ struct Space {
     if (!changes.compare_exchange_strong(none, log->get())) return false;
     static_cast<void>(log->release());
     return true;
-  }
-
-  // The next flush returns it.
-  void note_write_error(int result, uint64_t offset, uint64_t size_bytes) {
-    is_degraded.store(true, std::memory_order_relaxed);
-    int none = 0;
-    if (!write_error.code.compare_exchange_strong(none, -result)) return;
-    write_error.offset = offset;
-    write_error.size_bytes = size_bytes;
   }
 
   // Adds what was written of the page, where it is shown; if the kernel cannot say, all of it.

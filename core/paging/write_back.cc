@@ -116,7 +116,7 @@ void Eviction::issue(uint32_t finish_end) {
 void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
                             uint32_t last_victim, Space& space) {
   space.counters.add(Counter::write_back_errors, 1);
-  space.note_write_error(request.result, request.offset, request.size_bytes);
+  space.write_failures.note_untold({-request.result, request.offset, request.size_bytes, false});
   if (first_error_ == 0) first_error_ = request.result;
   for (uint32_t i = first_victim; i <= last_victim; ++i) {
     Victim& victim = shard_.victim[i];

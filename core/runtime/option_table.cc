@@ -62,6 +62,8 @@ Option budget(Option words) {
     return read_budget(text, context.available, remark);
   };
   const auto refuse = [](uint64_t bytes) {
+    constexpr uint64_t kPagesMax = 0xFFFFFFF0;  // frames are numbered by 32 bits
+    if (bytes / base::kSystemPage >= kPagesMax) return "a budget is smaller than 16 TiB";
     return bytes >= base::kSystemPage ? "" : "a budget has at least one system page, 4 KiB";
   };
   return make<uint64_t>(std::move(words),

@@ -64,7 +64,7 @@ Status take(const Option& option, const RuntimeOptions& options, ResolvedOptions
   into->sources[option.name] = "the program";
   if (const std::string why = option.refuse(*into); !why.empty()) {
     const std::string value = option.write(*into);
-    return at("RuntimeOptions::" + option.field + (value.empty() ? "" : " = " + value), why);
+    return at(option.name + (value.empty() ? "" : " = " + value) + " (the program)", why);
   }
   return {};
 }

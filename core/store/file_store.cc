@@ -25,7 +25,7 @@ constexpr uint64_t kWatchCapacityMin = uint64_t{1} << 40;  // 2 MiB of addresses
 std::string remedy_for(int error, const OpenOptions& options) {
   switch (error) {
     case ENOENT:
-      return options.may_create ? "make its folder first" : "check the path, or allow to create it";
+      return options.may_create ? "make its folder first" : "check the path, or create it first";
     case EACCES:
     case EPERM:
       return options.is_writable ? "map it read-only, or get write permission"

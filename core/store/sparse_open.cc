@@ -40,12 +40,13 @@ Status SparseStore::open_folder(const SparseStoreOptions& options) {
   if (may_create && !is_writable_)
     return Error{EINVAL, "open " + uri_ + ": to create or extend it, open it writable"};
   if (may_create && ::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST)
-    return base::system_error(errno, "make the folder " + folder_,
-                              "make the folders above it first");
+    return base::system_error(
+        errno, "make the folder " + folder_,
+        errno == ENOENT ? "make the folders above it first" : "name one where you may write");
   folder_fd_ = os::above_standard(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder_fd_ < 0) {
     const int error = errno;
-    const char* remedy = error == ENOENT ? "check the path, or allow to create it"
+    const char* remedy = error == ENOENT ? "check the path, or create it first"
                          : error == ENOTDIR
                              ? "it is a file: name it without sparse:, or name a folder"
                              : "";
@@ -105,7 +106,7 @@ bool SparseStore::is_folder_empty() const {
 Status SparseStore::found(const SparseStoreOptions& options) {
   const std::string attempted = "open " + uri_ + ": the folder has no " + SparseMetadata::kFileName;
   if (!options.open.may_create)
-    return Error{EINVAL, attempted + ": name the folder of a sparse store, or allow to create one"};
+    return Error{EINVAL, attempted + ": name the folder of a sparse store, or create one first"};
   if (!is_folder_empty())
     return Error{EINVAL, attempted + " and is not empty: name a new or an empty folder"};
   segment_bytes_ = options.segment_bytes == 0 ? kSegmentBytesDefault : options.segment_bytes;

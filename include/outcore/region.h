@@ -68,8 +68,9 @@ class Region {
   Status advise(uint64_t offset, uint64_t size_bytes, Advice advice);
 
   // Writes the dirty bytes of the range to the store: success means that the store has every byte
-  // that was written before the call. Returns the first error of the store since the last flush,
-  // with what was attempted.
+  // that was written before the call. Returns the first error of the store, with what was
+  // attempted: one of an earlier write-back, too, once. Not that the store was full (ENOSPC,
+  // EDQUOT), if all of the range is stored by now.
   Status flush(uint64_t offset, uint64_t size_bytes);
   Status flush();
   // flush(), and then the store is made durable.

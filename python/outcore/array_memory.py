@@ -34,7 +34,7 @@ class ArrayMemory:
         def _region(self) -> _core.Region: ...
 
     def _range_of(self, key: Any) -> tuple[int, int]:
-        self._region.check("look at")
+        self._region.check("use")
         if key is None:
             return self._lead, self.nbytes  # type: ignore[attr-defined]
         if isinstance(key, range):

@@ -24,10 +24,10 @@ def open(url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
          on_error: words.OnError | None = None, storage_options: Any = None) -> Array[Any]:
     """Opens what ``url`` names as an array.
 
-    ``url`` is a path, a path object, or ``file:PATH``, ``sparse:FOLDER``, ``scratch:``,
-    ``memory:``, with parameters as docs/reference/stores.md tells. A file ``….npy`` has its own
-    shape, dtype and order, and is created with a header; ``format='raw'`` takes its bytes as they
-    are.
+    ``url`` is a path, a path object, or the URL of a store, as ``sparse:FOLDER`` or
+    ``scratch:``; docs/reference/stores.md has all of them and their parameters. A file ``….npy``
+    has its own shape, dtype and order, and is created with a header; ``format='raw'`` takes its
+    bytes as they are.
 
     ========= ====================================================================================
     mode      meaning

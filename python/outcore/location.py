@@ -10,6 +10,7 @@ from typing import Any
 from . import _core
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_OF_PATHS = ("file", "pmem", "sparse", "versioned")
 _DESCRIPTORS = "/proc/self/fd/"
 _SPARSE_METADATA = "outcore-sparse.json"
 
@@ -24,8 +25,8 @@ class Location:
 
     @property
     def is_new(self) -> bool:
-        """Scratch and memory are made as they are opened, and die with the process."""
-        return self.scheme in ("scratch", "memory")
+        """Made as it is opened, and gone with the process."""
+        return self.scheme in ("scratch", "memory", "far")
 
     @property
     def is_descriptor(self) -> bool:
@@ -38,10 +39,18 @@ class Location:
 
     def exists(self) -> bool:
         if self.path is None:
-            return False
+            return not self.is_new and self._is_found()
         if self.scheme == "sparse":
             return os.path.exists(os.path.join(self.path, _SPARSE_METADATA))
         return os.path.exists(self.path)
+
+    def _is_found(self) -> bool:
+        """Of a store that is no file. OSError if it cannot be asked."""
+        try:
+            self.size_bytes()
+        except (FileNotFoundError, ValueError):  # an empty folder; what cannot be says the map
+            return False
+        return True
 
     def size_bytes(self) -> int:
         """OSError if it cannot be opened."""
@@ -56,6 +65,17 @@ class Location:
         except OSError:
             return None
         return about.st_dev, about.st_ino
+
+
+def as_region(location: Location) -> Location:
+    """Where a region of it lies: for a region persistent memory is a file.
+
+    >>> as_region(locate("pmem:/data/a.npy")).url
+    'file:/data/a.npy'
+    """
+    if location.scheme != "pmem" or location.path is None:
+        return location
+    return Location("file" + location.url.removeprefix("pmem"), "file", location.path)
 
 
 def scratch_url(folder: Any) -> str:
@@ -90,10 +110,13 @@ def locate(where: Any) -> Location:
         path = os.path.abspath(where)
         return Location(path, "file", path)
     name, rest = scheme.group(1).lower(), where[scheme.end():]
-    if name not in ("file", "sparse"):
+    if name not in _OF_PATHS:
         return Location(where, name, None)
     path, question, parameters = rest.rpartition("?") if "?" in rest else (rest, "", "")
     path = os.path.abspath(path[2:] if path.startswith("///") else path) if path else path
     if rest.startswith("//") and not rest.startswith("///"):
         return Location(where, name, None)  # a host: refused when it is opened
-    return Location(f"{name}:{path}{question}{parameters}", name, path or None)
+    url = f"{name}:{path}{question}{parameters}"
+    if name == "versioned" or not path:  # where objects lie in their folder is its own affair
+        return Location(url, name, None)
+    return Location(url, name, path)

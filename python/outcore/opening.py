@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, npy, registry
-from .location import Location, locate
+from .location import Location, as_region, locate
 from .modes import Mode, parse_mode
 from .runtime import Runtime, default_runtime, page_bytes_of
 from .sizes import parse_bytes
@@ -29,6 +29,9 @@ class Layout:
     order: str
     offset: int
     header: bytes = b""  # to be written first
+
+    def __post_init__(self) -> None:
+        check_size(self.shape, self.dtype, self.end)
 
     @property
     def nbytes(self) -> int:
@@ -63,6 +66,13 @@ def normalize_shape(shape: Any) -> tuple[int, ...]:
     return shape
 
 
+def check_size(shape: tuple[int, ...], dtype: np.dtype[Any], size_bytes: int) -> None:
+    """ValueError for what no address space holds."""
+    if size_bytes >= 1 << 63:
+        raise ValueError(f"shape {shape} of {dtype} takes {size_bytes:,} bytes, more than there "
+                         "are addresses: ask for less")
+
+
 def normalize_dtype(dtype: Any) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     if dtype.hasobject:
@@ -74,9 +84,14 @@ def normalize_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _existing_npy(location: Location, shape: Any, dtype: Any, order: str | None,
-                  offset: int) -> Layout:
+                  offset: int, may_extend: bool) -> Layout:
     assert location.path is not None
     header = npy.read_header(location.path)
+    end, size = Layout(header.shape, header.dtype, header.order, header.size_bytes).end, \
+        location.size_bytes()
+    if end > size and not may_extend:
+        raise ValueError(f"{location.path} was cut short: by its header it has {end} bytes, and "
+                         f"{size} are there: restore it, or say format='raw'")
     asked = ("shape", None if shape is None else normalize_shape(shape), header.shape), \
             ("dtype", None if dtype is None else normalize_dtype(dtype), header.dtype), \
             ("order", order, header.order), ("offset", offset or None, header.size_bytes)
@@ -122,17 +137,19 @@ def _created(location: Location, is_npy: bool, shape: Any, dtype: Any, order: st
 
 
 def _create(location: Location, mode: Mode, layout: Layout) -> None:
-    """Makes the file, or empties it. Mapping makes it long, and makes a sparse store's folder."""
+    """Makes the file, or empties it. Mapping makes it long, and makes other stores."""
     if mode.truncates and registry.is_open(location.identity()):
         raise OSError(errno.EBUSY, "it is open in this process, and would be emptied under it: "
                       "close that array first, or open it with mode 'r+'", location.path)
-    if location.scheme == "sparse" and mode.must_create and location.exists():
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), location.path)
+    is_kept = location.scheme != "file" and not location.is_new
+    if is_kept and mode.must_create and location.exists():
+        raise FileExistsError(errno.EEXIST, "mode 'x' makes what is not there: name another, or "
+                              "say 'w' to empty it", location.path or location.url)
     if location.scheme != "file" or location.path is None:
         return
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     flags |= os.O_EXCL if mode.must_create else os.O_TRUNC if mode.truncates else 0
-    descriptor = os.open(location.path, flags, 0o666)
+    descriptor = _open_file(location.path, flags)
     try:
         written = 0
         while written < len(layout.header):
@@ -141,7 +158,24 @@ def _create(location: Location, mode: Mode, layout: Layout) -> None:
         os.close(descriptor)
 
 
-def _empty_sparse(runtime: Runtime, location: Location) -> None:
+def _open_file(path: str, flags: int) -> int:
+    remedies = {errno.ENOENT: "make its folder first", errno.EISDIR: "name a file in it",
+                errno.EEXIST: "name another, or say 'w' to empty it, 'a' to go on with it",
+                errno.EACCES: "get write permission, or name another folder",
+                errno.EROFS: "name another folder"}
+    try:
+        return os.open(path, flags, 0o666)
+    except OSError as error:
+        number = error.errno or errno.EIO
+        remedy = remedies.get(number)
+        text = os.strerror(number) + (f": {remedy}" if remedy else "")
+        raise OSError(number, text, path) from None
+
+
+def _empty_store(runtime: Runtime, location: Location) -> None:
+    """Of a store that is no file: what it holds is gone, and its size stays."""
+    if location.size_bytes() == 0:
+        return
     region = runtime._map(location, {"access": "read-write"})
     region.discard(0, region.size_bytes // _SYSTEM_PAGE * _SYSTEM_PAGE)
     rest = region.size_bytes % _SYSTEM_PAGE
@@ -167,7 +201,7 @@ def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
             on_error: str | None = None, storage_options: Any = None,
             may_extend: bool = False) -> Opened:
     """Does all of ``open`` but the Array. ``may_extend``: r+ makes a file longer, as in NumPy."""
-    location, how = locate(url), parse_mode(mode)
+    location, how = as_region(locate(url)), parse_mode(mode)
     _check_words(order, format, storage_options)
     if runtime is not None and (budget is not None or policy is not None):
         raise ValueError("a runtime has its budget and policy: name either a runtime, or these")
@@ -183,7 +217,7 @@ def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
     if location.is_new and not how.may_create:
         raise ValueError(f"{location.url} is new each time it is opened: use mode 'w', or open a "
                          "file")
-    is_there = existed = location.exists()
+    is_there = existed = (how.may_create or location.path is not None) and location.exists()
     if how.name == "a" and is_there:
         is_there = location.size_bytes() > 0
     is_created = how.may_create and (how.name != "a" or not is_there)
@@ -194,7 +228,7 @@ def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
         raise FileNotFoundError(errno.ENOENT, f"mode {mode!r} opens what is there; to create it, "
                                 "say 'w' or 'a'", location.path)
     elif is_npy:
-        layout = _existing_npy(location, shape, dtype, order, offset)
+        layout = _existing_npy(location, shape, dtype, order, offset, may_extend)
     else:
         layout = _existing_raw(location, shape, dtype, order, offset, may_extend)
 
@@ -213,8 +247,8 @@ def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
     try:
         if is_created:
             _create(location, how, layout)
-        if how.truncates and location.scheme == "sparse" and is_there:
-            _empty_sparse(used, location)
+        if how.truncates and location.scheme != "file" and is_there:
+            _empty_store(used, location)
         try:
             region = used._map(location, map_options, (budget, policy))
         except BaseException:

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import npy
-from .opening import normalize_shape
+from .opening import check_size, normalize_shape
 from .view import set_block_bytes
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def resize(array: Array[Any], shape: Any) -> None:
             raise ValueError(f"resize: the .npy header of shape {shape} needs {len(header)} bytes, "
                              f"and {array.offset} are there: make a new file")
     size = array._lead + math.prod(shape) * array.dtype.itemsize
+    check_size(shape, array.dtype, size)
     if size > region.size_bytes:
         _grow(array, size)
     elif size < region.size_bytes:
@@ -62,15 +63,25 @@ def _shrink(array: Array[Any], size: int) -> None:
 
 def _map_anew(array: Array[Any], size: int, between: Any) -> None:
     old = array._region
-    start, options = old.start, {k: v for k, v in array._opened.options.items() if v != "auto"}
+    start, size_before = old.start, old.size_bytes
+    options = {k: v for k, v in array._opened.options.items() if v != "auto"}
     page_bytes = old.page_bytes
+
+    def map_it(size: int) -> None:
+        array._region = array._runtime._map(array._location, {
+            "access": "read-write", "offset": start, "size_bytes": size, "may_create": True,
+            "page_bytes": page_bytes, "advice": options.get("advise"),
+            "delivery": options.get("delivery"), "frames": options.get("frames"),
+            "on_error": options.get("on_error")}, (options.get("budget"), options.get("policy")))
+        set_block_bytes(array._region, array._runtime._block_bytes())
+
     old.unmap()  # BufferError while views live
-    between()
-    array._region = array._runtime._map(array._location, {
-        "access": "read-write", "offset": start, "size_bytes": size, "may_create": True,
-        "page_bytes": page_bytes, "advice": options.get("advise"),
-        "delivery": options.get("delivery"), "frames": options.get("frames"),
-        "on_error": options.get("on_error")}, (options.get("budget"), options.get("policy")))
-    set_block_bytes(array._region, array._runtime._block_bytes())
+    try:
+        between()
+        map_it(size)
+    except (OSError, ValueError):  # then the array is what it was
+        map_it(size_before)
+        array._share_memory()
+        raise
 
 

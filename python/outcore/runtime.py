@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 from . import _core, registry, table, walk, words
 from .fork_lock import ForkLock
 from .location import Location, scratch_url
-from .sizes import format_bytes, parse_budget, parse_bytes
+from .sizes import format_bytes, parse_budget, parse_bytes, parse_time
 
 if TYPE_CHECKING:
     from .array import Array
+
+
+# Options that are times, and the field of each.
+_TIMES = {"wait_max": "wait_ms_max", "checkpoint": "checkpoint_every_ms"}
 
 
 @functools.cache
@@ -30,8 +34,8 @@ class Runtime:
 
     ``budget`` is bytes, text ('4GB') or a percentage of what is available ('25%'); ``policy``,
     ``page`` and what else ``options`` names are told in docs/reference/options.md, by the names of
-    the column "config file". What is not said here is taken from the environment, the config file,
-    or the default.
+    the column "config file"; times are text ('30s') or milliseconds. What is not said here is taken
+    from the environment, the config file, or the default.
 
     By default regions get their pages by messages where the system offers that, so that NumPy may
     hand arrays to system calls (``ndarray.tofile``); ``delivery='in-thread'`` is faster where much
@@ -48,6 +52,9 @@ class Runtime:
                  page: int | str | None = None, policy: str | None = None,
                  delivery: str | None = None, readahead: int | str | None = None,
                  **options: Any) -> None:
+        for name, field in _TIMES.items():
+            if options.get(name) is not None:
+                options[field] = parse_time(options.pop(name))
         if budget is not None:
             options["budget_bytes"] = parse_budget(budget, _core.default_budget()[0])
         if readahead is not None:

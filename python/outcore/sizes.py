@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgtp]?)(i?b)?\s*", re.IGNORECASE)
+_TIME = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(ms|s|min|h)\s*")
+_MILLISECONDS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -22,11 +25,29 @@ def parse_bytes(size: int | float | str) -> int:
         if not unit and "." not in number:
             return int(number)
         return int(float(number) * 1024 ** ("kmgtp".index(unit) + 1 if unit else 0))
+    if not isinstance(size, numbers.Real):
+        raise TypeError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
     if isinstance(size, bool) or size < 0 or size != int(size):
         raise ValueError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
     if size >= 1 << 63:
         raise ValueError(f"{size!r} is more bytes than there are addresses")
     return int(size)
+
+
+def parse_time(time: int | str) -> int:
+    """The milliseconds that ``time`` names.
+
+    >>> parse_time("30s"), parse_time("1.5 min"), parse_time(250)
+    (30000, 90000, 250)
+    """
+    if isinstance(time, str):
+        match = _TIME.fullmatch(time)
+        if match is not None:
+            return int(float(match.group(1)) * _MILLISECONDS[match.group(2)])
+    elif isinstance(time, numbers.Integral) and not isinstance(time, bool) and time >= 0:
+        return int(time)
+    raise ValueError(f"{time!r} is no time: write a number with ms, s, min or h, as '30s', or "
+                     "whole milliseconds")
 
 
 def format_bytes(count: int) -> str:

@@ -11,7 +11,7 @@ Status check_runtime_options() {
   RuntimeOptions refused;
   refused.page_bytes = 1;
   const Result<Runtime> runtime = Runtime::start(refused);
-  if (runtime.ok() || runtime.message().starts_with("RuntimeOptions::page_bytes")) return {};
+  if (runtime.ok() || runtime.message().starts_with("page = ")) return {};
   return runtime.status();
 }
 

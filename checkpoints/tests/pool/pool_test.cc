@@ -187,7 +187,7 @@ TEST_F(PoolTest, AfterASyncThatFailedNothingIsCommittedAndReadsGoOn) {
 
 TEST_F(PoolTest, WrongChunksNamesAndFoldersAreRefused) {
   PoolOptions options;
-  EXPECT_THAT(Pool::open(disk_, options).message(), HasSubstr("allow to create"));
+  EXPECT_THAT(Pool::open(disk_, options).message(), HasSubstr("create one first"));
   options.may_create = true;
   options.chunk_bytes = 5000;
   EXPECT_THAT(Pool::open(disk_, options).message(), HasSubstr("a power of two"));

@@ -49,7 +49,9 @@ TEST_P(FullStoreOn, WhoNeedsRoomIsToldAtOnceThatTheStoreIsFull) {
     EXPECT_EQ(read_of(region.data() + (pages + 1) * page_bytes()).signal, SIGBUS);
 
     store->write_error = 0;
-    EXPECT_EQ(region.flush().code(), ENOSPC) << "once: what happened before is told";
+    const Status stored = region.flush();
+    EXPECT_TRUE(stored.ok()) << "all of it is stored: " << stored.message();
+    EXPECT_FALSE(region.metrics().is_degraded);
     const std::byte value{1};
     EXPECT_TRUE(region.write(pages * page_bytes(), {&value, 1}).ok()) << "there is room again";
     expected[pages * page_bytes()] = value;
@@ -73,6 +75,42 @@ TEST_P(FullStoreOn, WriteBacksAreTriedLessAndLessOften) {
     ASSERT_EQ(region.read(pages * page_bytes(), {&one, 1}).code(), ENOSPC);
   EXPECT_LT(store->writes - tried, kTouches / 4) << "not one for each touch";
   store->write_error = 0;
+}
+
+TEST_P(FullStoreOn, AFlushOfOtherPagesNeitherTellsNorForgetsWhatIsNotStored) {
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()));
+  Region region = map(store, Access::kReadWrite).value();
+  Bytes expected = pattern(data_bytes());
+  store->write_error = ENOSPC;
+  Status failed;
+  const uint64_t pages = fill(region, expected, &failed);
+  const uint64_t half = pages / 2 * page_bytes(), end = pages * page_bytes();
+  EXPECT_TRUE(region.flush(end, data_bytes() - end).ok()) << "nothing was written there";
+  EXPECT_TRUE(region.metrics().is_degraded);
+  EXPECT_EQ(region.flush(0, half).code(), ENOSPC);
+  store->write_error = 0;
+  EXPECT_TRUE(region.flush(0, half).ok());
+  EXPECT_TRUE(region.flush(half, data_bytes() - half).ok());
+  EXPECT_FALSE(region.metrics().is_degraded) << "part by part all of it was stored";
+  ASSERT_TRUE(region.unmap().ok());
+  EXPECT_TRUE(store->bytes() == expected);
+}
+
+TEST_P(FullStoreOn, AnotherErrorBesideAFullStoreIsStillTold) {
+  const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()));
+  Region region = map(store, Access::kReadWrite).value();
+  Bytes expected = pattern(data_bytes());
+  store->write_error = ENOSPC;
+  Status failed;
+  fill(region, expected, &failed);
+  store->write_error = EIO;
+  EXPECT_EQ(region.advise(0, page_bytes(), Advice::kDontNeed).code(), EIO);
+  store->write_error = 0;
+  EXPECT_EQ(region.flush().code(), EIO) << "once, though all is well meanwhile";
+  EXPECT_TRUE(region.flush().ok());
+  EXPECT_FALSE(region.metrics().is_degraded);
+  ASSERT_TRUE(region.unmap().ok());
+  EXPECT_TRUE(store->bytes() == expected);
 }
 
 TEST_P(FullStoreOn, CleanPagesStillLeave) {

@@ -219,17 +219,17 @@ TEST_F(ResolveOptions, AMisspeltChoiceNamesTheNearest) {
       "did you mean 'in-thread'?");
 }
 
-TEST_F(ResolveOptions, AProgramsBadValueIsNamedByItsField) {
+TEST_F(ResolveOptions, AProgramsBadValueIsNamedByItsOption) {
   RuntimeOptions program;
   program.page_bytes = 3000;
   EXPECT_THAT(refusal(program),
-              AllOf(StartsWith("RuntimeOptions::page_bytes = 3000: "), HasSubstr("power of two")));
+              AllOf(StartsWith("page = 3000 (the program): "), HasSubstr("power of two")));
   program = {};
   program.delivery = static_cast<Delivery>(77);
-  EXPECT_THAT(refusal(program), StartsWith("RuntimeOptions::delivery: "));
+  EXPECT_THAT(refusal(program), StartsWith("delivery (the program): "));
   program = {};
   program.scratch_dir = "";
-  EXPECT_THAT(refusal(program), StartsWith("RuntimeOptions::scratch_dir: "));
+  EXPECT_THAT(refusal(program), StartsWith("scratch_dir (the program): "));
 }
 
 TEST_F(ResolveOptions, ABadValueIsRefusedAlsoWhereAHigherPlaceHasAGoodOne) {

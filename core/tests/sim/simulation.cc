@@ -221,7 +221,8 @@ void Simulation::finish_file(SimFile& file) {
   static_cast<void>(flush(file, 0, pages));
   const Status flushed = flush(file, 0, pages);
   if (!flushed.ok()) fibers_.fail("the last flush fails: " + flushed.message());
-  fibers_.require(!file.space->is_degraded.load(), "degraded after a flush of all that succeeded");
+  fibers_.require(!file.space->write_failures.is_any(),
+                  "degraded after a flush of all that succeeded");
   check_all(file);
   engine_->retry_failed(*file.space, 0, pages);
   App reader(*this, plan_.seed);

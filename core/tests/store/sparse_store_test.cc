@@ -207,7 +207,7 @@ TEST(SparseStore, AFolderOfOtherThingsIsRefused) {
   const Folder folder;
   EXPECT_EQ(open_sparse(folder, "", 0, false).code(), ENOENT);
   std::filesystem::create_directory(folder / "s");
-  EXPECT_THAT(open_sparse(folder, "", 0, false).message(), HasSubstr("allow to create one"));
+  EXPECT_THAT(open_sparse(folder, "", 0, false).message(), HasSubstr("create one first"));
   write_file(folder / "s/letter.txt", std::string("dear"));
   EXPECT_THAT(open_sparse(folder).message(), HasSubstr("is not empty"));
   write_file(folder / "f", std::string("dear"));

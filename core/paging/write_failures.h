@@ -1,0 +1,92 @@
+// WriteFailures: what write-backs of a space could not store, and what of that a flush has to tell.
+//
+// Nobody waits for the write-backs of evictions, so the first error of one is kept for the next
+// flush. Their bytes stay in memory: that a store was full is told only as long as they are not
+// stored, while other errors, and those of bytes that are gone, are told once whatever happens.
+// The fault path; any thread with signals blocked.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/os/wait.h"
+#include "core/paging/write_stall.h"
+
+namespace outcore::paging {
+
+class WriteFailures {
+ public:
+  struct Untold {
+    int code = 0;  // errno; 0: none
+    uint64_t offset = 0, size_bytes = 0;
+    bool is_lost = false;  // the bytes are not in memory any more
+  };
+
+  // Something was not stored yet.
+  bool is_any() const { return is_any_.load(std::memory_order_relaxed); }
+  // Of the error that was not told yet; 0: there is none.
+  int untold_code() const { return code_.load(std::memory_order_relaxed); }
+
+  // A write of these bytes failed, and its caller is told.
+  void note(uint64_t offset, uint64_t size_bytes) {
+    const os::Locked locked(lock_);
+    add(offset, size_bytes);
+  }
+
+  // The same, and nobody was told. Of several errors the gravest is kept, the first of its kind.
+  void note_untold(const Untold& error) {
+    const os::Locked locked(lock_);
+    add(error.offset, error.size_bytes);
+    if (gravity_of(error) <= gravity_of(untold_)) return;
+    untold_ = error;
+    code_.store(error.code, std::memory_order_relaxed);
+  }
+
+  // The caller tells an error of its own: others are implied, but for bytes that are gone.
+  void note_told() {
+    const os::Locked locked(lock_);
+    if (!untold_.is_lost) forget();
+  }
+
+  // All of [from, to) is stored now: the error that is to be told in spite of it.
+  Untold take(uint64_t from, uint64_t to) {
+    const os::Locked locked(lock_);
+    const bool is_of_space = WriteStall::is_of_space(-untold_.code) && !untold_.is_lost;
+    if (untold_.code != 0 && !is_of_space) {
+      const Untold error = untold_;
+      forget();
+      return error;
+    }
+    if (from <= untold_.offset && untold_.offset + untold_.size_bytes <= to) forget();
+    // Whoever flushes part by part comes to an end, too.
+    if (from <= from_ && to > from_) from_ = std::min(to, to_);
+    if (to >= to_ && from < to_) to_ = std::max(from, from_);
+    if (from_ == to_) is_any_.store(false, std::memory_order_relaxed);
+    return {};
+  }
+
+ private:
+  static int gravity_of(const Untold& error) {
+    if (error.is_lost) return 3;
+    if (error.code == 0) return 0;
+    return WriteStall::is_of_space(-error.code) ? 1 : 2;
+  }
+  void add(uint64_t offset, uint64_t size_bytes) {
+    from_ = is_any() ? std::min(from_, offset) : offset;
+    to_ = is_any() ? std::max(to_, offset + size_bytes) : offset + size_bytes;
+    is_any_.store(true, std::memory_order_relaxed);
+  }
+  void forget() {
+    untold_ = {};
+    code_.store(0, std::memory_order_relaxed);
+  }
+
+  os::Lock lock_;  // of all that follows
+  std::atomic<bool> is_any_{false};
+  std::atomic<int> code_{0};
+  Untold untold_;
+  uint64_t from_ = 0, to_ = 0;  // of what failed and was not stored since: all of it lies within
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,86 @@
+"""Wrong input: one line that says what, where, and what to do."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import outcore
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: outcore.open("no/a.npy", "w", 3, "f8"), FileNotFoundError, "make its folder first"),
+    (lambda: outcore.open(".", "w", 3, "f8"), IsADirectoryError, "name a file in it"),
+    (lambda: outcore.open("a.npy", "x", 3, "f8"), FileExistsError, "name another"),
+    (lambda: outcore.open("versioned:no"), FileNotFoundError, "create it first"),
+    (lambda: outcore.open("short.npy"), ValueError, "was cut short"),
+    (lambda: outcore.zeros(1 << 62), ValueError, "more than there are addresses"),
+    (lambda: outcore.zeros(1 << 70, "i1"), ValueError, "more than there are addresses"),
+    (lambda: outcore.open("a.npy", "r+").resize(1 << 62), ValueError, "more than there are"),
+    (lambda: outcore.Runtime(budget=100), ValueError, "budget = 100 B (the program): "),
+    (lambda: outcore.Runtime(budget="900T"), ValueError, "smaller than 16 TiB"),
+    (lambda: outcore.Runtime(budget=object()), TypeError, "is no size"),
+    (lambda: outcore.Runtime(wait_max="soon"), ValueError, "is no time"),
+    (lambda: outcore.open("far://localhost:1"), ValueError, "is new each time"),
+])
+def test_wrong_input_is_told_in_one_line(call, kind, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(10.0))
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "short.npy").write_bytes(whole[:150])
+    with pytest.raises(kind) as caught:
+        call()
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert "RuntimeOptions" not in str(caught.value)
+    assert (tmp_path / "a.npy").read_bytes() == whole
+
+
+def test_a_resize_that_fails_leaves_the_array_as_it_was(tmp_path):
+    name = str(tmp_path / "a.npy")
+    np.save(name, np.arange(10.0))
+    with outcore.open(name, "r+") as a:
+        with pytest.raises(OSError):
+            a.resize(1 << 59)  # no file system has that
+        assert a.shape == (10,) and a[3] == 3
+        a[3] = 33
+        assert np.asarray(a)[3] == 33
+    assert np.load(name)[3] == 33
+
+
+def test_options_have_the_names_of_the_config_file():
+    with outcore.Runtime(budget="8MiB", wait_max="2min", high_watermark=90,
+                         low_watermark=80) as runtime:
+        assert runtime.options["wait_max"] == ("2min", "the program")
+
+
+def test_persistent_memory_of_a_region_is_a_file(tmp_path):
+    with outcore.open(f"pmem:{tmp_path}/a.npy", "w", 10, "f8") as a:
+        a[...] = 7
+    assert np.array_equal(np.load(tmp_path / "a.npy"), np.full(10, 7.0))
+
+
+def test_modes_of_stores_that_are_no_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = "versioned:pool?object=a"
+    os.mkdir("pool")  # one that is empty is as good as none
+    with outcore.open(url, "x", 10, "f8") as a:
+        a[...] = 7
+        a.sync()
+        with outcore.Runtime(budget="8MiB"):
+            here = pickle.dumps(a)
+    os.mkdir("elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pickle.loads(here) as b:
+        assert b.sum() == 70
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileExistsError):
+        outcore.open(url, "x", 10, "f8")
+    with outcore.open(url, "a", 10, "f8") as a:
+        assert a.sum() == 70
+    with outcore.open(url, dtype="f8") as a:
+        assert a.sum() == 70
+    with outcore.open(url, "w", 10, "f8") as a:
+        assert a.sum() == 0
+    with pytest.raises(FileNotFoundError):
+        outcore.open("versioned:pool?object=b", "r+")
