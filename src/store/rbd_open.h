@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "outcore/store.h"
+#include "outcore/store_catalog.h"
 #include "store/uri.h"
 
 namespace outcore::store {
@@ -13,7 +15,13 @@ namespace outcore::store {
 Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
                                         unsigned read_concurrency, unsigned write_concurrency);
 
-// Removes the image. Errors: as RbdStore::remove.
-Status remove_rbd(const Uri& uri);
+// Removes the image; if is_expired_only, ENOENT unless its lifetime is over. Errors: as
+// RbdStore::remove.
+Status remove_rbd(const Uri& uri, bool is_expired_only);
+// The images of the pool, or of its namespace.
+Result<std::vector<StoreInfo>> list_rbd(const Uri& uri);
+// For a process that ends with the store open: others need not wait for its lock. Nothing is
+// written to it any more.
+void give_up_rbd_lock(Store& store);
 
 }  // namespace outcore::store

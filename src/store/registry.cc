@@ -73,11 +73,6 @@ Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const CommonPa
   return open_rbd(uri, options, common.read_concurrency, common.write_concurrency);
 }
 
-Status remove_rbd_image(const Uri& uri, bool is_expired_only) {
-  if (is_expired_only) return refuse(uri, "images of Ceph have no lifetime: remove it as it is");
-  return remove_rbd(uri);
-}
-
 Opened open_redis(const Uri& uri, const OpenOptions& options, const CommonParameters& common) {
   auto redis = read_redis_options(uri);
   if (!redis) return redis.error();
@@ -139,16 +134,16 @@ const std::vector<StoreKind>& store_kinds() {
        {"object", "chunk", "at", "direct"},
        open_versioned},
       {"rbd",
-       "rbd://POOL/IMAGE?size=1T",
+       "rbd://POOL/IMAGE?size=1T&lifetime=2h",
        "an image on the disks of a Ceph cluster",
        {"size", "order", "thick", "timeout", "conf", "mon", "keyring", "keyfile", "id",
-        "interrupted"},
+        "interrupted", "lifetime"},
        open_rbd_image,
        true,
+       list_rbd,
        nullptr,
        nullptr,
-       nullptr,
-       remove_rbd_image},
+       remove_rbd},
       {"redis",
        "redis://[[USER]:PASSWORD@]HOST:PORT[,HOST:PORT…]/NAME?replicas=1&chunk=64k"
        "&compress=lz4|zstd|zstd:LEVEL&timeout=30s&lifetime=2h&lines=4&tls=1&tls_ca=FILE&tls_cert="

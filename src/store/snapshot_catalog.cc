@@ -17,7 +17,7 @@ namespace outcore::store {
 namespace {
 
 constexpr const char* kEntryNotes = "checkpoint.";
-constexpr size_t kNameBytesMax = 255, kCommentBytesMax = 4096;
+constexpr size_t kNameBytesMax = 255, kCommentBytesMax = 4096, kPlainBytesMax = 64;
 
 constexpr const char* kStates[] = {"making", "whole", "removed"};
 
@@ -78,6 +78,27 @@ SnapshotState& SnapshotState::of(Store& store) {
   return *static_cast<SnapshotState*>(companion.get());
 }
 
+std::string snapshot_prefix(const std::string& anchor_identity) {
+  char hash[16];
+  std::snprintf(hash, sizeof hash, "%08x",
+                XXH32(anchor_identity.data(), anchor_identity.size(), 0));
+  return std::string("outcore.") + hash + ".";
+}
+
+std::string plain_name(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    text += is_plain ? c : '_';
+  }
+  if (text == name && name.size() <= kPlainBytesMax) return text;
+  char hash[24];
+  std::snprintf(hash, sizeof hash, "_%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(name.data(), name.size())));
+  return text.substr(0, kPlainBytesMax - 20) + hash;
+}
+
 // The note begins with whose it is: copies of a store have its notes, too.
 int find_roll_back(Store& store, std::string* to) {
   std::map<std::string, std::string> notes;
@@ -109,10 +130,7 @@ Result<std::shared_ptr<Store>> SnapshotCatalog::open_by_uri(const std::string& u
 
 SnapshotCatalog::SnapshotCatalog(std::shared_ptr<Store> anchor, Open open)
     : anchor_(std::move(anchor)), open_(std::move(open)) {
-  const std::string who = anchor_->identity();
-  char hash[16];
-  std::snprintf(hash, sizeof hash, "%08x", XXH32(who.data(), who.size(), 0));
-  prefix_ = std::string("outcore.") + hash + ".";
+  prefix_ = snapshot_prefix(anchor_->identity());
 }
 
 Result<SnapshotCatalog> SnapshotCatalog::open(const std::string& uri, bool is_writable, Open open) {
@@ -161,13 +179,15 @@ Result<std::shared_ptr<Store>> SnapshotCatalog::open_copy(const std::string& pla
                                                           const std::string& object,
                                                           uint64_t size_bytes) const {
   const std::string whose = anchor_->identity() + " " + encode_percents(object);
+  const std::string parameters = snapshots().copy_parameters();
+  const std::string uri = place + (parameters.empty() ? "" : "?" + parameters);
   OpenOptions options;
   options.is_writable = true;
-  auto opened = open_(uri_at(place), options);
+  auto opened = open_(uri, options);
   if (opened.code() == ENOENT) {
     options.may_create = true;
     options.size_bytes = size_bytes;
-    opened = open_(uri_at(place), options);
+    opened = open_(uri, options);
     if (!opened) return opened.error();
     if (const int error = opened.value()->snapshots()->note(kCopyNote, whose); error != 0)
       return failed(error, "note what " + place + " is for");

@@ -27,6 +27,12 @@ namespace outcore::store {
 inline constexpr const char* kRollingBackNote = "rolling_back";
 inline constexpr const char* kCopyNote = "copy_of";
 
+// Before the number, in the names of the snapshots that an anchor's checkpoints are.
+std::string snapshot_prefix(const std::string& anchor_identity);
+// A name as every system takes it, unique as the name is: what none may take becomes '_', and a
+// hash follows.
+std::string plain_name(const std::string& name);
+
 // To which checkpoint the store is being rolled back, or was when that was interrupted; empty: to
 // none. 0 or -errno.
 int find_roll_back(Store& store, std::string* to);
