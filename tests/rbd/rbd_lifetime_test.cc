@@ -124,6 +124,19 @@ TEST_F(RbdLifetime, WhatSomebodyHasOpenStaysAndIsCountedFromItsClose) {
   EXPECT_EQ(info("").lifetime_ms, 0u);
 }
 
+TEST_F(RbdLifetime, WhoMayOnlyReadReadsWhatHasOne) {
+  const Bytes bytes(4096, std::byte{7});
+  EXPECT_EQ(make(uri("", "&lifetime=1h&id=tenant"))->write(0, bytes), 0);
+  const auto reader = open_store(uri("", "&id=reader"));
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  Bytes back(4096);
+  EXPECT_EQ(reader.value()->read(0, back), 0);
+  EXPECT_TRUE(back == bytes);
+  const auto all = list_stores("rbd://data?id=reader&conf=" + Ceph::instance().conf());
+  ASSERT_TRUE(all.ok()) << all.message();
+  for (const StoreInfo& one : all.value()) EXPECT_TRUE(one.name != name_ || one.damage.empty());
+}
+
 TEST_F(RbdLifetime, WhatIsGoingIsNotOpenedAndItsNameIsFree) {
   const Bytes bytes(4096, std::byte{7});
   std::string id;

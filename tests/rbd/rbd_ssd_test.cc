@@ -89,13 +89,21 @@ void look_at_newest() {
   CHECK_THAT(grid != nullptr && grid[3] == word_of(3) + 1);
 }
 
+void be_second() {
+  CHECK_THAT(words_of("grid", kBytes) == nullptr && errno == EBUSY);
+  CHECK_THAT(std::strstr(oc_last_error(), ("process " + std::to_string(::getppid())).c_str()));
+}
+
 class IsStepIfAsked : public testing::Environment {
  public:
   void SetUp() override {
     const char* step = ::getenv(kStepVariable);
     if (step == nullptr) return;
     const std::string name = step;
-    name == "compute" ? compute() : name == "go on" ? go_on() : look_at_newest();
+    if (name == "compute") compute();
+    if (name == "go on") go_on();
+    if (name == "be second") be_second();
+    if (name == "look at newest") look_at_newest();
     std::exit(0);
   }
 };
@@ -130,6 +138,14 @@ TEST_F(RbdSsd, MemoryComesBackAfterADeathAndIsGivenBackWhenNobodyRenewsIt) {
   ASSERT_TRUE(WIFSIGNALED(killed) && WTERMSIG(killed) == SIGKILL) << killed;
   ASSERT_EQ(run("go on", pool), 0);
   ASSERT_EQ(run("look at newest", pool), 0);
+
+  {
+    OpenOptions options;
+    options.is_writable = true;
+    const auto first = open_store(pool, options);
+    ASSERT_TRUE(first.ok()) << first.message();
+    EXPECT_EQ(run("be second", pool), 0);
+  }
 
   const auto all = list_stores("rbd://data/" + tail);
   ASSERT_TRUE(all.ok()) << all.message();
