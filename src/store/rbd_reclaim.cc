@@ -14,7 +14,7 @@ namespace outcore::store {
 namespace {
 
 constexpr const char* kGoing = "outcore.going.";
-constexpr uint64_t kStepBytes = uint64_t{4} << 30;  // deleted at a time
+constexpr uint64_t kStepObjects = 16 << 10;  // deleted at a time
 constexpr uint64_t kDueNs = 60'000'000'000;
 constexpr size_t kImagesMax = 1 << 20;
 constexpr size_t kSnapshotsMax = 1 << 16;
@@ -198,9 +198,10 @@ int RbdReclaim::finish(const std::string& retired, const std::atomic<uint32_t>& 
   rbd_image_info_t about;
   if (const int error = library_.rbd_stat(image.handle(), &about, sizeof about); error != 0)
     return error;
-  for (uint64_t size = about.size; size > kStepBytes; size -= kStepBytes) {
+  const uint64_t step_bytes = about.obj_size * kStepObjects;
+  for (uint64_t size = about.size; size > step_bytes; size -= step_bytes) {
     if (!may_go_on()) return -EINTR;
-    const int error = library_.rbd_resize(image.handle(), size - kStepBytes);
+    const int error = library_.rbd_resize(image.handle(), size - step_bytes);
     if (error != 0) return error;
   }
   image.close();

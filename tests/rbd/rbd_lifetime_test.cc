@@ -70,6 +70,13 @@ TEST_F(RbdLifetime, OnlyWhoseTimeIsOverIsGivenBack) {
   EXPECT_EQ(info("c").name, name_ + "c");
 }
 
+TEST_F(RbdLifetime, AnImageOfManyObjectsGoesInSteps) {
+  make(uri("", "&lifetime=1h&order=12"), ((16 << 10) + 1) * 4096);
+  expire(uri(""), image(""));
+  EXPECT_EQ(remove_store(uri(""), true).message(), "");
+  EXPECT_EQ(info("").name, "");
+}
+
 TEST_F(RbdLifetime, TheNextWriterOfThePoolGivesBackWhatIsOver) {
   const std::string tail = "?conf=" + Ceph::instance().conf();
   const std::string old = "rbd://small/" + name_ + "old" + tail;
