@@ -13,25 +13,19 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/store/versioned_pools.h"
+#include "checkpoints/c/ssd_pool.h"
 #include "core/c/outcome.h"
-#include "core/store/uri.h"
 #include "outcore/checkpoint.h"
 #include "outcore/runtime.h"
 
-using outcore::Access;
 using outcore::CheckpointOptions;
 using outcore::CheckpointPart;
 using outcore::Error;
-using outcore::MapOptions;
 using outcore::Region;
 using outcore::Result;
 using outcore::Runtime;
 using outcore::Status;
 using namespace outcore::c;
-
-namespace store = outcore::store;
-namespace versioned = outcore::versioned;
 
 namespace {
 
@@ -48,6 +42,22 @@ struct Ssd {
   pid_t process = 0;
   std::unique_ptr<Runtime> runtime;
   std::map<void*, Named> memory;
+  std::unique_ptr<SsdPool> pool;
+  std::string pool_text;
+};
+
+// At the end of a call: what has no memory of ours is not kept from others.
+class Rest {
+ public:
+  explicit Rest(Ssd& all) : all_(all) {}
+  ~Rest() {
+    if (all_.memory.empty()) all_.pool->rest();
+  }
+  Rest(const Rest&) = delete;
+  Rest& operator=(const Rest&) = delete;
+
+ private:
+  Ssd& all_;
 };
 
 // nullptr: a forked child.
@@ -60,86 +70,75 @@ int no_child(const char* function) {
   return fail(EPERM, std::string(function) + ": the memory is the parent's: start a new program");
 }
 
-Result<std::string> pool(const char* function) {
-  const char* folder = std::getenv("OUTCORE_POOL");
-  if (folder == nullptr || *folder == 0)
-    return Error{ENOENT,
-                 std::string(function) +
-                     ": no pool to keep it in: set OUTCORE_POOL to a folder, which is made"};
-  const std::string text = folder;
-  return text.starts_with("versioned:") ? text : "versioned:" + text;
+// Where memory rests, as OUTCORE_POOL says; as it said, as long as there is memory.
+Result<SsdPool*> pool(Ssd& all, const char* function) {
+  const char* text = std::getenv("OUTCORE_POOL");
+  if (text == nullptr || *text == 0)
+    return Error{ENOENT, std::string(function) +
+                             ": no pool to keep it in: set OUTCORE_POOL to a folder, which is "
+                             "made, or to rbd://CEPHPOOL"};
+  if (all.pool != nullptr && (all.pool_text == text || !all.memory.empty())) return all.pool.get();
+  auto made = ssd_pool(text);
+  if (!made) return Error{made.code(), std::string(function) + ": " + made.message()};
+  all.pool = std::move(made).value();
+  all.pool_text = text;
+  return all.pool.get();
 }
-
-// Of an object, in a checkpoint; 0: it has none.
-Result<uint64_t> size_of(const std::string& where, const std::string& name,
-                         const std::string& checkpoint = {}) {
-  const auto objects = outcore::list_objects(where, checkpoint);
-  if (!objects) return objects.error();
-  for (const outcore::CheckpointObject& object : objects.value())
-    if (object.name == name) return object.size_bytes;
-  return uint64_t{0};
-}
-
-bool is_pool(const std::string& where) { return outcore::list_checkpoints(where).ok(); }
 
 int allocate(Ssd& all, const std::string& name, size_t size_bytes, void** memory) {
-  const auto where = pool("oc_ssd_malloc");
-  if (!where) return outcome(where.error());
   const std::lock_guard<std::mutex> guard(all.mutex);
+  const auto where = pool(all, "oc_ssd_malloc");
+  if (!where) return outcome(where.error());
   for (const auto& [address, named] : all.memory)
     if (named.name == name)
       return fail(EBUSY, "oc_ssd_malloc: '" + name + "' is in use: free it, or take another name");
   if (name == kRangeName)
     return fail(EINVAL,
                 "oc_ssd_malloc: '" + name + "' is the name of the range of ordinary memory");
-  if (is_pool(where.value())) {
-    const auto held = size_of(where.value(), name);
-    if (!held) return outcome(held.error());
-    if (held.value() != 0 && held.value() != size_bytes)
-      return fail(EINVAL, "oc_ssd_malloc: '" + name + "' has " + std::to_string(held.value()) +
-                              " bytes in " + where.value() + ", not " + std::to_string(size_bytes) +
-                              ": ask for as many, or another name");
-  }
+  SsdPool& home = *where.value();
+  const Rest rest(all);
+  if (Status s = home.prepare(); !s) return outcome(s);
+  const auto held = home.size_of(name);
+  if (!held) return fail(held.code(), "oc_ssd_malloc: '" + name + "': " + held.message());
+  if (held.value() != 0 && held.value() != size_bytes)
+    return fail(EINVAL, "oc_ssd_malloc: '" + name + "' has " + std::to_string(held.value()) +
+                            " bytes in " + home.uri() + ", not " + std::to_string(size_bytes) +
+                            ": ask for as many, or another name");
   if (all.runtime == nullptr) {
     auto started = Runtime::start();
     if (!started) return outcome(started.error());
     all.runtime = std::make_unique<Runtime>(std::move(started).value());
   }
-  MapOptions options;
-  options.access = Access::kReadWrite;
-  options.size_bytes = size_bytes;
-  options.may_create = true;
-  auto region =
-      all.runtime->map(where.value() + "?object=" + store::encode_percents(name), options);
+  auto region = home.map(*all.runtime, name, size_bytes);
   if (!region) return outcome(region.error());
   *memory = region->data();
   all.memory.emplace(*memory, Named{name, std::move(region).value()});
   return 0;
 }
 
-// The pool, which some memory keeps open.
-Result<std::shared_ptr<versioned::Pool>> opened(const std::string& where) {
-  const auto uri = store::parse_uri(where);
-  if (!uri) return uri.error();
-  store::VersionedPoolOptions options;
-  options.folder = uri->path;
-  return store::open_versioned_pool(options);
-}
-
-// Not committed: what the others hold is not of one moment.
 int release(Ssd& all, void* memory) {
-  const auto where = pool("oc_ssd_free");
-  if (!where) return outcome(where.error());
   const std::lock_guard<std::mutex> guard(all.mutex);
+  const auto where = pool(all, "oc_ssd_free");
+  if (!where) return outcome(where.error());
   const auto found = all.memory.find(memory);
   if (found == all.memory.end())
     return fail(EINVAL, "oc_ssd_free: the address is not from oc_ssd_malloc");
-  const auto home = opened(where.value());
-  if (!home) return outcome(home.error());
+  const Rest rest(all);
+  if (Status s = where.value()->keep(); !s) return outcome(s);
   if (Status s = found->second.region.unmap(true); !s) return outcome(s);
   const std::string name = found->second.name;
   all.memory.erase(found);
-  return outcome(home.value()->remove_object(name));
+  return outcome(where.value()->remove(name));
+}
+
+// Of an object, in a checkpoint; 0: it has none.
+Result<uint64_t> size_of(const std::string& where, const std::string& name,
+                         const std::string& checkpoint) {
+  const auto objects = outcore::list_objects(where, checkpoint);
+  if (!objects) return objects.error();
+  for (const outcore::CheckpointObject& object : objects.value())
+    if (object.name == name) return object.size_bytes;
+  return uint64_t{0};
 }
 
 // Checkpoints are called NAME.NUMBER in the pool: the new one is whole before the old one goes, and
@@ -153,68 +152,82 @@ uint64_t number_of(const std::string& held, const std::string& name) {  // 0: it
 }
 
 int make(Ssd& all, const std::string& name, const void* memory, size_t size_bytes) {
-  const auto where = pool("oc_ssd_checkpoint");
-  if (!where) return outcome(where.error());
   const std::lock_guard<std::mutex> guard(all.mutex);
+  const auto where = pool(all, "oc_ssd_checkpoint");
+  if (!where) return outcome(where.error());
+  SsdPool& home = *where.value();
   std::vector<CheckpointPart> parts;
-  for (const auto& [address, named] : all.memory) parts.emplace_back(named.region);
+  for (const auto& [address, named] : all.memory)
+    parts.push_back(home.part_of(named.name, named.region));
   if (memory != nullptr)  // of which it is only read
     parts.emplace_back(kRangeName, const_cast<void*>(memory), size_bytes);
+  const Rest rest(all);
+  if (Status s = home.prepare(); !s) return outcome(s);
   CheckpointOptions options;
-  options.pool = where.value();
+  options.pool = home.uri();
   std::vector<std::string> old;
   uint64_t newest = 0;
-  if (is_pool(where.value())) {
-    const auto held = outcore::list_checkpoints(where.value());
+  if (home.is_there()) {
+    const auto held = outcore::list_checkpoints(home.uri());
     if (!held) return outcome(held.error());
     for (const outcore::CheckpointInfo& one : held.value())
       if (const uint64_t number = number_of(one.name, name); number != 0) {
         newest = std::max(newest, number);
         old.push_back(one.name);
       }
-    if (memory == nullptr && !all.memory.empty()) {  // a range of another moment is none of ours
-      const auto home = opened(where.value());
-      if (!home) return outcome(home.error());
-      if (home.value()->find(kRangeName) != nullptr)
-        if (Status s = home.value()->remove_object(kRangeName); !s) return outcome(s);
-    }
+    if (memory == nullptr && !all.memory.empty())
+      if (Status s = home.forget_range(kRangeName); !s) return outcome(s);
   }
   const auto made = outcore::checkpoint(name + "." + std::to_string(newest + 1), parts, options);
   if (!made) return outcome(made.error());
   // One that somebody reads, or that the disk keeps us from removing, goes next time.
-  static_cast<void>(outcore::remove_checkpoints(where.value(), old));
+  static_cast<void>(outcore::remove_checkpoints(home.uri(), old));
+  home.tidy();
   return 0;
 }
 
-int go_back(Ssd& all, const std::string& name, void* memory, size_t size_bytes) {
-  const auto where = pool("oc_ssd_restart");
-  if (!where) return outcome(where.error());
-  const std::lock_guard<std::mutex> guard(all.mutex);
-  if (!all.memory.empty())
-    return fail(EBUSY, "oc_ssd_restart: there is memory of oc_ssd_malloc: call this first");
-  const auto held = outcore::list_checkpoints(where.value());
-  std::string newest;  // of that name, if one is given
+// The newest of that name, or of all. Empty: there is no pool.
+Result<std::string> newest_of(SsdPool& home, const std::string& name) {
+  if (!home.is_there()) return std::string();
+  const auto held = outcore::list_checkpoints(home.uri());
+  if (!held) return held.error();
+  std::string newest;
   uint64_t number = 0;
-  for (const outcore::CheckpointInfo& one :
-       held ? held.value() : std::vector<outcore::CheckpointInfo>())
+  for (const outcore::CheckpointInfo& one : held.value())
     if (name.empty()) {
       newest = one.name;
     } else if (const uint64_t its = number_of(one.name, name); its > number) {
       newest = one.name;
       number = its;
     }
-  if (held && newest.empty())
-    return fail(ENOENT, "oc_ssd_restart: " + where.value() + " has no checkpoint" +
-                            (name.empty() ? " yet" : " '" + name + "'"));
-  if (memory != nullptr && held) {  // before anything happens
-    const auto size = size_of(where.value(), kRangeName, newest);
+  if (!newest.empty()) return newest;
+  return Error{ENOENT, "oc_ssd_restart: " + home.uri() + " has no checkpoint" +
+                           (name.empty() ? " yet" : " '" + name + "'")};
+}
+
+int go_back(Ssd& all, const std::string& name, void* memory, size_t size_bytes) {
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  const auto where = pool(all, "oc_ssd_restart");
+  if (!where) return outcome(where.error());
+  if (!all.memory.empty())
+    return fail(EBUSY, "oc_ssd_restart: there is memory of oc_ssd_malloc: call this first");
+  SsdPool& home = *where.value();
+  const auto newest = newest_of(home, name);
+  if (!newest) return outcome(newest.error());
+  if (memory != nullptr && !newest->empty()) {  // before anything happens
+    const auto size = size_of(home.uri(), kRangeName, newest.value());
     if (!size) return outcome(size.error());
     if (size.value() != size_bytes)
-      return fail(EINVAL, "oc_ssd_restart: '" + newest + "' has " + std::to_string(size.value()) +
-                              " bytes of ordinary memory, not " + std::to_string(size_bytes));
+      return fail(EINVAL, "oc_ssd_restart: '" + newest.value() + "' has " +
+                              std::to_string(size.value()) + " bytes of ordinary memory, not " +
+                              std::to_string(size_bytes));
   }
-  const auto last = outcore::restart(where.value(), newest);  // which says so if there is no pool
+  const auto last = outcore::restart(home.uri(), newest.value());  // which says if there is none
   if (!last) return outcome(last.error());
+  const Rest rest(all);
+  const auto objects = outcore::list_objects(home.uri(), newest.value());
+  if (!objects) return outcome(objects.error());
+  if (Status s = home.keep_only(objects.value()); !s) return outcome(s);
   if (memory == nullptr) return 0;
   return outcome(last->read(kRangeName, {static_cast<std::byte*>(memory), size_bytes}));
 }

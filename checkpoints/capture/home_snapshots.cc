@@ -1,11 +1,7 @@
 // Snapshots of stores that have them as a home of checkpoints. What is not of their system, and
 // memory, is copied into stores beside the anchor: ANCHOR.OBJECT.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <map>
 
 #include "checkpoints/capture/home.h"
@@ -14,23 +10,7 @@
 namespace outcore::checkpoints {
 namespace {
 
-constexpr size_t kNameBytesMax = 64;
 constexpr uint64_t kChunkBytes = 4096;
-
-// As every system takes it: what it may not take is a hash.
-std::string plain(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-    text += is_plain ? c : '_';
-  }
-  if (text == name && name.size() <= kNameBytesMax) return text;
-  char hash[24];
-  std::snprintf(hash, sizeof hash, "_%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(name.data(), name.size())));
-  return text.substr(0, kNameBytesMax - 20) + hash;
-}
 
 class SnapshotHome final : public Home {
  public:
@@ -67,7 +47,8 @@ class SnapshotHome final : public Home {
       writes = state().writes[object];
     }
     if (store == nullptr) {
-      auto opened = catalog_.open_copy(place() + "." + plain(object), object, size_bytes);
+      auto opened =
+          catalog_.open_copy(place() + "." + store::plain_name(object), object, size_bytes);
       if (!opened) return opened.error();
       store = std::move(opened).value();
       writes = std::make_shared<std::atomic<uint64_t>>(0);

@@ -97,10 +97,7 @@ Result<std::shared_ptr<Store>> SnapshotCatalog::open_by_uri(const std::string& u
 
 SnapshotCatalog::SnapshotCatalog(std::shared_ptr<Store> anchor, Open open)
     : anchor_(std::move(anchor)), open_(std::move(open)) {
-  const std::string who = anchor_->identity();
-  char hash[16];
-  std::snprintf(hash, sizeof hash, "%08x", XXH32(who.data(), who.size(), 0));
-  prefix_ = std::string("outcore.") + hash + ".";
+  prefix_ = snapshot_prefix(anchor_->identity());
 }
 
 Result<SnapshotCatalog> SnapshotCatalog::open(const std::string& uri, bool is_writable, Open open) {
@@ -149,13 +146,15 @@ Result<std::shared_ptr<Store>> SnapshotCatalog::open_copy(const std::string& pla
                                                           const std::string& object,
                                                           uint64_t size_bytes) const {
   const std::string whose = anchor_->identity() + " " + encode_percents(object);
+  const std::string parameters = snapshots().copy_parameters();
+  const std::string uri = place + (parameters.empty() ? "" : "?" + parameters);
   OpenOptions options;
   options.is_writable = true;
-  auto opened = open_(uri_at(place), options);
+  auto opened = open_(uri, options);
   if (opened.code() == ENOENT) {
     options.may_create = true;
     options.size_bytes = size_bytes;
-    opened = open_(uri_at(place), options);
+    opened = open_(uri, options);
     if (!opened) return opened.error();
     if (const int error = opened.value()->snapshots()->note(kCopyNote, whose); error != 0)
       return failed(error, "note what " + place + " is for");

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "core/store/roll_back_note.h"
+#include "core/store/snapshot_names.h"
 #include "outcore/checkpoint_catalog.h"
 #include "outcore/snapshots.h"
 #include "outcore/store.h"

@@ -14,8 +14,6 @@ class Booking {
   virtual Result<uint64_t> free_bytes() = 0;
   // Space is promised and given back in multiples of this.
   virtual uint64_t granule_bytes() const = 0;
-  // The process ends: what is booked is not needed for long. No other call follows.
-  virtual void retire() = 0;
 
  protected:
   ~Booking() = default;

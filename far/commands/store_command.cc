@@ -200,7 +200,7 @@ void add_store(CLI::App& app, int& status) {
       "  outcore store ls redis://node-1:7000/");
   const auto words = std::make_shared<Words>();
   CLI::App* const ls = add(*store, "ls", "the stores that servers keep", words, status, list);
-  ls->add_option("URI", words->from, "redis://HOST:PORT/")->required();
+  ls->add_option("URI", words->from, "redis://HOST:PORT/ or rbd://POOL/")->required();
   ls->add_flag("--json", words->is_json, "one JSON object in place of text");
   ls->footer("Example:\n  outcore store ls redis://node-1:7000/");
   CLI::App* const du = add(*store, "du", "what a store takes on them", words, status, usage);
@@ -211,7 +211,9 @@ void add_store(CLI::App& app, int& status) {
   rm->add_option("URI", words->from, "the store")->required();
   rm->add_flag("--expired", words->is_expired_only,
                "all whose lifetime is over, in place of the one that is named");
-  rm->footer("Example:\n  outcore store rm redis://node-1:7000/hg38");
+  rm->footer(
+      "Examples:\n  outcore store rm redis://node-1:7000/hg38\n"
+      "  outcore store rm --expired rbd://far/");
   add_copies(*store, words, status);
 }
 

@@ -24,13 +24,6 @@ Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const StoreLim
   return open_rbd(uri, options, limits.read_concurrency, limits.write_concurrency);
 }
 
-Status remove_rbd_image(const Uri& uri, bool is_expired_only) {
-  if (is_expired_only)
-    return Error{EINVAL,
-                 "store '" + uri.text + "': images of Ceph have no lifetime: remove it as it is"};
-  return remove_rbd(uri);
-}
-
 Opened open_redis(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
   auto redis = read_redis_options(uri);
   if (!redis) return redis.error();
@@ -42,14 +35,15 @@ Opened open_redis(const Uri& uri, const OpenOptions& options, const StoreLimits&
 void add_far_kinds() {
   StoreKind rbd;
   rbd.scheme = "rbd";
-  rbd.syntax = "rbd://POOL/IMAGE?size=1T";
+  rbd.syntax = "rbd://POOL/IMAGE?size=1T&lifetime=2h";
   rbd.summary = "an image on the disks of a Ceph cluster";
-  rbd.parameters = {"size", "order",   "thick",   "timeout", "conf",
-                    "mon",  "keyring", "keyfile", "id",      "interrupted"};
+  rbd.parameters = {"size",    "order",   "thick", "timeout",     "conf",    "mon",
+                    "keyring", "keyfile", "id",    "interrupted", "lifetime"};
   rbd.open = open_rbd_image;
   rbd.has_authority = true;
   rbd.checkpoints = StoreKind::Checkpoints::kBySnapshots;
-  rbd.remove = remove_rbd_image;
+  rbd.list = list_rbd;
+  rbd.remove = remove_rbd;
   add(rbd);
 
   StoreKind redis;

@@ -50,6 +50,10 @@ class RbdConnection {
   const std::string& pool_name() const { return pool_name_; }
   // "FSID/POOL NUMBER/NAMESPACE".
   const std::string& identity() const { return identity_; }
+  // Of an image, or of its snapshot: no two stores have the same.
+  std::string identity_of(const std::string& image_id, const std::string& snapshot = {}) const {
+    return "rbd:" + identity_ + "/" + image_id + "@" + snapshot;
+  }
   // Nothing known is no error: a cluster without a manager counts nothing.
   PoolSpace space() const;
 

@@ -25,11 +25,15 @@
   X(rados_ioctx_create)            \
   X(rados_ioctx_destroy)           \
   X(rados_ioctx_get_id)            \
+  X(rados_exec)                    \
   X(rados_ioctx_set_namespace)
 
 #define OUTCORE_RBD_FUNCTIONS(X)  \
   X(rbd_create2)                  \
+  X(rbd_list2)                    \
+  X(rbd_image_spec_list_cleanup)  \
   X(rbd_remove)                   \
+  X(rbd_rename)                   \
   X(rbd_open)                     \
   X(rbd_open_read_only)           \
   X(rbd_close)                    \
@@ -39,6 +43,7 @@
   X(rbd_resize)                   \
   X(rbd_flush)                    \
   X(rbd_lock_acquire)             \
+  X(rbd_lock_release)             \
   X(rbd_lock_get_owners)          \
   X(rbd_lock_get_owners_cleanup)  \
   X(rbd_is_exclusive_lock_owner)  \

@@ -59,21 +59,28 @@ bool is_note_of(const std::string& note, const std::string& owner) {
 }
 
 Error refusal(const RbdLibrary& library, rbd_image_t image, const std::string& what) {
+  std::string who = RbdLock::name_of_owner(library, image);
+  if (who.empty()) who = "another client";
+  return {EBUSY, what + ": " + who + " writes it: open it read-only, or end that one first"};
+}
+
+}  // namespace
+
+std::string RbdLock::name_of_owner(const RbdLibrary& library, rbd_image_t image) {
   const std::string owner = owner_of(library, image);
+  if (owner.empty()) return {};
   std::string note;
   static_cast<void>(read_note(library, image, note));
-  std::string who = owner.empty() ? "another client" : "the client at " + owner;
-  if (!owner.empty() && is_note_of(note, owner)) {
+  std::string who = "the client at " + owner;
+  if (is_note_of(note, owner)) {
     std::istringstream words(note.substr(owner.size()));
     std::string host, process, program;
     words >> host >> process;
     std::getline(words >> std::ws, program);
     who = "process " + process + " (" + program + ") on " + host + ", " + who;
   }
-  return {EBUSY, what + ": " + who + " writes it: open it read-only, or end that one first"};
+  return who;
 }
-
-}  // namespace
 
 Status RbdLock::take(const RbdLibrary& library, rbd_image_t image, const std::string& what) {
   uint64_t features = 0;

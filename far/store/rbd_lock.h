@@ -18,6 +18,14 @@ class RbdLock {
   // has the feature exclusive-lock. Errors: EBUSY (with the owner), and what librbd said.
   Status take(const RbdLibrary& library, rbd_image_t image, const std::string& what);
 
+  // So that others need not wait until the watch of a process that ends has ended, too.
+  static void release(const RbdLibrary& library, rbd_image_t image) {
+    static_cast<void>(library.rbd_lock_release(image));
+  }
+
+  // "process 7 (prog) on host, the client at ADDRESS"; empty: nobody owns it.
+  static std::string name_of_owner(const RbdLibrary& library, rbd_image_t image);
+
   // 0, or -ESTALE: since it was taken somebody else owned the image, and may have written it.
   // -errno: it cannot be known now.
   int check(const RbdLibrary& library, rbd_image_t image) const;

@@ -4,12 +4,14 @@
 #include <cerrno>
 #include <charconv>
 
+#include "far/store/rbd_catalog.h"
 #include "far/store/rbd_store.h"
 
 namespace outcore::store {
 namespace {
 
 constexpr unsigned kTimeoutMax = 3600;
+constexpr uint64_t kLifetimeMsMin = 60'000, kLifetimeMsMax = uint64_t{3650} * 86'400'000;
 constexpr unsigned kOrderMin = 12, kOrderMax = 25;  // librbd's own limits
 
 Error refuse(const Uri& uri, const std::string& why) {
@@ -82,6 +84,14 @@ Result<RbdStoreOptions> read_options(const Uri& uri) {
   if (interrupted != "yes" && interrupted != "no")
     return refuse(uri, "interrupted=" + interrupted + " is unknown: write yes or no");
   rbd.is_interrupted = interrupted == "yes";
+  if (uri.find("lifetime") != nullptr) {
+    const auto lifetime = uri.milliseconds_of("lifetime", 0);
+    if (!lifetime) return lifetime.error();
+    if (lifetime.value() != 0 &&
+        (lifetime.value() < kLifetimeMsMin || lifetime.value() > kLifetimeMsMax))
+      return refuse(uri, "lifetime: 1min … 3650d, or 0 for ever");
+    rbd.lifetime_ms = static_cast<int64_t>(lifetime.value());
+  }
   return rbd;
 }
 
@@ -108,9 +118,18 @@ Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& optio
   return RbdStore::open(rbd);
 }
 
-Status remove_rbd(const Uri& uri) {
+Status remove_rbd(const Uri& uri, bool is_expired_only) {
   const auto options = read_options(uri);
-  return options ? RbdStore::remove(options.value()) : options.status();
+  if (!options) return options.status();
+  return is_expired_only ? give_back_image(options.value()) : RbdStore::remove(options.value());
+}
+
+Result<std::vector<StoreInfo>> list_rbd(const Uri& uri) {
+  Uri any = uri;  // an image's name is not looked at, a namespace is
+  if (any.path.size() <= 1 || any.path.ends_with("/")) any.path += any.path.empty() ? "/-" : "-";
+  const auto options = read_options(any);
+  if (!options) return options.error();
+  return list_images(options.value());
 }
 
 }  // namespace outcore::store

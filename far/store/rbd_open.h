@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/store/uri.h"
 #include "outcore/store.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::store {
 
@@ -13,7 +15,10 @@ namespace outcore::store {
 Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
                                         unsigned read_concurrency, unsigned write_concurrency);
 
-// Removes the image. Errors: as RbdStore::remove.
-Status remove_rbd(const Uri& uri);
+// Removes the image; if is_expired_only, ENOENT unless its lifetime is over. Errors: as
+// RbdStore::remove.
+Status remove_rbd(const Uri& uri, bool is_expired_only);
+// The images of the pool, or of its namespace.
+Result<std::vector<StoreInfo>> list_rbd(const Uri& uri);
 
 }  // namespace outcore::store

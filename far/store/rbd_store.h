@@ -17,6 +17,7 @@
 #include "core/store/written_map.h"
 #include "far/store/rbd_connection.h"
 #include "far/store/rbd_flights.h"
+#include "far/store/rbd_lifetime.h"
 #include "far/store/rbd_lock.h"
 #include "outcore/snapshots.h"
 #include "outcore/store.h"
@@ -35,8 +36,11 @@ struct RbdStoreOptions {
   bool is_interrupted = false;  // open it although a roll-back has not come to its end
   unsigned order = 18;          // of a new image: objects of 2^order bytes
   bool is_thick = false;
+  int64_t lifetime_ms = -1;  // 0: for ever; -1: as it is, or for ever
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
+
+  std::string remedy_for(int error) const;  // -errno; empty: none
 };
 
 class RbdStore final : public Store, public Snapshots {
@@ -47,6 +51,8 @@ class RbdStore final : public Store, public Snapshots {
   // Of the image that the options name. Errors: those of RbdConnection::open, ENOENT, EBUSY (it is
   // open somewhere), ENOTEMPTY (it has snapshots), EINVAL.
   static Status remove(const RbdStoreOptions& options);
+  // A process that ends: others need not wait for its locks.
+  void retire() override;
   ~RbdStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
@@ -61,7 +67,7 @@ class RbdStore final : public Store, public Snapshots {
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   StoreTraits traits() const override { return traits_; }
   std::string uri() const override { return uri_; }
-  std::string remark() const override { return remark_; }
+  std::string remark() const override;
   std::string identity() const override { return identity_; }
 
   // snapshots(): names of snapshots are those that `rbd snap ls` shows; notes are metadata of the
@@ -71,6 +77,7 @@ class RbdStore final : public Store, public Snapshots {
   std::string cluster() const override { return connection_->identity(); }
   std::string place() const override { return place_; }
   std::string parameters() const override { return parameters_; }
+  std::string copy_parameters() const override;
   int snapshot(const std::string& name) override;
   int remove_snapshot(const std::string& name) override;
   int list_snapshots(std::vector<std::string>* names) override;
@@ -90,12 +97,19 @@ class RbdStore final : public Store, public Snapshots {
 
   RbdStore() = default;
   Status open_image(const RbdStoreOptions& options);
+  Status open_once(const RbdStoreOptions& options, bool* is_going);
+  int open_watched(const RbdStoreOptions& options, LifetimeNote* note);
+  Status begin_lifetime(const RbdStoreOptions& options);
+  Status change_lifetime(const RbdStoreOptions& options);
+  RbdImage as_image() const { return {library_, connection_->pool(), image_, image_id_}; }
+  bool reclaim_space(uint64_t wanted_bytes) const;
   Status create_image(const RbdStoreOptions& options);
   Status examine(const RbdStoreOptions& options);
   Status check_whole();
   int remove_notes_of(const std::string& image);
   Status fit_size(const OpenOptions& options);
   Status check_space(uint64_t more_bytes) const;
+  bool has_space(uint64_t more_bytes, PoolSpace* space) const;
   int resize_image(uint64_t size_bytes);
   void watch_from(uint64_t offset);
   bool is_watched() const { return watched_from_.load(std::memory_order_acquire) != UINT64_MAX; }
@@ -110,7 +124,9 @@ class RbdStore final : public Store, public Snapshots {
   std::unique_ptr<RbdConnection> connection_;
   const RbdLibrary* library_ = nullptr;
   rbd_image_t image_ = nullptr;
+  std::string image_id_;
   RbdLock lock_;
+  RbdLifetime lifetime_;
   pid_t process_ = 0;
   std::string what_;  // "open rbd://pool/image", for messages
   std::string uri_;

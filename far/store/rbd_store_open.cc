@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/process_lock.h"
-#include "core/store/roll_back_note.h"
+#include "core/store/snapshot_names.h"
 #include "far/store/rbd_store.h"
 
 namespace outcore::store {
@@ -51,20 +51,20 @@ OpenImages& open_images() {
   return *images;
 }
 
-std::string remedy_for(int error, const RbdStoreOptions& options) {
+}  // namespace
+
+std::string RbdStoreOptions::remedy_for(int error) const {
   switch (-error) {
     case ENOENT:
       return "check the name, or give size= and open it writable to create it";
     case EPERM:
     case EACCES:
-      return "client." + options.access.id + " lacks the right: ceph auth caps client." +
-             options.access.id + " mon 'profile rbd' osd 'profile rbd pool=" + options.pool + "'";
+      return "client." + access.id + " lacks the right: ceph auth caps client." + access.id +
+             " mon 'profile rbd' osd 'profile rbd pool=" + pool + "'";
     default:
       return {};
   }
 }
-
-}  // namespace
 
 Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
   Result<const RbdLibrary*> library = RbdLibrary::load();
@@ -92,6 +92,7 @@ Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
     if (!options.is_interrupted)
       if (Status s = shared->check_whole(); !s) return s.error();
     if (Status s = shared->fit_size(options.open); !s) return s.error();
+    if (Status s = shared->change_lifetime(options); !s) return s.error();
     return std::shared_ptr<Store>(shared);
   }
   if (Status s = store->examine(options); !s) {
@@ -125,34 +126,8 @@ Status RbdStore::remove(const RbdStoreOptions& options) {
       return base::system_error(error, what,
                                 "it has snapshots: remove them first (rbd snap purge)");
     default:
-      return base::system_error(error, what, remedy_for(error, options));
+      return base::system_error(error, what, options.remedy_for(error));
   }
-}
-
-Status RbdStore::open_image(const RbdStoreOptions& options) {
-  const char* const name = options.image.c_str();
-  const rados_ioctx_t pool = connection_->pool();
-  is_writable_ = options.open.is_writable;
-  is_thick_ = options.is_thick;
-  const auto open_it = [&] {
-    const char* const snapshot = options.snapshot.empty() ? nullptr : options.snapshot.c_str();
-    return is_writable_ ? library_->rbd_open(pool, name, &image_, nullptr)
-                        : library_->rbd_open_read_only(pool, name, &image_, snapshot);
-  };
-  int error = open_it();
-  if (error == -ENOENT && options.open.may_create) {
-    if (Status s = create_image(options); !s) return s;
-    error = open_it();
-  }
-  if (error != 0) {
-    image_ = nullptr;
-    return base::system_error(error, what_, remedy_for(error, options));
-  }
-  std::array<char, 256> id = {};
-  error = library_->rbd_get_id(image_, id.data(), id.size());
-  if (error != 0) return base::system_error(error, what_ + ": ask for its number");
-  identity_ = "rbd:" + connection_->identity() + "/" + id.data() + "@" + options.snapshot;
-  return {};
 }
 
 Status RbdStore::create_image(const RbdStoreOptions& options) {
@@ -162,12 +137,14 @@ Status RbdStore::create_image(const RbdStoreOptions& options) {
                                           options.open.size_bytes, kFeatures, &order);
   is_new_ = error == 0;
   if (error == 0 || error == -EEXIST) return {};  // another process was faster
-  return base::system_error(error, what_ + ": create it", remedy_for(error, options));
+  return base::system_error(error, what_ + ": create it", options.remedy_for(error));
 }
 
 Status RbdStore::examine(const RbdStoreOptions& options) {
-  if (is_writable_)
+  if (is_writable_) {
     if (Status s = lock_.take(*library_, image_, what_); !s) return s;
+    if (Status s = begin_lifetime(options); !s) return s;
+  }
   rbd_image_info_t about;
   if (const int error = library_->rbd_stat(image_, &about, sizeof about); error != 0)
     return base::system_error(error, what_ + ": ask for its size");
@@ -209,8 +186,8 @@ Status RbdStore::fit_size(const OpenOptions& options) {
 }
 
 Status RbdStore::check_space(uint64_t more_bytes) const {
-  const PoolSpace space = connection_->space();
-  if (!space.bytes.has_value() || more_bytes <= *space.bytes) return {};
+  PoolSpace space;
+  if (has_space(more_bytes, &space) || reclaim_space(more_bytes)) return {};
   return Error{ENOSPC, what_ + ": " + base::format_bytes(more_bytes) + " more are needed, and " +
                            base::format_bytes(*space.bytes) + " are left in the pool '" +
                            connection_->pool_name() + "' (" + space.reason +
@@ -271,6 +248,7 @@ Status RbdStore::provide_space() {
 }
 
 void RbdStore::close() {
+  lifetime_.end();
   if (image_ != nullptr) library_->rbd_close(image_);  // gives the lock back
   image_ = nullptr;
 }
@@ -278,6 +256,7 @@ void RbdStore::close() {
 RbdStore::~RbdStore() {
   if (process_ != ::getpid()) {  // a forked child: its parent's threads are not here to answer
     static_cast<void>(connection_.release());
+    lifetime_.forget();
     return;
   }
   close();

@@ -51,7 +51,7 @@ class RedisStore final : public Store {
   void remove_at_end() { is_removed_at_end_ = true; }
   // The process ends: soon the space is whoever's who needs it. What is touched until then is
   // there.
-  void retire();
+  void retire() override;
   bool is_of_cluster() const { return servers_->servers->is_cluster(); }
   packing::Packing packing() const {
     return packer_ == nullptr ? packing::Packing{} : packer_->packing();

@@ -28,6 +28,9 @@ class Snapshots {
   // system is opened with ("conf=/etc/ceph/ceph.conf&id=me", or nothing).
   virtual std::string place() const = 0;
   virtual std::string parameters() const = 0;
+  // Those that a store is opened with which holds a copy that belongs to this one: as long as this
+  // one is kept, that is.
+  virtual std::string copy_parameters() const { return parameters(); }
 
   // What write() has stored so far, under a name. Whole or not at all. -EEXIST.
   virtual int snapshot(const std::string& name) = 0;

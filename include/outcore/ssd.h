@@ -9,7 +9,10 @@
 //     if (step % 100 == 99) oc_ssd_checkpoint("step 100", &step, sizeof step);
 //   }
 //
-// All of it rests in one pool, the folder that OUTCORE_POOL names, and shares one runtime, which
+// All of it rests in one pool, which OUTCORE_POOL names: a folder, or the disks of a Ceph cluster,
+// rbd://CEPHPOOL/RUN?lifetime=2d, where `grid` is the image RUN.grid (RUN: ssd if left out), and
+// what nobody had open for the lifetime is given back (without one it is kept). One process at a
+// time has a folder or a run; the next finds the memory by its names. All shares one runtime, which
 // the environment describes (OUTCORE_BUDGET and so on). Any thread. A forked child has none of it.
 // After ssdmalloc, ssdfree, ssdcheckpoint and ssdrestart of NVMalloc (Wang et al., IPDPS 2012).
 #pragma once
@@ -25,10 +28,12 @@ extern "C" {
 // Memory of that name, page-aligned, which may be larger than the budget: what the pool holds under
 // the name, or zeros. Of a name that it has with another size: EINVAL. NULL: errno, and
 // oc_last_error() tells why: ENOENT (OUTCORE_POOL is not set), EBUSY (it is in use, here or by
-// another process), and what mapping says.
+// another process), ENOSPC (of Ceph: the pool's free space or quota), EEXIST (of Ceph: somebody's
+// image has that name), and what mapping says.
 void* oc_ssd_malloc(const char* name, size_t size_bytes);
-// The name and its bytes are not in the checkpoints that follow; those
-// that there are keep them. 0 or -errno; -EINVAL: not from oc_ssd_malloc. NULL is nothing.
+// The name and its bytes are not in the checkpoints that follow; those that there are keep them.
+// Its space is given back, but for what they hold. 0 or -errno; -EINVAL: not from oc_ssd_malloc.
+// NULL is nothing.
 int oc_ssd_free(void* memory);
 
 // All memory of oc_ssd_malloc, and a range of ordinary memory (NULL: none), as they are at one

@@ -130,6 +130,10 @@ class Store {
   // is gone). Any thread.
   virtual bool is_unreplicated() const { return false; }
 
+  // The process ends with the store open: what others would wait for (a lock, space that is booked)
+  // is given up. Nothing is written to it any more. Any thread, no other call follows.
+  virtual void retire() {}
+
   // Two stores with the same identity hold the same bytes (a file: its device and inode). Empty:
   // none but itself.
   virtual std::string identity() const { return {}; }

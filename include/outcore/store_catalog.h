@@ -1,7 +1,7 @@
 // Store catalog: the stores that servers keep under names: which there are, and their removal.
 //
-// Of redis://; images of Ceph are removed, too, and listed by `rbd ls`. Files are seen and removed
-// by the system's own commands. Any thread.
+// Of redis:// and rbd:// (images of a Ceph pool). Files are seen and removed by the system's own
+// commands. Any thread.
 #pragma once
 
 #include <cstdint>

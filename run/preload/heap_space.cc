@@ -143,7 +143,7 @@ class BookedSpace final : public HeapSpace {
   std::string name() const override { return store_->uri(); }
   std::string remark() const override { return store_->remark(); }
   bool is_unreplicated() const override { return store_->is_unreplicated(); }
-  void retire() override { booking_->retire(); }
+  void retire() override { store_->retire(); }
   void use_room(std::shared_ptr<store::Room> room) override {
     if (auto* lodger = dynamic_cast<store::Lodger*>(store_.get()); lodger != nullptr)
       lodger->use_room(std::move(room));

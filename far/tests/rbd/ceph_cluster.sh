@@ -111,7 +111,9 @@ start_monitor() {
   ceph-authtool --create-keyring "$keyring" --gen-key -n mon. --cap mon 'allow *' &&
     ceph-authtool "$keyring" --gen-key -n client.admin --cap mon 'allow *' --cap osd 'allow *' &&
     ceph-authtool "$keyring" --gen-key -n client.tenant --cap mon 'profile rbd' \
-      --cap osd 'profile rbd pool=data' || return
+      --cap osd 'profile rbd pool=data' &&
+    ceph-authtool "$keyring" --gen-key -n client.reader --cap mon 'profile rbd-read-only' \
+      --cap osd 'profile rbd-read-only pool=data' || return
   for ((i = 0; i < osds; i++)); do
     mkdir "$folder/osd.$i"
     ceph-authtool --create-keyring "$folder/osd.$i/keyring" --gen-key -n "osd.$i" \

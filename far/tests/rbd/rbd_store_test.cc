@@ -94,12 +94,12 @@ TEST_F(RbdStore, AnImageIsRemovedUnlessSomebodyHasItOpen) {
   auto store = open(uri, writable(kMiB));
   EXPECT_EQ(remove_store(uri).code(), EBUSY);
   store.reset();
-  EXPECT_EQ(remove_store(uri + "&size=1M", true).code(), EINVAL);
+  EXPECT_EQ(remove_store(uri + "&size=1M", true).code(), ENOENT);
   const Status removed = remove_store(uri);
   EXPECT_TRUE(removed.ok()) << removed.message();
   EXPECT_EQ(remove_store(uri).code(), ENOENT);
   EXPECT_EQ(failure(uri, {}).code, ENOENT);
-  EXPECT_EQ(list_stores(uri).code(), ENOTSUP);
+  EXPECT_TRUE(list_stores(uri).ok());
 }
 
 TEST_F(RbdStore, AReaderIsNotAllowedToWrite) {

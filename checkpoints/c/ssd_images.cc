@@ -1,0 +1,204 @@
+// A Ceph pool as a pool of oc_ssd_malloc: each name is an image, RUN.NAME, beside the image RUN,
+// which is the anchor of the checkpoints, and whose notes say which names there are. Its lock makes
+// the run one process's. See docs/internals/decisions/0030-lifetimes-on-rbd.md.
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "checkpoints/c/ssd_pool.h"
+#include "checkpoints/store/snapshot_catalog.h"
+#include "core/base/error.h"
+#include "core/store/registry.h"
+#include "core/store/uri.h"
+#include "outcore/snapshots.h"
+#include "outcore/store_catalog.h"
+
+namespace outcore::c {
+namespace {
+
+constexpr const char* kDefaultRun = "ssd";
+constexpr const char* kNotes = "memory.";  // before the name, encoded
+constexpr uint64_t kAnchorBytes = 4096;    // of which none is written
+
+// Stores whose locks are given up when the process ends: their memory is not freed then as a rule.
+class OpenAtEnd {
+ public:
+  static OpenAtEnd& instance() {
+    static OpenAtEnd* const all = new OpenAtEnd;
+    return *all;
+  }
+  void add(const std::shared_ptr<Store>& store) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::erase_if(stores_, [](const auto& one) { return one.expired(); });
+    if (!is_registered_) std::atexit([] { instance().give_up_locks(); });
+    is_registered_ = true;
+    stores_.push_back(store);
+  }
+
+ private:
+  // Threads that still run may hold the lock for long.
+  void give_up_locks() {
+    const std::unique_lock<std::mutex> guard(mutex_, std::try_to_lock);
+    if (!guard.owns_lock()) return;
+    for (const auto& one : stores_)
+      if (const auto store = one.lock()) store->retire();
+  }
+  std::mutex mutex_;
+  bool is_registered_ = false;
+  std::vector<std::weak_ptr<Store>> stores_;
+};
+
+class SsdImages final : public SsdPool {
+ public:
+  // `place` is rbd://POOL/RUN, `parameters` what follows, with its '?'.
+  SsdImages(std::string place, const std::string& parameters)
+      : SsdPool(place + parameters), place_(std::move(place)), parameters_(parameters) {}
+
+  bool is_there() const override {
+    return anchor_ != nullptr || list_checkpoints(found_at(place_)).ok();
+  }
+  Status prepare() override {
+    if (anchor_ != nullptr) return {};
+    OpenOptions options;
+    options.is_writable = options.may_create = true;
+    options.size_bytes = kAnchorBytes;
+    auto opened = open_store(uri(), options);
+    if (!opened) return opened.status();
+    anchor_ = std::move(opened).value();
+    OpenAtEnd::instance().add(anchor_);
+    return {};
+  }
+  void rest() override { anchor_.reset(); }
+
+  Result<uint64_t> size_of(const std::string& name) override {
+    const auto is_ours = is_noted(name);
+    if (!is_ours) return is_ours.error();
+    const auto store = open_store(found_at(place_of(name)));
+    if (store.code() == ENOENT) return uint64_t{0};
+    if (!store) return store.error();
+    if (is_ours.value()) return store.value()->size_bytes();
+    return Error{EEXIST, "the image " + place_of(name) +
+                             " is there, and is no memory of oc_ssd_malloc: take another name"};
+  }
+  Result<Region> map(Runtime& runtime, const std::string& name, uint64_t size_bytes) override {
+    if (const int error = notes().note(key_of(name), place_of(name)); error != 0)
+      return failed(error, "note '" + name + "' with " + place_).error();
+    OpenOptions how;
+    how.is_writable = how.may_create = true;
+    how.size_bytes = size_bytes;
+    auto store = open_store(place_of(name) + parameters_, how);
+    if (!store) return store.error();
+    OpenAtEnd::instance().add(store.value());
+    MapOptions options;
+    options.access = Access::kReadWrite;
+    options.size_bytes = size_bytes;
+    return runtime.map(std::move(store).value(), options);
+  }
+  // What checkpoints hold becomes empty, and is theirs.
+  Status remove(const std::string& name) override {
+    const Status removed = remove_store(found_at(place_of(name)));
+    if (removed.code() == ENOTEMPTY) {
+      left_.insert(name);
+      return make_empty(name);
+    }
+    if (!removed.ok() && removed.code() != ENOENT) return removed;
+    const int error = notes().remove_note(key_of(name));
+    return error == 0 || error == -ENOENT
+               ? Status()
+               : failed(error, "remove the note of '" + name + "' from " + place_);
+  }
+
+  CheckpointPart part_of(const std::string& name, const Region& region) const override {
+    return CheckpointPart(region, name);
+  }
+  Status forget_range(const std::string&) override { return {}; }  // only parts are in them
+  void tidy() override {
+    std::erase_if(left_, [this](const std::string& name) {
+      const auto size = size_of(name);
+      if (!size || size.value() != 0) return true;  // it is in use again
+      if (!remove_store(found_at(place_of(name))).ok()) return false;
+      static_cast<void>(notes().remove_note(key_of(name)));
+      return true;
+    });
+  }
+  Status keep_only(const std::vector<CheckpointObject>& objects) override {
+    if (Status s = prepare(); !s) return s;
+    std::map<std::string, std::string> noted;
+    if (const int error = notes().list_notes(kNotes, &noted); error != 0)
+      return failed(error, "read the notes of " + place_);
+    for (const auto& [key, place] : noted) {
+      std::string name;
+      if (!store::decode_percents(key.substr(std::string(kNotes).size()), name)) continue;
+      const bool is_kept = std::any_of(objects.begin(), objects.end(),
+                                       [&](const auto& object) { return object.name == name; });
+      if (is_kept) continue;
+      if (Status s = remove(name); !s) return s;
+    }
+    return {};
+  }
+
+ private:
+  static Status failed(int error, const std::string& attempted) {
+    return base::system_error(error, attempted);
+  }
+  static std::string key_of(const std::string& name) {
+    return kNotes + store::encode_percents(name);
+  }
+  std::string place_of(const std::string& name) const {
+    return place_ + "." + store::plain_name(name);
+  }
+  // Without what is of new images.
+  std::string found_at(const std::string& place) const {
+    std::string text;
+    const auto parsed = store::parse_uri(uri());
+    for (const auto& [key, value] : parsed->parameters)
+      if (key != "thick" && key != "order")
+        text += (text.empty() ? "?" : "&") + key + "=" + store::encode_percents(value);
+    return place + text;
+  }
+  Snapshots& notes() const { return *anchor_->snapshots(); }
+  Result<bool> is_noted(const std::string& name) const {
+    std::map<std::string, std::string> noted;
+    if (const int error = notes().list_notes(key_of(name), &noted); error != 0)
+      return failed(error, "read the notes of " + place_).error();
+    return noted.contains(key_of(name));
+  }
+  Status make_empty(const std::string& name) const {
+    OpenOptions options;
+    options.is_writable = true;
+    const auto store = open_store(found_at(place_of(name)), options);
+    if (!store) return store.status();
+    const int error = store.value()->resize(0);
+    return error == 0 ? Status() : failed(error, "make " + place_of(name) + " empty");
+  }
+
+  const std::string place_, parameters_;
+  std::shared_ptr<Store> anchor_;  // while there is memory
+  std::set<std::string> left_;     // freed, but held by checkpoints
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SsdPool>> ssd_images(const std::string& text) {
+  const auto refuse = [&](const std::string& why) {
+    return Error{EINVAL, "OUTCORE_POOL='" + text + "': " + why};
+  };
+  const auto uri = store::parse_uri(text);
+  if (!uri) return uri.error();
+  if (const auto kind = store::find_kind(uri.value()); !kind) return kind.error();
+  for (const char* key : {"size", "interrupted"})
+    if (uri->find(key) != nullptr)
+      return refuse(std::string(key) + "= has no meaning here: leave it out");
+  std::string place = text.substr(0, text.rfind('?'));
+  const std::string parameters = text.substr(place.size());
+  while (place.ends_with('/') && place.size() > 6) place.pop_back();
+  if (uri->authority.empty() || place.find('@') != std::string::npos)
+    return refuse("write rbd://CEPHPOOL, or rbd://CEPHPOOL/RUN to tell runs apart");
+  if (uri->path.size() <= 1) place += std::string("/") + kDefaultRun;
+  return std::unique_ptr<SsdPool>(std::make_unique<SsdImages>(place, parameters));
+}
+
+}  // namespace outcore::c
