@@ -292,7 +292,7 @@ long on_process(long number, const Words& w) {
       return set_action(w);
     case SYS_io_setup:
     case SYS_io_uring_setup:
-      before_later_writes();
+      if (!is_ready(before_later_writes)) return -1;
       return real().syscall(number, w.a, w.b, w.c, w.d, w.e, w.f);
     default:
       return on_file(number, w);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -49,6 +50,7 @@ struct Watch::Impl {
 
   void listen();
   void answer();
+  void hand_back_opened();
   void ask(Command* command);  // returns when it is carried out
   int carry_out(const Command& command, Listener& listener);
   static void ring(int event) {
@@ -198,17 +200,33 @@ void Watch::Impl::listen() {
   }
 }
 
+// Without memory for that what is left is tried again: whoever opened the files waits for them.
+void Watch::Impl::hand_back_opened() {
+  for (;;) {
+    Identity identity;
+    {
+      const os::Locked locked(lock);
+      if (opened.empty()) return;
+      identity = opened.back();
+    }
+    try {
+      Door::instance().hand_back(identity, "another process opens it or writes to it");
+      const os::Locked locked(lock);
+      settled.push_back(identity);
+      opened.erase(std::find(opened.begin(), opened.end(), identity));
+    } catch (const std::bad_alloc&) {
+      ::poll(nullptr, 0, 10);
+    }
+  }
+}
+
 void Watch::Impl::answer() {
   for (;;) {
     pollfd wait[3] = {{to_answerer, POLLIN, 0}, {requests, POLLIN, 0}, {link, POLLIN, 0}};
     if (::poll(wait, 3, -1) < 0) continue;
     if ((wait[0].revents & POLLIN) != 0) {
       hush(to_answerer);
-      for (const Identity& identity : take_all(opened)) {
-        Door::instance().hand_back(identity, "another process opens it or writes to it");
-        const os::Locked locked(lock);
-        settled.push_back(identity);
-      }
+      hand_back_opened();
       ring(to_listener);
     }
     if ((wait[1].revents & POLLIN) != 0) answer_request(requests);

@@ -32,11 +32,18 @@ foreach(delivery messages in-thread mprotect)
   agree(later_writes.${delivery} later_writes "--budget 12M --alloc 64k --delivery ${delivery}"
     FOLDER)
   agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  agree(no_heap_memory.${delivery} no_heap_memory
+    "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_fork.${delivery} heap_fork "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   foreach(program heap_fork_again fork_late_child)
     agree(${program}.${delivery} ${program} "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   endforeach()
 endforeach()
+
+add_test(NAME preload.small_cgroup COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/preload/small_cgroup.sh
+  ${CMAKE_BINARY_DIR}/bin/outcore ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(preload.small_cgroup PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+  LABELS "preload;nosan")
 
 add_test(NAME preload.later_writes.refused
   COMMAND sh -c "folder=$(mktemp -d -p \"\${TMPDIR:-/var/tmp}\") && \
