@@ -285,10 +285,8 @@ namespace {
 template <typename Call>
 int store_and(int fd, const Call& call) {
   TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
-  const auto is_stored = [&] {
-    return Door::instance().before_read(*file, 0, UINT64_MAX / 2) == 0;
-  };
-  if (file != nullptr && !or_no_memory(is_stored, false)) return fail(EIO);
+  const auto store = [&] { return Door::instance().before_read(*file, 0, UINT64_MAX / 2); };
+  if (file != nullptr && by_errno(store) != 0) return -1;
   return call(fd);
 }
 

@@ -50,7 +50,7 @@ OUTCORE_EXPORT int syncfs(int fd) noexcept {
   int error = 0;
   if (!is_plain() && ::fstat(fd, &about) == 0) error = store_files(&about.st_dev);
   const int result = real().syncfs(fd);
-  return result == 0 && error != 0 ? fail(EIO) : result;
+  return result == 0 && error != 0 ? fail(error) : result;
 }
 
 OUTCORE_EXPORT int sync_file_range(int fd, off64_t at, off64_t size, unsigned flags) {

@@ -140,8 +140,7 @@ long on_memory(long number, const Words& w) {
     case SYS_remap_file_pages:
       return remap_file_pages(p, n, as_int(w.c), as_size(w.d), as_int(w.e));
     case kMseal:
-      if (const int error = leave_to_kernel(p, n, "it is sealed"); error != 0) return fail(error);
-      return real().syscall(kMseal, w.a, w.b, w.c);
+      return mseal(p, n, static_cast<unsigned long>(w.c));
     case SYS_process_vm_readv:
       return process_vm_readv(as_int(w.a), to<iovec>(w.b), as_size(w.c), to<iovec>(w.d),
                               as_size(w.e), as_size(w.f));

@@ -1,8 +1,8 @@
 #!/bin/bash
-# small_cgroup.sh OUTCORE PROGRAMS : programs in a cgroup that has a quarter of the memory that they
-# write to, with the budget that `outcore run` finds right there: one by a mapped file, one that also
-# allocates until nothing is left. Neither is killed, hangs or loses a byte. Exit status 77: no
-# cgroup can be made here.
+# small_cgroup.sh OUTCORE PROGRAMS : programs in a cgroup with little memory, and the budget that
+# `outcore run` finds right there: one writes four times as much to a mapped file, one allocates
+# until nothing is left. Neither is killed, hangs or loses a byte. Exit status 77: no cgroup can be
+# made here.
 set -uo pipefail
 outcore=$1 programs=$2
 limit=$(dirname "$0")/../../tools/memory_limit.sh
