@@ -51,6 +51,7 @@ struct Watch::Impl {
   void listen();
   void answer();
   void hand_back_opened();
+  bool note_opened(Listener& listener);
   void ask(Command* command);  // returns when it is carried out
   int carry_out(const Command& command, Listener& listener);
   static void ring(int event) {
@@ -185,18 +186,32 @@ void Watch::Impl::listen() {
     const bool is_called = listener.wait();
     if (is_called) hush(to_listener);
     for (Command* command : take_all(commands)) {
-      command->result = carry_out(*command, listener);
+      try {
+        command->result = carry_out(*command, listener);
+      } catch (const std::bad_alloc&) {
+        command->result = -ENOMEM;
+      }
       command->is_done.store(1, std::memory_order_release);
       os::wake_all(&command->is_done);
     }
     for (const Identity& identity : take_all(settled)) listener.settle(identity);
-    const std::vector<Identity> heard = listener.hear();
-    if (heard.empty()) continue;
+    if (note_opened(listener)) ring(to_answerer);
+  }
+}
+
+// What others have opened is to be handed back. True if there is any.
+bool Watch::Impl::note_opened(Listener& listener) {
+  try {
     {
       const os::Locked locked(lock);
-      opened.insert(opened.end(), heard.begin(), heard.end());
+      opened.reserve(opened.size() + listener.files_max());
     }
-    ring(to_answerer);
+    const std::vector<Identity> heard = listener.hear();
+    const os::Locked locked(lock);
+    opened.insert(opened.end(), heard.begin(), heard.end());
+    return !heard.empty();
+  } catch (const std::bad_alloc&) {
+    return false;  // it is heard at the next turn
   }
 }
 
