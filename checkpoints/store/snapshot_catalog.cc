@@ -1,8 +1,6 @@
 #include "checkpoints/store/snapshot_catalog.h"
 
 #include <algorithm>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstdio>

@@ -96,7 +96,7 @@ FarStore::~FarStore() {
 }
 
 void FarStore::retire() {
-  for (const auto& member : members_) member->store().retire();
+  for (const auto& member : members_) member->store().expire_soon();
 }
 
 Result<uint64_t> FarStore::free_bytes() {

@@ -34,7 +34,7 @@ class FarStore final : public Store, public Booking, public Lodger {
   // Bytes that could be promised now, local ones too; UINT64_MAX: the servers have no limit.
   Result<uint64_t> free_bytes() override;
   uint64_t granule_bytes() const override { return chunk_bytes_; }
-  // The process ends: see RedisStore::retire().
+  // The process ends: see RedisStore::expire_soon().
   void retire() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }

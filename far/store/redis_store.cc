@@ -250,7 +250,7 @@ void RedisStore::break_lease(uint64_t fence_token) {
 }
 
 // The keeper is not waited for: it may wait for servers.
-void RedisStore::retire() {
+void RedisStore::expire_soon() {
   if (process_ != redis::generation() || !is_writer_ || !has_lease()) return;
   const os::SignalBlock block;
   is_closing_.store(1, std::memory_order_release);

@@ -51,7 +51,7 @@ class RedisStore final : public Store {
   void remove_at_end() { is_removed_at_end_ = true; }
   // The process ends: soon the space is whoever's who needs it. What is touched until then is
   // there.
-  void retire() override;
+  void expire_soon();
   bool is_of_cluster() const { return servers_->servers->is_cluster(); }
   packing::Packing packing() const {
     return packer_ == nullptr ? packing::Packing{} : packer_->packing();
@@ -93,7 +93,7 @@ class RedisStore final : public Store {
                                                   bool is_shared);
   Status claim(const OpenOptions& how, int64_t capacity_bytes, bool is_shared);
   Status choose_packer();
-  static constexpr uint64_t kRetiredMs = 1000;  // what retire() leaves is kept for so long
+  static constexpr uint64_t kRetiredMs = 1000;  // what expire_soon() leaves is kept for so long
   Status reclaim_expired();
   Status take_over();
   [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);

@@ -48,4 +48,47 @@ inline int fail(int error) {
   return -1;
 }
 
+// Runs a call that gives 0 or an errno, as the answer of one that gives 0, or -1 and errno.
+template <typename Call>
+int by_errno(const Call& call) {
+  const int error = or_no_memory(call, ENOMEM);
+  return error == 0 ? 0 : fail(error);
+}
+
+// Runs what must come before a call. False, and errno is ENOMEM: there was no memory for it, and
+// the call must not be made.
+template <typename Call>
+bool is_ready(const Call& call) {
+  return or_no_memory(
+      [&] {
+        call();
+        return true;
+      },
+      false);
+}
+
+// Runs what follows a call that has been made: it changes neither the answer nor errno.
+template <typename Call>
+void afterwards(const Call& call) {
+  const int saved_errno = errno;
+  static_cast<void>(is_ready(call));
+  errno = saved_errno;
+}
+
+// Bytes of a taken file change under `call`, whose answer and errno these are. -1 and ENOMEM: there
+// was no memory to prepare for it, and nothing has changed.
+template <typename Offset, typename Call>
+auto change_file(TakenFile& file, const Offset& offset, uint64_t size_bytes, const Call& call) {
+  decltype(call()) result = -1;
+  int error = ENOMEM;
+  static_cast<void>(is_ready([&] {
+    Door::instance().around_write(file, offset, size_bytes, [&] {
+      result = call();
+      error = errno;
+    });
+  }));
+  errno = error;
+  return result;
+}
+
 }  // namespace outcore::preload

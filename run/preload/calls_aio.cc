@@ -111,7 +111,7 @@ OUTCORE_SAME(int, lio_listio64, (int, aiocb64* const*, int, sigevent*), lio_list
 // -- libaio's set-up, which makes the system call by an instruction of its own --
 
 OUTCORE_EXPORT int io_setup(int events, void** context) {
-  before_later_writes();
+  if (!is_ready(before_later_writes)) return -ENOMEM;
   const int saved_errno = errno;
   const long result = real().syscall(SYS_io_setup, events, context);
   const int error = errno;

@@ -25,8 +25,9 @@ namespace {
 OUTCORE_LARGE void* large_malloc(size_t bytes, size_t alignment, void* (*real_one)(size_t, size_t),
                                  const void* caller) {
   if (is_inside() || is_code_of_another_heap(caller)) return real_one(alignment, bytes);
-  bool is_available = false;
-  void* p = Heap::instance().allocate(bytes, alignment, &is_available);
+  bool is_available = true;
+  void* p = or_no_memory([&] { return Heap::instance().allocate(bytes, alignment, &is_available); },
+                         nullptr);
   return is_available ? p : real_one(alignment, bytes);
 }
 
@@ -57,6 +58,25 @@ void* carry(void* p, size_t old_bytes, size_t bytes) {
   return to;
 }
 
+// Of a block of the heap.
+void* resize_or_move(void* p, size_t bytes) {
+  Heap& heap = Heap::instance();
+  if (bytes == 0) return large_free(p), nullptr;
+  if (!Heap::wants(bytes)) {
+    const size_t old_bytes = heap.usable_bytes(p);
+    if (void* to = real_heap.malloc(bytes); to != nullptr) {
+      std::memcpy(to, p, std::min(old_bytes, bytes));
+      large_free(p);
+      return to;
+    }
+  }
+  const int saved_errno = errno;
+  void* same = or_no_memory([&] { return heap.resize(p, bytes); }, nullptr);
+  if (same != nullptr) return same;
+  errno = saved_errno;
+  return or_no_memory([&] { return heap.move(p, bytes); }, nullptr);
+}
+
 OUTCORE_LARGE void* large_realloc(void* p, size_t bytes, const void* caller) {
   if (BootstrapMemory::has(p)) {
     void* to = real_heap.malloc(bytes);
@@ -70,20 +90,7 @@ OUTCORE_LARGE void* large_realloc(void* p, size_t bytes, const void* caller) {
     if (to != nullptr) real_heap.free(p);
     return to;
   }
-  Heap& heap = Heap::instance();
-  if (bytes == 0) return heap.free(p), nullptr;
-  if (!Heap::wants(bytes)) {
-    const size_t old_bytes = heap.usable_bytes(p);
-    if (void* to = real_heap.malloc(bytes); to != nullptr) {
-      std::memcpy(to, p, std::min(old_bytes, bytes));
-      heap.free(p);
-      return to;
-    }
-  }
-  const int saved_errno = errno;
-  if (void* same = heap.resize(p, bytes); same != nullptr) return same;
-  errno = saved_errno;
-  return heap.move(p, bytes);
+  return resize_or_move(p, bytes);
 }
 
 bool is_real(const void* p) { return !Heap::has(p) && !BootstrapMemory::has(p); }

@@ -30,38 +30,42 @@ void ask_for_path(int folder, const char* path, bool is_only_if_written = false)
   ReleaseLink::ask(link, {identity_of(about), is_only_if_written});
 }
 
-// What must happen before the program itself opens a taken file, which is returned.
-TakenFile* before_open(int folder, const char* path, int flags) {
+// What must happen before the program itself opens a taken file, which is put into `opened`.
+void before_open(int folder, const char* path, int flags, TakenFile** opened) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
   if (is_borrowing()) {
     ask_for_path(folder, path, !writes);
-    return nullptr;
+    return;
   }
   TakenFile* file = Door::instance().file_of_path(folder, path);
-  if (file == nullptr || !writes) return file;
+  *opened = file;
+  if (file == nullptr || !writes) return;
   if ((flags & O_TRUNC) != 0)
     Door::instance().hand_back(*file, "the program opens it to make it empty");
   else
     Door::instance().before_write_open(*file);
-  return file;
 }
 
 int opened(int fd) {
   const bool is_noted = fd >= 0 && (Door::is_any_taken() || DescriptorTable::is_marked(fd));
   if (!is_noted || is_borrowing()) return fd;
   DescriptorTable::set_stdio(fd, false);
-  if (Door::is_any_taken()) {
-    const int saved_errno = errno;
-    Door::instance().note_descriptor(fd);
-    errno = saved_errno;
+  if (!Door::is_any_taken()) return fd;
+  const int saved_errno = errno;
+  if (!is_ready([fd] { Door::instance().note_descriptor(fd); })) {
+    real().close(fd);  // nobody would see what is done by it
+    return fail(ENOMEM);
   }
+  errno = saved_errno;
   return fd;
 }
 
 int open_any(int folder, const char* path, int flags, mode_t mode) {
   if (is_inside()) return real().openat(folder, path, flags, mode);
   if (is_plain()) return opened(real().openat(folder, path, flags, mode));
-  const Watch::Quiet quiet(before_open(folder, path, flags));
+  TakenFile* file = nullptr;
+  if (!is_ready([&] { before_open(folder, path, flags, &file); })) return -1;
+  const Watch::Quiet quiet(file);
   return opened(real().openat(folder, path, flags, mode));
 }
 
@@ -112,8 +116,9 @@ OUTCORE_EXPORT int open_by_handle_at(int mount, file_handle* handle, int flags) 
     if (const int fd = real().open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC); fd >= 0) {
       char path[64];
       std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-      file = before_open(AT_FDCWD, path, flags);
+      const bool is_possible = is_ready([&] { before_open(AT_FDCWD, path, flags, &file); });
       real().close(fd);
+      if (!is_possible) return fail(ENOMEM);
     }
   const Watch::Quiet quiet(file);
   return opened(real().open_by_handle_at(mount, handle, flags));
@@ -123,8 +128,9 @@ namespace outcore::preload {
 
 int open_at_how(int folder, const char* path, open_how* how, size_t size_bytes) {
   TakenFile* file = nullptr;
-  if (how != nullptr && !is_inside() && !is_plain())
-    file = before_open(folder, path, static_cast<int>(how->flags));
+  const bool is_concerned = how != nullptr && !is_inside() && !is_plain();
+  const auto before = [&] { before_open(folder, path, static_cast<int>(how->flags), &file); };
+  if (is_concerned && !is_ready(before)) return -1;
   const Watch::Quiet quiet(file);
   return opened(
       static_cast<int>(real().syscall(SYS_openat2, folder, path, how, size_bytes, 0L, 0L)));
@@ -143,11 +149,7 @@ OUTCORE_EXPORT int close(int fd) {
   TakenFile* file = DescriptorTable::entry_of(fd);
   DescriptorTable::closed(fd);
   const int result = real().close(fd);
-  if (file != nullptr) {
-    const int saved_errno = errno;
-    Door::instance().closed_descriptor(*file);
-    errno = saved_errno;
-  }
+  if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
   return result;
 }
 
@@ -187,12 +189,12 @@ namespace {
 int copied(int from, int copy) {
   if (copy < 0 || is_inside()) return copy;
   if (!DescriptorTable::is_marked(from) && !DescriptorTable::is_marked(copy)) return copy;
-  const int saved_errno = errno;
-  if (!is_borrowing())
-    DescriptorTable::copied(from, copy);
-  else
-    static_cast<void>(DescriptorTable::file_of(from));
-  errno = saved_errno;
+  afterwards([from, copy] {
+    if (!is_borrowing())
+      DescriptorTable::copied(from, copy);
+    else
+      static_cast<void>(DescriptorTable::file_of(from));
+  });
   return copy;
 }
 
@@ -204,11 +206,8 @@ OUTCORE_EXPORT int dup3(int from, int to, int flags) noexcept {
   if (!is_inside() && OwnDescriptors::has(to)) return fail(EBUSY);
   TakenFile* file = is_inside() || from == to ? nullptr : DescriptorTable::entry_of(to);
   const int copy = copied(from, real().dup3(from, to, flags));
-  if (copy >= 0 && file != nullptr && !is_borrowing()) {
-    const int saved_errno = errno;
-    Door::instance().closed_descriptor(*file);
-    errno = saved_errno;
-  }
+  if (copy >= 0 && file != nullptr && !is_borrowing())
+    afterwards([file] { Door::instance().closed_descriptor(*file); });
   return copy;
 }
 
@@ -234,23 +233,21 @@ OUTCORE_EXPORT int ftruncate(int fd, off_t size) noexcept {
   TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
   if (file == nullptr) return real().ftruncate(fd, size);
   struct stat about;
-  if (::fstat(fd, &about) == 0 && size < about.st_size)
-    Door::instance().hand_back(*file, "it is made shorter");
+  const auto hand_back = [file] { Door::instance().hand_back(*file, "it is made shorter"); };
+  if (::fstat(fd, &about) == 0 && size < about.st_size && !is_ready(hand_back)) return -1;
   const int result = real().ftruncate(fd, size);
-  const int saved_errno = errno;
-  Door::instance().note_growth(*file);
-  errno = saved_errno;
+  afterwards([file] { Door::instance().note_growth(*file); });
   return result;
 }
 OUTCORE_ALIAS(int, ftruncate64, (int, off_t), ftruncate);
 
 OUTCORE_EXPORT int truncate(const char* path, off_t size) noexcept {
-  const bool is_others = !is_plain() && is_borrowing();
-  if (is_others) ask_for_path(AT_FDCWD, path);
-  TakenFile* file =
-      is_plain() || is_others ? nullptr : Door::instance().file_of_path(AT_FDCWD, path);
-  if (file != nullptr) Door::instance().hand_back(*file, "it is made shorter or longer");
-  return real().truncate(path, size);
+  const auto before = [path] {
+    if (is_borrowing()) return ask_for_path(AT_FDCWD, path);
+    if (TakenFile* file = Door::instance().file_of_path(AT_FDCWD, path))
+      Door::instance().hand_back(*file, "it is made shorter or longer");
+  };
+  return is_plain() || is_ready(before) ? real().truncate(path, size) : -1;
 }
 OUTCORE_ALIAS(int, truncate64, (const char*, off_t), truncate);
 
@@ -260,21 +257,16 @@ OUTCORE_EXPORT int fallocate(int fd, int mode, off_t at, off_t size) {
   Door& door = Door::instance();
   constexpr int kSpaceOnly = FALLOC_FL_KEEP_SIZE;
   constexpr int kZeros = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
-  if ((mode & ~(kSpaceOnly | kZeros)) != 0)
+  const auto hand_back = [&] {
     door.hand_back(*file, "its bytes are moved or unshared (fallocate)");
-  int result = -1, error = 0;
-  const auto change = [&] {
-    result = real().fallocate(fd, mode, at, size);
-    error = errno;
   };
-  if ((mode & kZeros) != 0 && at >= 0 && size > 0) {
-    door.around_write(
+  if ((mode & ~(kSpaceOnly | kZeros)) != 0 && !is_ready(hand_back)) return -1;
+  const auto change = [&] { return real().fallocate(fd, mode, at, size); };
+  if ((mode & kZeros) != 0 && at >= 0 && size > 0)
+    return change_file(
         *file, [at] { return static_cast<uint64_t>(at); }, static_cast<uint64_t>(size), change);
-  } else {
-    change();
-    door.note_growth(*file);
-  }
-  errno = error;
+  const int result = change();
+  afterwards([&] { door.note_growth(*file); });
   return result;
 }
 OUTCORE_ALIAS(int, fallocate64, (int, int, off_t, off_t), fallocate);
@@ -282,7 +274,7 @@ OUTCORE_ALIAS(int, fallocate64, (int, int, off_t, off_t), fallocate);
 OUTCORE_EXPORT int posix_fallocate(int fd, off_t at, off_t size) {
   TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
   const int result = real().posix_fallocate(fd, at, size);
-  if (file != nullptr) Door::instance().note_growth(*file);
+  if (file != nullptr) afterwards([file] { Door::instance().note_growth(*file); });
   return result;
 }
 OUTCORE_ALIAS(int, posix_fallocate64, (int, off_t, off_t), posix_fallocate);
@@ -293,8 +285,8 @@ namespace {
 template <typename Call>
 int store_and(int fd, const Call& call) {
   TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
-  if (file != nullptr && Door::instance().before_read(*file, 0, UINT64_MAX / 2) != 0)
-    return fail(EIO);
+  const auto store = [&] { return Door::instance().before_read(*file, 0, UINT64_MAX / 2); };
+  if (file != nullptr && by_errno(store) != 0) return -1;
   return call(fd);
 }
 
@@ -311,15 +303,21 @@ OUTCORE_EXPORT int fdatasync(int fd) {
 
 namespace {
 
-FILE* opened_stdio(FILE* stream) {
-  if (stream == nullptr || is_inside() || is_borrowing()) return stream;
-  const int saved_errno = errno;
-  const int fd = ::fileno(stream);
-  opened(fd);
+void note_stdio(int fd) {
+  if (is_inside() || is_borrowing()) return;
+  if (Door::is_any_taken()) Door::instance().note_descriptor(fd);
   DescriptorTable::set_stdio(fd, true);
   TakenFile* file = Door::is_any_taken() ? DescriptorTable::file_of(fd) : nullptr;
   if (file != nullptr)
     Door::instance().hand_back_if_writable(*file, "the program opens it by stdio");
+}
+
+FILE* opened_stdio(FILE* stream) {
+  const int saved_errno = errno;
+  if (stream != nullptr && !is_ready([stream] { note_stdio(::fileno(stream)); })) {
+    real().fclose(stream);  // nobody would see what is done by it
+    return errno = ENOMEM, nullptr;
+  }
   errno = saved_errno;
   return stream;
 }
@@ -336,13 +334,13 @@ void before_stdio(const char* path, const char* mode) {
 }  // namespace
 
 OUTCORE_EXPORT FILE* fopen(const char* path, const char* mode) {
-  before_stdio(path, mode);
+  if (!is_ready([&] { before_stdio(path, mode); })) return nullptr;
   return opened_stdio(real().fopen(path, mode));
 }
 OUTCORE_ALIAS(FILE*, fopen64, (const char*, const char*), fopen);
 
 OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  before_stdio(path, mode);
+  if (!is_ready([&] { before_stdio(path, mode); })) return nullptr;
   return opened_stdio(real().freopen(path, mode, stream));
 }
 OUTCORE_ALIAS(FILE*, freopen64, (const char*, const char*, FILE*), freopen);
@@ -354,13 +352,19 @@ OUTCORE_EXPORT int fclose(FILE* stream) {
   TakenFile* file = DescriptorTable::entry_of(fd);
   DescriptorTable::closed(fd);
   const int result = real().fclose(stream);
-  const int saved_errno = errno;
-  if (file != nullptr) Door::instance().closed_descriptor(*file);
-  errno = saved_errno;
+  if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
   return result;
 }
 
 OUTCORE_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
-  static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork: see there
-  return opened_stdio(real().fdopen(fd, mode));
+  const bool was_stdio = DescriptorTable::is_stdio(fd);
+  const auto before = [fd] {
+    static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork: see there
+    note_stdio(fd);
+  };
+  if (!is_ready(before)) return nullptr;
+  FILE* stream = real().fdopen(fd, mode);
+  if (stream == nullptr && !is_inside() && !is_borrowing())
+    DescriptorTable::set_stdio(fd, was_stdio);
+  return stream;
 }

@@ -39,7 +39,11 @@ bool is_any_ours(const mmsghdr* list, unsigned count) {
 OUTCORE_EXPORT int sendmmsg(int fd, mmsghdr* list, unsigned count, int flags) {
   count = std::min<unsigned>(count, IOV_MAX);  // as the kernel has it
   if (!is_any_ours(list, count)) {
-    for (unsigned i = 0; list != nullptr && i < count; ++i) let_descriptors_leave(&list[i].msg_hdr);
+    const auto let_leave = [&] {
+      for (unsigned i = 0; list != nullptr && i < count; ++i)
+        let_descriptors_leave(&list[i].msg_hdr);
+    };
+    if (!is_ready(let_leave)) return -1;
     return real().sendmmsg(fd, list, count, flags);
   }
   unsigned done = 0;

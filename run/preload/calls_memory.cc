@@ -8,6 +8,7 @@
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/heap.h"
+#include "run/preload/own_memory.h"
 #include "run/preload/ranges.h"
 #include "run/preload/settings.h"
 
@@ -43,7 +44,19 @@ bool is_aligned(const void* address) {
   return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
 }
 
-int as_call(int error) { return error == 0 ? 0 : fail(error); }
+// Of the heap's, something else is about to be mapped there. 0 or an errno.
+int give_way(void* address, size_t size) {
+  if (!Heap::concerns(address, size)) return 0;
+  return or_no_memory([&] { return Heap::instance().give_way(bytes_at(address), size); }, ENOMEM);
+}
+
+// nullptr: the kernel shall.
+void* map_in_heap(size_t size) {
+  const int saved_errno = errno;
+  void* p = or_no_memory([&] { return Heap::instance().map(size); }, nullptr);
+  errno = saved_errno;
+  return p;
+}
 
 bool is_of_file(int flags) {
   const int type = flags & MAP_TYPE;
@@ -58,11 +71,12 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   if (is_inside()) return real().mmap(address, size, protection, flags, fd, offset);
   Door& door = Door::instance();
   if (Heap::wants_mapping(address, size, protection, flags, __builtin_return_address(0)))
-    if (void* p = Heap::instance().map(size); p != nullptr) return p;
+    if (void* p = map_in_heap(size); p != nullptr) return p;
   if ((flags & MAP_FIXED) != 0 && concerns(address, size)) {
-    if (Heap::concerns(address, size) &&
-        Heap::instance().map_over(bytes_at(address), size, protection, flags))
-      return address;
+    const auto map_over = [&] {
+      return Heap::instance().map_over(bytes_at(address), size, protection, flags);
+    };
+    if (Heap::concerns(address, size) && or_no_memory(map_over, false)) return address;
     // Refused, it must not have cost what is there.
     if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return errno = EINVAL, MAP_FAILED;
     const int elsewhere = flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE | MAP_LOCKED);
@@ -70,8 +84,7 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
     if (trial == MAP_FAILED) return MAP_FAILED;
     real().munmap(trial, size);
     int error = release(address, size);
-    if (error == 0 && Heap::concerns(address, size))
-      error = Heap::instance().give_way(bytes_at(address), size);
+    if (error == 0) error = give_way(address, size);
     if (error != 0) return errno = error, MAP_FAILED;
   }
   if (is_of_file(flags)) static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork
@@ -84,8 +97,10 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   void* p = real().mmap(address, size, protection, kernels, fd, offset);
   if (p == MAP_FAILED || !is_candidate) return p;
   const int saved_errno = errno;
-  const bool is_taken =
-      door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)});
+  const auto take = [&] {
+    return door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)});
+  };
+  const bool is_taken = or_no_memory(take, false);
   // Of a private writable mapping the kernel makes copies.
   const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
   if (!is_taken && kernels != flags)
@@ -97,7 +112,7 @@ OUTCORE_ALIAS(void*, mmap64, (void*, size_t, int, int, int, off_t), mmap);
 
 OUTCORE_EXPORT int munmap(void* address, size_t size) noexcept {
   if (Heap::concerns(address, size))
-    return as_call(Heap::instance().unmap(bytes_at(address), size));
+    return by_errno([&] { return Heap::instance().unmap(bytes_at(address), size); });
   if (concerns(address, size) && is_aligned(address) && size != 0) {
     const int error = release(address, size);
     if (error != 0) return fail(error);
@@ -123,11 +138,14 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
   if (is_refused && !is_inside()) return real().mremap(address, old_size, new_size, flags, to);
   if (is_fixed && concerns(to, new_size))
     if (const int error = release(to, new_size); error != 0) return errno = error, MAP_FAILED;
-  if (is_fixed && Heap::concerns(to, new_size))
-    if (const int error = Heap::instance().give_way(bytes_at(to), new_size); error != 0)
-      return errno = error, MAP_FAILED;
+  if (is_fixed)
+    if (const int error = give_way(to, new_size); error != 0) return errno = error, MAP_FAILED;
   if (Heap::has(address) && !is_inside())
-    return Heap::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+    return or_no_memory(
+        [&] {
+          return Heap::instance().remap(bytes_at(address), old_size, new_size, flags, bytes_at(to));
+        },
+        MAP_FAILED);
   if (!concerns(address, std::max<size_t>(old_size, 1)))
     return real().mremap(address, old_size, new_size, flags, to);
   return or_no_memory(
@@ -139,24 +157,18 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
 
 OUTCORE_EXPORT int mprotect(void* address, size_t size, int protection) noexcept {
   if (Heap::concerns(address, size))
-    return as_call(Heap::instance().protect(bytes_at(address), size, protection));
+    return by_errno([&] { return Heap::instance().protect(bytes_at(address), size, protection); });
   if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
     return real().mprotect(address, size, protection);
-  const int error = or_no_memory(
-      [&] {
-        return Door::instance().protect(bytes_at(address), round_up(size, kSystemPage), protection);
-      },
-      ENOMEM);
-  return error == 0 ? 0 : fail(error);
+  return by_errno([&] {
+    return Door::instance().protect(bytes_at(address), round_up(size, kSystemPage), protection);
+  });
 }
 
 OUTCORE_EXPORT int msync(void* address, size_t size, int flags) {
   const bool is_valid = (flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE)) == 0 && is_aligned(address);
-  if (concerns(address, size) && is_valid)
-    if (const int error = or_no_memory(
-            [&] { return Door::instance().sync(bytes_at(address), size, flags); }, ENOMEM);
-        error != 0)
-      return fail(error);
+  const auto sync = [&] { return Door::instance().sync(bytes_at(address), size, flags); };
+  if (concerns(address, size) && is_valid && by_errno(sync) != 0) return -1;
   return real().msync(address, size, flags);
 }
 
@@ -166,15 +178,12 @@ OUTCORE_EXPORT int madvise(void* address, size_t size, int advice) noexcept {
         error != 0)
       return fail(error);
   if (Heap::concerns(address, size))
-    return as_call(Heap::instance().advise(bytes_at(address), size, advice));
+    return by_errno([&] { return Heap::instance().advise(bytes_at(address), size, advice); });
   if (!concerns(address, size) || reinterpret_cast<uint64_t>(address) % kSystemPage != 0)
     return real().madvise(address, size, advice);
-  const int error = or_no_memory(
-      [&] {
-        return Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
-      },
-      ENOMEM);
-  return error == 0 ? 0 : fail(error);
+  return by_errno([&] {
+    return Door::instance().advise(bytes_at(address), round_up(size, kSystemPage), advice);
+  });
 }
 
 OUTCORE_EXPORT int posix_madvise(void* address, size_t size, int advice) noexcept {
@@ -189,27 +198,31 @@ OUTCORE_EXPORT int posix_madvise(void* address, size_t size, int advice) noexcep
 
 OUTCORE_EXPORT int mincore(void* address, size_t size, unsigned char* states) noexcept {
   const int result = real().mincore(address, size, states);
-  if (result == 0 && concerns(address, size))
+  const auto look_up = [&] {
     Door::instance().look_up_residency(bytes_at(address), round_up(size, kSystemPage), states);
+  };
+  if (result == 0 && concerns(address, size) && !is_ready(look_up)) return fail(EAGAIN);
   return result;
 }
 
 namespace {
 
 // The kernel must not lock what we evict: our part is pinned, the rest is the kernel's.
-int lock(const void* address, size_t size, const std::function<int(const void*, size_t)>& kernels) {
+template <typename Kernels>
+int lock(const void* address, size_t size, const Kernels& kernels) {
   if (!concerns(address, size)) return kernels(address, size);
   const uint64_t start =
       outcore::base::round_down(reinterpret_cast<uint64_t>(address), kSystemPage);
   const uint64_t end = round_up(reinterpret_cast<uint64_t>(address) + size, kSystemPage);
   auto* from = reinterpret_cast<const std::byte*>(start);
-  if (Heap::concerns(from, end - start)) return as_call(Heap::instance().lock(from, end - start));
-  if (const int error = Door::instance().lock_range(from, end - start); error != 0)
-    return fail(error);
-  const int error = Door::instance().on_the_rest(
-      from, end - start,
-      [&](const std::byte* a, uint64_t n) { return kernels(a, n) == 0 ? 0 : errno; });
-  return error == 0 ? 0 : fail(error);
+  return by_errno([&] {
+    if (Heap::concerns(from, end - start)) return Heap::instance().lock(from, end - start);
+    const int error = Door::instance().lock_range(from, end - start);
+    if (error != 0) return error;
+    return Door::instance().on_the_rest(from, end - start, [&](const std::byte* a, uint64_t n) {
+      return kernels(a, n) == 0 ? 0 : errno;
+    });
+  });
 }
 
 }  // namespace
@@ -223,25 +236,30 @@ OUTCORE_EXPORT int mlock2(const void* address, size_t size, unsigned flags) noex
 }
 
 OUTCORE_EXPORT int munlock(const void* address, size_t size) noexcept {
-  if (Heap::concerns(address, size)) Heap::instance().unlock(bytes_at(address), size);
-  if (concerns(address, size))
-    Door::instance().unlock_range(bytes_at(address), round_up(size, kSystemPage));
-  return real().munlock(address, size);
+  const auto unlock = [&] {
+    if (Heap::concerns(address, size)) Heap::instance().unlock(bytes_at(address), size);
+    if (concerns(address, size))
+      Door::instance().unlock_range(bytes_at(address), round_up(size, kSystemPage));
+  };
+  if (concerns(address, size) && !OwnMemory::has_room(OwnMemory::kCallBytes)) return fail(ENOMEM);
+  return is_ready(unlock) ? real().munlock(address, size) : -1;
 }
 
 OUTCORE_EXPORT int munlockall() noexcept {
-  if (Door::is_any_taken() && !is_inside()) {
+  const auto unlock = [] {
     Door::instance().unlock_range(nullptr, UINT64_MAX / 2);
     Heap::instance().unlock_all();
-  }
+  };
+  if (Door::is_any_taken() && !is_inside() && !is_ready(unlock)) return -1;
   return real().munlockall();
 }
 
 OUTCORE_EXPORT int mlockall(int flags) noexcept {
   const int result = real().mlockall(flags);
-  if (result == 0 && Door::is_any_taken()) {
+  const auto undo = [] {
     Door::instance().undo_locks();
     Heap::instance().undo_locks();
-  }
+  };
+  if (result == 0 && Door::is_any_taken() && !is_ready(undo)) return -1;
   return result;
 }

@@ -13,7 +13,7 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 // In the child it returns, in the parent it ends the process past our way to end. Of fork() itself
 // we hear as whoever has handlers for it does: see fork.h.
 OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
-  Door::instance().store_all();
+  if (!is_ready([] { Door::instance().store_all(); })) return -1;
   return real().daemon(keeps_folder, keeps_files);
 }
 
@@ -27,40 +27,45 @@ void touch(const char* text) {
 // The process becomes another program: what was written must be in the files. A forked child has
 // nothing of its own to store, nor has the child of vfork, which is still the parent in memory; but
 // what they hand on of its descriptors the parent must not have taken any more.
-// What the kernel is to read may lie in the heap, where it cannot wait for it.
-void before_exec(const char* path, char* const* arguments, char* const* names) {
-  Door::instance().store_all();
-  let_leave(stays_over_exec);
-  if (!Heap::is_used()) return;
+// What the kernel is to read may lie in the heap, where it cannot wait for it. False, and errno: it
+// could not be done.
+bool before_exec(const char* path, char* const* arguments, char* const* names) {
+  const auto store = [] {
+    Door::instance().store_all();
+    let_leave(stays_over_exec);
+  };
+  if (!is_ready(store)) return false;
+  if (!Heap::is_used()) return true;
   touch(path);
   for (char* const* list : {arguments, names})
     for (; list != nullptr && *list != nullptr; ++list) touch(*list);
+  return true;
 }
 
 }  // namespace
 
 OUTCORE_EXPORT int execve(const char* path, char* const* arguments, char* const* names) noexcept {
-  before_exec(path, arguments, names);
+  if (!before_exec(path, arguments, names)) return -1;
   return real().execve(path, arguments, names);
 }
 
 OUTCORE_EXPORT int execv(const char* path, char* const* arguments) noexcept {
-  before_exec(path, arguments, nullptr);
+  if (!before_exec(path, arguments, nullptr)) return -1;
   return real().execv(path, arguments);
 }
 
 OUTCORE_EXPORT int execvp(const char* path, char* const* arguments) noexcept {
-  before_exec(path, arguments, nullptr);
+  if (!before_exec(path, arguments, nullptr)) return -1;
   return real().execvp(path, arguments);
 }
 
 OUTCORE_EXPORT int execvpe(const char* path, char* const* arguments, char* const* names) noexcept {
-  before_exec(path, arguments, names);
+  if (!before_exec(path, arguments, names)) return -1;
   return real().execvpe(path, arguments, names);
 }
 
 OUTCORE_EXPORT int fexecve(int fd, char* const* arguments, char* const* names) noexcept {
-  before_exec(nullptr, arguments, names);
+  if (!before_exec(nullptr, arguments, names)) return -1;
   return real().fexecve(fd, arguments, names);
 }
 
@@ -133,7 +138,7 @@ OUTCORE_END void quick_exit(int status) noexcept {  // banned-ok: the program's 
 
 OUTCORE_EXPORT int execveat(int folder, const char* path, char* const* arguments,
                             char* const* names, int flags) noexcept {
-  before_exec(path, arguments, names);
+  if (!before_exec(path, arguments, names)) return -1;
   return real().execveat(folder, path, arguments, names, flags);
 }
 

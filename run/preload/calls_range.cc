@@ -67,6 +67,13 @@ OUTCORE_EXPORT int pkey_mprotect(void* address, size_t size, int protection, int
   return real().pkey_mprotect(address, size, protection, key);
 }
 
+OUTCORE_EXPORT int mseal(void* address, size_t size, unsigned long flags) noexcept {
+  constexpr long kMseal = 462;
+  if (const int error = leave_to_kernel(address, size, "it is sealed"); error != 0)
+    return fail(error);
+  return static_cast<int>(real().syscall(kMseal, address, size, flags));
+}
+
 OUTCORE_EXPORT int remap_file_pages(void* address, size_t size, int protection, size_t page,
                                     int flags) noexcept {
   if (Heap::concerns(address, size)) return fail(EINVAL);  // as of all that is not shared

@@ -29,7 +29,7 @@ void* find(const char* name, const void* caller) {
 
 template <typename... Arguments>
 int next(const char* name, const void* caller, Arguments... arguments) {
-  before_later_writes();
+  if (!is_ready(before_later_writes)) return -ENOMEM;
   void* const found = find(name, caller);
   if (found == nullptr) return -ENOSYS;
   return reinterpret_cast<int (*)(Arguments...)>(found)(arguments...);

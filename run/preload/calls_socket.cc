@@ -24,7 +24,7 @@ bool must_bounce_message(const msghdr* m) {
 }  // namespace
 
 OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  let_descriptors_leave(message);
+  if (!is_ready([message] { let_descriptors_leave(message); })) return -1;
   if (!must_bounce_message(message)) return real().sendmsg(fd, message, flags);
   const auto count = static_cast<int>(message->msg_iovlen);
   // A longer one is sent in part, as a stream's may be; a datagram is never so long.

@@ -51,14 +51,17 @@ bool is_copied(const posix_spawn_file_actions_t* actions, int fd) {
 }
 
 template <typename Call>
-auto start(const posix_spawn_file_actions_t* actions, const Call& call) {
-  if (is_inside() || is_borrowing()) {
-    let_leave([actions](int fd) { return stays_over_exec(fd) || is_copied(actions, fd); });
+auto start(const posix_spawn_file_actions_t* actions, const Call& call, decltype(call()) refused) {
+  const auto leaves = [actions](int fd) { return stays_over_exec(fd) || is_copied(actions, fd); };
+  const auto begin = [&] {
+    if (is_inside() || is_borrowing()) {
+      let_leave(leaves);
+      return call();
+    }
+    const Starting starting(leaves);
     return call();
-  }
-  const Starting starting(
-      [actions](int fd) { return stays_over_exec(fd) || is_copied(actions, fd); });
-  return call();
+  };
+  return or_no_memory(begin, refused);
 }
 
 }  // namespace
@@ -67,24 +70,28 @@ OUTCORE_EXPORT int posix_spawn(pid_t* child, const char* path,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* arguments,
                                char* const* names) {
-  return start(actions, [&] {
+  const auto call = [&] {
     return real().posix_spawn(child, path, actions, attributes, arguments, names);
-  });
+  };
+  return start(actions, call, ENOMEM);
 }
 
 OUTCORE_EXPORT int posix_spawnp(pid_t* child, const char* path,
                                 const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const* arguments,
                                 char* const* names) {
-  return start(actions, [&] {
+  const auto call = [&] {
     return real().posix_spawnp(child, path, actions, attributes, arguments, names);
-  });
+  };
+  return start(actions, call, ENOMEM);
 }
 
 OUTCORE_EXPORT int system(const char* command) {  // banned-ok: the program's own call
-  return start(nullptr, [&] { return real().system(command); });
+  return start(
+      nullptr, [&] { return real().system(command); }, -1);
 }
 
 OUTCORE_EXPORT FILE* popen(const char* command, const char* mode) {  // banned-ok: as system
-  return start(nullptr, [&] { return real().popen(command, mode); });
+  return start(
+      nullptr, [&] { return real().popen(command, mode); }, nullptr);
 }

@@ -50,7 +50,7 @@ OUTCORE_EXPORT int syncfs(int fd) noexcept {
   int error = 0;
   if (!is_plain() && ::fstat(fd, &about) == 0) error = store_files(&about.st_dev);
   const int result = real().syncfs(fd);
-  return result == 0 && error != 0 ? fail(EIO) : result;
+  return result == 0 && error != 0 ? fail(error) : result;
 }
 
 OUTCORE_EXPORT int sync_file_range(int fd, off64_t at, off64_t size, unsigned flags) {
@@ -76,19 +76,8 @@ using Call = std::function<int()>;
 int change(int fd, uint64_t offset, uint64_t size_bytes, const Call& call) {
   TakenFile* file = taken(fd);
   if (file == nullptr) return call();
-  int result = -1, error = 0;
-  const auto around = [&] {
-    Door::instance().around_write(
-        *file, [offset] { return offset; }, size_bytes,
-        [&] {
-          result = call();
-          error = errno;
-        });
-    return true;
-  };
-  if (!or_no_memory(around, false) && result < 0) return fail(ENOMEM);
-  errno = error;
-  return result;
+  return change_file(
+      *file, [offset] { return offset; }, size_bytes, call);
 }
 
 int clone(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size_bytes,
@@ -165,8 +154,9 @@ int ioctl_by(int fd, unsigned long request, void* argument, const Call& call) {
     default:
       break;
   }
-  if (TakenFile* file = taken(fd); file != nullptr && moves_blocks(request))
-    Door::instance().hand_back(*file, "its blocks are moved (ioctl)");
+  TakenFile* file = moves_blocks(request) ? taken(fd) : nullptr;
+  const auto hand_back = [&] { Door::instance().hand_back(*file, "its blocks are moved (ioctl)"); };
+  if (file != nullptr && !is_ready(hand_back)) return -1;
   return call();
 }
 
@@ -179,5 +169,6 @@ OUTCORE_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
   va_end(arguments);
   if (!is_inside() && OwnDescriptors::has(fd)) return fail(EBADF);
   if (is_plain()) return real().ioctl(fd, request, argument);
-  return ioctl_by(fd, request, argument, [&] { return real().ioctl(fd, request, argument); });
+  const auto call = [&] { return real().ioctl(fd, request, argument); };
+  return or_no_memory([&] { return ioctl_by(fd, request, argument, call); }, -1);
 }

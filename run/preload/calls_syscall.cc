@@ -140,8 +140,7 @@ long on_memory(long number, const Words& w) {
     case SYS_remap_file_pages:
       return remap_file_pages(p, n, as_int(w.c), as_size(w.d), as_int(w.e));
     case kMseal:
-      if (const int error = leave_to_kernel(p, n, "it is sealed"); error != 0) return fail(error);
-      return real().syscall(kMseal, w.a, w.b, w.c);
+      return mseal(p, n, static_cast<unsigned long>(w.c));
     case SYS_process_vm_readv:
       return process_vm_readv(as_int(w.a), to<iovec>(w.b), as_size(w.c), to<iovec>(w.d),
                               as_size(w.e), as_size(w.f));
@@ -292,7 +291,7 @@ long on_process(long number, const Words& w) {
       return set_action(w);
     case SYS_io_setup:
     case SYS_io_uring_setup:
-      before_later_writes();
+      if (!is_ready(before_later_writes)) return -1;
       return real().syscall(number, w.a, w.b, w.c, w.d, w.e, w.f);
     default:
       return on_file(number, w);

@@ -84,7 +84,7 @@ uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0) {
   return static_cast<uint64_t>(std::max<off_t>(real().lseek(fd, 0, SEEK_CUR), 0));
 }
 
-ssize_t run(Transfer t) {
+ssize_t carry_out(Transfer t) {
   TakenFile* file = DescriptorTable::file_of(t.fd);
   const bool is_bounced = must_bounce(t, file);
   if (file != nullptr && !t.is_write) {
@@ -97,19 +97,16 @@ ssize_t run(Transfer t) {
     // is ours was copied before: a touch of it may have to wait.
     t.call = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list, int count,
                                                                off_t offset) {
-      ssize_t result = -1;
-      int error = 0;
-      Door::instance().around_write(
+      return change_file(
           *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
-          [&] {
-            result = call(list, count, offset);
-            error = errno;
-          });
-      errno = error;
-      return result;
+          [&] { return call(list, count, offset); });
     };
   }
   return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
+}
+
+ssize_t run(const Transfer& t) {
+  return or_no_memory([&] { return carry_out(t); }, -1);
 }
 
 // Inlined, as g++ takes a buffer that is to be read into for one that is read here.
@@ -212,26 +209,20 @@ OUTCORE_ALIAS(ssize_t, pwritev64, (int, const iovec*, int, off_t), pwritev);
 namespace {
 
 // From one descriptor to another, within the kernel.
+template <typename Call>
 ssize_t between(int from, const off_t* from_at, int to, const off_t* to_at, size_t n,
-                const std::function<ssize_t()>& call) {
+                const Call& call) {
   TakenFile* source = DescriptorTable::file_of(from);
   TakenFile* target = DescriptorTable::file_of(to);
   Door& door = Door::instance();
   if (source != nullptr) {
     const uint64_t at = position_of(from, from_at == nullptr ? kHere : *from_at, false);
-    if (door.before_read(*source, at, n) != 0) return fail(EIO);
+    const auto is_stored = [&] { return door.before_read(*source, at, n) == 0; };
+    if (!or_no_memory(is_stored, false)) return fail(EIO);
   }
   if (target == nullptr) return call();
-  ssize_t result = -1;
-  int error = 0;
-  door.around_write(
-      *target, [&] { return position_of(to, to_at == nullptr ? kHere : *to_at, true); }, n,
-      [&] {
-        result = call();
-        error = errno;
-      });
-  errno = error;
-  return result;
+  return change_file(
+      *target, [&] { return position_of(to, to_at == nullptr ? kHere : *to_at, true); }, n, call);
 }
 
 bool is_plain_pair(int a, int b) {

@@ -145,7 +145,8 @@ class Door {
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
   void store_pieces(TakenFile& file);
-  bool hand_back_locked(TakenFile& file, const char* why);
+  bool hand_back_locked(TakenFile& file, const char* why);  // says why not
+  Status try_to_hand_back(TakenFile& file, const char* why);
   void drop_what_was_cut_off(TakenFile& file);
   Mapping* mapping_at(const std::byte* address);  // the first whose end is behind the address
   Mapping* mapping_covering(const std::byte* address);
@@ -180,6 +181,8 @@ class Door {
   std::string delivery_;
 };
 
+// What calls say of bytes that could not be stored: ENOSPC and EDQUOT by their names, else EIO.
+int as_errno(const Status& status);
 // The kernel's mapping, in place of ours, as the program asked for it.
 bool map_by_kernel(const Mapping& mapping);
 // Asks the process that has the file to hand it back, and waits; if that cannot be, this process

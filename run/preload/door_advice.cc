@@ -49,7 +49,7 @@ int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
     Space& space = *m.region->space;
     if (const Status s = runtime_->engine->flush(space, first, end); !s.ok()) {
       say("msync: " + s.message(), true);
-      result = EIO;
+      result = as_errno(s);
       return;
     }
     for (const std::shared_ptr<Store>& store : space.owned)

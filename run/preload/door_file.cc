@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -24,6 +26,11 @@ namespace outcore::preload {
 using base::kSystemPage;
 using base::round_up;
 using paging::Space;
+
+// What the kernel would say of a file whose bytes could not be stored.
+int as_errno(const Status& s) {
+  return s.ok() || s.code() == ENOSPC || s.code() == EDQUOT ? s.code() : EIO;
+}
 
 bool Door::mark_descriptors(TakenFile& file) {
   return for_each_own_descriptor(file.identity,
@@ -81,7 +88,7 @@ int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   const uint64_t first = std::min(offset / space->page_bytes, end);
   const Status s = runtime_->engine->flush(*space, first, end);
   if (!s.ok()) say("read of " + file.path + ": " + s.message(), true);
-  return s.code();
+  return as_errno(s);
 }
 
 int Door::store_files(const dev_t* device) {
@@ -96,7 +103,7 @@ int Door::store_files(const dev_t* device) {
     const Status s = runtime_->engine->flush(*space, 0, space->page_count());
     if (s.ok()) continue;
     say("sync of " + file->path + ": " + s.message(), true);
-    result = s.code();
+    result = as_errno(s);
   }
   return result;
 }
@@ -215,7 +222,13 @@ bool Door::hand_back_if_writable(TakenFile& file, const char* why) {
 }
 
 bool Door::hand_back_locked(TakenFile& file, const char* why) {
-  if (is_inherited(file) || file.mappings.empty()) return true;
+  const Status s = try_to_hand_back(file, why);
+  if (!s.ok()) say(s.message(), true);
+  return s.ok();
+}
+
+Status Door::try_to_hand_back(TakenFile& file, const char* why) {
+  if (is_inherited(file) || file.mappings.empty()) return {};
   std::vector<Region::Impl*> regions;
   for (const auto& [address, m] : file.mappings) {
     for (const Mapping::Lock& l : m->locks)
@@ -231,8 +244,7 @@ bool Door::hand_back_locked(TakenFile& file, const char* why) {
   });
   if (!s.ok()) {
     file.ended = {};
-    say(s.message(), true);
-    return false;
+    return s;
   }
   for (const auto& [address, m] : file.mappings) {
     not_taken_.add(file.path, m->size_bytes, std::string("handed back: ") + why);
@@ -241,7 +253,7 @@ bool Door::hand_back_locked(TakenFile& file, const char* why) {
   file.mappings.clear();
   file.remark = std::string("handed back to the kernel: ") + why;
   close_file(file);
-  return true;
+  return {};
 }
 
 TakenFile* Door::file_of_identity(const Identity& identity) {
@@ -293,6 +305,7 @@ void Door::store_pieces(TakenFile& file) {
   }
 }
 
+// A file that cannot be stored is told once: the end is tried from several places.
 void Door::leave_writable(const char* why) {
   if (is_of_another_process()) return;
   const Inside inside;
@@ -300,7 +313,11 @@ void Door::leave_writable(const char* why) {
   for (const auto& [identity, file] : files_) {
     if (!file->is_writable || file->mappings.empty()) continue;
     store_pieces(*file);
-    hand_back_locked(*file, why);
+    const Status s = try_to_hand_back(*file, why);
+    if (!s.ok() && !std::exchange(file->is_loss_told, true))
+      say(file->path + ": what the program wrote cannot be stored: " + ::strerrordesc_np(s.code()) +
+              "; it is lost when the process ends",
+          true);
     LastStore::note_progress();
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -13,6 +14,7 @@
 #include "run/preload/door.h"
 #include "run/preload/later_writes.h"
 #include "run/preload/own_heap.h"
+#include "run/preload/own_memory.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
 #include "run/preload/words.h"
@@ -157,8 +159,10 @@ void Heap::put(uint64_t offset, const Block& block) {
   ++allocations_;
 }
 
+// What is added must not cost what freeing will need.
 void* Heap::add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind) {
   uint64_t offset = 0;
+  if (!OwnMemory::has_room(2 * OwnMemory::kCallBytes)) return errno = ENOMEM, nullptr;
   bytes = round_up(std::max<uint64_t>(bytes, 1), kSystemPage);
   room = round_up(std::max(room, bytes), page_bytes());
   const int error = take(bytes, room, alignment, &offset);
@@ -183,7 +187,7 @@ Heap::Block Heap::block_of(void* p, const char* call) {
   return at->second;
 }
 
-void Heap::free(void* p) {
+void Heap::free(void* p) noexcept {
   const Inside inside;
   if (is_child_) return free_childs(p);
   Range range{offset_of(p), 0};
@@ -196,7 +200,10 @@ void Heap::free(void* p) {
     add_live(-static_cast<int64_t>(at->second.bytes));
     blocks_.erase(at);
   }
-  release(range);
+  try {
+    release(range);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 // Bytes of whole pages of ours are forgotten, and the program's locks on them. 0 or an errno.
@@ -236,6 +243,7 @@ void Heap::release(const Range& range) {
 
 // The block has room for this many bytes from now on, if what is behind it is free.
 bool Heap::grow_room(uint64_t offset, uint64_t bytes) {
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return false;
   const os::Locked locked(lock_);
   Block& block = blocks_[offset];
   if (bytes <= block.room) return true;

@@ -52,8 +52,9 @@ class Heap {
   // Reads zero. nullptr: there is no room, in addresses or on the disk (errno is ENOMEM).
   // REQUIRES: `alignment` is a power of two. `is_available` tells whether there is a heap at all.
   void* allocate(size_t bytes, size_t alignment, bool* is_available);
-  // Of what was allocated; anything else ends the program, as the C library would.
-  void free(void* p);
+  // Of what was allocated; anything else ends the program, as the C library would. Without memory
+  // for what there is to note, the addresses are not used again.
+  void free(void* p) noexcept;
   // In place, or nullptr: it must move.
   void* resize(void* p, size_t bytes);
   // Elsewhere, with room to grow further; nullptr: as allocate().

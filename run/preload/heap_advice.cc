@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
+#include "run/preload/own_memory.h"
 #include "run/preload/page_advice.h"
 #include "run/preload/real.h"
 
@@ -137,6 +138,7 @@ int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
 
 int Heap::lock(const std::byte* address, size_t bytes) {
   const Inside inside;
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   return on_parts(
       address, bytes,
       [this](uint64_t from, uint64_t to) {

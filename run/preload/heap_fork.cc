@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "core/base/units.h"
 #include "core/os/address_space.h"
@@ -75,7 +76,11 @@ void Heap::prepare_copy() {
   if (live == 0) return;
   copy_error_ = views_->stop(has_program_threads());
   if (copy_error_ != 0) return;
-  copy_ = HeapCopy::prepare(views_->store().folder(), views_->shown_bytes());
+  try {
+    copy_ = HeapCopy::prepare(views_->store().folder(), views_->shown_bytes());
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+  }
   if (copy_ != nullptr) return;
   copy_error_ = errno;
   views_->go_on();
@@ -92,7 +97,11 @@ void Heap::after_fork_in_parent(bool may_have_failed) {
   const std::unique_ptr<HeapCopy> copy = std::move(heap.copy_);
   int error = ECHILD;  // nobody's
   if (copy->is_wanted(patience_ns(live), may_have_failed)) {
-    error = heap.views_->copy_to(copy->file(), copy->size_bytes());
+    try {
+      error = heap.views_->copy_to(copy->file(), copy->size_bytes());
+    } catch (const std::bad_alloc&) {
+      error = ENOMEM;
+    }
     if (error != 0)
       say(std::string("no copy of the memory that --alloc put on scratch space could be made for "
                       "a forked child: ") +

@@ -11,6 +11,7 @@
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
 #include "run/preload/own_heap.h"
+#include "run/preload/own_memory.h"
 #include "run/preload/real.h"
 
 namespace outcore::preload {
@@ -155,6 +156,7 @@ int Heap::unmap_ours(uint64_t from, uint64_t to) {
 int Heap::unmap(std::byte* address, size_t bytes) {
   if (!is_aligned(address) || bytes == 0) return EINVAL;
   const Inside inside;
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   return on_parts(
       address, round_up(bytes, kSystemPage),
       [this](uint64_t from, uint64_t to) {
@@ -194,7 +196,7 @@ bool Heap::take_over(uint64_t from, uint64_t to) {
 bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags) {
   const bool is_ours = has(address) && has(address + bytes - 1);
   if (is_child_ || !is_ours || !is_aligned(address) || !is_plain(flags) ||
-      (protection & ~kOpen) != 0)
+      (protection & ~kOpen) != 0 || !OwnMemory::has_room(OwnMemory::kCallBytes))
     return false;
   const Inside inside;
   const uint64_t from = offset_of(address), to = from + round_up(bytes, kSystemPage);
@@ -209,6 +211,7 @@ bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags)
 int Heap::give_way(std::byte* address, size_t bytes) {
   if (!is_aligned(address) || bytes == 0) return EINVAL;
   const Inside inside;
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   const auto give = [this](uint64_t from, uint64_t to) {
     if (is_child_) return unmap_childs(from, to);
     // Of pages that are cut the kernel has the rest, too.
@@ -239,6 +242,7 @@ int Heap::protect(std::byte* address, size_t bytes, int protection) {
   if (!is_aligned(address)) return EINVAL;
   if (bytes == 0) return 0;
   const Inside inside;
+  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   return on_parts(
       address, round_up(bytes, kSystemPage),
       [&](uint64_t from, uint64_t to) {
@@ -351,6 +355,7 @@ void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int fl
     return refuse(EINVAL);
   {
     const Inside inside;
+    if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return refuse(ENOMEM);
     if (is_child_) return remap_childs(from, to, new_bytes, flags);
     bool is_a_mapping = false;
     {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -12,6 +13,7 @@
 #include "run/preload/heap.h"
 #include "run/preload/inside.h"
 #include "run/preload/real.h"
+#include "run/preload/settings.h"
 
 namespace outcore::preload {
 namespace {
@@ -54,11 +56,14 @@ void* store_whenever_asked(void*) {
 
 bool is_before(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) < 0; }
 
-void say_that_it_is_stuck() {
-  static const char text[] =
-      "outcore: what the program wrote to mapped files could not be stored at its end: storing did "
-      "not go on for 30 s\n";
-  const ssize_t ignored = real().write(STDERR_FILENO, text, sizeof text - 1);
+// Allocates nothing.
+void say_that_it_is_stuck(uint64_t seconds) {
+  char text[160];
+  const int n = std::snprintf(text, sizeof text,
+                              "outcore: what the program wrote to mapped files could not be stored "
+                              "at its end: storing did not go on for %lu s\n",
+                              seconds);
+  const ssize_t ignored = real().write(STDERR_FILENO, text, static_cast<size_t>(n));
   static_cast<void>(ignored);
 }
 
@@ -103,8 +108,9 @@ void LastStore::run(What what) {
       seen_progress = now;
       moved_ns = os::now_ns();
     }
-    if (os::now_ns() - moved_ns < kPatienceNs) continue;
-    say_that_it_is_stuck();
+    const uint64_t patience_s = settings().patience_s;
+    if (os::now_ns() - moved_ns < patience_s * 1'000'000'000) continue;
+    say_that_it_is_stuck(patience_s);
     break;
   }
   errno = saved_errno;

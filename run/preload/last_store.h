@@ -16,7 +16,8 @@ class LastStore {
 
   // Starts the thread, once a process. False: the system gives none. Under the door's lock.
   static bool start();
-  // Returns when all is stored, or when storing has not moved for kPatienceNs: then it says so.
+  // Returns when all is stored, or when storing has not moved for settings().patience_s: then it
+  // says so.
   // At once where there is no thread: nothing was taken, or this is a child of who took it. Any
   // thread; async-signal-safe.
   static void run(What what);
@@ -28,9 +29,6 @@ class LastStore {
   static void note_progress();
   // The parent's thread is not the child's.
   static void forget_in_child();
-
- private:
-  static constexpr uint64_t kPatienceNs = 30'000'000'000;
 };
 
 }  // namespace outcore::preload

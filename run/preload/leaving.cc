@@ -85,11 +85,9 @@ bool was_sent(const Identity& file) {
   return has_sent(file);
 }
 
-Starting::Starting(const std::function<bool(int)>& leaves) {
-  starting_count.fetch_add(1);
-  let_leave(leaves);
-}
-Starting::~Starting() { starting_count.fetch_sub(1); }
+Starting::Starting(const std::function<bool(int)>& leaves) { let_leave(leaves); }
+Starting::Count::Count() { starting_count.fetch_add(1); }
+Starting::Count::~Count() { starting_count.fetch_sub(1); }
 
 bool Starting::is_any() { return starting_count.load() != 0; }
 

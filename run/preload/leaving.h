@@ -26,11 +26,17 @@ bool was_sent(const Identity& file);
 class Starting {
  public:
   explicit Starting(const std::function<bool(int)>& leaves);
-  ~Starting();
   Starting(const Starting&) = delete;
   Starting& operator=(const Starting&) = delete;
 
   static bool is_any();
+
+ private:
+  struct Count {
+    Count();
+    ~Count();
+  };
+  const Count count_;
 };
 
 }  // namespace outcore::preload

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -71,6 +72,7 @@ void Listener::close_all_but(int a, int b) {
 }
 
 int Listener::lease(const Identity& identity, int fd) {
+  entries_.reserve(entries_.size() + 1);
   if (told_of_breaks_ == 0)
     if (const int error = start_of_breaks(); error != 0) return error;
   const int own = real().open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC);
@@ -109,6 +111,7 @@ int group_on(const std::string& path, unsigned kind, uint64_t events) {
 }  // namespace
 
 int Listener::mark_opens(const Identity& identity, int fd) {
+  entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
   const std::string path = path_of(fd);
   Entry entry{identity};
   // One group a file: a user has 128 of them.
@@ -124,6 +127,7 @@ int Listener::mark_opens(const Identity& identity, int fd) {
 }
 
 int Listener::mark_changes(const Identity& identity, int fd) {
+  entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
   Entry entry{identity};
   entry.fd = group_on(path_of(fd), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
   if (entry.fd < 0) return entry.fd;
@@ -154,10 +158,15 @@ void Listener::end(const Identity& identity) {
 }
 
 bool Listener::wait() {
-  std::vector<pollfd> all{{event_, POLLIN, 0}};
-  for (const Entry& e : entries_)
-    if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
-  return ::poll(all.data(), all.size(), -1) > 0 && (all[0].revents & POLLIN) != 0;
+  pollfd event{event_, POLLIN, 0};
+  try {
+    std::vector<pollfd> all{event};
+    for (const Entry& e : entries_)
+      if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
+    return ::poll(all.data(), all.size(), -1) > 0 && (all[0].revents & POLLIN) != 0;
+  } catch (const std::bad_alloc&) {  // then it is listened again and again
+    return ::poll(&event, 1, 10) > 0;
+  }
 }
 
 void Listener::allow(const Entry& entry, int fd) {
@@ -165,6 +174,15 @@ void Listener::allow(const Entry& entry, int fd) {
   while (real().write(entry.fd, &response, sizeof response) < 0 && errno == EINTR) {
   }
   real().close(fd);
+}
+
+// Without memory to note it, it goes on at once: it must not wait for ever.
+void Listener::let_wait(Entry& entry, int fd) {
+  try {
+    entry.waiting.push_back(fd);
+  } catch (const std::bad_alloc&) {
+    allow(entry, fd);
+  }
 }
 
 // True if others were among them.
@@ -184,13 +202,14 @@ bool Listener::read_events(Entry& entry) {
       else if (is_own)
         allow(entry, e->fd);
       else
-        entry.waiting.push_back(e->fd);
+        let_wait(entry, e->fd);
     }
   }
 }
 
 std::vector<Identity> Listener::hear() {
   std::vector<Identity> heard;
+  heard.reserve(entries_.size());  // what is read must not be lost
   for (Entry& e : entries_) {
     const bool is_changed = e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e);
     if (!is_changed || e.is_told) continue;

@@ -6,6 +6,7 @@
 // every fault is a signal: two switches a fault, which cost random reads a fifth.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -40,6 +41,7 @@ class Listener {
   // Files that others open or change, or whose lease is broken. The process's own opens are
   // answered; others who can be made to wait do so until settle() or end().
   std::vector<Identity> hear();
+  size_t files_max() const { return entries_.size(); }  // that hear() may name
   void settle(const Identity& identity);
 
  private:
@@ -54,6 +56,7 @@ class Listener {
     std::vector<int> waiting;  // events to be answered
   };
   void allow(const Entry& entry, int fd);
+  void let_wait(Entry& entry, int fd);
   bool read_events(Entry& entry);
 
   // Whom the kernel tells of breaks; started with the first lease. 0 or -errno.

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 
+// Newer than the headers of Debian 12.
+extern "C" int mseal(void* address, size_t size, unsigned long flags) noexcept;
+
 namespace outcore::preload {
 
 // What is ours of the range, of files and of the heap, is the kernel's from now on: in place, with

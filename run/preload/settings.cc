@@ -52,6 +52,8 @@ Settings read_settings() {
   s.is_explaining = is_set("OUTCORE_RUN_EXPLAIN");
   s.is_quiet = is_set("OUTCORE_RUN_QUIET");
   if (const char* json = std::getenv("OUTCORE_RUN_JSON")) s.json = json;
+  if (const uint64_t seconds = number_of(std::getenv("OUTCORE_RUN_PATIENCE")); seconds != 0)
+    s.patience_s = seconds;
   s.command = lines_of(std::getenv("OUTCORE_RUN_COMMAND"));
   s.root = static_cast<pid_t>(number_of(std::getenv("OUTCORE_RUN_ROOT")));
   if (const char* report = std::getenv("OUTCORE_RUN_REPORT")) {  // PID:DESCRIPTOR

@@ -22,7 +22,8 @@ struct Settings {
   int report_fd = -1;  // in the process that the run began with, and its descendants
   std::string report;  // path of the memory that processes of this run report in; empty: none
   std::vector<std::string> command;  // of the run, as typed: see report_next.h
-  std::string complaint;  // a value that could not be read: one line; nothing is taken then
+  uint64_t patience_s = 30;  // with a store that does not go on, at the end; a test's may be less
+  std::string complaint;     // a value that could not be read: one line; nothing is taken then
 
   bool is_named(const std::string& path) const;     // by --map
   bool is_excluded(const std::string& path) const;  // by --not-map

@@ -72,8 +72,10 @@ void end_of_process() {
   // A second thread that ends the process waits until the first one's bytes are stored.
   if (ending.exchange(self) == self) return LastStore::run(LastStore::What::kStore);
   if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
-  door.store_all();
-  publish(door.report());
+  static_cast<void>(is_ready([&] {
+    door.store_all();
+    publish(door.report());
+  }));
 }
 
 }  // namespace outcore::preload

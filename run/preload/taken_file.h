@@ -51,7 +51,8 @@ struct TakenFile {
   std::atomic<bool> is_watched{false};
   std::string remark;  // how it is kept coherent, for --explain
   std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
-  bool is_counted = false;  // among the taken ones
+  bool is_counted = false;    // among the taken ones
+  bool is_loss_told = false;  // at the end what was written could not be stored
   // Open still, as to close one descriptor of a file drops the POSIX locks that the process holds.
   std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
 

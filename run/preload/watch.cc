@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -49,6 +50,8 @@ struct Watch::Impl {
 
   void listen();
   void answer();
+  void hand_back_opened();
+  bool note_opened(Listener& listener);
   void ask(Command* command);  // returns when it is carried out
   int carry_out(const Command& command, Listener& listener);
   static void ring(int event) {
@@ -183,18 +186,52 @@ void Watch::Impl::listen() {
     const bool is_called = listener.wait();
     if (is_called) hush(to_listener);
     for (Command* command : take_all(commands)) {
-      command->result = carry_out(*command, listener);
+      try {
+        command->result = carry_out(*command, listener);
+      } catch (const std::bad_alloc&) {
+        command->result = -ENOMEM;
+      }
       command->is_done.store(1, std::memory_order_release);
       os::wake_all(&command->is_done);
     }
     for (const Identity& identity : take_all(settled)) listener.settle(identity);
-    const std::vector<Identity> heard = listener.hear();
-    if (heard.empty()) continue;
+    if (note_opened(listener)) ring(to_answerer);
+  }
+}
+
+// What others have opened is to be handed back. True if there is any.
+bool Watch::Impl::note_opened(Listener& listener) {
+  try {
     {
       const os::Locked locked(lock);
-      opened.insert(opened.end(), heard.begin(), heard.end());
+      opened.reserve(opened.size() + listener.files_max());
     }
-    ring(to_answerer);
+    const std::vector<Identity> heard = listener.hear();
+    const os::Locked locked(lock);
+    opened.insert(opened.end(), heard.begin(), heard.end());
+    return !heard.empty();
+  } catch (const std::bad_alloc&) {
+    return false;  // it is heard at the next turn
+  }
+}
+
+// Without memory for that what is left is tried again: whoever opened the files waits for them.
+void Watch::Impl::hand_back_opened() {
+  for (;;) {
+    Identity identity;
+    {
+      const os::Locked locked(lock);
+      if (opened.empty()) return;
+      identity = opened.back();
+    }
+    try {
+      Door::instance().hand_back(identity, "another process opens it or writes to it");
+      const os::Locked locked(lock);
+      settled.push_back(identity);
+      opened.erase(std::find(opened.begin(), opened.end(), identity));
+    } catch (const std::bad_alloc&) {
+      ::poll(nullptr, 0, 10);
+    }
   }
 }
 
@@ -204,11 +241,7 @@ void Watch::Impl::answer() {
     if (::poll(wait, 3, -1) < 0) continue;
     if ((wait[0].revents & POLLIN) != 0) {
       hush(to_answerer);
-      for (const Identity& identity : take_all(opened)) {
-        Door::instance().hand_back(identity, "another process opens it or writes to it");
-        const os::Locked locked(lock);
-        settled.push_back(identity);
-      }
+      hand_back_opened();
       ring(to_listener);
     }
     if ((wait[1].revents & POLLIN) != 0) answer_request(requests);

@@ -27,15 +27,39 @@ foreach(delivery messages in-thread)
   agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
 endforeach()
 
+# Two containers with one network: the files are named, as nobody would tell of others there.
+foreach(delivery messages in-thread)
+  agree(pid_namespace.${delivery} pid_namespace
+    "${small} --map one --map two --delivery ${delivery}" FOLDER)
+endforeach()
+
 foreach(delivery messages in-thread mprotect)
   agree(file_calls.${delivery} file_calls "${small} --delivery ${delivery}" FOLDER)
   agree(later_writes.${delivery} later_writes "--budget 12M --alloc 64k --delivery ${delivery}"
     FOLDER)
   agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  agree(seldom_calls.${delivery} seldom_calls
+    "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
+  agree(fork_first_malloc.${delivery} fork_first_malloc
+    "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  agree(no_heap_memory.${delivery} no_heap_memory
+    "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_fork.${delivery} heap_fork "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   foreach(program heap_fork_again fork_late_child)
     agree(${program}.${delivery} ${program} "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   endforeach()
+endforeach()
+
+add_test(NAME preload.explains_refusal
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
+set_tests_properties(preload.explains_refusal PROPERTIES TIMEOUT 120 LABELS "preload;nosan")
+
+# What needs a cgroup or a disk of its own; 77: it cannot be had here.
+foreach(name small_cgroup full_disk stuck_end)
+  add_test(NAME preload.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/preload/${name}.sh
+    ${CMAKE_BINARY_DIR}/bin/outcore ${CMAKE_BINARY_DIR}/bin)
+  set_tests_properties(preload.${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    LABELS "preload;nosan")
 endforeach()
 
 add_test(NAME preload.later_writes.refused

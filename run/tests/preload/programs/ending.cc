@@ -89,6 +89,11 @@ void divide() {
   asm volatile("xorl %%ecx, %%ecx; movl $1, %%eax; cltd; idivl %%ecx" ::: "eax", "ecx", "edx");
 }
 
+void exit_by_number() {
+  be_ready();
+  ::syscall(SYS_exit_group, 6);
+}
+
 void end_in_threads() {
   be_ready();
   pthread_barrier_t barrier;
@@ -143,6 +148,7 @@ constexpr Way kWays[] = {{"SIGTERM in malloc", wait_in_malloc, SIGTERM, 1000 + S
                          {"a handler that raises again", raise_again, SIGTERM, 1000 + SIGTERM, 3},
                          {"one that runs once", raise_again_once, SIGTERM, 1000 + SIGTERM, 3},
                          {"a division by zero", divide, 0, 1000 + SIGFPE, 1},
+                         {"_exit by its number", exit_by_number, 0, 6, 1},
                          {"_exit in four threads", end_in_threads, 0, 5, 5},
                          {"vfork before", vfork_first, SIGTERM, 1000 + SIGTERM, 1},
                          {"a child that ends first", child_first, SIGTERM, 1000 + SIGTERM, 1}};
