@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "os/cancel_block.h"
 #include "outcore/checkpoint.h"
 #include "outcore/store.h"
 #include "store/uri.h"
@@ -63,6 +64,7 @@ Status bring_back(const std::string& pool, const std::string& name) {
 }  // namespace
 
 Result<Restart> restart(const std::string& pool, const std::string& name) {
+  const os::CancelBlock uncancelled;
   auto chosen = choose(pool, name);
   if (!chosen) return chosen.error();
   if (Status s = bring_back(pool, chosen->name); !s) return s.error();
@@ -94,6 +96,7 @@ Result<uint64_t> Restart::size_of(const std::string& object) const {
 }
 
 Status Restart::read(const std::string& object, std::span<std::byte> into) const {
+  const os::CancelBlock uncancelled;
   const auto size = size_of(object);
   if (!size) return size.status();
   if (size.value() != into.size())
@@ -114,6 +117,7 @@ Status Restart::read(const std::string& object, std::span<std::byte> into) const
 }
 
 Status Restart::restore(const std::string& object, Region& region) const {
+  const os::CancelBlock uncancelled;
   const auto size = size_of(object);
   if (!size) return size.status();
   if (size.value() > region.size_bytes())
