@@ -9,6 +9,7 @@
 #include "arrays/container/arrays_impl.h"
 #include "arrays/container/catalog_text.h"
 #include "core/base/units.h"
+#include "core/os/cancel_block.h"
 #include "core/store/uri.h"
 
 namespace outcore {
@@ -189,6 +190,7 @@ Status Arrays::Impl::read_box(const Entry& entry, void* data, const Dims& offset
 
 Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Communicator& together,
                             const ArraysOptions& options) {
+  const os::CancelBlock uncancelled;
   if (together.size == 0 || together.rank >= together.size)
     return Error{EINVAL, "open " + uri + ": rank " + std::to_string(together.rank) + " of " +
                              std::to_string(together.size) + " processes: ranks begin at 0"};
@@ -229,14 +231,17 @@ Arrays& Arrays::operator=(Arrays&& other) noexcept {
 }
 
 Arrays::~Arrays() {
+  const os::CancelBlock uncancelled;
   if (impl_ == nullptr) return;
   if (std::uncaught_exceptions() > impl_->exceptions)
     impl_->abort();
   else if (Status s = impl_->close(); !s)
     std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
+  impl_.reset();  // closes files
 }
 
 Status Arrays::flush() {
+  const os::CancelBlock uncancelled;
   if (impl_->session == 0 || !impl_->is_open) return {};
   if (Status s = impl_->check_open("flush " + uri()); !s) return s;
   if (impl_->together.size > 1) return impl_->medium->sync();
@@ -248,8 +253,14 @@ Status Arrays::flush() {
   return impl_->finish({});
 }
 
-Status Arrays::close() { return impl_->close(); }
-void Arrays::abort() { impl_->abort(); }
+Status Arrays::close() {
+  const os::CancelBlock uncancelled;
+  return impl_->close();
+}
+void Arrays::abort() {
+  const os::CancelBlock uncancelled;
+  impl_->abort();
+}
 std::string Arrays::uri() const { return impl_->medium->uri(); }
 std::string Arrays::describe() const { return impl_->medium->describe(); }
 

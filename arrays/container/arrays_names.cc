@@ -4,6 +4,7 @@
 
 #include "arrays/container/arrays_impl.h"
 #include "arrays/container/deeper.h"
+#include "core/os/cancel_block.h"
 
 namespace outcore {
 
@@ -21,6 +22,7 @@ Error wrong(const std::string& attempted, const std::string& why, int code = EIN
 }  // namespace
 
 Result<ArrayInfo> Arrays::info(const std::string& name) const {
+  const os::CancelBlock uncancelled;
   const auto entry = impl_->find("look at '" + name + "'", name);
   if (entry.ok()) return arrays::info_of(entry.value());
   const auto there = impl_->elsewhere(name, entry.error());
@@ -41,11 +43,13 @@ Result<ArrayType> Arrays::type_of(const std::string& name) const {
 }
 
 bool Arrays::has(const std::string& name) const {
+  const os::CancelBlock uncancelled;
   const auto entry = impl_->find("", name);
   return entry.ok() || impl_->elsewhere(name, entry.error()).ok();
 }
 
 std::vector<ArrayInfo> Arrays::list() const {
+  const os::CancelBlock uncancelled;
   std::map<std::string, ArrayInfo> by_name;
   const arrays::Deeper deeper;
   if (!deeper.is_too_deep())
@@ -61,6 +65,7 @@ std::vector<ArrayInfo> Arrays::list() const {
 }
 
 Status Arrays::rename(const std::string& from, const std::string& to) {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "rename '" + from + "' to '" + to + "'";
   if (Status s = impl_->check_writable(attempted); !s) return s;
   if (Status s = arrays::check_name(attempted, to); !s) return s;
@@ -83,6 +88,7 @@ Status Arrays::rename(const std::string& from, const std::string& to) {
 }
 
 Status Arrays::remove(const std::string& name) {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "remove '" + name + "'";
   if (Status s = impl_->check_writable(attempted); !s) return s;
   const std::unique_lock<std::shared_mutex> alone(impl_->traffic);
@@ -107,6 +113,7 @@ Status Arrays::remove(const std::string& name) {
 
 Status Arrays::set_attribute(const std::string& name, const std::string& key,
                              const std::string& text) {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "set the attribute '" + key + "'";
   if (Status s = impl_->check_writable(attempted); !s) return s;
   if (Status s = arrays::check_name(attempted, key); !s) return s;
@@ -133,6 +140,7 @@ Status Arrays::set_attribute(const std::string& name, const std::string& key,
 }
 
 Result<std::string> Arrays::attribute(const std::string& name, const std::string& key) const {
+  const os::CancelBlock uncancelled;
   std::map<std::string, std::string> all;
   if (name.empty()) {
     const Impl::CatalogLock lock(*impl_);
@@ -151,6 +159,7 @@ Result<std::string> Arrays::attribute(const std::string& name, const std::string
 }
 
 Result<std::vector<std::string>> Arrays::attributes(const std::string& name) const {
+  const os::CancelBlock uncancelled;
   std::vector<std::string> keys;
   if (name.empty()) {
     const Impl::CatalogLock lock(*impl_);

@@ -6,6 +6,7 @@
 
 #include "arrays/container/arrays_impl.h"
 #include "core/base/units.h"
+#include "core/os/cancel_block.h"
 
 namespace outcore {
 
@@ -152,6 +153,7 @@ bool is_alike(const Entry& a, const Entry& b) {
 
 Status Arrays::alloc(const std::string& name, const ArrayType& type, const Dims& dims,
                      const ArrayOptions& options) {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "make room for '" + name + "'";
   if (Status s = impl_->check_writable(attempted); !s) return s;
   auto made = make_entry(attempted, name, type, dims, options);
@@ -175,6 +177,7 @@ Status Arrays::alloc(const std::string& name, const ArrayType& type, const Dims&
 
 Status Arrays::store_box(const std::string& name, const ArrayType& type, const void* data,
                          const Dims& offsets, const Dims& dims) {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "store '" + name + "'";
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   if (Status s = impl_->check_writable(attempted); !s) return s;
@@ -187,6 +190,7 @@ Status Arrays::store_box(const std::string& name, const ArrayType& type, const v
 // What is finished under the name stays until this is; what this session stored before goes.
 Status Arrays::store_whole(const std::string& name, const ArrayType& type, const Dims& dims,
                            const void* data, const ArrayOptions& options) {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "store '" + name + "'";
   if (Status s = impl_->check_writable(attempted); !s) return s;
   auto made = make_entry(attempted, name, type, dims, options);
@@ -239,6 +243,7 @@ Result<std::string> Arrays::load_text(const std::string& name) const {
 
 Status Arrays::load_whole(const std::string& name, const ArrayType& type,
                           const std::function<Result<void*>(const ArrayInfo& info)>& room) const {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "load '" + name + "'";
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   const auto entry = impl_->find(attempted, name);
@@ -258,6 +263,7 @@ Status Arrays::load_whole(const std::string& name, const ArrayType& type,
 
 Status Arrays::load_box(const std::string& name, const ArrayType& type, void* into,
                         const Dims& offsets, const Dims& dims) const {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "load '" + name + "'";
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   const auto entry = impl_->find(attempted, name);
@@ -277,6 +283,7 @@ Status Arrays::load_box(const std::string& name, const ArrayType& type, void* in
 Status Arrays::view_box(const std::string& name, const ArrayType& type, const Dims& offsets,
                         const Dims& dims, Dims* view_dims, std::vector<uint64_t>* strides,
                         const void** data, std::shared_ptr<arrays::Mapping>* mapping) const {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "view '" + name + "'";
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   const auto found = impl_->find(attempted, name);

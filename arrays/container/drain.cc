@@ -13,6 +13,7 @@
 
 #include "arrays/container/arrays_access.h"
 #include "arrays/container/pieces.h"
+#include "core/os/cancel_block.h"
 #include "core/os/wait.h"
 #include "outcore/arrays.h"
 #include "outcore/arrays_drain.h"
@@ -191,6 +192,7 @@ void ArraysDrain::Impl::run() {
 
 Result<ArraysDrain> ArraysDrain::start(const std::string& from, const std::string& to,
                                        const DrainOptions& options) {
+  const os::CancelBlock uncancelled;
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->from_uri = from;
@@ -245,6 +247,7 @@ ArraysDrain& ArraysDrain::operator=(ArraysDrain&& other) noexcept {
 }
 
 ArraysDrain::~ArraysDrain() {
+  const os::CancelBlock uncancelled;
   if (impl_ == nullptr) return;
   if (impl_->process != ::getpid()) {  // a forked child has no such thread
     static_cast<void>(impl_.release());
@@ -252,9 +255,11 @@ ArraysDrain::~ArraysDrain() {
   }
   cancel();
   static_cast<void>(wait());
+  impl_.reset();  // closes files
 }
 
 Status ArraysDrain::wait() {
+  const os::CancelBlock uncancelled;
   if (impl_->process != ::getpid())
     return Error{EPERM, "drain " + impl_->from_uri + ": it is the parent's of this process"};
   if (impl_->thread.joinable()) impl_->thread.join();
@@ -262,6 +267,7 @@ Status ArraysDrain::wait() {
 }
 
 bool ArraysDrain::wait_for(uint64_t milliseconds) const {
+  const os::CancelBlock uncancelled;
   std::unique_lock<std::mutex> lock(impl_->mutex);
   return impl_->changed.wait_for(lock, std::chrono::milliseconds(milliseconds),
                                  [this] { return impl_->has_ended; });
@@ -281,6 +287,7 @@ void ArraysDrain::cancel() {
 }
 
 Result<ArraysDrain> Arrays::drain(const std::string& to, const DrainOptions& options) const {
+  const os::CancelBlock uncancelled;
   if (Status s = ArraysAccess::check_open(*this, "drain " + uri()); !s) return s.error();
   DrainOptions how = options;
   if (how.runtime == nullptr) how.runtime = ArraysAccess::runtime(*this);

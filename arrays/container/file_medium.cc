@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/cancel_block.h"
 #include "outcore/runtime.h"
 
 namespace outcore::arrays {
@@ -23,13 +24,20 @@ constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
 constexpr uint64_t kRangesAt = 16;               // behind the leases
 
 struct RegionMapping final : Mapping {
+  ~RegionMapping() override {
+    const os::CancelBlock uncancelled;
+    region = {};
+    medium.reset();
+  }
   std::shared_ptr<Medium> medium;
   Region region;
 };
 
 struct KernelMapping final : Mapping {
   ~KernelMapping() override {
+    const os::CancelBlock uncancelled;
     if (data != nullptr) ::munmap(const_cast<std::byte*>(data), size_bytes);
+    medium.reset();
   }
   std::shared_ptr<Medium> medium;
   uint64_t size_bytes = 0;
@@ -86,6 +94,7 @@ Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
 std::string FileMedium::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
 FileMedium::~FileMedium() {
+  const os::CancelBlock uncancelled;
   if (direct_fd_ >= 0) ::close(direct_fd_);
   if (fd_ >= 0) ::close(fd_);
 }

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "arrays/container/arrays_impl.h"
+#include "core/os/cancel_block.h"
 
 namespace outcore {
 
@@ -107,6 +108,7 @@ void Verification::check_tiles(const Entry& entry) {
 Result<ArraysCheck> Arrays::verify(const std::string& name,
                                    const std::function<void(const ArrayDamage&)>& on_damage,
                                    const std::function<bool(uint64_t)>& goes_on) const {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "verify " + (name.empty() ? uri() : "'" + name + "'");
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   if (Status s = impl_->check_open(attempted); !s) return s.error();

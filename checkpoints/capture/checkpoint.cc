@@ -9,6 +9,7 @@
 #include "checkpoints/capture/copies.h"
 #include "checkpoints/capture/parts.h"
 #include "core/base/error.h"
+#include "core/os/cancel_block.h"
 #include "core/os/wait.h"
 #include "core/paging/cut.h"
 
@@ -237,6 +238,7 @@ Result<CheckpointReport> make(const std::string& name, Parts& parts,
 
 Result<CheckpointReport> checkpoint(const std::string& name, std::span<const CheckpointPart> parts,
                                     const CheckpointOptions& options) try {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "checkpoint '" + name + "'";
   if (name.empty()) return Error{EINVAL, "checkpoint: give it a name of 1 to 255 bytes"};
   auto found = checkpoints::look_up(attempted, parts, options);

@@ -6,6 +6,7 @@
 
 #include "checkpoints/capture/parts.h"
 #include "checkpoints/capture/periodic_thread.h"
+#include "core/os/cancel_block.h"
 #include "outcore/periodic_checkpoints.h"
 
 namespace outcore {
@@ -27,6 +28,7 @@ PeriodicCheckpoints::~PeriodicCheckpoints() { static_cast<void>(end()); }
 
 Result<PeriodicCheckpoints> PeriodicCheckpoints::start(std::vector<CheckpointPart> parts,
                                                        const PeriodicOptions& options) try {
+  const os::CancelBlock uncancelled;
   const std::string attempted = "make checkpoints periodically";
   const CheckpointOptions& each = options.checkpoint;
   if (static_cast<bool>(each.quiesce) != static_cast<bool>(each.resume))
@@ -59,6 +61,7 @@ Result<PeriodicCheckpoints> PeriodicCheckpoints::start(std::vector<CheckpointPar
 }
 
 Status PeriodicCheckpoints::end() {
+  const os::CancelBlock uncancelled;
   if (impl_ == nullptr) return {};
   if (impl_->process != ::getpid()) {  // a forked child has neither thread nor home
     static_cast<void>(impl_.release());

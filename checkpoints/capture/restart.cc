@@ -7,6 +7,7 @@
 
 #include "checkpoints/store/versioned_pools.h"
 #include "core/base/error.h"
+#include "core/os/cancel_block.h"
 #include "core/store/registry.h"
 #include "outcore/checkpoint.h"
 #include "outcore/store.h"
@@ -65,6 +66,7 @@ Status bring_back(const std::string& pool, const std::string& name) {
 }  // namespace
 
 Result<Restart> restart(const std::string& pool, const std::string& name) {
+  const os::CancelBlock uncancelled;
   auto chosen = choose(pool, name);
   if (!chosen) return chosen.error();
   if (Status s = bring_back(pool, chosen->name); !s) return s.error();
@@ -97,6 +99,7 @@ Result<uint64_t> Restart::size_of(const std::string& object) const {
 }
 
 Status Restart::read(const std::string& object, std::span<std::byte> into) const {
+  const os::CancelBlock uncancelled;
   const auto size = size_of(object);
   if (!size) return size.status();
   if (size.value() != into.size())
@@ -117,6 +120,7 @@ Status Restart::read(const std::string& object, std::span<std::byte> into) const
 }
 
 Status Restart::restore(const std::string& object, Region& region) const {
+  const os::CancelBlock uncancelled;
   const auto size = size_of(object);
   if (!size) return size.status();
   if (size.value() > region.size_bytes())

@@ -35,13 +35,31 @@ class FarPrograms : public CommandTest {
   std::unique_ptr<TestServers> server_;
 };
 
-// By each way but SIGKILL, exec and quick_exit, whose space waits for the end of a lease.
-class FarProgramsEnd : public FarPrograms, public testing::WithParamInterface<const char*> {};
+// Those that give back; docs/guides/far-memory.md names them, and the others.
+struct End {
+  const char* name;
+  const char* program;
+};
+constexpr End kEnds[] = {
+    {"Return", ""},
+    {"UnderscoreExit", "os._exit(0)"},
+    {"ASignal",
+     "import subprocess\nsubprocess.Popen([\"kill\", str(os.getpid())])\n"
+     "while True: signal.pause()"},
+    {"QuickExit", "import ctypes\nctypes.CDLL(None).quick_exit(0)"},
+    {"Abort", "os.abort()"},
+    {"Raise", "signal.raise_signal(signal.SIGTERM)"},
+    {"KillOfItself", "os.kill(os.getpid(), signal.SIGTERM)"},
+    {"KillOfItsGroup", "os.setpgid(0, 0)\nos.kill(0, signal.SIGTERM)"},
+    {"PthreadKill", "import threading\nsignal.pthread_kill(threading.get_ident(), signal.SIGTERM)"},
+};
+
+class FarProgramsEnd : public FarPrograms, public testing::WithParamInterface<End> {};
 
 // A program that ends leaves no booking behind for the next one, which needs as much.
 TEST_P(FarProgramsEnd, AndLeavesItsSpaceToTheNext) {
   for (int i = 0; i < 3; ++i) {
-    const Outcome outcome = ended_by(GetParam());
+    const Outcome outcome = ended_by(GetParam().program);
     EXPECT_EQ(outcome.err.find("Error"), std::string::npos) << i << ": " << outcome.err;
     EXPECT_EQ(outcome.out, "all there\n") << i;
   }
@@ -51,14 +69,20 @@ TEST_P(FarProgramsEnd, AndLeavesItsSpaceToTheNext) {
   for (const StoreInfo& one : stores.value()) EXPECT_EQ(one.owner, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    By, FarProgramsEnd,
-    testing::Values("", "os._exit(0)",
-                    "import subprocess\nsubprocess.Popen([\"kill\", str(os.getpid())])\n"
-                    "while True: signal.pause()"),
-    [](const auto& one) {
-      return one.index == 0 ? "Return" : one.index == 1 ? "UnderscoreExit" : "ASignal";
-    });
+// Its functions still have all of its memory, and what they see is there.
+TEST_F(FarPrograms, ThatEndByQuickExitHaveTheirMemoryToTheLastFunction) {
+  const Outcome outcome = ended_by(
+      "import ctypes\n@ctypes.CFUNCTYPE(None)\ndef last():\n"
+      "    print(\"still there\", b.count(b\"x\") == n, flush=True)\n"
+      "c = ctypes.CDLL(None); f = ctypes.CFUNCTYPE(None, ctypes.c_int)\n"
+      "g = ctypes.CDLL(\"libc.so.6\")\n"
+      "assert g.__cxa_at_quick_exit(last, None) == 0\nc.quick_exit(3)");
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_EQ(outcome.out, "all there\nstill there True\n") << outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(By, FarProgramsEnd, testing::ValuesIn(kEnds),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace outcore::cli

@@ -1,5 +1,8 @@
 #include "core/runtime/exit_report.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -22,18 +25,6 @@ struct Waiting {
 Waiting& waiting() {
   static Waiting* const all = new Waiting;
   return *all;
-}
-
-void write_to(const std::string& where, const Metrics& metrics) {
-  if (where == "text") {
-    std::fputs(metrics.to_text().c_str(), stderr);
-    return;
-  }
-  std::FILE* file = std::fopen(where.c_str(), "we");
-  if (file == nullptr || std::fprintf(file, "%s\n", metrics.to_json().c_str()) < 0)
-    std::fprintf(stderr, "outcore: %s\n",
-                 base::system_error(errno, "write metrics to " + where).message.c_str());
-  if (file != nullptr) std::fclose(file);
 }
 
 // REQUIRES: the mapping lock: no store ends while it is looked at.
@@ -87,7 +78,7 @@ void report_all() {
     if (!lock_soon(impl->mapping)) continue;
     const Metrics metrics = collect(*impl);
     impl->mapping.unlock();
-    write_to(impl->options.metrics_at_exit, metrics);
+    write_metrics(impl->options.metrics_at_exit, metrics);
   }
   // What they hold is the process's until it is gone.
   static auto* const kept = new std::vector<std::shared_ptr<Runtime::Impl>>;
@@ -95,6 +86,23 @@ void report_all() {
 }
 
 }  // namespace
+
+void write_metrics(const std::string& where, const Metrics& metrics) {
+  if (where.empty() || where == "none") return;
+  if (where == "text") {
+    std::fputs(metrics.to_text().c_str(), stderr);
+    return;
+  }
+  // In one call: others that append at the same time come before or behind it.
+  const std::string line = metrics.to_json() + "\n";
+  const int file = ::open(where.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const ssize_t written = file < 0 ? -1 : ::write(file, line.data(), line.size());
+  if (written != static_cast<ssize_t>(line.size()))
+    std::fprintf(stderr, "outcore: %s\n",
+                 base::system_error(written < 0 ? errno : ENOSPC, "write metrics to " + where)
+                     .message.c_str());
+  if (file >= 0) ::close(file);
+}
 
 Metrics collect_metrics(Runtime::Impl& impl) {
   const std::lock_guard<std::mutex> guard(impl.mapping);
@@ -112,7 +120,7 @@ void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
 
 void report_end(Runtime::Impl& impl) {
   if (is_wanted(impl) && !impl.is_reported.exchange(true))
-    write_to(impl.options.metrics_at_exit, collect_metrics(impl));
+    write_metrics(impl.options.metrics_at_exit, collect_metrics(impl));
 }
 
 }  // namespace outcore::runtime

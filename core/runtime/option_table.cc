@@ -235,7 +235,7 @@ std::vector<Option> make_fault_options() {
             {&R::checkpoint_keep, &O::checkpoint_keep}, kCheckpointsKeptMax),
       text({"metrics_at_exit", "metrics_at_exit", "none", "none, text, or a path",
             "metrics when the runtime ends, or the process by exit(): on the standard error as "
-            "text, or in a file as JSON"},
+            "text, or appended to a file as one line of JSON"},
            {&R::metrics_at_exit, &O::metrics_at_exit}, nullptr, refuse_empty),
       text({"kernel", "kernel", "all", "all, or a release as in 5.15, 6.1 or 6.8",
             "leaves out kernel features that are newer; to try how it would be elsewhere"},

@@ -1,6 +1,5 @@
-// SnapshotNames: what snapshots and copies are called in the system that keeps them, and the note
-// that a store carries while it is brought back to one: it is then neither as it was nor as it is to
-// be.
+// SnapshotNames: what snapshots and copies are called in the system that keeps them; and the note
+// of a store that is being brought back to one: then it is neither as it was nor as it is to be.
 #pragma once
 
 #include <string>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 
 #include "core/base/clock.h"
@@ -15,14 +16,19 @@
 namespace outcore::redis {
 namespace {
 
-// Of a store's bytes: allocators of servers round values up, and keys and the server's tables take
-// some. Measured with Redis 7.0: values of 64 KiB take 80 KiB.
-constexpr double kBookedFactor = 1.25;
+// What a server takes for a value beside its bytes, measured with Redis 7.0 (decision 0009): its
+// allocator has four sizes between two powers of two, and a chunk with its head does not fit into
+// one. A key with its entry in the server's tables, which double while they grow, takes the rest.
+constexpr double kValueFactor = 1.25;
+constexpr uint64_t kKeyBytes = 128;
 constexpr uint64_t kServerBytes = 3 << 20;
 
 const std::string& script() {
   // Never ends: a lease is given back when a process ends, after its statics.
-  static const auto* const text = new std::string(std::string(kRecordPrelude) + kCatalogScript);
+  static const auto* const text =
+      new std::string(std::string(kRecordPrelude) +
+                      "local value_factor, key_bytes = " + std::to_string(kValueFactor) + ", " +
+                      std::to_string(kKeyBytes) + "\n" + kCatalogScript);
   return *text;
 }
 
@@ -98,8 +104,17 @@ uint32_t chance_of_fence() {
   return chance & kChanceMax;
 }
 
-uint64_t bookable_bytes(uint64_t room_bytes) {
-  return static_cast<uint64_t>(static_cast<double>(room_bytes) / kBookedFactor);
+uint64_t needed_bytes(uint64_t size_bytes, uint64_t chunk_bytes, uint32_t part_count) {
+  const uint64_t chunks = (size_bytes + chunk_bytes - 1) / chunk_bytes;
+  const double values = static_cast<double>(chunks * chunk_bytes) * kValueFactor;
+  return static_cast<uint64_t>(std::ceil(values)) + (chunks + part_count) * kKeyBytes;
+}
+
+uint64_t bookable_bytes(uint64_t room_bytes, uint64_t chunk_bytes, uint32_t part_count) {
+  const uint64_t fences = part_count * kKeyBytes;
+  const double room = static_cast<double>(room_bytes - std::min(room_bytes, fences));
+  const double chunk = static_cast<double>(chunk_bytes) * kValueFactor + double{kKeyBytes};
+  return static_cast<uint64_t>(room / chunk) * chunk_bytes;
 }
 
 void Claim::be_owned() {
@@ -131,8 +146,6 @@ Result<Value> Catalog::run(const std::string& attempted, const std::string& verb
 }
 
 Result<Record> Catalog::open(const Claim& claim) {
-  char factor[32];
-  std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
   const std::string attempted = "open store '" + claim.name + "'";
   const auto answer =
       run(attempted, "open", claim.name,
@@ -143,7 +156,7 @@ Result<Record> Catalog::open(const Claim& claim) {
            claim.owner, std::to_string(claim.size_bytes), claim.may_create ? "1" : "0",
            std::to_string(claim.chunk_bytes), std::to_string(claim.part_count),
            std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
-           format_int(claim.capacity_bytes), factor, std::to_string(kLeaseMs),
+           format_int(claim.capacity_bytes), std::to_string(kLeaseMs),
            claim.is_expired_only ? "1" : "0", claim.packing, claim.member,
            std::to_string(chance_of_fence())},
           claim.is_writer);
@@ -177,11 +190,8 @@ Status Catalog::release(const std::string& name, uint64_t token, int64_t lifetim
 
 Status Catalog::resize(const std::string& name, uint64_t token, uint64_t size_bytes,
                        int64_t capacity_bytes) {
-  char factor[32];
-  std::snprintf(factor, sizeof factor, "%.4f", kBookedFactor);
   return run("resize store '" + name + "'", "resize", name,
-             {std::to_string(token), std::to_string(size_bytes), format_int(capacity_bytes),
-              factor})
+             {std::to_string(token), std::to_string(size_bytes), format_int(capacity_bytes)})
       .status();
 }
 
@@ -245,7 +255,7 @@ Result<int64_t> Catalog::capacity_bytes() {
       return Error{EINVAL, std::string("server ") + servers_.address(server).text +
                                " evicts what it holds when it is full (maxmemory-policy " + policy +
                                "): set maxmemory-policy noeviction"};
-    // The server's own, buffers, and what 64 KiB take beyond the factor.
+    // The server's own, and buffers.
     const uint64_t room = limit - std::min(limit / 4, limit / 64 + kServerBytes);
     sum = static_cast<int64_t>(
         std::min(kCountMax, static_cast<uint64_t>(sum) + std::min(room, kCountMax)));

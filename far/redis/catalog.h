@@ -47,8 +47,11 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal);
 // Of a token that is new: the 20 bits of chance below it.
 uint32_t chance_of_fence();
 
+// What servers take for a store whose chunks are all written, which is what is booked for it. The
+// catalog's script computes the same.
+uint64_t needed_bytes(uint64_t size_bytes, uint64_t chunk_bytes, uint32_t part_count);
 // The size of the largest store for which so much space suffices.
-uint64_t bookable_bytes(uint64_t room_bytes);
+uint64_t bookable_bytes(uint64_t room_bytes, uint64_t chunk_bytes, uint32_t part_count);
 
 class Catalog {
  public:

@@ -59,24 +59,27 @@ local function all(r, listed)
   for i = 1, #found do fields[i + 4] = found[i] end
   return fields
 end
-local function book(size, factor, capacity)
+-- For a store of `size` bytes, by what a value and a key take: see needed_bytes().
+local function book(size, chunk, parts, capacity)
   if capacity < 0 then put('booked', '0') return nil end
+  local chunks = math.ceil(size / math.max(chunk, 1))
+  local needed = math.ceil(chunks * chunk * value_factor) + (chunks + parts) * key_bytes
   local sum = 0
   for _, other in ipairs(redis.call('SMEMBERS', set)) do
     if other ~= name then
       sum = sum + (count(redis.pcall('HGET', set .. ':' .. other, 'booked')) or 0)
     end
   end
-  if sum + size * factor > capacity then return 'FULL ' .. int(sum) .. ' ' .. int(size * factor) end
-  put('booked', int(size * factor))
+  if sum + needed > capacity then return 'FULL ' .. int(sum) .. ' ' .. int(needed) end
+  put('booked', int(needed))
   return nil
 end
 
 if verb == 'open' then
   local mode, owner, size, create = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
   local chunk, parts, replicas, id = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-  local lifetime, capacity, factor = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
-  local lease, packing, member, chance = tonumber(ARGV[15]), ARGV[17], ARGV[18], ARGV[19]
+  local lifetime, capacity = tonumber(ARGV[12]), tonumber(ARGV[13])
+  local lease, packing, member, chance = tonumber(ARGV[14]), ARGV[16], ARGV[17], ARGV[18]
   local is_there = redis.call('EXISTS', record) == 1
   if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
   if mode ~= 'd' and is_there and get('state') == 'removing' then
@@ -96,7 +99,7 @@ if verb == 'open' then
   end
   if mode == 'd' then
     local deadline = number('deadline')
-    if ARGV[16] == '1' and (deadline == 0 or deadline > now) then
+    if ARGV[15] == '1' and (deadline == 0 or deadline > now) then
       return redis.error_reply('MISSING store')  -- it was used meanwhile
     end
     put('state', 'removing')
@@ -104,7 +107,8 @@ if verb == 'open' then
   local have = is_there and number('size') or 0
   if size > have and not create then return redis.error_reply('SHORT ' .. int(have)) end
   if size > have then
-    local full = book(size, factor, capacity)
+    local full = book(size, is_there and number('chunk') or tonumber(chunk),
+                      is_there and number('parts') or tonumber(parts), capacity)
     if full then
       if not is_there then redis.call('DEL', record) end
       return redis.error_reply(full)
@@ -164,7 +168,7 @@ elseif verb == 'release' then
 elseif verb == 'resize' then
   local size = tonumber(ARGV[4])
   if get('shared') == me then size = math.max(size, number('size')) end  -- another's is larger
-  local full = book(size, tonumber(ARGV[6]), tonumber(ARGV[5]))
+  local full = book(size, number('chunk'), number('parts'), tonumber(ARGV[5]))
   if full then return redis.error_reply(full) end
   put('size', int(size))
 elseif verb == 'sum' then

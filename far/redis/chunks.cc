@@ -320,14 +320,8 @@ std::string Chunks::trouble() const {
 }
 
 size_t Chunks::put_key(char* into, const ChunkRequest& r, bool is_fence) const {
-  const int used =
-      std::snprintf(into, kKeyMax, "oc:{%u}:%s:", tags_[part_of(r)], layout_.id.c_str());
-  char* const at = into + used;
-  if (is_fence) {
-    *at = 'f';
-    return static_cast<size_t>(used) + 1;
-  }
-  return static_cast<size_t>(std::to_chars(at, into + kKeyMax, r.at).ptr - into);
+  return write_key({into, kKeyMax}, tags_[part_of(r)], layout_.id,
+                   is_fence ? std::nullopt : std::optional<uint64_t>(r.at));
 }
 
 }  // namespace outcore::redis

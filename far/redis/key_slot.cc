@@ -1,5 +1,6 @@
 #include "far/redis/key_slot.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -47,6 +48,31 @@ uint32_t even_tag(uint32_t index, uint32_t count) {
     const char* const end = std::to_chars(text, text + sizeof text, number).ptr;
     if (slot_of({text, static_cast<size_t>(end - text)}) / stretch == index) return number;
   }
+}
+
+size_t write_key(std::span<char> into, uint32_t tag, std::string_view id,
+                 std::optional<uint64_t> chunk) {
+  char* at = into.data();
+  char* const end = at + into.size();
+  const auto put = [&](std::string_view text) {
+    OC_CHECK(text.size() <= static_cast<size_t>(end - at));  // else the key would be another's
+    at = std::copy(text.begin(), text.end(), at);
+  };
+  const auto put_number = [&](uint64_t number) {
+    char digits[20];  // the most that 64 bits have
+    const auto told = std::to_chars(digits, digits + sizeof digits, number);
+    put({digits, static_cast<size_t>(told.ptr - digits)});
+  };
+  put("oc:{");
+  put_number(tag);
+  put("}:");
+  put(id);
+  put(":");
+  if (chunk)
+    put_number(*chunk);
+  else
+    put("f");
+  return static_cast<size_t>(at - into.data());
 }
 
 }  // namespace outcore::redis

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace outcore::redis {
@@ -16,5 +18,10 @@ uint32_t slot_of(std::string_view key);
 // of the slots: tags of one count are spread evenly over any cluster whose servers have as many
 // slots each. The same number always. REQUIRES: index < count, count a power of two <= 1024.
 uint32_t even_tag(uint32_t index, uint32_t count);
+
+// Writes the key of a chunk of the store with this id, or of the fence of a part, without a zero at
+// its end. How long it is. REQUIRES: it fits into `into`; 45 bytes and those of the id suffice.
+size_t write_key(std::span<char> into, uint32_t tag, std::string_view id,
+                 std::optional<uint64_t> chunk);
 
 }  // namespace outcore::redis

@@ -181,7 +181,7 @@ Result<uint64_t> RedisStore::size_bytes_max() {
   for (const redis::Record& record : records.value())
     if (record.name != options_.name && !record.is_expired())
       room_bytes -= std::min(room_bytes, record.booked_bytes);
-  return redis::bookable_bytes(room_bytes);
+  return redis::bookable_bytes(room_bytes, record_.chunk_bytes, record_.part_count);
 }
 
 std::string RedisStore::remark() const {

@@ -21,6 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/c/outcome.h"
+#include "core/runtime/exit_report.h"
 #include "core/runtime/resolved_options.h"
 #include "core/store/registry.h"
 #include "heaps/c/dlm_ranges.h"
@@ -233,21 +234,6 @@ int on_range(const char* function, const void* memory, size_t size_bytes, Call&&
   });
 }
 
-void print_metrics(const Data& d) {
-  const std::string& where = d.metrics_at_exit;
-  if (where.empty() || where == "none") return;
-  const outcore::Metrics metrics = d.runtime.metrics();
-  if (where == "text") {
-    std::fputs(metrics.to_text().c_str(), stderr);
-    return;
-  }
-  std::FILE* file = std::fopen(where.c_str(), "we");
-  if (file == nullptr || std::fprintf(file, "%s\n", metrics.to_json().c_str()) < 0)
-    std::fprintf(stderr, "outcore: %s\n",
-                 outcore::base::system_error(errno, "write metrics to " + where).message.c_str());
-  if (file != nullptr) std::fclose(file);
-}
-
 }  // namespace
 
 int oc_dlm_begin(void* first, size_t size_bytes) {
@@ -339,7 +325,7 @@ int oc_dlm_must_copy(const void* memory, size_t size_bytes) {
 int oc_dlm_end(void) {
   return guarded("oc_dlm_end", [&] {
     if (data == nullptr || owner != ::getpid() || std::exchange(has_ended, true)) return 0;
-    print_metrics(*data);
+    outcore::runtime::write_metrics((*data).metrics_at_exit, (*data).runtime.metrics());
     return data->is_volatile ? 0 : outcome(data->region.flush());
   });
 }

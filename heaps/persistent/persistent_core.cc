@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/os/cancel_block.h"
 #include "heaps/persistent/persistent_core_impl.h"
 #include "heaps/persistent/persistent_sizes.h"
 
@@ -89,8 +90,15 @@ class Unfinished {
 
 PersistentCore::PersistentCore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 PersistentCore::PersistentCore(PersistentCore&&) noexcept = default;
-PersistentCore& PersistentCore::operator=(PersistentCore&&) noexcept = default;
-PersistentCore::~PersistentCore() = default;
+PersistentCore& PersistentCore::operator=(PersistentCore&& other) noexcept {
+  const os::CancelBlock uncancelled;
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+PersistentCore::~PersistentCore() {
+  const os::CancelBlock uncancelled;
+  impl_.reset();
+}
 
 namespace {
 
@@ -102,6 +110,7 @@ Error no_memory(const std::string& uri) {
 
 Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const std::string& uri,
                                             const PersistentHeapOptions& options) try {
+  const os::CancelBlock uncancelled;
   auto impl = std::make_unique<Impl>();
   if (runtime == nullptr) {
     Result<std::shared_ptr<Runtime>> shared = shared_runtime(options.runtime);
@@ -126,6 +135,7 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const s
 Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime,
                                             std::shared_ptr<Store> store,
                                             const PersistentHeapOptions& options) try {
+  const os::CancelBlock uncancelled;
   auto impl = std::make_unique<Impl>();
   if (runtime == nullptr) {
     Result<std::shared_ptr<Runtime>> shared = shared_runtime(options.runtime);
@@ -145,11 +155,21 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime,
   return no_memory("of the store given");
 }
 
-Status PersistentCore::close() { return impl_->close(); }
-Status PersistentCore::flush() { return impl_->flush(); }
-Status PersistentCore::copy(const std::string& uri) { return impl_->copy(uri); }
+Status PersistentCore::close() {
+  const os::CancelBlock uncancelled;
+  return impl_->close();
+}
+Status PersistentCore::flush() {
+  const os::CancelBlock uncancelled;
+  return impl_->flush();
+}
+Status PersistentCore::copy(const std::string& uri) {
+  const os::CancelBlock uncancelled;
+  return impl_->copy(uri);
+}
 
 Status PersistentCore::trim() {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_writable("trim"); !s) return s;
   return impl_->allocator->tiles().trim();
 }
@@ -159,17 +179,20 @@ CutMember& PersistentCore::cut_member() { return *impl_; }
 std::byte* PersistentCore::base() const { return impl_->region.data(); }
 
 Result<void*> PersistentCore::allocate(uint64_t size_bytes, uint64_t alignment) {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_writable("allocate in"); !s) return s.error();
   return impl_->allocator->allocate(size_bytes, alignment);
 }
 
 void PersistentCore::deallocate(void* object) {
+  const os::CancelBlock uncancelled;
   OC_CHECK(impl_->allocator != nullptr && "freed in a heap that is closed or read-only");
   impl_->allocator->deallocate(object);
 }
 
 Result<void*> PersistentCore::make(const std::string& name, const PersistentType& type,
                                    uint64_t count, const std::function<void(void*)>& construct) {
+  const os::CancelBlock uncancelled;
   const std::string what = "make '" + name + "' in " + impl_->place.uri;
   if (Status s = impl_->check_writable("make an object in"); !s) return s.error();
   if (count > UINT64_MAX / std::max<uint64_t>(type.bytes, 1))
@@ -193,6 +216,7 @@ Result<void*> PersistentCore::make(const std::string& name, const PersistentType
 
 Result<void*> PersistentCore::find(const std::string& name, const PersistentType& type,
                                    uint64_t* count) const {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_open("find an object in"); !s) return s.error();
   const std::string what = "find '" + name + "' in " + impl_->place.uri;
   const std::lock_guard<std::recursive_mutex> guard(impl_->names_lock);
@@ -206,6 +230,7 @@ Result<void*> PersistentCore::find(const std::string& name, const PersistentType
 Result<void*> PersistentCore::find_or_make(const std::string& name, const PersistentType& type,
                                            uint64_t count,
                                            const std::function<void(void*)>& construct) {
+  const os::CancelBlock uncancelled;
   const std::lock_guard<std::recursive_mutex> guard(impl_->names_lock);
   Result<void*> found = find(name, type, nullptr);
   return found.code() == ENOENT ? make(name, type, count, construct) : found;
@@ -213,6 +238,7 @@ Result<void*> PersistentCore::find_or_make(const std::string& name, const Persis
 
 Status PersistentCore::destroy(const std::string& name, const PersistentType& type,
                                const std::function<void(void*, uint64_t count)>& destruct) {
+  const os::CancelBlock uncancelled;
   if (Status s = impl_->check_writable("destroy an object of"); !s) return s;
   const std::lock_guard<std::recursive_mutex> guard(impl_->names_lock);
   uint64_t count = 0;
@@ -234,6 +260,7 @@ std::vector<PersistentObject> PersistentCore::objects() const {
 }
 
 PersistentHeapInfo PersistentCore::info() const {
+  const os::CancelBlock uncancelled;
   PersistentHeapInfo info;
   info.format = heap::persistent::kFormat;
   info.is_consistent = !impl_->is_writable && impl_->is_consistent;

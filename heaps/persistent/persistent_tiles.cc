@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/cancel_block.h"
 
 namespace outcore::heap::persistent {
 namespace {
@@ -30,6 +31,7 @@ Status Tiles::start(Region* region, std::shared_ptr<Store> store, uint64_t reser
 }
 
 Result<uint64_t> Tiles::take(uint64_t count, bool is_metadata) {
+  const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> guard(lock_);
   const uint64_t limit = is_metadata ? capacity() : limit_;
   try {
@@ -118,6 +120,7 @@ void Tiles::prepare(uint64_t first, uint64_t count) noexcept {
 }
 
 void Tiles::give(uint64_t first, uint64_t count) noexcept {
+  const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> guard(lock_);
   try {
     free_.add(first, count);
@@ -153,6 +156,7 @@ void Tiles::note_trim() {
 }
 
 Status Tiles::trim() {
+  const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> one_at_a_time(trim_lock_);
   Status first_error;
   uint64_t from = 0;

@@ -7,6 +7,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/cancel_block.h"
 
 namespace outcore::heap {
 namespace {
@@ -177,6 +178,7 @@ Span* Extents::cut(Span* span, uint64_t count, uint64_t alignment) {
 // -- Taking and giving --
 
 int Extents::take(const Wish& wish, Span** span, bool* is_zero) {
+  const os::CancelBlock uncancelled;
   if (wish.count > unit_count_ || wish.alignment > unit_count_) return -ENOMEM;
   int result = take_once(wish, span, is_zero);
   if (result != -ENOSPC && result != -EDQUOT && result != -ENOMEM) return result;
@@ -278,12 +280,14 @@ int Extents::grow_ground(Lock& lock, uint64_t count) {
 }
 
 void Extents::give(Span* span) {
+  const os::CancelBlock uncancelled;
   Lock lock(mutex_);
   put_free(span, SpanKind::kKept);
   if (aged_ > kept_max_ && !is_purging_) static_cast<void>(purge(lock, kept_max_ / 4 * 3));
 }
 
 bool Extents::grow(Span* span, uint64_t count) {
+  const os::CancelBlock uncancelled;
   Lock lock(mutex_);
   const uint64_t more = count - span->count;
   if (more > unit_count_ - span->end()) return false;
@@ -300,6 +304,7 @@ bool Extents::grow(Span* span, uint64_t count) {
 }
 
 void Extents::shrink(Span* span, uint64_t count) {
+  const os::CancelBlock uncancelled;
   void* const memory = metadata_.take(sizeof(Span));
   if (memory == nullptr) return;
   Span* const rest = new (memory) Span;
@@ -317,6 +322,7 @@ void Extents::shrink(Span* span, uint64_t count) {
 // -- Giving back --
 
 int Extents::trim() {
+  const os::CancelBlock uncancelled;
   Lock lock(mutex_);
   const int error = purge(lock, 0);
   return_fresh(lock);

@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/cancel_block.h"
 #include "heaps/volatile/allocator.h"
 #include "heaps/volatile/plain_ground.h"
 #include "heaps/volatile/region_ground.h"
@@ -42,10 +43,18 @@ Error no_memory(const std::string& what) { return base::system_error(ENOMEM, "he
 
 Heap::Heap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Heap::Heap(Heap&&) noexcept = default;
-Heap& Heap::operator=(Heap&&) noexcept = default;
-Heap::~Heap() = default;
+Heap& Heap::operator=(Heap&& other) noexcept {
+  const os::CancelBlock uncancelled;
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+Heap::~Heap() {
+  const os::CancelBlock uncancelled;
+  impl_.reset();
+}
 
 Result<Heap> Heap::create(Runtime& runtime, const HeapOptions& options) {
+  const os::CancelBlock uncancelled;
   Result<std::unique_ptr<heap::RegionGround>> ground = heap::RegionGround::make(runtime, options);
   if (!ground) return ground.error();
   auto impl = std::make_unique<Impl>();
@@ -60,6 +69,7 @@ Result<Heap> Heap::create(Runtime& runtime, const HeapOptions& options) {
 }
 
 Result<Heap> Heap::in_memory(const HeapOptions& options) {
+  const os::CancelBlock uncancelled;
   std::unique_ptr<heap::PlainGround> ground;
   uint64_t bytes = base::round_up(
       options.reserve_bytes != 0 ? options.reserve_bytes : kPlainAddresses, base::kSystemPage);
@@ -124,24 +134,29 @@ size_t Heap::usable_bytes(const void* block) const { return impl_->allocator->us
 bool Heap::owns(const void* p) const { return impl_->allocator->owns(p); }
 
 Status Heap::trim() {
+  const os::CancelBlock uncancelled;
   const int error = impl_->allocator->trim();
   return error == 0 ? Status() : base::system_error(error, "trim the heap on " + impl_->name);
 }
 
 Status Heap::pin(const void* p, size_t size_bytes) {
+  const os::CancelBlock uncancelled;
   return impl_->region == nullptr ? Status()
                                   : impl_->region->region().pin(impl_->offset_of(p), size_bytes);
 }
 Status Heap::unpin(const void* p, size_t size_bytes) {
+  const os::CancelBlock uncancelled;
   return impl_->region == nullptr ? Status()
                                   : impl_->region->region().unpin(impl_->offset_of(p), size_bytes);
 }
 Status Heap::prefetch(const void* p, size_t size_bytes) {
+  const os::CancelBlock uncancelled;
   if (impl_->region == nullptr) return {};
   return impl_->region->region().prefetch(impl_->offset_of(p), size_bytes);
 }
 
 HeapMetrics Heap::metrics() const {
+  const os::CancelBlock uncancelled;
   const heap::Allocator::Sizes sizes = impl_->allocator->sizes();
   HeapMetrics m;
   m.allocated_bytes = sizes.live_bytes;

@@ -87,7 +87,7 @@ struct RuntimeOptions {
   std::optional<std::string> checkpoint_pool{};
   std::optional<unsigned> checkpoint_keep{};
   std::optional<std::string>
-      metrics_at_exit;  // "none" (default), "text" (stderr), or a path for JSON
+      metrics_at_exit;  // "none" (default), "text" (stderr), or a path for lines of JSON
   std::optional<std::string>
       kernel{};                     // mask kernel features newer than "5.15", "6.1", "6.8"; "all"
   bool ignore_environment = false;  // also ignores config files: for tests and nested libraries

@@ -89,7 +89,7 @@ typedef struct oc_options {
   uint64_t wait_ms_max;
   const char* policy;           // "s3-fifo", "di-mmap:hot=75%", "fifo"
   const char* scratch_dir;      // where private regions and scratch stores rest
-  const char* metrics_at_exit;  // "none", "text" (standard error), or a path for JSON
+  const char* metrics_at_exit;  // "none", "text" (standard error), or a path for lines of JSON
   const char* kernel;           // leave out kernel features newer than "5.15", "6.1", "6.8"
   uint32_t keepers;
   uint32_t prefetch_threads;

@@ -40,7 +40,7 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"checkpoint", "TIME", "hold what is mapped for writing every so often, as in 10min (0s)"},
     {"checkpoint_pool", "URI", "where checkpoints are kept, versioned:FOLDER (none)"},
     {"checkpoint_keep", "N", "how many of them are kept (3)"},
-    {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for JSON (none)"},
+    {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for lines of JSON (none)"},
     {"kernel", "RELEASE", "leaves out newer kernel features, as in 6.1 (all)"}};
 
 std::string absolute(const std::string& path) {
@@ -239,7 +239,11 @@ Status set_run_environment(const RunOptions& options) {
     if (!options.runtime[i]) continue;
     if (options.runtime[i]->empty())
       return Error{EINVAL, option.flag() + " is empty: leave it out, or give it a value"};
-    set(option.variable().c_str(), value_of(option, *options.runtime[i]));
+    const std::string value = value_of(option, *options.runtime[i]);
+    set(option.variable().c_str(), value);
+    // The processes of this run append to it; what an earlier run left goes.
+    if (option.name == std::string_view("metrics_at_exit") && value.starts_with('/'))
+      static_cast<void>(::truncate(value.c_str(), 0));
   }
   for (const Status& status :
        {check_checkpoints(options), set_globs(options.map, "--map", "OUTCORE_RUN_MAP"),

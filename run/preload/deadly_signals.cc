@@ -11,6 +11,7 @@
 
 #include "core/os/process_lock.h"
 #include "run/preload/door.h"
+#include "run/preload/heap.h"
 #include "run/preload/last_store.h"
 #include "run/preload/real.h"
 
@@ -170,7 +171,7 @@ bool is_pending(int signal) {
 }  // namespace
 
 // Our handler would run in whichever thread the kernel chooses, and the sender go on meanwhile.
-DeadlySignals::Sending::Sending(int signal) {
+DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
   if (!is_active.load(std::memory_order_acquire) || signal <= 0 || signal >= kSignalsMax ||
       (caught.load() & bit_of(signal)) == 0 || is_inside() ||
       Door::instance().is_of_another_process())
@@ -183,18 +184,29 @@ DeadlySignals::Sending::Sending(int signal) {
   if (sigismember(&blocked, signal) != 0) return;
   const int saved_errno = errno;
   LastStore::run(LastStore::What::kStore);
-  const os::SignalBlock block;
-  const os::Locked locked(changing);
+  block_.emplace();
+  locked_.emplace(changing);
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
   if ((caught.load() & bit_of(signal)) != 0 && real().sigaction(signal, &fresh, nullptr) == 0)
     signal_ = signal;
+  if (signal_ != 0 && has_no_other_taker && Heap::is_used()) {
+    LastStore::run(LastStore::What::kStoreAndRetire);
+  } else {
+    locked_.reset();
+    block_.reset();
+  }
   errno = saved_errno;
 }
 
 DeadlySignals::Sending::~Sending() {
   if (signal_ == 0) return;
   const int saved_errno = errno;
+  if (locked_.has_value()) {  // nothing but a debugger lets it return
+    end_by(signal_);
+    locked_.reset();
+    block_.reset();
+  }
   // The process goes on, so the thread that waits for the signal is about to have it. Until then it
   // is pending, and this thread would get it by any change of its mask.
   constexpr uint64_t kPatienceNs = 1'000'000'000;

@@ -6,6 +6,10 @@
 
 #include <signal.h>
 
+#include <optional>
+
+#include "core/os/wait.h"
+
 namespace outcore::preload {
 
 class DeadlySignals {
@@ -22,13 +26,18 @@ class DeadlySignals {
   // process goes on: because another thread waits for the signal (sigwait). Async-signal-safe.
   class Sending {
    public:
-    explicit Sending(int signal);
+    // `has_no_other_taker`: no other thread could have the signal. If it ends the process by
+    // default, then surely, and far space is given back before: the process ends with this object.
+    explicit Sending(int signal, bool has_no_other_taker = false);
     ~Sending();
     Sending(const Sending&) = delete;
     Sending& operator=(const Sending&) = delete;
 
    private:
     int signal_ = 0;  // 0: it ends nothing
+    // Held to the end where that is sure, so that nobody sets a handler meanwhile.
+    std::optional<os::SignalBlock> block_;
+    std::optional<os::Locked> locked_;
   };
 };
 

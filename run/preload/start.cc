@@ -30,6 +30,9 @@ void keep_report() {
     OwnDescriptors::mark(fd);
 }
 
+// Registered first, so it runs last: the program's own functions may still need its memory.
+void retire_at_quick_exit() { LastStore::run(LastStore::What::kStoreAndRetire); }
+
 void store_before_a_crash() { LastStore::run(LastStore::What::kStore); }
 
 // pthread_cancel() ends a thread by the unwinder of the system's libgcc, in whose steps through our
@@ -50,6 +53,7 @@ __attribute__((constructor)) void begin() {
   Door::instance().begin();
   keep_report();
   Heap::prepare();
+  ::at_quick_exit(retire_at_quick_exit);
   // A mask that was inherited may hold what must never be blocked.
   sigset_t faults;
   sigemptyset(&faults);

@@ -29,5 +29,28 @@ TEST(KeySlot, EvenTagsLieInEqualStretches) {
       EXPECT_EQ(slot_of(std::to_string(even_tag(i, count))) / (kSlotCount / count), i);
 }
 
+TEST(Keys, FitWithTheLargestNumbersThatTheyCanHave) {
+  const std::string id(16, 'f');  // as long as ids are
+  char text[80];
+  const auto key = [&](size_t room, std::string_view of, std::optional<uint64_t> chunk) {
+    return std::string_view(text, write_key({text, room}, UINT32_MAX, of, chunk));
+  };
+  EXPECT_EQ(key(sizeof text, id, UINT64_MAX), "oc:{4294967295}:" + id + ":18446744073709551615");
+  EXPECT_EQ(key(sizeof text, id, std::nullopt), "oc:{4294967295}:" + id + ":f");
+  EXPECT_EQ(key(53, id, UINT64_MAX).size(), 53u) << "to the last byte";
+}
+
+TEST(Keys, ThatDoNotFitEndTheProgramInsteadOfBeingCut) {
+  char text[81];
+  const auto write = [&](size_t room, size_t id_bytes) {
+    text[room] = 'x';
+    return write_key({text, room}, UINT32_MAX, std::string(id_bytes, 'f'), UINT64_MAX);
+  };
+  EXPECT_EQ(write(80, 43), 80u);
+  EXPECT_EQ(text[80], 'x');
+  EXPECT_DEATH(write(80, 44), "");
+  EXPECT_DEATH(write(80, 300), "");
+}
+
 }  // namespace
 }  // namespace outcore::redis
