@@ -188,7 +188,7 @@ Result<std::unique_ptr<SsdPool>> ssd_images(const std::string& text) {
   };
   const auto uri = store::parse_uri(text);
   if (!uri) return uri.error();
-  if (const auto kind = store::find_kind(uri.value()); !kind) return kind.error();
+  if (const auto kind = find_store_kind(uri.value()); !kind) return kind.error();
   for (const char* key : {"size", "interrupted"})
     if (uri->find(key) != nullptr)
       return refuse(std::string(key) + "= has no meaning here: leave it out");
