@@ -20,7 +20,7 @@ large_pages='Mechanisms/.*/[A-Za-z]*1024KiB'
 
 default_stages=(tools gcc programs python unprivileged install clang)
 # By name: with these, two cores would take longer than a commit may wait.
-all_stages=("${default_stages[@]}" asan masked tidy tsan qemu)
+all_stages=("${default_stages[@]}" changed asan masked tidy tsan qemu)
 
 describe() {
   case $1 in
@@ -35,6 +35,7 @@ describe() {
   unprivileged) echo "as user nobody, with vm.unprivileged_userfaultfd=0" ;;
   masked) echo "conformance and integration with the kernel features of 5.15, 6.1 and 6.8" ;;
   install) echo "installation, static and shared, and programs that use it" ;;
+  changed) echo "build with g++ -Werror, tests of the products that differ from \$BASE (HEAD)" ;;
   qemu) echo "conformance on the distribution's own kernel, under software emulation" ;;
   esac
 }
@@ -77,6 +78,28 @@ stage_tools() {
 stage_gcc() {
   configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
     run_ctest gcc build
+}
+
+# For daily work. What the core, the public headers or the build are made of concerns every product.
+stage_changed() {
+  local base=${BASE:-HEAD} products folders
+  products=$({
+    git diff --name-only "$base" || return 1
+    git ls-files --others --exclude-standard
+  } | sed -n 's#/.*##p' | sort -u)
+  if [[ -z $products ]]; then
+    skip "nothing differs from $base"
+    return
+  fi
+  if grep -qxE 'core|include|umbrella|cmake' <<<"$products"; then
+    products=$(printf '%s\n' core far checkpoints heaps arrays run cli)
+  fi
+  # Folders of tests are labels of ctest; the command's are in one.
+  folders=$(for product in $products; do find "$product/tests" -mindepth 1 -maxdepth 1 -type d \
+    -printf '%f\n' 2>/dev/null; done; grep -qx cli <<<"$products" && echo cli; echo tools)
+  echo "-- of $(xargs <<<"$products")"
+  configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
+    run_ctest changed build -L "^($(xargs <<<"$folders" | tr ' ' '|'))\$"
 }
 
 stage_programs() {
@@ -170,6 +193,7 @@ run_stage() {
   *) verdict=failed ;;
   esac
   echo "$verdict" >"$results/$name.status"
+  stage_seconds[$name]=$((SECONDS - began))
   printf '== %s: %s, %d s\n' "$name" "$verdict" "$((SECONDS - began))"
   [[ $verdict != failed ]]
 }
@@ -190,11 +214,15 @@ tools/install_packages.sh build test engines || exit 1
 mkdir -p "$results"
 [[ $# != 0 ]] || rm -f "$results"/*
 
+declare -A stage_seconds
 failed=()
 for name in "${stages[@]}"; do run_stage "$name" || failed+=("$name"); done
 
 printf '\n'
-for name in "${stages[@]}"; do printf '%-14s%s\n' "$name" "$(cat "$results/$name.status")"; done
+for name in "${stages[@]}"; do
+  printf '%-14s%5d s  %s\n' "$name" "${stage_seconds[$name]}" "$(cat "$results/$name.status")"
+done
+tools/slowest_tests.py "$results" "${stages[@]}"
 printf 'in %d min %d s\n' "$((SECONDS / 60))" "$((SECONDS % 60))"
 tools/count_tests.py "$results" "${stages[@]}"
 ((${#failed[@]} == 0))
