@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/tests/conformance/scene.h"
 #include "heaps/tests/heap/persistent_scene.h"
+#include "heaps/tests/heap/scene.h"
 #include "tests/cancelled.h"
 
 namespace outcore {
