@@ -297,7 +297,13 @@ std::string option_table_markdown() {
   }
   text +=
       "\n`RuntimeOptions::ignore_environment` makes a runtime deaf to environment and config "
-      "file.\n";
+      "file.\n"
+      "\nA file of `metrics_at_exit` has one line of JSON for each runtime that has ended: the "
+      "several of a process, and those of several processes, are written\n"
+      "behind each other in one call each, and none overwrites another's (on NFS, where no file "
+      "is appended to in one step, give each process a path of its own). What\n"
+      "was in the file stays, but `outcore run --metrics-at-exit PATH` empties it before the "
+      "program begins.\n";
   return text;
 }
 

@@ -7,6 +7,8 @@
 #include <cerrno>
 
 #include "core/tests/store/store_case.h"
+#include "outcore/store_catalog.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::store_test {
 namespace {
@@ -71,9 +73,49 @@ TEST(Uri, BadParametersAreRefused) {
 TEST(OpenStore, AnUnknownSchemeNamesTheNearest) {
   const std::string message = message_of("scrach:");
   EXPECT_THAT(message, HasSubstr("scheme 'scrach' is unknown (did you mean 'scratch'?)"));
-  EXPECT_THAT(message, HasSubstr("file, pmem, sparse, scratch, memory, "));
+  EXPECT_THAT(message, HasSubstr("write file, pmem, sparse, scratch or memory, "));
   EXPECT_THAT(message_of("weather:today"),
               HasSubstr("file:weather:today if that is a file's name"));
+}
+
+// A kind as a program adds it, over memory:.
+StoreKind kind_of_memory(const std::string& scheme) {
+  StoreKind kind;
+  kind.scheme = scheme;
+  kind.summary = "for this test";
+  kind.parameters = {"colour"};
+  kind.open = [](const StoreUri&, const OpenOptions& options, const StoreLimits& limits) {
+    return open_store("memory:?read_concurrency=" + std::to_string(limits.read_concurrency),
+                      options);
+  };
+  return kind;
+}
+
+TEST(StoreKinds, OneOfTheProgramsIsOpenedByItsUri) {
+  StoreKind kind = kind_of_memory("mine+1");
+  kind.list = [](const StoreUri& uri) -> Result<std::vector<StoreInfo>> {
+    return std::vector<StoreInfo>{{.name = uri.path}};
+  };
+  ASSERT_TRUE(register_store_kind(kind).ok());
+  OpenOptions options;
+  options.size_bytes = 4096;
+  const auto store = open_store("mine+1:x?colour=red&read_concurrency=3", options);
+  ASSERT_TRUE(store.ok()) << store.message();
+  EXPECT_EQ(store.value()->traits().read_concurrency, 3U);
+  EXPECT_EQ(list_stores("MINE+1:x").value().at(0).name, "x");
+  EXPECT_EQ(remove_store("mine+1:x").code(), ENOTSUP);
+  EXPECT_THAT(message_of("mine+1:x?color=red"), HasSubstr("did you mean 'colour'?"));
+  EXPECT_THAT(message_of("mine+1://host/x"), HasSubstr("a host has no meaning here"));
+  EXPECT_THAT(message_of("mine+2:x"), HasSubstr("did you mean 'mine+1'?"));
+}
+
+TEST(StoreKinds, WhatCannotBeAKindIsRefused) {
+  EXPECT_EQ(register_store_kind(kind_of_memory("file")).code(), EEXIST);
+  for (const char* scheme : {"", "m", "1mine", "Mine", "my kind", "mine:"})
+    EXPECT_EQ(register_store_kind(kind_of_memory(scheme)).code(), EINVAL) << scheme;
+  StoreKind kind = kind_of_memory("mine.no");
+  kind.open = nullptr;
+  EXPECT_THAT(register_store_kind(kind).message(), HasSubstr("no function that opens a store"));
 }
 
 TEST(OpenStore, AnUnknownParameterNamesTheNearest) {

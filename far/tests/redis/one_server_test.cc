@@ -137,7 +137,7 @@ TEST_P(RedisOneServer, LosesNothingWithTheScriptsThatItKnows) {
 TEST_P(RedisOneServer, RefusesWhatDoesNotFit) {
   const auto store = open_store(servers_->uri("a", kAlone), writable(uint64_t{1} << 30));
   EXPECT_EQ(store.code(), ENOSPC);
-  EXPECT_THAT(store.message(), HasSubstr("1.2 GiB asked for"));
+  EXPECT_THAT(store.message(), HasSubstr("1.3 GiB asked for"));
   const auto first = make("b", 150 << 20, kAlone);
   EXPECT_EQ(open_store(servers_->uri("c", kAlone), writable(100 << 20)).code(), ENOSPC);
   EXPECT_EQ(first->resize(250 << 20), -ENOSPC);
