@@ -51,12 +51,12 @@ foreach(delivery messages in-thread mprotect)
 endforeach()
 
 add_test(NAME preload.explains_refusal
-  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
+  COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
 set_tests_properties(preload.explains_refusal PROPERTIES TIMEOUT 120 LABELS "preload;nosan")
 
 # What needs a cgroup or a disk of its own; 77: it cannot be had here.
 foreach(name small_cgroup full_disk stuck_end)
-  add_test(NAME preload.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/preload/${name}.sh
+  add_test(NAME preload.${name} COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/${name}.sh
     ${CMAKE_BINARY_DIR}/bin/outcore ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(preload.${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
     LABELS "preload;nosan")
