@@ -9,7 +9,7 @@
 namespace outcore::store {
 namespace {
 
-constexpr size_t kNameBytesMax = 255, kCommentBytesMax = 4096, kPlainBytesMax = 64;
+constexpr size_t kPlainBytesMax = 64;
 
 }  // namespace
 
