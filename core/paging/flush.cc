@@ -250,10 +250,11 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
     space.write_failures.note_told();
     return error_of(space, work, on_timeout == OnTimeout::kStop);
   }
-  // Who takes the region away asks what is lost: nothing.
-  if (on_timeout == OnTimeout::kGoOn) return {};
+  // Who takes the region away asks what is lost: nothing but what was gone before.
   const WriteFailures::Untold earlier =
-      space.write_failures.take(first * space.page_bytes, end * space.page_bytes);
+      on_timeout == OnTimeout::kGoOn
+          ? space.write_failures.take_lost()
+          : space.write_failures.take(first * space.page_bytes, end * space.page_bytes);
   if (earlier.code == 0) return {};
   return write_failed(space, earlier.code, earlier.offset, earlier.size_bytes, !earlier.is_lost);
 }

@@ -49,6 +49,15 @@ class WriteFailures {
     if (!untold_.is_lost) forget();
   }
 
+  // The error that is to be told because its bytes are gone; code 0: there is none.
+  Untold take_lost() {
+    const os::Locked locked(lock_);
+    if (!untold_.is_lost) return {};
+    const Untold error = untold_;
+    forget();
+    return error;
+  }
+
   // All of [from, to) is stored now: the error that is to be told in spite of it.
   Untold take(uint64_t from, uint64_t to) {
     const os::Locked locked(lock_);

@@ -7,6 +7,7 @@
 
 #include "core/base/products.h"
 #include "core/os/process_lock.h"
+#include "core/os/wait.h"
 #include "core/store/core_kinds.h"
 
 namespace outcore::store {
@@ -36,6 +37,7 @@ class Kinds {
                                ": a scheme has two characters or more of a-z, 0-9, +, - and ., "
                                "and begins with a letter"};
     if (!kind.open) return Error{EINVAL, what + ": it has no function that opens a store"};
+    const os::SignalBlock block;  // whose handler might fork
     const std::lock_guard<os::ProcessLock> guard(lock_);
     if (find_locked(scheme) != nullptr)
       return Error{EEXIST, what + ": there is one of that scheme: take another"};
@@ -44,11 +46,13 @@ class Kinds {
   }
 
   const StoreKind* find(std::string_view scheme) {
+    const os::SignalBlock block;  // whose handler might fork
     const std::lock_guard<os::ProcessLock> guard(lock_);
     return find_locked(scheme);
   }
 
   std::vector<const StoreKind*> all() {
+    const os::SignalBlock block;  // whose handler might fork
     const std::lock_guard<os::ProcessLock> guard(lock_);
     std::vector<const StoreKind*> all;
     for (const StoreKind& kind : kinds_) all.push_back(&kind);

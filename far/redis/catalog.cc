@@ -20,15 +20,15 @@ namespace {
 // allocator has four sizes between two powers of two, and a chunk with its head does not fit into
 // one. A key with its entry in the server's tables, which double while they grow, takes the rest.
 constexpr double kValueFactor = 1.25;
+constexpr const char* kValueFactorText = "1.25";  // whatever the locale writes between digits
 constexpr uint64_t kKeyBytes = 128;
 constexpr uint64_t kServerBytes = 3 << 20;
 
 const std::string& script() {
   // Never ends: a lease is given back when a process ends, after its statics.
-  static const auto* const text =
-      new std::string(std::string(kRecordPrelude) +
-                      "local value_factor, key_bytes = " + std::to_string(kValueFactor) + ", " +
-                      std::to_string(kKeyBytes) + "\n" + kCatalogScript);
+  static const auto* const text = new std::string(
+      std::string(kRecordPrelude) + "local value_factor, key_bytes = " + kValueFactorText + ", " +
+      std::to_string(kKeyBytes) + "\n" + kCatalogScript);
   return *text;
 }
 

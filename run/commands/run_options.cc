@@ -233,6 +233,18 @@ bool has_runtime_options(const RunOptions& options) {
   return config != nullptr && *config != 0;
 }
 
+namespace {
+
+// Started within another run, or by a launcher of parallel programs: others append to the file.
+bool is_one_of_several() {
+  constexpr const char* kSigns[] = {"OUTCORE_RUN_ROOT", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                    "PMI_RANK", "SLURM_PROCID"};
+  return std::any_of(std::begin(kSigns), std::end(kSigns),
+                     [](const char* sign) { return std::getenv(sign) != nullptr; });
+}
+
+}  // namespace
+
 Status set_run_environment(const RunOptions& options) {
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
     const RuntimeOption& option = kRuntimeOptions[i];
@@ -242,7 +254,8 @@ Status set_run_environment(const RunOptions& options) {
     const std::string value = value_of(option, *options.runtime[i]);
     set(option.variable().c_str(), value);
     // The processes of this run append to it; what an earlier run left goes.
-    if (option.name == std::string_view("metrics_at_exit") && value.starts_with('/'))
+    if (option.name == std::string_view("metrics_at_exit") && value.starts_with('/') &&
+        !is_one_of_several())
       static_cast<void>(::truncate(value.c_str(), 0));
   }
   for (const Status& status :

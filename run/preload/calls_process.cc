@@ -32,6 +32,7 @@ void touch(const char* text) {
 bool before_exec(const char* path, char* const* arguments, char* const* names) {
   const auto store = [] {
     Door::instance().store_all();
+    LastStore::note_attempt_over();
     let_leave(stays_over_exec);
   };
   if (!is_ready(store)) return false;

@@ -184,16 +184,22 @@ DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
   if (sigismember(&blocked, signal) != 0) return;
   const int saved_errno = errno;
   LastStore::run(LastStore::What::kStore);
-  block_.emplace();
-  locked_.emplace(changing);
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
-  if ((caught.load() & bit_of(signal)) != 0 && real().sigaction(signal, &fresh, nullptr) == 0)
-    signal_ = signal;
+  const auto make_default = [&] {
+    return (caught.load() & bit_of(signal)) != 0 && real().sigaction(signal, &fresh, nullptr) == 0;
+  };
+  block_.emplace();
+  locked_.emplace(changing);
+  if (make_default()) signal_ = signal;
+  locked_.reset();
   if (signal_ != 0 && has_no_other_taker && Heap::is_used()) {
+    // Not under the lock: the thread that stores needs the door's, and who forks has that one while
+    // it waits for ours. From here on the signal ends the process, whoever makes it caught again.
     LastStore::run(LastStore::What::kStoreAndRetire);
+    locked_.emplace(changing);
+    real().sigaction(signal, &fresh, nullptr);
   } else {
-    locked_.reset();
     block_.reset();
   }
   errno = saved_errno;

@@ -305,7 +305,7 @@ void Door::store_pieces(TakenFile& file) {
   }
 }
 
-// A file that cannot be stored is told once: the end is tried from several places.
+// A file that cannot be stored is told once: the same end is tried from several places.
 void Door::leave_writable(const char* why) {
   if (is_of_another_process()) return;
   const Inside inside;
@@ -314,7 +314,7 @@ void Door::leave_writable(const char* why) {
     if (!file->is_writable || file->mappings.empty()) continue;
     store_pieces(*file);
     const Status s = try_to_hand_back(*file, why);
-    if (!s.ok() && !std::exchange(file->is_loss_told, true))
+    if (!s.ok() && std::exchange(file->loss_told_in, LastStore::attempt()) != LastStore::attempt())
       say(file->path + ": what the program wrote cannot be stored: " + ::strerrordesc_np(s.code()) +
               "; it is lost when the process ends",
           true);

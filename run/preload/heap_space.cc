@@ -100,8 +100,11 @@ class BookedSpace final : public HeapSpace {
                                                  const std::string& folder,
                                                  const StoreLimits& limits) {
     // What is promised gets its place, piece by piece.
-    std::erase_if(uri.parameters, [](const auto& one) { return one.first == "reserve"; });
-    uri.parameters.emplace_back("reserve", "no");
+    const std::string* const reserve = uri.find("reserve");
+    if (reserve == nullptr || *reserve == "yes") {  // what else it is, the kind says
+      std::erase_if(uri.parameters, [](const auto& one) { return one.first == "reserve"; });
+      uri.parameters.emplace_back("reserve", "no");
+    }
     auto store = kind.open(uri, {.is_writable = true, .may_create = true}, limits);
     if (!store) return store.error();
     std::unique_ptr<BookedSpace> space(new BookedSpace);

@@ -21,6 +21,7 @@ namespace {
 constinit std::atomic<int> owner{0};  // the process whose thread it is; 0: there is none
 constinit std::atomic<bool> wants_report{false}, wants_retirement{false}, is_ending{false};
 constinit std::atomic<uint32_t> asked{0}, done{0}, progress{0};
+constinit std::atomic<uint32_t> attempts{1};  // to end
 
 // Allocates nothing.
 void say_that_it_cannot_be(const char* why) {
@@ -120,7 +121,13 @@ bool LastStore::is_there() { return owner.load() == ::getpid(); }
 
 bool LastStore::has_begun() { return is_ending.load(); }
 
-void LastStore::go_on() { is_ending.store(false); }
+void LastStore::go_on() {
+  is_ending.store(false);
+  note_attempt_over();
+}
+
+uint32_t LastStore::attempt() { return attempts.load(std::memory_order_relaxed); }
+void LastStore::note_attempt_over() { attempts.fetch_add(1, std::memory_order_relaxed); }
 
 void LastStore::note_progress() { progress.fetch_add(1, std::memory_order_relaxed); }
 

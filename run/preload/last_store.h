@@ -25,6 +25,9 @@ class LastStore {
   // The process ends: what would be taken from now on might not be stored.
   static bool has_begun();
   static void go_on();  // it does not end, after all
+  // Counts the ends that were tried, from 1: what is told of one is told anew of the next.
+  static uint32_t attempt();
+  static void note_attempt_over();  // the process may go on (an exec that fails)
   // Some of it is stored: whoever waits goes on waiting. By the thread that stores.
   static void note_progress();
   // The parent's thread is not the child's.

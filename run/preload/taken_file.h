@@ -51,8 +51,10 @@ struct TakenFile {
   std::atomic<bool> is_watched{false};
   std::string remark;  // how it is kept coherent, for --explain
   std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
-  bool is_counted = false;    // among the taken ones
-  bool is_loss_told = false;  // at the end what was written could not be stored
+  bool is_counted = false;  // among the taken ones
+  // In which attempt to end (LastStore::attempt()) it was told that what was written cannot be
+  // stored; 0: in none.
+  uint32_t loss_told_in = 0;
   // Open still, as to close one descriptor of a file drops the POSIX locks that the process holds.
   std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
 

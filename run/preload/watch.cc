@@ -16,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -37,6 +38,7 @@ struct Command {
   int fd = -1;  // of the process
   int result = 0;
   std::atomic<uint32_t> is_done{0};
+  Command* next = nullptr;  // asked earlier
 };
 
 struct Watch::Impl {
@@ -44,7 +46,7 @@ struct Watch::Impl {
   int requests = -1;
   int link = -1;  // of descendants
   os::Lock lock;
-  std::vector<Command*> commands;
+  Command* commands = nullptr;    // a list through those who wait: asking needs no memory
   std::vector<Identity> opened;   // by others: to be handed back
   std::vector<Identity> settled;  // handed back, or it could not be
 
@@ -63,6 +65,17 @@ struct Watch::Impl {
     uint64_t count = 0;
     const ssize_t ignored = real().read(event, &count, sizeof count);
     static_cast<void>(ignored);
+  }
+  // In the order in which they were asked.
+  Command* take_commands() {
+    const os::Locked locked(lock);
+    Command* in_order = nullptr;
+    for (Command* c = std::exchange(commands, nullptr); c != nullptr;) {
+      Command* const earlier = c->next;
+      c->next = std::exchange(in_order, c);
+      c = earlier;
+    }
+    return in_order;
   }
   template <typename T>
   std::vector<T> take_all(std::vector<T>& from) {
@@ -153,7 +166,7 @@ void Watch::Impl::ask(Command* command) {
   {
     const os::SignalBlock block;
     const os::Locked locked(lock);
-    commands.push_back(command);
+    command->next = std::exchange(commands, command);
   }
   ring(to_listener);
   while (command->is_done.load(std::memory_order_acquire) == 0)
@@ -185,7 +198,8 @@ void Watch::Impl::listen() {
   for (;;) {
     const bool is_called = listener.wait();
     if (is_called) hush(to_listener);
-    for (Command* command : take_all(commands)) {
+    for (Command *command = take_commands(), *next = nullptr; command != nullptr; command = next) {
+      next = command->next;  // it may go as soon as it is done
       try {
         command->result = carry_out(*command, listener);
       } catch (const std::bad_alloc&) {
