@@ -1,10 +1,10 @@
-// Copies: bytes from elsewhere in an object of a home; only what differs is written.
+// Copies: bytes from elsewhere in an object of a target; only what differs is written.
 #pragma once
 
 #include <functional>
 #include <span>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "core/paging/change_log.h"
 #include "outcore/store.h"
 

@@ -1,4 +1,4 @@
-// Parts: what a checkpoint is to hold, looked up and checked: whose engine, which home, which
+// Parts: what a checkpoint is to hold, looked up and checked: whose engine, which target, which
 // objects.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "core/paging/cut_member.h"
 #include "core/runtime/runtime_impl.h"
 #include "outcore/checkpoint.h"
@@ -20,7 +20,7 @@ struct CheckpointAccess {
 
 namespace checkpoints {
 
-// A region whose store is not of the home: copied.
+// A region whose store is not of the target: copied.
 struct Foreign {
   std::string name;
   paging::Space* space = nullptr;
@@ -42,9 +42,9 @@ struct Memory {
 
 struct Parts {
   std::shared_ptr<Runtime::Impl> runtime;  // null: no region
-  std::shared_ptr<Home> home;
+  std::shared_ptr<CheckpointTarget> target;
   std::vector<paging::Space*> spaces;
-  std::vector<Home::Member> members;  // those of the home
+  std::vector<CheckpointTarget::Member> members;  // those of the target
   std::vector<Foreign> foreign;
   std::vector<Memory> memory;
   std::vector<HeapPart> heaps;
@@ -54,7 +54,7 @@ struct Parts {
 // Errors: as checkpoint().
 Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
                       const CheckpointOptions& options);
-// REQUIRES: parts.runtime; the home's making() is held; there is no checkpoint of that name; no
+// REQUIRES: parts.runtime; the target's making() is held; there is no checkpoint of that name; no
 // region of the parts ends.
 Result<CheckpointReport> make(const std::string& name, Parts& parts,
                               const CheckpointOptions& options);

@@ -31,7 +31,7 @@ inline constexpr const char* kCopyNote = "copy_of";
 // open: Snapshots::companion.
 struct SnapshotState {
   static SnapshotState& of(Store& store);
-  std::mutex making;    // see checkpoints::Home
+  std::mutex making;    // see checkpoints::CheckpointTarget
   std::mutex changing;  // the catalog
   std::mutex mutex;     // of what follows
   // An anchor's: copies of what is not of its cluster, by object; and how often each was written
