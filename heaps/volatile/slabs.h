@@ -17,8 +17,8 @@ namespace outcore::heap {
 
 class Slabs {
  public:
-  Slabs(Ground& ground, Extents& extents, Metadata& metadata)
-      : ground_(ground), extents_(extents), metadata_(metadata) {}
+  Slabs(HeapMemory& heap_memory, Extents& extents, Metadata& metadata)
+      : memory_(heap_memory), extents_(extents), metadata_(metadata) {}
 
   // As many free blocks of the class as there are at hand, at least one and at most blocks.size();
   // how many. 0: none, and *error says why (-ENOMEM, -ENOSPC).
@@ -42,7 +42,7 @@ class Slabs {
   static void list(Bin& bin, Span* span);
   static void unlist(Bin& bin, Span* span);
 
-  Ground& ground_;
+  HeapMemory& memory_;
   Extents& extents_;
   Metadata& metadata_;
   std::array<Bin, kSizeClasses> bins_;
