@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "arrays/container/deeper.h"
+#include "arrays/container/drain_depth.h"
 #include "core/store/registry.h"
 
 namespace outcore {
@@ -94,8 +94,8 @@ std::string ArraysAccess::absolute(const std::string& uri) {
 Result<std::shared_ptr<const Arrays>> Arrays::Impl::elsewhere(const std::string& name,
                                                               const Error& missing) const {
   if (missing.code != ENOENT) return missing;
-  const arrays::Deeper deeper;
-  if (deeper.is_too_deep()) return missing;
+  const arrays::DrainDepth depth;
+  if (depth.is_too_deep()) return missing;
   // Nobody knows whether it is there: not the same as that it is not.
   const auto unknown = [&missing](const Error& why) {
     return Error{why.code == ENOENT ? ENOLINK : why.code, missing.message + "; " + why.message};
