@@ -107,7 +107,7 @@ Status Arrays::remove(const std::string& name) {
   if (Status s = impl_->catalog->append(change, was_finished); !s) return s;
   if (impl_->may_free())
     for (const auto& [offset, size_bytes] : freed)
-      static_cast<void>(impl_->medium->release(offset, size_bytes));
+      static_cast<void>(impl_->storage->release(offset, size_bytes));
   return {};
 }
 

@@ -1,4 +1,4 @@
-// SharedMedium: a container in a store that several processes write at once: by ranges of bytes,
+// SharedStorage: a container in a store that several processes write at once: by ranges of bytes,
 // without a region, whose pages would bring back what others have written over.
 //
 // Runs that are near each other are read together; what is written is exactly what is given, many
@@ -7,15 +7,15 @@
 
 #include <memory>
 
-#include "arrays/container/medium.h"
+#include "arrays/container/container_storage.h"
 #include "outcore/shared_writers.h"
 
 namespace outcore::arrays {
 
-class SharedMedium final : public Medium {
+class SharedStorage final : public ContainerStorage {
  public:
   // REQUIRES: outcore::can_be_shared(options.uri), and it is writable.
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options);
+  static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options);
 
   uint64_t size_bytes() const override;
   Status clear() override;
@@ -29,8 +29,8 @@ class SharedMedium final : public Medium {
   Status write_runs(uint64_t first, const Runs& runs, const std::byte* from) override;
   Status sync() override;
   Status forget(uint64_t offset, uint64_t size_bytes) override;
-  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
-                                       uint64_t size_bytes) override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>& self,
+                                       uint64_t offset, uint64_t size_bytes) override;
   bool ends_where_used() const override { return false; }
   bool can_be_shared() const override { return true; }
   Status hear_of_others() override { return writers_->hear_of_others(); }

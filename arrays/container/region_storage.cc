@@ -4,9 +4,9 @@
 #include <mutex>
 #include <set>
 
-#include "arrays/container/file_medium.h"
-#include "arrays/container/medium.h"
-#include "arrays/container/shared_medium.h"
+#include "arrays/container/container_storage.h"
+#include "arrays/container/file_storage.h"
+#include "arrays/container/shared_storage.h"
 #include "core/base/units.h"
 #include "core/store/registry.h"
 #include "core/store/uri.h"
@@ -28,12 +28,12 @@ struct Writers {
   }
 };
 
-class RegionMedium final : public Medium {
+class RegionStorage final : public ContainerStorage {
  public:
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options) {
-    auto medium = std::make_shared<RegionMedium>();
-    medium->uri_ = options.uri;
-    medium->is_writable_ = options.is_writable;
+  static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options) {
+    auto storage = std::make_shared<RegionStorage>();
+    storage->uri_ = options.uri;
+    storage->is_writable_ = options.is_writable;
     // What is there may be larger than what is asked for: it is mapped to its end.
     OpenOptions how;
     how.is_writable = options.is_writable;
@@ -41,8 +41,8 @@ class RegionMedium final : public Medium {
     how.size_bytes = options.may_create ? kFirstBytes : 0;
     auto store = open_store(options.uri, how);
     if (!store) return store.error();
-    medium->identity_ = store.value()->identity();
-    if (medium->identity_.empty()) medium->identity_ = options.uri;
+    storage->identity_ = store.value()->identity();
+    if (storage->identity_.empty()) storage->identity_ = options.uri;
     MapOptions map;
     map.access = options.is_writable ? Access::kReadWrite : Access::kReadOnly;
     if (options.is_writable)
@@ -51,12 +51,12 @@ class RegionMedium final : public Medium {
     if (!runtime) return runtime.error();
     auto region = runtime.value()->map(std::move(store).value(), map);
     if (!region) return region.error();
-    medium->runtime_ = options.runtime;
-    medium->region_ = std::make_shared<Region>(std::move(region).value());
-    return std::shared_ptr<Medium>(std::move(medium));
+    storage->runtime_ = options.runtime;
+    storage->region_ = std::make_shared<Region>(std::move(region).value());
+    return std::shared_ptr<ContainerStorage>(std::move(storage));
   }
 
-  ~RegionMedium() override { unlock(Lease::kWriter); }
+  ~RegionStorage() override { unlock(Lease::kWriter); }
 
   uint64_t size_bytes() const override { return region_->size_bytes(); }
   Status clear() override { return discard(0, size_bytes()); }
@@ -99,7 +99,7 @@ class RegionMedium final : public Medium {
   Status forget(uint64_t, uint64_t) override { return region_->sync(); }
   std::string identity() const override { return identity_; }
 
-  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>&, uint64_t offset,
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>&, uint64_t offset,
                                        uint64_t) override {
     auto mapping = std::make_shared<OfRegion>();
     mapping->runtime = runtime_;
@@ -162,7 +162,7 @@ class RegionMedium final : public Medium {
 
 }  // namespace
 
-Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
+Result<std::shared_ptr<ContainerStorage>> open_storage(const StorageOptions& options) {
   const auto uri = store::parse_uri(options.uri);
   if (!uri) return uri.error();
   const bool is_pmem = store::is_persistent_memory(uri.value());
@@ -174,10 +174,10 @@ Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
                        "': persistent memory has a path and no parameters: write pmem:PATH"};
   }
   if (is_pmem || store::is_plain_file(uri.value()))
-    return FileMedium::open(options, uri->path, is_pmem);
+    return FileStorage::open(options, uri->path, is_pmem);
   if (options.is_writable && options.writers > 1 && outcore::can_be_shared(options.uri))
-    return SharedMedium::open(options);
-  return RegionMedium::open(options);
+    return SharedStorage::open(options);
+  return RegionStorage::open(options);
 }
 
 }  // namespace outcore::arrays

@@ -1,4 +1,4 @@
-// FileMedium: a container in a file, without a region between.
+// FileStorage: a container in a file, without a region between.
 //
 // Long runs are written past the page cache, by several threads, where the filesystem takes that:
 // the disk begins at once. Short ones go through it, for several processes may have bytes in one
@@ -11,18 +11,18 @@
 #include <atomic>
 #include <mutex>
 
+#include "arrays/container/container_storage.h"
 #include "arrays/container/file_memory.h"
 #include "arrays/container/file_window.h"
-#include "arrays/container/medium.h"
 
 namespace outcore::arrays {
 
-class FileMedium final : public Medium {
+class FileStorage final : public ContainerStorage {
  public:
-  FileMedium() = default;  // for open()
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options, const std::string& path,
-                                              bool is_pmem);
-  ~FileMedium() override;
+  FileStorage() = default;  // for open()
+  static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options,
+                                                        const std::string& path, bool is_pmem);
+  ~FileStorage() override;
 
   uint64_t size_bytes() const override;
   Status clear() override;
@@ -37,8 +37,8 @@ class FileMedium final : public Medium {
   Status sync() override;
   Status forget(uint64_t offset, uint64_t size_bytes) override;
   std::string identity() const override;
-  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
-                                       uint64_t size_bytes) override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>& self,
+                                       uint64_t offset, uint64_t size_bytes) override;
   bool ends_where_used() const override { return true; }
   bool can_be_shared() const override { return true; }
   bool knows_readers() const override { return true; }
