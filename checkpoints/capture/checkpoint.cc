@@ -56,7 +56,7 @@ class Maker {
 
   const CheckpointReport& report() const { return report_; }
   // Of heaps, after a checkpoint that is whole: they cannot go on as they are.
-  const Status& trouble() const { return trouble_; }
+  const Status& failure() const { return failure_; }
 
  private:
   Status enter_heaps() {
@@ -75,8 +75,8 @@ class Maker {
     for (const checkpoints::HeapPart& part : parts_.heaps) {
       const bool is_adopted = is_stored_ && !part.is_foreign;
       const bool may_be_named = has_closed_ && !part.is_foreign;
-      if (Status s = part.heap->end_cut(is_adopted, may_be_named); !s && trouble_.ok())
-        trouble_ = s;
+      if (Status s = part.heap->end_cut(is_adopted, may_be_named); !s && failure_.ok())
+        failure_ = s;
     }
   }
 
@@ -173,7 +173,7 @@ class Maker {
           error, "mark the heap " + part.heap->name_of() + " as open",
           "nothing more is committed, since it would pass for closed; go back to a checkpoint");
       parts_.target->refuse_commits(*part.space->store.load(), why);
-      if (trouble_.ok()) trouble_ = why;
+      if (failure_.ok()) failure_ = why;
     }
   }
 
@@ -181,7 +181,7 @@ class Maker {
   const CheckpointOptions& options_;
   checkpoints::Parts& parts_;
   CheckpointReport report_;
-  Status trouble_;
+  Status failure_;
   std::map<std::string, checkpoints::Copy> copies_;  // by object
   size_t entered_ = 0;                               // heaps
   bool has_closed_ = false, is_stored_ = false;
@@ -221,7 +221,7 @@ Result<CheckpointReport> make(const std::string& name, Parts& parts,
     return Error{s.code(), attempted + ": " + s.message()};
   const auto cut = parts.runtime->engine->cut(parts.spaces, maker.calls());
   if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
-  if (const Status& s = maker.trouble(); !s.ok())
+  if (const Status& s = maker.failure(); !s.ok())
     return Error{s.code(), attempted + ": it is made, but " + s.message()};
   CheckpointReport report = maker.report();
   report.copied_bytes += ahead;

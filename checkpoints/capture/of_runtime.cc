@@ -82,7 +82,7 @@ class OfRuntime {
     }
   }
 
-  // A line a kind of trouble.
+  // Prints one line for each kind of failure.
   void tell(const Status& all) {
     std::string line = left_out_;
     left_out_.clear();
