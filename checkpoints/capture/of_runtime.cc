@@ -281,11 +281,11 @@ class OfRuntime {
   int told_ = 0;
 };
 
-struct Companion : Runtime::Impl::Companion {
+struct RuntimeCheckpointer : Runtime::Impl::Checkpointer {
   std::unique_ptr<PeriodicThread> thread;
 };
 
-Result<std::unique_ptr<Runtime::Impl::Companion>> start(
+Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start(
     const std::shared_ptr<Runtime::Impl>& runtime) {
   const auto of = std::make_shared<OfRuntime>(runtime);
   if (Status s = of->begin(); !s) return s.error();
@@ -297,11 +297,11 @@ Result<std::unique_ptr<Runtime::Impl::Companion>> start(
     return of->make(name, target);
   };
   plan.told = [of](const Result<CheckpointReport>&, const Status& all) { of->tell(all); };
-  auto companion = std::make_unique<Companion>();
+  auto checkpointer = std::make_unique<RuntimeCheckpointer>();
   auto thread = PeriodicThread::start("make checkpoints", std::move(plan));
   if (!thread) return thread.error();
-  companion->thread = std::move(thread).value();
-  return std::unique_ptr<Runtime::Impl::Companion>(std::move(companion));
+  checkpointer->thread = std::move(thread).value();
+  return std::unique_ptr<Runtime::Impl::Checkpointer>(std::move(checkpointer));
 }
 
 }  // namespace

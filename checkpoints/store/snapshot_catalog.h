@@ -28,7 +28,7 @@ namespace outcore::store {
 inline constexpr const char* kCopyNote = "copy_of";
 
 // What those share who make checkpoints of a store, or with it as their anchor, as long as it is
-// open: Snapshots::companion.
+// open: Snapshots::catalog_state.
 struct SnapshotState {
   static SnapshotState& of(Store& store);
   std::mutex making;    // see checkpoints::CheckpointTarget

@@ -43,10 +43,10 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::vector<Region::Impl*> regions;
 
   // What goes on beside the runtime. Its end waits for what is under way, but in its own thread.
-  struct Companion {
-    virtual ~Companion() = default;
+  struct Checkpointer {
+    virtual ~Checkpointer() = default;
   };
-  std::unique_ptr<Companion> companion;
+  std::unique_ptr<Checkpointer> checkpointer;
   std::atomic<bool> is_reported{false};  // metrics_at_exit
 
   Impl();
@@ -115,8 +115,8 @@ namespace runtime {
 uint64_t process_generation();
 RegionMetrics metrics_of(const Region::Impl& region);
 // Checkpoints by the runtime's options: a product's work, which registers here who begins it
-// (core/base/products.h). It goes on until the companion ends.
-using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Companion>> (*)(
+// (core/base/products.h). It goes on until the checkpointer ends.
+using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Checkpointer>> (*)(
     const std::shared_ptr<Runtime::Impl>& runtime);
 void set_checkpoint_maker(CheckpointMaker maker);
 }  // namespace runtime

@@ -17,7 +17,7 @@ class Snapshots {
   virtual ~Snapshots() = default;
 
   // Checkpoints keep here what they share as long as the store is open. Theirs alone.
-  std::shared_ptr<void> companion;
+  std::shared_ptr<void> catalog_state;
 
   // It is open for writing, and not as a snapshot has it.
   virtual bool can_snapshot() const = 0;
