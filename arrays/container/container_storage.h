@@ -1,5 +1,5 @@
-// ContainerStorage: where the bytes of a container lie and how they are read and written: in a file,
-// through the kernel's page cache or past it, or in a store, through the pages of a region.
+// ContainerStorage: where the bytes of a container lie and how they are read and written: in a
+// file, through the kernel's page cache or past it, or in a store, through the pages of a region.
 //
 // Any thread. Shared by an open container and the mappings that it handed out; the last one closes
 // it.
@@ -25,7 +25,8 @@ struct Mapping {
   const std::byte* data = nullptr;
 };
 
-// The runtime that maps stores: the program's, if it has lent one; otherwise one that is started when
+// The runtime that maps stores: the program's, if it has lent one; otherwise one that is started
+// when it is first needed. Any thread.
 // it is first needed. Any thread.
 class LentRuntime {
  public:

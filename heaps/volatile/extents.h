@@ -1,6 +1,6 @@
-// Extents: which spans of the heap's memory are in use and which are free. A span is found by address
-// through a map of system pages; a free span by size, in bins (four for each power of two). Free
-// neighbours of the same kind are joined.
+// Extents: which spans of the heap's memory are in use and which are free. A span is found by
+// address through a map of system pages; a free span by size, in bins (four for each power of two).
+// Free neighbours of the same kind are joined.
 //
 // Any thread. Free space is first kept for reuse as it is. What exceeds `kept_bytes_max` is given
 // back to the heap's memory, oldest first, in batches, by the thread that frees. No lock is locked

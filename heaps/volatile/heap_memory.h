@@ -1,5 +1,5 @@
-// HeapMemory: the memory from which an allocator hands out blocks: a reserved range of addresses, of
-// which the part below a growing end may be used and has space in its store. Any thread, except
+// HeapMemory: the memory from which an allocator hands out blocks: a reserved range of addresses,
+// of which the part below a growing end may be used and has space in its store. Any thread, except
 // grow(). Offsets are relative to base(); ranges are whole system pages. The allocator owns it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// PlainMemory: ordinary anonymous memory as the memory of a heap: for comparisons with Outcore's heap,
-// and for programs that want a heap without a store.
+// PlainMemory: ordinary anonymous memory as the memory of a heap: for comparisons with Outcore's
+// heap, and for programs that want a heap without a store.
 #pragma once
 
 #include <memory>
