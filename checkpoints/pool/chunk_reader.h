@@ -1,10 +1,10 @@
-// ChunkReader: reads the bytes of an object: finds their chunks by the object's map and checks their
-// checksums.
+// ChunkReader: reads the bytes of an object: finds their chunks by the object's map and checks
+// their checksums.
 //
 // Any thread, while others write: it reads the map's entry, then the block, then compares the
-// checksum. If they differ and the entry has changed, a writer moved the chunk, which is read again;
-// if the entry is the same, the bytes are damaged: EIO, and IoFailure gets the place. read() is fit
-// for the fault path.
+// checksum. If they differ and the entry has changed, a writer moved the chunk, which is read
+// again; if the entry is the same, the bytes are damaged: EIO, and IoFailure gets the place. read()
+// is fit for the fault path.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 // Not set    In structs, 0 or NULL means "not set": the default applies, see
 //            docs/reference/options.md. Initialise each struct with its _init function, so that it
 //            may grow in later releases.
-// Units      Bytes and milliseconds, as the names say. Offsets are relative to the region's first byte;
-//            a range need not be aligned: it is widened to pages.
+// Units      Bytes and milliseconds, as the names say. Offsets are relative to the first byte of
+//            the region; a range need not be aligned: it is widened to pages.
 // Threads    Any thread may call any function, but a call that ends a handle must not run at the
 //            same time as other calls with it.
 // fork       A child has no runtime: calls on its parent's handles return -EPERM.
