@@ -148,8 +148,9 @@ class Frames {
   virtual int copy_out(const Piece& piece, std::byte* into) = 0;
   // True if the frames hold this system page, mapped or not. REQUIRES: can_share().
   virtual bool holds(uint64_t offset) { return static_cast<void>(offset), false; }
-  // Frees the memory of the pieces, which nothing shows any more unless leaving_is_readable. They
-  // are absent: the next touch faults. Sorted by offset; frames that can share go by offsets alone.
+  // Frees the memory of the pieces, which no view shows any more (unless leaving_is_readable). They
+  // are then absent: the next touch faults. The pieces are sorted by offset; frames that can share
+  // use the offsets only.
   virtual int free(std::span<const Piece> pieces) = 0;
 
   // Message delivery, where the thread that touched sleeps in the kernel: makes touches of this

@@ -3,8 +3,8 @@
 // Van Essen et al., "DI-MMAP: a scalable memory-map runtime for out-of-core data-intensive
 // applications" (Cluster Computing 2015), section 2:
 //   1. A new page joins the primary FIFO. Its fault count starts with the count of its bucket.
-//   2. The oldest page of the primary FIFO is displaced: to the hot FIFO if it was faulted more often
-//      than the average of the buffer, otherwise to the eviction queue.
+//   2. The oldest page of the primary FIFO is displaced: to the hot FIFO if it was faulted more
+//      often than the average of the buffer, otherwise to the eviction queue.
 //   3. A page that joins a full hot FIFO displaces the oldest hot page to the eviction queue.
 //   4. A page touched in the eviction queue goes to the primary FIFO; its fault count grows by one.
 //   5. A page that is freed leaves its count to its bucket: if it is larger than the bucket's, it

@@ -18,8 +18,8 @@ namespace outcore::policy {
 
 class GhostTable {
  public:
-  // Room for histories of up to history_max keys; touched as used. REQUIRES: called once, first.
-  // Errors: ENOMEM.
+  // Allocates for histories of up to history_max keys; memory is used as it is touched. REQUIRES:
+  // called once, first. Errors: ENOMEM.
   Status allocate(uint64_t history_max);
   // Sets how many keys are remembered. If that is a change, forgets all keys.
   void set_history(uint64_t history);

@@ -1,4 +1,4 @@
-// Runtime: start, end, and the calls that concern no single region.
+// Runtime: start and end, and the calls that do not belong to a single region.
 #include "outcore/runtime.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ std::atomic<CheckpointMaker> checkpoint_maker{nullptr};
 
 Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start_checkpoints(
     const std::shared_ptr<Runtime::Impl>& runtime) {
-  static_cast<void>(store_kinds());  // with which products make themselves known
+  static_cast<void>(store_kinds());  // registers the products
   const CheckpointMaker maker = checkpoint_maker.load();
   if (maker != nullptr) return maker(runtime);
   return Error{
@@ -47,7 +47,7 @@ Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
 
 Runtime::Impl::~Impl() {
   if (generation != runtime::process_generation()) {
-    // A forked child: the threads are the parent's, and so is what they would be asked to end.
+    // In a forked child: the threads are the parent's, so nothing can be ended here.
     static_cast<void>(checkpointer.release());
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
@@ -56,8 +56,8 @@ Runtime::Impl::~Impl() {
   }
   checkpointer.reset();
   if (engine != nullptr) runtime::report_end(*this);
-  sources.reset();  // event threads use the engine
-  // A store of the program's may outlive the buffers that it was lent.
+  sources.reset();  // event threads use the engine, so they end first
+  // A store of the program may outlive the buffers that it was lent.
   if (engine != nullptr)
     for (const std::span<std::byte> buffer : engine->buffers())
       store::BufferSet::of_process().forget(buffer);
@@ -177,7 +177,7 @@ Status Runtime::resize_budget(uint64_t bytes) {
 uint64_t Runtime::budget_bytes() const { return impl_->engine->budget_bytes(); }
 
 Metrics Runtime::metrics() const {
-  if (!impl_->check_alive("metrics").ok()) return {};  // the parent's are not the child's
+  if (!impl_->check_alive("metrics").ok()) return {};  // the parent's metrics are not the child's
   return runtime::collect_metrics(*impl_);
 }
 
