@@ -51,7 +51,7 @@ int MessageDelivery::make_queue() {
 Status MessageDelivery::start(unsigned threads) {
   stop_event_ = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop_event_ < 0) return base::system_error(errno, "make an event for event threads");
-  // inherited by the new threads, so that no signal of the program runs on them
+  // Inherited by the new threads, so that no signal of the program runs on them.
   const SignalBlock block;
   try {
     for (unsigned i = 0; i < threads; ++i) {

@@ -57,10 +57,10 @@ class StreamTable {
   static constexpr int32_t kCreditOfUse = 64, kCreditOfUseByMany = 8;
   static constexpr uint32_t kFewReaders = 8;
   static constexpr int32_t kFirstCredit = 32 * kCreditOfPage;
-  // misses, plus 32 windows, after which an unused stream is over
+  // Misses, plus 32 windows, after which an unused stream is over.
   static constexpr uint32_t kLately = 64;
   static constexpr uint32_t kWindowMost = 1 << 14;  // pages
-  // pages looked at for a window: at least this, or four windows
+  // Pages looked at for a window: at least this, or four windows.
   static constexpr uint32_t kWalkMin = 64;
   static constexpr uint64_t kPagesMax = uint64_t{1} << 40;
 

@@ -191,7 +191,7 @@ Status Region::advise(uint64_t offset, uint64_t size_bytes, Advice advice) {
   switch (advice) {
     case Advice::kNormal:
     case Advice::kRandom:
-    // these apply to the whole region: readahead follows the reader, not the range
+    // These apply to the whole region: readahead follows the reader, not the range.
     case Advice::kSequential:
       impl_->view->advice = advice;
       return {};

@@ -57,7 +57,7 @@ Result<FileStore::Opened> FileStore::open_descriptor(const FileStoreOptions& opt
   const int flags =
       (options.open.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   Opened opened;
-  // other processes may create or remove the file meanwhile
+  // Other processes may create or remove the file meanwhile.
   for (int attempt = 0; attempt < 8; ++attempt) {
     opened.fd = os::above_standard(::open(options.path.c_str(), flags));
     if (opened.fd >= 0 || errno == EINTR || errno != ENOENT || !options.open.may_create) {

@@ -186,7 +186,7 @@ int SparseStore::sync() {
     if (first_error == 0) first_error = error;
     is_folder_unsynced_ = true;
   }
-  // the error of another sync, meanwhile
+  // The error of another sync, meanwhile.
   return first_error != 0 ? first_error : lost_sync_.error();
 }
 

@@ -98,7 +98,7 @@ struct ArrayOptions {
 };
 
 struct ArraysOptions {
-  // for views, and for stores that are not files; nullptr: starts its own
+  // For views, and for stores that are not files; nullptr: starts its own.
   Runtime* runtime = nullptr;
   // Keep new arrays with checksums, one for each block of 1 MiB; verify() compares them.
   // (Compressed arrays always have one for each tile.) Memory must not change while it is stored.
@@ -301,7 +301,7 @@ class Arrays {
   Result<ArrayInfo> info(const std::string& name) const;
   Result<Dims> load_dims(const std::string& name) const;
   Result<ArrayType> type_of(const std::string& name) const;
-  // finished arrays, and those that this process writes; by name
+  // Finished arrays, and those that this process writes; by name.
   std::vector<ArrayInfo> list() const;
   // False also if the array may be in a container to which arrays were drained, and which cannot be
   // opened now. info() tells the cases apart (ENOENT: there is no such array; ENOLINK and others:

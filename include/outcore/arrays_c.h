@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-// an open container; free with oc_arrays_close or oc_arrays_abort
+// An open container; free with oc_arrays_close or oc_arrays_abort.
 typedef struct oc_arrays oc_arrays;
 typedef struct oc_names oc_names;  // a list of names; free with oc_names_free
 

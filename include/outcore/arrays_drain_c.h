@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-// a drain that was started; free with oc_arrays_drain_free
+// A drain that was started; free with oc_arrays_drain_free.
 typedef struct oc_arrays_drain oc_arrays_drain;
 
 typedef struct oc_drain_options {

@@ -83,7 +83,7 @@ class CheckpointPart {
 
 struct CheckpointOptions {
   // versioned:FOLDER, created if it does not exist, or rbd://POOL/IMAGE; empty: the pool of the
-  // regions
+  // regions.
   std::string pool;
   std::string comment;  // at most 4 KiB
   // Brings the program to a state of its choice, in which it does not write to the parts until
@@ -93,7 +93,7 @@ struct CheckpointOptions {
   // start.
   std::function<Status()> quiesce;
   std::function<void()> resume;
-  // by a signal; if false, a program that writes without end gets EAGAIN
+  // By a signal; if false, a program that writes without end gets EAGAIN.
   bool may_stop_threads = true;
 };
 

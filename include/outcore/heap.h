@@ -63,7 +63,7 @@ struct HeapMetrics {
   uint64_t kept_bytes = 0;      // free part of reserved_bytes, kept for reuse
   uint64_t address_bytes = 0;   // addresses used so far
   uint64_t resident_bytes = 0;  // in memory
-  // the heap's own data in ordinary memory, without the maps of addresses
+  // The heap's own data in ordinary memory, without the maps of addresses.
   uint64_t metadata_bytes = 0;
 };
 

@@ -36,7 +36,7 @@ enum class Delivery : uint8_t {
 // The kind of memory that holds a resident page.
 enum class FrameKind : uint8_t {
   kAuto,
-  // a memfd: the kernel tracks writes at 4 KiB without faults (Linux 6.7), and views share frames
+  // A memfd: the kernel tracks writes at 4 KiB without faults (Linux 6.7), and views share frames.
   kShared,
   kPrivate,  // anonymous memory: the cheapest fill; writes are tracked by faults
 };
@@ -73,7 +73,7 @@ struct RuntimeOptions {
   std::optional<unsigned> event_threads;
   // Percent of the budget above which keepers evict. Default 98.
   std::optional<unsigned> high_watermark;
-  // percent of the budget down to which they evict. Default 97
+  // Percent of the budget down to which they evict. Default 97.
   std::optional<unsigned> low_watermark{};
   // Largest readahead window of a sequential reader; 0: no readahead. Default 2 MiB.
   std::optional<uint64_t> readahead_bytes;

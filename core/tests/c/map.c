@@ -67,7 +67,7 @@ static void a_private_region_keeps_its_changes(oc_runtime* runtime, const char* 
   oc_region* region;
   CHECK_OK(oc_map(runtime, path, &options, &region));
   uint64_t* words = oc_data(region);
-  // touches every page, so most are evicted
+  // Touches every page, so most are evicted.
   for (uint64_t i = 0; i < kWords; i += 512) words[i + 5] = i;
   for (uint64_t i = 0; i < kWords; i += 512) CHECK(words[i + 5] == i);
   CHECK_OK(oc_flush(region));

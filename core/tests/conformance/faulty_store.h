@@ -59,7 +59,7 @@ class FaultyStore : public Store {
     if (offset < watched_offset + watched_size && watched_offset < offset + into.size())
       ++watched_reads;
     if (const int error = read_error; error != 0 && is_meant(offset, into.size())) return -error;
-    // as a client library does: it allocates, and takes a lock of the program
+    // As a client library does: it allocates, and takes a lock of the program.
     if (!traits_.is_fault_safe) {
       const std::lock_guard<std::mutex> guard(lock_);
       std::vector<std::byte> copy(bytes_.begin() + static_cast<ptrdiff_t>(offset),

@@ -177,7 +177,8 @@ struct Touching {
   std::atomic<uint64_t> touched{0};
 };
 
-// Reads and writes every page continuously; after each round it allows its cancellation.
+// Reads and writes every page continuously. Once it is told to end, it does so one more time and
+// then allows its cancellation.
 void* touch_until_cancelled(void* argument) {
   auto& t = *static_cast<Touching*>(argument);
   for (bool is_last = false; !is_last;) {

@@ -152,7 +152,7 @@ class Pagemap {
 class Sleeper {
  public:
   Sleeper(Userfault& faults, std::function<void()> work);
-  // before join(), in a test that failed: closes the userfaultfd, so that the thread continues
+  // Before join(), in a test that failed: closes the userfaultfd, so that the thread continues.
   ~Sleeper();
   pid_t id() const;
   // The thread is asleep and was not woken. A thread that was woken but has not run yet is not

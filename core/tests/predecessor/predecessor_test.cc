@@ -195,7 +195,7 @@ TEST_P(Predecessor, UnmapLeaksNeitherMemoryNorDescriptorsNorMappings) {
   };
   const Access all[] = {Access::kReadOnly, Access::kReadWrite, Access::kPrivate};
   for (int i = 0; i < 3; ++i)
-    // allocates everything that is allocated once and kept
+    // Allocates everything that is allocated once and kept.
     for (const Access access : all) once(access);
   const uint64_t descriptors = count_descriptors();
   const uint64_t mappings = count_lines_of("/proc/self/maps");

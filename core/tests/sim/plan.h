@@ -28,13 +28,13 @@ struct Plan {
   uint64_t ops = 0;           // for each app
   uint64_t budget_slack = 0;  // in addition to the smallest budget that works
   uint64_t readahead_bytes = 0;
-  // how many pages protected frames can show, independent of the budget; 0: any number
+  // How many pages protected frames can show, independent of the budget; 0: any number.
   uint64_t pages_max = 0;
   uint64_t wait_ns_max = 0;
   bool has_faults = false;  // in the store or the kernel
   bool has_pins = true;
   bool has_second_views = true;
-  // views are cut, extended, blocked and handed back, as by `outcore run`
+  // Views are cut, extended, blocked and handed back, as by `outcore run`.
   bool has_reshapes = true;
   bool has_cuts = true;
   SimStore::Behaviour behaviour;
