@@ -1,4 +1,5 @@
-// A container in any store of Outcore's: its bytes are a region's. One process writes.
+// RegionStorage: a container in any kind of store: its bytes are those of a region. One process
+// writes.
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -18,7 +19,8 @@ namespace {
 constexpr uint64_t kReserveBytes = uint64_t{1} << 40;
 constexpr uint64_t kFirstBytes = 1 << 20;
 
-// Stores that this process writes containers in: a second one would have another catalog.
+// The stores in which this process writes containers: a second writer would have a catalog of its
+// own.
 struct Writers {
   std::mutex mutex;
   std::set<std::string> identities;
@@ -34,7 +36,7 @@ class RegionStorage final : public ContainerStorage {
     auto storage = std::make_shared<RegionStorage>();
     storage->uri_ = options.uri;
     storage->is_writable_ = options.is_writable;
-    // What is there may be larger than what is asked for: it is mapped to its end.
+    // The store may be larger than asked for: map it to its end.
     OpenOptions how;
     how.is_writable = options.is_writable;
     how.may_create = options.may_create;
@@ -72,7 +74,7 @@ class RegionStorage final : public ContainerStorage {
     return grow(offset + size_bytes);
   }
   Status provide_sparse(uint64_t offset, uint64_t size_bytes) override {
-    return provide(offset, size_bytes);  // which takes no space, either
+    return provide(offset, size_bytes);  // this takes no space, either
   }
   Status release(uint64_t offset, uint64_t size_bytes) override {
     return discard(offset, size_bytes);
@@ -110,7 +112,7 @@ class RegionStorage final : public ContainerStorage {
   bool ends_where_used() const override { return false; }
   bool knows_readers() const override { return false; }
   bool can_be_shared() const override { return false; }  // the store has one writer
-  // The store's own lock keeps other processes from writing; this one, the table.
+  // The store's own lock keeps other processes from writing; the table keeps this one.
   Status lock(Lease lease, bool, bool) override {
     if (lease != Lease::kWriter) return {};
     const std::lock_guard<std::mutex> guard(Writers::instance().mutex);

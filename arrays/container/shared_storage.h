@@ -1,8 +1,9 @@
-// SharedStorage: a container in a store that several processes write at once: by ranges of bytes,
-// without a region, whose pages would bring back what others have written over.
+// SharedStorage: a container in a store that several processes write at the same time. It transfers
+// ranges of bytes, without a region, because pages of a region would write back old bytes over
+// those of other processes.
 //
-// Runs that are near each other are read together; what is written is exactly what is given, many
-// runs in one batch. It has no views: what they show would be as old as their pages.
+// Runs that are close to each other are read together; writes contain exactly the given bytes, many
+// runs in one batch. There are no views: they would be as old as their pages.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace outcore::arrays {
 
 class SharedStorage final : public ContainerStorage {
  public:
-  // REQUIRES: outcore::can_be_shared(options.uri), and it is writable.
+  // REQUIRES: outcore::can_be_shared(options.uri), and options.is_writable.
   static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options);
 
   uint64_t size_bytes() const override;

@@ -1,4 +1,4 @@
-// A versioned pool as a target of checkpoints.
+// PoolTarget: a versioned pool as a checkpoint target.
 #include <cerrno>
 
 #include "checkpoints/capture/checkpoint_target.h"

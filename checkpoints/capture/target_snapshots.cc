@@ -1,5 +1,5 @@
-// Snapshots of stores that have them as a target of checkpoints. What is not of their system, and
-// memory, is copied into stores beside the anchor: ANCHOR.OBJECT.
+// SnapshotTarget: snapshots of stores that have them, as a checkpoint target. Memory, and stores of
+// other systems, are copied into stores beside the anchor, named ANCHOR.OBJECT.
 #include <atomic>
 #include <cerrno>
 #include <map>
@@ -98,7 +98,8 @@ class SnapshotTarget final : public CheckpointTarget {
   std::string place() const { return catalog_.snapshots().place(); }
 
   store::SnapshotCatalog catalog_;
-  std::map<std::string, std::shared_ptr<Store>> copies_;  // by object: those of this checkpoint
+  // by object: the copies of this checkpoint
+  std::map<std::string, std::shared_ptr<Store>> copies_;
 };
 
 }  // namespace
