@@ -50,7 +50,7 @@ Error Arrays::Impl::no_such(const std::string& attempted, const std::string& nam
   std::vector<std::string_view> names;
   for (const auto& [id, entry] : catalog->entries())
     if (entry.session == 0 || entry.session == session) names.push_back(entry.name);
-  return {ENOENT, attempted + ": there is no array '" + name + "' in " + medium->uri() +
+  return {ENOENT, attempted + ": there is no array '" + name + "' in " + storage->uri() +
                       store::did_you_mean(name, names)};
 }
 
@@ -70,14 +70,14 @@ Result<Entry> Arrays::Impl::find(const std::string& attempted, const std::string
 Status Arrays::Impl::check_open(const std::string& attempted) const {
   if (process != ::getpid())
     return Error{EPERM,
-                 attempted + ": " + medium->uri() + " is open in the parent of this process"};
-  if (!is_open) return Error{EBADF, attempted + ": " + medium->uri() + " is closed"};
+                 attempted + ": " + storage->uri() + " is open in the parent of this process"};
+  if (!is_open) return Error{EBADF, attempted + ": " + storage->uri() + " is closed"};
   return {};
 }
 
 Status Arrays::Impl::check_writable(const std::string& attempted) const {
   if (Status s = check_open(attempted); !s || session != 0) return s;
-  return Error{EACCES, attempted + ": " + medium->uri() +
+  return Error{EACCES, attempted + ": " + storage->uri() +
                            " is open for reading: open it with ArraysMode::kUpdate"};
 }
 
@@ -90,8 +90,8 @@ Status Arrays::Impl::noted(Status s) {
 
 // Others of the session may still write to what they believe to be there.
 bool Arrays::Impl::may_free() const {
-  if (together.size != 1 || !medium->knows_readers()) return false;
-  const auto is_read = medium->is_locked_by_others(Lease::kReader);
+  if (together.size != 1 || !storage->knows_readers()) return false;
+  const auto is_read = storage->is_locked_by_others(Lease::kReader);
   return is_read.ok() && !is_read.value();
 }
 
@@ -112,8 +112,8 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
     }
     entry->offset = catalog->find_room(entry->size_bytes, may_free());
     const Status s = entry->compress.empty()
-                         ? medium->provide(entry->offset, entry->size_bytes)
-                         : medium->provide_sparse(entry->offset, entry->size_bytes);
+                         ? storage->provide(entry->offset, entry->size_bytes)
+                         : storage->provide_sparse(entry->offset, entry->size_bytes);
     if (!s.ok()) return noted(Error{s.code(), attempted + ": " + s.message()});
   }
   if (!arrays::is_sound(*entry))  // nobody could read it again
@@ -161,7 +161,7 @@ Status Arrays::Impl::write_box(const std::string& attempted, const Entry& entry,
     if (!entry.tiles.empty() && !entry.is_inline()) return write_tiles(entry, from, at, box);
     const Runs runs = arrays::runs_of(entry.type.size_bytes, shape, at, box, zero, box);
     return entry.is_inline() ? write_value(attempted, entry, from, runs)
-                             : medium->write_runs(entry.offset, runs, from);
+                             : storage->write_runs(entry.offset, runs, from);
   };
   const Status s = entry.block_bytes == 0 ? write() : write_and_sum(entry, from, at, box, write);
   if (s.ok()) return {};
@@ -183,7 +183,7 @@ Status Arrays::Impl::read_box(const Entry& entry, void* data, const Dims& offset
     return {};
   }
   if (entry.tiles.empty())
-    return medium->read_runs(
+    return storage->read_runs(
         entry.offset, arrays::runs_of(entry.type.size_bytes, shape, at, box, zero, box), into);
   return read_tiles(entry, into, at, box);
 }
@@ -199,17 +199,17 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
   impl->together = together;
   impl->runtime = options.runtime;
   impl->has_checksums = options.has_checksums;
-  arrays::MediumOptions of_medium;
-  of_medium.uri = uri;
-  of_medium.is_writable = mode != ArraysMode::kRead;
-  of_medium.may_create = mode != ArraysMode::kRead;
-  of_medium.writers = together.size;
-  of_medium.runtime = std::make_shared<arrays::LentRuntime>(options.runtime);
-  auto medium = arrays::open_medium(of_medium);
-  Status s = medium.status();
+  arrays::StorageOptions of_storage;
+  of_storage.uri = uri;
+  of_storage.is_writable = mode != ArraysMode::kRead;
+  of_storage.may_create = mode != ArraysMode::kRead;
+  of_storage.writers = together.size;
+  of_storage.runtime = std::make_shared<arrays::LentRuntime>(options.runtime);
+  auto storage = arrays::open_storage(of_storage);
+  Status s = storage.status();
   if (s.ok()) {
-    impl->medium = std::move(medium).value();
-    impl->catalog = std::make_unique<Catalog>(*impl->medium);
+    impl->storage = std::move(storage).value();
+    impl->catalog = std::make_unique<Catalog>(*impl->storage);
     s = impl->begin();
   }
   // Whoever could not has to say so, too: the others wait here.
@@ -244,7 +244,7 @@ Status Arrays::flush() {
   const os::CancelBlock uncancelled;
   if (impl_->session == 0 || !impl_->is_open) return {};
   if (Status s = impl_->check_open("flush " + uri()); !s) return s;
-  if (impl_->together.size > 1) return impl_->medium->sync();
+  if (impl_->together.size > 1) return impl_->storage->sync();
   const std::unique_lock<std::shared_mutex> alone(impl_->traffic);
   const Impl::CatalogLock lock(*impl_);
   if (!lock.status().ok()) return lock.status();
@@ -261,7 +261,7 @@ void Arrays::abort() {
   const os::CancelBlock uncancelled;
   impl_->abort();
 }
-std::string Arrays::uri() const { return impl_->medium->uri(); }
-std::string Arrays::describe() const { return impl_->medium->describe(); }
+std::string Arrays::uri() const { return impl_->storage->uri(); }
+std::string Arrays::describe() const { return impl_->storage->describe(); }
 
 }  // namespace outcore

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "arrays/container/deeper.h"
+#include "arrays/container/drain_depth.h"
 #include "core/store/registry.h"
 
 namespace outcore {
@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, uint64_t>> ArraysAccess::own(const Arrays& in
 
 Status ArraysAccess::alloc_as(Arrays& out, const Entry& as) {
   Arrays::Impl& impl = *out.impl_;
-  const std::string attempted = "make room for '" + as.name + "' in " + impl.medium->uri();
+  const std::string attempted = "make room for '" + as.name + "' in " + impl.storage->uri();
   if (Status s = impl.check_writable(attempted); !s) return s;
   Entry entry = as;
   entry.offset = entry.size_bytes = 0;
@@ -44,13 +44,13 @@ Status ArraysAccess::forget(Arrays& out, const std::string& name) {
   const auto entry = find(out, name);
   if (!entry) return entry.status();
   if (entry->is_inline()) return {};
-  return out.impl_->medium->forget(entry->offset, entry->size_bytes);
+  return out.impl_->storage->forget(entry->offset, entry->size_bytes);
 }
 
 Status ArraysAccess::leave_for(Arrays& out, const Arrays& gone,
                                const std::vector<std::string>& names, const std::string& uri) {
   Arrays::Impl& impl = *out.impl_;
-  if (Status s = impl.check_writable("drain " + impl.medium->uri()); !s) return s;
+  if (Status s = impl.check_writable("drain " + impl.storage->uri()); !s) return s;
   const std::unique_lock<std::shared_mutex> alone(impl.traffic);
   const Arrays::Impl::CatalogLock lock(impl);
   if (!lock.status().ok()) return lock.status();
@@ -73,13 +73,13 @@ Status ArraysAccess::leave_for(Arrays& out, const Arrays& gone,
   if (Status s = impl.catalog->append(change, true); !s) return s;
   if (impl.may_free())
     for (const auto& [offset, size_bytes] : freed)
-      static_cast<void>(impl.medium->release(offset, size_bytes));
+      static_cast<void>(impl.storage->release(offset, size_bytes));
   return {};
 }
 
 bool ArraysAccess::is_same(const Arrays& a, const Arrays& b) {
-  const std::string of_a = a.impl_->medium->identity();
-  return !of_a.empty() && of_a == b.impl_->medium->identity();
+  const std::string of_a = a.impl_->storage->identity();
+  return !of_a.empty() && of_a == b.impl_->storage->identity();
 }
 
 std::string ArraysAccess::absolute(const std::string& uri) {
@@ -94,8 +94,8 @@ std::string ArraysAccess::absolute(const std::string& uri) {
 Result<std::shared_ptr<const Arrays>> Arrays::Impl::elsewhere(const std::string& name,
                                                               const Error& missing) const {
   if (missing.code != ENOENT) return missing;
-  const arrays::Deeper deeper;
-  if (deeper.is_too_deep()) return missing;
+  const arrays::DrainDepth depth;
+  if (depth.is_too_deep()) return missing;
   // Nobody knows whether it is there: not the same as that it is not.
   const auto unknown = [&missing](const Error& why) {
     return Error{why.code == ENOENT ? ENOLINK : why.code, missing.message + "; " + why.message};
@@ -127,7 +127,7 @@ Arrays::Impl::Beyond Arrays::Impl::open_beyond() const {
     if (known == nullptr) {
       auto one = Arrays::open(line, ArraysMode::kRead, {}, how);
       if (!one) {
-        found.away = Error{one.code(), "arrays of " + medium->uri() + " were drained to " + line +
+        found.away = Error{one.code(), "arrays of " + storage->uri() + " were drained to " + line +
                                            ", which cannot be opened: " + one.message()};
         break;
       }

@@ -1,4 +1,4 @@
-// ArraysImpl: a container that is open: its medium, its catalog, and who writes it with us.
+// ArraysImpl: a container that is open: its storage, its catalog, and who writes it with us.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 #include "arrays/container/block_sums.h"
 #include "arrays/container/catalog.h"
-#include "arrays/container/medium.h"
+#include "arrays/container/container_storage.h"
 #include "arrays/container/packed_tiles.h"
 #include "outcore/arrays.h"
 #include "outcore/runtime.h"
@@ -24,8 +24,8 @@ namespace outcore {
 struct Arrays::Impl {
   using Entry = arrays::Entry;
 
-  std::shared_ptr<arrays::Medium> medium;    // views share it
-  std::unique_ptr<arrays::Catalog> catalog;  // guarded by mutex
+  std::shared_ptr<arrays::ContainerStorage> storage;  // views share it
+  std::unique_ptr<arrays::Catalog> catalog;           // guarded by mutex
   ArraysMode mode = ArraysMode::kRead;
   Communicator together;
   uint64_t session = 0;  // ours; 0: we read
@@ -141,7 +141,7 @@ uint64_t new_stamp();  // another one each time
 ArrayInfo info_of(const Entry& entry);
 // EINVAL: it is empty, too long, or has control characters.
 Status check_name(const std::string& attempted, const std::string& name);
-// As the medium has them: last dimension fastest.
+// As the storage has them: last dimension fastest.
 Dims in_rows(const Entry& entry, const Dims& dims);
 }  // namespace arrays
 

@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "arrays/container/arrays_impl.h"
-#include "arrays/container/deeper.h"
+#include "arrays/container/drain_depth.h"
 #include "core/os/cancel_block.h"
 
 namespace outcore {
@@ -51,8 +51,8 @@ bool Arrays::has(const std::string& name) const {
 std::vector<ArrayInfo> Arrays::list() const {
   const os::CancelBlock uncancelled;
   std::map<std::string, ArrayInfo> by_name;
-  const arrays::Deeper deeper;
-  if (!deeper.is_too_deep())
+  const arrays::DrainDepth depth;
+  if (!depth.is_too_deep())
     for (const auto& one : impl_->open_beyond().there)
       for (const ArrayInfo& info : one->list()) by_name.emplace(info.name, info);
   const Impl::CatalogLock lock(*impl_);
@@ -107,7 +107,7 @@ Status Arrays::remove(const std::string& name) {
   if (Status s = impl_->catalog->append(change, was_finished); !s) return s;
   if (impl_->may_free())
     for (const auto& [offset, size_bytes] : freed)
-      static_cast<void>(impl_->medium->release(offset, size_bytes));
+      static_cast<void>(impl_->storage->release(offset, size_bytes));
   return {};
 }
 

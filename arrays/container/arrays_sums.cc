@@ -108,7 +108,7 @@ Status Arrays::Impl::hand_over_sums() {
     const uint64_t at = arrays::sums_offset(entry) +
                         arrays::sums_bytes(static_cast<uint64_t>(first - blocks.begin()));
     const auto bytes = std::as_writable_bytes(std::span(there));
-    if (Status s = medium->read(at, bytes); !s) return s;
+    if (Status s = storage->read(at, bytes); !s) return s;
     for (size_t i = 0; i < there.size(); ++i) {
       if (!is_touched(first[static_cast<ptrdiff_t>(i)])) continue;
       const BlockSum& block = first[static_cast<ptrdiff_t>(i)];
@@ -117,7 +117,7 @@ Status Arrays::Impl::hand_over_sums() {
       there[i] =
           is_new ? BlockSum{there[i].sum + block.sum, there[i].cover + block.cover} : BlockSum{};
     }
-    if (Status s = medium->write(at, bytes); !s) return s;
+    if (Status s = storage->write(at, bytes); !s) return s;
   }
   sums.clear();
   return {};
@@ -130,7 +130,7 @@ Result<uint64_t> Arrays::Impl::sum_of_block(const Entry& entry, uint64_t block) 
   uint64_t sum = 0;
   for (uint64_t at = first; at < end; at += bytes.size()) {
     const auto part = std::span(bytes).first(std::min<uint64_t>(bytes.size(), end - at));
-    if (Status s = medium->read(entry.offset + at, part); !s) return s.error();
+    if (Status s = storage->read(entry.offset + at, part); !s) return s.error();
     sum += arrays::sum_of(at, part);
   }
   return sum;
@@ -144,7 +144,7 @@ Status Arrays::Impl::close_sums(Entry* entry) {
   const auto bytes = std::as_writable_bytes(blocks);
   const uint64_t at = arrays::sums_offset(*entry);
   if (!is_new || together.size > 1)
-    if (Status s = medium->read(at, bytes); !s) return s;
+    if (Status s = storage->read(at, bytes); !s) return s;
   const BlockSums full = arrays::full_cover(*entry);
   std::vector<bool> is_known(blocks.size());
   for (size_t b = 0; b < blocks.size(); ++b)
@@ -169,7 +169,7 @@ Status Arrays::Impl::close_sums(Entry* entry) {
     blocks[b].cover = arrays::mark_of(blocks[b].sum, b);
   }
   entry->are_sums_open = false;
-  return medium->write(at, bytes);
+  return storage->write(at, bytes);
 }
 
 }  // namespace outcore

@@ -49,12 +49,12 @@ Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, cons
   if (!entry.compress.empty()) {
     const auto packer = packer_of(entry);
     if (!packer) return packer.status();
-    return arrays::PackedTiles(*medium, entry, shape, tiles, *packer.value(), &tile_mutexes,
+    return arrays::PackedTiles(*storage, entry, shape, tiles, *packer.value(), &tile_mutexes,
                                together.size > 1)
         .write(from, at, box);
   }
   return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
-    return medium->write_runs(offset, runs, from);
+    return storage->write_runs(offset, runs, from);
   });
 }
 
@@ -66,13 +66,13 @@ Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims&
     const auto packer = packer_of(entry);
     if (!packer) return packer.status();
     const bool may_change = entry.session != 0;  // by us, or by those who write with us
-    return arrays::PackedTiles(*medium, entry, shape, tiles, *packer.value(),
+    return arrays::PackedTiles(*storage, entry, shape, tiles, *packer.value(),
                                may_change ? &tile_mutexes : nullptr,
                                may_change && together.size > 1)
         .read(into, at, box);
   }
   return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
-    return medium->read_runs(offset, runs, into);
+    return storage->read_runs(offset, runs, into);
   });
 }
 

@@ -321,7 +321,7 @@ Status Arrays::view_box(const std::string& name, const ArrayType& type, const Di
   }
   const uint64_t from = base::round_down(entry.offset + first * size, base::kSystemPage);
   const uint64_t to = base::round_up(entry.offset + (last + 1) * size, base::kSystemPage);
-  auto mapped = impl_->medium->map(impl_->medium, from, to - from);
+  auto mapped = impl_->storage->map(impl_->storage, from, to - from);
   if (!mapped) return wrong(attempted, mapped.message(), mapped.code());
   *mapping = std::move(mapped).value();
   *data = (*mapping)->data + (entry.offset + first * size - from);

@@ -102,25 +102,25 @@ bool is_nearly_ours(std::span<const char> first) {
 }  // namespace
 
 Error Catalog::damaged(const std::string& what) const {
-  return {EIO, medium_.uri() + " is damaged: " + what + ": go back to a copy of it"};
+  return {EIO, storage_.uri() + " is damaged: " + what + ": go back to a copy of it"};
 }
 
 Status Catalog::look() const {
-  const uint64_t size = medium_.size_bytes();
-  const Error nothing{ENOENT, medium_.uri() + " is empty"};
+  const uint64_t size = storage_.size_bytes();
+  const Error nothing{ENOENT, storage_.uri() + " is empty"};
   if (size == 0) return nothing;
   constexpr uint64_t kNewBytes = kFirstJournalAt + kFirstJournalBytes;
   std::vector<char> first(std::min(size, kNewBytes));
-  if (Status s = medium_.read(0, std::as_writable_bytes(std::span(first))); !s) return s;
+  if (Status s = storage_.read(0, std::as_writable_bytes(std::span(first))); !s) return s;
   for (const uint64_t at : {uint64_t{0}, kPage})
     if (at + kPage <= first.size() && std::memcmp(&first[at], kMagic, sizeof kMagic) == 0)
       return {};
   if (is_nearly_ours(first)) return damaged("its first bytes are not those of a container");
   // As a new store is, or what was being made when its maker died; a file of zeros is somebody's.
   const bool is_zero = std::all_of(first.begin(), first.end(), [](char c) { return c == 0; });
-  if (is_zero && size >= kNewBytes && (size == kNewBytes || !medium_.ends_where_used()))
+  if (is_zero && size >= kNewBytes && (size == kNewBytes || !storage_.ends_where_used()))
     return nothing;
-  return Error{EINVAL, medium_.uri() +
+  return Error{EINVAL, storage_.uri() +
                            " is no container of arrays: name another, or import it (outcore "
                            "arrays import)"};
 }
@@ -130,14 +130,14 @@ Result<Catalog::Header> Catalog::read_header() const {
   bool is_ours = false;
   for (const uint64_t at : {uint64_t{0}, kPage}) {
     HeaderPage page{};
-    if (at + sizeof page > medium_.size_bytes()) continue;
-    if (Status s = medium_.read(at, std::as_writable_bytes(std::span(&page, 1))); !s)
+    if (at + sizeof page > storage_.size_bytes()) continue;
+    if (Status s = storage_.read(at, std::as_writable_bytes(std::span(&page, 1))); !s)
       return s.error();
     if (std::memcmp(page.magic, kMagic, sizeof kMagic) != 0) continue;
     is_ours = true;
     if (page.sum != sum_of(page)) continue;  // torn: the other one counts
     if (page.version > kVersion)
-      return Error{EINVAL, medium_.uri() + " has version " + std::to_string(page.version) +
+      return Error{EINVAL, storage_.uri() + " has version " + std::to_string(page.version) +
                                " of the format, newer than this Outcore's " +
                                std::to_string(kVersion) + ": take a newer one"};
     if (page.generation > best.generation) best = {page.generation, page.offset, page.size_bytes};
@@ -157,7 +157,7 @@ Status Catalog::write_header(const Header& header) {
   page.size_bytes = header.size_bytes;
   page.sum = sum_of(page);
   std::memcpy(bytes.data(), &page, sizeof page);
-  return medium_.write(header.generation % 2 * kPage, bytes);
+  return storage_.write(header.generation % 2 * kPage, bytes);
 }
 
 Status Catalog::create() {
@@ -165,16 +165,16 @@ Status Catalog::create() {
   attributes_.clear();
   session_ = {};
   next_id_ = 1;
-  if (medium_.size_bytes() != 0)
-    if (Status s = medium_.clear(); !s) return s;
-  if (Status s = medium_.grow(kFirstJournalAt + kFirstJournalBytes); !s) return s;
+  if (storage_.size_bytes() != 0)
+    if (Status s = storage_.clear(); !s) return s;
+  if (Status s = storage_.grow(kFirstJournalAt + kFirstJournalBytes); !s) return s;
   const std::vector<std::byte> nothing(kPage);
   for (const uint64_t at : {uint64_t{0}, kPage, kFirstJournalAt})
-    if (Status s = medium_.write(at, nothing); !s) return s;
+    if (Status s = storage_.write(at, nothing); !s) return s;
   header_ = {1, kFirstJournalAt, kFirstJournalBytes};
   end_ = header_.offset;
   if (Status s = write_header(header_); !s) return s;
-  return medium_.sync();
+  return storage_.sync();
 }
 
 Status Catalog::load() {
@@ -188,16 +188,16 @@ Status Catalog::load() {
   end_ = header_.offset;
   if (header_.offset % kPage != 0 || header_.offset < kFirstJournalAt ||
       header_.size_bytes > kBytesMax || header_.offset > kBytesMax ||
-      header_.offset + header_.size_bytes > medium_.size_bytes())
+      header_.offset + header_.size_bytes > storage_.size_bytes())
     return damaged("it ends before its catalog does, at byte " +
-                   std::to_string(medium_.size_bytes()));
+                   std::to_string(storage_.size_bytes()));
   if (Status s = read_records(); !s) return s;
   if (Status s = check_end(); !s) return s;
   if (Status s = check_extents(); !s) return s;
   for (const auto& [id, entry] : entries_)
     if (!entry.is_inline() && entry.session == 0 &&
-        entry.offset + entry.size_bytes > medium_.size_bytes())
-      return damaged("it has " + std::to_string(medium_.size_bytes()) + " bytes, and '" +
+        entry.offset + entry.size_bytes > storage_.size_bytes())
+      return damaged("it has " + std::to_string(storage_.size_bytes()) + " bytes, and '" +
                      entry.name + "' ends at " + std::to_string(entry.offset + entry.size_bytes));
   return {};
 }
@@ -210,10 +210,10 @@ Status Catalog::check_end() {
   const uint64_t limit = header_.offset + header_.size_bytes;
   RecordHead head;
   if (end_ + sizeof head > limit) return {};
-  if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
+  if (Status s = storage_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
   if (head.magic == 0 && head.size_bytes == 0 && head.sum == 0) return {};
   std::vector<uint8_t> rest(limit - end_);
-  if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(rest))); !s) return s;
+  if (Status s = storage_.read(end_, std::as_writable_bytes(std::span(rest))); !s) return s;
   for (uint64_t at = 8; at + sizeof head <= rest.size(); at += 8) {
     std::memcpy(&head, &rest[at], sizeof head);
     if (head.magic != kDurableMagic || !is_record(head, rest.size() - at)) continue;
@@ -249,14 +249,14 @@ Status Catalog::clean() {
   bool is_dirty = false;
   for (uint64_t at = end_; at < limit; at += bytes.size()) {
     bytes.resize(std::min(kStep, limit - at));
-    if (Status s = medium_.read(at, bytes); !s) return s;
+    if (Status s = storage_.read(at, bytes); !s) return s;
     if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
       continue;
     std::fill(bytes.begin(), bytes.end(), std::byte{0});
-    if (Status s = medium_.write(at, bytes); !s) return s;
+    if (Status s = storage_.write(at, bytes); !s) return s;
     is_dirty = true;
   }
-  return is_dirty ? medium_.sync() : Status();
+  return is_dirty ? storage_.sync() : Status();
 }
 
 Status Catalog::refresh() {
@@ -272,10 +272,10 @@ Status Catalog::read_records() {
   std::vector<uint8_t> record;
   while (end_ + sizeof(RecordHead) <= limit) {
     RecordHead head;
-    if (Status s = medium_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
+    if (Status s = storage_.read(end_, std::as_writable_bytes(std::span(&head, 1))); !s) return s;
     if (!is_record(head, limit - end_)) return {};
     record.resize(head.size_bytes);
-    if (Status s = medium_.read(end_ + sizeof head, std::as_writable_bytes(std::span(record))); !s)
+    if (Status s = storage_.read(end_ + sizeof head, std::as_writable_bytes(std::span(record))); !s)
       return s;
     if (head.sum != record_sum(record, end_, header_.generation)) return {};
     auto change = decode(record);
@@ -311,17 +311,17 @@ std::vector<uint8_t> Catalog::pack(uint64_t offset, const Header& header,
 Status Catalog::append(const Change& change, bool is_durable) {
   const std::vector<uint8_t> record = encode(change);
   if (record.size() > UINT32_MAX / 2)
-    return Error{ENOSPC, medium_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
+    return Error{ENOSPC, storage_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
   if (is_durable)  // first what it speaks of
-    if (Status s = medium_.sync(); !s) return s;
+    if (Status s = storage_.sync(); !s) return s;
   for (const Entry& entry : change.put)  // which a new journal must not lie upon
     high_water_ = std::max(high_water_, entry.offset + entry.size_bytes);
   if (end_ + room_for(record.size()) > header_.offset + header_.size_bytes)
     if (Status s = write_anew(room_for(record.size())); !s) return s;
   const auto bytes = pack(end_, header_, record, is_durable);
-  if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
+  if (Status s = storage_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
   if (is_durable)
-    if (Status s = medium_.sync(); !s) return s;
+    if (Status s = storage_.sync(); !s) return s;
   end_ += bytes.size();
   apply(change);
   return is_durable ? seal() : Status();
@@ -332,7 +332,7 @@ Status Catalog::append(const Change& change, bool is_durable) {
 Status Catalog::seal() {
   const auto bytes = pack(end_, header_, encode({}), true);
   if (end_ + bytes.size() > header_.offset + header_.size_bytes) return {};
-  if (Status s = medium_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
+  if (Status s = storage_.write(end_, std::as_bytes(std::span(bytes))); !s) return s;
   end_ += bytes.size();
   return {};
 }
@@ -347,19 +347,19 @@ Status Catalog::write_anew(uint64_t more_bytes) {
   all.attributes = attributes_;
   const std::vector<uint8_t> record = encode(all);
   if (record.size() > UINT32_MAX / 2)
-    return Error{ENOSPC, medium_.uri() + ": what is known of its arrays is more than 2 GiB"};
+    return Error{ENOSPC, storage_.uri() + ": what is known of its arrays is more than 2 GiB"};
   Header next;
   next.generation = header_.generation + 1;
   next.size_bytes = base::round_up(
       std::max(2 * (room_for(record.size()) + more_bytes), header_.size_bytes), kPage);
   next.offset = find_room(next.size_bytes, false);
   high_water_ = std::max(high_water_, next.offset + next.size_bytes);
-  if (Status s = medium_.provide(next.offset, next.size_bytes); !s) return s;
+  if (Status s = storage_.provide(next.offset, next.size_bytes); !s) return s;
   const auto bytes = pack(next.offset, next, record, true);
-  if (Status s = medium_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
-  if (Status s = medium_.sync(); !s) return s;
+  if (Status s = storage_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
+  if (Status s = storage_.sync(); !s) return s;
   if (Status s = write_header(next); !s) return s;
-  if (Status s = medium_.sync(); !s) return s;
+  if (Status s = storage_.sync(); !s) return s;
   header_ = next;
   end_ = next.offset + bytes.size();
   return {};
@@ -390,7 +390,7 @@ uint64_t Catalog::find_room(uint64_t size_bytes, bool may_reuse) const {
     end = std::max(end, to);
   }
   if (!may_reuse) end = std::max(end, high_water_);
-  if (!may_reuse && medium_.ends_where_used()) end = std::max(end, medium_.size_bytes());
+  if (!may_reuse && storage_.ends_where_used()) end = std::max(end, storage_.size_bytes());
   return base::round_up(end, align);
 }
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "arrays/container/medium.h"
+#include "arrays/container/container_storage.h"
 #include "outcore/arrays.h"
 
 namespace outcore::arrays {
@@ -61,9 +61,9 @@ struct Change {
 
 class Catalog {
  public:
-  explicit Catalog(Medium& medium) : medium_(medium) {}
+  explicit Catalog(ContainerStorage& storage) : storage_(storage) {}
 
-  // Whether the medium holds a container: EINVAL (something else is there), ENOENT (nothing).
+  // Whether the storage holds a container: EINVAL (something else is there), ENOENT (nothing).
   Status look() const;
   // A new one, with nothing in it. Durable.
   Status create();
@@ -104,7 +104,7 @@ class Catalog {
                                    const std::vector<uint8_t>& record, bool is_durable);
   Error damaged(const std::string& what) const;
 
-  Medium& medium_;
+  ContainerStorage& storage_;
   Header header_;
   uint64_t end_ = 0;         // of the records
   uint64_t high_water_ = 0;  // nothing behind it was ever used, as far as we know

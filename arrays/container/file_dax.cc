@@ -1,4 +1,4 @@
-// How bytes travel into a file that is persistent memory. See file_medium.h.
+// How bytes travel into a file that is persistent memory. See file_storage.h.
 //
 // No call leaves anything to a later sync: processes that write together each have their own
 // caches, and what one has not drained none of the others can.
@@ -7,14 +7,14 @@
 
 #include <cerrno>
 
-#include "arrays/container/file_medium.h"
+#include "arrays/container/file_storage.h"
 #include "core/base/error.h"
 
 namespace outcore::arrays {
 
 // What the filesystem has just been told (a length, space, zeros) is durable. The kernel does so
 // by itself only for pages that are written through the mapping. The range is new space.
-Status FileMedium::settle(uint64_t offset, uint64_t size_bytes) {
+Status FileStorage::settle(uint64_t offset, uint64_t size_bytes) {
   if (memory_ == nullptr) return {};
   if (size_bytes > 0) memory_->prepare(offset, size_bytes);
   if (const int lost = lost_sync_; lost != 0) return base::system_error(lost, "sync " + path_);
@@ -24,13 +24,13 @@ Status FileMedium::settle(uint64_t offset, uint64_t size_bytes) {
   return base::system_error(error, "sync " + path_);
 }
 
-bool FileMedium::is_within(uint64_t first, const Runs& runs) const {
+bool FileStorage::is_within(uint64_t first, const Runs& runs) const {
   return first + runs.there + runs.span_bytes() <= size_bytes();
 }
 
 // It may be where nothing was provided: behind the end, or a hole. A store into a hole of a full
 // filesystem would be SIGBUS.
-Status FileMedium::write_to_memory(uint64_t offset, std::span<const std::byte> from) {
+Status FileStorage::write_to_memory(uint64_t offset, std::span<const std::byte> from) {
   if (from.empty()) return {};
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(from.size());
   const uint64_t old_end = size_bytes();
@@ -43,7 +43,7 @@ Status FileMedium::write_to_memory(uint64_t offset, std::span<const std::byte> f
 }
 
 // REQUIRES: what is written was provided.
-Status FileMedium::runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+Status FileStorage::runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
   const bool is_write = way == Way::kWrite;
   const int error =
       !is_within(first, runs) ? EIO : for_each_run(runs, [&](uint64_t there, uint64_t here) {

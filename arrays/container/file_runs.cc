@@ -1,4 +1,4 @@
-// How runs of bytes travel between memory and a file. See file_medium.h.
+// How runs of bytes travel between memory and a file. See file_storage.h.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include <memory>
 #include <new>
 
-#include "arrays/container/file_medium.h"
+#include "arrays/container/file_storage.h"
 #include "arrays/container/workers.h"
 #include "core/base/units.h"
 
@@ -52,8 +52,8 @@ Group group_of(const Runs& all) {
 }  // namespace
 
 // 0 or an errno. Never short: a file that ends before is EIO.
-int FileMedium::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
-                       uint64_t size_bytes) const {
+int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
+                        uint64_t size_bytes) const {
   while (size_bytes > 0) {
     const ssize_t done = way == Way::kRead
                              ? ::pread(fd, bytes, size_bytes, static_cast<off_t>(offset))
@@ -70,8 +70,8 @@ int FileMedium::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
 
 // REQUIRES: offset is a multiple of kFolioBytes. Reads are the kernel's: its readahead is as fast
 // as the disk, and what the page cache has costs a copy alone.
-int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
-                      std::byte* buffer) {
+int FileStorage::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
+                       std::byte* buffer) {
   if (way == Way::kRead) {
     static_cast<void>(
         ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
@@ -91,7 +91,7 @@ int FileMedium::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_
   return error;
 }
 
-int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+int FileStorage::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
   const uint64_t head = std::min(base::round_up(offset, kFolioBytes) - offset, size_bytes);
   if (head > 0)
     if (const int error = all_of(way, fd_, offset, bytes, head); error != 0) return error;
@@ -120,7 +120,7 @@ int FileMedium::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t si
 // Rows and the little that lies between them come by one call, and are cut in a buffer that stays
 // in the processor's cache. (As memory, whose faults bring huge pages, it is as fast, or half as
 // fast where those come from a host; and an error of the disk would be a SIGBUS.)
-int FileMedium::read_short_runs(uint64_t first, const Runs& runs, std::byte* into) {
+int FileStorage::read_short_runs(uint64_t first, const Runs& runs, std::byte* into) {
   const Group group = group_of(runs);
   if (group.runs == 1)
     return for_each_run(runs, [&](uint64_t there, uint64_t here) {
@@ -149,7 +149,7 @@ int FileMedium::read_short_runs(uint64_t first, const Runs& runs, std::byte* int
 }
 
 // By the page tables, a window at a time: no system call a run, and no byte that is not ours.
-int FileMedium::write_short_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+int FileStorage::write_short_runs(uint64_t first, const Runs& runs, const std::byte* from) {
   const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
   FileWindow window(fd_, is_dense, size_bytes());
   return for_each_run(runs, [&](uint64_t there, uint64_t here) {
@@ -164,7 +164,7 @@ int FileMedium::write_short_runs(uint64_t first, const Runs& runs, const std::by
   });
 }
 
-int FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+int FileStorage::short_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
   if (runs.run_bytes < kMemoryBytes) {
     if (way == Way::kRead) return read_short_runs(first, runs, bytes);
     if (has_room()) return write_short_runs(first, runs, bytes);
@@ -174,7 +174,7 @@ int FileMedium::short_runs(Way way, uint64_t first, const Runs& runs, std::byte*
   });
 }
 
-Status FileMedium::all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+Status FileStorage::all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
   if (memory_ != nullptr) return runs_of_memory(way, first, runs, bytes);
   const int error = runs.run_bytes < kLongBytes
                         ? short_runs(way, first, runs, bytes)
@@ -185,11 +185,11 @@ Status FileMedium::all_runs(Way way, uint64_t first, const Runs& runs, std::byte
   return failed(error, way == Way::kRead ? "read" : "write", first + runs.there, runs.span_bytes());
 }
 
-Status FileMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
+Status FileStorage::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
   return all_runs(Way::kRead, first, runs, into);
 }
 
-Status FileMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+Status FileStorage::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
   return all_runs(Way::kWrite, first, runs, const_cast<std::byte*>(from));
 }
 

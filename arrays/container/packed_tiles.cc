@@ -54,21 +54,22 @@ uint64_t value_bytes_max(uint64_t tile_bytes) { return packing::Packer::kHeadByt
 // A tile is one process' at a time, and within it one thread's.
 class TileLock {
  public:
-  TileLock(Medium& medium, uint64_t offset, TileMutexes* mutexes, uint64_t number, bool is_shared)
-      : medium_(medium), offset_(offset), is_shared_(is_shared) {
+  TileLock(ContainerStorage& storage, uint64_t offset, TileMutexes* mutexes, uint64_t number,
+           bool is_shared)
+      : storage_(storage), offset_(offset), is_shared_(is_shared) {
     if (mutexes != nullptr)
       guard_ = std::unique_lock<std::mutex>((*mutexes)[number % mutexes->size()]);
-    if (is_shared_) status_ = medium_.lock_range(offset_);
+    if (is_shared_) status_ = storage_.lock_range(offset_);
   }
   ~TileLock() {
-    if (is_shared_ && status_.ok()) medium_.unlock_range(offset_);
+    if (is_shared_ && status_.ok()) storage_.unlock_range(offset_);
   }
   TileLock(const TileLock&) = delete;
   TileLock& operator=(const TileLock&) = delete;
   const Status& status() const { return status_; }
 
  private:
-  Medium& medium_;
+  ContainerStorage& storage_;
   const uint64_t offset_;
   const bool is_shared_;
   std::unique_lock<std::mutex> guard_;
@@ -111,9 +112,9 @@ struct PackedTiles::Space {
   std::byte* work = nullptr;
 };
 
-PackedTiles::PackedTiles(Medium& medium, const Entry& entry, Dims shape, Dims tiles,
+PackedTiles::PackedTiles(ContainerStorage& storage, const Entry& entry, Dims shape, Dims tiles,
                          const packing::Packer& packer, TileMutexes* mutexes, bool is_shared)
-    : medium_(medium),
+    : storage_(storage),
       name_(entry.name),
       offset_(entry.offset),
       element_bytes_(entry.type.size_bytes),
@@ -180,7 +181,7 @@ Status PackedTiles::write(const std::byte* from, const Dims& at, const Dims& box
 Status PackedTiles::read(std::byte* into, const Dims& at, const Dims& box) const {
   return each(at, box, [&](const Task& task, Space& space) {
     {
-      const TileLock lock(medium_, place(task.number), mutexes_, task.number, is_shared_);
+      const TileLock lock(storage_, place(task.number), mutexes_, task.number, is_shared_);
       if (!lock.status().ok()) return lock.status();
       if (Status s = read_tile(task.number, space); !s) return s;
     }
@@ -193,10 +194,10 @@ Status PackedTiles::read(std::byte* into, const Dims& at, const Dims& box) const
 }
 
 Status PackedTiles::write_tile(const Task& task, const std::byte* from, Space& space) const {
-  const TileLock lock(medium_, place(task.number), mutexes_, task.number, is_shared_);
+  const TileLock lock(storage_, place(task.number), mutexes_, task.number, is_shared_);
   if (!lock.status().ok()) return lock.status();
   SlotHead old;
-  if (Status s = medium_.read(place(task.number), std::as_writable_bytes(std::span(&old, 1))); !s)
+  if (Status s = storage_.read(place(task.number), std::as_writable_bytes(std::span(&old, 1))); !s)
     return s;
   if (task.runs.bytes() == used_bytes(task.number))
     std::fill(space.tile.begin(), space.tile.end(), std::byte{0});
@@ -216,25 +217,25 @@ Status PackedTiles::write_tile(const Task& task, const std::byte* from, Space& s
   head.inverse = ~head.value_bytes;
   std::memcpy(space.value.data(), &head, sizeof head);
   const uint64_t bytes = sizeof head + head.value_bytes;
-  if (Status s = medium_.write(place(task.number), std::span(space.value).first(bytes)); !s)
+  if (Status s = storage_.write(place(task.number), std::span(space.value).first(bytes)); !s)
     return s;
   const uint64_t end = base::round_up(bytes, base::kSystemPage);
   const uint64_t old_end = std::min(
       base::round_up(sizeof head + std::min(old.value_bytes, slot_bytes_), base::kSystemPage),
       slot_bytes_);
   if (old_end <= end) return {};
-  return medium_.release(place(task.number) + end, old_end - end);
+  return storage_.release(place(task.number) + end, old_end - end);
 }
 
 // Into space.tile.
 Status PackedTiles::read_tile(uint64_t number, Space& space) const {
   const auto damaged = [&] {
-    return Error{EIO, medium_.uri() + " is damaged: tile " + std::to_string(number) + " of '" +
+    return Error{EIO, storage_.uri() + " is damaged: tile " + std::to_string(number) + " of '" +
                           name_ + "': go back to a copy of it"};
   };
   SlotHead head;
   const uint64_t first = std::min<uint64_t>(base::kSystemPage, slot_bytes_);
-  if (Status s = medium_.read(place(number), std::span(space.value).first(first)); !s) return s;
+  if (Status s = storage_.read(place(number), std::span(space.value).first(first)); !s) return s;
   std::memcpy(&head, space.value.data(), sizeof head);
   if (head.value_bytes == 0 && head.inverse == 0) {
     std::fill(space.tile.begin(), space.tile.end(), std::byte{0});
@@ -244,8 +245,8 @@ Status PackedTiles::read_tile(uint64_t number, Space& space) const {
   if (head.inverse != ~head.value_bytes || head.value_bytes > packer_.value_bytes_max())
     return damaged();
   if (bytes > first)
-    if (Status s = medium_.read(place(number) + first,
-                                std::span(space.value).subspan(first, bytes - first));
+    if (Status s = storage_.read(place(number) + first,
+                                 std::span(space.value).subspan(first, bytes - first));
         !s)
       return s;
   std::byte* const plain = is_shuffled_ ? space.other.data() : space.tile.data();

@@ -13,7 +13,7 @@
 #include <mutex>
 
 #include "arrays/container/catalog.h"
-#include "arrays/container/medium.h"
+#include "arrays/container/container_storage.h"
 #include "core/packing/packer.h"
 
 namespace outcore::arrays {
@@ -30,13 +30,13 @@ using TileMutexes = std::array<std::mutex, 64>;
 
 class PackedTiles {
  public:
-  // `shape` and `tiles` as the medium has them: last dimension fastest. `mutexes`: of those who
+  // `shape` and `tiles` as the storage has them: last dimension fastest. `mutexes`: of those who
   // write it in this process; is_shared: other processes write it, too; null: nobody writes.
-  PackedTiles(Medium& medium, const Entry& entry, Dims shape, Dims tiles,
+  PackedTiles(ContainerStorage& storage, const Entry& entry, Dims shape, Dims tiles,
               const packing::Packer& packer, TileMutexes* mutexes, bool is_shared);
 
   // A box, from or into dense memory. By up to four threads. Errors: EIO (a tile is damaged), those
-  // of the medium.
+  // of the storage.
   Status write(const std::byte* from, const Dims& at, const Dims& box) const;
   Status read(std::byte* into, const Dims& at, const Dims& box) const;
 
@@ -54,7 +54,7 @@ class PackedTiles {
   // The elements of it that the shape has.
   uint64_t used_bytes(uint64_t number) const;
 
-  Medium& medium_;
+  ContainerStorage& storage_;
   const std::string name_;
   const uint64_t offset_;
   const uint32_t element_bytes_;

@@ -24,34 +24,34 @@ constexpr auto kGatherMax = std::chrono::seconds(60);
 
 Arrays::Impl::CatalogLock::CatalogLock(Impl& impl) : impl_(impl), guard_(impl.mutex) {
   if (impl_.session == 0) return;  // what it knows does not change
-  status_ = impl_.medium->lock(Lease::kCatalog, true, true);
+  status_ = impl_.storage->lock(Lease::kCatalog, true, true);
   is_locked_ = status_.ok();
   if (status_.ok() && impl_.together.size > 1) status_ = impl_.catalog->refresh();
 }
 
 Arrays::Impl::CatalogLock::~CatalogLock() {
-  if (is_locked_) impl_.medium->unlock(Lease::kCatalog);
+  if (is_locked_) impl_.storage->unlock(Lease::kCatalog);
 }
 
 Status Arrays::Impl::begin() {
-  if (Status s = medium->lock(Lease::kCatalog, mode != ArraysMode::kRead, true); !s) return s;
+  if (Status s = storage->lock(Lease::kCatalog, mode != ArraysMode::kRead, true); !s) return s;
   Status s;
   if (mode != ArraysMode::kRead) {
     s = begin_to_write();
   } else {
-    s = medium->lock(Lease::kReader, false, true);
+    s = storage->lock(Lease::kReader, false, true);
     if (s.ok()) s = catalog->look();
     if (s.ok()) s = catalog->load();
     if (s.ok() && catalog->session().is_in_place) {
-      const auto is_written = medium->is_locked_by_others(Lease::kWriter);
+      const auto is_written = storage->is_locked_by_others(Lease::kWriter);
       if (!is_written) s = is_written.status();
       if (s.ok() && is_written.value())
-        s = Error{EBUSY, "open " + medium->uri() +
+        s = Error{EBUSY, "open " + storage->uri() +
                              ": another process changes arrays of it in place: wait until it has "
                              "closed it"};
     }
   }
-  medium->unlock(Lease::kCatalog);
+  storage->unlock(Lease::kCatalog);
   // Those who have any() wait by it.
   if (s.ok() && session != 0 && together.size > 1 && !together.any) s = wait_for_all();
   is_open = s.ok();
@@ -60,21 +60,21 @@ Status Arrays::Impl::begin() {
 
 // REQUIRES: Lease::kCatalog.
 Status Arrays::Impl::begin_to_write() {
-  if (together.size > 1 && !medium->can_be_shared())
-    return Error{ENOTSUP, "open " + medium->uri() + ": its store has one writer, not " +
+  if (together.size > 1 && !storage->can_be_shared())
+    return Error{ENOTSUP, "open " + storage->uri() + ": its store has one writer, not " +
                               std::to_string(together.size) +
                               ": let one process write, or take a file or a store of redis://"};
-  const auto is_written = medium->is_locked_by_others(Lease::kWriter);
+  const auto is_written = storage->is_locked_by_others(Lease::kWriter);
   if (!is_written) return is_written.status();
   if (is_written.value()) return join();
   const Status there = catalog->look();
   if (!there.ok() && there.code() != ENOENT) return there;
   const bool is_new = there.code() == ENOENT;
   if (!is_new && mode == ArraysMode::kWrite) {
-    const auto is_read = medium->is_locked_by_others(Lease::kReader);
+    const auto is_read = storage->is_locked_by_others(Lease::kReader);
     if (!is_read) return is_read.status();
     if (is_read.value())
-      return Error{EBUSY, "open " + medium->uri() +
+      return Error{EBUSY, "open " + storage->uri() +
                               ": another process reads it: write another container, or wait"};
   }
   Change change;
@@ -95,7 +95,7 @@ Status Arrays::Impl::begin_to_write() {
   change.has_session = true;
   change.session = {session, together.size, 1, 0, false, false};
   if (Status s = catalog->append(change, false); !s) return s;
-  return medium->lock(Lease::kWriter, false, true);
+  return storage->lock(Lease::kWriter, false, true);
 }
 
 Status Arrays::Impl::join() {
@@ -104,13 +104,13 @@ Status Arrays::Impl::join() {
   change.has_session = true;
   Session& joined = change.session = catalog->session();
   if (together.size == 1 || joined.size != together.size || joined.joined == joined.size)
-    return Error{EBUSY, "open " + medium->uri() +
+    return Error{EBUSY, "open " + storage->uri() +
                             ": another process writes it: wait until it has closed it" +
-                            medium->patience()};
+                            storage->patience()};
   ++joined.joined;
   session = joined.number;
   if (Status s = catalog->append(change, false); !s) return s;
-  return medium->lock(Lease::kWriter, false, true);
+  return storage->lock(Lease::kWriter, false, true);
 }
 
 // Nobody closes before all have come: who comes later would begin anew.
@@ -126,7 +126,7 @@ Status Arrays::Impl::wait_for_all() {
     }
     if (seen.number != session || seen.joined == seen.size) return {};
     if (std::chrono::steady_clock::now() > until)
-      return Error{ETIMEDOUT, "open " + medium->uri() + ": of " + std::to_string(seen.size) +
+      return Error{ETIMEDOUT, "open " + storage->uri() + ": of " + std::to_string(seen.size) +
                                   " processes only " + std::to_string(seen.joined) +
                                   " have opened it within a minute"};
     std::this_thread::sleep_for(pause);
@@ -142,11 +142,11 @@ Status Arrays::Impl::change_in_place(uint64_t id) {
   }
   const CatalogLock lock(*this);
   if (!lock.status().ok()) return lock.status();
-  if (!is_in_place && medium->knows_readers()) {
-    const auto is_read = medium->is_locked_by_others(Lease::kReader);
+  if (!is_in_place && storage->knows_readers()) {
+    const auto is_read = storage->is_locked_by_others(Lease::kReader);
     if (!is_read) return is_read.status();
     if (is_read.value())
-      return Error{EBUSY, "change an array of " + medium->uri() +
+      return Error{EBUSY, "change an array of " + storage->uri() +
                               " in place: another process or view reads it: wait, or store the "
                               "array as a whole"};
   }
@@ -183,11 +183,11 @@ Status Arrays::Impl::finish(Change change) {
         if (!other.is_inline()) freed.emplace_back(other.offset, other.size_bytes);
       }
   }
-  if (change.is_empty()) return medium->sync();
+  if (change.is_empty()) return storage->sync();
   if (Status s = catalog->append(change, true); !s) return s;
   if (may_free())  // else whoever opens it next has it
     for (const auto& [offset, size_bytes] : freed)
-      static_cast<void>(medium->release(offset, size_bytes));
+      static_cast<void>(storage->release(offset, size_bytes));
   return {};
 }
 
@@ -200,16 +200,16 @@ Status Arrays::Impl::close() {
     beyond.clear();
   }
   if (session == 0) {
-    if (medium.use_count() == 1) medium->unlock(Lease::kReader);  // no view has it
+    if (storage.use_count() == 1) storage->unlock(Lease::kReader);  // no view has it
     return {};
   }
   Status first = hand_over_sums();
-  if (Status s = medium->sync(); first.ok()) first = s;
+  if (Status s = storage->sync(); first.ok()) first = s;
   if (has_failed && first.ok())
-    first = Error{EIO, "close " + medium->uri() +
+    first = Error{EIO, "close " + storage->uri() +
                            ": something was not stored, as was said: what was being written is "
                            "absent"};
-  if (first.ok() && together.size > 1) first = medium->hear_of_others();
+  if (first.ok() && together.size > 1) first = storage->hear_of_others();
   return end(first);
 }
 
@@ -218,19 +218,19 @@ void Arrays::Impl::abort() {
   if (session == 0) return static_cast<void>(close());
   const std::unique_lock<std::shared_mutex> alone(traffic);
   is_open = false;
-  static_cast<void>(end(Error{ECANCELED, "abort " + medium->uri()}));
+  static_cast<void>(end(Error{ECANCELED, "abort " + storage->uri()}));
 }
 
 // REQUIRES: the traffic alone; is_open is false.
 Status Arrays::Impl::end(Status first) {
   if (Status s = leave(first); !s && first.ok()) first = s;
-  medium->unlock(Lease::kWriter);
+  storage->unlock(Lease::kWriter);
   {
     const std::lock_guard<std::mutex> guard(mutex);
-    medium->leave();
+    storage->leave();
   }
   if (together.any && together.any(!first.ok()) && first.ok())
-    first = Error{EIO, "close " + medium->uri() +
+    first = Error{EIO, "close " + storage->uri() +
                            ": another process could not store: what was being written is absent"};
   return first;
 }
@@ -244,7 +244,7 @@ Status Arrays::Impl::leave(const Status& first) {
   Session& now = change.session = catalog->session();
   ++now.closed;
   now.has_failed = now.has_failed || !first.ok();
-  const auto are_others = medium->is_locked_by_others(Lease::kWriter);
+  const auto are_others = storage->is_locked_by_others(Lease::kWriter);
   if (!are_others) return are_others.status();
   const bool is_last = !are_others.value();
   const bool have_all = now.closed == now.size;
@@ -268,20 +268,20 @@ Status Arrays::Impl::leave(const Status& first) {
       }
     s = catalog->append(change, is_last);
     // Readers never saw these, but a view of ours may show them.
-    const auto is_read = medium->is_locked_by_others(Lease::kReader);
-    if (s.ok() && medium->knows_readers() && is_read.ok() && !is_read.value())
+    const auto is_read = storage->is_locked_by_others(Lease::kReader);
+    if (s.ok() && storage->knows_readers() && is_read.ok() && !is_read.value())
       for (const auto& [offset, size_bytes] : freed)
-        static_cast<void>(medium->release(offset, size_bytes));
+        static_cast<void>(storage->release(offset, size_bytes));
   }
   // Before anybody else looks: whoever comes next sees us gone.
-  medium->unlock(Lease::kWriter);
+  storage->unlock(Lease::kWriter);
   if (!s.ok() || !first.ok()) return s;
   if (is_last && !have_all)
-    return Error{EIO, "close " + medium->uri() + ": " + std::to_string(now.size - now.closed) +
+    return Error{EIO, "close " + storage->uri() + ": " + std::to_string(now.size - now.closed) +
                           " of " + std::to_string(now.size) +
                           " processes ended without closing it: what was being written is absent"};
   if (now.has_failed)
-    return Error{EIO, "close " + medium->uri() +
+    return Error{EIO, "close " + storage->uri() +
                           ": another process could not store: what was being written is absent"};
   return {};
 }

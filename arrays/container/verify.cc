@@ -58,14 +58,14 @@ void Verification::check_blocks(const Entry& entry) {
   BlockSums sums(entry);
   const std::span<BlockSum> blocks = sums.blocks();
   const uint64_t bytes = arrays::bytes_of(entry), at = arrays::sums_offset(entry);
-  if (Status s = impl_.medium->read(at, std::as_writable_bytes(blocks)); !s)
+  if (Status s = impl_.storage->read(at, std::as_writable_bytes(blocks)); !s)
     return tell(entry, "its checksums cannot be read: " + s.message());
   for (uint64_t b = 0; b < blocks.size(); ++b) {
     const uint64_t first = b * entry.block_bytes;
     const uint64_t end = std::min(first + entry.block_bytes, bytes);
     const std::string which = "bytes " + std::to_string(first) + " to " + std::to_string(end - 1) +
                               ", at " + std::to_string(entry.offset + first) + " of " +
-                              impl_.medium->uri();
+                              impl_.storage->uri();
     const auto sum = impl_.sum_of_block(entry, b);
     if (!sum)
       tell(entry, which + ", cannot be read: " + sum.message());

@@ -56,7 +56,7 @@ class Maker {
 
   const CheckpointReport& report() const { return report_; }
   // Of heaps, after a checkpoint that is whole: they cannot go on as they are.
-  const Status& trouble() const { return trouble_; }
+  const Status& failure() const { return failure_; }
 
  private:
   Status enter_heaps() {
@@ -75,8 +75,8 @@ class Maker {
     for (const checkpoints::HeapPart& part : parts_.heaps) {
       const bool is_adopted = is_stored_ && !part.is_foreign;
       const bool may_be_named = has_closed_ && !part.is_foreign;
-      if (Status s = part.heap->end_cut(is_adopted, may_be_named); !s && trouble_.ok())
-        trouble_ = s;
+      if (Status s = part.heap->end_cut(is_adopted, may_be_named); !s && failure_.ok())
+        failure_ = s;
     }
   }
 
@@ -104,7 +104,7 @@ class Maker {
     }
     Status s = close_heaps();
     if (s.ok()) {
-      std::vector<checkpoints::Home::Member> members = parts_.members;
+      std::vector<checkpoints::CheckpointTarget::Member> members = parts_.members;
       for (const auto& [name, copy] : copies_) members.push_back({name, copy.store.get()});
       const auto number = commit_members(members);
       s = number.status();
@@ -116,17 +116,17 @@ class Maker {
   }
 
   // Heaps are opened again after it, whatever happens.
-  Result<uint32_t> commit_members(std::span<const checkpoints::Home::Member> members) {
+  Result<uint32_t> commit_members(std::span<const checkpoints::CheckpointTarget::Member> members) {
     try {
-      return parts_.home->commit(name_, options_.comment, members);
+      return parts_.target->commit(name_, options_.comment, members);
     } catch (const std::exception& why) {
       return Error{ENOMEM, why.what()};
     }
   }
 
-  // An object that is not of the home.
+  // An object that is not of the target.
   Result<checkpoints::Copy> copy_for(const std::string& name, uint64_t size_bytes) {
-    auto copy = parts_.home->copy_for(name, size_bytes);
+    auto copy = parts_.target->copy_for(name, size_bytes);
     if (copy) copies_[name] = copy.value();
     return copy;
   }
@@ -172,8 +172,8 @@ class Maker {
       const Error why = base::system_error(
           error, "mark the heap " + part.heap->name_of() + " as open",
           "nothing more is committed, since it would pass for closed; go back to a checkpoint");
-      parts_.home->refuse_commits(*part.space->store.load(), why);
-      if (trouble_.ok()) trouble_ = why;
+      parts_.target->refuse_commits(*part.space->store.load(), why);
+      if (failure_.ok()) failure_ = why;
     }
   }
 
@@ -181,7 +181,7 @@ class Maker {
   const CheckpointOptions& options_;
   checkpoints::Parts& parts_;
   CheckpointReport report_;
-  Status trouble_;
+  Status failure_;
   std::map<std::string, checkpoints::Copy> copies_;  // by object
   size_t entered_ = 0;                               // heaps
   bool has_closed_ = false, is_stored_ = false;
@@ -203,7 +203,7 @@ static Status copy_ahead(Parts& parts, uint64_t* copied) {
     if (Status s = parts.runtime->engine->flush_aside(*part.space, 0, part.space->stored_pages());
         !s)
       return s;
-    auto copy = parts.home->copy_for(part.name, store.size_bytes());
+    auto copy = parts.target->copy_for(part.name, store.size_bytes());
     if (!copy) return copy.status();
     const auto is_done = copy_store(copy.value(), store, *part.space->changes.load(), copied);
     if (!is_done) return is_done.status();
@@ -221,7 +221,7 @@ Result<CheckpointReport> make(const std::string& name, Parts& parts,
     return Error{s.code(), attempted + ": " + s.message()};
   const auto cut = parts.runtime->engine->cut(parts.spaces, maker.calls());
   if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
-  if (const Status& s = maker.trouble(); !s.ok())
+  if (const Status& s = maker.failure(); !s.ok())
     return Error{s.code(), attempted + ": it is made, but " + s.message()};
   CheckpointReport report = maker.report();
   report.copied_bytes += ahead;
@@ -247,7 +247,7 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
     return Error{EINVAL, attempted +
                              ": memory can be copied as it was at one moment only while "
                              "threads are stopped, or a quiesce function holds them"};
-  const auto is_taken = found->home->has_checkpoint(name);
+  const auto is_taken = found->target->has_checkpoint(name);
   if (!is_taken) return Error{is_taken.code(), attempted + ": " + is_taken.message()};
   if (is_taken.value())
     return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
@@ -263,7 +263,7 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
     if (!started) return started.error();
     found->runtime = std::move(started).value();
   }
-  const std::lock_guard<std::mutex> making(found->home->making());
+  const std::lock_guard<std::mutex> making(found->target->making());
   return checkpoints::make(name, found.value(), options);
 } catch (const std::bad_alloc&) {
   return Error{ENOMEM, "checkpoint '" + name + "': no memory"};

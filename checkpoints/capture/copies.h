@@ -1,10 +1,11 @@
-// Copies: bytes from elsewhere in an object of a home; only what differs is written.
+// Copies: copies bytes of memory or of another store into an object of a checkpoint target; writes
+// only what differs.
 #pragma once
 
 #include <functional>
 #include <span>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "core/paging/change_log.h"
 #include "outcore/store.h"
 
@@ -12,11 +13,11 @@ namespace outcore::checkpoints {
 
 inline constexpr uint64_t kPieceBytes = 1 << 20;  // copied at a time
 
-// *written becomes more by what differed. Errors: those of both sides.
+// Adds the number of bytes that differed to *written. Errors: those of both stores.
 Status copy_memory(const Copy& copy, std::span<const std::byte> bytes, uint64_t* written);
-// The parts of a store that the log says have changed since it was last asked for this copy; all of
-// them if it never was, or if somebody else may have changed the copy meanwhile. It may stop early,
-// with false, once may_go_on() says so.
+// The parts of a store that have changed, by the log, since this copy last asked; all of the store
+// if it never asked, or if somebody else may have changed the copy meanwhile. Stops early, with
+// false, when may_go_on() returns false.
 Result<bool> copy_store(const Copy& copy, Store& store, paging::ChangeLog& log, uint64_t* written,
                         const std::function<bool()>& may_go_on = nullptr);
 

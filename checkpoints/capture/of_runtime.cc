@@ -53,35 +53,36 @@ class OfRuntime {
   // EBUSY is for later: another process has the pool now.
   Status begin() {
     if (pool_uri_ == "none") return {};
-    const Status s = open_home();
+    const Status s = open_own_target();
     return s.code() == EBUSY ? Status() : s;
   }
 
-  Result<CheckpointReport> make(const std::string& name, std::shared_ptr<Home>* home) {
+  Result<CheckpointReport> make(const std::string& name,
+                                std::shared_ptr<CheckpointTarget>* target) {
     const std::shared_ptr<Runtime::Impl> runtime = runtime_.lock();
     if (runtime == nullptr) return CheckpointReport{};
     if (pool_uri_ != "none")
-      if (Status s = open_home(); !s) return s.error();
+      if (Status s = open_own_target(); !s) return s.error();
     std::vector<Ahead> all;
     {
       const std::lock_guard<std::mutex> guard(runtime->mapping);
       const Parts parts = gather(*runtime);
       if (parts.spaces.empty()) return CheckpointReport{};
       if (Status s = check(parts); !s) return s.error();
-      *home = parts.home;
+      *target = parts.target;
       all = list(*runtime, parts);
     }
-    const std::lock_guard<std::mutex> making((*home)->making());
-    if (Status s = go_ahead(*runtime, all, **home); !s) return s.error();
+    const std::lock_guard<std::mutex> making((*target)->making());
+    if (Status s = go_ahead(*runtime, all, **target); !s) return s.error();
     // Never does one wait for another cut with the mapping lock in hand: that cut may need it.
     for (int tries = 1;; ++tries) {
-      const auto made = cut(*runtime, **home, name);
+      const auto made = cut(*runtime, **target, name);
       if (made.code() != EAGAIN || tries == kTriesMax) return made;
       std::this_thread::sleep_for(kSlice);
     }
   }
 
-  // A line a kind of trouble.
+  // Prints one line for each kind of failure.
   void tell(const Status& all) {
     std::string line = left_out_;
     left_out_.clear();
@@ -95,18 +96,19 @@ class OfRuntime {
   }
 
  private:
-  Status open_home() {
-    if (home_ != nullptr) return {};
-    auto home = home_named(pool_uri_);
-    if (!home) return home.status();
-    home_ = std::move(home).value();
+  Status open_own_target() {
+    if (target_ != nullptr) return {};
+    auto target = open_target(pool_uri_);
+    if (!target) return target.status();
+    target_ = std::move(target).value();
     return {};
   }
 
-  Result<CheckpointReport> cut(Runtime::Impl& runtime, const Home& home, const std::string& name) {
+  Result<CheckpointReport> cut(Runtime::Impl& runtime, const CheckpointTarget& target,
+                               const std::string& name) {
     const std::lock_guard<std::mutex> guard(runtime.mapping);
     Parts parts = gather(runtime);
-    if (parts.spaces.empty() || parts.home == nullptr || !parts.home->is_same(home))
+    if (parts.spaces.empty() || parts.target == nullptr || !parts.target->is_same(target))
       return CheckpointReport{};
     if (Status s = check(parts); !s) return s.error();
     parts.may_wait = false;
@@ -114,7 +116,7 @@ class OfRuntime {
   }
 
   Status check(const Parts& parts) const {
-    if (parts.home == nullptr)
+    if (parts.target == nullptr)
       return Error{EINVAL,
                    "make checkpoints: no region is of a versioned: pool or an rbd:// image: say "
                    "checkpoint_pool=versioned:FOLDER (OUTCORE_CHECKPOINT_POOL)"};
@@ -151,28 +153,28 @@ class OfRuntime {
     std::stable_partition(held.begin(), held.end(), [&](const Space* space) {
       return space->store.load()->identity() == anchor_;
     });
-    parts.home = home_;
-    if (home_ == nullptr)
-      if (auto home = home_of(std::vector<const Space*>(held.begin(), held.end())))
-        parts.home = std::move(home).value();
-    if (parts.home != nullptr && anchor_.empty())
+    parts.target = target_;
+    if (target_ == nullptr)
+      if (auto target = target_of(std::vector<const Space*>(held.begin(), held.end())))
+        parts.target = std::move(target).value();
+    if (parts.target != nullptr && anchor_.empty())
       for (const Space* space : held)
-        if (anchor_.empty() && parts.home->has(*space->store.load()))
+        if (anchor_.empty() && parts.target->has(*space->store.load()))
           anchor_ = space->store.load()->identity();
-    const auto is_of_home = [&](const Space* space) {
-      return parts.home != nullptr && parts.home->has(*space->store.load());
+    const auto is_of_target = [&](const Space* space) {
+      return parts.target != nullptr && parts.target->has(*space->store.load());
     };
-    has_heap_ = parts.home != nullptr && parts.home->commits_all() &&
-                std::any_of(heaps.begin(), heaps.end(), is_of_home);
+    has_heap_ = parts.target != nullptr && parts.target->commits_all() &&
+                std::any_of(heaps.begin(), heaps.end(), is_of_target);
     std::set<std::string> names;
     std::vector<Space*> foreign;
     for (Space* space : held) {
-      if (!is_of_home(space)) {
+      if (!is_of_target(space)) {
         foreign.push_back(space);
         continue;
       }
       Store& store = *space->store.load();
-      std::string name = parts.home->object_of(store);
+      std::string name = parts.target->object_of(store);
       if (!names.insert(name).second) names.insert(name = store.uri());  // of another Ceph pool
       parts.spaces.push_back(space);
       parts.members.push_back({name, &store});
@@ -214,13 +216,14 @@ class OfRuntime {
 
   // Most of what is dirty goes to the stores, and most of what changed there into the pool, while
   // the program goes on and may map and unmap.
-  static Status go_ahead(Runtime::Impl& runtime, const std::vector<Ahead>& all, Home& home) {
+  static Status go_ahead(Runtime::Impl& runtime, const std::vector<Ahead>& all,
+                         CheckpointTarget& target) {
     for (const Ahead& one : all) {
       if (Status s = flush_in_slices(runtime, one); !s) return s;
       if (one.copy.empty()) continue;
-      if (Status s = copy_in_slices(runtime, one, home); !s) return s;
+      if (Status s = copy_in_slices(runtime, one, target); !s) return s;
     }
-    return home.sync_copies();  // no commit: it would be of many moments
+    return target.sync_copies();  // no commit: it would be of many moments
   }
 
   // The lock, if the space is there still: else none.
@@ -249,12 +252,12 @@ class OfRuntime {
 
   // As much as there is of it, and no more: of a store that is written faster than it is copied the
   // cut copies the rest.
-  static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, Home& home) {
+  static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, CheckpointTarget& target) {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
       Store& store = *one.space->store.load();
-      const auto copy = home.copy_for(one.copy, store.size_bytes());
+      const auto copy = target.copy_for(one.copy, store.size_bytes());
       if (!copy) return copy.status();
       uint64_t written = 0;
       const auto until = steady_clock::now() + kSlice;
@@ -270,19 +273,19 @@ class OfRuntime {
 
   const std::weak_ptr<Runtime::Impl> runtime_;
   const std::string pool_uri_;
-  std::shared_ptr<Home> home_;  // that the option names
-  std::string anchor_;          // the identity of the store that is it
+  std::shared_ptr<CheckpointTarget> target_;  // that the option names
+  std::string anchor_;                        // the identity of the store that is it
   std::set<std::string> known_;
   std::string left_out_;
   bool has_heap_ = false;  // in the pool, and left out
   int told_ = 0;
 };
 
-struct Companion : Runtime::Impl::Companion {
+struct RuntimeCheckpointer : Runtime::Impl::Checkpointer {
   std::unique_ptr<PeriodicThread> thread;
 };
 
-Result<std::unique_ptr<Runtime::Impl::Companion>> start(
+Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start(
     const std::shared_ptr<Runtime::Impl>& runtime) {
   const auto of = std::make_shared<OfRuntime>(runtime);
   if (Status s = of->begin(); !s) return s.error();
@@ -290,15 +293,15 @@ Result<std::unique_ptr<Runtime::Impl::Companion>> start(
   plan.every_ms = runtime->options.checkpoint_every_ms;
   plan.keep.last = runtime->options.checkpoint_keep;
   plan.name = "periodic";
-  plan.make = [of](const std::string& name, std::shared_ptr<Home>* home) {
-    return of->make(name, home);
+  plan.make = [of](const std::string& name, std::shared_ptr<CheckpointTarget>* target) {
+    return of->make(name, target);
   };
   plan.told = [of](const Result<CheckpointReport>&, const Status& all) { of->tell(all); };
-  auto companion = std::make_unique<Companion>();
+  auto checkpointer = std::make_unique<RuntimeCheckpointer>();
   auto thread = PeriodicThread::start("make checkpoints", std::move(plan));
   if (!thread) return thread.error();
-  companion->thread = std::move(thread).value();
-  return std::unique_ptr<Runtime::Impl::Companion>(std::move(companion));
+  checkpointer->thread = std::move(thread).value();
+  return std::unique_ptr<Runtime::Impl::Checkpointer>(std::move(checkpointer));
 }
 
 }  // namespace

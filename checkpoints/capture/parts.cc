@@ -14,14 +14,14 @@ namespace {
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a process has
 
 // That of the regions.
-Result<std::shared_ptr<Home>> home_of_regions(const std::string& attempted,
-                                              std::span<const CheckpointPart> parts) {
+Result<std::shared_ptr<CheckpointTarget>> target_of_regions(const std::string& attempted,
+                                                            std::span<const CheckpointPart> parts) {
   std::vector<const paging::Space*> spaces;
   for (const CheckpointPart& part : parts)
     if (part.region() != nullptr && part.region()->is_mapped())
       spaces.push_back(CheckpointAccess::impl(*part.region())->space);
-  auto home = home_of(spaces);
-  if (!home || home.value() != nullptr) return home;
+  auto target = target_of(spaces);
+  if (!target || target.value() != nullptr) return target;
   return Error{EINVAL, attempted +
                            ": no part is a region of a versioned: pool or an rbd:// image: name "
                            "a pool that is to have it (options.pool)"};
@@ -33,10 +33,11 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
                       const CheckpointOptions& options) {
   const auto wrong = [&](const std::string& why) { return Error{EINVAL, attempted + ": " + why}; };
   if (parts.empty()) return wrong("it would have no part");
-  auto home = options.pool.empty() ? home_of_regions(attempted, parts) : home_named(options.pool);
-  if (!home) return home.error();
+  auto target =
+      options.pool.empty() ? target_of_regions(attempted, parts) : open_target(options.pool);
+  if (!target) return target.error();
   Parts found;
-  found.home = std::move(home).value();
+  found.target = std::move(target).value();
   std::set<std::string> names;
   uint64_t memory_bytes = 0;
   for (const CheckpointPart& part : parts) {
@@ -61,15 +62,17 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
       found.runtime = impl->runtime;
       found.spaces.push_back(impl->space);
       Store& store = *impl->space->store.load();
-      if (found.home->has(store)) {
-        const std::string own = found.home->object_of(store);
-        if (!name.empty() && name != own && !found.home->may_rename())
+      if (found.target->has(store)) {
+        const std::string own = found.target->object_of(store);
+        if (!name.empty() && name != own && !found.target->may_rename())
           return wrong("the object '" + own + "' cannot be named '" + name +
                        "': leave the name out");
         if (name.empty()) name = own;
         if (part.member() != nullptr)
           found.heaps.push_back({part.member(), name, false, impl->space});
-        const auto is_it = [&](const Home::Member& member) { return member.store == &store; };
+        const auto is_it = [&](const CheckpointTarget::Member& member) {
+          return member.store == &store;
+        };
         if (std::any_of(found.members.begin(), found.members.end(), is_it))
           continue;  // two regions may be of one object
         found.members.push_back({name, &store});

@@ -1,4 +1,4 @@
-// Parts: what a checkpoint is to hold, looked up and checked: whose engine, which home, which
+// Parts: what a checkpoint is to contain, looked up and checked: its runtime, its target, its
 // objects.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "core/paging/cut_member.h"
 #include "core/runtime/runtime_impl.h"
 #include "outcore/checkpoint.h"
@@ -20,14 +20,14 @@ struct CheckpointAccess {
 
 namespace checkpoints {
 
-// A region whose store is not of the home: copied.
+// A region whose store does not belong to the target: it is copied.
 struct Foreign {
   std::string name;
   paging::Space* space = nullptr;
   std::string uri;
 };
 
-// A heap that is a part, and the object that it is in.
+// A heap that is a part, and the object that contains it.
 struct HeapPart {
   CutMember* heap = nullptr;
   std::string object;
@@ -41,21 +41,21 @@ struct Memory {
 };
 
 struct Parts {
-  std::shared_ptr<Runtime::Impl> runtime;  // null: no region
-  std::shared_ptr<Home> home;
+  std::shared_ptr<Runtime::Impl> runtime;  // null: there is no region
+  std::shared_ptr<CheckpointTarget> target;
   std::vector<paging::Space*> spaces;
-  std::vector<Home::Member> members;  // those of the home
+  std::vector<CheckpointTarget::Member> members;  // the parts that belong to the target
   std::vector<Foreign> foreign;
   std::vector<Memory> memory;
   std::vector<HeapPart> heaps;
-  bool may_wait = true;  // for another cut of the runtime; else EAGAIN
+  bool may_wait = true;  // wait for another cut of the runtime; otherwise EAGAIN
 };
 
 // Errors: as checkpoint().
 Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPart> parts,
                       const CheckpointOptions& options);
-// REQUIRES: parts.runtime; the home's making() is held; there is no checkpoint of that name; no
-// region of the parts ends.
+// REQUIRES: parts.runtime; the target's making() is locked; there is no checkpoint of that name; no
+// region of the parts is unmapped meanwhile.
 Result<CheckpointReport> make(const std::string& name, Parts& parts,
                               const CheckpointOptions& options);
 

@@ -13,7 +13,7 @@ namespace outcore {
 
 struct PeriodicCheckpoints::Impl {
   const pid_t process = ::getpid();
-  std::shared_ptr<checkpoints::Home> home;  // open as long as we are
+  std::shared_ptr<checkpoints::CheckpointTarget> target;  // open as long as we are
   std::unique_ptr<checkpoints::PeriodicThread> thread;
 };
 
@@ -43,15 +43,15 @@ Result<PeriodicCheckpoints> PeriodicCheckpoints::start(std::vector<CheckpointPar
   plan.every_ms = options.every_ms;
   plan.keep = options.keep;
   plan.name = options.name;
-  plan.make = [parts = std::move(parts), each, home = found->home](
-                  const std::string& name, std::shared_ptr<checkpoints::Home>* used) {
-    *used = home;
+  plan.make = [parts = std::move(parts), each, target = found->target](
+                  const std::string& name, std::shared_ptr<checkpoints::CheckpointTarget>* used) {
+    *used = target;
     return checkpoint(name, parts, each);
   };
   if (options.told)
     plan.told = [told = options.told](const auto& made, const Status&) { told(made); };
   auto impl = std::make_unique<Impl>();
-  impl->home = found->home;
+  impl->target = found->target;
   auto thread = checkpoints::PeriodicThread::start(attempted, std::move(plan));
   if (!thread) return thread.error();
   impl->thread = std::move(thread).value();
@@ -63,12 +63,12 @@ Result<PeriodicCheckpoints> PeriodicCheckpoints::start(std::vector<CheckpointPar
 Status PeriodicCheckpoints::end() {
   const os::CancelBlock uncancelled;
   if (impl_ == nullptr) return {};
-  if (impl_->process != ::getpid()) {  // a forked child has neither thread nor home
+  if (impl_->process != ::getpid()) {  // a forked child has neither thread nor target
     static_cast<void>(impl_.release());
     return {};
   }
   impl_->thread->end();
-  impl_->home.reset();
+  impl_->target.reset();
   return impl_->thread->last();
 }
 

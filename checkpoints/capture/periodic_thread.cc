@@ -74,10 +74,10 @@ struct PeriodicThread::State {
   }
 
   void make_one() {
-    std::shared_ptr<Home> home;
-    const auto one = plan.make(prefix() + time_text(), &home);
+    std::shared_ptr<CheckpointTarget> target;
+    const auto one = plan.make(prefix() + time_text(), &target);
     Status s = one.status();
-    if (s.ok() && home != nullptr) s = prune(*home);
+    if (s.ok() && target != nullptr) s = prune(*target);
     made += one.ok() && one->number != 0 ? 1 : 0;
     {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -86,15 +86,15 @@ struct PeriodicThread::State {
     if (plan.told) plan.told(one, s);
   }
 
-  Status prune(Home& home) const {
-    const auto all = home.checkpoints();
+  Status prune(CheckpointTarget& target) const {
+    const auto all = target.checkpoints();
     if (!all) return all.status();
     std::vector<CheckpointInfo> own;
     for (const CheckpointInfo& one : all.value())
       if (is_own(one.name)) own.push_back(one);
     auto gone = choose_to_prune(own, plan.keep);
     if (!gone) return gone.error();
-    Status s = gone->empty() ? Status() : home.remove(gone.value());
+    Status s = gone->empty() ? Status() : target.remove(gone.value());
     return s.code() == EBUSY ? Status() : s;  // somebody reads one: it goes next time
   }
 };
@@ -129,7 +129,7 @@ void PeriodicThread::end() {
   if (!state_->thread.joinable()) return;
   if (std::this_thread::get_id() == state_->thread.get_id()) return;
   state_->thread.join();
-  state_->plan.make = nullptr;  // and the home that it may have
+  state_->plan.make = nullptr;  // and the target that it may have
   state_->plan.told = nullptr;
 }
 

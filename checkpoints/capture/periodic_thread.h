@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "outcore/checkpoint.h"
 #include "outcore/checkpoint_catalog.h"
 
@@ -22,7 +22,8 @@ class PeriodicThread {
     Retention keep;
     std::string name;  // of each, before the time
     // Makes one of this name, and says where. No number: there was nothing to hold.
-    std::function<Result<CheckpointReport>(const std::string& name, std::shared_ptr<Home>* home)>
+    std::function<Result<CheckpointReport>(const std::string& name,
+                                           std::shared_ptr<CheckpointTarget>* target)>
         make;
     // After each: what it cost or why there is none, and the error of all that was to be done.
     std::function<void(const Result<CheckpointReport>& made, const Status& all)> told;

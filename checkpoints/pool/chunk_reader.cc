@@ -46,10 +46,10 @@ int ChunkReader::read_chunk(const ChunkMap& map, const char* object, uint64_t ch
                   static_cast<unsigned long long>(chunk), object, folder_,
                   static_cast<unsigned long long>(place),
                   error == 0 ? "it is not what was written" : ::strerrordesc_np(-error));
-    trouble_.note(text);
+    last_failure_.note(text);
     return error == 0 ? -EIO : error;
   }
-  trouble_.note("a chunk was written anew each time it was read");
+  last_failure_.note("a chunk was written anew each time it was read");
   return -EIO;
 }
 

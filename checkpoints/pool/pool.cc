@@ -68,7 +68,7 @@ Result<std::shared_ptr<Pool>> Pool::open(std::shared_ptr<Disk> disk, const PoolO
   Status status = numbers->empty() ? pool->found(options) : pool->load(options, numbers.value());
   if (!status) return status.error();
   pool->reader_ = std::make_unique<ChunkReader>(*pool->data_, pool->chunk_bytes_,
-                                                pool->folder_.c_str(), pool->trouble_);
+                                                pool->folder_.c_str(), pool->last_failure_);
   if (!pool->reader_->open()) return base::system_error(ENOMEM, "open " + pool->folder_);
   pool->is_closed_ = false;
   return pool;

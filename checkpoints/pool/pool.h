@@ -23,11 +23,11 @@
 #include "checkpoints/pool/chunk_reader.h"
 #include "checkpoints/pool/disk.h"
 #include "checkpoints/pool/gate.h"
+#include "checkpoints/pool/io_failure.h"
 #include "checkpoints/pool/journal.h"
 #include "checkpoints/pool/pins.h"
 #include "checkpoints/pool/snapshot.h"
 #include "checkpoints/pool/state.h"
-#include "checkpoints/pool/trouble.h"
 
 namespace outcore::versioned {
 
@@ -103,7 +103,7 @@ class Pool {
   Status remove_object(const std::string& name);                                         // ENOENT
   int resize(Object& object, uint64_t size_bytes);  // never concurrent with itself
 
-  // As the functions of Store, by the same rules. 0 or -errno; see trouble(). -ENXIO: behind the
+  // As the functions of Store, by the same rules. 0 or -errno; see last_failure(). -ENXIO: past the
   // object's end, which a rollback moves under those who use it. REQUIRES: what is
   // written does not change meanwhile: its checksum would be another's.
   int read(Object& object, uint64_t offset, std::span<std::byte> into);
@@ -148,7 +148,7 @@ class Pool {
   Usage usage() const;
   uint32_t chunk_bytes() const { return chunk_bytes_; }
   uint32_t last_commit() const;
-  std::string trouble() const { return trouble_.text(); }
+  std::string last_failure() const { return last_failure_.text(); }
   const Disk& disk() const { return *disk_; }
   // What must hold between maps, heap and journal. For tests.
   bool is_valid() const;
@@ -208,7 +208,7 @@ class Pool {
   std::unique_ptr<File> data_;
   std::unique_ptr<BlockHeap> heap_;
   std::unique_ptr<ChunkReader> reader_;
-  Trouble trouble_;
+  IoFailure last_failure_;
   uint32_t chunk_bytes_ = 0;
   uint64_t delta_bytes_min_ = 0;
   std::shared_ptr<Pins> pins_ = std::make_shared<Pins>();

@@ -60,7 +60,7 @@ Status Pool::check_usable(const std::string& attempted) const {
 Status Pool::fail(int error, const std::string& attempted, bool is_lost) {
   Error told = base::system_error(
       error, attempted, error == -ENOSPC ? "remove checkpoints, or make space on the disk" : "");
-  trouble_.note(told.message.c_str());
+  last_failure_.note(told.message.c_str());
   if (is_lost && lost_.code == 0)
     lost_ = {told.code, "what was stored last is uncertain (" + told.message +
                             "): mend the disk and open the pool again; it will have its last "
@@ -70,7 +70,7 @@ Status Pool::fail(int error, const std::string& attempted, bool is_lost) {
 
 void Pool::refuse_commits(const Error& why) {
   const std::lock_guard guard(mutex_);
-  trouble_.note(why.message.c_str());
+  last_failure_.note(why.message.c_str());
   if (lost_.code == 0) lost_ = why;
 }
 
@@ -100,7 +100,7 @@ Result<uint32_t> Pool::commit(const std::string& name, const std::string& commen
 int Pool::sync() {
   const std::lock_guard guard(mutex_);
   if (Status s = check_usable("commit " + folder_); !s) {
-    trouble_.note(s.message().c_str());
+    last_failure_.note(s.message().c_str());
     return -s.code();
   }
   if (!has_changes()) return 0;
@@ -276,7 +276,7 @@ void Pool::renew_base() {
   // Each attempt reads the whole journal: not at every commit.
   base_retry_ = status ? 0 : journal_->end() + journal_->end() / 4;
   // The commit is done all the same; the journal is longer than it should be.
-  if (!status) trouble_.note(status.message().c_str());
+  if (!status) last_failure_.note(status.message().c_str());
 }
 
 Status Pool::write_new_base() {

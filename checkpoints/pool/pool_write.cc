@@ -29,13 +29,14 @@ void Pool::note(int error, const char* what, const Object& object) {
   std::snprintf(text, sizeof text, "%s object %s in %s: %s%s", what, object.name().c_str(),
                 folder_.c_str(), ::strerrordesc_np(-error),
                 error == -ENOSPC ? ": remove checkpoints, or make space on the filesystem" : "");
-  trouble_.note(text);
+  last_failure_.note(text);
 }
 
 int Pool::check_writable(const Object& object) {
   if (object.is_removed()) return -ENOENT;
   if (disk_->is_of_this_process()) return 0;
-  trouble_.note("a forked child writes to a pool that is its parent's: open it in one of them");
+  last_failure_.note(
+      "a forked child writes to a pool that is its parent's: open it in one of them");
   return -EPERM;
 }
 

@@ -106,7 +106,8 @@ Status Snapshot::open_data() {
   auto data = disk_->open("data", Disk::Mode::kRead, true);
   if (!data) return data.error();
   data_ = std::move(data.value());
-  reader_ = std::make_unique<ChunkReader>(*data_, state_.chunk_bytes, folder_.c_str(), trouble_);
+  reader_ =
+      std::make_unique<ChunkReader>(*data_, state_.chunk_bytes, folder_.c_str(), last_failure_);
   if (!reader_->open()) return base::system_error(ENOMEM, "read " + disk_->name());
   return {};
 }

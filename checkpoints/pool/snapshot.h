@@ -39,7 +39,7 @@ class Snapshot {
     reader_->transfer(*object.map, object.name.c_str(), batch);
   }
   File& data() { return *data_; }
-  std::string trouble() const { return trouble_.text(); }
+  std::string last_failure() const { return last_failure_.text(); }
   // What could not be read of the pool besides this commit; empty: nothing.
   const std::string& remark() const { return remark_; }
 
@@ -51,7 +51,7 @@ class Snapshot {
   const std::string folder_;
   State state_;
   std::unique_ptr<File> data_;
-  Trouble trouble_;
+  IoFailure last_failure_;
   std::unique_ptr<ChunkReader> reader_;
   std::shared_ptr<Pins> pins_;
   uint32_t held_ = 0;

@@ -71,9 +71,9 @@ Result<SnapshotEntry> entry_of(const std::string& text, const std::string& ancho
 SnapshotState& SnapshotState::of(Store& store) {
   static std::mutex making;
   const std::lock_guard<std::mutex> guard(making);
-  std::shared_ptr<void>& companion = store.snapshots()->companion;
-  if (companion == nullptr) companion = std::make_shared<SnapshotState>();
-  return *static_cast<SnapshotState*>(companion.get());
+  std::shared_ptr<void>& state = store.snapshots()->catalog_state;
+  if (state == nullptr) state = std::make_shared<SnapshotState>();
+  return *static_cast<SnapshotState*>(state.get());
 }
 
 CheckpointInfo info_of(const SnapshotEntry& entry) {

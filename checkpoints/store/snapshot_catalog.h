@@ -28,10 +28,10 @@ namespace outcore::store {
 inline constexpr const char* kCopyNote = "copy_of";
 
 // What those share who make checkpoints of a store, or with it as their anchor, as long as it is
-// open: Snapshots::companion.
+// open: Snapshots::catalog_state.
 struct SnapshotState {
   static SnapshotState& of(Store& store);
-  std::mutex making;    // see checkpoints::Home
+  std::mutex making;    // see checkpoints::CheckpointTarget
   std::mutex changing;  // the catalog
   std::mutex mutex;     // of what follows
   // An anchor's: copies of what is not of its cluster, by object; and how often each was written

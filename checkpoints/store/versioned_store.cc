@@ -145,8 +145,8 @@ VersionedStore::VersionedStore(std::shared_ptr<versioned::Pool> pool,
 
 std::string VersionedStore::remark() const {
   std::string text = "chunks of " + base::format_bytes(pool_->chunk_bytes());
-  if (const std::string trouble = pool_->trouble(); !trouble.empty())
-    text += "; last trouble: " + trouble;
+  if (const std::string failure = pool_->last_failure(); !failure.empty())
+    text += "; last failure: " + failure;
   return text;
 }
 
@@ -181,8 +181,8 @@ bool VersionedSnapshotStore::is_hole(uint64_t offset, uint64_t size_bytes) const
 std::string VersionedSnapshotStore::remark() const {
   std::string text = "commit " + std::to_string(snapshot_->commit()) + ", read-only";
   if (!snapshot_->remark().empty()) text += "; " + snapshot_->remark();
-  if (const std::string trouble = snapshot_->trouble(); !trouble.empty())
-    text += "; last trouble: " + trouble;
+  if (const std::string failure = snapshot_->last_failure(); !failure.empty())
+    text += "; last failure: " + failure;
   return text;
 }
 

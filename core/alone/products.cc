@@ -1,4 +1,4 @@
-// The core alone: no product stands on it. Only in the library outcore_core.
+// The core without any product. Only in the library outcore_core.
 #include "core/base/products.h"
 
 namespace outcore::base {

@@ -1,8 +1,8 @@
-// Assertions: a bug stops the program, with a message that allocates nothing. Any thread, the fault
-// path too.
+// Assertions: stop the program at a bug, with a message that allocates nothing. Any thread; the
+// fault path.
 //
-// OC_CHECK holds in every build. OC_ASSERT is for checks that cost something: in checked builds
-// (OUTCORE_CHECKED).
+// OC_CHECK checks in every build. OC_ASSERT checks in checked builds only (OUTCORE_CHECKED), for
+// conditions that take time to evaluate.
 #pragma once
 
 #define OC_CHECK(condition)                          \

@@ -1,4 +1,4 @@
-// Clock: monotonic time in nanoseconds. Any thread, the fault path too.
+// Clock: monotonic time in nanoseconds. Any thread; the fault path.
 #pragma once
 
 #include <time.h>

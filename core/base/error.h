@@ -1,4 +1,4 @@
-// Errors as people read them: "attempted: reason; remedy".
+// Errors: texts in the form "attempted: reason; remedy".
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace outcore::base {
 
-// code is an errno value (positive, or negative as the kernel returns it). "open /x: No such file
-// or directory".
+// `code` is an errno value, positive, or negative as the kernel returns it. Example: "open /x: No
+// such file or directory".
 Error system_error(int code, const std::string& attempted, const std::string& remedy = {});
-// The candidate nearest to `word` by edit distance; empty if none is near. For messages: "did you
-// mean …?".
+// The candidate most similar to `word` by edit distance, for messages ("did you mean …?"); empty if
+// none is similar.
 std::string nearest(std::string_view word, const std::string_view* candidates, size_t count);
 
 }  // namespace outcore::base

@@ -1,10 +1,10 @@
-// Products: what stands on the core, made known to it. The core calls down only; what a product
-// offers (kinds of store, who makes checkpoints) it registers with the core, once, before the first
-// use of either.
+// Products: registers the products with the core. The core does not call products by name. What a
+// product offers (kinds of store, checkpoints by a runtime's options) it registers once, before its
+// first use.
 //
-// Defined where it is settled which products there are, so that nothing depends on the order of
-// static objects: umbrella/products.cc for the library `outcore`, core/alone/products.cc, where
-// there is none, for outcore_core.
+// The function is defined where the set of products is decided, so that nothing depends on the
+// order of static objects: in umbrella/products.cc for the library `outcore`, and in
+// core/alone/products.cc, which registers none, for outcore_core.
 #pragma once
 
 namespace outcore::base {

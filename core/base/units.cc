@@ -43,7 +43,7 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   }
   const double bytes = number * factor;
   if (errno == ERANGE || bytes >= 9.2e18) return refuse();
-  if (factor == 1) {  // exact, where a double is not
+  if (factor == 1) {  // the text is exact where a double is not
     if (number_text.find('.') != std::string::npos) return refuse();
     return uint64_t{std::strtoull(number_text.c_str(), nullptr, 10)};
   }

@@ -1,5 +1,5 @@
-// Units: byte counts as people write them. "4G", "64k", "1.5MiB", "4096"; powers of 1024
-// throughout.
+// Units: byte counts and times as people write them: "4G", "64k", "1.5MiB", "4096"; all units are
+// powers of 1024.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,17 @@
 namespace outcore::base {
 
 inline constexpr uint64_t kSystemPage = 4096;
-inline constexpr uint64_t kHugePage = 2 << 20;  // of x86-64, where the kernel has it whole
+inline constexpr uint64_t kHugePage = 2 << 20;  // of x86-64
 inline constexpr uint64_t kPageBytesMax = uint64_t{16} << 20;
 
-// Errors: EINVAL for anything that is not a number with one of the units, or does not fit in 64
-// bits.
+// Errors: EINVAL (not a number with one of the units, or more than 64 bits).
 Result<uint64_t> parse_bytes(std::string_view text);
 // "1.5 GiB", "64 KiB", "123 B".
 std::string format_bytes(uint64_t bytes);
 
 // "500ms", "30s", "2min", "2h", "7d", "0". Errors: EINVAL.
 Result<uint64_t> parse_milliseconds(std::string_view text);
-// In the largest of these units that says it exactly.
+// In the largest unit that represents the value exactly.
 std::string format_milliseconds(uint64_t milliseconds);
 
 constexpr uint64_t round_up(uint64_t n, uint64_t multiple) {

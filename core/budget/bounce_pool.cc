@@ -97,8 +97,9 @@ void BouncePool::give(std::span<std::byte> buffer) {
     push(stack, static_cast<uint32_t>((buffer.data() - chunks()) /
                                       static_cast<ptrdiff_t>(shape_.chunk_bytes)));
   stack.changes.fetch_add(1, std::memory_order_seq_cst);
-  // One for one: with hundreds of threads, to wake all of them for a buffer takes longer than the
-  // transfer. If somebody else is faster than the woken one, his own buffer wakes the next.
+  // Wake one thread for one buffer: with hundreds of threads, waking all would take longer than the
+  // transfer. If another thread takes the buffer first, giving that thread's buffer back wakes the
+  // next.
   if (stack.waiters.load(std::memory_order_seq_cst) != 0) os::wake(&stack.changes, 1);
 }
 

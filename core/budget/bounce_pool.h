@@ -1,9 +1,9 @@
-// BouncePool: the buffers through which bytes travel between stores and frames. Made once, inside
-// the budget.
+// BouncePool: the buffers through which bytes are copied between stores and frames. Allocated once,
+// as part of the budget.
 //
-// Two sizes: small ones for single system pages, chunks for larger transfers. A buffer is held only
-// during one transfer, so a wait for one ends when some transfer does. The fault path: no
-// allocation, no lock.
+// There are two sizes: small buffers for single system pages, and chunks for larger transfers. A
+// buffer is used only during one transfer, so a wait for a buffer ends when a transfer ends. Any
+// thread, the fault path: no allocation, no lock.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class BouncePool {
       return small_count * uint64_t{4096} + chunk_count * chunk_bytes;
     }
   };
-  // What a budget of this size can spare: about 1/32 of it, at most 9 MiB.
+  // The pool for a budget of this size: about 1/32 of it, at most 9 MiB.
   static Shape shape_for(uint64_t budget_bytes);
 
   BouncePool() = default;
@@ -37,13 +37,13 @@ class BouncePool {
   BouncePool& operator=(const BouncePool&) = delete;
   Status allocate(const Shape& shape);
 
-  // A buffer of at least size_bytes, if one is free that is large enough; else empty. The span says
-  // how large it is: a request above the chunk size gets a chunk.
+  // A free buffer of at least size_bytes, or an empty span. The span is as large as the buffer. For
+  // a request above the chunk size it is a chunk.
   std::span<std::byte> try_take(uint64_t size_bytes);
-  // The same, waiting until one is free.
+  // The same, but waits until one is free.
   std::span<std::byte> take(uint64_t size_bytes);
   void give(std::span<std::byte> buffer);
-  // A glance: it may be gone by the time it is asked for.
+  // A guess: another thread may take it meanwhile.
   bool has_chunk() const {
     return static_cast<uint32_t>(stack_[1].head.load(std::memory_order_relaxed)) != kEmpty;
   }
@@ -65,7 +65,7 @@ class BouncePool {
 
   Shape shape_;
   std::byte* memory_ = nullptr;
-  std::array<Stack, 2> stack_;  // small ones, chunks
+  std::array<Stack, 2> stack_;  // [0]: small buffers, [1]: chunks
 };
 
 }  // namespace outcore::budget

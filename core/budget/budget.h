@@ -1,6 +1,6 @@
-// Budget: how many bytes may be resident, leaving, in flight and in bounce buffers together. A hard
-// limit: used <= limit at every instant, but for the moment in which a smaller limit waits for
-// evictions (resize).
+// Budget: counts the bytes of pages that are resident, leaving or in flight, and of bounce buffers.
+// A hard limit: used <= limit at every moment, except while a smaller limit waits for evictions
+// (resize). Any thread; the fault path.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Budget {
  public:
   explicit Budget(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // True if the bytes are now the caller's. Any thread, the fault path.
+  // Adds the bytes to the used ones, unless that would exceed the limit: false.
   bool take(uint64_t bytes) {
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
@@ -35,12 +35,12 @@ class Budget {
     OC_CHECK(before >= bytes);
     changes_.fetch_add(1, std::memory_order_release);
     if (waiters_.load(std::memory_order_seq_cst) == 0) return;
-    // Not all at once: each should find a few pages before it must wait again.
+    // Do not wake all threads: each should find a few pages before it must wait again.
     constexpr uint64_t kBytesEach = 256 << 10;
     os::wake(&changes_, static_cast<uint32_t>(std::min<uint64_t>(bytes / kBytesEach + 1, 1 << 16)));
   }
 
-  // Sleeps until something was given after `seen` was read from changes(), at most timeout_ns.
+  // Sleeps until a give() after `seen` was read from changes(), at most timeout_ns.
   uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
   void wait_for_change(uint32_t seen, uint64_t timeout_ns) {
     waiters_.fetch_add(1, std::memory_order_seq_cst);

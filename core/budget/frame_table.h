@@ -1,5 +1,5 @@
-// FrameTable: the frames' numbers and what each holds. A frame is a number and a record; its memory
-// is where the page is shown. Numbers are taken and given on the fault path, without a lock.
+// FrameTable: the numbers of frames, and a record for each. The memory of a frame is where its page
+// is mapped. take() and give(): any thread, the fault path, no lock.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace outcore::budget {
 
 inline constexpr uint32_t kNone = 0xFFFFFFFF;
 
-// Who may touch what: `page` and `space` by whoever took the frame, before its page becomes
-// resident; the rest by the holder of the shard's turn, but `news_next` (see paging/news.h).
+// Who may access a record: `page` and `space`, the thread that took the frame, until its page is
+// resident; the other fields, the holder of the shard's turn, except `news_next` (paging/news.h).
 struct FrameRecord {
   uint64_t page = 0;
   uint32_t space = kNone;
@@ -23,20 +23,20 @@ struct FrameRecord {
   uint32_t next = kNone;
   uint8_t is_in_policy = 0;
   uint8_t list = 0;      // 0 none, 1 leaving, 2 cold
-  uint8_t is_known = 0;  // its shard has heard of it
+  uint8_t is_known = 0;  // its shard has been told of it
 };
 static_assert(sizeof(FrameRecord) <= 32);
 
 class FrameTable {
  public:
-  // Room for `count` frames, memory touched as frames are used.
+  // Allocates records for `count` frames; their memory is used when frames are.
   Status allocate(uint32_t count) {
     count_ = count;
     if (Status s = record_.allocate(count); !s) return s;
     return free_next_.allocate(count);
   }
 
-  // kNone if every frame is taken.
+  // A free frame; kNone if there is none.
   uint32_t take() {
     uint64_t head = free_head_.load(std::memory_order_acquire);
     while (static_cast<uint32_t>(head) != kNone) {
@@ -62,7 +62,7 @@ class FrameTable {
 
   FrameRecord& operator[](uint32_t frame) { return record_[frame]; }
   uint32_t count() const { return count_; }
-  // Frames with a number below this were used at least once.
+  // All frames with numbers at or above this were never used.
   uint32_t used_once() const {
     const uint32_t used = used_once_.load(std::memory_order_acquire);
     return used < count_ ? used : count_;
@@ -73,8 +73,9 @@ class FrameTable {
   uint32_t count_ = 0;
   os::Table<FrameRecord> record_;
   os::Table<std::atomic<uint32_t>> free_next_;
-  alignas(64) std::atomic<uint64_t> free_head_{
-      kNone};  // high half: a tag against reuse between load and exchange
+  // The high half is a tag that changes with each exchange, against reuse between load and
+  // exchange.
+  alignas(64) std::atomic<uint64_t> free_head_{kNone};
   std::atomic<uint32_t> used_once_{0};
 };
 

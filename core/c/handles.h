@@ -1,4 +1,4 @@
-// Handles: what the opaque types of the C API are.
+// Handles: the structs behind the opaque types of the C API. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 #include "outcore/runtime.h"
 #include "outcore/store.h"
 
-// A runtime, and what it must outlive: C has no owner that would see to it.
+// A runtime, and counts of what it must outlive, because in C no owner enforces that.
 struct oc_runtime {
   explicit oc_runtime(outcore::Runtime started) : runtime(std::move(started)) {}
 
   outcore::Runtime runtime;
-  std::mutex mutex;  // of those below; never held while the engine works
+  std::mutex mutex;  // protects the fields below; not locked during calls to the engine
   std::vector<const oc_region*> regions;
   size_t reservation_count = 0;
   size_t heap_count = 0;
-  size_t container_count = 0;  // that it was lent to, and their views
+  size_t container_count = 0;  // containers that it was lent to, and their views
 };
 
 struct oc_region {
   oc_runtime* owner = nullptr;
   outcore::Region region;
-  uintptr_t address = 0;  // to find regions inside a reservation, while others may unmap
+  uintptr_t address = 0;  // finds regions inside a reservation, while other threads may unmap
 };
 
 struct oc_reservation {

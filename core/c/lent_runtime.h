@@ -1,4 +1,4 @@
-// LentRuntime: a runtime that a handle was given, which cannot be stopped while the handle has it.
+// LentRuntime: keeps a runtime from being stopped while a handle uses it. Any thread.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace outcore::c {
 
-// From here on until nobody has it.
+// The runtime counts as lent until the last copy of the pointer is gone.
 inline std::shared_ptr<oc_runtime> lend(oc_runtime* runtime) {
   if (runtime == nullptr) return {};
   {

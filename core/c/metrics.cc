@@ -1,4 +1,4 @@
-// Metrics and the texts, in C. See outcore.h.
+// Metrics and texts of the C API. See outcore.h.
 #include "outcore/metrics.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace outcore::c {
 namespace {
 
-// Every metric of the list is a field of the struct (else the copies below do not compile), and the
-// struct has no other. New ones are added at its end.
+// Every metric of the list is a field of the struct (otherwise the copies below do not compile),
+// and the struct has no other. New metrics are added at its end.
 constexpr size_t kMetricCount = 0
 #define OUTCORE_ONE(name, unit, help) +1
     OUTCORE_COUNTERS(OUTCORE_ONE) OUTCORE_GAUGES(OUTCORE_ONE);
@@ -63,7 +63,8 @@ std::string info_json() {
   const auto [bytes, why] = default_budget();
   info["default_budget"]["bytes"] = bytes;
   info["default_budget"]["why"] = why;
-  // A cgroup's name may be any bytes; what is no UTF-8 is replaced, for the default would throw.
+  // A cgroup's name may contain any bytes; invalid UTF-8 is replaced, because the default would
+  // throw.
   return info.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -5,11 +5,11 @@
 namespace outcore::c {
 namespace {
 
-// The structs of release 0.1; programs built with it must go on.
+// Sizes of the structs in release 0.1: programs built with it must still work.
 constexpr size_t kOptionsBytes = 112, kMapOptionsBytes = 72;
 static_assert(sizeof(oc_options) >= kOptionsBytes && sizeof(oc_map_options) >= kMapOptionsBytes);
 
-// C counts from 1 where 0 is "not set", and from 0 where the default is a value of its own.
+// In C, enumerations count from 1 where 0 means "not set", and from 0 where the default is a value.
 static_assert(OC_PRIVATE == static_cast<int>(Access::kPrivate));
 static_assert(OC_ADVICE_COLD == static_cast<int>(Advice::kCold));
 static_assert(OC_DELIVERY_MPROTECT == static_cast<int>(Delivery::kMprotect) + 1);
@@ -38,7 +38,7 @@ void set_or_zero(uint64_t value, std::optional<uint64_t>* into) {
   if (value != 0) *into = value == OC_ZERO ? 0 : value;
 }
 
-// The three that a runtime and a region have both.
+// The three options that both a runtime and a region have.
 template <typename From, typename Into>
 Status take_mechanism(const From& from, const std::string& name, Into* into) {
   if (Status s = check(from.delivery, OC_DELIVERY_MPROTECT, (name + ".delivery").c_str(),

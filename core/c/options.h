@@ -1,4 +1,4 @@
-// Options: the option structs of the C API as those of C++. Any thread.
+// Options: converts the option structs of the C API to those of C++. Any thread.
 #pragma once
 
 #include "outcore/options.h"
@@ -7,8 +7,8 @@
 
 namespace outcore::c {
 
-// `from` may be NULL. Errors: EINVAL, E2BIG (the struct, see versioned.h; a value of no
-// enumeration).
+// `from` may be NULL. Errors: EINVAL, E2BIG (the struct, see sized_struct.h; or a value outside of
+// its enumeration).
 Status take_options(const oc_options* from, RuntimeOptions* into);
 Status take_options(const oc_map_options* from, MapOptions* into);
 Status take_advice(uint32_t value, Advice* into);

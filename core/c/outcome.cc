@@ -19,7 +19,7 @@ bool continues_a_character(char c) { return (static_cast<unsigned char>(c) & 0xC
 int fail(int code, std::string_view message) noexcept {
   size_t size = std::min(message.size(), kTextBytesMax - 1);
   while (size < message.size() && size > 0 && continues_a_character(message[size])) --size;
-  // A message may hold the last one: memmove.
+  // The new message may contain the old one: memmove.
   if (size > 0) std::memmove(last_error, message.data(), size);
   last_error[size] = 0;
   return code == 0 ? -EIO : code > 0 ? -code : code;

@@ -1,5 +1,5 @@
-// Outcome: how a call of the C API ends: 0 or -errno, and the text of oc_last_error().
-// Any thread. Nothing here allocates: running out of memory can be told, too.
+// Outcome: the result of a call of the C API: 0 or -errno, and the text of oc_last_error(). Any
+// thread. Allocates nothing, so that lack of memory can be reported.
 #pragma once
 
 #include <cerrno>
@@ -13,17 +13,17 @@
 
 namespace outcore::c {
 
-// Keeps the text for this thread and returns -code (code: an errno value, either sign).
+// Keeps the text for this thread, and returns -code (`code` is an errno value of either sign).
 int fail(int code, std::string_view message) noexcept;
 int outcome(const Status& status) noexcept;
 // "FUNCTION: WHAT is NULL".
 int fail_null(const char* function, const char* what) noexcept;
-// "FUNCTION: WHY", for what was thrown.
+// "FUNCTION: WHY", for exceptions.
 int fail_thrown(const char* function, int code, const char* why) noexcept;
 
-// Runs a call; what the standard library throws ends here. A thread is not cancelled in it: a
-// request waits for the thread's next cancellation point. Anything else may pass: where the
-// thread's type is asynchronous, glibc ends it by unwinding, which must not be stopped.
+// Runs a call and catches exceptions of the standard library. The thread is not cancelled
+// meanwhile: a request waits for the thread's next cancellation point. Other exceptions pass: if
+// the thread's cancel type is asynchronous, glibc ends it by unwinding, which must not be stopped.
 template <typename Call>
 int guarded(const char* function, Call&& call) {
   try {
@@ -31,7 +31,7 @@ int guarded(const char* function, Call&& call) {
     return call();
   } catch (const std::bad_alloc&) {
     return fail_thrown(function, ENOMEM, "out of memory");
-  } catch (const std::system_error& error) {  // a thread that could not be started, mostly
+  } catch (const std::system_error& error) {  // usually a thread that could not be started
     return fail_thrown(function, error.code().value(), error.what());
   } catch (const std::exception& error) {
     return fail_thrown(function, EIO, error.what());

@@ -1,4 +1,4 @@
-// Mapping, and the calls on a region, in C. See outcore.h.
+// Mapping, and the functions for regions, of the C API. See outcore.h.
 #include "outcore/region.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 
 int no_region(const char* function) { return fail_null(function, "region"); }
 
-// Maps by `map`, and makes a handle that its runtime knows of.
+// Maps with `map`, and makes a handle that is registered with its runtime.
 template <typename Map>
 int map_by(oc_runtime* runtime, const oc_map_options* options, oc_region** region, Map&& map) {
   MapOptions taken;
@@ -74,7 +74,7 @@ int oc_unmap(oc_region* region, int force) {
   return guarded("oc_unmap", [&] {
     oc_runtime& owner = *region->owner;
     const Status status = region->region.unmap(force != 0);
-    // In a forked child there is nothing to unmap; with force the handle goes all the same.
+    // A forked child has nothing to unmap; with force the handle is freed anyway.
     if (!status.ok() && force == 0) return outcome(status);
     {
       const std::lock_guard<std::mutex> guard(owner.mutex);

@@ -1,4 +1,4 @@
-// The runtime and its reservations, in C. See outcore.h.
+// The runtime and its reservations in the C API. See outcore.h.
 #include <string>
 
 #include "core/c/handles.h"

@@ -1,5 +1,5 @@
-// Versioned: structs of the C API that may be older or newer than this library.
-// A struct says its size in its first field; fields that its program does not know are not set.
+// Sized struct: structs of the C API that may be older or newer than this library. The first field
+// of a struct is its size; fields that the program does not know count as not set.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 namespace outcore::c {
 
-// Copies *from into *into, as far as both know the fields; from may be NULL for "nothing is set".
-// Errors: EINVAL (shorter than the struct of 0.1: never initialised), E2BIG (the program is newer,
-// and has set a field that this library does not know).
+// Copies the fields that both know from *from to *into; from may be NULL: nothing is set. Errors:
+// EINVAL (shorter than in release 0.1: it was never initialised), E2BIG (the program is newer, and
+// has set a field that this library does not know).
 template <typename T>
 Status take_struct(const T* from, size_t first_release_bytes, const char* name, T* into) {
   *into = T{};
@@ -33,8 +33,8 @@ Status take_struct(const T* from, size_t first_release_bytes, const char* name, 
   return {};
 }
 
-// Hands out what is in `from`, as far as the program's struct goes; what it has beyond ours is 0.
-// REQUIRES: into->struct_bytes was looked at.
+// Copies `from` to the program's struct, as far as it reaches; fields that only the program knows
+// become 0. REQUIRES: into->struct_bytes was checked.
 template <typename T>
 void give_struct(const T& from, T* into) {
   const size_t size_bytes = into->struct_bytes;

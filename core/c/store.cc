@@ -1,4 +1,4 @@
-// A store whose functions are the program's, in C. See outcore.h.
+// Custom stores in the C API. See outcore.h.
 #include "outcore/store.h"
 
 #include <cerrno>
@@ -12,10 +12,10 @@
 namespace outcore::c {
 namespace {
 
-constexpr size_t kStoreCallsBytes = 96;  // of release 0.1
+constexpr size_t kStoreCallsBytes = 96;  // in release 0.1
 static_assert(sizeof(oc_store_calls) >= kStoreCallsBytes);
 
-// 0 or -errno; a store that returns a count, or an errno value, is not taken at its word.
+// 0 or -errno. A custom store may wrongly return a count or a positive errno value.
 int told(int result) { return result > 0 ? -EIO : result; }
 
 class CallStore final : public Store {
@@ -81,8 +81,8 @@ int make_store(const oc_store_calls* calls, void* context, oc_store** store) {
                             ": a power of two will do, or 0 for any");
   auto handle = std::make_unique<oc_store>();
   handle->is_writable = taken.write != nullptr;
-  // The last that can fail, and before a CallStore is there to call `end`: a failed call takes
-  // nothing.
+  // This is the last step that can fail. It comes before a CallStore exists that would call `end`,
+  // so a failed call has no effects.
   handle->store = std::make_shared<CallStore>(taken, context);
   *store = handle.release();
   return 0;

@@ -1,4 +1,4 @@
-// Texts: how the C API hands out a text: into the program's buffer, with a final NUL.
+// Texts: returns a text through a buffer of the C API's caller, with a final NUL. Any thread.
 #pragma once
 
 #include <cerrno>
@@ -10,8 +10,8 @@
 
 namespace outcore::c {
 
-// *needed_bytes (may be NULL) is what it takes. ERANGE: the buffer is too small, and nothing was
-// written; a NULL buffer of 0 bytes only asks.
+// *needed_bytes (may be NULL) becomes the size with the NUL. ERANGE: the buffer is too small;
+// nothing was written. With a NULL buffer of 0 bytes it only returns the size.
 inline int give_text(const char* function, const std::string& text, char* buffer, size_t size_bytes,
                      size_t* needed_bytes) {
   if (needed_bytes != nullptr) *needed_bytes = text.size() + 1;

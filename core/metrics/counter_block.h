@@ -1,8 +1,8 @@
-// CounterBlock: the live counters behind outcore/metrics.h. Any thread, the fault path too: nothing
-// allocates.
+// CounterBlock: the live counters behind outcore/metrics.h. Any thread; the fault path: allocates
+// nothing.
 //
-// Counts are kept in shards, one a cache line apart, so that threads that fault at once do not
-// fight for a line. A thread keeps the shard it was given at its first count.
+// Counts are kept in shards, a cache line apart, so that threads that fault at the same time do not
+// write the same line. A thread uses one shard for life.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace outcore::metrics {
 
-// One member for each of OUTCORE_COUNTERS, with its name: Counter::faults.
+// One member for each of OUTCORE_COUNTERS, with the same name: Counter::faults.
 enum class Counter : uint8_t {
 #define OUTCORE_MEMBER(name, unit, help) name,
   OUTCORE_COUNTERS(OUTCORE_MEMBER)
@@ -25,12 +25,10 @@ enum class Counter : uint8_t {
 inline constexpr size_t kCounterCount = 0 OUTCORE_COUNTERS(OUTCORE_ONE);
 #undef OUTCORE_ONE
 
-// Which of `shards` (a power of two) this thread counts in. Round robin over threads; no system
-// call.
+// The shard of this thread, of `shards` (a power of two). Round robin over threads; no system call.
 inline size_t shard_of_thread(size_t shards) {
   static std::atomic<uint32_t> next{0};
-  // Initial-exec, so that the first access on a faulting thread does not go through an allocating
-  // TLS lookup.
+  // Initial-exec, because other models may allocate at a thread's first access.
   [[gnu::tls_model("initial-exec")]] static thread_local uint32_t mine = 0;  // 0: none yet
   if (mine == 0) mine = next.fetch_add(1, std::memory_order_relaxed) | 0x80000000u;
   return mine & (shards - 1);
@@ -41,17 +39,17 @@ class CounterBlock {
   void add(Counter counter, uint64_t n = 1) {
     shard().count[static_cast<size_t>(counter)].fetch_add(n, std::memory_order_relaxed);
   }
-  // Books one fault that took this long, from the entry of the handler.
+  // Counts one fault that took this long from the entry of the handler.
   void fault_took(uint64_t ns) {
     shard().latency[latency_bucket(ns)].fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Sums over the shards. Not one instant: counts that are made meanwhile may be in or not.
+  // Sums over the shards. Not a snapshot: counts made meanwhile may be included or not.
   Counters sum() const;
   uint64_t sum(Counter counter) const;
   LatencyHistogram fault_latency() const;
 
-  // 2^i … 2^(i+1) - 1 nanoseconds are bucket i; 0 is in the first, what is beyond the last in the
+  // Bucket i holds 2^i … 2^(i+1) - 1 nanoseconds; 0 is in the first bucket, too long times in the
   // last.
   static constexpr size_t latency_bucket(uint64_t ns) {
     const size_t bucket = ns == 0 ? 0 : 63 - static_cast<size_t>(__builtin_clzll(ns));

@@ -27,14 +27,14 @@ std::string format_time(uint64_t ns) {
   return text;
 }
 
-// Columns that a terminal needs: bytes that continue a character (UTF-8) need none.
+// The number of terminal columns: continuation bytes of UTF-8 characters need none.
 size_t width_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
 }
 
-// Rows of cells, as wide as they need to be; the first column to the left, the others to the right.
+// Aligns a table: the first column to the left, the others to the right.
 std::string align(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> width;
   for (const auto& row : rows) {

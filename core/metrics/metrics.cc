@@ -73,7 +73,7 @@ std::string Metrics::to_json() const {
   json["fault_latency"] = json_of(fault_latency);
   json["regions"] = Json::array();
   for (const RegionMetrics& region : regions) json["regions"].push_back(json_of(region));
-  // File names may be any bytes; what is no UTF-8 is replaced, for the default would throw.
+  // File names may contain any bytes; invalid UTF-8 is replaced, because the default would throw.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

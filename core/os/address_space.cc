@@ -44,7 +44,7 @@ Result<std::byte*> reserve_addresses_at(void* address, uint64_t size_bytes) {
   void* got = ::mmap(address, base::round_up(size_bytes, base::kSystemPage), PROT_NONE,
                      kReserved | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == address) return static_cast<std::byte*>(got);
-  if (got != MAP_FAILED) {  // Linux before 4.17 takes the address for a hint
+  if (got != MAP_FAILED) {  // Linux before 4.17 treats the address as a hint
     ::munmap(got, size_bytes);
     errno = EEXIST;
   }

@@ -1,5 +1,5 @@
-// AddressSpace: mapping and unmapping ranges of addresses, and memory for tables that are touched
-// as they are used.
+// AddressSpace: reserves and releases ranges of addresses, and allocates tables whose memory is
+// used only where it is touched. Any thread; not on the fault path, unless a function says so.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,25 @@
 
 namespace outcore::os {
 
-// Inaccessible addresses, aligned to `alignment` (a power of two ≥ 4096). Nothing else gets them
-// until release().
+// Reserves inaccessible addresses, aligned to `alignment` (a power of two ≥ 4096). No other mapping
+// gets them until release_addresses().
 Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment);
-// The same at `address`, a multiple of 4096. EEXIST: something is mapped there.
+// The same at `address`, a multiple of 4096. Error: EEXIST (something is mapped there).
 Result<std::byte*> reserve_addresses_at(void* address, uint64_t size_bytes);
 void release_addresses(std::byte* address, uint64_t size_bytes);
-// Back to inaccessible, in one step: no other thread can take the range in between.
+// Makes the range inaccessible again, in one step, so that no other thread can get the addresses in
+// between. 0 or -errno.
 int make_inaccessible(std::byte* address, uint64_t size_bytes);
 
-// Zeroed memory for a table, charged as it is touched; not in core dumps, without huge pages (a
-// touched word must cost one page, not 512). The process that forks shares it copy-on-write.
+// Zeroed memory for a table. Its pages take memory when they are touched; they are not in core
+// dumps, and no huge pages are used (a touched word must cost one page, not 512). A forked child
+// shares it copy-on-write.
 Result<std::byte*> allocate_table(uint64_t size_bytes);
 void free_table(std::byte* table, uint64_t size_bytes);
-// Bytes of the range that are touched. Walks it: for metrics.
+// Bytes of the table that have been touched. Walks the whole range: for metrics only.
 uint64_t touched_bytes(const std::byte* table, uint64_t size_bytes);
 
-// Table<T>: an array of count elements in such memory.
+// Table<T>: an array of `count` elements in such memory. The owner frees it.
 template <typename T>
 class Table {
  public:
@@ -35,7 +37,7 @@ class Table {
   ~Table() {
     if (data_ != nullptr) free_table(reinterpret_cast<std::byte*>(data_), count_ * sizeof(T));
   }
-  // REQUIRES: called once, before use. Elements are zero bytes.
+  // Elements are zero bytes. REQUIRES: called once, before use.
   Status allocate(uint64_t count) {
     Result<std::byte*> memory = allocate_table(count * sizeof(T));
     if (!memory) return memory.error();

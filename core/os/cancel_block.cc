@@ -7,7 +7,7 @@ namespace outcore::os {
 int CancelBlock::disable() {
   int before = 0, ignored = 0;
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-  // glibc 2.36 looks at the type alone if the request was on its way.
+  // If a request was pending, glibc 2.36 looks at the type only.
   if (before == PTHREAD_CANCEL_ENABLE) ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &ignored);
   return before;
 }

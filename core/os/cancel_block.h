@@ -1,6 +1,7 @@
-// CancelBlock: pthread_cancel() does not end this thread during its life; a request waits for the
-// thread's next cancellation point. What the engine calls (pread, poll …) are such points: a thread
-// that ended there would leave pages half filled and locks held. Any thread, handlers too.
+// CancelBlock: while it exists, pthread_cancel() does not end this thread; a request waits for the
+// thread's next cancellation point. Calls that the engine makes (pread, poll …) are cancellation
+// points: a thread that ended there would leave pages half filled and locks held. Any thread;
+// signal handlers.
 #pragma once
 
 namespace outcore::os {
@@ -12,9 +13,9 @@ class CancelBlock {
   CancelBlock(const CancelBlock&) = delete;
   CancelBlock& operator=(const CancelBlock&) = delete;
 
-  // The same in two steps; disable() returns what restore() is given. A thread that asked to be
-  // ended anywhere (PTHREAD_CANCEL_ASYNCHRONOUS) is afterwards ended at cancellation points alone:
-  // here it could not be unwound.
+  // The same in two calls; restore() takes what disable() returned. A thread that could be
+  // cancelled anywhere (PTHREAD_CANCEL_ASYNCHRONOUS) can afterwards be cancelled at cancellation
+  // points only, because it could not be unwound here.
   static int disable();
   static void restore(int before);
 

@@ -1,17 +1,17 @@
-// DescriptorPlace: which numbers the library's own descriptors have. Any thread.
+// DescriptorPlace: chooses the numbers of the library's own file descriptors. Any thread.
 #pragma once
 
 namespace outcore::os {
 
-// A descriptor that was just opened, by the number that it is to have: never 0, 1 or 2. Where a
+// Moves a descriptor that was just opened to a number other than 0, 1 or 2, and returns it. If a
 // program was started with one of these closed, the next open() gets it, and what the program
-// prints would be written into a store. Takes what the call gave, also -1. -1 with errno: the
-// process has no other number left, and the descriptor is closed.
+// prints would be written into a store. `fd` is the result of the call, and may be -1. Returns -1
+// with errno if the process has no other number left; then the descriptor is closed.
 int above_standard(int fd);
 
-// A door that must not be in the way of the program's other descriptors moves those that the
-// library opens by other means than the C library's calls. Set before any is opened. Takes a
-// descriptor, and returns the one that it is from now on. nullptr: they stay.
+// Set by `outcore run`, whose descriptors must not take numbers that the program may use: moves a
+// descriptor that the library opened without the C library's functions, and returns its new number.
+// Set before any descriptor is opened. nullptr: they stay.
 extern int (*place_descriptor)(int fd);
 
 }  // namespace outcore::os

@@ -1,4 +1,4 @@
-// Disk: on which device a file rests.
+// Disk: identifies the disk on which a file lies.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 
 namespace outcore::os {
 
-// A number for the disk of a device: partitions of one disk have the same. Of what the kernel does
-// not know as a block device (btrfs, tmpfs, the network), a number of its own. Never 0.
+// A number for the disk of a device, the same for all partitions of a disk. A device that the
+// kernel does not know as a block device (btrfs, tmpfs, network) gets a number of its own. Never 0.
 uint64_t disk_of(dev_t device);
 
 }  // namespace outcore::os

@@ -15,8 +15,7 @@ namespace {
 
 uint64_t as_number(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
 
-// Calls `step(offset, bytes, &done)` until all is done. A page that is there already is stepped
-// over.
+// Calls `step(offset, bytes, &done)` until all is done. Skips pages that are present already.
 template <typename Step>
 int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step) {
   uint64_t at = 0;
@@ -112,7 +111,8 @@ int poison(const FaultSource& source, std::byte* at) {
   p.range = {as_number(at), base::kSystemPage};
   int result = ::ioctl(source.fd, OC_UFFDIO_POISON, &p);
   if (result != 0 && errno == EEXIST) {
-    // Poisoned already; or the mark that an evicted page was clean, which poison does not replace.
+    // Already poisoned; or there is the mark of an evicted clean page, which poison does not
+    // replace.
     write_protect(source, at, base::kSystemPage, false);
     result = ::ioctl(source.fd, OC_UFFDIO_POISON, &p);
   }

@@ -1,5 +1,5 @@
-// Fault ranges: the userfaultfd calls that fill, show, protect and wake ranges, each carried to its
-// end.
+// Fault ranges: the userfaultfd calls that fill, show, protect and wake a range, each repeated
+// until the whole range is done. Any thread; the fault path.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,33 @@
 
 namespace outcore::os {
 
-// FaultSource: a userfaultfd and what it was opened for. Frames register their ranges with it.
-// Constant after start.
+// FaultSource: a userfaultfd and what the kernel offers with it. Frames register their ranges with
+// it. Constant after start.
 struct FaultSource {
   int fd = -1;
-  bool is_messages =
-      false;  // waiters must be woken; otherwise SIGBUS mode, where nobody waits in the kernel
-  bool has_batched_advice = false;  // of the kernel
-  bool has_poison = false;          // of the kernel, and asked for
-  int nothing = -1;                 // without poison: an empty file to map in its place
-  int pagemap = -1;                 // /proc/self/pagemap
+  // Message delivery: threads wait in the kernel and must be woken. False: SIGBUS mode, where no
+  // thread waits in the kernel.
+  bool is_messages = false;
+  bool has_batched_advice = false;  // the kernel has it
+  bool has_poison = false;          // the kernel has it, and it was requested
+  int nothing = -1;  // an empty file to map over poisoned pages, if has_poison is false
+  int pagemap = -1;  // /proc/self/pagemap
 };
 
-// All: 0 or -errno. EAGAIN (the address space is changing) is tried again; EEXIST is success with a
-// wake.
+// All functions: 0 or -errno. EAGAIN (the address space is changing) is retried; EEXIST counts as
+// success, and wakes the range.
 int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes,
             bool is_protected);
-// Zeros as a copy: UFFDIO_ZEROPAGE cannot protect.
+// Fills with zeros by copying, because UFFDIO_ZEROPAGE cannot write-protect.
 int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes);
 int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes, bool is_protected);
 void wake_range(const FaultSource& source, std::byte* at, uint64_t size_bytes);
-// A touch of the absent system page raises SIGBUS, in a system call EFAULT, until the range is
-// forgotten. Without UFFDIO_POISON (before Linux 6.6) a page past the end of a file is mapped over
-// it: then the range must be attached anew. REQUIRES: the page stays absent, and mapped, meanwhile.
+// Makes each touch of the absent system page raise SIGBUS (in a system call: EFAULT), until the
+// range is forgotten. Without UFFDIO_POISON (before Linux 6.6) it maps a page past the end of a
+// file there; the range must then be attached again. REQUIRES: the page stays absent and mapped
+// meanwhile.
 int poison(const FaultSource& source, std::byte* at);
 int register_range(const FaultSource& source, std::byte* at, uint64_t size_bytes, uint64_t mode);
 

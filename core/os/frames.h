@@ -1,10 +1,11 @@
-// Frames: how the bytes of one space's pages enter and leave memory.
+// Frames: moves the bytes of a space's pages into memory and out of it.
 //
-// Three kinds, one contract: shared (a memfd), private (anonymous memory), protected (a memfd and
-// mprotect, where userfaultfd is blocked); and a simulated one in tests. Frames know addresses and
-// offsets, not pages' states: the engine promises that no two calls run on the same page at once,
-// but for allow_write, and that only what was installed and not freed is named. Everything here is
-// on the fault path: nothing allocates, errors are -errno.
+// There are three kinds with one contract: shared (a memfd), private (anonymous memory) and
+// protected (a memfd and mprotect, where userfaultfd is not allowed), and a simulated kind in
+// tests. Frames know addresses and offsets, but not the states of pages. The engine guarantees that
+// no two calls run on the same page at the same time, except allow_write, and that it names only
+// pages that were installed and not freed. All functions are fit for the fault path unless they say
+// otherwise: they allocate nothing; errors are -errno.
 #pragma once
 
 #include <cerrno>
@@ -18,17 +19,18 @@
 
 namespace outcore::os {
 
-// Part of a page (or of neighbouring pages) as one view shows it. `offset` counts from the start of
-// the space.
+// A part of one page, or of neighbouring pages, as one view shows it. `offset` is the offset in the
+// space.
 struct Piece {
   std::byte* address = nullptr;
   uint64_t offset = 0;
   uint64_t size_bytes = 0;   // a multiple of 4096
-  bool is_writable = false;  // the view is
-  uint32_t first_subpage =
-      0;  // where its first system page stands in its page: SubpageSets count from there
+  bool is_writable = false;  // the view is writable
+  // Index of the piece's first system page within its page; SubpageSets count from the start of the
+  // page.
+  uint32_t first_subpage = 0;
 
-  // What of it lies in [from, to) of the space, whole system pages; empty (size 0) if nothing does.
+  // The part of it in [from, to) of the space, in whole system pages; size 0 if there is none.
   Piece part(uint64_t from, uint64_t to) const {
     const uint64_t begin = from > offset ? from : offset, end = offset + size_bytes;
     const uint64_t stop = base::round_up(to < end ? to : end, base::kSystemPage);
@@ -39,7 +41,7 @@ struct Piece {
   }
 };
 
-// SubpageSet: which system pages of one page (16 MiB at most).
+// SubpageSet: a set of the system pages of one page (16 MiB at most).
 class SubpageSet {
  public:
   static constexpr unsigned kCount = base::kPageBytesMax / base::kSystemPage;
@@ -48,8 +50,8 @@ class SubpageSet {
   void add_range(uint64_t first, uint64_t end) {
     for (uint64_t i = first; i < end; ++i) add(i);
   }
-  // The first run of members (or of non-members) in [from, end): sets first and last + 1; false if
-  // there is none.
+  // Finds the first run of members in [from, end): sets *run_first and *run_end (last + 1). False
+  // if there is none.
   bool next_run(uint64_t from, uint64_t end, uint64_t* run_first, uint64_t* run_end) const {
     while (from < end && !has(from)) ++from;
     if (from >= end) return false;
@@ -68,12 +70,12 @@ class SubpageSet {
   uint64_t word_[kCount / 64] = {};
 };
 
-// A run of system pages that scan as written: offsets in the space.
+// A run of system pages that the kernel reports as written: offsets in the space.
 struct WrittenRun {
   uint64_t from = 0, to = 0;
 };
 
-// How many more pages can be shown, whatever the budget says.
+// How many more pages can be mapped, independent of the budget.
 enum class Room : uint8_t { kAmple, kLittle, kNone };
 
 class Frames {
@@ -81,79 +83,83 @@ class Frames {
   virtual ~Frames() = default;
   virtual FrameKind kind() const = 0;
 
-  // Leaving pages can still be read (private frames); otherwise every touch of one faults.
+  // True if leaving pages can still be read (private frames); otherwise every touch of one faults.
   virtual bool leaving_is_readable() const = 0;
-  // Frames can hold bytes that no view shows, and several views can show them.
+  // True if frames can hold bytes that no view shows, and several views can show them.
   virtual bool can_share() const = 0;
-  // collect() knows which system pages were written. Otherwise the engine takes a page with write
-  // faults as a whole.
+  // True if collect() knows which system pages were written. False: the engine treats a page as
+  // written as a whole, by its write faults.
   virtual bool reports_written() const { return true; }
-  // kNone: pages must leave before others come; kLittle: some should.
+  // kNone: pages must be evicted before others can be filled; kLittle: some should be.
   virtual Room room() const { return Room::kAmple; }
-  // The engine is told of the first write to a clean system page by a fault (no kernel tracking).
+  // True if the first write to a clean system page is a fault (the kernel does not track writes).
   virtual bool has_write_faults() const = 0;
 
-  // Makes piece.address … show the frames from piece.offset; absent pages fault. The range appears
-  // at once: before, it is inaccessible. REQUIRES: it lies in reserved addresses. Not on the fault
-  // path.
+  // Makes the addresses of the piece show the frames from piece.offset; absent pages fault. The
+  // range becomes accessible in one step; before, it is inaccessible. REQUIRES: it lies in reserved
+  // addresses. Not on the fault path.
   virtual Status attach(const Piece& piece) = 0;
-  // The same in place of other frames. By messages in one step, without a moment in which a touch
-  // or a system call fails; otherwise touches in between find the range inaccessible.
+  // The same where other frames are mapped. With message delivery in one step, without a moment in
+  // which a touch or a system call fails; otherwise the range is inaccessible for a moment.
   virtual Status replace(const Piece& piece) { return attach(piece); }
-  // The program may have locked the range in memory (mlock), where nothing can leave: no more.
+  // Undoes mlock on the range, which would keep its pages from being evicted.
   virtual void unlock(const Piece& piece) { static_cast<void>(piece); }
-  // The range is about to be unmapped or replaced by the caller.
+  // The caller is about to unmap or replace the range.
   virtual void detach(const Piece& piece) = 0;
-  // The space has this many bytes now (never fewer than before). Not on the fault path.
+  // The space now has this many bytes, never fewer than before. Not on the fault path.
   virtual int resize(uint64_t size_bytes) = 0;
 
-  // Fills an absent piece with bytes and shows it; clean but for what `is_written` says (all of
-  // it). If the kernel has the page already (EEXIST), that is success.
+  // Fills an absent piece with bytes and maps it; the pages are clean, or written if `is_written`.
+  // If the kernel has the page already (EEXIST), that is success.
   virtual int install(const Piece& piece, const std::byte* bytes, bool is_written) = 0;
-  // The same with zeros.
+  // The same with zeros instead of bytes.
   virtual int install_zeros(const Piece& piece, bool is_written) = 0;
-  // REQUIRES: can_share(). Puts bytes in; no view shows them yet.
+  // Stores bytes in the frames; no view shows them yet. REQUIRES: can_share().
   virtual int deposit(uint64_t offset, std::span<const std::byte> bytes) = 0;
-  // REQUIRES: can_share(). Shows bytes that are in, with these of its system pages writable and
-  // taken for written, the others clean.
+  // Maps bytes that the frames hold; the system pages in `written` are writable and count as
+  // written, the others are clean. REQUIRES: can_share().
   virtual int show(const Piece& piece, const SubpageSet& written) = 0;
-  // REQUIRES: the piece is shown. A write to it proceeds, and it is taken for written.
+  // Lets a write to the piece go on; the piece then counts as written. REQUIRES: the piece is
+  // mapped.
   virtual int allow_write(const Piece& piece) = 0;
 
-  // After it nobody can write the pieces, and (unless leaving_is_readable) every touch faults.
-  // Sorted by address: one system call for all, neighbours joined.
+  // Unmaps the pieces: afterwards nobody can write them, and every touch faults (unless
+  // leaving_is_readable). The pieces are sorted by address: neighbours are joined, and one system
+  // call does all.
   virtual int unmap(std::span<const Piece> pieces) = 0;
-  // Which system pages of the piece were written since they were installed or last cleared; adds
-  // them to `written`. `clear` makes them clean in the same step: a later write is told again.
-  // REQUIRES, of frames with write faults: the page that the piece belongs to was written.
+  // Adds to `written` the system pages of the piece that were written since they were installed or
+  // last cleared. `clear` also makes them clean, in the same step, so that a later write is
+  // reported again. REQUIRES, for frames with write faults: the page of the piece was written.
   virtual int collect(const Piece& piece, bool clear, SubpageSet* written) = 0;
-  // Looks, and changes nothing, for the system pages of a long piece that scan as written: at most
-  // runs.size() of them, in order. How many, or -errno; *scanned_bytes is how far it came. What was
-  // never installed, and what was freed or unmapped when it was written, scans as written, too.
-  // REQUIRES: !has_write_faults(), and a writable view; pages may change meanwhile.
+  // Finds system pages of a long piece that the kernel reports as written, without changing
+  // anything: at most runs.size() runs, in order. Returns their number, or -errno; *scanned_bytes
+  // says how far it came. Pages that were never installed, and pages that were freed or unmapped
+  // while they were written, are reported as well. REQUIRES: !has_write_faults(), and a writable
+  // view. Pages may change meanwhile.
   virtual int find_written(const Piece& piece, std::span<WrittenRun> runs,
                            uint64_t* scanned_bytes) {
     static_cast<void>(piece), static_cast<void>(runs), static_cast<void>(scanned_bytes);
     return -ENOTSUP;
   }
-  // Takes `written` for written again (a write-back failed). REQUIRES: shown.
+  // Marks `written` as written again, after a failed write-back. REQUIRES: the piece is mapped.
   virtual int restore(const Piece& piece, const SubpageSet& written) = 0;
-  // Copies what the frames hold. `address` is where a view shows it (private frames have no other
-  // way).
+  // Copies the bytes that the frames hold. `address` is the place where a view shows them (needed
+  // by private frames).
   virtual int copy_out(const Piece& piece, std::byte* into) = 0;
-  // REQUIRES: can_share(). The frames hold this system page, shown or not.
+  // True if the frames hold this system page, mapped or not. REQUIRES: can_share().
   virtual bool holds(uint64_t offset) { return static_cast<void>(offset), false; }
-  // Frees the memory of the pieces, which nothing shows any more unless leaving_is_readable. They
-  // are absent: the next touch faults. Sorted by offset; frames that can share go by offsets alone.
+  // Frees the memory of the pieces, which no view shows any more (unless leaving_is_readable). They
+  // are then absent: the next touch faults. The pieces are sorted by offset; frames that can share
+  // use the offsets only.
   virtual int free(std::span<const Piece> pieces) = 0;
 
-  // Message delivery, where whoever touched sleeps in the kernel: makes touches of this system page
-  // fail. REQUIRES: its page is absent.
+  // Message delivery, where the thread that touched sleeps in the kernel: makes touches of this
+  // system page fail. REQUIRES: its page is absent.
   virtual int poison(std::byte* at) { return static_cast<void>(at), 0; }
-  // The piece is absent, and some of it may be poisoned: the next touch faults again.
+  // Removes poison from the piece, which is absent: the next touch faults again.
   virtual int forget_poison(const Piece& piece) { return static_cast<void>(piece), 0; }
 
-  // Lets threads that wait in the kernel for this range look again (message delivery).
+  // Lets threads that wait in the kernel for this range try again (message delivery).
   virtual void wake(const Piece& piece) = 0;
 };
 

@@ -45,8 +45,7 @@ class Descriptor {
   int fd_;
 };
 
-// Trial: a few pages, of a memfd or anonymous, watched by a userfaultfd for as long as the probe
-// lasts.
+// Trial: a few pages, of a memfd or anonymous, registered with a userfaultfd while the probe runs.
 class Trial {
  public:
   static constexpr size_t kPages = 4;
@@ -76,8 +75,7 @@ class Trial {
   char* page(size_t i) const { return first_ + i * kPage; }
   uint64_t at(size_t i) const { return reinterpret_cast<uint64_t>(page(i)); }
 
-  // An ioctl of the userfaultfd. It is tried again while the kernel says that the moment was a bad
-  // one.
+  // Calls an ioctl of the userfaultfd, and repeats it on EAGAIN.
   template <typename Request>
   bool does(unsigned long what, Request request) const {
     constexpr int kTriesMax = 100;
@@ -103,7 +101,8 @@ class Trial {
   bool is_ready_ = false;
 };
 
-// A system call on an absent page is refused rather than zero-filled, and the page can be filled.
+// In SIGBUS mode a system call on an absent page must be refused, not zero-filled, and filling the
+// page must work.
 bool can_sigbus() {
   const Trial trial(false, UFFD_FEATURE_SIGBUS, kMissing);
   if (!trial.is_ready()) return false;
@@ -118,7 +117,7 @@ bool can_protect_anonymous() {
          trial.does(UFFDIO_WRITEPROTECT, uffdio_writeprotect{{trial.at(0), kPage}, 0});
 }
 
-// Bit 57 of a page's entry is set if and only if the page is write-protected.
+// Bit 57 of a page's entry must be set if and only if the page is write-protected.
 bool can_see_protection() {
   const Trial trial(false, UFFD_FEATURE_SIGBUS | UFFD_FEATURE_PAGEFAULT_FLAG_WP,
                     kMissing | kProtect);
@@ -137,8 +136,8 @@ bool can_continue(uint64_t features, uint64_t registered, uint64_t mode) {
   return trial.does(UFFDIO_CONTINUE, uffdio_continue{{trial.at(0), kPage}, mode, 0});
 }
 
-// The fact that shared frames rest on: a page that was installed write-protected and then zapped
-// still tells whether it was written in between, and nobody was asked for that write.
+// Shared frames depend on this: a page that was installed write-protected and then zapped still
+// says whether it was written in between, and the write needed no fault handler.
 bool can_track_writes() {
   const Trial trial(true, kTrackedShmem, kMissing | kMinor | kProtect);
   const Descriptor pagemap(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -183,9 +182,9 @@ bool can_advise_in_batches() {
   return does_both;
 }
 
-// Asked for a ring without entries, a kernel that permits rings finds fault with the number. A
-// ring must not be made and closed here: its end interrupts the thread that made it some
-// milliseconds later (epoll_wait: EINTR; copy_file_range: a part).
+// A kernel that permits rings rejects the number of entries (0), others the call. No ring is
+// created, because closing one interrupts its creator some milliseconds later (epoll_wait: EINTR;
+// copy_file_range: a partial copy).
 bool can_io_uring() {
   io_uring_params none = {};
   return set_up_own_ring(0, &none) == -EINVAL;
@@ -198,7 +197,7 @@ struct Release {
   }
 };
 
-// A feature, the kernel that it came with, and how it is tried.
+// A feature, the kernel version that has it, and the function that tries it.
 struct Feature {
   bool KernelFeatures::*is_there;
   Release since;

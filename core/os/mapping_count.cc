@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kPagesEach = 32;
 
 uint64_t runs_in(uint64_t stretch) {
-  // Between which neighbours something changes: the low bit of each pair.
+  // Set the low bit of each pair where two neighbours differ.
   constexpr uint64_t kLowBits = 0x1555'5555'5555'5555;  // of 31 neighbourhoods
   const uint64_t changed = stretch ^ (stretch >> 2);
   const auto changes = static_cast<uint64_t>(std::popcount((changed | changed >> 1) & kLowBits));
@@ -39,7 +39,7 @@ MappingCount::~MappingCount() {
 }
 
 Status MappingCount::allocate(uint64_t size_bytes) {
-  static_cast<void>(limit());  // now, not at the first fault
+  static_cast<void>(limit());  // determine it now, not at the first fault
   return stretch_.allocate(base::round_up(size_bytes / base::kSystemPage, kPagesEach) / kPagesEach);
 }
 

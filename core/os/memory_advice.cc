@@ -13,9 +13,9 @@
 namespace outcore::os {
 namespace {
 
-// PIDFD_SELF_THREAD_GROUP is newer than process_madvise: a descriptor of ourselves, opened once. A
-// forked child that used its parent's would advise the parent; children never get here (paging is
-// dead in them).
+// A pidfd of this process, opened once (PIDFD_SELF_THREAD_GROUP is newer than process_madvise). A
+// forked child that used it would advise its parent; children do not get here, because they have no
+// paging.
 int self() {
   static const int pidfd =
       above_standard(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
@@ -45,14 +45,14 @@ int advise_batch(iovec* range, size_t count, int advice, bool has_batched_advice
   return 0;
 }
 
-// No range covers all that one page table maps: its written bits might go with it
-// (docs/internals/kernel-facts.md, zap_of_a_table).
+// No range may cover everything that one page table maps: the written bits might be lost with the
+// table (docs/internals/kernel-facts.md, zap_of_a_table).
 constexpr uint64_t kRangeBytesMax = 1 << 20;
 
 }  // namespace
 
 int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advice) {
-  constexpr size_t kRanges = 128;  // on a signal stack
+  constexpr size_t kRanges = 128;  // the array is on a signal stack
   iovec range[kRanges];
   size_t count = 0;
   for (const Piece& piece : pieces) {

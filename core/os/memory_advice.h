@@ -1,4 +1,4 @@
-// Memory advice on many ranges at once: DI-MMAP's bulk TLB eviction, on a stock kernel.
+// Memory advice on many ranges at once: the bulk TLB eviction of DI-MMAP, on an unmodified kernel.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace outcore::os {
 
-// madvise(advice) for every piece, which are sorted by address; neighbours are joined, to
-// 1 MiB at most, and where the kernel has it (process_madvise on oneself, about Linux 6.13) 128
-// ranges go in one call. 0 or -errno. The fault path.
+// Calls madvise(advice) for all pieces, which are sorted by address. Neighbours are joined, to 1
+// MiB at most, and if the kernel has process_madvise for the own process (about Linux 6.13), one
+// call takes 128 ranges. 0 or -errno. The fault path.
 int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advice);
 
-// Ends mlock and mlockall for the piece, which would keep its pages from leaving.
+// Undoes mlock and mlockall for the piece, which would keep its pages from being evicted.
 void unlock_range(const Piece& piece);
 
 }  // namespace outcore::os

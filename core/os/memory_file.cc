@@ -30,7 +30,7 @@ int map_memory_file(int memfd, const Piece& piece) {
   void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memfd,
                    static_cast<off_t>(piece.offset));
   if (p == MAP_FAILED) return -errno;
-  ::munlock(p, piece.size_bytes);  // after mlockall(MCL_FUTURE) nothing could leave
+  ::munlock(p, piece.size_bytes);  // after mlockall(MCL_FUTURE) no page could be evicted
   ::madvise(p, piece.size_bytes, MADV_NOHUGEPAGE);
   ::madvise(p, piece.size_bytes, MADV_DONTDUMP);
   return ::madvise(p, piece.size_bytes, MADV_DONTFORK) == 0 ? 0 : -errno;

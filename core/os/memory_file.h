@@ -1,4 +1,4 @@
-// Memory file: the memfd behind shared and protected frames.
+// Memory file: the memfd of shared and protected frames. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 namespace outcore::os {
 
 Result<int> make_memory_file(uint64_t size_bytes);
-// Maps the piece, inaccessible, in place of the reserved addresses; not inherited by children. 0 or
-// -errno.
+// Maps the piece, inaccessible, in place of reserved addresses; forked children do not inherit it.
+// 0 or -errno.
 int map_memory_file(int memfd, const Piece& piece);
-// Whole transfers. 0 or -errno. The fault path.
+// Transfer all bytes. 0 or -errno. The fault path.
 int write_memory_file(int memfd, uint64_t offset, std::span<const std::byte> bytes);
 int read_memory_file(int memfd, uint64_t offset, std::span<std::byte> into);
-// Frees the pieces' offsets, neighbours joined. Sorted. Page by page this is no dearer than one
-// MADV_REMOVE for all, once nothing maps the pages (docs/internals/kernel-facts.md), and it needs
-// no view.
+// Frees the memory of the pieces' offsets; neighbours are joined. Sorted by offset. If nothing maps
+// the pages, this costs no more than one MADV_REMOVE for all (docs/internals/kernel-facts.md), and
+// it needs no view.
 int punch_all(int memfd, std::span<const Piece> pieces);
 
 }  // namespace outcore::os

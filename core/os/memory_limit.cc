@@ -14,7 +14,7 @@ namespace outcore::os {
 namespace {
 
 constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
-// cgroup v1 says "no limit" as the largest multiple of a page that fits in 63 bits.
+// cgroup v1 writes "no limit" as the largest multiple of a page that fits in 63 bits.
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
 
 std::vector<std::string> lines_of(const std::string& path) {
@@ -24,8 +24,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-// The number in a file that holds one; nothing if there is no such file, or no number in it
-// ("max").
+// The number that a file contains; nullopt if there is no file, or no number in it ("max").
 std::optional<uint64_t> number_in(const std::string& path) {
   std::ifstream file(path);
   uint64_t number = 0;
@@ -33,7 +32,7 @@ std::optional<uint64_t> number_in(const std::string& path) {
   return std::nullopt;
 }
 
-// The number behind `key` in lines of "key number" or "key: number kB"; nothing if it is not there.
+// The number after `key` in lines of "key number" or "key: number kB"; nullopt if there is none.
 std::optional<uint64_t> number_behind(const std::vector<std::string>& lines,
                                       const std::string& key) {
   for (const std::string& line : lines) {
@@ -49,7 +48,7 @@ uint64_t limit_or_none(std::optional<uint64_t> limit) {
   return limit && *limit < kBytesMax ? *limit : kNone;
 }
 
-// What a cgroup leaves, or kNone if it has no limit.
+// The bytes that a cgroup leaves, or kNone if it has no limit.
 uint64_t left_by(uint64_t limit, uint64_t used, uint64_t reclaimable) {
   if (limit == kNone) return kNone;
   const uint64_t kept = used > reclaimable ? used - reclaimable : 0;
@@ -68,7 +67,7 @@ uint64_t left_in_v2(const std::string& folder) {
 
 uint64_t left_in_v1(const std::string& folder) {
   const auto stat = lines_of(folder + "/memory.stat");
-  // The second covers ancestors that a container does not see.
+  // The second value covers ancestors that are invisible inside a container.
   const uint64_t limit = std::min(limit_or_none(number_in(folder + "/memory.limit_in_bytes")),
                                   limit_or_none(number_behind(stat, "hierarchical_memory_limit")));
   uint64_t reclaimable = 0;
@@ -81,7 +80,7 @@ bool is_listed(const std::string& list, const std::string& item) {
   return ("," + list + ",").find("," + item + ",") != std::string::npos;
 }
 
-// mountinfo writes blanks and backslashes in octal: "\040".
+// mountinfo escapes blanks and backslashes in octal: "\040".
 std::string unescape(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -96,7 +95,7 @@ std::string unescape(const std::string& text) {
   return plain;
 }
 
-// Hierarchy: a mounted tree of cgroups, and where in it this process is.
+// Hierarchy: a mounted tree of cgroups, and the place of this process in it.
 struct Hierarchy {
   bool is_v2 = false;
   std::string mount_point;  // as the process sees it
@@ -137,8 +136,8 @@ std::vector<Hierarchy> hierarchies(const std::string& root) {
   return all;
 }
 
-// The process's cgroup as a path below the mount point; "" if it is the mounted one, or cannot be
-// seen.
+// The process's cgroup as a path below the mount point; "" if it is the mounted cgroup itself, or
+// invisible.
 std::string path_below_mount(const Hierarchy& hierarchy) {
   std::string path = hierarchy.path;
   if (hierarchy.mount_root != "/") {
@@ -146,7 +145,7 @@ std::string path_below_mount(const Hierarchy& hierarchy) {
         path == hierarchy.mount_root || path.rfind(hierarchy.mount_root + "/", 0) == 0;
     path = is_below ? path.substr(hierarchy.mount_root.size()) : "";
   }
-  const bool is_outside = path.rfind("/..", 0) == 0;  // of this cgroup namespace
+  const bool is_outside = path.rfind("/..", 0) == 0;  // outside of this cgroup namespace
   return path == "/" || is_outside ? "" : path;
 }
 
@@ -163,7 +162,7 @@ void bound_by(const Hierarchy& hierarchy, const std::string& root, MemoryAvailab
     }
     if (path.empty()) return;
     path.resize(path.find_last_of('/'));
-    // v1 of old: a parent that does not account for its children does not bound them.
+    // In v1 a parent may not account for its children; then it does not limit them.
     if (!hierarchy.is_v2 && number_in(top + path + "/memory.use_hierarchy") == uint64_t{0}) return;
   }
 }

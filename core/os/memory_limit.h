@@ -1,5 +1,5 @@
-// Memory limit: how much memory this process could still take, by the machine and by its cgroups.
-// Any thread; not on the fault path.
+// Memory limit: how much more memory this process can use, given the machine and its cgroups. Any
+// thread; not on the fault path.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace outcore::os {
 
 struct MemoryAvailable {
   uint64_t bytes = 0;
-  std::string
-      source;  // what bounds it, to follow "available": "on this machine", "in cgroup /user.slice"
+  // What limits it, to be written after "available": "on this machine", "in cgroup /user.slice".
+  std::string source;
 };
 
-// The least of what the machine has available (MemAvailable) and what each cgroup from the
-// process's own up to the root leaves: its limit minus its use, where page cache does not count as
-// used, for the kernel drops it on demand. cgroup v2 (memory.max and memory.high), v1 and the two
-// side by side. Swap is not memory here.
+// The smallest of what the machine has available (MemAvailable) and what each cgroup, from the
+// process's own up to the root, leaves: its limit minus its use. Page cache does not count as used,
+// because the kernel drops it on demand. Supports cgroup v2 (memory.max and memory.high), v1, and
+// both side by side. Swap does not count as memory.
 //
-// RLIMIT_AS and RLIMIT_DATA do not count: they bound address space. A region needs as much of that
-// as its data are large, whatever the budget; where they are too low, map() fails and says so.
+// RLIMIT_AS and RLIMIT_DATA are ignored: they limit address space. A region needs as many addresses
+// as its data has bytes, whatever the budget; if the limits are too low, map() fails and says so.
 //
-// `root` is where proc and sys are found: "/", or a made-up tree in tests.
+// `root` contains proc and sys: "/", or a made-up tree in tests.
 MemoryAvailable memory_available(const std::string& root = "/");
 
 // Half of it, in whole MiB and at least 16 MiB, and the reason in words.

@@ -30,8 +30,8 @@ MessageDelivery::~MessageDelivery() {
   ::close(stop_event_);
 }
 
-// One for each thread: of those that wait the kernel then wakes one a fault. With poll() it wakes
-// all of them, who run for a single message.
+// Each event thread has an epoll descriptor of its own: then the kernel wakes one waiting thread
+// for a fault. With poll() it would wake all of them for a single message.
 int MessageDelivery::make_queue() {
   const int queue = above_standard(::epoll_create1(EPOLL_CLOEXEC));
   if (queue < 0) return -errno;
@@ -51,7 +51,8 @@ int MessageDelivery::make_queue() {
 Status MessageDelivery::start(unsigned threads) {
   stop_event_ = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop_event_ < 0) return base::system_error(errno, "make an event for event threads");
-  const SignalBlock block;  // inherited: no signal of the program runs on our threads
+  // Inherited by the new threads, so that no signal of the program runs on them.
+  const SignalBlock block;
   try {
     for (unsigned i = 0; i < threads; ++i) {
       const int queue = make_queue();
@@ -91,8 +92,8 @@ void MessageDelivery::run(int queue) {
   }
 }
 
-// To wake a sleeping thread on an idle core costs more than a fill. So event threads stay awake for
-// a moment after a fault, unless others want the core: then yielding takes long.
+// Waking a sleeping thread on an idle core costs more than a fill, so event threads stay awake for
+// a moment after a fault, unless other threads want the core: then yielding takes long.
 bool MessageDelivery::is_worth_spinning() const {
   constexpr uint64_t kSpinNs = 50'000, kCrowdedNs = 30'000;
   const uint64_t now = now_ns();
@@ -101,7 +102,7 @@ bool MessageDelivery::is_worth_spinning() const {
   return now_ns() < now + kCrowdedNs;
 }
 
-// Wherever the fault led, the touch is tried again: it finds its page, or poison.
+// Whatever the outcome, the thread touches the page again, and finds it filled or poisoned.
 void MessageDelivery::answer(const Touch& touch) {
   static_cast<void>(on_fault_(touch.address, touch.is_write));
   const uint64_t page =

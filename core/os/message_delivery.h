@@ -1,7 +1,8 @@
 // Message delivery: event threads that read faults from a userfaultfd and answer them.
 //
-// A thread that faults sleeps in the kernel until its range is woken; so a system call may touch an
-// absent page. If the page cannot be had, the engine poisons it before the thread is woken.
+// A faulting thread sleeps in the kernel until its range is woken, so a system call may touch an
+// absent page. If a page cannot be filled, the engine poisons it before the thread is woken. The
+// object owns its threads and its epoll descriptors, but not the FaultSource.
 #pragma once
 
 #include <atomic>
@@ -16,12 +17,12 @@
 
 namespace outcore::os {
 
-// Told of faults that came together, before each is answered. Event threads only.
+// Called with faults that arrived together, before each is answered. Event threads only.
 using ManyFunction = void (*)(std::span<const Touch> touches);
 
 class MessageDelivery {
  public:
-  // Answers faults of `source` until destroyed.
+  // Answers the faults of `source` from start() until the destructor. `source` must outlive it.
   MessageDelivery(const FaultSource& source, FaultFunction on_fault, ManyFunction on_many);
   MessageDelivery(const MessageDelivery&) = delete;
   MessageDelivery& operator=(const MessageDelivery&) = delete;
@@ -29,7 +30,7 @@ class MessageDelivery {
   Status start(unsigned threads);
 
  private:
-  static constexpr uint32_t kMessagesMax = 8;  // the rest is for the other event threads
+  static constexpr uint32_t kMessagesMax = 8;  // the rest is left to the other event threads
 
   int make_queue();  // a descriptor, or -errno
   void run(int queue);
@@ -39,7 +40,7 @@ class MessageDelivery {
   const FaultSource& source_;
   const FaultFunction on_fault_;
   const ManyFunction on_many_;
-  std::atomic<uint64_t> last_ns_{0};  // when the last fault came
+  std::atomic<uint64_t> last_ns_{0};  // time of the last fault
   int stop_event_ = -1;
   std::vector<int> queues_;
   std::vector<std::thread> threads_;

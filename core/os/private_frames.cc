@@ -15,8 +15,8 @@
 namespace outcore::os {
 namespace {
 
-// The program may write while a flush reads: what it writes then is written back again later. To
-// ThreadSanitizer that is a race like any other, so the copy is hidden from it.
+// The program may write while a flush reads; what it writes then is written back again later.
+// ThreadSanitizer would report a race, so the copy is hidden from it.
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize("thread"))) void copy_while_written(const std::byte* from,
                                                                std::byte* into, uint64_t bytes) {
@@ -45,7 +45,7 @@ int PrivateFrames::map(const Piece& piece) {
   void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (p == MAP_FAILED) return -errno;
-  unlock_range(piece);  // after mlockall(MCL_FUTURE) nothing could leave
+  unlock_range(piece);  // after mlockall(MCL_FUTURE) no page could be evicted
   ::madvise(p, piece.size_bytes, MADV_NOHUGEPAGE);
   ::madvise(p, piece.size_bytes, MADV_DONTDUMP);
   if (::madvise(p, piece.size_bytes, MADV_DONTFORK) != 0) return -errno;
@@ -62,7 +62,8 @@ int PrivateFrames::install(const Piece& piece, const std::byte* bytes, bool is_w
 }
 
 int PrivateFrames::install_zeros(const Piece& piece, bool is_written) {
-  // Protected in a second call, another thread could write in between: a writable view gets copies.
+  // If the page were protected by a second call, another thread could write in between; so a
+  // writable view gets a copy of zeros.
   if (!piece.is_writable) return zero_in(source_, piece.address, piece.size_bytes);
   return copy_zeros_in(source_, piece.address, piece.size_bytes, !is_written);
 }
@@ -81,16 +82,16 @@ int PrivateFrames::allow_write(const Piece& piece) {
   return write_protect(source_, piece.address, piece.size_bytes, false);
 }
 
-// Written is what is present and not write-protected: /proc/self/pagemap, bits 63, 62 (swapped) and
-// 57 (since 5.13).
+// A system page counts as written if it is present or swapped, and not write-protected: bits 63, 62
+// and 57 of /proc/self/pagemap (since 5.13).
 int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
   if (!piece.is_writable) return 0;
-  if (piece.size_bytes == base::kSystemPage) {  // asked because something was written
+  if (piece.size_bytes == base::kSystemPage) {  // the caller knows that something was written
     written->add(piece.first_subpage);
     return clear ? write_protect(source_, piece.address, piece.size_bytes, true) : 0;
   }
   constexpr uint64_t kPresentOrSwapped = uint64_t{3} << 62, kProtected = uint64_t{1} << 57;
-  constexpr size_t kEntries = 64;  // on a signal stack
+  constexpr size_t kEntries = 64;  // the array is on a signal stack
   uint64_t entry[kEntries];
   SubpageSet found;
   const uint64_t pages = piece.size_bytes / base::kSystemPage;

@@ -1,4 +1,4 @@
-// PrivateFrames: anonymous pages of one view. The cheapest fill; writes are tracked by faults
+// PrivateFrames: anonymous pages of one view. The cheapest fill. Writes are tracked by faults
 // (synchronous write protection), and a leaving page stays readable until it is freed.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace outcore::os {
 
 class PrivateFrames final : public Frames {
  public:
-  // `source` outlives the frames; it was opened without WP_ASYNC.
+  // REQUIRES: `source` outlives the frames, and was opened without WP_ASYNC.
   static std::unique_ptr<Frames> make(const FaultSource& source);
 
   FrameKind kind() const override { return FrameKind::kPrivate; }

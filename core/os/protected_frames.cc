@@ -23,7 +23,7 @@ int ProtectedFrames::protect(const Piece& piece, Protection protection) {
 
 Room ProtectedFrames::room() const {
   const uint64_t used = MappingCount::count_of_all(), limit = MappingCount::limit();
-  // A few for everybody, or who has none could not make room by evicting its own.
+  // Each space may use a few, because a space that has none could not make room by evicting.
   const uint64_t least = limit / 64;
   if (used >= limit && mappings_.count() >= least) return Room::kNone;
   return used >= limit - limit / 16 ? Room::kLittle : Room::kAmple;
@@ -55,7 +55,7 @@ int ProtectedFrames::install(const Piece& piece, const std::byte* bytes, bool is
 }
 
 int ProtectedFrames::install_zeros(const Piece& piece, bool is_written) {
-  // What the memfd does not hold reads zero. The page is allocated by the touch that follows.
+  // Parts that the memfd does not hold read zero. The touch that follows allocates the page.
   return protect(piece, is_written ? Protection::kWrite : Protection::kRead);
 }
 
@@ -85,7 +85,7 @@ int ProtectedFrames::collect(const Piece& piece, bool clear, SubpageSet*) {
 }
 
 int ProtectedFrames::restore(const Piece&, const SubpageSet&) {
-  return 0;  // the engine's dirty flag is all there is; the next write faults, and is allowed
+  return 0;  // only the engine's dirty flag counts; the next write faults, and is allowed
 }
 
 int ProtectedFrames::copy_out(const Piece& piece, std::byte* into) {

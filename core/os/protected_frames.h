@@ -1,11 +1,10 @@
-// ProtectedFrames: a memfd and mprotect, for places where userfaultfd is blocked (Docker's default
-// profile).
+// ProtectedFrames: a memfd and mprotect, for places where userfaultfd is not allowed (Docker's
+// default profile).
 //
-// A page is shown by making its addresses accessible and unmapped by taking that back, so each run
-// of pages with one protection costs the kernel a mapping: of those the pages may take most, not
-// all (mapping_count.h). Writes are learnt by
-// a fault, a whole page at a time: the engine remembers that (has_write_faults), and collect()
-// reports nothing of its own.
+// A page is shown by making its addresses accessible, and unmapped by making them inaccessible. So
+// each run of pages with the same protection costs the kernel a mapping; the pages may use most of
+// the mappings, but not all (mapping_count.h). The first write to a page is a fault, and the engine
+// remembers the page as written as a whole (has_write_faults); collect() itself reports nothing.
 #pragma once
 
 #include <memory>

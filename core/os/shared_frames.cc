@@ -30,7 +30,8 @@ Status SharedFrames::attach(const Piece& piece) {
   return {};
 }
 
-// Made at other addresses, and moved: an event thread reads of it, and the watch goes along.
+// Maps the piece at other addresses and moves the mapping: an event thread reads the event, and the
+// registration moves along.
 Status SharedFrames::replace(const Piece& piece) {
   if (!source_.is_messages) return attach(piece);
   Result<std::byte*> elsewhere = reserve_addresses(piece.size_bytes, base::kSystemPage);
@@ -126,7 +127,7 @@ int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
 
 int SharedFrames::find_written(const Piece& piece, std::span<WrittenRun> runs,
                                uint64_t* scanned_bytes) {
-  constexpr uint64_t kRegions = 512;  // the kernel gathers so many at a time
+  constexpr uint64_t kRegions = 512;  // the kernel collects this many at a time
   PageRegion region[kRegions];
   PagemapScan scan{};
   scan.size = sizeof scan;

@@ -1,8 +1,8 @@
-// SharedFrames: pages of a memfd, mapped by any number of views; the kernel tracks writes at 4 KiB
-// (WP_ASYNC).
+// SharedFrames: pages of a memfd that any number of views can map; the kernel tracks writes at 4
+// KiB (WP_ASYNC).
 //
-// What it rests on (docs/internals/kernel-facts.md): a page that was installed write-protected and
-// then zapped keeps its written bit, so a batch is unmapped first and asked afterwards, without
+// They depend on a fact (docs/internals/kernel-facts.md): a page that was installed write-protected
+// and then zapped keeps its written bit. So a batch is unmapped first and asked afterwards, without
 // write faults and without a race.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace outcore::os {
 
 class SharedFrames final : public Frames {
  public:
-  // `source` outlives the frames; it was opened with WP_ASYNC, MISSING_SHMEM and MINOR_SHMEM.
+  // REQUIRES: `source` outlives the frames, and was opened with WP_ASYNC, MISSING_SHMEM and
+  // MINOR_SHMEM.
   static Result<std::unique_ptr<Frames>> make(const FaultSource& source, uint64_t size_bytes);
   ~SharedFrames() override;
 

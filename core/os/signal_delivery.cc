@@ -24,8 +24,8 @@ struct Handler {
   FaultFunction on_fault = nullptr;
   ReasonFunction reason = nullptr;
   void (*entry)(int, siginfo_t*, void*) = nullptr;
-  // What the program wants done: the latest of several, so that a handler may read one while the
-  // next is written.
+  // The action that the program has set. The last of several entries counts, so that a handler can
+  // read one while the next is written.
   static constexpr uint32_t kActions = 16;
   struct sigaction action[kActions] = {};
   std::atomic<uint32_t> latest{0};
@@ -47,10 +47,10 @@ ProcessLock installing;
 void (*last_words)() = nullptr;
 bool (*is_thought_blocked)(int signal) = nullptr;
 
-// Where the copy of this thread goes on if a touch of it fails.
+// Where copy_or_fail() of this thread continues if a touch fails.
 thread_local sigjmp_buf* way_out = nullptr;
 
-// `must_raise`: the touch will not come again with this signal.
+// `must_raise`: touching again would not raise this signal again.
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
   if (way_out != nullptr) ::siglongjmp(*way_out, 1);
   const struct sigaction before = handler.before();
@@ -62,8 +62,8 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
       fresh.sa_handler = SIG_DFL;
       handler.set_before(fresh);
     }
-    // It runs with the mask that it would have had; but faults are never blocked, as it may touch
-    // what is ours.
+    // The program's handler runs with the mask it would have without Outcore, except that faults
+    // are never blocked, because it may touch managed memory.
     sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
     sigorset(&mask, &mask, &before.sa_mask);
     for (int signal : {SIGBUS, SIGSEGV}) sigdelset(&mask, signal);
@@ -80,23 +80,22 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
     static_cast<void>(ignored);
   }
   if (last_words != nullptr) last_words();
-  // A fault cannot be ignored: the default disposition ends the process, when the touch comes
-  // again.
+  // A fault cannot be ignored: the default action ends the process when the touch is repeated.
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
   ::sigaction(handler.signal, &fresh, nullptr);
   if (must_raise) ::raise(handler.signal);
 }
 
-// What answering a fault takes of the handler's stack: 4,319 bytes were seen, with all of eviction
-// and write-back. The kernel's own frame comes on top, 2,953 bytes where there is AVX-512.
+// How much of the handler's stack a fault needs: at most 4,319 bytes were measured, with eviction
+// and write-back. The kernel's own frame comes on top: 2,953 bytes with AVX-512.
 constexpr uintptr_t kRoomBytes = 4608;
 constexpr const char* kTooSmall =
     "outcore: a fault cannot be answered in this thread: its stack for signal handlers "
     "(sigaltstack) is too small; give it 16 KiB, or map with delivery = messages";
 thread_local bool has_small_stack = false;
 
-// Does the stack that this thread's handlers have leave too little room for it?
+// Whether the signal stack of this thread is too small.
 bool is_short_of_stack(const void* context) {
   const stack_t& own = static_cast<const ucontext_t*>(context)->uc_stack;
   const auto low = reinterpret_cast<uintptr_t>(own.ss_sp);
@@ -108,7 +107,8 @@ struct Cancel {
   int state = 0, type = 0;
 };
 
-// The type, too: glibc 2.36 ends a thread whose state is "disabled" if the request was on its way.
+// Also sets the type: if a request is pending, glibc 2.36 ends a thread even though its state is
+// "disabled".
 Cancel forbid_cancel() {
   Cancel before;
   ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before.type);
@@ -116,8 +116,8 @@ Cancel forbid_cancel() {
   return before;
 }
 
-// A thread that may be ended anywhere ends here, if that was asked for meanwhile: unwinding begins
-// in this handler, and goes on with the signals that the thread had before it.
+// If cancellation was requested meanwhile, a thread that can be cancelled anywhere ends here:
+// unwinding begins in this handler, and continues with the signal mask that the thread had before.
 void allow_cancel(const Cancel& before, void* context) {
   int ignored = 0;
   ::pthread_setcancelstate(before.state, &ignored);
@@ -130,7 +130,7 @@ void allow_cancel(const Cancel& before, void* context) {
 void on_signal(Handler& handler, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   FaultOutcome outcome = FaultOutcome::kNotOurs;
-  if (info->si_code > 0) {  // by the kernel
+  if (info->si_code > 0) {  // sent by the kernel
     has_small_stack = is_short_of_stack(context);
     const Cancel cancel = forbid_cancel();
     constexpr long kWriteBit = 2;
@@ -141,8 +141,8 @@ void on_signal(Handler& handler, siginfo_t* info, void* context) {
     allow_cancel(cancel, context);
   }
   if (outcome == FaultOutcome::kFailed) {
-    // However the fault came (SIGSEGV, poison), a failed fill is a bus error at the address, as
-    // with mmap.
+    // Whatever signal delivered the fault (SIGSEGV, poison), a failed fill is a bus error at the
+    // address, as with mmap.
     info->si_signo = SIGBUS;
     info->si_code = BUS_ADRERR;
     pass_on(bus, info, context, has_small_stack ? kTooSmall : bus.reason(), true);
@@ -155,7 +155,7 @@ void on_signal(Handler& handler, siginfo_t* info, void* context) {
 void on_bus(int, siginfo_t* info, void* context) { on_signal(bus, info, context); }
 void on_segv(int, siginfo_t* info, void* context) { on_signal(segv, info, context); }
 
-// Ours in force, on the alternate stack or not.
+// Installs our handler, on the alternate stack or not.
 void put(const Handler& handler, int on_stack, struct sigaction* found) {
   struct sigaction action {};
   action.sa_sigaction = handler.entry;
@@ -165,8 +165,8 @@ void put(const Handler& handler, int on_stack, struct sigaction* found) {
   ::sigaction(handler.signal, &action, found);
 }
 
-// What the loader looks up only at its first call takes 3 KiB of the stack then: of a handler's, if
-// it were first called there. None of these calls does anything.
+// The loader needs 3 KiB of stack when a function is called for the first time; without this, it
+// could be the stack of a handler. None of these calls has an effect.
 void look_up_calls() {
   const int saved_errno = errno;
   ssize_t ignored = ::write(-1, nullptr, 0);
@@ -211,7 +211,7 @@ bool exchange_program_action(int signal, const struct sigaction* now, struct sig
   if (before != nullptr) *before = handler.before();
   if (now == nullptr) return true;
   handler.set_before(*now);
-  // A handler that the program wants on the thread's own stack is called there.
+  // If the program wants its handler on the thread's own stack, ours runs there, too.
   const bool is_default = (now->sa_flags & SA_SIGINFO) == 0 &&
                           (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);
   put(handler, is_default ? SA_ONSTACK : now->sa_flags & SA_ONSTACK, nullptr);

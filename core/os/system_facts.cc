@@ -23,7 +23,7 @@ std::optional<uint64_t> number_in(const std::string& path) {
   return std::nullopt;
 }
 
-// "what failed: why; the remedy" as the two halves.
+// Splits "what failed: why; the remedy" into detail and remedy.
 SystemFact missing(const std::string& name, const std::string& why) {
   const size_t cut = why.find("; ");
   if (cut == std::string::npos) return {name, false, why, ""};
@@ -36,7 +36,7 @@ SystemFact needs_kernel(const std::string& name, bool is_there, const std::strin
   return {name, false, "missing: " + use, "Linux " + release + " has it; until then " + instead};
 }
 
-// The same for what stands on userfaultfd: where that is blocked, a newer kernel is no remedy.
+// The same for facts that need userfaultfd: where it is not allowed, a newer kernel is no remedy.
 SystemFact needs_userfaultfd(const KernelFeatures& kernel, const SystemFact& fact) {
   if (fact.is_available || kernel.has_sigbus) return fact;
   return {fact.name, false, fact.detail, missing("", kernel.why_no_userfaultfd).remedy};
@@ -187,8 +187,8 @@ std::vector<SystemFact> system_facts_of(const KernelFeatures& kernel, const std:
 namespace outcore {
 
 std::vector<SystemFact> system_facts() {
-  // The mask decides what `auto` chooses, so it is heeded here too. A wrong one is for
-  // Runtime::start to refuse.
+  // The mask decides what `auto` chooses, so it applies here, too. Runtime::start reports a wrong
+  // mask.
   const char* mask = ::secure_getenv("OUTCORE_KERNEL");
   Result<os::KernelFeatures> kernel = os::detect_kernel_features(mask != nullptr ? mask : "");
   if (!kernel) kernel = os::detect_kernel_features("");

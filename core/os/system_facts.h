@@ -1,4 +1,4 @@
-// System facts: what `outcore info` tells of the kernel and this process, with the remedy for what
+// System facts: what `outcore info` says about the kernel and this process, with remedies for what
 // is missing. Any thread; not on the fault path.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace outcore::os {
 
-// Limits are read from `root`/proc: "/", or a made-up tree in tests.
+// Reads limits from `root`/proc; `root` is "/", or a made-up tree in tests.
 std::vector<SystemFact> system_facts_of(const KernelFeatures& kernel,
                                         const std::string& root = "/");
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kStoppedNsMax = 2'000'000'000;
 
-// As the kernel fills it in; opendir() would allocate.
+// As the kernel writes it; opendir() would allocate.
 struct DirectoryEntry {
   uint64_t inode;
   int64_t next;
@@ -25,7 +25,7 @@ struct DirectoryEntry {
   char name[];
 };
 
-// A line of /proc/…/status: a mask in hexadecimal.
+// Parses a line of /proc/…/status that contains a mask in hexadecimal.
 uint64_t mask_in(const char* text, const char* name) {
   const char* line = std::strstr(text, name);
   return line == nullptr ? 0 : std::strtoull(line + std::strlen(name), nullptr, 16);
@@ -38,7 +38,7 @@ ThreadStop& ThreadStop::instance() {
   return *made;
 }
 
-// Whatever mask the thread has otherwise, no other handler runs while it is stopped.
+// While a thread is stopped, no other handler runs on it, whatever its mask.
 void ThreadStop::on_signal(int) {
   const int before = errno;
   wait_for_end();
@@ -48,7 +48,7 @@ void ThreadStop::on_signal(int) {
 void ThreadStop::wait_for_end() {
   ThreadStop& stop = instance();
   const uint32_t epoch = stop.epoch_.load(std::memory_order_acquire);
-  if (epoch % 2 == 0) return;  // it was asked in a stop that is over
+  if (epoch % 2 == 0) return;  // the signal belongs to a stop that is over
   stop.answered_.fetch_add(1, std::memory_order_acq_rel);
   wake_all(&stop.answered_);
   const uint64_t until_ns = now_ns() + kStoppedNsMax;
@@ -56,7 +56,7 @@ void ThreadStop::wait_for_end() {
     wait(&stop.epoch_, epoch, 100'000'000);
 }
 
-// A signal that the program does not use, as far as it has said so by now.
+// Chooses a signal that the program has not used so far.
 bool ThreadStop::install() {
   struct sigaction now {};
   if (signal_ != 0 && ::sigaction(signal_, nullptr, &now) == 0 && now.sa_handler == on_signal)
@@ -78,13 +78,14 @@ bool ThreadStop::install() {
   return false;
 }
 
-// A thread inside Outcore blocks all signals, and cannot come back to the program without stopping;
-// one of ours always does; one of the program may. None of them will answer now.
+// True if the thread blocks the signal, and so will not answer now: a thread inside Outcore blocks
+// all signals, and will stop before it returns to the program; a thread of Outcore always blocks
+// them; a thread of the program may.
 bool ThreadStop::is_blocked(int thread, bool* is_pending) const {
   char path[64], text[4096];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return true;  // it has ended
+  if (file < 0) return true;  // the thread has ended
   size_t bytes = 0;
   for (ssize_t n; bytes < sizeof text - 1; bytes += static_cast<size_t>(n))
     if ((n = ::read(file, text + bytes, sizeof text - 1 - bytes)) <= 0) break;
@@ -95,7 +96,7 @@ bool ThreadStop::is_blocked(int thread, bool* is_pending) const {
   return (mask_in(text, "\nSigBlk:") & bit) != 0;
 }
 
-// False if it need not be waited for.
+// Sends the signal. False if the thread need not be waited for.
 bool ThreadStop::ask(int thread) {
   const auto deaf = std::find(deaf_, deaf_ + deaf_count_, thread);
   if (deaf != deaf_ + deaf_count_) {
@@ -106,7 +107,7 @@ bool ThreadStop::ask(int thread) {
   return ::syscall(SYS_tgkill, ::getpid(), thread, signal_) == 0;
 }
 
-// True if there were threads that nobody had asked yet.
+// Sends the signal to threads that have not got it yet. True if there were any.
 bool ThreadStop::ask_new_ones() {
   alignas(8) char entries[8192];
   const int self = static_cast<int>(::syscall(SYS_gettid));
@@ -135,11 +136,11 @@ uint32_t ThreadStop::stop(uint64_t wait_ns) {
   if (!install()) return 0;
   asked_ = 0;
   answered_.store(0, std::memory_order_relaxed);
-  // A forked child may have inherited a stop of its parent's.
+  // A forked child may have inherited a stop from its parent.
   epoch_.store((epoch_.load(std::memory_order_relaxed) + 2) | 1, std::memory_order_seq_cst);
   const uint64_t start_ns = now_ns();
   uint64_t look_ns = start_ns + 1'000'000;
-  // Threads that begin while others are being stopped are found in the next round.
+  // The next round finds threads that started meanwhile.
   while (ask_new_ones()) {
     while (!have_all_answered() && now_ns() < start_ns + wait_ns) {
       const uint32_t seen = answered_.load(std::memory_order_acquire);
@@ -150,7 +151,7 @@ uint32_t ThreadStop::stop(uint64_t wait_ns) {
         bool is_pending = false;
         if (is_blocked(thread_[i], &is_pending)) ++silent;
       }
-      // Those that answered block it, too: their handler does.
+      // Threads that have answered block it, too, inside the handler.
       if (silent >= asked_) break;
       look_ns = now_ns() + 2'000'000;
     }
@@ -163,7 +164,7 @@ void ThreadStop::go_on() {
   if (signal_ != 0) {
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     wake_all(&epoch_);
-    // Who did not answer has the signal still to come.
+    // The signal of threads that did not answer is still pending.
     const uint32_t answered = answered_.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < asked_ && answered < asked_ && deaf_count_ < kDeafMax; ++i)
       if (std::find(deaf_, deaf_ + deaf_count_, thread_[i]) == deaf_ + deaf_count_)

@@ -1,11 +1,11 @@
-// ThreadStop: the program's threads, stopped for some milliseconds by a signal.
+// ThreadStop: stops the program's threads for some milliseconds, by a signal.
 //
-// Each thread of /proc/self/task but the caller gets a real-time signal, whose handler waits until
-// go_on(), or for two seconds. Best effort, and the caller must not rely on it: a thread that
-// blocks the signal runs on, and so does one that is inside the kernel on its behalf. Threads
-// inside Outcore block all signals: they end what they do, and stop when they return to the
-// program. Between stop() and go_on() the caller allocates nothing and takes no lock that a
-// program's thread could hold.
+// Each thread in /proc/self/task, except the caller, gets a real-time signal, whose handler waits
+// until go_on(), or for two seconds. This is best effort, and the caller must not rely on it: a
+// thread that blocks the signal continues, and so does a system call in the kernel on its behalf.
+// Threads inside Outcore block all signals; they finish, and stop before they return to the
+// program. Between stop() and go_on() the caller must not allocate, nor take a lock that a thread
+// of the program could hold.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ class ThreadStop {
   static constexpr uint32_t kThreadsMax = 16384;
 
   static ThreadStop& instance();
-  // How many were stopped, after at most about wait_ns. REQUIRES: go_on() soon, by this thread;
-  // signals are blocked. One stop at a time in a process: a second one waits.
+  // Stops the threads; returns how many, after at most about wait_ns. One stop at a time in a
+  // process; a second one waits. REQUIRES: signals are blocked; this thread soon calls go_on().
   uint32_t stop(uint64_t wait_ns);
   void go_on();
 
@@ -42,7 +42,8 @@ class ThreadStop {
   std::atomic<uint32_t> answered_{0};
   uint32_t asked_ = 0;  // in this stop
   int thread_[kThreadsMax] = {};
-  // Asked in an earlier stop, and the signal may be pending still: not asked twice.
+  // Threads that got the signal in an earlier stop, where it may still be pending: they get no
+  // second one.
   static constexpr uint32_t kDeafMax = 1024;
   int deaf_[kDeafMax] = {};
   uint32_t deaf_count_ = 0;

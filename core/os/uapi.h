@@ -1,8 +1,8 @@
-// Uapi: kernel interfaces that are newer than the headers we build with (Debian 12 has those
-// of 6.1).
+// Uapi: kernel interfaces that are newer than the headers we build with (Debian 12 has those of
+// Linux 6.1).
 //
-// Names are our own, so that newer headers do not collide; values and layouts are the kernel's, and
-// never change.
+// Names are our own, so that they do not collide with newer headers; values and layouts are the
+// kernel's, and never change.
 #pragma once
 
 #include <linux/userfaultfd.h>
@@ -29,14 +29,14 @@ inline constexpr uint64_t kUffdFeatureMove = uint64_t{1} << 16;           // sin
 // UFFDIO_CONTINUE, mode: the page is shown write-protected. Since 6.4.
 inline constexpr uint64_t kUffdioContinueModeWp = uint64_t{1} << 1;
 
-// UFFDIO_MOVE: a frame goes from one address to another, without a copy. Since 6.8.
+// UFFDIO_MOVE: moves a page from one address to another, without a copy. Since 6.8.
 struct UffdMove {
   uint64_t dst, src, len, mode;
   int64_t moved;  // bytes done, or -errno
 };
 #define OC_UFFDIO_MOVE _IOWR(UFFDIO, 0x05, ::outcore::os::UffdMove)
 
-// UFFDIO_POISON: a touch of the range raises SIGBUS, in system calls EFAULT. Since 6.6.
+// UFFDIO_POISON: makes a touch of the range raise SIGBUS, or EFAULT in system calls. Since 6.6.
 struct UffdPoison {
   uffdio_range range;
   uint64_t mode;    // UFFDIO_POISON_MODE_DONTWAKE = 1
@@ -44,7 +44,8 @@ struct UffdPoison {
 };
 #define OC_UFFDIO_POISON _IOWR(UFFDIO, 0x08, ::outcore::os::UffdPoison)
 
-// PAGEMAP_SCAN, on /proc/self/pagemap: which pages of a range are in which categories. Since 6.7.
+// PAGEMAP_SCAN, on /proc/self/pagemap: reports which pages of a range have which properties. Since
+// 6.7.
 struct PageRegion {
   uint64_t start, end, categories;
 };
@@ -54,8 +55,8 @@ struct PagemapScan {
 };
 #define OC_PAGEMAP_SCAN _IOWR('f', 16, ::outcore::os::PagemapScan)
 
-// Flags of PAGEMAP_SCAN: protect what is reported, in the same step; refuse (EPERM) what is not
-// under WP_ASYNC.
+// Flags of PAGEMAP_SCAN: write-protect the reported pages in the same step; refuse (EPERM) pages
+// that are not under WP_ASYNC.
 inline constexpr uint64_t kPmScanWpMatching = 1;
 inline constexpr uint64_t kPmScanCheckWpAsync = 2;
 // Categories of PAGEMAP_SCAN.

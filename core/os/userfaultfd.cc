@@ -21,12 +21,12 @@ constexpr const char* kSeccompRemedy =
     "seccomp=…), or use "
     "delivery=mprotect";
 
-// Newer than some headers: /dev/userfaultfd came with 6.1.
+// /dev/userfaultfd came with Linux 6.1, after some headers.
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
 
-// A descriptor or -errno.
+// Returns a descriptor or -errno.
 int open_by_syscall(int flags) {
   const long opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
   const int fd = above_standard(static_cast<int>(opened));
@@ -65,8 +65,8 @@ Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults) {
     if (fd < 0) device_code = -fd, fd = open_by_syscall(0);
   } else {
     fd = open_by_syscall(UFFD_USER_MODE_ONLY);
-    // Before 5.11 the flag is unknown, and the call without it is for everyone (unless the sysctl
-    // says otherwise).
+    // Before Linux 5.11 the flag is unknown, and every process may make the call without it, unless
+    // the sysctl forbids it.
     if (fd == -EINVAL) fd = open_by_syscall(0);
   }
   if (fd < 0) {

@@ -1,4 +1,4 @@
-// Userfaultfd: opens the kernel's way to hear of faults. Any thread; not on the fault path.
+// Userfaultfd: opens the kernel's notification of faults. Any thread; not on the fault path.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace outcore::os {
 
-// A userfaultfd (O_CLOEXEC, O_NONBLOCK) on which UFFDIO_API has granted `features`; the caller
-// closes it. Without `needs_kernel_faults` it hears only of faults in user mode, which every
-// process may ask for. With it, faults inside system calls too: /dev/userfaultfd is tried, then the
-// system call, which wants CAP_SYS_PTRACE or the sysctl. Errors, each with its remedy: EPERM and
-// EACCES (not allowed), ENOSYS (blocked, or not in this kernel), EINVAL (the kernel lacks one of
-// the features), EMFILE.
+// Opens a userfaultfd (O_CLOEXEC, O_NONBLOCK) on which UFFDIO_API has granted `features`; the
+// caller closes it. Without `needs_kernel_faults` it reports faults in user mode only, which every
+// process is allowed. With it, it also reports faults inside system calls: it tries
+// /dev/userfaultfd, then the system call, which needs CAP_SYS_PTRACE or the sysctl. Errors, each
+// with its remedy: EPERM and EACCES (not allowed), ENOSYS (blocked, or not in this kernel), EINVAL
+// (the kernel lacks a feature), EMFILE.
 Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults);
 
 }  // namespace outcore::os

@@ -52,7 +52,7 @@ void Lock::unlock() {
 
 namespace {
 
-// What a SignalBlock keeps: of the mask as much as the kernel knows, and whether the thread may be
+// What a SignalBlock saves: the kernel's part of the signal mask, and whether the thread can be
 // cancelled.
 struct Saved {
   uint64_t signals;
@@ -61,12 +61,13 @@ struct Saved {
 
 }  // namespace
 
-// Nor is the thread cancelled: see cancel_block.h.
+// It also prevents cancellation: see cancel_block.h.
 SignalBlock::SignalBlock() {
   static_assert(sizeof(Saved) <= sizeof saved_);
   sigset_t all, before;
   sigfillset(&all);
-  // A fault is synchronous: blocked, it would kill the process.
+  // These signals report faults of the thread itself: if they were blocked, a fault would kill the
+  // process.
   for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
   Saved saved{0, CancelBlock::disable()};
   ::pthread_sigmask(SIG_BLOCK, &all, &before);

@@ -1,8 +1,8 @@
-// Wait: sleeping until a 32-bit word changes, and a small lock made of it. Any thread, the fault
-// path too.
+// Wait: sleeping until a 32-bit word changes, and a small lock made of it. Any thread; the fault
+// path.
 //
-// Every wait of the engine goes through here, so that a simulation can put its own scheduler in
-// their place (wait_hooks): then threads are fibers, and one seed decides every interleaving.
+// Every wait of the engine goes through this file, so that a simulation can replace it with its own
+// scheduler (wait_hooks): then threads are fibers, and one seed determines every interleaving.
 #pragma once
 
 #include <atomic>
@@ -16,22 +16,23 @@ struct WaitHooks {
   virtual void wake_all(std::atomic<uint32_t>* word) = 0;
   virtual void yield() = 0;
   virtual uint64_t now_ns() = 0;
-  // Threads may overtake each other here. Asked in checked builds only.
+  // Other threads may run here. Called in checked builds only.
   virtual void interleave() {}
 };
-// nullptr but in simulations. Set before any thread of the engine runs.
+// nullptr except in simulations. Set before any thread of the engine runs.
 extern WaitHooks* wait_hooks;
 
-// Returns when the word is not `while_value`, was woken, timed out or was interrupted: callers
-// check again.
+// Returns when the word is not `while_value`, or after a wake, the timeout or an interruption:
+// callers must check the word again.
 void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_all(std::atomic<uint32_t>* word);
 void wake(std::atomic<uint32_t>* word, uint32_t most);
 void yield();
 uint64_t now_ns();
 
-// Lock: mutual exclusion whose holder cannot be interrupted by a signal that needs it. The caller
-// blocks signals (SignalBlock) or is inside the fault handler, which runs with all signals blocked.
+// Lock: a mutex whose holder cannot be interrupted by a signal handler that needs it. The caller
+// has blocked signals (SignalBlock), or is inside the fault handler, which runs with all signals
+// blocked.
 class Lock {
  public:
   bool try_lock() {
@@ -42,12 +43,12 @@ class Lock {
   void unlock();
 
  private:
-  std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and somebody waits
+  std::atomic<uint32_t> word_{0};  // 0: free; 1: locked; 2: locked, and a thread may be waiting
 };
 
-// SignalBlock: no asynchronous signal reaches this thread during its life. Engine calls from
-// ordinary code hold one: a program's signal handler that touches managed memory must not find its
-// own thread in the middle of a fill.
+// SignalBlock: while it exists, no asynchronous signal reaches this thread. Ordinary code that
+// calls the engine has one, because a signal handler of the program that touches managed memory
+// must not interrupt its own thread in the middle of a fill.
 class SignalBlock {
  public:
   SignalBlock();
@@ -59,7 +60,7 @@ class SignalBlock {
   alignas(8) unsigned char saved_[128];
 };
 
-// Locks for a scope. REQUIRES: as Lock.
+// Locks for the length of a scope. REQUIRES: as Lock.
 class Locked {
  public:
   explicit Locked(Lock& lock) : lock_(lock) { lock_.lock(); }

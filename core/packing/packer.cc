@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <lz4.h>
 #include <xxhash.h>
-#define ZSTD_STATIC_LINKING_ONLY  // contexts in memory of ours: nothing allocates
+#define ZSTD_STATIC_LINKING_ONLY  // contexts in the caller's memory, so that nothing is allocated
 #include <zstd.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Zstd {
   bool is_whole = false;
 };
 
-// Loaded once, and never unloaded.
+// Loads the library once; it is never unloaded.
 const Lz4& lz4() {
   static const Lz4 loaded = [] {
     Lz4 it;
@@ -130,7 +130,7 @@ class ZstdPacker final : public Packer {
         zstd_.ZSTD_compressCCtx(context, into, bytes_max, chunk, chunk_bytes(), packing().level);
     return zstd_.ZSTD_isError(count) != 0 ? 0 : count;
   }
-  // Of one frame: what follows it would be decoded, too.
+  // Accept exactly one frame: the library would decode frames that follow it, too.
   bool expand(std::span<const std::byte> from, std::byte* space, std::byte* into) const override {
     if (zstd_.ZSTD_findFrameCompressedSize(from.data(), from.size()) != from.size()) return false;
     ZSTD_DCtx* const context = zstd_.ZSTD_initStaticDCtx(space, unpack_bytes_);
@@ -221,7 +221,8 @@ bool Packer::unpack(uint64_t number, std::span<const std::byte> value, std::byte
   return sum == checksum_of(number, into, chunk_bytes_);
 }
 
-// Chunks of zeros, of noise, and of both come back: the space suffices, whatever the version.
+// Checks that chunks of zeros, of noise, and of both are restored, and that the work space is large
+// enough for the installed version of the library.
 bool Packer::works() const {
   const auto space_bytes = std::max(pack_space_bytes(), unpack_space_bytes()) + kAlignment;
   std::vector<std::byte> memory(space_bytes), chunk(chunk_bytes_), value(value_bytes_max()),

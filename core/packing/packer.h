@@ -1,9 +1,9 @@
-// Packer: how chunks are made smaller before they travel: by LZ4 or Zstandard.
+// Packer: compresses chunks with LZ4 or Zstandard before they are sent or stored.
 //
-// A value is a letter that names how the chunk is stored ('r' as it is, 'l' LZ4, 'z' Zstandard), a
-// checksum of the chunk and its number, and the bytes. The libraries are loaded when the first such
-// store is opened: programs that have none neither load nor need them. pack() and unpack(): any
-// thread, the fault path too; all they need lies in the caller's Space.
+// A value consists of a letter that says how the chunk is stored ('r' uncompressed, 'l' LZ4, 'z'
+// Zstandard), a checksum of the chunk and its number, and the bytes. The libraries are loaded when
+// the first compressed store is opened: programs that have none neither load nor need them. pack()
+// and unpack(): any thread, the fault path; they work in memory that the caller passes.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ struct Packing {
   enum class Kind : uint8_t { kNone, kLz4, kZstd };
 
   Kind kind = Kind::kNone;
-  int level = 0;  // of kZstd
+  int level = 0;  // for kZstd
 
-  // "none", "lz4", "zstd" or "zstd:LEVEL". EINVAL: what would do.
+  // Parses "none", "lz4", "zstd" or "zstd:LEVEL". Errors: EINVAL; the message says what is valid.
   static Result<Packing> parse(const std::string& text);
   std::string text() const;
   bool operator==(const Packing&) const = default;
@@ -33,8 +33,8 @@ class Packer {
   static constexpr size_t kHeadBytes = 5;
   static constexpr size_t kAlignment = 64;
 
-  // Errors: ENOSYS (the library cannot be loaded, with the remedy), EIO (it does not give back what
-  // it was given).
+  // Errors: ENOSYS (the library cannot be loaded; the message has the remedy), EIO (the library
+  // does not restore what it compressed).
   static Result<std::shared_ptr<const Packer>> make(Packing packing, uint64_t chunk_bytes);
   virtual ~Packer() = default;
   Packer(const Packer&) = delete;
@@ -42,26 +42,27 @@ class Packer {
 
   const Packing& packing() const { return packing_; }
   size_t chunk_bytes() const { return chunk_bytes_; }
-  // A chunk that does not become smaller is stored as it is.
+  // A chunk that does not become smaller is stored uncompressed.
   size_t value_bytes_max() const { return kHeadBytes + chunk_bytes_; }
-  // Of the memory that pack() and unpack() work in, one thread at a time.
+  // Size of the work space of pack() and of unpack(); one thread at a time may use a space.
   virtual size_t pack_space_bytes() const = 0;
   virtual size_t unpack_space_bytes() const = 0;
 
-  // The value of a whole chunk; returns its bytes. REQUIRES: `into` has value_bytes_max(), `space`
-  // has pack_space_bytes() and is aligned to kAlignment.
+  // Makes the value of a chunk, and returns its size. REQUIRES: `into` has value_bytes_max() bytes,
+  // `space` has pack_space_bytes() and is aligned to kAlignment.
   size_t pack(uint64_t number, const std::byte* chunk, std::byte* space, std::byte* into) const;
-  // False if it is not a value of this chunk, in every byte; `into` is unspecified then. REQUIRES:
-  // `into` has chunk_bytes(), `space` has unpack_space_bytes() and is aligned.
+  // Restores the chunk. False: `value` is not a valid value of chunk `number`; then the contents of
+  // `into` are unspecified. REQUIRES: `into` has chunk_bytes() bytes, `space` has
+  // unpack_space_bytes() and is aligned to kAlignment.
   bool unpack(uint64_t number, std::span<const std::byte> value, std::byte* space,
               std::byte* into) const;
 
  protected:
   Packer(Packing packing, size_t chunk_bytes) : packing_(packing), chunk_bytes_(chunk_bytes) {}
-  // At most bytes_max; 0: they do not suffice.
+  // Compresses to at most bytes_max bytes; 0 if they do not suffice.
   virtual size_t shrink(const std::byte* chunk, std::byte* space, std::byte* into,
                         size_t bytes_max) const = 0;
-  // Exactly a chunk, or false.
+  // Decompresses to exactly one chunk; otherwise false.
   virtual bool expand(std::span<const std::byte> from, std::byte* space, std::byte* into) const = 0;
 
  private:

@@ -20,14 +20,14 @@ Queue DiMmap::readmit(Entry& entry) {
   return Queue::kFirst;
 }
 
-// The page is out of its queue already, but its faults are still in the sum: hence the one.
+// The page has left its queue already, but its faults are still in the sum; hence the + 1.
 bool DiMmap::is_hot(const Entry& entry) const {
   return entry.faults * (page_count() + 1) > fault_sum_;
 }
 
 FrameId DiMmap::pick() {
   for (;;) {
-    // Over its size by the page that joined last, or since the capacity shrank.
+    // The hot FIFO is too long: by the page that joined last, or because the capacity shrank.
     if (second().size() > hot_max_ || first().size() == 0) return second().pop(entries_);
     const FrameId displaced = first().pop(entries_);
     if (!is_hot(entry_of(displaced))) return displaced;

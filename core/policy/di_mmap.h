@@ -1,22 +1,19 @@
-// DiMmap: the policy of DI-MMAP, rule by rule.
+// DiMmap: the policy of DI-MMAP, rule by rule. The holder of the shard's turn calls it.
 //
 // Van Essen et al., "DI-MMAP: a scalable memory-map runtime for out-of-core data-intensive
 // applications" (Cluster Computing 2015), section 2:
-//   1. A new page joins the primary FIFO. Its fault count starts as its bucket's.
-//   2. The oldest page of the primary FIFO is displaced: into the hot FIFO if it was faulted more
-//   often than the
-//      buffer's average, otherwise into the eviction queue.
-//   3. A page that joins a full hot FIFO displaces the oldest hot page, which goes to the eviction
-//   queue.
-//   4. A page touched in the eviction queue goes to the primary FIFO and its fault count grows by
-//   one.
-//   5. A page that is freed leaves its count to its bucket: larger than the bucket's, it replaces
-//   it; equal, the
-//      bucket's falls by one, to no less than one; smaller, it changes nothing.
-// The eviction queue is our leaving frames: leaving_target() is its size.
-// Where the paper has fixed queues, the primary FIFO takes what the hot FIFO does not use. The
-// paper's largest gains are with 75 % of the buffer hot (its figures 11 and 13); it does not say
-// how long its eviction queue was.
+//   1. A new page joins the primary FIFO. Its fault count starts with the count of its bucket.
+//   2. The oldest page of the primary FIFO is displaced: to the hot FIFO if it was faulted more
+//      often than the average of the buffer, otherwise to the eviction queue.
+//   3. A page that joins a full hot FIFO displaces the oldest hot page to the eviction queue.
+//   4. A page touched in the eviction queue goes to the primary FIFO; its fault count grows by one.
+//   5. A page that is freed leaves its count to its bucket: if it is larger than the bucket's, it
+//      replaces it; if equal, the bucket's count falls by one, but not below one; if smaller,
+//      nothing changes.
+// The eviction queue consists of our leaving frames: leaving_target() is its size. Where the paper
+// has fixed queues, the primary FIFO uses what the hot FIFO leaves. The paper's largest gains are
+// with 75 % of the buffer hot (its figures 11 and 13); it does not say how long its eviction queue
+// was.
 #pragma once
 
 #include <array>
@@ -30,8 +27,8 @@ class DiMmap final : public QueuePolicy {
  public:
   static constexpr std::string_view kName = "di-mmap";
   using Parameters = std::array<Parameter, 3>;
-  // hot, queue: the shares of the hot FIFO and the eviction queue. buckets: of fault counts, 4
-  // bytes each.
+  // hot, queue: the shares of the hot FIFO and of the eviction queue. buckets: number of fault
+  // counts, 4 bytes each.
   static constexpr Parameters kParameters = {
       {{"hot", 75, 0, 90}, {"queue", 10, 0, 50}, {"buckets", 65536, 1, uint64_t{1} << 28, false}}};
 
@@ -52,7 +49,7 @@ class DiMmap final : public QueuePolicy {
 
   uint32_t& bucket_of(PageKey key);
   bool is_hot(const Entry& entry) const;
-  // Pages in the buffer: those in the eviction queue count too.
+  // Pages in the buffer, including those in the eviction queue.
   uint64_t page_count() const { return resident_count() + leaving_count(); }
 
   const Parameters parameters_;

@@ -1,5 +1,6 @@
-// Fifo: the page that came first leaves first. With `cool=N%`, that share of the memory rests
-// before it is freed, and a page touched there starts anew: a second chance without access bits.
+// Fifo: evicts pages in the order in which they came. With `cool=N%`, that share of the memory
+// stays leaving before it is freed, and a page touched there starts again: a second chance without
+// access bits.
 #pragma once
 
 #include <array>

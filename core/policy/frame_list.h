@@ -1,5 +1,5 @@
-// FrameList: a queue of frames, oldest first, threaded through the policy's table of entries.
-// Whoever holds the shard's turn; nothing is allocated.
+// FrameList: a queue of frames, oldest first, linked through the policy's table of entries. The
+// holder of the shard's turn; allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace outcore::policy {
 
-// Which queue a frame is in. Zero bytes, as fresh tables have them, mean a frame that the policy
+// The queue that a frame is in. A fresh table consists of zeros: kUnknown, a frame that the policy
 // does not know.
 enum class Queue : uint8_t { kUnknown, kLeaving, kFirst, kSecond };
 inline constexpr size_t kQueues = 4;
 
 struct Entry {
   PageKey key;
-  uint32_t newer, older;  // neighbours in its queue
-  uint32_t faults;        // DI-MMAP's fault counter
+  uint32_t newer, older;  // neighbours in the queue
+  uint32_t faults;        // fault counter of DI-MMAP
   Queue queue;
 };
 static_assert(sizeof(Entry) <= 32, "the contract of Policy: at most 32 bytes a frame");
@@ -51,7 +51,7 @@ class FrameList {
     --size_;
   }
 
-  // The oldest, which is then in no queue; kNoFrame if empty.
+  // Removes and returns the oldest frame; kNoFrame if the queue is empty.
   FrameId pop(EntryTable& entries) {
     if (oldest_ == kNone) return kNoFrame;
     const FrameId frame{oldest_};
@@ -65,7 +65,7 @@ class FrameList {
     return FrameId{entries[static_cast<uint32_t>(frame)].newer};
   }
 
-  // size() entries lead from the oldest to the newest and back, all of this queue.
+  // Checks that size() entries lead from the oldest to the newest and back, all of this queue.
   bool is_valid(const EntryTable& entries) const {
     uint32_t count = 0, older = kNone;
     for (uint32_t i = oldest_; i != kNone; i = entries[i].newer) {

@@ -41,7 +41,7 @@ bool GhostTable::is_live(uint32_t word) const {
   return word != 0 && age_of(word) <= history_ / additions_a_tick_;
 }
 
-// Every bucket gets its turn long before a dead word's age wraps and makes it look young.
+// Each bucket is swept long before the age of an expired word wraps and makes the word look young.
 void GhostTable::sweep_one_bucket() {
   uint32_t* bucket = &words_[sweep_ * kBucketWords];
   for (uint32_t i = 0; i < kBucketWords; ++i)
@@ -82,7 +82,7 @@ bool GhostTable::take(PageKey key, uint64_t* age) {
 
 bool GhostTable::is_valid() const {
   if (history_ > history_max_ || sweep_ >= std::max<uint64_t>(buckets_, 1)) return false;
-  // Between two sweeps of a bucket, `buckets_` additions are made.
+  // `buckets_` additions are made between two sweeps of a bucket.
   const uint64_t age_max = history_ / additions_a_tick_ + buckets_ / additions_a_tick_ + 2;
   if (age_max > 0xFFFF) return false;
   for (uint64_t i = 0; i < buckets_ * kBucketWords; ++i) {

@@ -1,12 +1,12 @@
-// GhostTable: which pages left lately. The last `history` keys added, approximately: in
-// first-in-first-out order, by fingerprints. Whoever holds the shard's turn; nothing is allocated
-// after allocate().
+// GhostTable: remembers which pages were evicted recently: approximately the last `history` keys
+// added, first in, first out, by fingerprints. The holder of the shard's turn; allocates only in
+// allocate().
 //
-// Buckets of 16 words, a cache line each. A word is a 16-bit fingerprint and the 16-bit time at
-// which it was added; time counts additions, so a word expires by its age and no list is kept (Yang
-// et al., "FIFO queues are all you need for cache eviction", SOSP 2023, section 4.3). Two words a
-// key: 8 bytes a page of history, and under 1 % of the keys are crowded out of their bucket early.
-// A wrong "yes" happens about once in 8000 asks.
+// It has buckets of 16 words, a cache line each. A word is a 16-bit fingerprint and the 16-bit time
+// of its addition. Time counts additions, so a word expires by its age, and no list is needed (Yang
+// et al., "FIFO queues are all you need for cache eviction", SOSP 2023, section 4.3). There are two
+// words for each key: 8 bytes a page of history, and under 1 % of the keys are pushed out of their
+// bucket early. A wrong "yes" happens about once in 8000 questions.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@ namespace outcore::policy {
 
 class GhostTable {
  public:
-  // Room for histories of up to history_max keys; touched as used. REQUIRES: called once, first.
-  // Errors: ENOMEM.
+  // Allocates for histories of up to history_max keys; memory is used as it is touched. REQUIRES:
+  // called once, first. Errors: ENOMEM.
   Status allocate(uint64_t history_max);
-  // From now on remembers the last `history` keys. Forgets everything if that is a change.
+  // Sets how many keys are remembered. If that is a change, forgets all keys.
   void set_history(uint64_t history);
 
   void add(PageKey key);
-  // Was the key added lately? If so, forgets it, and says how many were added since, about.
+  // True if the key was added recently; then forgets it, and *age is roughly how many were added
+  // since.
   bool take(PageKey key, uint64_t* age = nullptr);
 
   uint64_t history() const { return history_; }
@@ -34,8 +35,8 @@ class GhostTable {
 
  private:
   static constexpr uint32_t kBucketWords = 16;
-  static constexpr uint64_t kTicksMax =
-      32768;  // a history's length in ticks: half of what 16 bits tell apart
+  // The length of a history in ticks: half of what 16 bits can distinguish.
+  static constexpr uint64_t kTicksMax = 32768;
 
   static uint64_t buckets_for(uint64_t history) { return history / (kBucketWords / 2) + 1; }
   static uint32_t fingerprint_of(PageKey key);
@@ -48,7 +49,7 @@ class GhostTable {
   uint64_t history_max_ = 0, history_ = 0, buckets_ = 0;
   uint64_t added_ = 0;             // additions so far
   uint64_t additions_a_tick_ = 1;  // so that a history is at most kTicksMax ticks
-  uint64_t sweep_ = 0;             // the next bucket to rid of the dead
+  uint64_t sweep_ = 0;             // the next bucket from which to remove expired words
 };
 
 }  // namespace outcore::policy

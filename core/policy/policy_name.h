@@ -1,4 +1,4 @@
-// PolicyName: reads "s3-fifo:small=10%,cool=5%". At start only.
+// PolicyName: parses "s3-fifo:small=10%,cool=5%". Called at start only.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace outcore::policy {
 
 struct Parameter {
   std::string_view key;
-  uint64_t value;  // the default, until parse_parameters() finds another
+  uint64_t value;  // the default, until parse_parameters() finds another value
   uint64_t least, most;
   bool is_percent = true;
 };
 
-// `full` is the whole name, for messages; `text` is what follows its colon. Errors: EINVAL for an
-// unknown parameter, one given twice, or a value out of range, naming what would do.
+// `full` is the whole name, for messages; `text` is the part after its colon. Errors: EINVAL (an
+// unknown parameter, one given twice, or a value out of range; the message says what is valid).
 Status parse_parameters(const std::string& full, std::string_view text,
                         std::span<Parameter> parameters);
-// "name:key=value,…" of all parameters: what make_policy() takes.
+// "name:key=value,…" with all parameters, as make_policy() accepts it.
 std::string format_name(std::string_view name, std::span<const Parameter> parameters);
-// The refusal of a policy that is none of `names`.
+// The error for a policy that is none of `names`.
 Error unknown_policy(const std::string& full, std::string_view name,
                      std::span<const std::string_view> names);
 

@@ -1,6 +1,6 @@
-// QueuePolicy: what all our policies share: frames stand in up to two queues, or are leaving.
-// A policy says which queue a page joins and which frame is given up; the bookkeeping and its
-// checks are here.
+// QueuePolicy: the common part of all our policies: each frame is in one of up to two queues, or
+// leaving. A policy decides which queue a page joins and which frame is evicted; this class keeps
+// the lists and checks them. The holder of the shard's turn.
 #pragma once
 
 #include "core/policy/frame_list.h"
@@ -26,17 +26,17 @@ class QueuePolicy : public Policy {
   size_t metadata_bytes() const override { return entries_.touched(); }
 
  protected:
-  // leaving_percent of the capacity rests before it is freed.
+  // `leaving_percent` of the capacity stays leaving before it is freed.
   explicit QueuePolicy(uint64_t leaving_percent) : leaving_percent_(leaving_percent) {}
   // REQUIRES: called once, first. Errors: ENOMEM.
   Status allocate_entries(size_t frames_max) { return entries_.allocate(frames_max); }
 
-  // The queue that a new page joins, and a rescued one.
+  // The queue that a new page joins; and the queue that a rescued page joins.
   virtual Queue admit(Entry& entry) = 0;
   virtual Queue readmit(Entry& entry) = 0;
-  // Takes the frame to give up out of its queue. REQUIRES: one is resident.
+  // Removes a frame from its queue and returns it as the victim. REQUIRES: a frame is resident.
   virtual FrameId pick() = 0;
-  // The entry's page goes: freed as a victim, or taken out of the policy's hands.
+  // The page of the entry is gone: freed as a victim, or removed from the policy.
   virtual void forget(const Entry& entry, bool was_victim) = 0;
   virtual void capacity_changed() {}
 

@@ -1,4 +1,4 @@
-// The policies by name. A new policy is a file and a line here.
+// The policies by name. To add a policy, add its file and a line here.
 #include <cerrno>
 
 #include "core/policy/di_mmap.h"

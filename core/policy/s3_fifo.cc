@@ -5,9 +5,8 @@
 namespace outcore::policy {
 namespace {
 
-// A frame of the small queue is the first queue's, of the main queue the second's. A leaving frame
-// is in neither, so its entry remembers where it came from, in the field that DI-MMAP counts faults
-// in.
+// The first queue is the small queue, the second the main queue. A leaving frame is in neither; its
+// entry remembers where it came from, in the field in which DI-MMAP counts faults.
 constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1;
 
 }  // namespace
@@ -26,9 +25,9 @@ Queue S3Fifo::admit(Entry& entry) {
   return has_ghost || is_free ? Queue::kSecond : Queue::kFirst;
 }
 
-// A page that comes back so soon would still be there if the small queue were longer by as much
-// again: a page that was brought in ahead, say, whose reader had to wait for a core. Without such
-// pages the queue shrinks back to its share.
+// A page that returns so soon would still be resident if the small queue were longer: for example a
+// page that was prefetched and whose reader had to wait for a core. Without such pages the queue
+// shrinks back to its share.
 void S3Fifo::adapt(bool came_too_soon) {
   if (came_too_soon) {
     small_target_ = std::min(small_target_ + 1, std::max(share(kSmallPercentMax), small_least_));

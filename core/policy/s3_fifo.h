@@ -1,17 +1,18 @@
-// S3Fifo: most pages are touched once; only those that come back get a lasting place.
+// S3Fifo: most pages are touched once; only pages that return get a lasting place. The holder of
+// the shard's turn calls it.
 //
 // Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), without the access
-// bits that a pager does not have. New pages join a small queue (3 % of the memory). What leaves
-// it is remembered as a ghost for a while (20 % of the memory's pages: without access bits, a
-// longer memory promotes what has not shown that it is hot); a page that comes back meanwhile joins
-// the main queue. A rescued page has shown that it is in use and joins the main queue as well. The
-// small queue gives up pages while it is over its share, otherwise the main queue does. Until
-// memory is full for the first time nothing competes, and pages join the main queue up to its share
-// (our addition: the second pass of a loop finds the beginning, instead of missing nearly all).
+// bits that a pager does not have. New pages join a small queue (3 % of the memory). Pages evicted
+// from it are remembered as ghosts for a while (as many as 20 % of the frames: without access bits,
+// a longer memory would promote pages that are not hot). A page that returns while it is a ghost
+// joins the main queue. So does a rescued page, because it is in use. Victims come from the small
+// queue while it exceeds its share, otherwise from the main queue. Until memory is full for the
+// first time, pages join the main queue up to its share (our addition: the second pass of a loop
+// then hits the beginning, instead of missing nearly everything).
 //
 // Why it is the default: a loop over 1.2 times the memory misses 20 %, where FIFO, LRU and CLOCK
-// miss all. `cool=N%`: that share of the memory rests before it is freed, and recency is sampled by
-// who is rescued there.
+// miss everything. With `cool=N%`, that share of the memory stays leaving before it is freed, and
+// rescues tell which pages are in use.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ class S3Fifo final : public QueuePolicy {
  public:
   static constexpr std::string_view kName = "s3-fifo";
   using Parameters = std::array<Parameter, 3>;
-  // small: the small queue's share. ghosts: pages remembered, in percent of the frames. cool: the
-  // resting share.
+  // small: the share of the small queue. ghosts: pages remembered, in percent of the frames. cool:
+  // the share that stays leaving.
   static constexpr Parameters kParameters = {
       {{"small", 3, 1, 90}, {"ghosts", 20, 0, 400}, {"cool", 0, 0, 50}}};
 
@@ -46,8 +47,8 @@ class S3Fifo final : public QueuePolicy {
   void forget(const Entry& entry, bool was_victim) override;
   void capacity_changed() override;
 
-  // The small queue may grow to this share where pages come back too soon, and shrinks by a page in
-  // so many that do not.
+  // The small queue may grow to this share if pages return too soon. It shrinks by one page for
+  // each kPatience pages that do not.
   static constexpr uint64_t kSmallPercentMax = 30;
   static constexpr uint32_t kPatience = 16;
   void adapt(bool came_too_soon);

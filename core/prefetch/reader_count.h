@@ -1,5 +1,6 @@
-// ReaderCount: how many threads missed pages lately. Each gets a part of the memory that may be
-// full of what was brought in ahead; more would be evicted before it is read. The fault path.
+// ReaderCount: counts the threads that missed pages recently. Each may have a part of the memory
+// filled with prefetched pages; more would be evicted before it is read. Any thread; the fault
+// path.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,9 @@ namespace outcore::prefetch {
 
 class ReaderCount {
  public:
-  // A thread missed a page. Returns how many threads did so in this round of misses or in the one
-  // before, at least 1. *round is the thread's own: the round in which it was counted last.
+  // Notes that a thread missed a page. Returns how many threads did so in this round of misses or
+  // in the previous one, at least 1. *round belongs to the thread: the round in which it was last
+  // counted.
   uint32_t note(uint64_t* round) {
     const uint64_t now = misses_.fetch_add(1, std::memory_order_relaxed) / kRoundMisses + 1;
     std::atomic<uint64_t>& here = counted_[now % kRounds];
@@ -32,7 +34,7 @@ class ReaderCount {
   static constexpr uint64_t kRoundMisses = 256, kRounds = 4;
 
   std::atomic<uint64_t> misses_{0};
-  // Of each of the last rounds: its number in the upper half, how many threads in the lower.
+  // For each of the last rounds: its number in the upper half, the number of threads in the lower.
   std::atomic<uint64_t> counted_[kRounds] = {};
 };
 

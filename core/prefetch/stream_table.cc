@@ -11,8 +11,8 @@ namespace {
 static_assert(std::is_trivially_default_constructible_v<StreamTable>);
 static_assert(std::is_trivially_destructible_v<StreamTable>);
 
-// Pages of one space differ by their distance; those of two spaces, but for one pair in 16 million,
-// by far more.
+// Words of pages of one space differ by their distance; words of two spaces differ by far more,
+// except for one pair in 16 million.
 uint64_t word_of(uint64_t space_id, int64_t page) {
   const uint64_t tag = (space_id + 1) * 0x9E3779B97F4A7C15ull >> 40;
   return (tag << 40 | static_cast<uint64_t>(page)) + 1;
@@ -64,8 +64,8 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   return advice;
 }
 
-// No more than three windows a stream: a reader that was good for long must not read in vain for
-// long.
+// The credit is limited to three windows a stream: a reader that was good for long must not cause
+// useless reads for long.
 void StreamTable::earn(uint64_t credit, const Miss& miss) {
   spent_ -= static_cast<int32_t>(std::min<uint64_t>(credit, 1 << 26));
   const auto three = static_cast<int32_t>(miss.window_max * 3 * kCreditOfPage);
@@ -74,7 +74,7 @@ void StreamTable::earn(uint64_t credit, const Miss& miss) {
   spent_ = std::max(spent_, kFirstCredit - three * streams);
 }
 
-// The reader of the stream is at the missed page: what does that tell of those that were paid?
+// The reader of the stream is at the missed page: decides which prefetched pages were used.
 void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   const auto page = static_cast<int64_t>(miss.page);
   if (page == stream.last) return;
@@ -83,7 +83,7 @@ void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   uint64_t used = 0;
   if (is_tripwire || (is_end && stream.tripwire == stream.end)) used = stream.before;
   if (is_end && stream.tripwire != stream.end) used = stream.after;
-  uint64_t again = 0;  // proved, too, by the page behind them
+  uint64_t again = 0;  // the page behind them proves them, too
   if (how == Match::kArrived || page == stream.last + (int64_t{stream.again} + 1) * stream.stride)
     again = stream.again;
   stream.again = 0;
@@ -97,11 +97,11 @@ void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   } else if (how != Match::kInside) {
     stream.before = stream.after = 0;
   }
-  // Brought in, gone, and missed after all.
+  // The page was brought in, evicted, and is missed now.
   if (how == Match::kInside && !miss.is_in_flight && stream.before > 0) --stream.before;
 }
 
-// A random miss near what was taken for a stream would wake it again and again.
+// Without this limit, random misses near an old stream would keep it alive.
 bool StreamTable::is_stale(const Stream& stream) const {
   return clock_ - stream.used > kLately + 32 * stream.window;
 }
@@ -113,19 +113,19 @@ StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, i
   if (distance % stream.stride != 0) return Match::kNone;
   const int64_t steps = distance / stream.stride;
   const int64_t steps_issued = (stream.end - stream.last) / stream.stride;
-  // Already read, and evicted since: not the reader that this stream follows.
+  // The page was read already and evicted since: this is not the reader of the stream.
   if (steps < 0) return Match::kNone;
   if (steps < steps_issued) return Match::kInside;
-  // Pages of somebody else lay in between: the reader passed them unseen.
+  // Pages that were already in memory lay in between; the reader passed them without a miss.
   return steps <= steps_issued + 2 * int64_t{stream.window} ? Match::kBeyond : Match::kNone;
 }
 
-// Moves the stream on. True if a window is to be issued from its end; if not, it waits, or is
-// forgotten (stride 0).
+// Advances the stream. True: issue a window from its end. False: the stream waits, or is forgotten
+// (stride 0).
 bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
   const auto page = static_cast<int64_t>(miss.page);
   stream.used = clock_;
-  // The same page again: other threads' fills, or a fault that had to be repeated.
+  // The same page again: it is filled by other threads, or the fault was repeated.
   if (page == stream.last) return false;
   const bool has_tripwire = stream.tripwire != stream.end;
   const bool is_dry = how != Match::kInside && !(has_tripwire && page == stream.tripwire);
@@ -161,7 +161,8 @@ void StreamTable::give_up(Stream& stream) {
   if (failures_ < kFailuresMax) ++failures_;
 }
 
-// The stride of the shortest row of equally spaced misses that `page` ends; 0 if there is none.
+// The stride of the shortest row of equally spaced misses that ends with `page`; 0 if there is
+// none.
 int64_t StreamTable::detect(uint64_t space_id, int64_t page, bool is_sequential) const {
   int64_t best = 0;
   const uint64_t word = word_of(space_id, page);
@@ -202,8 +203,8 @@ StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
   return *oldest;
 }
 
-// A window from the stream's end on, as long as there is credit for: so many pages that are not in
-// memory. Tripwire and end are such pages, too, or nobody would miss them.
+// Issues a window from the stream's end, as far as the credit reaches; only pages that are not in
+// memory count. The tripwire and the end are such pages, too: otherwise they would not be missed.
 StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   OC_CHECK(stream.stride != 0 && stream.window > 0);
   stream.wasted = 0;
@@ -216,7 +217,7 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   const uint32_t first_part = has_tripwire ? stream.window / 2 : stream.window;
   const uint32_t pages = stream.window - (has_tripwire ? 1 : 0);
   const int64_t first = stream.end;
-  int64_t at = first, behind = first;  // behind the last page that is to be brought in
+  int64_t at = first, behind = first;  // behind: after the last page to bring in
   int64_t tripwire = first;
   uint32_t issued = 0, after = 0;
   bool is_passed = false;
@@ -250,8 +251,8 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   return advice;
 }
 
-// The pages next to the miss that the caller brings in itself. Those before `paid_end` were brought
-// in once: what is missing of them is paid again.
+// The pages next to the miss that the caller brings in itself. Pages before `paid_end` were brought
+// in before: those that are missing are paid again.
 void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss, Advice* advice) {
   advice->stride = stream.stride;
   if (magnitude(stream.stride) != 1 || miss.is_in_flight) return;
@@ -265,7 +266,7 @@ void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss,
   }
   stream.again = std::min(stream.again, credit);
   spent_ += static_cast<int32_t>(stream.again) * kCreditOfPage;
-  // Filled along, the tripwire is none.
+  // If the tripwire is filled along, there is none.
   if (stream.tripwire != stream.end && (next - stream.tripwire) / stream.stride > 0) {
     stream.tripwire = stream.end;
     stream.before += stream.after;

@@ -1,36 +1,33 @@
-// StreamTable: the streams in which one thread reads, and what to bring in ahead of it. The fault
-// path, by the faulting thread alone: no allocation, no locks, all zeros at first (it lies
-// in a TablePool), a few hundred comparisons at most.
+// StreamTable: recognises the streams in which one thread reads, and decides what to prefetch.
+// Called on the fault path by the faulting thread only: no allocation, no locks, at most a few
+// hundred comparisons. A table starts as zeros (it is in a TablePool).
 //
-// What it sees are misses, never hits. So:
-// - Detection, as hardware prefetchers do: the last 64 misses that belong to no stream are kept. A
-// miss that ends a
-//   row of equally spaced ones, three for neighbouring pages, four for longer strides (up to 1024
-//   pages, either way), starts a stream. Several streams may be interleaved; the one unused for
-//   longest makes room for another, and one that was unused for 64 misses and 32 windows is over.
-// - Ramp, as Linux's readahead: the window is 4 pages at first and doubles whenever the reader
-// arrives at its end, up
-//   to the caller's limit.
-// - Tripwire, Linux's marker page (PG_readahead) for a pager that sees no hits: from 8 pages on,
-// the middle page of a
-//   window is left out. The miss there tells that the reader has come so far, and the next window
-//   is issued while half of this one is still ahead.
-// - Waste: misses on pages that were issued, are not tripwires and are not being filled mean that
-// the pages were
-//   dropped, or evicted before use. More than a quarter of a window of them, or two of a small one:
-//   it halves. Below the first window the stream is forgotten, and nothing is detected for the next
-//   8 misses, 16 if that was in vain, up to 256: where memory is too small for readahead, it costs
-//   next to nothing. A reader that is only faster than the prefetcher is not waste: that is what
-//   `is_in_flight` tells.
-// - Credit: what is brought in ahead must be earned. A page that is issued costs one page of it,
-//   also when it is brought in once more. The tripwire and the page behind the window tell what
-//   became of those before them: a reader that misses them read the others, too (who skips pages
-//   skips these as often), and has the cost back, and more. How much more is what a read that is
-//   not waited for is worth in pages that come along with others: four where a few readers wait
-//   for the device, a half where many keep it and the processors busy. A miss gives an eighth. So
-//   what is issued and never read stays below a part of what was asked for, and each page of it
-//   costs at most one other its place: whatever the program does, readahead that does not pay reads
-//   little more than none would.
+// It sees misses, but no hits. So:
+// - Detection, as in hardware prefetchers: it keeps the last 64 misses that belong to no stream. A
+//   miss that ends a row of equally spaced ones starts a stream: three for neighbouring pages, four
+//   for longer strides (up to 1024 pages, in either direction). Several streams may be interleaved.
+//   A new stream takes the place of the one unused for longest; a stream unused for 64 misses and
+//   32 windows is over.
+// - Ramp, as in Linux's readahead: the window is 4 pages at first, and doubles each time the reader
+//   arrives at its end, up to the caller's limit.
+// - Tripwire, Linux's marker page (PG_readahead) for a pager that sees no hits: windows of 8 pages
+//   and more leave out their middle page. The miss there shows that the reader has come so far, and
+//   the next window is issued while half of this one is still ahead.
+// - Waste: misses on issued pages, other than tripwires and pages that are being filled, mean that
+//   pages were dropped, or evicted before use. If they are more than a quarter of a window (or two
+//   of a small one), the window halves. Below the first window the stream is forgotten, and nothing
+//   is detected for the next 8 misses, then 16 if that was in vain, up to 256: where memory is too
+//   small for readahead, it costs almost nothing. A reader that is merely faster than the
+//   prefetcher is no waste; `is_in_flight` tells this.
+// - Credit: prefetching must be earned. An issued page costs one page of credit, each time it is
+//   brought in. The tripwire and the page behind the window show what became of the pages before
+//   them: a reader that misses them has read the others, too (one that skips pages skips these as
+//   often), and gets the cost back, and more. How much more depends on what a read without waiting
+//   is worth in pages read along with others: four where a few readers wait for the device, a half
+//   where many readers keep it and the processors busy. A miss gives an eighth. So the pages that
+//   are issued but never read stay below a part of what was asked for, and each costs at most one
+//   other page its place. Whatever the program does, readahead that does not pay reads little more
+//   than no readahead.
 // Random misses are almost never equally spaced: 1 million of them in 2^20 pages cause a handful of
 // windows.
 #pragma once
@@ -52,45 +49,48 @@ class StreamTable {
   static constexpr uint32_t kHistory = 64;
   static constexpr int64_t kStrideMax = 1024;
   static constexpr uint32_t kFirstWindow = 4;
-  static constexpr uint32_t kTripwireWindow = 8;  // windows below have none
+  static constexpr uint32_t kTripwireWindow = 8;  // smaller windows have none
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
-  static constexpr uint32_t kFailuresMax = 5;  // … doubled so often at most
-  // Credit counts in sixteenths of a page.
+  static constexpr uint32_t kFailuresMax = 5;  // … doubled at most this often
+  // Credit is counted in sixteenths of a page.
   static constexpr int32_t kCreditOfPage = 16, kCreditOfMiss = 2;
   static constexpr int32_t kCreditOfUse = 64, kCreditOfUseByMany = 8;
   static constexpr uint32_t kFewReaders = 8;
   static constexpr int32_t kFirstCredit = 32 * kCreditOfPage;
-  static constexpr uint32_t kLately = 64;  // and 32 windows: misses without its own, and it is over
+  // Misses, plus 32 windows, after which an unused stream is over.
+  static constexpr uint32_t kLately = 64;
   static constexpr uint32_t kWindowMost = 1 << 14;  // pages
-  static constexpr uint32_t kWalkMin = 64;  // pages, and four windows, are looked at for a window
+  // Pages looked at for a window: at least this, or four windows.
+  static constexpr uint32_t kWalkMin = 64;
   static constexpr uint64_t kPagesMax = uint64_t{1} << 40;
 
-  // At most two runs: before and after a tripwire. None: nothing to bring in.
+  // At most two runs: before and after a tripwire. No run: nothing to bring in.
   struct Advice {
     PageRun run[2];
     uint32_t run_count;
-    int64_t stride;  // of the stream that the miss belongs to; 0: none
-    uint32_t along;  // its next pages that may be filled with the miss: all of them are issued
+    int64_t stride;  // of the stream of the miss; 0: none
+    uint32_t along;  // how many of the stream's next pages to fill with the miss; all were issued
   };
 
-  // Pages: which of a space are not in memory. A glance: it may change.
+  // Tells which pages of a space are not in memory. A guess: it may change at any time.
   struct Pages {
     const void* of = nullptr;
-    bool (*is_absent)(const void* of, uint64_t page) = nullptr;  // nullptr: all are
+    bool (*is_absent)(const void* of, uint64_t page) = nullptr;  // nullptr: all are absent
     bool has(int64_t page) const {
       return is_absent == nullptr || is_absent(of, static_cast<uint64_t>(page));
     }
   };
   struct Miss {
     uint64_t space_id = 0, page = 0;
-    uint64_t page_end = 0;       // runs stay below it
-    uint32_t window_max = 0;     // pages of the largest window; 0: no advice
-    uint32_t along_max = 0;      // pages beside it that the caller can fill with this miss
-    bool is_sequential = false;  // the reader promises to go forward: the first miss starts a
-                                 // stream at the largest window, and needs no credit
-    bool is_in_flight = false;   // the page is being filled already
-    uint32_t readers = 1;        // threads that miss pages lately
-    bool has_hints = false;      // some wait in the prefetcher's queue: what is missing may be late
+    uint64_t page_end = 0;    // runs stay below this page
+    uint32_t window_max = 0;  // largest window, in pages; 0: no advice
+    uint32_t along_max = 0;   // pages that the caller can fill together with the miss
+    // The reader has promised to read forward: the first miss starts a stream with the largest
+    // window, without credit.
+    bool is_sequential = false;
+    bool is_in_flight = false;  // the page is already being filled
+    uint32_t readers = 1;       // threads that missed pages recently
+    bool has_hints = false;     // hints are waiting in the queue: a missing page may only be late
     Pages absent{};
   };
   Advice on_miss(const Miss& miss);
@@ -101,18 +101,18 @@ class StreamTable {
   bool is_valid() const;
 
  private:
-  // Pages from `last` to `end`, `stride` apart, were issued or in memory, but for the tripwire.
-  // tripwire == end: it has none.
+  // Pages from `last` to `end`, `stride` apart, were issued or are in memory, except the tripwire.
+  // tripwire == end: there is none.
   struct Stream {
     uint64_t space_id;
-    int64_t last;  // the newest miss: here the reader is
-    int64_t end;   // the first page not yet issued
+    int64_t last;  // the newest miss: the reader is here
+    int64_t end;   // the first page that was not issued yet
     int64_t tripwire;
     int64_t stride;          // 0: the stream is free
     uint32_t window;         // pages
     uint32_t wasted;         // issued pages of this window that were missed
     uint32_t used;           // clock_ at the last miss
-    uint32_t before, after;  // pages that were paid, and are to be proved by the tripwire and `end`
+    uint32_t before, after;  // paid pages that the tripwire and `end` will prove
     uint32_t again;          // pages next to `last` that were paid twice
   };
   enum class Match : uint8_t { kNone, kBeyond, kInside, kArrived };
@@ -134,12 +134,12 @@ class StreamTable {
   void remember(uint64_t space_id, int64_t page);
 
   Stream stream_[kStreams];
-  uint64_t missed_[kHistory];  // space and page in one word, 0: none; a ring
+  uint64_t missed_[kHistory];  // a ring; space and page in one word; 0: none
   uint32_t missed_next_;
   uint32_t clock_;
   uint32_t resting_;   // misses left without detection
   uint32_t failures_;  // streams given up since one arrived
-  int32_t spent_;      // of the first credit; negative: there is more
+  int32_t spent_;      // of the first credit; negative: there is more credit
 };
 static_assert(sizeof(StreamTable) <= 2304, "every thread that faults has one");
 

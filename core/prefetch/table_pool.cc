@@ -37,7 +37,7 @@ TablePool::Slot* TablePool::take(uint32_t thread) {
   Slot* oldest = nullptr;
   for (Slot* slot = set; slot < set + kWays; ++slot) {
     if (slot->thread.load(std::memory_order_relaxed) == thread) {
-      // Between the look and the taking another may have got it.
+      // Another thread may have taken it meanwhile.
       if (!try_take(*slot)) return nullptr;
       slot->used.store(now, std::memory_order_relaxed);
       if (slot->thread.load(std::memory_order_relaxed) == thread) return slot;

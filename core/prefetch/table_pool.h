@@ -1,9 +1,9 @@
-// TablePool: a StreamTable for each thread that misses, in memory that is not the threads' own.
+// TablePool: a StreamTable for each thread that misses, outside of the threads' own memory.
 //
-// What the fault path needs of a thread's own memory must be there from its start (static TLS), of
-// which a library that is loaded late gets some hundred bytes. So tables lie here, found by the
-// thread's number. One of a thread that is long gone goes to whoever needs it. The fault path: no
-// allocation, nothing that waits. Any thread.
+// Thread-local memory for the fault path must exist from the start of a thread (static TLS), and a
+// library that is loaded late gets only some hundred bytes of it. So the tables are here, found by
+// the thread's number. A table of a thread that is long gone is given to another. Any thread, the
+// fault path: no allocation, no waiting.
 #pragma once
 
 #include <atomic>
@@ -17,23 +17,24 @@ namespace outcore::prefetch {
 class TablePool {
  public:
   static constexpr size_t kSets = 128, kWays = 8;
-  static constexpr uint64_t kIdleMisses =
-      4096;  // after so many of others a table may go to another
+  // After this many misses of other threads, a table may be given away.
+  static constexpr uint64_t kIdleMisses = 4096;
 
   struct Slot {
-    std::atomic<uint32_t> thread;  // 0: nobody's
+    std::atomic<uint32_t> thread;  // 0: no thread's
     std::atomic<uint32_t> is_taken;
-    std::atomic<uint64_t> used;  // misses of all, when it was taken last
+    std::atomic<uint64_t> used;  // misses of all threads when it was last used
     uint64_t round;              // ReaderCount's
     StreamTable table;
   };
 
-  TablePool();  // without memory from the kernel there are no tables, and no readahead
+  TablePool();  // if the kernel gives no memory, there are no tables and no readahead
   ~TablePool();
   TablePool(const TablePool&) = delete;
   TablePool& operator=(const TablePool&) = delete;
 
-  // A thread's table while this lives; none if all that it may have are in use.
+  // The table of a thread, during the life of this object; false if all tables it could have are in
+  // use.
   class Mine {
    public:
     Mine(TablePool& pool, uint32_t thread) : slot_(pool.take(thread)) {}
@@ -53,7 +54,7 @@ class TablePool {
  private:
   Slot* take(uint32_t thread);
 
-  Slot* slots_ = nullptr;  // zeros of the kernel's until somebody needs them
+  Slot* slots_ = nullptr;  // zeros until they are used
   std::atomic<uint64_t> misses_{0};
 };
 

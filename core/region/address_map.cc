@@ -57,7 +57,7 @@ void AddressMap::remove(View* view) {
   wait_for_users(view);
 }
 
-// A holder is inside a fault, whose waits are bounded.
+// This does not wait long: a user is inside a fault, whose waits are bounded.
 void AddressMap::wait_for_users(const View* view) {
   while (view->users.load(std::memory_order_acquire) != 0) os::yield();
 }
@@ -106,13 +106,13 @@ View* AddressMap::find_and_hold(const std::byte* address) {
     if (position < count_.load(std::memory_order_acquire) &&
         entry_[position].start.load(std::memory_order_acquire) <= address)
       view = entry_[position].view.load(std::memory_order_acquire);
-    // A view that is being removed may be freed: hold it only while the sequence says that it is
-    // still there. Views live in memory that is never given back (ViewPool), so the count itself is
-    // always safe to touch.
+    // A view that is being removed may be freed, so the count is kept only if the sequence says
+    // that the view was still in the table. Views are in memory that is never freed (ViewPool), so
+    // it is always safe to change the count.
     if (view != nullptr) view->users.fetch_add(1, std::memory_order_seq_cst);
     if (sequence_.load(std::memory_order_seq_cst) == before) {
-      // What stands for a parent's view in a forked child stands for all of its addresses: those
-      // past the end at the fork, too, which the kernel's mapping may show by now.
+      // The view that a forked child inherited covers all reserved addresses, even past the end
+      // that the region had at the fork, because the kernel's mapping may show them by now.
       if (view == nullptr || view->contains(address) || view->is_inherited.load()) return view;
       let_go(view);
       return nullptr;
@@ -140,7 +140,7 @@ bool AddressMap::overlaps(const std::byte* address, uint64_t size_bytes) {
   const os::Locked locked(writers_);
   const uint64_t position = position_of(address);
   if (position >= count_.load()) return false;
-  // As numbers: the address may be anything that the program says.
+  // Compare as integers: the program may pass any address.
   const auto first = reinterpret_cast<uintptr_t>(address);
   const auto start = reinterpret_cast<uintptr_t>(entry_[position].start.load());
   return start <= first || start - first < size_bytes;

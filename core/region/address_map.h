@@ -1,9 +1,9 @@
-// AddressMap: which view an address belongs to. One for the process: a fault comes with an address
-// and nothing else.
+// AddressMap: finds the view that contains an address. There is one for the process, because a
+// fault has an address and nothing else.
 //
-// Readers are on the fault path and take no lock: a sorted table under a sequence counter, read
-// again if a writer came between. Views are found, and held (View::users), in one step; a held view
-// is not freed.
+// Readers are on the fault path and take no lock: they read a sorted table under a sequence
+// counter, and read it again if a writer changed it meanwhile. Finding a view and holding it
+// (View::users) is one step; a view that is held is not freed. Writers: any thread, one at a time.
 #pragma once
 
 #include <atomic>
@@ -27,27 +27,27 @@ class AddressMap {
 
   // REQUIRES: the range overlaps no other (asserted). Errors: ENOMEM (more than kViewsMax).
   Status add(View* view);
-  // After it no fault finds the view, and nobody holds it: waits until the last user is done.
+  // Removes the view. Afterwards no fault finds it; waits until no thread holds it.
   void remove(View* view);
-  // Puts `parts`, which lie inside the old view's addresses and are sorted, in its place, in one
-  // step: no fault in what they have in common finds neither. Then as remove().
+  // Replaces the old view by `parts`, which lie inside its addresses and are sorted, in one step: a
+  // fault on an address that both contain finds one of them. Then waits as remove() does.
   Status replace(View* old, std::span<View* const> parts);
-  // The view may have grown up to its reservation: nothing to do here, contains() decides.
+  // A view may grow up to its reservation without a call: contains() decides.
 
-  // The view of the address, held; nullptr if it is nobody's. A view that a forked child inherited
-  // has all addresses that were kept for it. The fault path.
+  // The view that contains the address, held; nullptr if there is none. A view that a forked child
+  // inherited contains all addresses reserved for it. The fault path.
   View* find_and_hold(const std::byte* address);
   static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
 
-  // Another number after each change. A fault that finds nobody may be older than the change that
-  // took its view away.
+  // A number that differs after each change. A fault that finds no view may be older than the
+  // change that removed its view.
   uint64_t changes() const { return sequence_.load(std::memory_order_acquire); }
 
-  // In a forked child, where nobody holds the parent's views: this one is no more. May be called
+  // In a forked child, where no thread holds the parent's views: removes this one. May be called
   // from within for_each.
   void forget_in_child(View& view);
-  // Calls f for every view. For fork's child, where nothing else runs, and for metrics (under the
-  // writers' lock).
+  // Calls f for every view: in a forked child, where no other thread runs, and for metrics (under
+  // the writers' lock).
   void for_each(const std::function<void(View&)>& f);
   // True if [address, address + size) overlaps the reserved addresses of some view.
   bool overlaps(const std::byte* address, uint64_t size_bytes);
@@ -71,7 +71,7 @@ class AddressMap {
   }
   static void wait_for_users(const View* view);
   uint64_t position_of(
-      const std::byte* address) const;  // first entry whose end is past the address
+      const std::byte* address) const;  // the first entry whose end is past the address
   void open_for_change() { sequence_.fetch_add(1, std::memory_order_acq_rel); }
   void close_after_change() { sequence_.fetch_add(1, std::memory_order_release); }
 

@@ -1,16 +1,17 @@
-// PageWord: the state of one page, in one atomic word. Fillers and keepers meet here and nowhere
-// else.
+// PageWord: the state of one page, in one atomic word. It is the only place where fillers and
+// keepers meet.
 //
-//   Absent ─▶ Filling ─▶ Resident ◀─▶ Busy          Busy: mapped or rescued by one thread; others
-//   wait
+//   Absent ─▶ Filling ─▶ Resident ◀─▶ Busy
 //     ▲          │           │   ▲
 //     │          ▼           ▼   │ rescued (through Busy)
-//     │        Failed     Unmapping ─▶ Leaving ─▶ Dropping ─▶ Absent
+//     │        Failed     Unmapping ─▶ Leaving ─▶ Dropping ─┐
+//     └────────────────────────────────────────────────────┘
 //
-// Who may leave a state: Filling and Busy, the thread that entered it. Resident without pins ─▶
-// Unmapping ─▶ Leaving or Dropping (discarded) ─▶ Absent: the holder of the shard's turn. Leaving
-// ─▶ Busy: any fault (a rescue). Resident ─▶ Frozen ─▶ Resident: a cut. Nobody can write a frozen
-// page; who touches it waits until its bytes are copied or stored.
+// Busy: one thread maps or rescues the page; others wait. Which thread may change a state: Filling
+// and Busy, the thread that entered it. Resident without pins ─▶ Unmapping ─▶ Leaving or Dropping
+// (discarded) ─▶ Absent: the holder of the shard's turn. Leaving ─▶ Busy: any fault (a rescue).
+// Resident ─▶ Frozen ─▶ Resident: a cut. Nobody can write a frozen page; a thread that touches it
+// waits until its bytes are copied or stored.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,7 @@ enum class PageState : uint8_t {
   kFrozen
 };
 
-// A value of the word. The low half is what waiters sleep on.
+// A value of the word. Waiting threads sleep on its lower half.
 class PageValue {
  public:
   constexpr PageValue() = default;
@@ -45,15 +46,16 @@ class PageValue {
     return PageValue((bits_ & ~uint64_t{15}) | static_cast<uint64_t>(s));
   }
 
-  // Somebody sleeps until the word changes.
+  // A thread sleeps until the word changes.
   static constexpr uint64_t kWaiters = 1 << 4;
-  // Out of the policy's hands because a victim was found pinned; the last unpin tells the keeper.
+  // Removed from the policy because it was a victim and found pinned; the last unpin notifies the
+  // keeper.
   static constexpr uint64_t kParked = 1 << 5;
-  // A write-back of this page is under way: one at a time, or older bytes could end on top.
+  // A write-back of the page is under way. One at a time: otherwise an older one could end last.
   static constexpr uint64_t kWriting = 1 << 6;
-  // Leaving, and everything that was written is in the store.
+  // The page is leaving, and everything that was written is in the store.
   static constexpr uint64_t kCleaned = 1 << 7;
-  // Some of it was written since it was last clean: where the first write to a clean page is a
+  // Written since it was last clean. Only for frames where the first write to a clean page is a
   // fault.
   static constexpr uint64_t kDirty = 1 << 8;
   // Its bytes are zeros because its read failed (on_error = zero). Only in spaces that nobody
@@ -68,7 +70,7 @@ class PageValue {
   constexpr PageValue with_pins(uint32_t pins) const {
     return PageValue((bits_ & ~(uint64_t{kPinsMax} << 16)) | uint64_t{pins} << 16);
   }
-  // The frame that holds the page; in Failed, the errno of the fill.
+  // The frame that holds the page; in state Failed, the errno of the fill.
   constexpr uint32_t frame() const { return static_cast<uint32_t>(bits_ >> 32); }
   constexpr PageValue with_frame(uint32_t frame) const {
     return PageValue((bits_ & 0xFFFFFFFFu) | uint64_t{frame} << 32);
@@ -85,11 +87,11 @@ class PageWord {
     return PageValue(bits_.load(std::memory_order_acquire));
   }
 
-  // For a guess that may be wrong: nobody runs in between.
+  // Reads the state without a simulation point, for a guess that may be wrong.
   PageState glance() const { return PageValue(bits_.load(std::memory_order_relaxed)).state(); }
 
-  // True if the word was `seen` and is now `next`; otherwise `seen` is what it is. Wakes those who
-  // waited for a change.
+  // Changes the word from `seen` to `next`, and wakes the threads that wait. False: the word had
+  // another value, which is now in `seen`.
   bool change(PageValue& seen, PageValue next) {
     let_others_run();
     OC_ASSERT(is_step_allowed(seen, next));
@@ -103,7 +105,7 @@ class PageWord {
     return true;
   }
 
-  // Applies `step` (PageValue → PageValue) until it sticks, and returns the new value.
+  // Applies `step` (PageValue → PageValue) until the change succeeds, and returns the new value.
   template <typename Step>
   PageValue update(const Step& step) {
     PageValue seen = load();
@@ -113,8 +115,7 @@ class PageWord {
     }
   }
 
-  // Sleeps until the word is no longer `seen`, at most about timeout_ns. Spurious returns are
-  // allowed.
+  // Sleeps until the word is no longer `seen`, at most about timeout_ns. May return early.
   void wait_while(PageValue seen, uint64_t timeout_ns) {
     uint64_t bits = seen.bits();
     const PageValue waited = seen.plus(PageValue::kWaiters);
@@ -125,7 +126,7 @@ class PageWord {
   }
 
  private:
-  // Between a look at the word and its change a simulation lets other threads run.
+  // A simulation lets other threads run between reading the word and changing it.
   static void let_others_run() {
 #ifdef OUTCORE_CHECKED
     if (os::wait_hooks != nullptr) os::wait_hooks->interleave();
@@ -159,9 +160,9 @@ inline bool PageWord::is_step_allowed(PageValue from, PageValue to) {
     case S::kLeaving:
       return b == S::kBusy || b == S::kDropping || b == S::kResident;
     case S::kDropping:
-      return b == S::kAbsent || b == S::kResident;  // back: freeing was refused
+      return b == S::kAbsent || b == S::kResident;  // back: the kernel refused to free it
     case S::kFailed:
-      return b == S::kAbsent || b == S::kFilling;  // Filling: its poison is taken away
+      return b == S::kAbsent || b == S::kFilling;  // Filling: its poison is removed
     case S::kFrozen:
       return b == S::kResident;
   }

@@ -1,4 +1,5 @@
-// View: one mapping of a space's bytes at a range of addresses. A region is a view with an owner.
+// View: one mapping of bytes of a space at a range of addresses. A Region owns a view. Fields that
+// can change are atomic; the fault path reads them.
 #pragma once
 
 #include <atomic>
@@ -14,23 +15,23 @@ namespace outcore::region {
 
 struct View {
   std::byte* address = nullptr;
-  uint64_t offset = 0;  // of its first byte in the space (which is the offset in the store)
+  uint64_t offset = 0;                  // of its first byte, in the space and in the store
   std::atomic<uint64_t> size_bytes{0};  // grows only
-  uint64_t reserved_bytes = 0;          // address space that is kept for it
+  uint64_t reserved_bytes = 0;          // addresses reserved for it
   uint64_t page_bytes = 0;
   std::atomic<bool> is_writable{false};
-  // A door's: the program has taken all access away (mprotect), so a touch is not ours to answer.
+  // For `outcore run`: the program has removed all access (mprotect), so faults are not Outcore's.
   std::atomic<bool> is_closed{false};
-  // Others are in its place, or it is not ready to take another's: touches through it come again.
+  // Other views take its place, or it is about to take another's: faults are repeated.
   std::atomic<bool> is_replaced{false};
   OnError on_error = OnError::kSignal;
   std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
-  // In a forked child: a region of the parent, of which only a placeholder is there.
+  // In a forked child: a region of the parent, which is only a placeholder here.
   std::atomic<bool> is_inherited{false};
   void* space = nullptr;  // paging::Space
-  // Threads that are answering a fault of this view. Unmap waits until there is none.
+  // Number of threads that are answering a fault of this view. Unmapping waits until it is 0.
   std::atomic<uint32_t> users{0};
-  // A bit a page: its addresses may show bytes (only for frames that several views share).
+  // One bit a page: its addresses may show bytes. Only for frames that views can share.
   os::Table<std::atomic<uint64_t>> shown;
 
   uint64_t mapped_bytes() const {
@@ -46,7 +47,7 @@ struct View {
     return bytes == 0 ? first_page() : (offset + bytes + page_bytes - 1) / page_bytes;
   }
 
-  // The part of the page that this view shows; empty (size 0) if none.
+  // The part of the page that this view shows; size 0 if none.
   os::Piece piece_of(uint64_t page) const { return pieces_of(page, page + 1); }
   // The same for neighbouring pages [first, end).
   os::Piece pieces_of(uint64_t first, uint64_t end) const {

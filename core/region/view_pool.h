@@ -1,5 +1,5 @@
-// ViewPool: memory for views that is never given back, so that a late reader of the address map
-// touches a View, if perhaps the wrong one, and never something else.
+// ViewPool: memory for views that is never freed, so that a late reader of the address map touches
+// a View, possibly another one, but never other data. Any thread; not on the fault path.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class ViewPool {
     if (free_ == nullptr) return &(new Node)->view;
     Node* node = free_;
     free_ = node->next;
-    // `users` is kept: a late reader may be between its increment and its decrement.
+    // Do not reset `users`: a late reader may be about to decrement it.
     View& view = node->view;
     view.shown.~Table();
     new (&view.shown) os::Table<std::atomic<uint64_t>>();
@@ -36,7 +36,7 @@ class ViewPool {
     return &view;
   }
 
-  // A view of bytes [from, to) of another, of which no space knows yet.
+  // A view of the bytes [from, to) of another view. No space knows it yet.
   View* take_part(const View& whole, uint64_t from, uint64_t to) {
     View* part = take();
     const uint64_t shown = std::min(whole.size_bytes.load(), to);

@@ -20,7 +20,7 @@ std::string place_of(const std::string& path, const toml::source_region& source)
   return path + ":" + std::to_string(source.begin.line);
 }
 
-// One key and its value. Fractions are refused, for 6.10 would be 6.1.
+// Reads a key and its value. Fractions are refused, because 6.10 would become 6.1.
 Result<ConfigEntry> read_entry(const std::string& path, const toml::key& key,
                                const toml::node& node) {
   ConfigEntry entry{std::string(key.str()), {}, place_of(path, node.source())};
@@ -50,7 +50,7 @@ Result<std::vector<ConfigEntry>> parse(const std::string& path, const std::strin
     return Error{EINVAL, place_of(path, error.source()) +
                              ": this is no TOML: " + std::string(error.description())};
   }
-  // Tables are sorted by name; the first error to be told is the first in the file.
+  // Tables are sorted by name; report the first error in the order of the file.
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
   std::vector<ConfigEntry> entries;

@@ -1,4 +1,4 @@
-// Config file: flat TOML, "budget = '4G'", with the names of the option table. Any thread; not on
+// Config file: flat TOML ("budget = '4G'") with the names of the option table. Any thread; not on
 // the fault path.
 #pragma once
 
@@ -16,16 +16,16 @@ using EnvironmentLookup = std::function<const char*(const char* name)>;
 
 struct ConfigEntry {
   std::string name;
-  std::string text;   // the value as an environment variable would have it
+  std::string text;   // the value in the form of an environment variable
   std::string place;  // "/etc/outcore.toml:3"
 };
 
-// Errors: EINVAL (no TOML, or a value that is neither text nor a whole number; with file and line),
-// and what open said.
+// Errors: EINVAL (not TOML, or a value that is neither text nor a whole number; the message has
+// file and line), and errors of opening the file.
 Result<std::vector<ConfigEntry>> read_config_file(const std::string& path);
 
-// The file that is to be read: OUTCORE_CONFIG if set (set to nothing: none), else
-// ~/.config/outcore.toml if it is there, else /etc/outcore.toml if it is there. Empty: none.
+// The config file to read: OUTCORE_CONFIG if it is set (set to nothing: none), else
+// ~/.config/outcore.toml if it exists, else /etc/outcore.toml if it exists. Empty: none.
 std::string find_config_file(const EnvironmentLookup& environment);
 
 }  // namespace outcore::runtime

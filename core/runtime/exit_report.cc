@@ -16,8 +16,8 @@
 namespace outcore::runtime {
 namespace {
 
-// The runtimes that have something to say at the end. Never freed: it may be asked for after the
-// ends of static objects.
+// The runtimes that have a report to make at exit. Never freed, because it may be used after the
+// destruction of static objects.
 struct Waiting {
   std::mutex lock;
   std::vector<std::weak_ptr<Runtime::Impl>> runtimes;
@@ -27,7 +27,7 @@ Waiting& waiting() {
   return *all;
 }
 
-// REQUIRES: the mapping lock: no store ends while it is looked at.
+// REQUIRES: the mapping lock is held, so that no store ends meanwhile.
 Metrics collect(Runtime::Impl& impl) {
   Metrics metrics;
   impl.engine->add_to(metrics);
@@ -54,7 +54,8 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
-// The program ends, perhaps from within a call of another thread: no lock is waited for for long.
+// The program ends, possibly in the middle of a call of another thread: waits for a lock for a
+// short time only.
 bool lock_soon(std::mutex& lock) {
   constexpr uint64_t kNsMax = 1'000'000'000;
   const uint64_t start_ns = os::now_ns();
@@ -65,7 +66,8 @@ bool lock_soon(std::mutex& lock) {
   return true;
 }
 
-// Those that nobody ends: of doors, of heaps that the process has, or beside exit().
+// Reports the runtimes that nobody has ended: those of `outcore run`, of the default heap, or that
+// are in use during exit().
 void report_all() {
   std::vector<std::shared_ptr<Runtime::Impl>> all;
   if (!lock_soon(waiting().lock)) return;
@@ -80,7 +82,7 @@ void report_all() {
     impl->mapping.unlock();
     write_metrics(impl->options.metrics_at_exit, metrics);
   }
-  // What they hold is the process's until it is gone.
+  // They must not be destroyed here: their memory stays in use until the process is gone.
   static auto* const kept = new std::vector<std::shared_ptr<Runtime::Impl>>;
   kept->swap(all);
 }
@@ -93,7 +95,7 @@ void write_metrics(const std::string& where, const Metrics& metrics) {
     std::fputs(metrics.to_text().c_str(), stderr);
     return;
   }
-  // In one call: others that append at the same time come before or behind it.
+  // In one call, so that lines of processes that append at the same time are not mixed.
   const std::string line = metrics.to_json() + "\n";
   const int file = ::open(where.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   const ssize_t written = file < 0 ? -1 : ::write(file, line.data(), line.size());

@@ -1,4 +1,5 @@
-// ExitReport: what the option metrics_at_exit asks for, when a runtime ends, or the process does.
+// ExitReport: writes the report of the option metrics_at_exit, when a runtime or the process ends.
+// Any thread; not on the fault path.
 #pragma once
 
 #include <memory>
@@ -8,13 +9,13 @@
 
 namespace outcore::runtime {
 
-// Where the option metrics_at_exit says. To a path: one line of JSON behind those of other runtimes
-// and processes, which never overwrite each other.
+// Writes metrics to where metrics_at_exit says. To a path: appends one line of JSON; runtimes and
+// processes never overwrite each other's lines.
 void write_metrics(const std::string& where, const Metrics& metrics);
 Metrics collect_metrics(Runtime::Impl& impl);
-// If the process calls exit() before the runtime has ended, it is reported then.
+// Reports the runtime when the process calls exit(), if the runtime has not ended by then.
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl);
-// The runtime ends. Once: not if it was reported before.
+// Reports a runtime that ends, unless it was reported before.
 void report_end(Runtime::Impl& impl);
 
 }  // namespace outcore::runtime

@@ -20,10 +20,10 @@
 namespace outcore::runtime {
 namespace {
 
-// The address is nobody's. But the touch may be older than the unmapping, and this thread have been
-// off the processor in between: what is there now (the kernel's mapping, after a region was handed
-// back) answers it. So it is tried again once a change of the map; and not for ever where the map
-// changes all the time.
+// No view contains the address. But the touch may be older than an unmapping, if this thread was
+// off the processor in between; then the mapping that is there now (the kernel's, after a region
+// was handed back) answers it. So the touch is repeated once for each change of the map, but not
+// without limit where the map changes all the time.
 os::FaultOutcome answer_to_nobodys(const std::byte* address) {
   constexpr uint32_t kTriesMax = 8;
   static thread_local uint64_t seen_changes = 0;
@@ -57,7 +57,7 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
   return outcome;
 }
 
-// Those of one region together.
+// Passes touches of one region on together.
 void on_many(std::span<const os::Touch> touches) {
   while (!touches.empty()) {
     region::View* view = region::AddressMap::instance().find_and_hold(touches[0].address);
@@ -74,7 +74,7 @@ void on_many(std::span<const os::Touch> touches) {
 }  // namespace
 
 void install_handlers(bool needs_segv) {
-  static_cast<void>(region::AddressMap::instance());  // made now, not by the first fault
+  static_cast<void>(region::AddressMap::instance());  // created now, not by the first fault
   os::install_bus_handler(on_fault, paging::last_fault_reason);
   if (needs_segv) os::install_segv_handler(on_fault, paging::last_fault_reason);
 }
@@ -104,9 +104,8 @@ Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wante
                  "writable private frames need Linux 5.14 (write protection in pagemap): use "
                  "delivery=mprotect"};
   if (frames == FrameKind::kAuto) {
-    // One fault a page and one eviction a page are cheapest on private frames. Dearer there are the
-    // write faults: one for each 4 KiB that was read first, each with a context switch for
-    // messages.
+    // Private frames have the cheapest fill and eviction, but write faults: one for each 4 KiB that
+    // was read first, and for messages each has a context switch.
     const bool has_few_write_faults = has_private_writes && delivery == Delivery::kInThread &&
                                       wanted.page_bytes == base::kSystemPage;
     const bool is_private = !wanted.wants_rescue && (!is_writable || has_few_write_faults);
@@ -146,7 +145,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
                 os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
   else if (kernel_.has_anonymous_wp)
     features |= UFFD_FEATURE_PAGEFAULT_FLAG_WP;
-  if (is_messages && is_shared) features |= UFFD_FEATURE_EVENT_REMAP;  // SharedFrames::replace
+  if (is_messages && is_shared) features |= UFFD_FEATURE_EVENT_REMAP;  // for SharedFrames::replace
   if (is_messages && kernel_.has_poison) {
     features |= os::kUffdFeaturePoison;
   } else if (is_messages && source.nothing < 0) {
@@ -165,7 +164,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   if (!is_messages) return {};
   auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, on_many);
   Status started = delivery->start(event_threads_);
-  if (!started) {  // without its threads whoever touches would wait for ever
+  if (!started) {  // without its threads a touch would wait forever
     delivery.reset();
     os::ParentsDescriptors::close(source.fd);
     source.fd = -1;

@@ -1,5 +1,5 @@
-// FaultSources: the userfaultfds of one runtime, opened when the first region needs them, and the
-// choice among them.
+// FaultSources: the userfaultfds of one runtime, opened when a region first needs them, and the
+// choice between them.
 #pragma once
 
 #include <memory>
@@ -19,18 +19,17 @@ struct Mechanism {
   FrameKind frames = FrameKind::kPrivate;
 };
 
-// What is asked for a region.
+// What a region asks for.
 struct Wanted {
   Delivery delivery = Delivery::kAuto;
   FrameKind frames = FrameKind::kAuto;
   uint64_t page_bytes = 4096;
   bool is_writable = false;
-  // The policy lives on pages that come back before they are freed, which private frames cannot
-  // tell of reads.
+  // The policy depends on rescues, and private frames cannot report a rescue by a read.
   bool wants_rescue = false;
 };
 
-// Chooses for a region, and says why where what was asked for cannot be had.
+// Chooses delivery and frames for a region. The error says why a request cannot be met.
 Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wanted& wanted);
 
 class FaultSources {
@@ -41,7 +40,7 @@ class FaultSources {
   FaultSources& operator=(const FaultSources&) = delete;
   ~FaultSources();
 
-  // REQUIRES: not mprotect. The source lives as long as this.
+  // The source lives as long as this object. Any thread. REQUIRES: not mprotect.
   Result<const os::FaultSource*> source_for(const Mechanism& mechanism);
 
  private:
@@ -55,7 +54,7 @@ class FaultSources {
   std::unique_ptr<os::MessageDelivery> delivery_[2];
 };
 
-// Installs the process's fault handlers (once), and what keeps a forked child from paging.
+// Installs the process's fault handlers, once, and what prevents a forked child from paging.
 void install_handlers(bool needs_segv);
 
 }  // namespace outcore::runtime

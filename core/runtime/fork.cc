@@ -1,6 +1,6 @@
-// Fork: what a child finds. Regions are not inherited (MADV_DONTFORK); in the child their addresses
-// become inaccessible placeholders, so that nothing else is put there, and a touch ends the child
-// with a message instead of wrong bytes.
+// Fork: what a forked child finds. Children do not inherit regions (MADV_DONTFORK). In the child
+// their addresses become inaccessible placeholders, so that nothing else is mapped there, and a
+// touch ends the child with a message instead of returning wrong bytes.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -50,7 +50,7 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
     segv_before.sa_sigaction(signal, info, context);
     return;
   }
-  ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch comes again
+  ::sigaction(SIGSEGV, &segv_before, nullptr);  // the touch is repeated
 }
 
 // Locks are held until fork() has returned here: no handler that needs one may run in between.
@@ -62,7 +62,7 @@ void before_fork() {
   if (hooks.before != nullptr) hooks.before();
   os::ProcessLock::lock_all();
   errno_before = errno;
-  errno = 0;  // afterwards it tells whether there is a child
+  errno = 0;  // afterwards it tells whether fork() succeeded
 }
 
 void after_fork_in_parent() {
@@ -82,7 +82,8 @@ void prepare_child() {
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
     has_regions = true;
-    // A grandchild has what its parent, a child, put in the place of it: that is inherited.
+    // In a grandchild: its parent has already put something in place of the region, and that is
+    // inherited.
     if (view.is_inherited.load()) return;
     if (hooks.adopt != nullptr && hooks.adopt(view)) {
       region::AddressMap::instance().forget_in_child(view);
@@ -90,14 +91,14 @@ void prepare_child() {
     }
     view.is_inherited.store(true);
     const uint64_t size_bytes = base::round_up(view.reserved_bytes, base::kSystemPage);
-    // Without it the addresses are nobody's, which ends a touch just as well.
+    // If this fails, the addresses are unmapped, which ends a touch just as well.
     const void* ignored = ::mmap(view.address, size_bytes, PROT_NONE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     static_cast<void>(ignored);
   });
   if (hooks.after_in_child != nullptr) hooks.after_in_child();
-  static bool is_installed = false;  // by a parent that was itself a child
-  // A door's handler stays in force, and asks answer_inherited().
+  static bool is_installed = false;  // set in a parent that was itself a child
+  // With hooks, the handler of `outcore run` stays installed, and calls answer_inherited().
   if (!has_regions || is_installed || hooks.on_touch != nullptr) return;
   is_installed = true;
   struct sigaction action {};
@@ -125,7 +126,7 @@ void forget_inherited(const std::byte* address, uint64_t size_bytes) {
 
 bool answer_inherited(const std::byte* address) {
   if (hooks.on_touch != nullptr && hooks.on_touch(address)) return true;
-  // Another thread that touched it at the same time may have had it put in place by then.
+  // Another thread that touched it at the same time may have caused the replacement meanwhile.
   if (!is_placeholder(address)) return true;
   end_child();
 }

@@ -1,4 +1,4 @@
-// Mapping: how a store becomes a region, and how a region ends. See runtime_impl.h.
+// Mapping: makes a region of a store, and ends a region. See runtime_impl.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -31,7 +31,7 @@ constexpr const char* kNoZeros =
     "on_error=zero with write access: zeros that stand for bytes which could not be read would be "
     "stored in their place. Map it read-only, or with on_error=signal or abort";
 
-// The store's identity, or its own name where it has none.
+// The store's identity, or its address if it has none.
 std::string key_of(const Store& store) {
   const std::string identity = store.identity();
   if (!identity.empty()) return identity;
@@ -46,7 +46,7 @@ Status check_size(const std::string& uri, const MapOptions& o) {
   return {};
 }
 
-// What is wrong with the numbers, whatever the store.
+// Checks the numbers, independent of the store.
 Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
   if (o.offset % kSystemPage != 0)
     return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
@@ -55,7 +55,7 @@ Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes, 
     return refuse(EINVAL, uri,
                   "pages of " + std::to_string(o.page_bytes) +
                       " bytes: a power of two from 4 KiB to 16 MiB will do");
-  if (o.offset > store_bytes && is_lent) return {};  // it shows nothing yet
+  if (o.offset > store_bytes && is_lent) return {};  // the region shows nothing yet
   if (o.offset > store_bytes)
     return refuse(EINVAL, uri,
                   "offset " + std::to_string(o.offset) + " is past the end at " +
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   const std::lock_guard<std::mutex> guard(mapping);
   MapOptions o = asked;
   if (Status s = check_size(uri, o); !s) return s.error();
-  // Before anything changes; what does not become a space that can write has no claim afterwards.
+  // The claim comes before any change; if no writable space results, it is given back.
   struct Settle {
     Impl& impl;
     const std::string key;
@@ -145,7 +145,8 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   return region;
 }
 
-// Nobody else writes the store's bytes from now on, until its space is dropped.
+// Claims the store: no other runtime of this process may write its bytes until its space is
+// dropped.
 Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
   const std::string identity = store.identity();
   if (identity.empty() || claims.contains(identity)) return {};
@@ -156,7 +157,7 @@ Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
                 "what the other writes: map it by that runtime, or unmap it there first");
 }
 
-// The space of the store: a new one, or the one that shows the same bytes already.
+// The space of the store: an existing one with the same bytes, or a new one.
 Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
                                         const MapOptions& o, uint64_t end_bytes,
                                         uint64_t room_bytes, std::string* key) {
@@ -168,7 +169,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
       if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
         return s.error();
     }
-    // Whole pages: where frames do not tell what was written, whole pages are written back.
+    // Whole pages: frames that do not report which parts were written write back whole pages.
     const uint64_t from = base::round_down(o.offset, page_bytes);
     const uint64_t to = round_up(o.offset + o.size_bytes, page_bytes);
     Result<std::shared_ptr<Store>> overlay =
@@ -203,22 +204,22 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   space->write_gate.set_limit(space->traits.write_concurrency);
   if (space->traits.device != 0)
     space->write_gate.share(paging::Crowd::of_writers(space->traits.device));
-  // A second view may show more than the first: the table spans the store, and is touched as it is
-  // used.
+  // The table spans the whole store, because a second view may show more than the first. Its memory
+  // is used where it is touched.
   const uint64_t span_bytes =
       std::max({end_bytes, room_bytes, round_up(space->store_bytes, kSystemPage)});
   if (Status s = space->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
   if (Status s = make_frames(*space, mechanism.value()); !s)
     return refuse(s.code(), uri, s.message());
-  if (options.checkpoint_every_ms != 0)  // what is to be copied again and again
+  if (options.checkpoint_every_ms != 0)  // each checkpoint copies what has changed since the last
     if (const auto logged = space->log_changes(); !logged) return logged.error();
   if (wanted.frames == FrameKind::kAuto && space->delivery == Delivery::kInThread &&
       kernel.has_write_tracking && space->frames->has_write_faults())
     space->share_frames = [this, s = space.get()] {
-      // While frames are replaced touches raise SIGSEGV: a handler of the program's would see them.
+      // While frames are replaced, touches raise SIGSEGV, which a handler of the program would see.
       if (os::is_segv_handler_replaced()) return;
-      // Whoever maps or unmaps may wait for the view that the caller holds: then not now.
+      // A thread that maps or unmaps may be waiting for the caller's view: then not now.
       const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
@@ -249,7 +250,7 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
   return {};
 }
 
-// REQUIRES: the mapping lock.
+// REQUIRES: the mapping lock is held.
 Status Runtime::Impl::share_frames(Space& space) const {
   Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
   if (!source) return source.error();
@@ -259,7 +260,7 @@ Status Runtime::Impl::share_frames(Space& space) const {
   return engine->replace_frames(space, std::move(frames).value());
 }
 
-// Another view of a space: the same pages, the same frames.
+// Adds another view of a space: the same pages, the same frames.
 Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, const MapOptions& o,
                            uint64_t page_bytes) {
   if (o.page_bytes != 0 && page_bytes != space.page_bytes)
@@ -274,7 +275,7 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
       return refuse(ENOTSUP, space.uri,
                     "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
                     "can): map it with delivery=mprotect");
-    // While frames are replaced touches raise SIGSEGV, but by messages.
+    // While frames are replaced, touches raise SIGSEGV, except with message delivery.
     if (space.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
       return refuse(EBUSY, space.uri,
                     "it is mapped already with private frames, which are replaced by means of "
@@ -293,7 +294,7 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
         EBUSY, space.uri,
         "it is mapped with on_error=zero, which goes only with reading: unmap that region "
         "first, or map it with on_error=signal or abort");
-  // The store that is there may have been opened read-only, and knows the size that it had then.
+  // The existing store may have been opened read-only, and knows the size it had then.
   const uint64_t store_bytes = std::max(store->size_bytes(), space.store.load()->size_bytes());
   const bool is_outgrown = store_bytes > space.store.load()->size_bytes();
   if (is_outgrown && space.is_writable && o.access != Access::kReadWrite)
@@ -308,7 +309,7 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
   }
   if (becomes_writable) {
     space.is_writable.store(true, std::memory_order_seq_cst);
-    // Where zeros were the runtime's default it is now as if nothing was said.
+    // If zeros were only the runtime's default, the option counts as not set from now on.
     if (Status s = engine->end_zeroed(space); !s) {
       space.is_writable = false;
       return s;
@@ -365,7 +366,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
           force ? paging::Engine::OnTimeout::kGoOn : paging::Engine::OnTimeout::kStop);
     if (!first.ok() && !force) return first;
   }
-  // Where nothing else shows its pages they go with it.
+  // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = region.view->first_page(), to = region.view->end_page();
   const bool must_empty = space.view_count > 1 && !space.frames->can_share();
   if (must_empty) {

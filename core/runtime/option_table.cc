@@ -28,7 +28,8 @@ constexpr Choice<FrameKind> kFrameKinds[] = {
 constexpr Choice<OnError> kOnErrors[] = {
     {"signal", OnError::kSignal}, {"zero", OnError::kZeroFill}, {"abort", OnError::kAbort}};
 
-// What all options are made of: where the value goes, and how it is read, written and refused.
+// The common part of all options: where the value is stored, and how it is read, written and
+// checked.
 template <typename T>
 struct Fields {
   std::optional<T> RuntimeOptions::*from;
@@ -113,7 +114,7 @@ Option choice(Option words, Fields<T> fields, const Choice<T> (&choices)[n]) {
   return make(std::move(words), fields, read, write, refuse);
 }
 
-// Texts. `find` gives the default where it has to be looked for.
+// Options that are texts. `find` computes the default, if it is not constant.
 using Find = std::string (*)(const OptionContext&);
 
 template <typename Refuse>
@@ -143,7 +144,7 @@ std::string refuse_pool(const std::string& uri) {
 
 std::string refuse_policy(const std::string& name) {
   if (name.empty()) return refuse_empty(name);
-  constexpr size_t kFrames = 64;  // any number: the name is what is tried
+  constexpr size_t kFrames = 64;  // any number: only the name is checked
   const auto made = make_policy(name, kFrames, kFrames);
   return made ? "" : made.message();
 }
@@ -168,7 +169,7 @@ std::string refuse_kernel(const std::string& mask) {
   return status ? "" : status.message();
 }
 
-// name, field, default, values, help: as the documentation shows them.
+// name, field, default, values, help: as in the documentation.
 std::vector<Option> make_memory_options() {
   using R = RuntimeOptions;
   using O = ResolvedOptions;

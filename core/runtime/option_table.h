@@ -1,5 +1,5 @@
-// Option table: the one list of options, from which come the parser, the messages and the
-// documentation. Any thread; not on the fault path.
+// Option table: the one list of options, from which the parser, the messages and the documentation
+// are made. Any thread; not on the fault path.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace outcore::runtime {
 
-// What a value is read against.
+// The surroundings in which a value is read.
 struct OptionContext {
   const EnvironmentLookup& environment;
   const std::function<os::MemoryAvailable()>& available;
@@ -22,20 +22,20 @@ struct OptionContext {
 struct Option {
   std::string name;   // in the config file: "wait_max"; in the environment OUTCORE_WAIT_MAX
   std::string field;  // of RuntimeOptions: "wait_ms_max"
-  std::string
-      default_text;  // as it would be written, but in the angle brackets of "<…>" how it is found
+  // As it would be written; or in angle brackets, "<…>", how it is found.
+  std::string default_text;
   std::string values;  // what is accepted
   std::string help;
 
-  // Reads a text, as of the environment or the config file. EINVAL: the text is no value; the
-  // message has no place. `remark` becomes what there is to say of how the value was found; mostly
-  // nothing.
+  // Reads a text from the environment or the config file. EINVAL: the text is not a valid value;
+  // the message does not say where it was. `remark` says how the value was found, if there is
+  // something to say.
   std::function<Status(const std::string& text, const OptionContext&, ResolvedOptions*,
                        std::string* remark)>
       read;
-  // Takes the program's value, if it has set one.
+  // Takes the value that the program has set; false if there is none.
   std::function<bool(const RuntimeOptions&, ResolvedOptions*)> take;
-  // The value as a text that read() takes.
+  // The value as a text that read() accepts.
   std::function<std::string(const ResolvedOptions&)> write;
   // Why the value is out of range; empty if it is in range.
   std::function<std::string(const ResolvedOptions&)> refuse;
@@ -46,10 +46,10 @@ struct Option {
 const std::vector<Option>& option_table();
 // nullptr if there is none.
 const Option* find_option(std::string_view name);
-// The name that was perhaps meant; empty if none is near.
+// The option with the most similar name, which was probably meant; empty if none is similar.
 std::string nearest_option(std::string_view name);
 
-// docs/reference/options.md, all of it.
+// The whole text of docs/reference/options.md.
 std::string option_table_markdown();
 
 }  // namespace outcore::runtime

@@ -9,8 +9,8 @@
 namespace outcore::runtime {
 namespace {
 
-// The number at the start of a text; what follows it goes to `rest`. False if there is none, or it
-// is too large.
+// Reads the number at the start of a text; `rest` is what follows. False if there is no number, or
+// it is too large.
 bool read_number(const std::string& text, uint64_t* number, std::string* rest) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, *number);
@@ -38,7 +38,7 @@ Result<uint64_t> read_budget(const std::string& text,
                  "'" + text + "' is no share: write 1% … 100%, or a number with k, M, G or T"};
   const os::MemoryAvailable all = available();
   *remark = text + " of " + base::format_bytes(all.bytes) + " available " + all.source;
-  // In this order, so that no available memory is too large to be multiplied.
+  // In this order, so that the multiplication cannot overflow.
   return base::round_down(all.bytes / 100 * percent + all.bytes % 100 * percent / 100,
                           uint64_t{1} << 20);
 }

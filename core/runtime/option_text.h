@@ -1,7 +1,7 @@
-// Option text: values of options as people write them, and back. Any thread; not on the fault path.
+// Option text: parses and formats values of options. Any thread; not on the fault path.
 //
-// Errors are EINVAL and say what would do, not where the text stood. What is written can be read
-// again.
+// Errors are EINVAL and say which values are valid, but not where the text was. A formatted value
+// can be parsed again.
 #pragma once
 
 #include <cerrno>
@@ -18,14 +18,15 @@
 
 namespace outcore::runtime {
 
-// "4G", "25%" of what is available, or nothing for the default. `remark` tells what a share is of.
+// Parses "4G", "25%" of the available memory, or an empty text for the default. `remark` says of
+// what a percentage was taken.
 Result<uint64_t> read_budget(const std::string& text,
                              const std::function<os::MemoryAvailable()>& available,
                              std::string* remark);
 // Exact: "64 KiB", "4097".
 std::string write_bytes(uint64_t bytes);
 
-// 0 … max; what lies beyond is for the option to refuse, but what is no number is an error here.
+// 0 … max. Values beyond are left to Option::refuse; text that is not a number is an error.
 Result<unsigned> read_count(const std::string& text, unsigned max);
 
 template <typename T>

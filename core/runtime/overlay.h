@@ -1,5 +1,5 @@
-// Private overlay: the store of a region whose changes are its own. What it writes rests in scratch
-// space, reserved at once: ENOSPC comes at map time.
+// Private overlay: the store of a region with private changes. Its changes are kept in scratch
+// space that is reserved at once: ENOSPC is an error of mapping, not of writing.
 #pragma once
 
 #include <cstdint>

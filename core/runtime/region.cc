@@ -1,5 +1,4 @@
-// Region: the calls on one mapping. Each checks its range, blocks signals, and lets the engine do
-// the work.
+// Region: the calls on one mapping. Each checks its range, blocks signals, and calls the engine.
 #include "outcore/region.h"
 
 #include <sys/mman.h>
@@ -53,7 +52,8 @@ RegionMetrics metrics_of(const Region::Impl& region) {
 
 namespace {
 
-// A call on bytes [offset, offset + size) of a region: checked, and as pages of the space.
+// A call on the bytes [offset, offset + size) of a region: checks them, and converts them to pages
+// of the space.
 struct Call {
   Status status;
   std::byte* from = nullptr;
@@ -150,7 +150,7 @@ Status Region::prefetch(std::span<const uint64_t> pages) {
       return Error{EINVAL, "prefetch page " + std::to_string(page) + " of " + impl_->uri +
                                ": it has " + std::to_string(count) + " pages"};
   const os::SignalBlock block;
-  for (size_t i = 0; i < pages.size();) {  // neighbours in the list go together
+  for (size_t i = 0; i < pages.size();) {  // neighbours in the list are prefetched together
     size_t n = 1;
     while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
     impl_->runtime->engine->prefetch(*impl_->view, base + pages[i], 1, n);
@@ -191,7 +191,8 @@ Status Region::advise(uint64_t offset, uint64_t size_bytes, Advice advice) {
   switch (advice) {
     case Advice::kNormal:
     case Advice::kRandom:
-    case Advice::kSequential:  // of the whole region: readahead is the reader's, not the range's
+    // These apply to the whole region: readahead follows the reader, not the range.
+    case Advice::kSequential:
       impl_->view->advice = advice;
       return {};
     case Advice::kWillNeed:
@@ -232,7 +233,7 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
   if (offset % kSystemPage != 0 || size_bytes % kSystemPage != 0)
     return Error{EINVAL,
                  "discard in " + impl_->uri + ": offset and size must be multiples of 4096"};
-  // Whole pages go; parts of pages, at either end, are zeroed as a write would.
+  // Whole pages are discarded; parts of pages at either end are overwritten with zeros.
   const uint64_t page_bytes = impl_->space->page_bytes, start = impl_->view->offset;
   const uint64_t from = start + offset, to = from + size_bytes;
   const uint64_t first = std::min(round_up(from, page_bytes), to),
@@ -271,8 +272,8 @@ Status Region::grow(uint64_t size_bytes) {
   return impl_->runtime->engine->extend_view(space, &view, size_bytes, store_bytes);
 }
 
-// The page is held while the bytes are copied through a buffer of our own: the caller's memory may
-// be managed, too.
+// Copies through a buffer of our own while the page is pinned, because the caller's memory may be
+// managed, too.
 static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t size_bytes,
                         bool is_write) {
   const uint64_t page = r.view->page_of(at);

@@ -1,4 +1,4 @@
-// What doors do to regions whose addresses are the program's: see runtime_impl.h.
+// Reshaping regions on addresses of the program, for `outcore run`: see runtime_impl.h.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -100,7 +100,7 @@ Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_wr
     return engine->evict(*region.space, view.first_page(), view.end_page());
   };
   const bool was_writable = view.is_writable;
-  // What becomes writable was filled as if it would never be: it must come back another way.
+  // Pages that become writable were filled as read-only: they must be evicted and filled again.
   if (is_writable && !was_writable) {
     view.is_writable = true;
     if (Status s = evict(); !s) {
@@ -108,7 +108,7 @@ Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_wr
       return s;
     }
   }
-  // What ceases to be writable is stored while it still can be read.
+  // Pages that become read-only are written back while they can still be read.
   if (!is_writable && was_writable) {
     if (Status s = tell(true, false); !s) return s;
     if (Status s = evict(); !s) {

@@ -12,8 +12,8 @@ namespace {
 
 Error at(const std::string& place, const std::string& why) { return {EINVAL, place + ": " + why}; }
 
-// Reads a text into an option, and remembers where it stood. `place` is for the error, `source` for
-// people to see.
+// Reads a text into an option, and remembers where it was. `place` is for errors, `source` for
+// people.
 Status read(const Option& option, const std::string& text, const OptionContext& context,
             const std::string& place, const std::string& source, ResolvedOptions* into) {
   std::string remark;
@@ -51,7 +51,7 @@ Status read_config(const std::string& path, const OptionContext& context, Resolv
   return {};
 }
 
-// A variable that is set to nothing is one that is not set.
+// A variable that is set to an empty text counts as not set.
 Status read_environment(const Option& option, const OptionContext& context, ResolvedOptions* into) {
   const std::string variable = option.variable();
   const char* text = context.environment(variable.c_str());
@@ -116,8 +116,7 @@ Result<ResolvedOptions> resolve_options(const RuntimeOptions& options,
 }
 
 Result<ResolvedOptions> resolve_options(const RuntimeOptions& options) {
-  // A program that runs with more rights than its caller does not listen to the caller's
-  // environment.
+  // A program that runs with more rights than its caller ignores the caller's environment.
   const EnvironmentLookup environment = [](const char* name) -> const char* {
     return ::secure_getenv(name);
   };

@@ -1,8 +1,8 @@
 // Resolved options: every option of a runtime with its value, and where it was set.
 //
 // Precedence: the program, then the environment, then the config file, then the default. A value
-// that is out of range is an error wherever it stands, also where a higher place has another: what
-// is written somewhere is meant. Any thread; not on the fault path.
+// that is out of range is an error even if another value takes precedence, because whoever wrote it
+// meant it. Any thread; not on the fault path.
 #pragma once
 
 #include <functional>
@@ -38,27 +38,26 @@ struct ResolvedOptions {
   std::string metrics_at_exit;
   std::string kernel;
 
-  // Where the option of this name (of the option table: "budget") was set: "the program",
-  // "OUTCORE_BUDGET",
-  // "/etc/outcore.toml:3", "default". REQUIRES: it is in the table.
+  // Where the option of this name (as in the option table: "budget") was set: "the program",
+  // "OUTCORE_BUDGET", "/etc/outcore.toml:3", "default". REQUIRES: the name is in the table.
   std::string source_of(std::string_view name) const;
-  // "name = value (where from)" of every option, one a line.
+  // One line for each option: "name = value (where from)".
   std::string describe() const;
 
   std::map<std::string, std::string, std::less<>> sources;  // by name
 };
 
-// Resolves `options` against this environment and config file (empty: none); neither is read, but
-// for TMPDIR, if `ignore_environment` says so. Unknown variables that begin with OUTCORE_ are left
-// alone; an unknown name in the config file is an error.
-// `available` is what a percentage and the default of the budget are of.
-// Errors: EINVAL, and those of read_config_file; the message begins with the place.
+// Resolves `options` with this environment and config file (empty: none). With `ignore_environment`
+// neither is read, except TMPDIR. Unknown variables that begin with OUTCORE_ are ignored; an
+// unknown name in the config file is an error. `available` is the memory of which the default
+// budget and percentages are computed. Errors: EINVAL, and those of read_config_file; the message
+// begins with the place.
 Result<ResolvedOptions> resolve_options(
     const RuntimeOptions& options, const EnvironmentLookup& environment,
     const std::string& config_path,
     const std::function<os::MemoryAvailable()>& available = [] { return os::memory_available(); });
 
-// The same against the process's own environment and the config file that it names.
+// The same with the process's own environment and the config file that it names.
 Result<ResolvedOptions> resolve_options(const RuntimeOptions& options);
 
 }  // namespace outcore::runtime

@@ -1,4 +1,4 @@
-// Runtime: start, end, and the calls that concern no single region.
+// Runtime: start and end, and the calls that do not belong to a single region.
 #include "outcore/runtime.h"
 
 #include <unistd.h>
@@ -27,9 +27,9 @@ namespace {
 
 std::atomic<CheckpointMaker> checkpoint_maker{nullptr};
 
-Result<std::unique_ptr<Runtime::Impl::Companion>> start_checkpoints(
+Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start_checkpoints(
     const std::shared_ptr<Runtime::Impl>& runtime) {
-  static_cast<void>(store_kinds());  // with which products make themselves known
+  static_cast<void>(store_kinds());  // registers the products
   const CheckpointMaker maker = checkpoint_maker.load();
   if (maker != nullptr) return maker(runtime);
   return Error{
@@ -47,17 +47,17 @@ Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
 
 Runtime::Impl::~Impl() {
   if (generation != runtime::process_generation()) {
-    // A forked child: the threads are the parent's, and so is what they would be asked to end.
-    static_cast<void>(companion.release());
+    // In a forked child: the threads are the parent's, so nothing can be ended here.
+    static_cast<void>(checkpointer.release());
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
     for (auto& [key, space] : spaces) static_cast<void>(space.release());
     return;
   }
-  companion.reset();
+  checkpointer.reset();
   if (engine != nullptr) runtime::report_end(*this);
-  sources.reset();  // event threads use the engine
-  // A store of the program's may outlive the buffers that it was lent.
+  sources.reset();  // event threads use the engine, so they end first
+  // A store of the program may outlive the buffers that it was lent.
   if (engine != nullptr)
     for (const std::span<std::byte> buffer : engine->buffers())
       store::BufferSet::of_process().forget(buffer);
@@ -108,9 +108,9 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   runtime::install_handlers(true);
   runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {
-    auto companion = runtime::start_checkpoints(impl);
-    if (!companion) return companion.error();
-    impl->companion = std::move(companion).value();
+    auto checkpointer = runtime::start_checkpoints(impl);
+    if (!checkpointer) return checkpointer.error();
+    impl->checkpointer = std::move(checkpointer).value();
   }
   return impl;
 }
@@ -135,7 +135,7 @@ Runtime& Runtime::operator=(Runtime&& other) noexcept {
 Runtime::~Runtime() {
   const os::CancelBlock uncancelled;
   if (impl_ == nullptr || impl_->generation != runtime::process_generation()) return;
-  impl_->companion.reset();
+  impl_->checkpointer.reset();
   const std::lock_guard<std::mutex> guard(impl_->mapping);
   OC_CHECK(impl_->regions.empty() && "a runtime must outlive its regions");
 }
@@ -177,7 +177,7 @@ Status Runtime::resize_budget(uint64_t bytes) {
 uint64_t Runtime::budget_bytes() const { return impl_->engine->budget_bytes(); }
 
 Metrics Runtime::metrics() const {
-  if (!impl_->check_alive("metrics").ok()) return {};  // the parent's are not the child's
+  if (!impl_->check_alive("metrics").ok()) return {};  // the parent's metrics are not the child's
   return runtime::collect_metrics(*impl_);
 }
 

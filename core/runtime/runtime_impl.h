@@ -1,4 +1,5 @@
-// Runtime impl: the rooms put together. Here and nowhere else.
+// Runtime impl: what a runtime and a region consist of. The only place where the rooms of the core
+// are put together. Any thread, unless a function says otherwise; not on the fault path.
 #pragma once
 
 #include <atomic>
@@ -32,29 +33,31 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::unique_ptr<paging::Engine> engine;
   const uint64_t generation;  // of the process: a forked child has another
 
-  // Spaces by the identity of their store; mapping and unmapping are one at a time.
+  // Spaces by the identity of their store. The lock makes mapping and unmapping one at a time.
   std::mutex mapping;
   std::map<std::string, std::unique_ptr<paging::Space>> spaces;
-  // Of those that are mapped for writing, as long as they are there.
+  // Of the stores that are mapped for writing, as long as they are.
   std::map<std::string, runtime::WriterClaim> claims;
   uint64_t nameless = 0;
-  metrics::CounterBlock ended;  // of spaces that are gone
+  metrics::CounterBlock ended;  // counters of spaces that are gone
   std::vector<Reservation::Impl*> reservations;
   std::vector<Region::Impl*> regions;
 
-  // What goes on beside the runtime. Its end waits for what is under way, but in its own thread.
-  struct Companion {
-    virtual ~Companion() = default;
+  // Makes periodic checkpoints beside the runtime, if the options ask for them (see
+  // set_checkpoint_maker). Its destructor waits for a checkpoint that is being made.
+  struct Checkpointer {
+    virtual ~Checkpointer() = default;
   };
-  std::unique_ptr<Companion> companion;
-  std::atomic<bool> is_reported{false};  // metrics_at_exit
+  std::unique_ptr<Checkpointer> checkpointer;
+  std::atomic<bool> is_reported{false};  // by metrics_at_exit
 
   Impl();
   ~Impl();
   static Result<std::shared_ptr<Impl>> start(const RuntimeOptions& options);
 
-  // Addresses of a door's, over whose mapping a region is put: as many bytes of them as the options
-  // say, perhaps none yet. The store may come to have `room_bytes`. They stay the door's.
+  // Addresses of the program (`outcore run`) over whose mapping a region is put: as many bytes as
+  // the options say, perhaps none yet. The store may grow to `room_bytes`. The region does not own
+  // the addresses.
   struct Lent {
     std::byte* address = nullptr;
     uint64_t size_bytes = 0;
@@ -65,21 +68,22 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
                                             const MapOptions& options, const Lent* lent = nullptr);
   Status unmap(Region::Impl& region, bool force);
 
-  // Of regions on lent addresses, while the program goes on (reshape.cc). Each takes the mapping
-  // lock, and none may be called from inside another's function.
-  // Bytes [from, to) of the region cease to be; what is behind them becomes `right`, or, if they
-  // are its first ones, the region itself. `between` unmaps them. Errors: EBUSY (pages would be
-  // cut, are pinned or touched all the time), those of a write-back; then nothing has changed.
+  // Functions for regions on lent addresses, while the program runs (reshape.cc). Each takes the
+  // mapping lock; none may be called from inside another's callback.
+  // Removes the bytes [from, to) of the region; the part behind them becomes `right`, or, if they
+  // are the first bytes, the region itself. `between` unmaps them. Errors: EBUSY (a page would be
+  // cut, is pinned, or is touched all the time), those of a write-back; after an error nothing has
+  // changed.
   Status cut(Region::Impl& region, uint64_t from, uint64_t to, std::unique_ptr<Region::Impl>* right,
              const std::function<void()>& between);
-  // The store has `store_bytes` now, and the region shows its first `size_bytes`.
+  // The store now has `store_bytes`, and the region shows its first `size_bytes`.
   Status extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes);
-  // Ends all regions of a store; `place` maps something else there first.
+  // Ends all regions of a store; `place` maps something else over them first.
   Status hand_back(const std::vector<Region::Impl*>& all, const std::function<Status()>& place);
-  // Bytes of the store change under `between`: none of them is in memory meanwhile.
+  // Runs `between`, which changes bytes of the store, while none of them is in memory.
   Status hold_out(paging::Space& space, uint64_t offset, uint64_t size_bytes,
                   const std::function<void()>& between);
-  // The program may from now on read or write the region, or not; `tell` tells the kernel so.
+  // Changes whether the program may read or write the region; `tell` changes it in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
                  const std::function<Status(bool, bool)>& tell);
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
@@ -104,19 +108,19 @@ struct Region::Impl {
   std::string space_key;
   std::string uri;
   Access access = Access::kReadOnly;
-  uint64_t reserve_bytes = 0;  // address space that is ours
+  uint64_t reserve_bytes = 0;  // addresses that the region owns
   bool is_fixed = false;       // inside a Reservation
-  bool is_lent = false;        // the addresses are a door's
-  bool wants_zeros = false;    // on_error=zero was said for this region
+  bool is_lent = false;        // the addresses are lent by the program
+  bool wants_zeros = false;    // on_error=zero was set for this region itself
 };
 
 // Forked children: see fork.cc.
 namespace runtime {
 uint64_t process_generation();
 RegionMetrics metrics_of(const Region::Impl& region);
-// Checkpoints by the runtime's options: a product's work, which registers here who begins it
-// (core/base/products.h). It goes on until the companion ends.
-using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Companion>> (*)(
+// Checkpoints by the runtime's options are made by a product, which registers here the function
+// that starts them (core/base/products.h). They end with the Checkpointer.
+using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Checkpointer>> (*)(
     const std::shared_ptr<Runtime::Impl>& runtime);
 void set_checkpoint_maker(CheckpointMaker maker);
 }  // namespace runtime

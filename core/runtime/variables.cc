@@ -16,18 +16,19 @@ namespace {
 
 constexpr std::string_view kPrefix = "OUTCORE_";
 
-// Those that are no options of the runtime.
+// Variables that are not options of a runtime.
 constexpr std::string_view kOthers[] = {
     "CONFIG",      "STORE",        "POOL",          "HOSTS",          "SSH",
     "BENCH_DIR",   "RUN_MAP",      "RUN_NOT_MAP",   "RUN_MIN_SIZE",   "RUN_ALLOC",
     "RUN_EXPLAIN", "RUN_QUIET",    "RUN_JSON",      "RUN_ROOT",       "RUN_REPORT",
     "RUN_COMMAND", "RUN_REPLICAS", "RUN_ALLOW_AIO", "PRELOAD_LIBRARY"};
 
-// Of Outcore's own tests and their scripts.
+// Variables of Outcore's own tests and their scripts.
 constexpr std::string_view kOfTests[] = {"TEST_",   "SIM_",        "STRESS_",    "UPDATE_DOCS",
                                          "COMMAND", "ARRAY_KILLS", "SOURCE_DIR", "IS_INSIDE"};
 
-// Kubernetes makes such variables for each service, here one that is called outcore or outcore-….
+// Kubernetes sets such variables for each service; here for one that is called outcore or
+// outcore-….
 bool is_of_service(std::string_view name) {
   return name == "PORT" || name.starts_with("PORT_") || name.ends_with("_PORT") ||
          name.find("_PORT_") != std::string_view::npos || name.ends_with("SERVICE_HOST") ||
@@ -56,7 +57,7 @@ std::vector<std::string> find_unknown_variables(const char* const* environment) 
     if (is_of_service(name) || std::any_of(known.begin(), known.end(), is_same) ||
         std::any_of(std::begin(kOfTests), std::end(kOfTests), begins))
       continue;
-    std::string shown(name.substr(0, 64));  // whatever it holds, in one line
+    std::string shown(name.substr(0, 64));  // made printable, in one line
     for (char& c : shown)
       if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
     const std::string near = nearest_name(name, known);
@@ -69,7 +70,7 @@ std::vector<std::string> find_unknown_variables(const char* const* environment) 
 
 void tell_unknown_variables() {
   static std::atomic<bool> is_told{false};
-  // A program that runs with more rights than its caller says nothing of the caller's environment.
+  // A program that runs with more rights than its caller does not report the caller's environment.
   if (is_told.exchange(true) || ::secure_getenv("PATH") != ::getenv("PATH")) return;
   const char* const quiet = ::getenv("OUTCORE_RUN_QUIET");
   if (::getenv("OUTCORE_RUN_ROOT") != nullptr || (quiet != nullptr && *quiet == '1')) return;

@@ -1,4 +1,5 @@
-// Variables: which variables of the environment Outcore reads, and those that nobody reads.
+// Variables: which environment variables Outcore reads, and which OUTCORE_… nobody reads. Any
+// thread; not on the fault path.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace outcore::runtime {
 
-// A line for each OUTCORE_… of `environment` ("NAME=value", ended by nullptr) that nobody reads.
-// Silent about the variables that orchestrators make of the names of services (OUTCORE_PORT, …).
+// One line for each OUTCORE_… of `environment` ("NAME=value", ended by nullptr) that nobody reads.
+// Ignores variables that orchestrators make from names of services (OUTCORE_PORT, …).
 std::vector<std::string> find_unknown_variables(const char* const* environment);
 
-// Prints those lines on the standard error, at the first call of the process. `outcore run` has
-// done so for the programs that it starts.
+// Prints those lines on stderr at the first call of the process; not in programs that `outcore run`
+// started, because it has done so already.
 void tell_unknown_variables();
 
 }  // namespace outcore::runtime

@@ -12,8 +12,8 @@
 namespace outcore::runtime {
 namespace {
 
-// Of one process. A forked child begins anew: its parent's lock may be held by a thread that it
-// does not have. Never freed: runtimes may end after statics.
+// The claims of one process. A forked child starts with none, because its parent's lock may be held
+// by a thread that the child does not have. Never freed: runtimes may end after static objects.
 struct Claims {
   const pid_t process = ::getpid();
   std::mutex mutex;

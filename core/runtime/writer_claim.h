@@ -1,5 +1,5 @@
-// WriterClaim: one runtime of the process may have a store mapped for writing. A second one would
-// have pages of its own, and neither would see, or keep, what the other writes.
+// WriterClaim: makes sure that only one runtime of the process has a store mapped for writing. A
+// second one would have pages of its own, and neither would see, or keep, what the other writes.
 #pragma once
 
 #include <sys/types.h>
@@ -10,13 +10,13 @@ namespace outcore::runtime {
 
 class WriterClaim {
  public:
-  WriterClaim() = default;  // of nothing
+  WriterClaim() = default;  // claims nothing
   ~WriterClaim();
   WriterClaim(const WriterClaim&) = delete;
   WriterClaim& operator=(const WriterClaim&) = delete;
 
-  // False: another runtime has it. Claims of a parent process are none of its children's. Any
-  // thread, not on the fault path. REQUIRES: called once.
+  // False: another runtime has the claim. Children do not inherit claims of their parent process.
+  // Any thread; not on the fault path. REQUIRES: called once.
   bool take(const std::string& identity);
 
  private:

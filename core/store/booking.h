@@ -1,5 +1,5 @@
-// Booking: a store without a name whose space is on other machines, and is promised piece by piece
-// with reserve(). A capability: dynamic_cast<Booking*>(&store).
+// Booking: a capability of stores without a name whose space is on other machines and is reserved
+// piece by piece with reserve(): dynamic_cast<Booking*>(&store).
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace outcore::store {
 
 class Booking {
  public:
-  // Bytes that could be promised now; UINT64_MAX: there is no limit. Any thread.
+  // Bytes that could be reserved now; UINT64_MAX: no limit. Any thread.
   virtual Result<uint64_t> free_bytes() = 0;
-  // Space is promised and given back in multiples of this.
+  // Space is reserved and given back in multiples of this.
   virtual uint64_t granule_bytes() const = 0;
 
  protected:

@@ -24,7 +24,7 @@ void BufferSet::add(Buffer buffer) {
     ++at->lease_count;
   else
     entries_.insert(at, Entry{buffer, 1});
-  // Also if it was there: it may be new memory at an old address.
+  // Also if it was there already: it may be new memory at an old address.
   generation_.fetch_add(1, std::memory_order_release);
 }
 

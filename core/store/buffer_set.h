@@ -1,7 +1,8 @@
-// BufferSet: the buffers of this process that rings may register with the kernel.
+// BufferSet: the buffers of this process that io_uring rings may register with the kernel.
 //
-// Stores lend them (BufferLease); every thread's ring takes a copy of the set when it has changed.
-// A buffer that several stores lend is in the set once, until the last of them gives it back. Any
+// Stores lend buffers (BufferLeases); each thread's ring takes a copy of the set when it has
+// changed. A buffer that several stores lend is in the set once, until the last of them gives it
+// back. Any thread; not on the fault path.
 // thread but the fault path.
 #pragma once
 
@@ -24,14 +25,15 @@ class BufferSet {
 
   void add(Buffer buffer);
   void remove(Buffer buffer);
-  // Whatever overlaps this memory leaves the set, lent or not. Whoever frees memory that was lent
-  // calls this first: a store may outlive it, and what is mapped at its address next is not what
-  // the kernel holds.
+  // Removes everything that overlaps this memory, lent or not. Call it before freeing memory that
+  // was lent: a store may outlive the memory, and what is mapped at its address next is not what
+  // the kernel has registered.
   void forget(Buffer memory);
 
-  // Changes with the set. 0: the set was never used.
+  // Changes with each change of the set. 0: the set was never used.
   uint64_t generation() const;
-  // The set in ascending order of address, at most `count_max` of them, and its generation.
+  // Copies the set in ascending order of address, at most `count_max` buffers, and returns its
+  // generation.
   uint64_t copy(std::vector<Buffer>& into, size_t count_max) const;
 
  private:
@@ -44,7 +46,7 @@ class BufferSet {
   std::atomic<uint64_t> generation_ = 0;  // changed under the lock, read without
 };
 
-// BufferLeases: the buffers that one store has lent; gives them back when it ends.
+// BufferLeases: the buffers that one store has lent; its destructor gives them back.
 class BufferLeases {
  public:
   BufferLeases() = default;

@@ -55,7 +55,7 @@ DescriptorCache::Lease DescriptorCache::keep(uint64_t key, int fd) {
       return {fd, static_cast<int>(i)};
     }
   }
-  return {fd, -1};  // all of them are held
+  return {fd, -1};  // all entries are in use
 }
 
 void DescriptorCache::release(Lease lease) {

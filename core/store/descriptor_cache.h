@@ -1,8 +1,8 @@
-// DescriptorCache: a bounded number of open descriptors by number, for stores of more files than a
-// process may open.
+// DescriptorCache: a bounded number of open file descriptors, for stores that have more files than
+// a process may open.
 //
-// Any thread, the fault path too: no lock, no allocation. One word per entry: its key, how many
-// hold it, and whether it is being replaced. A descriptor is closed only when nobody holds it.
+// Any thread, the fault path: no lock, no allocation. An entry is one word: its key, the number of
+// its users, and whether it is being replaced. A descriptor is closed only when it has no user.
 #pragma once
 
 #include <array>
@@ -17,29 +17,31 @@ class DescriptorCache {
   static constexpr unsigned kWays = 8;
   static constexpr unsigned kCountMax = kSets * kWays;
 
-  // A descriptor that stays open until release(). ticket -1: it is in no entry, and closed then.
+  // A descriptor that stays open until release(). ticket -1: it is in no entry, and release()
+  // closes it.
   struct Lease {
     int fd = -1;
     int ticket = -1;
   };
 
   DescriptorCache();
-  ~DescriptorCache();  // REQUIRES: nothing is held
+  ~DescriptorCache();  // REQUIRES: no lease is left
   DescriptorCache(const DescriptorCache&) = delete;
   DescriptorCache& operator=(const DescriptorCache&) = delete;
 
   // fd -1 if the key has no entry. REQUIRES: key < 2^47.
   Lease find(uint64_t key);
-  // Takes over an open descriptor, held once by the caller; in place of one that nobody holds, if
-  // there is one.
+  // Takes over an open descriptor, with one lease for the caller. It replaces a descriptor without
+  // users, if there is one.
   Lease keep(uint64_t key, int fd);
   void release(Lease lease);
-  // Closes what nobody holds: descriptors have run out. How many were closed.
+  // Closes all descriptors without users, when the process has run out of descriptors. Returns how
+  // many.
   unsigned close_idle();
 
  private:
   struct Entry {
-    std::atomic<uint64_t> word{0};  // key + 1 (48 bits), is being replaced (1), holders (15)
+    std::atomic<uint64_t> word{0};  // key + 1 (48 bits), is being replaced (1), users (15)
     std::atomic<int> fd{-1};
   };
   std::array<Entry, kCountMax> entries_;

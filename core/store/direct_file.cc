@@ -21,7 +21,7 @@ namespace outcore::store {
 int reopen_direct(int fd, bool is_writable) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d",
-                fd);  // the same file, whatever its name is now
+                fd);  // the same file, even if it was renamed
   const int flags = (is_writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC;
   const int direct = os::above_standard(::open(path, flags));
   return direct >= 0 ? direct : -errno;
@@ -31,7 +31,7 @@ std::string why_never_direct(int fd) {
   struct statfs filesystem;
   if (::fstatfs(fd, &filesystem) == 0 &&
       (filesystem.f_type == TMPFS_MAGIC || filesystem.f_type == RAMFS_MAGIC))
-    return "tmpfs keeps files in memory";  // newer kernels take O_DIRECT there and ignore it
+    return "tmpfs keeps files in memory";  // newer kernels accept O_DIRECT there and ignore it
   return {};
 }
 

@@ -1,8 +1,9 @@
-// DirectFile: an open file with a buffered descriptor and, where the filesystem takes it, a direct
+// DirectFile: an open file with a buffered descriptor and, if the filesystem accepts it, a direct
 // one.
 //
-// Aligned parts of transfers go direct, the rest buffered; the kernel keeps the two coherent.
-// Regular files and block devices. Any thread; read and write are for the fault path.
+// Aligned parts of transfers go direct, the rest buffered; the kernel keeps the two coherent. For
+// regular files and block devices. Any thread; read and write are fit for the fault path. The
+// object owns both descriptors.
 #pragma once
 
 #include <atomic>
@@ -26,8 +27,8 @@ class DirectFile final : public PieceSource {
   DirectFile(const DirectFile&) = delete;
   DirectFile& operator=(const DirectFile&) = delete;
 
-  // Takes over an open descriptor, and opens a direct one beside it. `name` is for messages.
-  // Errors: EINVAL (mode is kOn, and the filesystem refuses: why).
+  // Takes over an open descriptor, and opens a direct one for the same file. `name` is for
+  // messages. Errors: EINVAL (mode is kOn and the filesystem refuses; the message says why).
   Status adopt(int fd, bool is_writable, DirectMode mode, const std::string& name);
 
   int fd() const { return fd_; }
@@ -40,9 +41,9 @@ class DirectFile final : public PieceSource {
   int write(uint64_t offset, std::span<const std::byte> from);
   void transfer(std::span<StoreRequest> batch, const StoreTraits& traits);
 
-  // The range reads zero from now on. 0 or -errno.
+  // Makes the range read zero. 0 or -errno.
   int discard(uint64_t offset, uint64_t size_bytes, DiscardMode mode);
-  // Gives the blocks back, and writes nothing. -ENOTSUP where that cannot be had.
+  // Frees the blocks of the range, without writing. -ENOTSUP if the filesystem cannot.
   int give_blocks_back(uint64_t offset, uint64_t size_bytes) const {
     return free_blocks(fd_, offset, size_bytes, DiscardMode::kHole);
   }
@@ -54,18 +55,18 @@ class DirectFile final : public PieceSource {
   int fd_ = -1;
   int direct_fd_ = -1;
   std::atomic<bool> is_direct_refused_{true};
-  std::string why_buffered_ = "buffered";  // constant once adopted
+  std::string why_buffered_ = "buffered";  // constant after adopt()
 };
 
-// What may be in flight at a time of a batch, after the store's traits; 0: no limit.
+// How many transfers of the batch may be in flight at a time, by the store's traits; 0: no limit.
 unsigned in_flight_max(const StoreTraits& traits, std::span<const StoreRequest> batch);
 
-// Opens `path` once more, at the file that `fd` is, with O_DIRECT. A descriptor, or -errno.
+// Opens the file of `fd` again, with O_DIRECT. A descriptor, or -errno.
 int reopen_direct(int fd, bool is_writable);
-// "tmpfs keeps files in memory", or empty if the filesystem of the descriptor may know direct
+// "tmpfs keeps files in memory", or empty if the filesystem of the descriptor may support direct
 // transfers.
 std::string why_never_direct(int fd);
-// The same, tried with a transfer.
+// The same, found out by a transfer.
 std::string why_not_direct(int direct_fd);
 
 }  // namespace outcore::store

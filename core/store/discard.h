@@ -1,4 +1,4 @@
-// Discard: how a range comes to read zero: a hole where the file can have one, zeros for the rest.
+// Discard: makes a range read zero: as a hole if the file can have one, otherwise by writing zeros.
 #pragma once
 
 #include <fcntl.h>
@@ -14,11 +14,10 @@
 
 namespace outcore::store {
 
-// What a discarded range leaves behind: a hole, or space that stays reserved.
+// What a discarded range becomes: a hole, or space that stays reserved.
 enum class DiscardMode : uint8_t { kHole, kKeepSpace };
 
-// Writes zeros with write(offset, bytes), in bounded pieces that keep to alignment. 0 or the first
-// error.
+// Writes zeros by write(offset, bytes), in aligned pieces of bounded size. 0 or the first error.
 template <typename Write>
 int write_zeros(uint64_t offset, uint64_t size_bytes, Write write) {
   static constexpr size_t kPieceBytes = 64 << 10;
@@ -33,8 +32,7 @@ int write_zeros(uint64_t offset, uint64_t size_bytes, Write write) {
   return 0;
 }
 
-// Frees a range of a file, at multiples of the system page. 0 or -errno: not every filesystem and
-// device can.
+// Frees a range of a file, in whole system pages. 0 or -errno: not every filesystem and device can.
 inline int free_blocks(int fd, uint64_t offset, uint64_t size_bytes, DiscardMode mode) {
   const int how = mode == DiscardMode::kHole ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
   int result = 0;
@@ -45,8 +43,8 @@ inline int free_blocks(int fd, uint64_t offset, uint64_t size_bytes, DiscardMode
   return result == 0 ? 0 : -errno;
 }
 
-// Makes a range read zero: free(offset, size) for whole system pages, zero(offset, size) for the
-// rest, and for all if free() fails. 0 or the error of zero().
+// Makes a range read zero: with free(offset, size) for whole system pages, and with zero(offset,
+// size) for the rest, or for everything if free() fails. 0 or the error of zero().
 template <typename Zero, typename Free>
 int discard_range(uint64_t offset, uint64_t size_bytes, Zero zero, Free free) {
   const uint64_t end = offset + size_bytes;

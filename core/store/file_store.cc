@@ -20,7 +20,7 @@ namespace outcore::store {
 namespace {
 
 constexpr uint64_t kWatchUnitBytes = 64 << 10;
-constexpr uint64_t kWatchCapacityMin = uint64_t{1} << 40;  // 2 MiB of addresses for the map
+constexpr uint64_t kWatchCapacityMin = uint64_t{1} << 40;  // the map then takes 2 MiB of addresses
 
 std::string remedy_for(int error, const OpenOptions& options) {
   switch (error) {
@@ -53,11 +53,12 @@ std::string kind_of(mode_t mode) {
 }  // namespace
 
 Result<FileStore::Opened> FileStore::open_descriptor(const FileStoreOptions& options) {
-  // Not blocking, so that a FIFO without a writer is an error and no wait.
+  // Non-blocking, so that opening a FIFO without a writer is an error instead of a wait.
   const int flags =
       (options.open.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   Opened opened;
-  for (int attempt = 0; attempt < 8; ++attempt) {  // others may make or remove the file meanwhile
+  // Other processes may create or remove the file meanwhile.
+  for (int attempt = 0; attempt < 8; ++attempt) {
     opened.fd = os::above_standard(::open(options.path.c_str(), flags));
     if (opened.fd >= 0 || errno == EINTR || errno != ENOENT || !options.open.may_create) {
       if (opened.fd < 0 && errno == EINTR) continue;
@@ -92,7 +93,7 @@ Result<std::shared_ptr<Store>> FileStore::open(const FileStoreOptions& options) 
   return std::shared_ptr<Store>(std::move(store));
 }
 
-// Takes over the descriptor, also in case of an error.
+// Takes over the descriptor, even if it fails.
 Status FileStore::examine(int fd, const FileStoreOptions& options) {
   path_ = options.path;
   uri_ = options.uri.empty() ? "file:" + options.path : options.uri;
@@ -155,7 +156,7 @@ int FileStore::look_at_size(bool is_mapped) {
 
 void FileStore::watch_from(uint64_t offset) {
   if (watched_from_.load(std::memory_order_relaxed) != UINT64_MAX) return;
-  // Without a map no hole is known, which is always right.
+  // Without a map no hole is known, which is always correct.
   if (written_.cover(std::max(kWatchCapacityMin, size_bytes() * 2), kWatchUnitBytes) != 0) return;
   watched_from_.store(offset, std::memory_order_release);
 }
@@ -193,7 +194,7 @@ int FileStore::sync_folder() const {
   if (fd < 0) return -errno;
   const int error = ::fsync(fd) == 0 ? 0 : -errno;
   ::close(fd);
-  return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync say EINVAL
+  return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync return EINVAL
 }
 
 int FileStore::sync_file() {
@@ -250,7 +251,7 @@ int FileStore::discard(uint64_t offset, uint64_t size_bytes) {
   return error;
 }
 
-// Nothing is written: where blocks cannot be freed they stay.
+// Writes nothing: blocks that cannot be freed stay.
 int FileStore::release(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (!is_writable_) return -EACCES;
@@ -268,7 +269,8 @@ bool FileStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
   const off_t data = ::lseek(file_.fd(), static_cast<off_t>(offset), SEEK_DATA);
   if (data >= 0) return static_cast<uint64_t>(data) >= end;
   if (errno != ENXIO) return false;
-  // No data up to the end of the file; a file cut short says the same, and is an error.
+  // There is no data up to the end of the file; but a file that was cut short reports the same, and
+  // is an error.
   struct stat about;
   return ::fstat(file_.fd(), &about) == 0 && static_cast<uint64_t>(about.st_size) >= end;
 }

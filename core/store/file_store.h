@@ -1,7 +1,7 @@
-// FileStore: a regular file or a block device.
+// FileStore: a regular file or a block device as a store.
 //
-// Fault safe. Direct I/O where the filesystem takes it, batches through the calling thread's
-// io_uring. A file that is shorter than it was when opened is an error (-EIO), never zeros.
+// Fault safe. Uses direct I/O if the filesystem accepts it, and the calling thread's io_uring for
+// batches. If the file is shorter than when it was opened, reads are an error (-EIO), never zeros.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ struct FileStoreOptions {
 
 class FileStore final : public Store {
  public:
-  // Errors: what the system said, with the remedy; EINVAL (a directory, FIFO or other thing that is
-  // no file; shorter than asked; direct=on refused).
+  // Errors: those of the system, with the remedy; EINVAL (a directory, FIFO or other thing that is
+  // not a file; shorter than asked for; direct=on refused).
   static Result<std::shared_ptr<Store>> open(const FileStoreOptions& options);
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
@@ -46,12 +46,12 @@ class FileStore final : public Store {
   std::string uri() const override { return uri_; }
   std::string remark() const override { return file_.why_buffered(); }
   std::string identity() const override { return identity_; }
-  // Others may have changed the file's size: takes it over if it is longer, or, while nothing of
-  // the store is mapped, whatever it is. 0 or -errno.
+  // For files whose size others may have changed: takes the size over if it is larger, or, if
+  // nothing of the store is mapped, in any case. 0 or -errno.
   int look_at_size(bool is_mapped);
 
  private:
-  // Opened, not yet looked at.
+  // Opened, but not yet examined.
   struct Opened {
     int fd = -1;
     bool is_new = false;
@@ -76,11 +76,11 @@ class FileStore final : public Store {
   bool is_block_device_ = false;
   LostSync lost_sync_;
   std::atomic<bool> is_size_unsynced_{false};
-  std::atomic<bool> is_name_unsynced_{
-      false};  // the file is new: its folder must be made durable, too
+  // The file is new: its folder must be made durable, too.
+  std::atomic<bool> is_name_unsynced_{false};
 
-  // What we made ourselves and never wrote is likely a hole. Only there does is_hole() ask the
-  // filesystem, which has the last word: others may write to the file as well.
+  // Parts that this process added to the file and never wrote are likely holes. Only for them
+  // is_hole() asks the filesystem, which decides, because others may write to the file, too.
   WrittenMap written_;
   std::atomic<uint64_t> watched_from_{UINT64_MAX};
 };

@@ -20,7 +20,7 @@ int book_piece(PieceSource& source, const Piece& piece, ssize_t outcome, size_t&
   }
   if (outcome < 0) return static_cast<int>(outcome);
   if (outcome == 0)
-    return -EIO;  // the file was cut short under us (or takes no byte and will not say why)
+    return -EIO;  // the file was cut short meanwhile, or writes nothing without saying why
   done_bytes += static_cast<size_t>(outcome);
   return 0;
 }

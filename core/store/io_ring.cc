@@ -13,10 +13,10 @@
 namespace outcore::store {
 namespace {
 
-// io_uring is forbidden or unknown here: no thread need try again.
+// io_uring is forbidden or unknown here: other threads need not try.
 std::atomic<bool> is_refused_for_good{false};
 
-// As io_uring_queue_init, with the mark of our rings.
+// As io_uring_queue_init, with the mark of our rings (own_ring.h).
 int init_ring_with(io_uring* ring, unsigned flags) {
   io_uring_params parameters{};
   parameters.flags = flags;
@@ -27,14 +27,14 @@ int init_ring_with(io_uring* ring, unsigned flags) {
     return error;
   }
   ring->features = parameters.features;
-  // Entry i of the queue is request i: newer releases of the library say so once and for all.
+  // Entry i of the queue is request i; newer releases of the library set this themselves.
   for (unsigned i = 0; i < parameters.sq_entries; ++i) ring->sq.array[i] = i;
   return 0;
 }
 
 int init_ring(io_uring* ring) {
-  // From the best to what every kernel with io_uring takes: completions only when asked for (6.1),
-  // no interrupts of the thread (5.19), plain.
+  // From the best to what every kernel with io_uring accepts: completions only when asked for
+  // (6.1), no interrupts of the thread (5.19), plain.
   const unsigned flags[] = {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
                             IORING_SETUP_COOP_TASKRUN, 0};
   int error = 0;
@@ -89,8 +89,8 @@ IoRing::~IoRing() {
   if (ring_.ring_fd >= 0) ::io_uring_queue_exit(&ring_);
 }
 
-// The kernel keeps what is registered pinned: so a changed set is taken over before the next
-// transfer, and a buffer that came back at an old address is never mistaken for the old one.
+// The kernel keeps registered buffers pinned. So a changed set is taken over before the next
+// transfer; otherwise a new buffer at an old address would be mistaken for the old one.
 void IoRing::refresh_buffers() {
   BufferSet& set = BufferSet::of_process();
   if (set.generation() == generation_) return;
@@ -100,8 +100,8 @@ void IoRing::refresh_buffers() {
   std::vector<iovec> vectors;
   vectors.reserve(registered_.size());
   for (const Buffer b : registered_) vectors.push_back({b.data(), b.size()});
-  // Refused (RLIMIT_MEMLOCK, or memory that cannot be pinned): go on without, until the set
-  // changes.
+  // If registration is refused (RLIMIT_MEMLOCK, or memory that cannot be pinned), continue without
+  // it until the set changes.
   if (::io_uring_register_buffers(&ring_, vectors.data(), static_cast<unsigned>(vectors.size())) !=
       0)
     registered_.clear();
@@ -123,7 +123,7 @@ void IoRing::finish(unsigned slot_index, int result) {
   free_slots_[free_count_++] = slot_index;
 }
 
-// Prepares the next piece of the slot's request. False if the request ended here.
+// Prepares the next piece of the slot's request. False if the request has ended.
 bool IoRing::start_piece(PieceSource& source, unsigned slot_index) {
   Slot& slot = slots_[slot_index];
   const StoreRequest& request = *slot.request;
@@ -152,7 +152,7 @@ void IoRing::queue(unsigned slot_index) {
   std::byte* const bytes = slot.request->bytes + slot.done_bytes;
   const auto size = static_cast<unsigned>(piece.size_bytes);
   io_uring_sqe* sqe = ::io_uring_get_sqe(&ring_);
-  OC_CHECK(sqe != nullptr);  // as many entries as slots, each in the queue once
+  OC_CHECK(sqe != nullptr);  // there are as many entries as slots, and each slot is queued once
   const int buffer = index_of_buffer(bytes, piece.size_bytes);
   if (slot.request->is_write && buffer >= 0)
     ::io_uring_prep_write_fixed(sqe, piece.fd, bytes, size, piece.offset, buffer);
@@ -165,7 +165,7 @@ void IoRing::queue(unsigned slot_index) {
   ::io_uring_sqe_set_data64(sqe, slot_index);
 }
 
-// False if the ring is of no use any more.
+// False if the ring can no longer be used.
 bool IoRing::submit_and_wait() {
   const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
   return submitted >= 0 || submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY;
@@ -181,8 +181,8 @@ void IoRing::reap(PieceSource& source) {
     Slot& slot = slots_[slot_index];
     source.release(slot.piece);
     if (outcome == -EAGAIN || outcome == -ECANCELED || outcome == -EOPNOTSUPP) {
-      // The ring will not have it (no memory, an old filesystem): the plain call waits, or says
-      // why.
+      // The ring refuses it (no memory, an old filesystem): a plain call waits, or reports the
+      // reason.
       finish(slot_index, carry_out(source, *slot.request, slot.done_bytes));
       continue;
     }
@@ -194,8 +194,8 @@ void IoRing::reap(PieceSource& source) {
   }
 }
 
-// The ring fails (its descriptor was closed under us, say). What the kernel has is waited for,
-// since it may still write to the buffers; what it has not is carried out by plain calls.
+// The ring fails (for example because its descriptor was closed). Waits for the transfers that the
+// kernel has, since it may still write to the buffers, and carries out the others by plain calls.
 void IoRing::abandon(PieceSource& source) {
   is_broken_ = true;
   unsigned held_count = kDepth - free_count_ - ::io_uring_sq_ready(&ring_);

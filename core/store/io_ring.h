@@ -1,8 +1,8 @@
-// IoRing: the calling thread's io_uring, shared by all stores of the thread.
+// IoRing: the calling thread's io_uring, shared by all stores that the thread uses.
 //
-// Made at a thread's first batch, closed when the thread ends; a forked child makes its own. Where
-// io_uring is not to be had (kernel, seccomp, sysctl, no descriptors left) batches are carried out
-// by pread and pwrite. Not the fault path.
+// Created at a thread's first batch, closed when the thread ends; a forked child creates its own.
+// Where io_uring is not available (kernel, seccomp, sysctl, no descriptors left) batches are
+// carried out by pread and pwrite. Not for the fault path.
 #pragma once
 
 #include <liburing.h>
@@ -26,9 +26,9 @@ void carry_out_batch(PieceSource& source, std::span<StoreRequest> batch, unsigne
 class IoRing {
  public:
   static constexpr unsigned kDepth = 64;
-  static constexpr size_t kBuffersMax = 1024;  // what a kernel before 5.13 registers at once
+  static constexpr size_t kBuffersMax = 1024;  // the most that a kernel before 5.13 registers
 
-  // nullptr where io_uring is not to be had.
+  // nullptr if io_uring is not available.
   static IoRing* of_this_thread();
   ~IoRing();
   IoRing(const IoRing&) = delete;
@@ -36,11 +36,11 @@ class IoRing {
 
   void run(PieceSource& source, std::span<StoreRequest> batch, unsigned in_flight_max);
 
-  // Buffers that are registered with the kernel at the moment; for tests.
+  // Number of buffers registered with the kernel now; for tests.
   size_t registered_count() const { return registered_.size(); }
 
  private:
-  // A request under way.
+  // A request that is being carried out.
   struct Slot {
     StoreRequest* request = nullptr;
     size_t done_bytes = 0;
@@ -61,8 +61,8 @@ class IoRing {
   io_uring ring_{};
   bool is_broken_ = false;
   uint64_t owner_process_ = 0;
-  uint64_t generation_ = 0;         // of the buffer set that registered_ is a copy of
-  std::vector<Buffer> registered_;  // ascending; its index is the kernel's
+  uint64_t generation_ = 0;         // of the buffer set of which registered_ is a copy
+  std::vector<Buffer> registered_;  // ascending; the index is the kernel's
   std::array<Slot, kDepth> slots_{};
   std::array<unsigned, kDepth> free_slots_{};
   unsigned free_count_ = 0;

@@ -1,7 +1,8 @@
-// LostSync: the error of an fsync after which bytes may be lost.
+// LostSync: remembers an fsync error after which bytes may be lost. Any thread.
 //
-// The kernel tells such an error once, and marks as clean what it could not write: a later fsync
-// succeeds, and says nothing about those bytes (fsyncgate, PostgreSQL 2018). So it stays.
+// The kernel reports such an error once, and marks the bytes that it could not write as clean: a
+// later fsync succeeds, although those bytes are lost (fsyncgate, PostgreSQL 2018). So the error
+// stays.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,8 @@ namespace outcore::store {
 
 class LostSync {
  public:
-  int error() const { return error_.load(); }  // 0: none; or -errno
-  // What fsync said: 0 or -errno. Gives it, or the error that there was before.
+  int error() const { return error_.load(); }  // 0: none; otherwise -errno
+  // `result` is what fsync returned: 0 or -errno. Returns it, or the earlier error.
   int note(int result) {
     int none = 0;
     if (result == -EIO || result == -ENOSPC || result == -EDQUOT)

@@ -45,7 +45,7 @@ Status MemoryStore::make_room(uint64_t size_bytes) {
   const uint64_t needed = base::round_up(std::max<uint64_t>(size_bytes, 1), base::kSystemPage);
   reserved_bytes_ = std::max(kReservedBytesMin, needed * 2);
   bytes_ = map_nothing(reserved_bytes_);
-  if (bytes_ == nullptr) {  // addresses are short (ulimit -v): without room to grow
+  if (bytes_ == nullptr) {  // addresses are short (ulimit -v): reserve no room to grow
     reserved_bytes_ = needed;
     bytes_ = map_nothing(needed);
   }
@@ -75,7 +75,7 @@ int MemoryStore::write(uint64_t offset, std::span<const std::byte> from) {
 int MemoryStore::resize(uint64_t size_bytes) {
   if (size_bytes > reserved_bytes_) return -ENOMEM;
   const uint64_t before = this->size_bytes();
-  if (size_bytes < before) {  // what is cut off reads zero if it comes back
+  if (size_bytes < before) {  // what is cut off must read zero if the store grows again
     if (const int error = discard(size_bytes, before - size_bytes); error != 0) return error;
   } else if (size_bytes > 0) {
     const uint64_t used = base::round_up(size_bytes, base::kSystemPage);

@@ -1,5 +1,5 @@
-// MemoryStore: bytes in anonymous memory, outside of any budget: for tests. Fault safe; dies with
-// the process.
+// MemoryStore: bytes in anonymous memory, outside of any budget; for tests. Fault safe. The bytes
+// are lost when the process ends.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ struct MemoryStoreOptions {
 
 class MemoryStore final : public Store {
  public:
-  // Errors: ENOMEM (the address space).
+  // Errors: ENOMEM (address space).
   static Result<std::shared_ptr<Store>> open(const MemoryStoreOptions& options);
   ~MemoryStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   int read(uint64_t offset, std::span<std::byte> into) override;
   int write(uint64_t offset, std::span<const std::byte> from) override;
-  int resize(uint64_t size_bytes)
-      override;  // -ENOMEM beyond its reservation: 16 GiB, or twice the first size
+  // -ENOMEM beyond its reservation: 16 GiB, or twice the first size.
+  int resize(uint64_t size_bytes) override;
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kBlock = base::kSystemPage;
 
-// The smaller of two limits of which 0 is none.
+// The smaller of two limits; 0 means no limit.
 unsigned smaller_limit(unsigned a, unsigned b) {
   return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
 }
@@ -50,7 +50,7 @@ bool OverlayStore::is_whole_blocks(uint64_t offset, uint64_t size_bytes) const {
   return offset % kBlock == 0 && (size_bytes % kBlock == 0 || offset + size_bytes == end_);
 }
 
-// End of the run of bytes at `offset` that come from one store; is_own: from scratch.
+// The end of the run of bytes at `offset` that come from the same store; is_own: from scratch.
 uint64_t OverlayStore::run_end(uint64_t offset, uint64_t end, bool& is_own) const {
   is_own = false;
   if (offset < first_) return std::min(end, first_);
@@ -82,15 +82,15 @@ int OverlayStore::read(uint64_t offset, std::span<std::byte> into) {
   return 0;
 }
 
-// Marked only after success: a block whose write failed still shows the base.
+// Marks the blocks only after success: a block whose write failed still reads from the base.
 int OverlayStore::write_blocks(uint64_t offset, std::span<const std::byte> from) {
   const int error = scratch_->write(offset - first_, from);
   if (error == 0) written_.mark(offset - first_, from.size());
   return error;
 }
 
-// A part of one block. The lock is for two threads that copy up the same block for different parts
-// of it.
+// Writes a part of one block. The lock protects against two threads that copy the same block and
+// write different parts of it.
 int OverlayStore::write_part(uint64_t offset, std::span<const std::byte> from) {
   const std::lock_guard lock(part_mutex_);
   if (written_.is_written(offset - first_)) return scratch_->write(offset - first_, from);
@@ -121,8 +121,8 @@ int OverlayStore::write(uint64_t offset, std::span<const std::byte> from) {
   return 0;
 }
 
-// The one store that can carry out the whole request, and the offset there; nullptr if it takes
-// several steps.
+// The store that can carry out the whole request, and the offset there; nullptr if several steps
+// are needed.
 Store* OverlayStore::target_of(const StoreRequest& request, uint64_t& offset) const {
   if (request.size_bytes == 0) return nullptr;
   const uint64_t end = request.offset + request.size_bytes;
@@ -140,7 +140,7 @@ Store* OverlayStore::target_of(const StoreRequest& request, uint64_t& offset) co
 }
 
 void OverlayStore::transfer(std::span<StoreRequest> batch) {
-  // Neighbours in the batch that go to one store go there together.
+  // Neighbours in the batch that belong to the same store are transferred together.
   std::array<StoreRequest, 64> forward;
   for (size_t i = 0; i < batch.size();) {
     Store* target = nullptr;

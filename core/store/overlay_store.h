@@ -1,8 +1,8 @@
-// OverlayStore: what a private mapping sees: a base store, under the changes that are this
-// mapping's own.
+// OverlayStore: the store of a private mapping: a base store, covered by the changes of this
+// mapping.
 //
-// Reads come from the base, but for 4 KiB blocks that were written, which come from scratch. Fault
-// safe if both are.
+// Reads come from the base, except for 4 KiB blocks that were written: those come from scratch.
+// Fault safe if both stores are. Any thread; shares ownership of both stores.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@
 
 namespace outcore::store {
 
-// The range [first_offset, first_offset + size_bytes) of `base` may be changed; byte first_offset +
-// i rests at i of `scratch`, which nobody else uses. The range may end past the base: there it
-// reads zero. nullptr if there is no memory for the map of what is written (a bit a block).
+// Makes the range [first_offset, first_offset + size_bytes) of `base` writable; byte first_offset +
+// i is kept at offset i of `scratch`, which nobody else may use. The range may end past the base,
+// where it reads zero. nullptr if there is no memory for the map of written blocks (a bit a block).
 // REQUIRES: first_offset is a multiple of 4096; scratch->size_bytes() >= size_bytes.
 std::shared_ptr<Store> make_overlay(std::shared_ptr<Store> base, std::shared_ptr<Store> scratch,
                                     uint64_t first_offset, uint64_t size_bytes);
@@ -27,14 +27,14 @@ class OverlayStore final : public Store {
                uint64_t size_bytes);
   int prepare();  // 0 or -ENOMEM
 
-  // The base's size, or the end of the range, whichever is larger.
+  // The base's size or the end of the range, whichever is larger.
   uint64_t size_bytes() const override;
   int read(uint64_t offset, std::span<std::byte> into) override;
-  // Parts of blocks are copied up first (under a lock); whole blocks, and the last one up to the
-  // range's end, are not. -EACCES outside of the range.
+  // A block that is written in part is first copied from the base, under a lock; whole blocks are
+  // not, nor is the last block up to the end of the range. -EACCES outside of the range.
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
-  // sync(): nothing to do. resize(): -ENOTSUP. discard(): zeros, in scratch.
+  // sync(): does nothing. resize(): -ENOTSUP. discard(): writes zeros to scratch.
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   void register_buffer(std::span<std::byte> buffer) override;
   StoreTraits traits() const override;
@@ -54,7 +54,7 @@ class OverlayStore final : public Store {
   const std::shared_ptr<Store> scratch_;
   const uint64_t first_;
   const uint64_t end_;
-  WrittenMap written_;  // from the range's start
+  WrittenMap written_;  // offsets from the start of the range
   std::mutex part_mutex_;
 };
 

@@ -1,4 +1,4 @@
-// Range: whether bytes lie inside a store: the REQUIRES of Store's functions.
+// Range: whether bytes lie inside a store, as the functions of Store require.
 #pragma once
 
 #include <cstdint>

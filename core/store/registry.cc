@@ -17,7 +17,7 @@ Error refuse(const Uri& uri, const std::string& why) {
   return {EINVAL, "store '" + uri.text + "': " + why};
 }
 
-// Kinds never go, and stay where they are: whoever found one may keep it.
+// Kinds are never removed or moved: pointers to them stay valid.
 class Kinds {
  public:
   static Kinds& instance() {
@@ -70,7 +70,7 @@ class Kinds {
   std::deque<StoreKind> kinds_;
 };
 
-// With the kinds that are there from the beginning.
+// The registry, after the built-in kinds have registered themselves.
 Kinds& kinds() {
   static const bool are_there = [] {
     add_core_kinds();

@@ -1,4 +1,5 @@
-// Registry: the kinds of store, by scheme. See outcore/store_kind.h.
+// Registry: the kinds of store, by scheme. See outcore/store_kind.h. Any thread; not on the fault
+// path.
 #pragma once
 
 #include <string>
@@ -10,18 +11,18 @@
 
 namespace outcore::store {
 
-// The kinds that are there before the program adds any register themselves by this: those of the
-// core, and of each product (core/base/products.h). EEXIST, EINVAL: as register_store_kind().
+// Registers a built-in kind: of the core, or of a product (core/base/products.h). Errors: EEXIST,
+// EINVAL, as register_store_kind().
 Status add_kind(StoreKind kind);
 
-// The URI names space that is new whenever it is opened, and dies with the process.
+// The URI names space that is empty each time it is opened, and is lost with the process.
 bool dies_with_process(const std::string& uri);
-// How what the URI's stores hold is kept; kNone for a text that is no URI.
+// How checkpoints of the URI's stores are kept; kNone if the kind is unknown.
 StoreKind::Checkpoints checkpoints_of(const Uri& uri);
 // A file without parameters, of the kind that text without a scheme names.
 bool is_plain_file(const Uri& uri);
 bool is_persistent_memory(const Uri& uri);
-// The file or folder that who opens the store for writing may lock; empty: none.
+// The file or folder that is locked when the store is opened for writing; empty: none.
 std::string lockable_path(const Uri& uri);
 
 }  // namespace outcore::store

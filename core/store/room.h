@@ -1,5 +1,5 @@
-// Room: memory of a budget that a store may keep bytes in once it has no other space, so that the
-// capacities of this machine and of the others add up (after DLM, HPCS 2008, where what does not
+// Room: memory of a budget in which a store may keep bytes when it has no other space left, so that
+// the memory of this machine and of the servers add up (after DLM, HPCS 2008, where what does not
 // fit in local memory goes to the servers).
 #pragma once
 
@@ -11,18 +11,18 @@ namespace outcore::store {
 class Room {
  public:
   virtual ~Room() = default;
-  // 0: so much less of the budget is for pages, and so much the caller's to fill. -ENOSPC: pages
-  // need what is left, or cannot leave it in time. Writes pages back, to the asking store too.
+  // Takes bytes from the budget, for the caller to use. 0; -ENOSPC: pages need the rest, or cannot
+  // be evicted in time. Writes pages back, to the calling store, too.
   virtual int take(uint64_t bytes) = 0;
-  // REQUIRES: taken, and freed.
+  // Gives bytes back. REQUIRES: they were taken, and are no longer used.
   virtual void give(uint64_t bytes) = 0;
   // What could be taken now.
   virtual uint64_t free_bytes() const = 0;
-  // What could ever be taken, whatever becomes of the budget.
+  // What could ever be taken, however the budget changes.
   virtual uint64_t bytes_max() const = 0;
 };
 
-// Lodger: a store that can use a room. It is told of it before the first transfer, once.
+// Lodger: a store that can use a room. It gets the room once, before the first transfer.
 class Lodger {
  public:
   virtual void use_room(std::shared_ptr<Room> room) = 0;

@@ -20,15 +20,15 @@ namespace outcore::store {
 namespace {
 
 constexpr uint64_t kWrittenUnitBytes = 64 << 10;
-constexpr uint64_t kCapacityMin =
-    uint64_t{1} << 40;  // what resize() can reach with holes known: a map of 2 MiB
+// resize() can reach this with holes known: a map of 2 MiB.
+constexpr uint64_t kCapacityMin = uint64_t{1} << 40;
 
 std::string default_folder() {
   const char* folder = std::getenv("TMPDIR");
   return folder != nullptr && *folder != 0 ? folder : "/var/tmp";
 }
 
-// Bytes free in the filesystem; no bound if it does not say.
+// Free bytes of the filesystem; no limit if it does not say.
 uint64_t free_bytes(int fd) {
   struct statvfs space;
   if (::fstatvfs(fd, &space) != 0) return UINT64_MAX;
@@ -77,13 +77,13 @@ Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& opt
   return std::shared_ptr<Store>(std::move(store));
 }
 
-// Space for the range, and the file as long as it. 0 or -errno.
+// Allocates space for the range, and makes the file that long. 0 or -errno.
 int ScratchStore::extend(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return 0;
   if (size_bytes > INT64_MAX - std::min<uint64_t>(offset, INT64_MAX)) return -EFBIG;
   if (is_sparse_)
     return ::ftruncate(file_.fd(), static_cast<off_t>(offset + size_bytes)) == 0 ? 0 : -errno;
-  // Asked first, so that a hopeless wish does not fill the disk before it fails.
+  // Checked first, so that a request that cannot succeed does not fill the disk before it fails.
   if (size_bytes > free_bytes(file_.fd())) return -ENOSPC;
   int result = 0;
   do
@@ -146,7 +146,7 @@ void ScratchStore::transfer(std::span<StoreRequest> batch) {
       has_untouched = has_untouched || written_.is_untouched(r.offset, r.size_bytes);
   }
   if (!has_untouched) return file_.transfer(batch, traits_);
-  for (size_t i = 0; i < batch.size();) {  // runs with I/O between those without
+  for (size_t i = 0; i < batch.size();) {  // runs that need I/O, between requests that need none
     size_t end = i;
     while (end < batch.size() && (batch[end].is_write ||
                                   !written_.is_untouched(batch[end].offset, batch[end].size_bytes)))
@@ -179,7 +179,7 @@ int ScratchStore::reserve(uint64_t offset, uint64_t size_bytes) {
   if (is_sparse_) return -ENOTSUP;
   struct stat about;
   if (::fstat(file_.fd(), &about) != 0) return -errno;
-  // Hopeless, whatever of it there is already.
+  // It cannot succeed, even with the blocks that are allocated already.
   const uint64_t free = free_bytes(file_.fd()), held = static_cast<uint64_t>(about.st_blocks) * 512;
   if (size_bytes > held && size_bytes - held > free) return -ENOSPC;
   int result = 0;
@@ -199,7 +199,7 @@ int ScratchStore::release(uint64_t offset, uint64_t size_bytes) {
 
 int ScratchStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
-  // What was promised stays reserved.
+  // Reserved space stays reserved.
   const int error =
       file_.discard(offset, size_bytes, is_sparse_ ? DiscardMode::kHole : DiscardMode::kKeepSpace);
   if (error == 0) written_.clear_inside(offset, size_bytes);

@@ -1,9 +1,9 @@
-// ScratchStore: spill space in an unnamed file: reserved when opened, gone with the process.
+// ScratchStore: space in an unnamed file: reserved when it is opened, gone with the process.
 //
-// `reserve=no` in its URI takes space as it is written, and may find the disk full then.
+// With `reserve=no` in the URI, space is allocated as it is written, and the disk may then be full.
 //
 // Fault safe. What was never written reads zero without I/O. The file has no name, so nobody else
-// can write it, and the map of what was written is the truth.
+// can write it, and the map of what was written is exact. Any thread.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace outcore::store {
 
-// A descriptor of a file without a name in the folder (empty: TMPDIR, else /var/tmp; set), or
-// -errno.
+// Creates an unnamed file in the folder (empty: TMPDIR, else /var/tmp; set to the one used). A
+// descriptor, or -errno.
 int open_scratch_file(std::string* folder);
 
 struct ScratchStoreOptions {
@@ -31,15 +31,15 @@ struct ScratchStoreOptions {
 
 class ScratchStore final : public Store {
  public:
-  // Errors: ENOSPC (with the bytes needed and free), ENOMEM, and what the system said of the
-  // folder.
+  // Errors: ENOSPC (the message has the bytes needed and free), ENOMEM, and those of the system for
+  // the folder.
   static Result<std::shared_ptr<Store>> open(const ScratchStoreOptions& options);
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   int read(uint64_t offset, std::span<std::byte> into) override;
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
-  int resize(uint64_t size_bytes) override;                    // larger is reserved first: -ENOSPC
+  int resize(uint64_t size_bytes) override;                    // enlarging reserves first: -ENOSPC
   int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP: as FileStore
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override;
@@ -62,8 +62,8 @@ class ScratchStore final : public Store {
   std::string folder_;
   StoreTraits traits_;
   std::atomic<uint64_t> size_bytes_{0};
-  bool is_sparse_ = false;               // as it was asked for
-  std::atomic<bool> is_reserved_{true};  // false where the filesystem cannot reserve
+  bool is_sparse_ = false;               // as requested
+  std::atomic<bool> is_reserved_{true};  // false if the filesystem cannot reserve
 };
 
 }  // namespace outcore::store

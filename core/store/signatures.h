@@ -1,5 +1,6 @@
-// Signatures: first bytes of stores whose bytes are whole only when their owner says so, so that a
-// copy of them at any moment would be of no use. Products register theirs (core/base/products.h).
+// Signatures: the first bytes of stores whose contents are consistent only when their owner says
+// so, so that a copy of them at another moment is useless. Products register theirs
+// (core/base/products.h).
 #pragma once
 
 #include <array>
@@ -11,10 +12,11 @@ namespace outcore::store {
 
 using Signature = std::array<char, 8>;
 
-// Any thread. REQUIRES: at most kSignaturesMax in all.
+// Any thread. REQUIRES: at most kSignaturesMax calls.
 inline constexpr size_t kSignaturesMax = 8;
 void add_signature(const Signature& signature);
-// Whether the store begins with one; false where it cannot be read. Not on the fault path.
+// Whether the store begins with a registered signature; false if it cannot be read. Not on the
+// fault path.
 bool has_signature(Store& store);
 
 }  // namespace outcore::store

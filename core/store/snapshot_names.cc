@@ -34,7 +34,7 @@ std::string plain_name(const std::string& name) {
   return text.substr(0, kPlainBytesMax - 20) + hash;
 }
 
-// The note begins with whose it is: copies of a store have its notes, too.
+// The note begins with the identity of its store, because copies of a store contain its notes, too.
 int find_roll_back(Store& store, std::string* to) {
   std::map<std::string, std::string> notes;
   const int error = store.snapshots()->list_notes(kRollingBackNote, &notes);

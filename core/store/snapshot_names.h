@@ -1,5 +1,6 @@
-// SnapshotNames: what snapshots and copies are called in the system that keeps them; and the note
-// of a store that is being brought back to one: then it is neither as it was nor as it is to be.
+// SnapshotNames: the names of snapshots and copies in the system that keeps them; and the note on a
+// store that is being rolled back, whose contents are a mixture meanwhile. Any thread; not on the
+// fault path.
 #pragma once
 
 #include <string>
@@ -9,15 +10,15 @@
 
 namespace outcore::store {
 
-// Before the number, in the names of the snapshots that an anchor's checkpoints are.
+// The part before the number in the snapshot names of an anchor's checkpoints.
 std::string snapshot_prefix(const std::string& anchor_identity);
-// A name as every system takes it, unique as the name is: what none may take becomes '_', and a
-// hash follows.
+// A form of the name that every system accepts, and that is as unique as the name: characters that
+// some system refuses become '_', and a hash is appended.
 std::string plain_name(const std::string& name);
 
 inline constexpr const char* kRollingBackNote = "rolling_back";
 
-// To which checkpoint the store is being rolled back, or was when that was interrupted; empty: to
+// The checkpoint to which the store is being rolled back, or was when that was interrupted; empty:
 // none. 0 or -errno.
 int find_roll_back(Store& store, std::string* to);
 

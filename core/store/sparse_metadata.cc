@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kFileBytesMax = 64 << 10;
 constexpr const char* kTemporaryName = "outcore-sparse.json.new";
 
-// The file's text, or -errno.
+// Reads the whole file. 0 or -errno.
 int read_text(int folder_fd, std::string& text) {
   const int fd =
       os::above_standard(::openat(folder_fd, SparseMetadata::kFileName, O_RDONLY | O_CLOEXEC));

@@ -1,4 +1,4 @@
-// How a SparseStore is opened: the folder, its metadata, and what was asked for.
+// SparseStore: opening: the folder, its metadata, and the options.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -95,7 +95,7 @@ bool SparseStore::is_folder_empty() const {
   while (const dirent* entry = ::readdir(folder)) {
     const bool is_itself =
         std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0;
-    // Left by a crash between the making of a store and its first metadata.
+    // A temporary file of a crash between the creation of a store and its first metadata.
     const bool is_unfinished = std::strncmp(entry->d_name, SparseMetadata::kFileName, 19) == 0;
     if (!is_itself && !is_unfinished) is_empty = false;
   }

@@ -20,7 +20,7 @@
 namespace outcore::store {
 namespace {
 
-// Names are made without snprintf, which may allocate and is not for signal handlers.
+// Names are built without snprintf, which may allocate and is not allowed in signal handlers.
 struct Name {
   char text[48];
 };
@@ -56,7 +56,7 @@ SparseStore::~SparseStore() {
 
 std::string SparseStore::remark() const { return is_direct() ? std::string() : why_buffered_; }
 
-// A descriptor, or -errno.
+// Returns a descriptor, or -errno.
 int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) const {
   const Name name = segment_name(segment);
   const int flags =
@@ -67,13 +67,13 @@ int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) const {
   return fd >= 0 ? fd : -errno;
 }
 
-// Makes the segment at its full length under another name first, so that nobody sees it short. 0 or
-// -errno.
+// Creates the segment with its full length under another name, then renames it, so that nobody sees
+// it short. 0 or -errno.
 int SparseStore::make_segment(uint64_t segment) {
   static std::atomic<unsigned> turn{0};
   Name temporary;
   int fd = -1;
-  do {  // another turn if a process of our number ended here and left its file
+  do {  // repeat if a process with our number left its file
     temporary = temporary_name(turn.fetch_add(1));
     fd = os::above_standard(
         ::openat(folder_fd_, temporary.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -91,7 +91,8 @@ int SparseStore::make_segment(uint64_t segment) {
   return error;
 }
 
-// A descriptor of the segment; fd -1 if it is absent and may not be made. 0 or -errno.
+// Gets a descriptor of the segment; fd -1 if it does not exist and must not be created. 0 or
+// -errno.
 int SparseStore::acquire(uint64_t segment, bool is_direct_wanted, bool may_make,
                          DescriptorCache::Lease& lease) {
   const uint64_t key = segment * 2 + is_direct_wanted;
@@ -185,7 +186,8 @@ int SparseStore::sync() {
     if (first_error == 0) first_error = error;
     is_folder_unsynced_ = true;
   }
-  return first_error != 0 ? first_error : lost_sync_.error();  // another sync's, meanwhile
+  // The error of another sync, meanwhile.
+  return first_error != 0 ? first_error : lost_sync_.error();
 }
 
 int SparseStore::resize(uint64_t size_bytes) {
@@ -193,7 +195,7 @@ int SparseStore::resize(uint64_t size_bytes) {
   const SparseMetadata metadata{size_bytes, segment_bytes_};
   if (!check_metadata(metadata, folder_)) return -EFBIG;
   const uint64_t before = this->size_bytes();
-  // What is cut off reads zero if it comes back.
+  // What is cut off must read zero if the store grows again.
   if (size_bytes < before)
     if (const int error = discard(size_bytes, before - size_bytes); error != 0) return error;
   if (const int error = write_metadata(folder_fd_, metadata); error != 0) return error;

@@ -1,9 +1,10 @@
-// SparseStore: a folder of segment files, each made when first written. After UMap's SparseStore.
+// SparseStore: a folder of segment files, each created when it is first written. After UMap's
+// SparseStore.
 //
-// Segment i holds the bytes [i, i + 1) * segment_bytes, in the file segment.<i, 12 hex digits>;
-// what has no segment reads zero. outcore-sparse.json says the size (sparse_metadata.h). Fault
-// safe: descriptors come from a bounded cache, names are built on the stack. That a segment is
-// absent is never remembered: another process may make it.
+// Segment i holds the bytes [i, i + 1) * segment_bytes, in the file segment.<i, 12 hex digits>.
+// Bytes without a segment read zero. outcore-sparse.json has the size (sparse_metadata.h). Fault
+// safe: descriptors come from a bounded cache, names are built on the stack. The store never
+// remembers that a segment does not exist, because another process may create it. Any thread.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ struct SparseStoreOptions {
   std::string folder;
   std::string uri;  // for messages; empty: "sparse:" and the folder
   OpenOptions open;
-  uint64_t segment_bytes = 0;  // 0: as it is; 64 MiB for a new one
+  uint64_t segment_bytes = 0;  // 0: as it is; 64 MiB for a new store
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
 };
@@ -33,8 +34,8 @@ class SparseStore final : public Store, private PieceSource {
  public:
   static constexpr uint64_t kSegmentBytesDefault = uint64_t{64} << 20;
 
-  // Errors: EINVAL (no sparse store there, another segment size, corrupt, newer, smaller than
-  // asked), and what the system said.
+  // Errors: EINVAL (no sparse store there, another segment size, corrupt, a newer version, smaller
+  // than asked for), and those of the system.
   static Result<std::shared_ptr<Store>> open(const SparseStoreOptions& options);
   ~SparseStore() override;
 
@@ -45,7 +46,7 @@ class SparseStore final : public Store, private PieceSource {
   void transfer(std::span<StoreRequest> batch) override;
   int sync() override;
   int resize(uint64_t size_bytes) override;
-  // Whole segments are emptied, not removed: another process may hold them open to write.
+  // Whole segments are emptied, not removed: another process may have them open for writing.
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
@@ -58,7 +59,7 @@ class SparseStore final : public Store, private PieceSource {
  private:
   SparseStore() = default;
   Status open_folder(const SparseStoreOptions& options);
-  Status found(const SparseStoreOptions& options);  // a new store
+  Status found(const SparseStoreOptions& options);  // creates a store
   Status load(const SparseStoreOptions& options);
   Status fit_size(const SparseStoreOptions& options);
   bool is_folder_empty() const;
@@ -87,7 +88,8 @@ class SparseStore final : public Store, private PieceSource {
   std::atomic<bool> is_direct_refused_{false};
   DescriptorCache descriptors_;
   BufferLeases leases_;
-  // Segments written and not yet synced. Marked after the write: a sync that begins later sees it.
+  // Segments that were written and not yet synced. They are marked after the write, so that a sync
+  // that begins later sees them.
   WrittenMap unsynced_;
   LostSync lost_sync_;
   std::atomic<bool> is_folder_unsynced_{false};

@@ -1,4 +1,4 @@
-// The default of Store::discard: zeros, written in bounded pieces.
+// Store: the default of discard(): writes zeros in bounded pieces.
 #include "outcore/store.h"
 
 #include "core/store/discard.h"

@@ -12,7 +12,7 @@ struct Found {
   const StoreKind* kind = nullptr;
 };
 
-// `call`: what the kind must be able to do.
+// `call`: the function that the kind must have.
 template <typename Call>
 Result<Found> find(const std::string& text, Call StoreKind::*call) {
   auto uri = store::parse_uri(text);

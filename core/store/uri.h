@@ -1,4 +1,5 @@
-// Uri: names of stores taken apart, and words for messages about them. See outcore/store_kind.h.
+// Uri: parses and formats names of stores, and words for messages about them. See
+// outcore/store_kind.h.
 #pragma once
 
 #include <string>
@@ -12,14 +13,14 @@ namespace outcore::store {
 using Uri = StoreUri;
 
 inline Result<Uri> parse_uri(const std::string& text) { return parse_store_uri(text); }
-// Appends the text with its percent escapes taken back. False at a '%' without two hex digits.
+// Appends the text with percent escapes decoded. False if a '%' has no two hex digits.
 bool decode_percents(std::string_view text, std::string& into);
-// The text as a parameter's value, whatever bytes it has.
+// The text in the form of a parameter's value, whatever bytes it has.
 std::string encode_percents(std::string_view text);
 
 // The words as "a, b or c".
 std::string one_of(const std::vector<std::string_view>& words);
-// " (did you mean 'file'?)", or nothing if no word is near.
+// " (did you mean 'file'?)", or empty if no word is similar.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& words);
 
 }  // namespace outcore::store

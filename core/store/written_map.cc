@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint64_t kWordBits = 64;
 
-// The bits [first, last] of one word.
+// The bits first … last of one word.
 constexpr uint64_t mask_of(uint64_t first, uint64_t last) {
   return (~uint64_t{0} << first) & (~uint64_t{0} >> (kWordBits - 1 - last));
 }
 
-// Calls f(word index, mask) for every word that the units [first, last] touch, until it returns
+// Calls f(word index, mask) for every word that contains units first … last, until it returns
 // false.
 template <typename F>
 bool for_each_word(uint64_t first, uint64_t last, F f) {
@@ -54,7 +54,7 @@ void WrittenMap::mark(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0 || offset >= capacity_bytes_) return;
   const uint64_t last = std::min(offset + size_bytes, capacity_bytes_) - 1;
   for_each_word(offset >> unit_shift_, last >> unit_shift_, [this](uint64_t word, uint64_t mask) {
-    // Looking first keeps the line shared: most writes are to what was written before.
+    // Reading first keeps the cache line shared: most writes are to units that were written before.
     if ((words_[word].load(std::memory_order_acquire) & mask) != mask)
       words_[word].fetch_or(mask, std::memory_order_acq_rel);
     return true;

@@ -42,7 +42,7 @@ Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t time
       seen_(new std::atomic<uint64_t>[layout_.part_count]()),
       is_lost_(new std::atomic<bool>[layout_.part_count]()),
       suspect_since_ns_(new std::atomic<uint64_t>[layout_.part_count]()),
-      crowds_(new Crowd[Servers::kServersMax]) {
+      queues_(new CombiningQueue[Servers::kServersMax]) {
   OC_CHECK(layout_.part_count != 0 && layout_.part_count <= kPartsMax && layout_.id.size() == 16);
   OC_CHECK(member.empty() || (member.size() == 16 && packer_ == nullptr));
   for (uint32_t part = 0; part < layout_.part_count; ++part) {
@@ -65,7 +65,7 @@ void Chunks::run(std::span<ChunkRequest> batch) {
         r.result = -ETIMEDOUT;
         r.is_done = true;
       }
-  if (!batch.empty()) ride(batch, deadline_ns);
+  if (!batch.empty()) read_combined(batch, deadline_ns);
   if (is_all_done(batch)) return;
   for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
     assign(batch);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/packing/packer.h"
-#include "far/redis/crowd.h"
+#include "far/redis/combining_queue.h"
 #include "far/redis/record.h"
 #include "far/redis/scripts.h"
 #include "far/redis/servers.h"
@@ -133,7 +133,7 @@ class Chunks {
   static Use use_of(bool is_write) { return is_write ? Use::kWrite : Use::kRead; }
   void assign(std::span<ChunkRequest> batch);
   bool is_given_up(const ChunkRequest& r, uint64_t start_ns) const;
-  void ride(std::span<ChunkRequest> batch, uint64_t deadline_ns);
+  void read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   void lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns);
   void ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all);
   void give(Line* line, uint32_t server);
@@ -187,7 +187,7 @@ class Chunks {
   std::unique_ptr<std::atomic<bool>[]> is_lost_;
   std::unique_ptr<std::atomic<uint64_t>[]> suspect_since_ns_;  // each part; 0: it is not
 
-  std::unique_ptr<Crowd[]> crowds_;  // of each server
+  std::unique_ptr<CombiningQueue[]> queues_;  // of each server
 
   mutable Holder noting_;
   char trouble_[256] = {};

@@ -201,7 +201,7 @@ std::string RedisStore::remark() const {
   if (!has_lease())
     text += shared_lease_ == nullptr ? "; another writer has it" : "; its lease has ended";
   if (const std::string trouble = chunks_->trouble(); !trouble.empty())
-    text += "; last trouble: " + trouble;
+    text += "; last failure: " + trouble;
   return text;
 }
 

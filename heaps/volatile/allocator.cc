@@ -25,15 +25,15 @@ constexpr uint64_t kZeroedBytesMax = 128 << 10;
 
 }  // namespace
 
-Allocator::Allocator(std::unique_ptr<Ground> ground, uint64_t kept_bytes_max)
-    : ground_(std::move(ground)),
-      extents_(*ground_, metadata_, kept_bytes_max),
-      slabs_(*ground_, extents_, metadata_),
-      capacity_bytes_(ground_->capacity_bytes()) {}
+Allocator::Allocator(std::unique_ptr<HeapMemory> heap_memory, uint64_t kept_bytes_max)
+    : memory_(std::move(heap_memory)),
+      extents_(*memory_, metadata_, kept_bytes_max),
+      slabs_(*memory_, extents_, metadata_),
+      capacity_bytes_(memory_->capacity_bytes()) {}
 
-std::unique_ptr<Allocator> Allocator::make(std::unique_ptr<Ground> ground,
+std::unique_ptr<Allocator> Allocator::make(std::unique_ptr<HeapMemory> heap_memory,
                                            uint64_t kept_bytes_max) {
-  std::unique_ptr<Allocator> allocator(new Allocator(std::move(ground), kept_bytes_max));
+  std::unique_ptr<Allocator> allocator(new Allocator(std::move(heap_memory), kept_bytes_max));
   if (allocator->extents_.prepare() != 0) return nullptr;
   allocator->number_ = thread_caches::enter(*allocator);
   return allocator;
@@ -103,7 +103,7 @@ int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void**
       error != 0)
     return error;
   if (is_zero && span->size_bytes() <= kExpectedBytesMax)
-    ground_->expect(span->first * kUnitBytes, span->size_bytes());
+    memory_->expect(span->first * kUnitBytes, span->size_bytes());
   if (is_zeroed && !is_zero) zero(*span);
   *block = extents_.address_of(*span);
   count(static_cast<int64_t>(span->size_bytes()), 1);
@@ -111,7 +111,7 @@ int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void**
 }
 
 void Allocator::zero(const Span& span) {
-  const uint64_t page = ground_->page_bytes(), start = span.first * kUnitBytes;
+  const uint64_t page = memory_->page_bytes(), start = span.first * kUnitBytes;
   const uint64_t from = base::round_up(start, page),
                  to = base::round_down(start + span.size_bytes(), page);
   std::byte* const first = extents_.address_of(span);
@@ -121,7 +121,7 @@ void Allocator::zero(const Span& span) {
   }
   std::memset(first, 0, from - start);
   std::memset(first + (to - start), 0, start + span.size_bytes() - to);
-  ground_->zero(from, to - from);
+  memory_->zero(from, to - from);
 }
 
 // -- Giving --
@@ -129,7 +129,7 @@ void Allocator::zero(const Span& span) {
 void Allocator::give_slowly(void* block) {
   if (thread_caches::is_parents(number_)) return;
   if (!owns(block)) refuse_pointer(block);
-  const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - ground_->base());
+  const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - memory_->base());
   const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
   if (c == 0) return give_large(large_at(block));
   ThreadCache* cache = thread_caches::find(number_);
@@ -171,7 +171,7 @@ void Allocator::flush_all(ThreadCache& cache) {
 
 // The program ends if there is no large block at this address.
 Span* Allocator::large_at(const void* block) const {
-  const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - ground_->base());
+  const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - memory_->base());
   Span* const span = Extents::span_of(extents_.find(at / kUnitBytes));
   if (span == nullptr || span->kind != SpanKind::kLarge || span->first * kUnitBytes != at)
     refuse_pointer(block);
@@ -180,7 +180,7 @@ Span* Allocator::large_at(const void* block) const {
 
 size_t Allocator::usable_bytes(const void* block) const {
   if (!owns(block)) refuse_pointer(block);
-  const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - ground_->base());
+  const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - memory_->base());
   const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
   return c != 0 ? kSizes[c].block_bytes : large_at(block)->size_bytes();
 }

@@ -1,8 +1,9 @@
-// Allocator: blocks of any size out of a ground: small ones from slabs by way of the thread's
-// cache, larger ones as spans of their own. What it knows lies in ordinary memory: no call but
-// copying and zeroing touches the ground, and those hold no lock.
+// Allocator: blocks of any size in a heap's memory: small blocks come from slabs through a cache of
+// the thread, larger ones are spans of their own. The allocator's own data lies in ordinary memory:
+// only calls that copy or zero touch the heap's memory, and they hold no lock meanwhile.
 //
-// Any thread. A forked child can take nothing from its parent's, and gives back to nobody.
+// Any thread. In a forked child, allocating from the parent's allocator fails, and freeing does
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +20,14 @@ namespace outcore::heap {
 class Allocator {
  public:
   // nullptr: no memory for what it must know.
-  static std::unique_ptr<Allocator> make(std::unique_ptr<Ground> ground, uint64_t kept_bytes_max);
-  ~Allocator();  // REQUIRES: no thread is in a call. Blocks that are left go with the ground.
+  static std::unique_ptr<Allocator> make(std::unique_ptr<HeapMemory> heap_memory,
+                                         uint64_t kept_bytes_max);
+  ~Allocator();  // Frees all blocks. REQUIRES: no thread is in a call.
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // 0 or -errno: -ENOMEM (addresses, ordinary memory), -ENOSPC (the ground's), -EPERM (a forked
-  // child). REQUIRES: bytes > 0; `alignment` is a power of two.
+  // 0 or -errno: -ENOMEM (no addresses or no ordinary memory), -ENOSPC (no space in the store),
+  // -EPERM (a forked child). REQUIRES: bytes > 0; `alignment` is a power of two.
   int take(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
     if (bytes <= kSmallBytesMax && alignment <= 16 && !is_zeroed) {
       ThreadCache* const cache = thread_caches::find(number_);
@@ -42,7 +44,7 @@ class Allocator {
   // REQUIRES: `block` is of this allocator (else the program ends), or nullptr.
   void give(void* block) {
     if (block == nullptr) return;
-    const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - ground_->base());
+    const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - memory_->base());
     if (at < capacity_bytes_) [[likely]] {
       const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
       ThreadCache* const cache = thread_caches::find(number_);
@@ -61,25 +63,25 @@ class Allocator {
   int resize(void* block, size_t bytes, size_t alignment, void** now);
   size_t usable_bytes(const void* block) const;  // REQUIRES: of this allocator
   bool owns(const void* p) const {
-    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - ground_->base()) <
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - memory_->base()) <
            capacity_bytes_;
   }
-  // Gives all that is free back to the ground, but what other threads keep for themselves.
+  // Gives all free memory back, except what the caches of other threads hold.
   int trim();
 
   struct Sizes {
     uint64_t live_bytes, live_blocks, reserved_bytes, kept_bytes, end_bytes, metadata_bytes;
   };
   Sizes sizes() const;
-  Ground& ground() const { return *ground_; }
+  HeapMemory& memory() const { return *memory_; }
 
   // -- of thread_cache.cc --
-  std::atomic<unsigned> ending_threads{0};  // that are about to take_back()
+  std::atomic<unsigned> ending_threads{0};  // threads that are about to call take_back()
   ThreadCache* lend_cache();                // nullptr: no memory
   void take_back(ThreadCache* cache);       // its thread has ended
 
  private:
-  Allocator(std::unique_ptr<Ground> ground, uint64_t kept_bytes_max);
+  Allocator(std::unique_ptr<HeapMemory> heap_memory, uint64_t kept_bytes_max);
   int take_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block);
   int take_small(uint8_t size_class, void** block);
   int take_large(size_t bytes, size_t alignment, bool is_zeroed, void** block);
@@ -93,12 +95,12 @@ class Allocator {
   void count(int64_t bytes, int64_t blocks);
 
   Metadata metadata_;
-  std::unique_ptr<Ground> ground_;
+  std::unique_ptr<HeapMemory> memory_;
   Extents extents_;
   Slabs slabs_;
   uint64_t capacity_bytes_ = 0, number_ = 0;
   mutable std::mutex caches_mutex_;
-  ThreadCache *caches_ = nullptr, *idle_ = nullptr;      // lent ones are in `caches_`, too
+  ThreadCache *caches_ = nullptr, *idle_ = nullptr;      // all caches; those without a thread
   std::atomic<int64_t> live_bytes_{0}, live_blocks_{0};  // of calls without a cache
 };
 

@@ -19,13 +19,13 @@ constexpr int kLooksMax = 16;      // at spans of a bin that may be too small
 
 }  // namespace
 
-Extents::Extents(Ground& ground, Metadata& metadata, uint64_t kept_bytes_max)
-    : ground_(ground), metadata_(metadata), kept_max_(kept_bytes_max / kUnitBytes) {}
+Extents::Extents(HeapMemory& heap_memory, Metadata& metadata, uint64_t kept_bytes_max)
+    : memory_(heap_memory), metadata_(metadata), kept_max_(kept_bytes_max / kUnitBytes) {}
 
 Extents::~Extents() { Metadata::unmap(map_, unit_count_ * sizeof *map_); }
 
 int Extents::prepare() {
-  unit_count_ = ground_.capacity_bytes() / kUnitBytes;
+  unit_count_ = memory_.capacity_bytes() / kUnitBytes;
   void* const memory = Metadata::map(unit_count_ * sizeof *map_);
   if (memory == nullptr) return -ENOMEM;
   map_ = static_cast<std::atomic<uint64_t>*>(memory);
@@ -34,7 +34,7 @@ int Extents::prepare() {
 
 // The first unit at or after this one whose address is a multiple of `alignment` units.
 uint64_t Extents::aligned(uint64_t unit, uint64_t alignment) const {
-  const uint64_t start = reinterpret_cast<uint64_t>(ground_.base()) / kUnitBytes;
+  const uint64_t start = reinterpret_cast<uint64_t>(memory_.base()) / kUnitBytes;
   return base::round_up(start + unit, alignment) - start;
 }
 
@@ -193,12 +193,12 @@ int Extents::take(const Wish& wish, Span** span, bool* is_zero) {
 int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
   static constexpr SpanKind kOrder[] = {SpanKind::kKept, SpanKind::kFresh, SpanKind::kReturned};
   static constexpr SpanKind kZeroFirst[] = {SpanKind::kFresh, SpanKind::kReturned, SpanKind::kKept};
-  const uint64_t page = ground_.page_bytes() / kUnitBytes;
+  const uint64_t page = memory_.page_bytes() / kUnitBytes;
   Lock lock(mutex_);
   for (;;) {
     bool is_promised = false;
     for (const SpanKind kind : wish.wants_zero ? kZeroFirst : kOrder) {
-      // Space is promised to whole pages of the ground, as those are what is written.
+      // Space is promised to whole pages of the heap's memory, as those are what is written.
       const bool is_whole = kind == SpanKind::kReturned;
       const uint64_t count = is_whole ? base::round_up(wish.count, page) : wish.count;
       const uint64_t alignment = is_whole ? std::max(wish.alignment, page) : wish.alignment;
@@ -210,7 +210,7 @@ int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
       break;
     }
     if (is_promised) continue;
-    if (const int error = grow_ground(lock, wish.count + wish.alignment - 1); error != 0)
+    if (const int error = grow_memory(lock, wish.count + wish.alignment - 1); error != 0)
       return error;
   }
 }
@@ -220,7 +220,7 @@ int Extents::promise(Lock& lock, Span* found, uint64_t count, uint64_t alignment
   Span* const part = cut(found, count, alignment);
   if (part == nullptr) return -ENOMEM;
   lock.unlock();
-  const int error = ground_.reserve(part->first * kUnitBytes, part->size_bytes());
+  const int error = memory_.reserve(part->first * kUnitBytes, part->size_bytes());
   lock.lock();
   if (error == 0) reserved_ += part->count;
   put_free(part, error == 0 ? SpanKind::kFresh : SpanKind::kReturned);
@@ -238,7 +238,7 @@ int Extents::take_free(const Wish& wish, Span* found, Span** span, bool* is_zero
 }
 
 // Others may take what was granted before the caller can: it tries again.
-int Extents::grow_ground(Lock& lock, uint64_t count) {
+int Extents::grow_memory(Lock& lock, uint64_t count) {
   const uint64_t seen_end = end_;
   lock.unlock();
   const std::lock_guard<std::mutex> growing(growing_);
@@ -261,10 +261,10 @@ int Extents::grow_ground(Lock& lock, uint64_t count) {
   Span* const span = new (memory) Span;
   lock.unlock();
   uint64_t granted = step;
-  int error = ground_.grow((seen_end + granted) * kUnitBytes);
+  int error = memory_.grow((seen_end + granted) * kUnitBytes);
   if (error != 0 && granted > count) {
     granted = count;
-    error = ground_.grow((seen_end + granted) * kUnitBytes);
+    error = memory_.grow((seen_end + granted) * kUnitBytes);
   }
   lock.lock();
   if (error != 0) {
@@ -346,10 +346,10 @@ int Extents::purge(Lock& lock, uint64_t kept_max) {
   return error;
 }
 
-// What does not fill pages of the ground stays. False: nothing of it can go, and it has no age any
-// more, until it is joined with more.
+// Gives back the whole pages of a free span; the rest stays. False: it fills no whole page, so it
+// leaves the list by age until it is joined with a neighbour.
 bool Extents::return_one(Lock& lock, Span* span, int* error) {
-  const uint64_t page = ground_.page_bytes() / kUnitBytes;
+  const uint64_t page = memory_.page_bytes() / kUnitBytes;
   const uint64_t from = aligned(span->first, page), to = aligned(span->end() + 1, page) - page;
   Span* const whole = from < to ? cut(span, to - from, page) : nullptr;
   if (whole == nullptr) {
@@ -360,7 +360,7 @@ bool Extents::return_one(Lock& lock, Span* span, int* error) {
     return false;
   }
   lock.unlock();
-  const int result = ground_.give_back(whole->first * kUnitBytes, whole->size_bytes());
+  const int result = memory_.give_back(whole->first * kUnitBytes, whole->size_bytes());
   lock.lock();
   if (result == 0) reserved_ -= whole->count;
   put_free(whole, result == 0 ? SpanKind::kReturned : SpanKind::kKept);
@@ -368,9 +368,9 @@ bool Extents::return_one(Lock& lock, Span* span, int* error) {
   return result == 0;
 }
 
-// Fresh space goes back, too, as far as it fills pages of the ground.
+// Gives back fresh space, too, as far as it fills whole pages of the heap's memory.
 void Extents::return_fresh(Lock& lock) {
-  const uint64_t page = ground_.page_bytes() / kUnitBytes;
+  const uint64_t page = memory_.page_bytes() / kUnitBytes;
   for (int i = 0; i < kReturnsMax; ++i) {
     Span* const found = find_free(SpanKind::kFresh, page, page);
     if (found == nullptr) return;
@@ -378,7 +378,7 @@ void Extents::return_fresh(Lock& lock) {
     Span* const whole = cut(found, to - from, page);
     if (whole == nullptr) return;
     lock.unlock();
-    const int error = ground_.give_back(whole->first * kUnitBytes, whole->size_bytes());
+    const int error = memory_.give_back(whole->first * kUnitBytes, whole->size_bytes());
     lock.lock();
     if (error == 0) reserved_ -= whole->count;
     put_free(whole, error == 0 ? SpanKind::kReturned : SpanKind::kFresh);

@@ -1,10 +1,10 @@
-// Extents: which parts of a ground are whose. Spans are found by address through a map of system
-// pages; free ones by size, in bins of four to each doubling, and joined with free neighbours of
-// their kind.
+// Extents: which spans of the heap's memory are in use and which are free. A span is found by
+// address through a map of system pages; a free span by size, in bins (four for each power of two).
+// Free neighbours of the same kind are joined.
 //
-// Any thread. Free space is used again as it is, at first; what is more than `kept_bytes_max` goes
-// back to the ground, oldest first, in batches, by the thread that frees. No lock is held while the
-// ground works, but by growing, and none while its memory is touched.
+// Any thread. Free space is first kept for reuse as it is. What exceeds `kept_bytes_max` is given
+// back to the heap's memory, oldest first, in batches, by the thread that frees. No lock is locked
+// during calls to HeapMemory, except grow(), nor while the memory is touched.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "heaps/volatile/ground.h"
+#include "heaps/volatile/heap_memory.h"
 #include "heaps/volatile/metadata.h"
 #include "heaps/volatile/span.h"
 
@@ -21,7 +21,7 @@ namespace outcore::heap {
 
 class Extents {
  public:
-  Extents(Ground& ground, Metadata& metadata, uint64_t kept_bytes_max);
+  Extents(HeapMemory& heap_memory, Metadata& metadata, uint64_t kept_bytes_max);
   ~Extents();
   Extents(const Extents&) = delete;
   Extents& operator=(const Extents&) = delete;
@@ -33,12 +33,12 @@ class Extents {
     SpanKind kind;
   };
   // A span of this kind, found by its first and last unit. `is_zero` says whether it reads zero. 0
-  // or -errno: -ENOMEM (addresses, metadata), -ENOSPC, as the ground says.
+  // or -errno: -ENOMEM (addresses, metadata), -ENOSPC, as the heap's memory says.
   int take(const Wish& wish, Span** span, bool* is_zero);
   void give(Span* span);                    // REQUIRES: taken, and of no use any more
   bool grow(Span* span, uint64_t count);    // in place; false: there is no room
   void shrink(Span* span, uint64_t count);  // gives the rest back, if metadata is to be had
-  // Gives back all that is free. 0, or the first error of the ground.
+  // Gives back all that is free. 0, or the first error of the heap's memory.
   int trim();
   // All units of the span are found, with this mark, which find() gives in the upper byte.
   void mark_all(Span* span, uint8_t mark);
@@ -50,7 +50,7 @@ class Extents {
   static uint8_t mark_of(uint64_t found) { return static_cast<uint8_t>(found >> kMarkShift); }
 
   uint64_t unit_count() const { return unit_count_; }
-  std::byte* address_of(const Span& span) const { return ground_.base() + span.first * kUnitBytes; }
+  std::byte* address_of(const Span& span) const { return memory_.base() + span.first * kUnitBytes; }
   struct Sizes {
     uint64_t reserved_bytes, kept_bytes, end_bytes;
   };
@@ -80,7 +80,7 @@ class Extents {
   Span* cut(Span* span, uint64_t count, uint64_t alignment);
   Span* neighbour(uint64_t unit);
   void drop(Span* span);
-  int grow_ground(Lock& lock, uint64_t count);
+  int grow_memory(Lock& lock, uint64_t count);
   int take_once(const Wish& wish, Span** span, bool* is_zero);
   int promise(Lock& lock, Span* found, uint64_t count, uint64_t alignment);
   int take_free(const Wish& wish, Span* found, Span** span, bool* is_zero);
@@ -88,7 +88,7 @@ class Extents {
   bool return_one(Lock& lock, Span* span, int* error);
   void return_fresh(Lock& lock);
 
-  Ground& ground_;
+  HeapMemory& memory_;
   Metadata& metadata_;
   const uint64_t kept_max_;  // units
   std::atomic<uint64_t>* map_ = nullptr;

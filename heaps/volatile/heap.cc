@@ -1,4 +1,4 @@
-// Heap: the public calls, over an allocator and its ground. See outcore/heap.h.
+// Heap: the public calls, over an allocator and the heap's memory. See outcore/heap.h.
 #include "outcore/heap.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
 #include "heaps/volatile/allocator.h"
-#include "heaps/volatile/plain_ground.h"
-#include "heaps/volatile/region_ground.h"
+#include "heaps/volatile/plain_memory.h"
+#include "heaps/volatile/region_memory.h"
 
 namespace outcore {
 
 struct Heap::Impl {
   std::unique_ptr<heap::Allocator> allocator;
-  heap::RegionGround* region = nullptr;  // the allocator's; nullptr: in ordinary memory
+  heap::RegionMemory* region = nullptr;  // the allocator's; nullptr: in ordinary memory
   std::string name;
 
   void* take(size_t bytes, size_t alignment, bool is_zeroed) const {
@@ -28,7 +28,7 @@ struct Heap::Impl {
     return block;
   }
   uint64_t offset_of(const void* p) const {
-    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - allocator->ground().base());
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - allocator->memory().base());
   }
 };
 
@@ -55,34 +55,35 @@ Heap::~Heap() {
 
 Result<Heap> Heap::create(Runtime& runtime, const HeapOptions& options) {
   const os::CancelBlock uncancelled;
-  Result<std::unique_ptr<heap::RegionGround>> ground = heap::RegionGround::make(runtime, options);
-  if (!ground) return ground.error();
+  Result<std::unique_ptr<heap::RegionMemory>> heap_memory =
+      heap::RegionMemory::make(runtime, options);
+  if (!heap_memory) return heap_memory.error();
   auto impl = std::make_unique<Impl>();
-  impl->region = ground.value().get();
+  impl->region = heap_memory.value().get();
   impl->name = options.name.empty() ? impl->region->region().uri() : options.name;
   const uint64_t kept = options.kept_bytes_max != 0
                             ? options.kept_bytes_max
                             : std::clamp(runtime.budget_bytes() / 8, kKeptLeast, kKeptMost);
-  impl->allocator = heap::Allocator::make(std::move(ground).value(), kept);
+  impl->allocator = heap::Allocator::make(std::move(heap_memory).value(), kept);
   if (impl->allocator == nullptr) return no_memory("map its addresses");
   return Heap(std::move(impl));
 }
 
 Result<Heap> Heap::in_memory(const HeapOptions& options) {
   const os::CancelBlock uncancelled;
-  std::unique_ptr<heap::PlainGround> ground;
+  std::unique_ptr<heap::PlainMemory> heap_memory;
   uint64_t bytes = base::round_up(
       options.reserve_bytes != 0 ? options.reserve_bytes : kPlainAddresses, base::kSystemPage);
   for (;; bytes /= 2) {
-    ground = heap::PlainGround::make(bytes);
-    if (ground != nullptr) break;
+    heap_memory = heap::PlainMemory::make(bytes);
+    if (heap_memory != nullptr) break;
     if (options.reserve_bytes != 0 || bytes / 2 < kPlainAddressesMin)
       return no_memory("reserve " + base::format_bytes(bytes) + " of addresses");
   }
   auto impl = std::make_unique<Impl>();
   impl->name = options.name.empty() ? "ordinary memory" : options.name;
   impl->allocator = heap::Allocator::make(
-      std::move(ground), options.kept_bytes_max != 0 ? options.kept_bytes_max : kKeptMost / 8);
+      std::move(heap_memory), options.kept_bytes_max != 0 ? options.kept_bytes_max : kKeptMost / 8);
   if (impl->allocator == nullptr) return no_memory("map its addresses");
   return Heap(std::move(impl));
 }
@@ -118,7 +119,7 @@ Error Heap::error_of(int code, size_t bytes) const {
     case ENOMEM:
       return base::system_error(
           code, attempted,
-          "it has " + base::format_bytes(impl_->allocator->ground().capacity_bytes()) +
+          "it has " + base::format_bytes(impl_->allocator->memory().capacity_bytes()) +
               " of addresses (reserve_bytes)");
     case EINVAL:
       return base::system_error(code, attempted, "an alignment is a power of two");
@@ -174,7 +175,7 @@ std::optional<Delivery> Heap::delivery() const {
   if (impl_->region == nullptr) return std::nullopt;
   return impl_->region->region().delivery();
 }
-uint64_t Heap::page_bytes() const { return impl_->allocator->ground().page_bytes(); }
+uint64_t Heap::page_bytes() const { return impl_->allocator->memory().page_bytes(); }
 
 namespace heap_calls {
 

@@ -45,7 +45,7 @@ Span* Slabs::make(uint8_t size_class, int* error) {
   span->hint = 0;
   span->free_bits = bits;
   extents_.mark_all(span, size_class);
-  if (is_zero) ground_.expect(span->first * kUnitBytes, span->size_bytes());
+  if (is_zero) memory_.expect(span->first * kUnitBytes, span->size_bytes());
   return span;
 }
 
@@ -101,7 +101,7 @@ size_t Slabs::take(uint8_t size_class, std::span<std::byte*> blocks, int* error)
 
 void Slabs::give_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone) {
   const SizeClass& size = kSizes[size_class];
-  const auto offset = static_cast<uint64_t>(block - ground_.base());
+  const auto offset = static_cast<uint64_t>(block - memory_.base());
   Span* const span = Extents::span_of(extents_.find(offset / kUnitBytes));
   const uint64_t within = offset - span->first * kUnitBytes;
   const uint64_t index = within * size.inverse >> 32, bit = uint64_t{1} << index % 64;

@@ -1,7 +1,7 @@
-// Slabs: blocks of one size class, in spans of which a bitmap says what is free. A free block holds
-// nothing of ours: to find one never touches the heap's memory.
+// Slabs: blocks of one size class, in spans with a bitmap of free blocks. A free block contains no
+// data of the allocator, so finding one never touches the heap's memory.
 //
-// Any thread; a lock for each class, taken for batches.
+// Any thread; each class has a lock, which is locked for batches.
 #pragma once
 
 #include <array>
@@ -17,22 +17,23 @@ namespace outcore::heap {
 
 class Slabs {
  public:
-  Slabs(Ground& ground, Extents& extents, Metadata& metadata)
-      : ground_(ground), extents_(extents), metadata_(metadata) {}
+  Slabs(HeapMemory& heap_memory, Extents& extents, Metadata& metadata)
+      : memory_(heap_memory), extents_(extents), metadata_(metadata) {}
 
-  // As many free blocks of the class as there are at hand, at least one and at most blocks.size();
-  // how many. 0: none, and *error says why (-ENOMEM, -ENOSPC).
+  // Takes free blocks of the class that are at hand, at least one and at most blocks.size();
+  // returns how many. 0: none, and *error says why (-ENOMEM, -ENOSPC).
   size_t take(uint8_t size_class, std::span<std::byte*> blocks, int* error);
-  // REQUIRES: taken, all of this class. A block that is free already stops the program.
+  // REQUIRES: the blocks were taken, and all belong to this class. A block that is already free
+  // stops the program.
   void give(uint8_t size_class, std::span<std::byte* const> blocks);
-  // Slabs that are empty are free space.
+  // Slabs that are empty become free space.
   void release_empty();
 
  private:
   struct alignas(64) Bin {
     std::mutex mutex;
     Span* with_room = nullptr;
-    Span* empty = nullptr;  // one is kept, for who frees and takes in turns
+    Span* empty = nullptr;  // one is kept, for threads that free and allocate in turns
   };
 
   size_t take_from(Span* span, std::byte** blocks, size_t count) const;
@@ -42,7 +43,7 @@ class Slabs {
   static void list(Bin& bin, Span* span);
   static void unlist(Bin& bin, Span* span);
 
-  Ground& ground_;
+  HeapMemory& memory_;
   Extents& extents_;
   Metadata& metadata_;
   std::array<Bin, kSizeClasses> bins_;

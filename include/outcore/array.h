@@ -13,7 +13,7 @@
 
 namespace outcore {
 
-// Owns its region. T must be trivially copyable: the bytes are what the store holds. Use
+// Owns its region. T must be trivially copyable, because the store holds the bytes of T. Use
 // Array<const T> for read-only regions. Element access is unchecked, as with std::span.
 template <typename T>
 class Array {
@@ -21,9 +21,9 @@ class Array {
                 "the store holds the bytes of T: T must be trivially copyable");
 
  public:
-  // Takes the region as an array of `count` elements that starts `offset` bytes in; count 0: as
-  // many as fit. Errors: EINVAL (past the end, misaligned, size no multiple), EACCES (T not const
-  // and the region read-only).
+  // Makes an array of `count` elements that starts at byte `offset` of the region, which it takes
+  // over; count 0: as many as fit. Errors: EINVAL (past the end, misaligned, size not a multiple),
+  // EACCES (T is not const, and the region is read-only).
   static Result<Array> of(Region region, uint64_t offset = 0, uint64_t count = 0) {
     const auto refuse = [&](int code, std::string why) {
       return Error{code, "array over " + region.uri() + ": " + std::move(why)};

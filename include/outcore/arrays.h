@@ -1,4 +1,5 @@
-// Arrays: named N-dimensional arrays in one container, written and read by many processes at once.
+// Arrays: named N-dimensional arrays in one container; many processes can write and read it at the
+// same time.
 //
 //   auto out = outcore::Arrays::open("run.oca", outcore::ArraysMode::kWrite).value();
 //   out.alloc<double>("u", {1000, 1000});                       // each process: the same
@@ -11,14 +12,15 @@
 //   in.load("u", plane.data(), {500, 0}, {1, 1000});
 //   auto u = in.view<double>("u").value();                      // pages come when they are touched
 //
-// A container is a file, or any store of Outcore's (docs/guides/arrays.md). An array is in it,
-// whole and with its shape, or it is not: what was being written when a process died is absent.
-// Shapes, offsets and boxes count elements, the first dimension first; data in memory are dense
-// boxes, last dimension fastest, or first with Order::kColumn.
+// A container is a file, or any other store (docs/guides/arrays.md). An array is in it completely,
+// with its shape, or not at all: what was being written when a process died is absent. Shapes,
+// offsets and boxes count elements, the first dimension first. Data in memory are dense boxes, last
+// dimension fastest, or first with Order::kColumn.
 //
-// Any thread may call anything but close() and abort(); boxes that threads or processes write at
-// once may touch, and where they overlap each element is one writer's. Errors are one line: what,
-// where, and what would do. Nothing is written by a call that is refused.
+// Any thread may call any function except close() and abort(). Boxes that threads or processes
+// write at the same time may touch; where they overlap, each element has the value of one of the
+// writers. An error is one line: what was attempted, on what, and what to do. A call that is
+// refused writes nothing.
 //
 // After pMAP (Logan et al., HPDC 2021).
 #pragma once
@@ -45,27 +47,27 @@ using Dims = std::vector<uint64_t>;
 
 enum class ArraysMode : uint8_t {
   kRead,
-  kWrite,   // new; what is there is replaced, if it is a container
-  kUpdate,  // more arrays; made if there is none
+  kWrite,   // a new container; replaces an existing one, but no other file
+  kUpdate,  // adds arrays; creates the container if there is none
 };
 
-// Last dimension fastest, as C and NumPy have it; or the first, as Fortran and Matlab.
+// Last dimension fastest, as in C and NumPy; or first dimension fastest, as in Fortran and Matlab.
 enum class Order : uint8_t { kRow, kColumn };
 
-// Who opens a container together. All of them open, allocate and close; arrays are finished, and
-// visible to others, when the last has closed.
+// The processes that open a container together. All of them open it, allocate and close; the arrays
+// are finished, and visible to others, when the last process has closed.
 struct Communicator {
   unsigned rank = 0, size = 1;
-  // All have come here; empty: processes that do not wait for each other. Also carries whether one
-  // of them has failed.
+  // Waits for all processes, and returns whether any of them has failed (or passed true). Empty:
+  // the processes do not wait for each other.
   std::function<bool(bool has_failed)> any;
 
-  // So many processes of this machine, without MPI. For MPI: outcore/arrays_mpi.h.
+  // `count` processes of this machine, without MPI. For MPI: outcore/arrays_mpi.h.
   static Communicator processes(unsigned count) { return {0, count, {}}; }
 };
 
-// What an element is. NumPy's words: "<f8", "<i4", "<c16", "|b1", "S12" (bytes, zeros behind),
-// "V24" (any struct); "text" and "object" are one value of bytes.
+// The type of an element, written as in NumPy: "<f8", "<i4", "<c16", "|b1", "S12" (bytes, padded
+// with zeros), "V24" (any struct); "text" and "object" are one value of bytes.
 struct ArrayType {
   std::string name;
   uint32_t size_bytes = 0;
@@ -76,43 +78,44 @@ struct ArrayType {
 struct ArrayInfo {
   std::string name;
   ArrayType type;
-  Dims dims;  // empty: one value
+  Dims dims;  // empty: a single value
   Order order = Order::kRow;
-  Dims tiles;               // empty: one piece
-  std::string compress;     // of its tiles; empty: none
-  uint64_t size_bytes = 0;  // that it takes in the container; compressed: at most
+  Dims tiles;               // empty: not tiled
+  std::string compress;     // compression of the tiles; empty: none
+  uint64_t size_bytes = 0;  // space in the container; if compressed, the most that it can take
 };
 
 struct ArrayOptions {
   Order order = Order::kRow;
-  // The shape of the pieces in which it is kept, for boxes that are no rows: {64, 64, 64}.
+  // The shape of the tiles in which the array is kept, if boxes are not whole rows: {64, 64, 64}.
   Dims tiles;
-  // "lz4", "zstd" or "zstd:LEVEL" (1 … 19): each tile by itself, in tiles of about 1 MiB if none
-  // are given (tiles below 512 bytes stay as they are). Such an array is loaded, not viewed; when
-  // it is finished it is replaced, not changed.
+  // "lz4", "zstd" or "zstd:LEVEL" (1 … 19): each tile is compressed separately; without `tiles`, in
+  // tiles of about 1 MiB. Tiles below 512 bytes stay uncompressed. A compressed array can be
+  // loaded, but not viewed; once it is finished it can be replaced, but not changed.
   std::string compress;
-  // Of alloc(): it takes the place of a finished array of its name when it is finished itself.
+  // For alloc(): the new array replaces a finished one of the same name when it is finished itself.
   bool may_replace = false;
 };
 
 struct ArraysOptions {
-  Runtime* runtime = nullptr;  // for views and stores that are no files; none: one of its own
-  // Arrays that are made are kept with checksums, a block of 1 MiB each (compressed ones always,
-  // a tile each), which verify() compares. Memory that is stored must not change meanwhile.
+  // For views, and for stores that are not files; nullptr: starts its own.
+  Runtime* runtime = nullptr;
+  // Keep new arrays with checksums, one for each block of 1 MiB; verify() compares them.
+  // (Compressed arrays always have one for each tile.) Memory must not change while it is stored.
   bool has_checksums = true;
 };
 
-// Bytes that are not what was stored.
+// A range of bytes that differs from what was stored.
 struct ArrayDamage {
   std::string array;
-  std::string where;  // for people: which bytes, or which tile, and where in the container
+  std::string where;  // for people: which bytes or which tile, and where in the container
 };
 
 struct ArraysCheck {
-  uint64_t arrays = 0, bytes = 0;      // that were read
-  uint64_t damages = 0;                // that were found
-  std::vector<std::string> unchecked;  // arrays without checksums: of older containers, or changed
-                                       // in place by a process that died
+  uint64_t arrays = 0, bytes = 0;  // that were read
+  uint64_t damages = 0;            // damages found
+  // Arrays without checksums: from older containers, or changed in place by a process that died.
+  std::vector<std::string> unchecked;
 };
 
 namespace arrays {
@@ -134,7 +137,7 @@ struct TextBytes<std::array<char, n>> : std::integral_constant<size_t, n> {};
 
 }  // namespace arrays
 
-// The type that holds values of T: any that is trivially copyable, and no pointer.
+// The element type for values of T: any type that is trivially copyable and not a pointer.
 template <typename T>
 ArrayType array_type() {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>,
@@ -157,8 +160,8 @@ ArrayType array_type() {
     return {"V" + size, kSize};
 }
 
-// An array, or a box of it, as memory: T const unless the container is open for writing. Move-only;
-// outlives its Arrays. Elements are touched as they are in the container: strides count elements.
+// An array, or a box of it, as memory; T is const unless the container is open for writing.
+// Move-only; it may outlive its Arrays. Elements lie as in the container; strides count elements.
 template <typename T>
 class ArrayView {
  public:
@@ -170,12 +173,12 @@ class ArrayView {
     for (const uint64_t n : dims_) count *= n;
     return count;
   }
-  // No element between its first and last is of another box.
+  // True if all elements between the first and the last belong to the box.
   bool is_dense() const { return is_dense_; }
   std::span<T> span() const {
     return {data_, static_cast<size_t>(size())};
   }  // REQUIRES: is_dense()
-  // As many indices as dimensions; unchecked.
+  // Takes as many indices as there are dimensions; unchecked.
   template <typename... Index>
   T& operator()(Index... index) const {
     const uint64_t at[] = {static_cast<uint64_t>(index)...};
@@ -196,17 +199,19 @@ class ArrayView {
 class Arrays {
  public:
   struct Impl;  // of the library
-  // A path or URI. Errors: ENOENT; EINVAL (no container, a newer format); EBUSY (others write it);
-  // EIO (damaged); ENOTSUP (several processes on a store that takes one writer).
+  // Opens a path or URI. Errors: ENOENT; EINVAL (not a container, or a newer format); EBUSY (other
+  // processes write it); EIO (damaged); ENOTSUP (several processes, on a store that has one
+  // writer).
   static Result<Arrays> open(const std::string& uri, ArraysMode mode = ArraysMode::kRead,
                              const Communicator& together = {}, const ArraysOptions& options = {});
   Arrays(Arrays&&) noexcept;
   Arrays& operator=(Arrays&&) noexcept;
-  // close(), whose error is printed on stderr, since nobody can return it; abort() if an exception
-  // is on its way that was not when it was opened: what was being written is not all there.
+  // Calls close() and prints its error on stderr, since it cannot return it. If the destructor runs
+  // because of an exception that began after open(), it calls abort() instead: what was being
+  // written is incomplete.
   ~Arrays();
 
-  // One value, or a vector or string as one: in place of what has the name.
+  // Stores a single value, or a vector or string as one array; replaces an array of that name.
   template <typename T>
   Status store(const std::string& name, const T& value) {
     return store_whole(name, array_type<T>(), {}, &value);
@@ -223,24 +228,24 @@ class Arrays {
     return store(name, std::string_view(text));
   }
 
-  // Room for an array; what is not stored reads zero. All processes do it, with the same words.
-  // Errors: EEXIST (finished, or of another shape), EINVAL (dims: overflow, and what would do),
-  // ENOSPC.
+  // Allocates an array; elements that are not stored read zero. All processes call it, with the
+  // same arguments. Errors: EEXIST (it is finished, or has another shape), EINVAL (dims overflow;
+  // the message says which values are valid), ENOSPC.
   template <typename T>
   Status alloc(const std::string& name, const Dims& dims, const ArrayOptions& options = {}) {
     return alloc(name, array_type<T>(), dims, options);
   }
   Status alloc(const std::string& name, const ArrayType& type, const Dims& dims,
                const ArrayOptions& options = {});
-  // A box of it, from dense memory; exactly these bytes are written. Errors: ENOENT (with the
-  // nearest name), EINVAL (the type, a box outside of the shape).
+  // Stores a box from dense memory; no other bytes of the array are written. Errors: ENOENT (the
+  // message names the nearest array), EINVAL (wrong type, or a box outside of the shape).
   template <typename T>
   Status store(const std::string& name, const T* data, const Dims& offsets, const Dims& dims) {
     return store_box(name, array_type<T>(), data, offsets, dims);
   }
   Status store_box(const std::string& name, const ArrayType& type, const void* data,
                    const Dims& offsets, const Dims& dims);
-  // An array at once: alloc and store of one process.
+  // Allocates and stores a whole array; for one process.
   Status store_whole(const std::string& name, const ArrayType& type, const Dims& dims,
                      const void* data, const ArrayOptions& options = {});
 
@@ -263,13 +268,14 @@ class Arrays {
   Status load_box(const std::string& name, const ArrayType& type, void* into, const Dims& offsets,
                   const Dims& dims) const;
 
-  // All of it, into the memory that `room` gives for what is there; its errors are returned. The
-  // type is any if it has no name. No other thread's store comes between the two.
+  // Loads the whole array into memory that `room` provides for the ArrayInfo it is given; errors of
+  // `room` are returned. A `type` without a name matches any type. No other thread's store happens
+  // between the two.
   Status load_whole(const std::string& name, const ArrayType& type,
                     const std::function<Result<void*>(const ArrayInfo& info)>& room) const;
 
-  // All of it, or a box. ENOTSUP: it is tiled, and has to be loaded. Of a view without elements
-  // there are no data.
+  // Maps the array, or a box of it. ENOTSUP: the array is tiled, and must be loaded. A view without
+  // elements has no data.
   template <typename T>
   Result<ArrayView<const T>> view(const std::string& name, const Dims& offsets = {},
                                   const Dims& dims = {}) const {
@@ -286,8 +292,8 @@ class Arrays {
       view.is_dense_ = view.is_dense_ && (view.dims_[d] == 1 || view.strides_[d] == dense);
     return view;
   }
-  // The same for callers whose types are not C++'s. The bytes stay as long as *mapping does;
-  // strides count elements.
+  // The same for callers whose types are not C++ types. The bytes stay mapped as long as *mapping
+  // exists; strides count elements.
   Status view_box(const std::string& name, const ArrayType& type, const Dims& offsets,
                   const Dims& dims, Dims* view_dims, std::vector<uint64_t>* strides,
                   const void** data, std::shared_ptr<arrays::Mapping>* mapping) const;
@@ -295,40 +301,44 @@ class Arrays {
   Result<ArrayInfo> info(const std::string& name) const;
   Result<Dims> load_dims(const std::string& name) const;
   Result<ArrayType> type_of(const std::string& name) const;
-  std::vector<ArrayInfo> list() const;  // finished ones, and what we write; by name
-  // False also where arrays were drained to what cannot be opened now: info() tells them apart
-  // (ENOENT: it is nowhere; ENOLINK and others: that is not known).
+  // Finished arrays, and those that this process writes; by name.
+  std::vector<ArrayInfo> list() const;
+  // False also if the array may be in a container to which arrays were drained, and which cannot be
+  // opened now. info() tells the cases apart (ENOENT: there is no such array; ENOLINK and others:
+  // not known).
   bool has(const std::string& name) const;
   Status rename(const std::string& from, const std::string& to);
-  Status remove(const std::string& name);  // its space is used again
+  Status remove(const std::string& name);  // its space is reused
 
-  // Short texts with an array, or with the container (no name). Empty: there is none.
+  // Short texts kept with an array, or with the container (empty name). An empty text removes it.
   Status set_attribute(const std::string& name, const std::string& key, const std::string& text);
   Result<std::string> attribute(const std::string& name, const std::string& key) const;
   Result<std::vector<std::string>> attributes(const std::string& name) const;
 
-  // Reads all finished arrays, or one, and compares them with their checksums; goes on behind what
-  // is damaged, which it tells one by one. goes_on(bytes read so far) is called often: false ends
-  // it. Of what was drained elsewhere it reads nothing. Errors: ENOENT (no such array), ECANCELED.
+  // Reads one array, or all finished arrays (empty name), and compares them with their checksums.
+  // It continues after damage, and reports each damage. It calls goes_on(bytes read so far) often;
+  // false ends it. It does not read arrays that were drained elsewhere. Errors: ENOENT (no such
+  // array), ECANCELED.
   Result<ArraysCheck> verify(const std::string& name,
                              const std::function<void(const ArrayDamage&)>& on_damage,
                              const std::function<bool(uint64_t)>& goes_on = {}) const;
 
-  // Its finished arrays to another container, in the background: outcore/arrays_drain.h.
+  // Copies finished arrays to another container, in the background: outcore/arrays_drain.h.
   Result<ArraysDrain> drain(const std::string& to, const DrainOptions& options = {}) const;
 
-  // What this process has stored is durable. Of one process alone: and finished.
+  // Makes durable what this process has stored. If it is the only process: also finishes its
+  // arrays.
   Status flush();
-  // The same, and of several: together. Returns the first error there was.
+  // The same; several processes do it together. Returns the first error of the session.
   Status close();
-  // In place of close(), by any one of those who write: what the session has written is absent, as
-  // if this process had died, and the others' close() returns an error, unless they have closed
-  // already. What was flushed, removed, renamed or changed in place stays so. Nothing is printed.
-  // With MPI it waits for the others to close or abort, as close() does.
+  // Instead of close(), by any of the writing processes: what the session has written is absent
+  // afterwards, as if this process had died, and close() returns an error in the other processes,
+  // unless they have closed already. What was flushed, removed, renamed or changed in place stays
+  // so. Prints nothing. With MPI it waits until the others close or abort, as close() does.
   void abort();
 
   std::string uri() const;
-  std::string describe() const;  // how its bytes travel, for people
+  std::string describe() const;  // for people: how bytes are read and written
 
  private:
   friend struct arrays::ArraysAccess;

@@ -1,5 +1,5 @@
-// ArraysMpi: the processes of an MPI communicator, for outcore::Arrays. Header-only: with your
-// mpi.h.
+// ArraysMpi: lets the processes of an MPI communicator open an outcore::Arrays together.
+// Header-only; uses your mpi.h.
 //
 //   auto out = outcore::Arrays::open("run.oca", mode, outcore::mpi(MPI_COMM_WORLD)).value();
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace outcore {
 
-// REQUIRES: MPI is initialised, and stays so until the container is closed; open() and close() are
-// called by all processes of the communicator, in one thread each.
+// REQUIRES: MPI is initialised, and stays so until the container is closed; all processes of the
+// communicator call open() and close(), each in one thread.
 inline Communicator mpi(MPI_Comm communicator) {
   int rank = 0, size = 1;
   MPI_Comm_rank(communicator, &rank);

@@ -1,5 +1,5 @@
-// ArraysMpi in C: the processes of an MPI communicator, for oc_arrays_open. Header-only: with your
-// mpi.h.
+// ArraysMpi in C: lets the processes of an MPI communicator call oc_arrays_open together.
+// Header-only; uses your mpi.h.
 //
 //   oc_communicator all = oc_mpi(MPI_COMM_WORLD);
 //   oc_arrays_open("run.oca", OC_ARRAYS_WRITE, &all, NULL, &out);
@@ -12,7 +12,8 @@
 
 #include "outcore/arrays_c.h"
 
-// oc_communicator.any. A communicator is a number or a pointer, as your MPI has it: both fit in.
+// For oc_communicator.any. MPI_Comm is a number or a pointer, depending on the MPI; both fit in
+// `context`.
 static inline int oc_mpi_any(void* context, int has_failed) {
   int all = 0;
   const int result =
@@ -20,8 +21,8 @@ static inline int oc_mpi_any(void* context, int has_failed) {
   return result != MPI_SUCCESS || all != 0;
 }
 
-// REQUIRES: MPI is initialised, and stays so until the container is closed; oc_arrays_open and
-// oc_arrays_close are called by all processes of the communicator, in one thread each.
+// REQUIRES: MPI is initialised, and stays so until the container is closed; all processes of the
+// communicator call oc_arrays_open and oc_arrays_close, each in one thread.
 static inline oc_communicator oc_mpi(MPI_Comm communicator) {
   int rank = 0, size = 1;
   oc_communicator together;

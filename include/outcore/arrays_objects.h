@@ -1,6 +1,6 @@
-// ArraysObjects: C++ structs and containers by name, for outcore::Arrays. Header-only: with your
-// cereal (Debian: libcereal-dev), whose exceptions and RTTI the including file needs; none of them
-// leaves these calls. Programs without exceptions include it in a file that has them.
+// ArraysObjects: stores C++ structs and containers by name in an outcore::Arrays. Header-only; uses
+// your cereal (Debian: libcereal-dev), so the including file needs exceptions and RTTI. No
+// exception leaves these calls. Programs without exceptions include it in one file that has them.
 //
 //   struct Probe {
 //     std::string name;
@@ -11,16 +11,16 @@
 //   outcore::store_object(out, "probes", std::vector<Probe>{…});
 //   auto probes = outcore::load_object<std::vector<Probe>>(in, "probes");
 //
-// What cereal can archive can be stored: strings and all containers of the standard, optional,
-// variant, tuple, smart pointers, and whatever has serialize() or save() and load() of cereal's
-// documentation. An object is one value of the type "object", whole or absent as any array, and
-// stored by one process; numbers by the million are better off as arrays, which have boxes and
-// views.
+// Everything that cereal can archive can be stored: strings and all containers of the standard
+// library, optional, variant, tuple, smart pointers, and types with serialize() or save() and
+// load() as in cereal's documentation. An object is one value of the type "object", stored by one
+// process, and present completely or not at all. For millions of numbers use arrays, which have
+// boxes and views.
 #pragma once
 
 #include "outcore/object_archive.h"
 
-// Those of cereal's that people expect; others are yours to include.
+// The most common types of cereal; include others yourself.
 #include <cereal/types/array.hpp>
 #include <cereal/types/bitset.hpp>
 #include <cereal/types/chrono.hpp>
@@ -51,7 +51,8 @@ namespace outcore {
 
 namespace arrays {
 
-// What work() returns, or what it threw: cereal, the standard's containers, and your serialize().
+// Runs work() and turns exceptions (of cereal, the standard containers or your serialize()) into an
+// Error.
 template <typename Answer, typename Work>
 Answer caught(const std::string& attempted, const Work& work) {
   try {
@@ -67,8 +68,8 @@ Answer caught(const std::string& attempted, const Work& work) {
 
 }  // namespace arrays
 
-// In place of what has the name. Errors: as Arrays::store_whole; EINVAL (cereal refuses it: a
-// pointer to a class that was not registered, say). Any thread.
+// Stores the object, in place of an array of that name. Errors: as Arrays::store_whole; EINVAL
+// (cereal refuses it, for example a pointer to a class that was not registered). Any thread.
 template <typename T>
 Status store_object(Arrays& arrays, const std::string& name, const T& value) {
   const std::string attempted = "store '" + name + "'";
@@ -84,8 +85,8 @@ Status store_object(Arrays& arrays, const std::string& name, const T& value) {
   });
 }
 
-// As it was stored, if by this type. Errors: as Arrays::load; EINVAL (no object, another type, or
-// the type's parts are others than they were), EIO (damaged), ENOMEM. Any thread.
+// Loads an object that was stored with this type. Errors: as Arrays::load; EINVAL (not an object,
+// another type, or the parts of the type have changed), EIO (damaged), ENOMEM. Any thread.
 template <typename T>
 Result<T> load_object(const Arrays& arrays, const std::string& name) {
   static_assert(std::is_default_constructible_v<T>, "an object is made first, then loaded");

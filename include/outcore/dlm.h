@@ -1,19 +1,20 @@
 // dlm: arrays that may be larger than memory, in C and C++ (docs/guides/static-arrays.md).
 //
-// Compiled by occ, which includes this header by itself, static data is declared as ever, with the
-// word dlm in front: it is resident within the budget and else rests in a store.
+// occ is a compiler driver that includes this header automatically. With it, declare static data as
+// usual, with the word dlm in front: the data is resident within the budget, and the rest is in a
+// store.
 //
 //   dlm double a[N][N], x[N];               // also static, extern, a struct, inside a function
 //   double* y = (double*)dlm_alloc(n);      // free with dlm_free
 //
-// Without occ this header gives arrays by DLM_ARRAY, and the program is linked with -loutcore. With
-// -DDLM_LOCAL dlm means nothing, everything is ordinary memory, and Outcore is not needed.
+// Without occ, this header offers arrays by DLM_ARRAY; link the program with -loutcore. With
+// -DDLM_LOCAL the word dlm means nothing: everything is ordinary memory, and Outcore is not needed.
 //
-// All of a program's dlm data shares one runtime and one store, which the environment describes:
-// OUTCORE_STORE (a URI; else unnamed scratch space that is taken as it is written), OUTCORE_BUDGET,
-// OUTCORE_PAGE and every other option. Threads: all functions may be called by any thread. fork: a
-// child has none of it; a touch ends it with a message. The words dlm and dlm_alloc are those of
-// the DLM paper (Midorikawa, Kurokawa, Himeno, Sato: DLM, CLUSTER 2008).
+// All dlm data of a program shares one runtime and one store, whose options come from the
+// environment: OUTCORE_STORE (a URI; by default unnamed scratch space, allocated as it is written),
+// OUTCORE_BUDGET, OUTCORE_PAGE and every other option. Any thread may call any function. A forked
+// child has none of the data: an access ends the child with a message. The words dlm and dlm_alloc
+// are those of the DLM paper (Midorikawa, Kurokawa, Himeno, Sato: DLM, CLUSTER 2008).
 #pragma once
 
 #ifndef __ASSEMBLER__
@@ -26,26 +27,28 @@
 extern "C" {
 #endif
 
-// The least memory of dlm data that is taken for the call: 64-byte aligned, of unspecified contents
-// as malloc's. NULL: errno is ENOMEM or what the store said, and oc_last_error() tells why.
+// Allocates dlm memory: 64-byte aligned, contents unspecified, as with malloc. NULL: errno is
+// ENOMEM or an error of the store, and oc_last_error() has the message.
 void* oc_dlm_alloc(size_t size_bytes);
-// REQUIRES: NULL, or from oc_dlm_alloc and not freed since. Its space goes back to the store.
+// Frees it; its space goes back to the store. REQUIRES: NULL, or from oc_dlm_alloc and not yet
+// freed.
 void oc_dlm_free(void* memory);
-// Zeroed memory for the life of the program; NULL as above. What DLM_ARRAY calls, before main.
+// Zeroed memory for the life of the program; NULL as above. DLM_ARRAY calls it before main.
 void* oc_dlm_array(size_t size_bytes);
 
-// For system calls in in-thread delivery, devices, and debuggers. Ranges inside dlm data. 0, or
-// -errno with oc_last_error().
-int oc_dlm_prefault(const void* memory, size_t size_bytes);  // brings it in; nothing keeps it
-int oc_dlm_pin(const void* memory, size_t size_bytes);       // brings it in, until oc_dlm_unpin
+// For system calls with in-thread delivery, devices and debuggers. Ranges must be inside dlm data.
+// 0, or -errno with oc_last_error().
+// brings it in; it may be evicted again
+int oc_dlm_prefault(const void* memory, size_t size_bytes);
+int oc_dlm_pin(const void* memory, size_t size_bytes);  // brings it in and keeps it until unpin
 int oc_dlm_unpin(const void* memory, size_t size_bytes);
 
-// What occ links into a program calls these: the range becomes dlm data, which reads zero; and the
-// program is at its end. 0, or -errno with oc_last_error().
+// Called by code that occ links into a program: begin makes the range dlm data, which reads zero;
+// end is called when the program ends. 0, or -errno with oc_last_error().
 int oc_dlm_begin(void* first, size_t size_bytes);
 int oc_dlm_end(void);
-// 1: a system call cannot touch the range, since it has dlm data and its delivery is not messages.
-// May be called in a signal handler.
+// 1: a system call cannot use the range, because it contains dlm data whose delivery is not
+// messages. May be called in a signal handler.
 int oc_dlm_must_copy(const void* memory, size_t size_bytes);
 
 #ifdef __cplusplus
@@ -55,7 +58,7 @@ int oc_dlm_must_copy(const void* memory, size_t size_bytes);
 #if defined(DLM_LOCAL)  // everything is ordinary memory
 
 #define dlm
-// No header of the system's but the one above: a program may choose first what they declare.
+// Include no system header but the one above: the program may define macros that change them.
 static inline void* dlm_alloc(size_t size_bytes) { return __builtin_calloc(1, size_bytes); }
 static inline void dlm_free(void* memory) { __builtin_free(memory); }
 static inline int dlm_prefault(const void* memory, size_t size_bytes) {
@@ -95,10 +98,11 @@ static inline int dlm_unpin(const void* memory, size_t size_bytes) {
 
 #endif
 
-// -- DLM_ARRAY(double, a, [N][N]); -- at file scope, for any compiler. In a header for others:
-// DLM_EXTERN_ARRAY with the same three. DLM_SIZEOF(a) is the array's size. Under occ and with
-// DLM_LOCAL it is an array like any other; else, in C, a pointer to its rows (a[i][j] works, sizeof
-// does not), and in C++ a reference. It is made before main, in C++ in the order of its file.
+// -- DLM_ARRAY(double, a, [N][N]); -- at file scope, for any compiler. In a header for other files:
+// DLM_EXTERN_ARRAY with the same three arguments. DLM_SIZEOF(a) is the size of the array. Under occ
+// and with DLM_LOCAL it is a normal array; otherwise it is, in C, a pointer to its rows (a[i][j]
+// works, sizeof does not), and in C++ a reference. It is created before main, in C++ in the order
+// of its file.
 
 #if defined(OUTCORE_OCC) || defined(DLM_LOCAL)
 

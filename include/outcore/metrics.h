@@ -1,5 +1,5 @@
-// Metrics: what happened, counted from the first day. One list; names, units and help are the same
-// in every language, in JSON and in `outcore info --metrics`.
+// Metrics: counters and gauges of what happened. There is one list; names, units and help are the
+// same in every language, in JSON and in `outcore info --metrics`.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ namespace outcore {
   X(flushes, "count", "flush calls")                                                               \
   X(discarded, "pages", "pages dropped by discard")
 
-// X(name, unit, help): values of now, not sums.
+// X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \
   X(budget_bytes, "bytes", "the limit")                                                           \
   X(used_bytes, "bytes", "resident, leaving and in-flight pages, and bounce buffers")             \
@@ -60,13 +60,13 @@ struct Gauges {
 #undef OUTCORE_FIELD
 };
 
-// Fault latency: bucket i counts faults of 2^i … 2^(i+1) - 1 nanoseconds, from the entry of the
-// handler.
+// Fault latency: bucket i counts faults that took 2^i … 2^(i+1) - 1 nanoseconds, measured from the
+// entry of the handler.
 struct LatencyHistogram {
   static constexpr size_t kBuckets = 40;
   std::array<uint64_t, kBuckets> count{};
-  // The upper edge of the bucket that holds the given share (0 … 1) of all faults; 0 if there was
-  // none.
+  // The upper edge of the bucket that contains the given share (0 … 1) of all faults; 0 if there
+  // were no faults.
   uint64_t percentile_ns(double share) const;
 };
 
@@ -76,7 +76,7 @@ struct RegionMetrics {
   std::string access, delivery, frames;
   bool is_degraded = false;
   bool is_unreplicated = false;  // as Store::is_unreplicated()
-  Counters counters;  // of the region's store pages: regions that share a store share these
+  Counters counters;             // of the store's pages: regions of one store share them
 };
 
 struct Metrics {

@@ -1,11 +1,11 @@
-// ObjectOutput, ObjectInput: cereal's archives for objects of a container of arrays. Header-only:
-// with your cereal (Debian: libcereal-dev). Of outcore/arrays_objects.h.
+// ObjectOutput, ObjectInput: archives for cereal, for the objects in a container of arrays.
+// Header-only; uses your cereal (Debian: libcereal-dev). Part of outcore/arrays_objects.h.
 //
-// The bytes are those of cereal::PortableBinaryOutputArchive in little-endian, whose archives can
-// read and write them; these are its own because (1) sizes of containers are bound by the bytes
-// there are, so that no archive makes its reader allocate without end; (2) what an archive consists
-// of (numbers of which kind, sizes, in which order) is summed up in its shape, so that it is read
-// as what it was written; (3) they work on memory. One thread at a time.
+// The bytes are those of cereal::PortableBinaryOutputArchive in little-endian; cereal's archives
+// can read and write them. These classes exist because (1) they check sizes of containers against
+// the bytes of the archive, so that a forged archive cannot make its reader allocate without limit;
+// (2) they compute a shape from the parts of the archive (kinds of numbers and sizes, in order), so
+// that an object is read only as what was written; (3) they work on memory. One thread at a time.
 #pragma once
 
 #if !__has_include(<cereal/cereal.hpp>)
@@ -28,14 +28,14 @@ namespace outcore::arrays {
 
 static_assert(std::endian::native == std::endian::little, "containers are little-endian");
 
-// A container may have so many elements that take no bytes; more have at least one byte each.
+// A container may have this many elements that take no bytes; beyond that, each counts as one byte.
 constexpr uint64_t kBytelessMax = 4096;
 
-// What an archive consists of, as a word; equal for equal rows of parts.
+// A hash of the parts of an archive: equal for equal sequences of parts.
 class ObjectShape {
  public:
   static constexpr uint64_t kSize = 1;
-  // Of which numbers are: same on every machine, whatever they are called there.
+  // The kind of a number: the same on every machine, whatever the type is called there.
   template <typename T>
   static constexpr uint64_t kind() {
     static_assert(!std::is_floating_point_v<T> || std::numeric_limits<T>::is_iec559,
@@ -51,8 +51,8 @@ class ObjectShape {
     word_ = (word_ ^ part) * 0x9e3779b97f4a7c15u;
     word_ ^= word_ >> 32;
   }
-  // Numbers as a block are as many numbers: cereal stores an array of C as the one and loads it as
-  // the other.
+  // A block of numbers counts as single numbers, because cereal stores a C array in one way and
+  // loads it in the other.
   template <typename T>
   void add_block(uint64_t size_bytes) {
     for (uint64_t at = 0; at < size_bytes; at += sizeof(T)) add(kind<T>());
@@ -65,10 +65,10 @@ class ObjectShape {
 
 class ObjectOutput : public cereal::OutputArchive<ObjectOutput, cereal::AllowEmptyClassElision> {
  public:
-  // Appends to *into, which outlives it.
+  // Appends to *into, which must outlive this object.
   explicit ObjectOutput(std::string* into)
       : cereal::OutputArchive<ObjectOutput, cereal::AllowEmptyClassElision>(this), into_(*into) {
-    into_.push_back(1);  // as cereal's: little-endian
+    into_.push_back(1);  // as in cereal: 1 means little-endian
   }
   template <typename T>
   void put(const T& number) {
@@ -87,7 +87,7 @@ class ObjectOutput : public cereal::OutputArchive<ObjectOutput, cereal::AllowEmp
       least_bytes_ = into_.size() + count;
   }
   uint64_t shape() const { return shape_.word(); }
-  // At the end: an ObjectInput will not take a container for forged.
+  // Call it at the end. False: an ObjectInput would refuse this archive as forged.
   bool can_be_read() const { return into_.size() >= least_bytes_; }
 
  private:
@@ -101,7 +101,8 @@ class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyC
   struct Refusal : cereal::Exception {
     using cereal::Exception::Exception;
   };
-  // `from` outlives it. What is not in it is a Refusal.
+  // `from` must outlive this object. Throws Refusal if the archive does not contain what is asked
+  // for.
   explicit ObjectInput(std::string_view from)
       : cereal::InputArchive<ObjectInput, cereal::AllowEmptyClassElision>(this), rest_(from) {
     if (take(1)[0] != 1) refuse("is not little-endian");
@@ -128,7 +129,7 @@ class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyC
     if (count > rest_.size() && count > kBytelessMax) refuse("has more elements than bytes");
     return count;
   }
-  // At the end: there was nothing else in it.
+  // Call it at the end. True: everything was read, and the shape is the expected one.
   bool is_done(uint64_t shape) const { return rest_.empty() && shape == shape_.word(); }
 
  private:
@@ -145,12 +146,12 @@ class ObjectInput : public cereal::InputArchive<ObjectInput, cereal::AllowEmptyC
   ObjectShape shape_;
 };
 
-// Of cereal's binary data: what a pointer, or an array, is of.
+// The number type behind cereal's binary data (a pointer or an array).
 template <typename T>
 using ObjectNumber =
     std::remove_cv_t<std::remove_all_extents_t<std::remove_pointer_t<std::remove_reference_t<T>>>>;
 
-// What cereal asks of an archive, found by the archive's namespace.
+// The functions that cereal expects of an archive, found through the archive's namespace.
 template <typename T>
 requires std::is_arithmetic_v<T>
 void CEREAL_SAVE_FUNCTION_NAME(ObjectOutput& archive, const T& number) { archive.put(number); }

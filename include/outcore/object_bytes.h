@@ -1,6 +1,6 @@
-// ObjectBytes: how a container of arrays keeps an object: a head that tells its type, and an
-// archive. Of outcore/arrays_objects.h, which makes and reads the archives by cereal; this needs
-// none. docs/reference/arrays-format.md has the layout.
+// ObjectBytes: how a container of arrays keeps an object: a head that names its type, followed by
+// an archive. Part of outcore/arrays_objects.h, which writes and reads the archives with cereal;
+// this header needs no cereal. docs/reference/arrays-format.md has the layout.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,28 @@
 
 namespace outcore::arrays {
 
-// As an error says it: others' names and words may have anything in them.
+// The text with control characters escaped, for error messages: names from files may contain
+// anything.
 std::string one_line(std::string_view text);
 
-// A head for an archive of this type, which is appended to it. Its sums come by store_object_bytes.
+// A head for an archive of this type; append the archive to it. store_object_bytes fills in its
+// checksums.
 std::string object_head(std::string_view type);
 
-// `bytes`: a head and an archive; the sums are written into the head. `shape` tells what the
-// archive consists of: a word of the archive's own. Errors: as Arrays::store_whole; EINVAL (a type
-// whose name has more than 64 KiB).
+// Stores `bytes`, a head and an archive; writes the checksums into the head. `shape`:
+// ObjectShape::word() of the archive. Errors: as Arrays::store_whole; EINVAL (the type's name has
+// more than 64 KiB).
 Status store_object_bytes(Arrays& arrays, const std::string& name, std::string* bytes,
                           uint64_t shape);
 
 struct ObjectBytes {
-  std::string bytes;      // all of them
+  std::string bytes;      // head and archive
   size_t archive_at = 0;  // where the archive begins
   uint64_t shape = 0;
   std::string_view archive() const { return std::string_view(bytes).substr(archive_at); }
 };
 
-// Errors: as Arrays::load; EINVAL (no object, one of another type, a newer format), EIO (damaged).
+// Errors: as Arrays::load; EINVAL (not an object, another type, or a newer format), EIO (damaged).
 Result<ObjectBytes> load_object_bytes(const Arrays& arrays, const std::string& name,
                                       std::string_view type);
 

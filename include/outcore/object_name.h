@@ -1,8 +1,8 @@
-// ObjectName: what an object's type is called in a container. Of outcore/arrays_objects.h.
+// ObjectName: the name of an object's type in a container. Part of outcore/arrays_objects.h.
 //
-// Numbers are called as NumPy has them, the standard's containers by their names and those of their
-// parts ("map<string,vector<<f8>>"), your types as the compiler writes them. A type that has been
-// renamed keeps what was stored by saying its old name:
+// Numbers are named as in NumPy; standard containers by their own name and those of their parts
+// ("map<string,vector<<f8>>"); your types as the compiler writes them. If you rename a type, keep
+// reading the stored objects by giving the old name:
 //
 //   template <>
 //   struct outcore::ObjectName<Cell> { static std::string get() { return "Cell"; } };

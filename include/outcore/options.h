@@ -1,5 +1,4 @@
-// Options: what a runtime and a region may be told. Every one has a default that is meant to be
-// kept.
+// Options: the options of a runtime and of a region. Each has a default that suits most programs.
 //
 // Precedence: what the program sets here, then the environment (OUTCORE_BUDGET=4G), then the config
 // file (OUTCORE_CONFIG, else ~/.config/outcore.toml, else /etc/outcore.toml), then the default. The
@@ -22,30 +21,34 @@ enum class Access : uint8_t {
                // scratch
 };
 
-// How the runtime learns of a fault.
+// How the runtime is notified of a fault.
 enum class Delivery : uint8_t {
   kAuto,
-  kInThread,  // userfaultfd, SIGBUS mode: the faulting thread fills. A system call on an absent
-              // page: EFAULT
-  kMessages,  // userfaultfd, event threads fill. A system call on an absent page works
-  kMprotect,  // SIGSEGV and mprotect, where userfaultfd is blocked. A system call on an absent
-              // page: EFAULT
+  // userfaultfd in SIGBUS mode: the faulting thread fills. A system call on an absent page fails
+  // with EFAULT.
+  kInThread,
+  kMessages,  // userfaultfd; event threads fill. A system call on an absent page works.
+  // SIGSEGV and mprotect, where userfaultfd is not allowed. A system call on an absent page fails
+  // with EFAULT.
+  kMprotect,
 };
 
-// What holds a resident page.
+// The kind of memory that holds a resident page.
 enum class FrameKind : uint8_t {
   kAuto,
-  kShared,   // a memfd: the kernel tracks writes at 4 KiB without faults (Linux 6.7), views share
-             // frames
+  // A memfd: the kernel tracks writes at 4 KiB without faults (Linux 6.7), and views share frames.
+  kShared,
   kPrivate,  // anonymous memory: the cheapest fill; writes are tracked by faults
 };
 
-// What a touch gets whose fill failed.
+// What happens to an access whose fill failed.
 enum class OnError : uint8_t {
-  kSignal,    // SIGBUS with the address, as with mmap; the program's own handler is called
-  kZeroFill,  // zeros, and the region is marked degraded. Only of regions that nobody writes: map()
-              // refuses it with write access, and as a runtime's default it is kSignal there
-  kAbort,     // the program ends with a message
+  kSignal,  // SIGBUS with the address, as with mmap; a handler of the program is called
+  // The page reads zero, and the region is marked degraded. For read-only regions only: map()
+  // refuses it with write access; as a default of the runtime it means kSignal for writable
+  // regions.
+  kZeroFill,
+  kAbort,  // the program ends with a message
 };
 
 enum class Advice : uint8_t {
@@ -54,53 +57,54 @@ enum class Advice : uint8_t {
   kSequential,  // readahead starts at its largest window
   kWillNeed,    // prefetch the range
   kDontNeed,    // evict the range now; dirty bytes are written back first
-  kCold,        // the range is the first to leave
+  kCold,        // evict the range before other pages
 };
 
 struct RuntimeOptions {
-  // Bytes of memory for resident pages, pages in flight and bounce buffers together; a hard limit.
-  // Default: half of what the machine or the process's cgroup has available.
+  // Bytes of memory for resident pages, pages in flight and bounce buffers together. A hard limit.
+  // Default: half of the memory that is available to the machine or the process's cgroup.
   std::optional<uint64_t> budget_bytes{};
-  // A name, with parameters or without (docs/reference/policies.md): default "s3-fifo".
+  // A policy, with or without parameters (docs/reference/policies.md). Default "s3-fifo".
   std::optional<std::string> policy{};
-  std::optional<uint64_t> page_bytes{};        // of regions that do not say: default 4 KiB
-  std::optional<unsigned> keepers{};           // shards, each with a thread that evicts: default 1
+  std::optional<uint64_t> page_bytes{};        // default for regions: 4 KiB
+  std::optional<unsigned> keepers{};           // shards, each with a thread that evicts. Default 1
   std::optional<unsigned> prefetch_threads{};  // default 2
-  std::optional<unsigned>
-      event_threads;  // for messages delivery, started with its first region: default 2
-  std::optional<unsigned>
-      high_watermark;  // percent of the budget: above it keepers evict. Default 98
-  std::optional<unsigned> low_watermark{};  // percent of the budget: down to it. Default 97
-  std::optional<uint64_t>
-      readahead_bytes;  // largest window of a sequential reader; 0: none. Default 2 MiB
-  // Bound of a wait for memory that cannot be freed; 0: do not wait, fail at once. Default 30 s.
+  // Threads for message delivery, started with the first region that uses it. Default 2.
+  std::optional<unsigned> event_threads;
+  // Percent of the budget above which keepers evict. Default 98.
+  std::optional<unsigned> high_watermark;
+  // Percent of the budget down to which they evict. Default 97.
+  std::optional<unsigned> low_watermark{};
+  // Largest readahead window of a sequential reader; 0: no readahead. Default 2 MiB.
+  std::optional<uint64_t> readahead_bytes;
+  // How long to wait for memory that cannot be freed before failing; 0: fail at once. Default 30 s.
   std::optional<uint64_t> wait_ms_max;
-  std::optional<Delivery> delivery{};        // of regions that do not say: default auto
-  std::optional<FrameKind> frames{};         // of regions that do not say: default auto
-  std::optional<OnError> on_error{};         // of regions that do not say: default signal
+  std::optional<Delivery> delivery{};        // default for regions: auto
+  std::optional<FrameKind> frames{};         // default for regions: auto
+  std::optional<OnError> on_error{};         // default for regions: signal
   std::optional<std::string> scratch_dir{};  // default: TMPDIR, else /var/tmp
-  // A checkpoint of all that the runtime has mapped for writing, every so often (0: none), in the
-  // pool versioned:FOLDER, or in that of its regions ("none", the default); the last so many are
-  // kept (3). Of a store that is not of the pool a copy is kept. What cannot be held is said on
-  // stderr.
+  // Periodic checkpoints of everything that the runtime has mapped for writing: the interval (0,
+  // the default: none); the pool versioned:FOLDER that keeps them ("none", the default: the pool of
+  // the regions); how many are kept (default 3). Stores outside the pool are copied into it. What
+  // cannot be kept is reported on stderr.
   std::optional<uint64_t> checkpoint_every_ms{};
   std::optional<std::string> checkpoint_pool{};
   std::optional<unsigned> checkpoint_keep{};
-  std::optional<std::string>
-      metrics_at_exit;  // "none" (default), "text" (stderr), or a path for lines of JSON
-  std::optional<std::string>
-      kernel{};                     // mask kernel features newer than "5.15", "6.1", "6.8"; "all"
-  bool ignore_environment = false;  // also ignores config files: for tests and nested libraries
+  // "none" (default), "text" (to stderr), or a path to which lines of JSON are appended.
+  std::optional<std::string> metrics_at_exit;
+  // Pretend to run on an older kernel: "5.15", "6.1", "6.8"; "all" uses every feature.
+  std::optional<std::string> kernel{};
+  bool ignore_environment = false;  // also ignores config files; for tests and nested libraries
 };
 
 struct MapOptions {
   Access access = Access::kReadOnly;
-  uint64_t offset = 0;      // first byte of the store to map; a multiple of 4096
+  uint64_t offset = 0;      // first byte of the store; a multiple of 4096
   uint64_t size_bytes = 0;  // 0: to the end of the store
-  bool may_create = false;  // create the store, or make it larger, so that offset + size_bytes fit
-  uint64_t page_bytes =
-      0;  // unit of fault, eviction and I/O: a power of two, 4 KiB … 16 MiB. 0: the runtime's
-  uint64_t reserve_bytes = 0;  // address space kept for grow(); at least size_bytes. 0: size_bytes
+  bool may_create = false;  // create the store, or enlarge it to offset + size_bytes
+  // Unit of fault, eviction and I/O: a power of two, 4 KiB … 16 MiB. 0: the runtime's default.
+  uint64_t page_bytes = 0;
+  uint64_t reserve_bytes = 0;  // addresses kept for grow(), at least size_bytes. 0: size_bytes
   void* address = nullptr;     // inside a Reservation of this runtime; nullptr: Outcore chooses
   Advice advice = Advice::kNormal;
   std::optional<Delivery> delivery{};
@@ -108,10 +112,10 @@ struct MapOptions {
   std::optional<OnError> on_error{};
 };
 
-// Prints a line on the standard error for each variable OUTCORE_… of the environment that nobody
-// reads, with the one that was perhaps meant; once a process. Runtime::start does so by itself.
+// Prints a line on stderr for each environment variable OUTCORE_… that nobody reads, with the name
+// that was probably meant; once per process. Runtime::start calls it.
 void tell_unknown_variables();
-// The name nearest to a word that is none; empty if none is near. For messages: "did you mean …?".
+// The name most similar to `word`, for messages ("did you mean …?"); empty if none is similar.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace outcore

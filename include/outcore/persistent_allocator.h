@@ -1,5 +1,6 @@
-// PersistentAllocator<T>: memory of a persistent heap for containers that rest in it, with pointers
-// that hold wherever the heap is mapped (boost::interprocess::offset_ptr). Needs Boost's headers.
+// PersistentAllocator<T>: allocates memory of a persistent heap for containers that are stored in
+// it. Its pointers are valid wherever the heap is mapped (boost::interprocess::offset_ptr). Needs
+// Boost's headers.
 #pragma once
 
 #include <boost/interprocess/offset_ptr.hpp>
@@ -17,7 +18,7 @@ namespace outcore {
 template <typename T>
 using PersistentPointer = boost::interprocess::offset_ptr<T>;
 
-// What containers of a heap throw where it gives no memory: a std::bad_alloc that knows why.
+// Thrown by containers when the heap has no memory: a std::bad_alloc with the reason.
 class PersistentHeapFull : public std::bad_alloc {
  public:
   explicit PersistentHeapFull(Error error) : error_(std::move(error)) {}
@@ -28,7 +29,8 @@ class PersistentHeapFull : public std::bad_alloc {
   Error error_;
 };
 
-// Any thread; a copy may rest in the heap, as containers keep one. Eight bytes: where its heap is.
+// Any thread. Copies may be stored in the heap, as containers do. Eight bytes: the place of its
+// heap.
 template <typename T>
 class PersistentAllocator {
  public:

@@ -1,14 +1,14 @@
-// Containers that rest in a persistent heap: Boost.Container's and Boost.Unordered's, with the
-// heap's allocator. Nested ones get it, too, without a word:
+// Containers that are stored in a persistent heap: those of Boost.Container and Boost.Unordered,
+// with the heap's allocator. Nested containers get it automatically:
 //
-//   using Graph = outcore::persistent::unordered_map<uint64_t,
-//   outcore::persistent::vector<uint64_t>>; Graph* graph =
-//   heap.find_or_construct<Graph>("graph").value();
+//   namespace kept = outcore::persistent;
+//   using Graph = kept::unordered_map<uint64_t, kept::vector<uint64_t>>;
+//   Graph* graph = heap.find_or_construct<Graph>("graph").value();
 //   (*graph)[1].push_back(2);
 //
-// They behave as the standard ones. Not std:: ones, as most of them keep plain pointers, which hold
-// at one address only. Full heap: PersistentHeapFull. Threads: as standard containers, though
-// several may allocate at a time.
+// They behave like the standard containers. Those of std:: cannot be used, because most of them
+// keep plain pointers, which are valid at one address only. If the heap is full they throw
+// PersistentHeapFull. Threads: as standard containers, but several threads may allocate at a time.
 #pragma once
 
 #include <boost/container/deque.hpp>
@@ -36,7 +36,7 @@ using scoped = boost::container::scoped_allocator_adaptor<PersistentAllocator<T>
 
 using string =
     boost::container::basic_string<char, std::char_traits<char>, PersistentAllocator<char>>;
-// Doubles when it is full, as libstdc++'s: a longer list is moved once a doubling.
+// Its capacity doubles when it is full, as in libstdc++.
 template <typename T>
 using vector =
     boost::container::vector<T, scoped<T>,
@@ -56,8 +56,8 @@ template <typename K, typename V, typename Less = std::less<K>>
 using flat_map = boost::container::flat_map<K, V, Less, scoped<std::pair<K, V>>>;
 template <typename K, typename Less = std::less<K>>
 using flat_set = boost::container::flat_set<K, Less, scoped<K>>;
-// Pointers to entries hold until they are erased; hash_map (persistent_hash_map.h) is two to three
-// times as fast, and touches fewer pages. boost::hash, which is the same in every process.
+// Pointers to entries stay valid until the entries are erased. hash_map (persistent_hash_map.h) is
+// two to three times as fast, and touches fewer pages. boost::hash is the same in every process.
 template <typename K, typename V, typename Hash = boost::hash<K>, typename Equal = std::equal_to<K>>
 using unordered_map = boost::unordered_map<K, V, Hash, Equal, scoped<std::pair<const K, V>>>;
 template <typename K, typename Hash = boost::hash<K>, typename Equal = std::equal_to<K>>

@@ -1,9 +1,10 @@
-// hash_map: a hash map that rests in a persistent heap and touches little of it: a look-up reads
-// one group of 16 tags and, but for one in 128, only the entry that it finds. Entries lie in one
-// array; when it doubles, they move in order, so that a map larger than memory is written once,
-// from its beginning to its end.
+// hash_map: a hash map stored in a persistent heap. A look-up touches little memory: one group of
+// 16 tags and usually (127 of 128 times) only the entry that it finds. The entries lie in one
+// array. When the array doubles, they move in order, so that a map larger than memory is written
+// once, from beginning to end.
 //
-// After Abseil's Swiss tables (Kulukundis 2017). Unlike unordered_map's, entries move when the map
+// After Abseil's Swiss tables (Kulukundis 2017). Unlike in unordered_map, entries move when the map
+// grows: keep no pointers to them. Threads: as standard containers. x86-64.
 // grows: hold no pointers to them. Threads: as standard containers. x86-64.
 #pragma once
 
@@ -26,8 +27,8 @@
 
 namespace outcore::persistent {
 
-// K and V: what may rest in the heap and can be moved without throwing. Hash: the same in every
-// process. Full heap: PersistentHeapFull, and the map is as it was.
+// K and V: types that may be stored in the heap and can be moved without throwing. Hash must be the
+// same in every process. If the heap is full: PersistentHeapFull, and the map is unchanged.
 template <typename K, typename V, typename Hash = boost::hash<K>, typename Equal = std::equal_to<K>>
 class hash_map {
   static_assert(std::is_nothrow_move_constructible_v<K> && std::is_nothrow_move_constructible_v<V>);
@@ -45,7 +46,7 @@ class hash_map {
   using allocator_type = PersistentAllocator<std::byte>;
   using size_type = std::size_t;
 
-  // What iterators show.
+  // The value type of iterators.
   template <bool is_const>
   struct entry {
     const K& first;
@@ -110,8 +111,8 @@ class hash_map {
     return index_of(key) != capacity_;
   }
 
-  // The value of the key, made of the arguments if there is none; K and V get the heap's allocator
-  // where they take one.
+  // Finds the entry of the key, or creates it with a value made from the arguments. K and V get the
+  // heap's allocator if their constructors accept one.
   template <typename Key, typename... Args>
   std::pair<iterator, bool> try_emplace(Key&& key, Args&&... args) {
     const uint64_t hash = hash_of(key);
@@ -121,7 +122,7 @@ class hash_map {
     const uint64_t index = free_index(hash);
     Slot* slot = slots() + index;
     make(&slot->key, std::forward<Key>(key));
-    struct Begun {  // if the value's constructor throws
+    struct Begun {  // destroys the key if the value's constructor throws
       K* key;
       ~Begun() {
         if (key != nullptr) std::destroy_at(key);
@@ -146,7 +147,8 @@ class hash_map {
     if (index == capacity_) return 0;
     std::destroy_at(slots() + index);
     uint8_t* group = tags() + index / kGroup * kGroup;
-    // Whoever looked past a group that was full once must go on looking past it.
+    // A search stops at a group that has an empty slot. A search that went past this group, because
+    // it was full, must go on doing so: then the slot becomes kGone.
     const bool has_end = matches(group, kEmpty) != 0;
     tags()[index] = has_end ? kEmpty : kGone;
     used_ -= has_end;
@@ -158,7 +160,7 @@ class hash_map {
     memory_ = nullptr;
     capacity_ = size_ = used_ = 0;
   }
-  // Room for as many without growing.
+  // Makes room for `count` entries without growing.
   void reserve(size_type count) {
     const uint64_t wanted = std::bit_ceil(std::max<uint64_t>(count / 7 * 8 + 8, kGroup));
     if (wanted > capacity_) rehash(wanted);
@@ -179,7 +181,8 @@ class hash_map {
   uint8_t* tags() const { return reinterpret_cast<uint8_t*>(memory_.get()); }
   Slot* slots() const { return reinterpret_cast<Slot*>(memory_.get() + capacity_); }
 
-  // The upper bits choose the group, so that groups keep their order when there are twice as many.
+  // The upper bits choose the group, so that entries keep their order when the number of groups
+  // doubles.
   template <typename Key>
   static uint64_t hash_of(const Key& key) {
     uint64_t x = static_cast<uint64_t>(Hash()(key)) * 0x9E3779B97F4A7C15u;
@@ -204,7 +207,7 @@ class hash_map {
   uint64_t index_of(const Key& key) const {
     return index_of(key, hash_of(key));
   }
-  // capacity_: it is not there.
+  // Returns capacity_ if the key is not there.
   template <typename Key>
   uint64_t index_of(const Key& key, uint64_t hash) const {
     if (capacity_ == 0) return 0;
@@ -251,7 +254,7 @@ class hash_map {
       larger.tags()[index] = tag_of(hash);
     }
     larger.size_ = larger.used_ = size_;
-    swap_with(larger);  // which ends what was moved from
+    swap_with(larger);  // `larger` now destroys the moved-from entries
   }
   void swap_with(hash_map& other) noexcept {
     std::swap(allocator_, other.allocator_);
@@ -283,10 +286,10 @@ class hash_map {
   }
 
   allocator_type allocator_;
-  PersistentPointer<std::byte> memory_;  // a tag for each slot, then the slots
+  PersistentPointer<std::byte> memory_;  // first a tag for each slot, then the slots
   uint64_t capacity_ = 0;                // slots: 0, or a power of two from 16 on
   uint64_t size_ = 0;
-  uint64_t used_ = 0;  // entries, and those that are gone and still in the way
+  uint64_t used_ = 0;  // entries, and slots of erased entries that are still kGone
 };
 
 }  // namespace outcore::persistent

@@ -1,22 +1,22 @@
-// PersistentHeap: objects that are still there after the program has ended, in a heap that may be
-// far larger than memory.
+// PersistentHeap: objects that outlive the program, in a heap that may be far larger than memory.
 //
 //   auto heap = outcore::PersistentHeap::create("graph.heap").value();
 //   auto* seen = heap.construct<uint64_t>("seen", 42).value();        // later runs: open(), find()
 //   auto* words = heap.construct<outcore::persistent::vector<int>>("words").value();
 //   if (auto s = heap.close(); !s) std::fprintf(stderr, "%s\n", s.message().c_str());
 //
-// docs/reference/persistent-heap.md tells it at length. Needs Boost's headers (Interprocess,
-// Container, Unordered), which nothing else of Outcore does.
+// docs/reference/persistent-heap.md describes it in full. Needs Boost's headers (Interprocess,
+// Container, Unordered); nothing else of Outcore needs Boost.
 //
-// What is promised: a heap that was closed without an error is whole and durable, and opens at any
-// address. One that was not says so (is_consistent, open), whatever happened to its program. Errors
-// are returned; only containers throw (PersistentHeapFull).
+// Guarantees: a heap that was closed without an error is complete and durable, and can be opened at
+// any address. A heap that was not closed is recognised as such (is_consistent, open), whatever
+// happened to its program. Errors are returned; only containers throw (PersistentHeapFull).
 //
-// Threads: any thread may call anything but close, flush and copy, which need the heap for
-// themselves, and destruction. One constructor or destructor of named objects runs at a time.
-// Plain pointers, references and virtual functions do not outlive the program: PersistentPointer.
-// fork: the heap is the parent's; a child opens it for itself (read-only, while the parent has it).
+// Threads: any thread may call any function, except close, flush, copy and the destructor, during
+// which no other thread may use the heap. Constructors and destructors of named objects run one at
+// a time. Plain pointers, references and virtual functions do not survive the program: use
+// PersistentPointer. fork: the heap belongs to the parent; a child must open it itself (read-only
+// while the parent has it open).
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@
 
 namespace outcore {
 
-// The program's own version of a type, noted with each named object of it. Specialise it, and raise
-// the number when old bytes no longer mean the same:
+// The program's own version of a type, kept with each named object of that type. Specialise it, and
+// raise the number when old bytes no longer have the same meaning:
 //   template <> inline constexpr uint32_t outcore::persistent_version<Account> = 2;
 template <typename T>
 inline constexpr uint32_t persistent_version = 0;
@@ -45,8 +45,8 @@ class PersistentHeap {
   template <typename T>
   using Allocator = PersistentAllocator<T>;
 
-  // A new heap. Errors: EEXIST, those of open_store and Runtime::map. The runtime must outlive the
-  // heap; without one, the heaps of the process that have none share one.
+  // Creates a heap. Errors: EEXIST, those of open_store and Runtime::map. The runtime must outlive
+  // the heap; heaps that are opened without a runtime share one.
   static Result<PersistentHeap> create(const std::string& uri, const Options& options = {}) {
     return of(PersistentCore::open(Mode::kCreate, nullptr, uri, options));
   }
@@ -58,8 +58,9 @@ class PersistentHeap {
                                        const Options& options = {}) {
     return of(PersistentCore::open(Mode::kCreate, &runtime, std::move(store), options));
   }
-  // For one process at a time, to read and write. Errors: ENOENT, EBUSY (open elsewhere), EUCLEAN
-  // (not closed), EINVAL (no heap; damaged; another version), ENOTSUP (a newer format).
+  // Opens a heap to read and write, in one process at a time. Errors: ENOENT, EBUSY (open
+  // elsewhere), EUCLEAN (not closed), EINVAL (not a heap; damaged; another version), ENOTSUP (a
+  // newer format).
   static Result<PersistentHeap> open(const std::string& uri, const Options& options = {}) {
     return of(PersistentCore::open(Mode::kOpen, nullptr, uri, options));
   }
@@ -71,7 +72,7 @@ class PersistentHeap {
                                      const Options& options = {}) {
     return of(PersistentCore::open(Mode::kOpen, &runtime, std::move(store), options));
   }
-  // For any number of processes at a time, while none writes. A write to it raises SIGSEGV.
+  // Opens a heap to read, in any number of processes, while none writes. A write raises SIGSEGV.
   static Result<PersistentHeap> open_read_only(const std::string& uri,
                                                const Options& options = {}) {
     return of(PersistentCore::open(Mode::kOpenReadOnly, nullptr, uri, options));
@@ -90,26 +91,27 @@ class PersistentHeap {
 
   PersistentHeap(PersistentHeap&&) noexcept = default;
   PersistentHeap& operator=(PersistentHeap&&) noexcept = default;
-  ~PersistentHeap() = default;  // closes; an error is printed on stderr: call close() to see it
+  ~PersistentHeap() = default;  // closes and prints errors on stderr: call close() to see them
 
-  // Writes everything, makes it durable, and only then marks the heap consistent. REQUIRES: nobody
-  // else uses the heap. After an error of writing the heap stays open, and close() may be tried
-  // again; after one of fsync it is never marked. An error of giving free space back is told, too,
-  // but leaves the heap closed and consistent.
+  // Writes everything, makes it durable, and only then marks the heap consistent. REQUIRES: no
+  // other thread uses the heap. After an error of writing the heap stays open, and close() may be
+  // tried again; after an error of fsync it is never marked. If only giving back free space fails,
+  // the error is returned, but the heap is closed and consistent.
   Status close() { return core_.close(); }
-  // Objects, names and allocations are durable as they are now. Until it is closed the heap still
-  // counts as open: after a crash, open() with even_if_inconsistent finds the names of the last
-  // flush, with whatever has been written to their bytes since. REQUIRES: nobody else uses it.
+  // Makes objects, names and allocations durable as they are now. The heap still counts as open:
+  // after a crash, open() with even_if_inconsistent finds the names of the last flush, with
+  // whatever was written to their bytes since. REQUIRES: no other thread uses the heap.
   Status flush() { return core_.flush(); }
-  // flush(), and a heap of its own at `uri`, consistent and closed. Shares blocks where the
-  // filesystem can. REQUIRES: nobody else uses the heap. Errors: EEXIST, those of the target.
+  // flush(), and then a copy of the heap at `uri`, consistent and closed. It shares blocks if the
+  // filesystem can. REQUIRES: no other thread uses the heap. Errors: EEXIST, those of the target.
   Status copy(const std::string& uri) { return core_.copy(uri); }
-  // Gives the space of what was freed back to the store now; otherwise from time to time.
+  // Gives the space of freed memory back to the store now; otherwise this happens from time to
+  // time.
   Status trim() { return core_.trim(); }
 
-  // A new object named `name`. Containers of the heap get its allocator as their last argument.
-  // Errors: EEXIST, ENOSPC, ENOMEM. What T's constructor throws goes on to the caller, and there is
-  // no object, but for PersistentHeapFull, which is returned.
+  // Creates an object named `name`. Containers of the heap get its allocator as their last
+  // argument. Errors: EEXIST, ENOSPC, ENOMEM. If the constructor of T throws, there is no object;
+  // PersistentHeapFull is returned as an error, other exceptions pass on to the caller.
   template <typename T, typename... Args>
   Result<T*> construct(const std::string& name, Args&&... args) {
     return typed<T>([&] {
@@ -128,7 +130,7 @@ class PersistentHeap {
     if (!first) return first.error();
     return std::span<T>(first.value(), count);
   }
-  // Errors: ENOENT; EINVAL (of another type, size or version: which).
+  // Errors: ENOENT; EINVAL (another type, size or version; the message says which).
   template <typename T>
   Result<T*> find(const std::string& name) const {
     Result<void*> found = core_.find(name, type_of<T>(), nullptr);
@@ -150,21 +152,23 @@ class PersistentHeap {
       });
     });
   }
-  // Ends the object, or all of the array, and frees it. Errors: as find().
+  // Destroys the object, or all elements of the array, and frees it. Errors: as find().
   template <typename T>
   Status destroy(const std::string& name) {
     return core_.destroy(name, type_of<T>(), [](void* at, uint64_t count) {
       std::destroy_n(static_cast<T*>(at), count);
     });
   }
-  // f(const PersistentObject&) for each named object, by name. f may not make or destroy any.
+  // Calls f(const PersistentObject&) for each named object, by name. f must not create or destroy
+  // any.
   template <typename F>
   void for_each(F&& f) const {
     for (const PersistentObject& object : core_.objects()) f(object);
   }
 
-  // Bytes without a name: keep a PersistentPointer to them in an object that has one. Alignment: a
-  // power of two up to 4096. Errors: EINVAL, EACCES, ENOSPC (and nothing has changed), ENOMEM.
+  // Allocates bytes without a name: keep a PersistentPointer to them in an object that has a name.
+  // Alignment: a power of two up to 4096. Errors: EINVAL, EACCES, ENOSPC (nothing has changed),
+  // ENOMEM.
   Result<void*> allocate(uint64_t size_bytes, uint64_t alignment = 16) {
     return core_.allocate(size_bytes, alignment);
   }
@@ -212,7 +216,7 @@ class PersistentHeap {
   }
   template <typename T, typename... Args>
   void construct_all(void* at, uint64_t count, const Args&... args) {
-    struct Made {  // ends what there is if the next constructor throws
+    struct Made {  // destroys the elements so far if the next constructor throws
       T* first;
       uint64_t count = 0;
       bool is_done = false;

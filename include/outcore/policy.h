@@ -1,13 +1,13 @@
-// Policy: which frames leave when memory is full.
+// Policy: chooses the frames that are evicted when memory is full.
 //
-// A policy belongs to one shard and is called by whoever holds that shard's turn, one call at a
-// time: it needs no locks. It sees frame numbers and page keys, never memory, stores or pages'
-// states. It hears of fills and rescues, never of hits: nobody can see those
+// Each shard has a policy of its own, called only by the thread that holds the shard's turn: one
+// call at a time, so it needs no locks. It sees frame numbers and page keys, never memory, stores
+// or page states. It is told of fills and rescues, but not of hits, because hits cannot be observed
 // (docs/internals/decisions/0003-policies-and-readahead.md).
 //
-// A program chooses a policy by its name and parameters (RuntimeOptions::policy,
+// A program chooses a policy by name and parameters (RuntimeOptions::policy,
 // docs/reference/policies.md). It cannot give a runtime a class of its own: this header is for
-// those who add one to Outcore, and for programs that simulate.
+// people who add a policy to Outcore, and for programs that simulate one.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,26 @@
 
 namespace outcore {
 
-// A frame's number, 0 … frames_max - 1. While it holds a page, nothing else has this number.
+// A frame's number, 0 … frames_max - 1. While the frame holds a page, the number belongs to that
+// page.
 enum class FrameId : uint32_t {};
 inline constexpr FrameId kNoFrame{0xFFFFFFFF};
 
-// A page's name, for history beyond its stay: equal for the same page, well mixed (uniform in all
-// bits).
+// Identifies a page in a policy's history, even after it was evicted: always the same for the same
+// page, and well mixed (uniform in all bits).
 using PageKey = uint64_t;
 
 class Policy {
  public:
   virtual ~Policy() = default;
 
-  // The page `key` came in, in `frame`. Outcome: the frame is resident. REQUIRES: frame is unknown
-  // to the policy.
+  // The page `key` was brought into `frame`, which is now resident. REQUIRES: the policy does not
+  // know the frame.
   virtual void filled(FrameId frame, PageKey key) = 0;
 
-  // Chooses up to out.size() resident frames to leave, and returns how many (0 only if none is
-  // resident). They are then leaving: unmapped, but still holding their bytes. Cost: O(1) amortised
-  // a victim.
+  // Chooses up to out.size() resident frames as victims, and returns how many (0 only if none is
+  // resident). They are now leaving: unmapped, but still holding their bytes. Cost: O(1) amortised
+  // per victim.
   virtual size_t choose_victims(std::span<FrameId> out) = 0;
 
   // A leaving frame was touched before it was freed: it is resident again.
@@ -48,15 +49,15 @@ class Policy {
   // counts).
   virtual void freed(FrameId frame) = 0;
 
-  // A frame (resident or leaving) is out of the policy's hands without being a victim: pinned,
-  // discarded, unmapped. The policy forgets it. It may come again by filled().
+  // A resident or leaving frame was removed without having been a victim: its page was pinned,
+  // discarded or unmapped. The policy forgets it. It may return by filled().
   virtual void removed(FrameId frame) = 0;
 
-  // Frames that should rest as leaving before they are freed (an eviction queue as a victim
-  // buffer), at most `capacity` / 2. 0: free at once.
+  // How many victims should stay in memory as leaving before they are freed (an eviction queue as a
+  // victim buffer); at most `capacity` / 2. 0: victims are freed at once.
   virtual size_t leaving_target() const { return 0; }
 
-  // Frames that the policy may plan with; changes by resize_budget. Never called with more than
+  // The number of frames that the policy may plan with; changed by resize_budget. Never more than
   // frames_max.
   virtual void set_capacity(size_t frames) = 0;
 
@@ -68,9 +69,9 @@ class Policy {
 };
 
 // Makes a policy from its name and parameters: "s3-fifo", "s3-fifo:small=10%,cool=5%",
-// "di-mmap:hot=75%", "fifo". frames_max bounds every FrameId ever passed; memory is reserved at
-// once and touched as used (at most 32 bytes a frame and 8 bytes a page of history). Errors: EINVAL
-// naming the nearest policy or parameter.
+// "di-mmap:hot=75%", "fifo". frames_max bounds every FrameId that is ever passed. Memory is
+// reserved at once and touched as it is used (at most 32 bytes a frame and 8 bytes a page of
+// history). Errors: EINVAL; the message names the nearest policy or parameter.
 Result<std::unique_ptr<Policy>> make_policy(const std::string& name, size_t frames_max,
                                             size_t capacity);
 

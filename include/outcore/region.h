@@ -1,8 +1,8 @@
 // Region: a range of addresses whose bytes live in a store.
 //
-// A Region is a handle that owns the mapping: destroying it unmaps (use unmap() to see the error).
-// Move-only. Its runtime must outlive it. Any thread may call anything but unmap(), which must not
-// race with other calls.
+// A Region owns its mapping: the destructor unmaps it (call unmap() to see errors). Move-only. Its
+// runtime must outlive it. Any thread may call any function, except that unmap() must not run at
+// the same time as other calls.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class Region {
   Region();
   Region(Region&&) noexcept;
   Region& operator=(Region&&) noexcept;
-  ~Region();  // unmaps; an error is printed on stderr, since nobody can return it
+  ~Region();  // unmaps; prints errors on stderr, since it cannot return them
 
   bool is_mapped() const;
-  // First byte of the region. Changes by nothing but unmap(). Bytes past the end of the store, up
-  // to the end of the last system page, read zero; what is written there is dropped, as with mmap.
+  // First byte of the region; constant until unmap(). Bytes past the end of the store, up to the
+  // end of the last system page, read zero; what is written there is dropped, as with mmap.
   std::byte* data() const;
   uint64_t size_bytes() const;
   uint64_t page_bytes() const;
@@ -36,70 +36,72 @@ class Region {
   const std::string& uri() const;
 
   template <typename T>
-  std::span<T> as()
-      const;  // REQUIRES: size_bytes() is a multiple of sizeof(T). See array.h for the checked way.
+  // REQUIRES: size_bytes() is a multiple of sizeof(T). array.h has a checked way.
+  std::span<T> as() const;
 
-  // Ranges below are in bytes from data(), and may be anything inside the region: they are widened
-  // to pages. Errors of all: EINVAL (range outside the region, region not mapped), EPERM (in a
-  // forked child).
+  // Ranges below are in bytes from data(). They need not be aligned: they are widened to pages.
+  // Errors of all functions: EINVAL (the range is outside the region, or the region is not mapped),
+  // EPERM (in a forked child).
 
-  // Brings the range in and keeps it resident until unpin(); pins nest. System calls and devices
+  // Brings the range in and keeps it resident until unpin(). Pins nest. System calls and devices
   // may use pinned memory in every delivery (O_DIRECT, io_uring). Dirty pinned pages are still
-  // written back. Errors: ENOMEM (more than the budget can hold, with the least that would do), and
-  // the store's read error.
+  // written back. Errors: ENOMEM (more than the budget can hold; the message gives the smallest
+  // that works), and read errors of the store.
   Status pin(uint64_t offset, uint64_t size_bytes);
-  // REQUIRES: an earlier pin() of the same range. EINVAL if a page of it is not pinned.
+  // REQUIRES: an earlier pin() of the same range. Error: EINVAL, if one of its pages is not pinned.
   Status unpin(uint64_t offset, uint64_t size_bytes);
 
-  // Starts to bring pages in, and returns at once. A hint: what does not fit is dropped (metric
-  // prefetch_dropped).
+  // Starts to bring the range in, and returns at once. A hint: pages for which there is no room are
+  // skipped (metric prefetch_dropped).
   Status prefetch(uint64_t offset, uint64_t size_bytes);
-  // Irregular prefetch (UMap, section 3.6): `pages` are page numbers of the region (offset /
+  // The same for single pages (UMap, section 3.6): `pages` are page numbers of the region (offset /
   // page_bytes()).
   Status prefetch(std::span<const uint64_t> pages);
-  // Brings the range in, and returns when it is there. Nothing keeps it there: see pin().
+  // Brings the range in, and returns when it is there. It may be evicted at any time afterwards:
+  // see pin().
   Status prefault(uint64_t offset, uint64_t size_bytes);
 
-  // Bytes that are about to be written for the first time, as an allocator knows: zeros in memory
-  // now, many pages in one step, instead of a fault each. A hint: only as far as the budget has
-  // room without evicting, only pages of 4 KiB, only where the store has nothing.
+  // Tells that the range will soon be written for the first time, as an allocator knows: puts zero
+  // pages into memory, many in one step, instead of one fault each. A hint: it takes effect only
+  // for pages of 4 KiB, only where the store has no bytes, and only as far as the budget has room
+  // without eviction.
   Status prepare(uint64_t offset, uint64_t size_bytes);
 
   Status advise(uint64_t offset, uint64_t size_bytes, Advice advice);
 
-  // Writes the dirty bytes of the range to the store: success means that the store has every byte
-  // that was written before the call. Returns the first error of the store, with what was
-  // attempted: one of an earlier write-back, too, once. Not that the store was full (ENOSPC,
-  // EDQUOT), if all of the range is stored by now.
+  // Writes the dirty bytes of the range to the store. Success: the store has every byte that was
+  // written before the call. Otherwise returns the first error of the store, with what was
+  // attempted. An error of an earlier write-back is reported once, too, except that the store was
+  // full (ENOSPC, EDQUOT) if all of the range is stored by now.
   Status flush(uint64_t offset, uint64_t size_bytes);
   Status flush();
-  // flush(), and then the store is made durable.
+  // flush(), then makes the store durable.
   Status sync();
 
-  // The range reads zero from now on, in the region and in the store (a hole, where the store can).
+  // Makes the range read zero, in the region and in the store (as a hole, where the store can).
   // REQUIRES: offset and size are multiples of 4096 (EINVAL); the region is writable (EACCES).
   Status discard(uint64_t offset, uint64_t size_bytes);
 
-  // Makes store and region larger, in place: data() stays. EINVAL beyond the reservation
-  // (reserve_bytes) or if smaller; EACCES if the region is not read-write.
+  // Enlarges store and region in place: data() stays the same. Errors: EINVAL (beyond
+  // reserve_bytes, or smaller than now), EACCES (the region is not read-write).
   Status grow(uint64_t size_bytes);
 
-  // Copies between the region and ordinary memory: like memcpy, but a failed fill is a returned
-  // error, not a signal. The library's own I/O helper for system calls in in-thread delivery:
-  // read() then write(2), and so on.
+  // Copy between the region and ordinary memory: like memcpy, but a failed fill is returned as an
+  // error instead of a signal. With in-thread delivery, use them around system calls: read() then
+  // write(2), and so on.
   Status read(uint64_t offset, std::span<std::byte> into) const;
   Status write(uint64_t offset, std::span<const std::byte> from);
 
-  // Makes failed pages, and pages that are zeros because their read failed, absent again: the next
-  // touch tries the store again. The region is not degraded any more by what was read. EBUSY: such
-  // a page is pinned.
+  // Makes failed pages absent again, and also pages that read zero because their read failed: the
+  // next access tries the store again. Afterwards failed reads no longer count the region as
+  // degraded. Error: EBUSY (such a page is pinned).
   Status retry_failed();
 
   RegionMetrics metrics() const;
 
-  // Flushes, unmaps and frees everything, also after an error; returns the first error. If dirty
-  // bytes could not be stored, they are lost only with `force`; without it the region stays mapped
-  // and the error says so.
+  // Flushes, unmaps and frees everything, even after an error; returns the first error. If dirty
+  // bytes could not be stored, the region stays mapped and the error says so, unless `force`: then
+  // those bytes are lost.
   Status unmap(bool force = false);
 
  private:

@@ -1,7 +1,7 @@
-// Result: what a call returns, and Error: why it failed.
+// Result: what a call returns; Error: why it failed.
 //
-// Three kinds of error, three treatments (ARCHITECTURE.md): a bug stops the program, a failed call
-// returns a Result, a failed fill becomes what the region's options say. Nothing in Outcore throws.
+// There are three kinds of error (ARCHITECTURE.md): a bug stops the program, a failed call returns
+// a Result, and a failed fill is treated as the region's options say. Nothing in Outcore throws.
 // Any thread. Not used on the fault path, where functions return 0 or -errno and allocate nothing.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace outcore {
 
-// An errno value and one line for people: what was attempted on what, why it failed, and the
-// remedy.
+// An errno value and one line for people: what was attempted on what, why it failed, and what to
+// do.
 struct Error {
   int code = 0;
   std::string message;
@@ -35,8 +35,8 @@ class [[nodiscard]] Status {
   Error error_;
 };
 
-// Result<T>: a T, or an Error. REQUIRES: ok() before value(); a call without it stops the program
-// with the message.
+// Result<T>: a T, or an Error. REQUIRES: ok() before value(); otherwise value() stops the program
+// with the error's message.
 template <typename T>
 class [[nodiscard]] Result {
  public:

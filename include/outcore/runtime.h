@@ -5,9 +5,9 @@
 //   region.data()[123] = std::byte{7};
 //   if (auto s = region.sync(); !s) std::fprintf(stderr, "%s\n", s.message().c_str());
 //
-// Several runtimes may live in one process; each has its own buffer. Any thread may call anything,
-// but for destruction. Move-only. The first start installs handlers for SIGBUS and SIGSEGV, which
-// pass on faults that are not Outcore's to the handlers found there.
+// Several runtimes may live in one process; each has its own budget. Any thread may call any
+// function, except the destructor. Move-only. The first start installs handlers for SIGBUS and
+// SIGSEGV; they pass faults that are not Outcore's to the handlers that were installed before.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@
 
 namespace outcore {
 
-// A range of addresses that is kept free, for MapOptions::address. Unmap its regions before it
-// ends.
-class Reservation {  // REQUIRES, at its end: no region inside is left (asserted)
+// A range of addresses that is kept free for MapOptions::address. Unmap its regions before you
+// destroy it.
+class Reservation {  // REQUIRES, in the destructor: no region is left inside (asserted).
  public:
   struct Impl;  // of the library
   Reservation();
@@ -45,34 +45,36 @@ class Runtime {
  public:
   struct Impl;  // of the library
 
-  // Errors: EINVAL (an option, with where it was set and what would do; a budget too small for the
-  // threads and page size, with the least that would do), ENOMEM, EPERM (delivery asked for is not
-  // to be had, and the remedy).
+  // Starts a runtime. Errors: EINVAL (an option: the message says where it was set and which values
+  // are valid; or a budget too small for the threads and page size: the message gives the smallest
+  // that works), ENOMEM, EPERM (the delivery is not available: the message gives the remedy).
   static Result<Runtime> start(const RuntimeOptions& options = {});
 
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
-  ~Runtime();  // REQUIRES: no region of it is left (asserted). Ends its threads.
+  ~Runtime();  // Ends its threads. REQUIRES: no region of it is left (asserted).
 
-  // Maps a store that is opened for it. Errors: as open_store; EINVAL (offset, size, page size,
-  // address: what would do); ENOMEM (address space; budget too small for the page size); EBUSY
-  // (store mapped already with another page size or delivery); EACCES.
+  // Opens the store that the URI names and maps it. Errors: those of open_store(); EINVAL (offset,
+  // size, page size or address: the message says which values are valid); ENOMEM (no address space,
+  // or a budget too small for the page size); EBUSY (the store is mapped already with another page
+  // size or delivery); EACCES.
   Result<Region> map(const std::string& uri, const MapOptions& options = {});
-  // The same with a store object of the caller's. The region shares ownership. Two regions of one
+  // The same with a store object of the caller; the region shares ownership. Two regions of one
   // store object, or of stores with equal identity(), show the same bytes and share frames.
   Result<Region> map(std::shared_ptr<Store> store, const MapOptions& options = {});
 
-  // With `address` (a multiple of 4096) exactly there. Errors: ENOMEM; EEXIST (something is there).
+  // Reserves addresses, exactly at `address` (a multiple of 4096) if given. Errors: ENOMEM; EEXIST
+  // (something is mapped there).
   Result<Reservation> reserve(uint64_t size_bytes, void* address = nullptr);
 
-  // Changes the budget; smaller evicts before it returns. Errors: EBUSY (pinned or unwritable pages
-  // are in the way after the bound of waits; the old budget stays), EINVAL (the least that would
-  // do).
+  // Changes the budget. A smaller one evicts before the call returns. Errors: EBUSY (pinned pages,
+  // or pages that cannot be written, were still in the way after wait_ms_max; the old budget
+  // stays), EINVAL (the message gives the smallest budget that works).
   Status resize_budget(uint64_t bytes);
   uint64_t budget_bytes() const;
 
   Metrics metrics() const;  // empty in a forked child
-  // "name = value (where from)" of every option, one a line.
+  // One line for each option: "name = value (where from)".
   std::string describe_options() const;
 
  private:
@@ -81,8 +83,8 @@ class Runtime {
   std::shared_ptr<Impl> impl_;
 };
 
-// What the kernel and this process offer, what `auto` would choose and why, and the remedy for what
-// is missing.
+// Something that the kernel or this process offers or lacks: what `auto` chooses because of it, and
+// the remedy if it is missing.
 struct SystemFact {
   std::string name;  // "in-thread faults", "write tracking", …
   bool is_available;
@@ -90,7 +92,7 @@ struct SystemFact {
   std::string remedy;  // empty if available or if there is none
 };
 std::vector<SystemFact> system_facts();
-// The budget that a runtime gets by default here, and why: "half of 3.8 GiB available in cgroup
+// The default budget of a runtime on this machine, and why: "half of 3.8 GiB available in cgroup
 // /x".
 std::pair<uint64_t, std::string> default_budget();
 

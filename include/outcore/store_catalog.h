@@ -1,7 +1,7 @@
-// Store catalog: the stores that servers keep under names: which there are, and their removal.
+// Store catalog: lists and removes the stores that servers keep by name.
 //
-// Of redis:// and rbd:// (images of a Ceph pool). Files are seen and removed by the system's own
-// commands. Any thread.
+// For redis:// and rbd:// (images of a Ceph pool); files are listed and removed with the system's
+// own commands. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,37 @@
 
 namespace outcore {
 
-// A store's URI as it may be shown: the password of scheme://user:password@host reads ***. What is
-// no such URI stays as it is.
+// The URI as it may be shown: the password of scheme://user:password@host reads ***. Text that is
+// no such URI is returned unchanged.
 std::string without_password(const std::string& uri);
 
 struct StoreInfo {
   std::string name;
   uint64_t size_bytes = 0;
-  uint64_t booked_bytes = 0;  // of the servers' memory; 0: they have no limit
-  std::string owner;          // who writes it; empty: nobody
-  uint64_t lifetime_ms = 0;   // how long it is kept after its last use; 0: for ever
-  bool is_expired = false;    // its space goes to whoever needs it
-  std::string checksum;       // as note_checksum() was told; empty: it was written since, or never
-  std::string damage;         // what is wrong with what the servers noted of it; empty: nothing
+  uint64_t booked_bytes = 0;  // bytes booked in the servers' memory; 0: no limit
+  std::string owner;          // the process that writes it; empty: none
+  uint64_t lifetime_ms = 0;   // how long it is kept after its last use; 0: forever
+  bool is_expired = false;    // its lifetime is over: its space is given to whoever needs it
+  std::string checksum;       // from note_checksum(); empty: none, or written since
+  std::string damage;         // what is wrong with the servers' notes about it; empty: nothing
 };
 
-// The stores that the servers of the URI keep, by name. A name in the URI is not looked at.
-// Errors: ENOTSUP (a scheme without a catalog), and those of open_store().
+// The stores on the servers of the URI, by name. A store name in the URI is ignored. Errors:
+// ENOTSUP (a scheme without a catalog), and those of open_store().
 Result<std::vector<StoreInfo>> list_stores(const std::string& uri);
 
-// Bytes that the servers hold of the store, in whole values, without replicas.
-// Errors: as list_stores(), ENOENT.
+// Bytes that the servers hold for the store, in whole values, without replicas. Errors: as
+// list_stores(), ENOENT.
 Result<uint64_t> stored_bytes(const std::string& uri);
 
-// Keeps a checksum of all its bytes with the store, in whatever form, until somebody opens it for
-// writing. Of the process that has it open for writing, when all is written.
-// Errors: as list_stores(), ENOENT.
+// Keeps a checksum of all bytes of the store, in any format, until a process opens the store for
+// writing. Call it in the process that has the store open for writing, after all writes. Errors: as
+// list_stores(), ENOENT.
 Status note_checksum(const std::string& uri, const std::string& checksum);
 
-// Removes the store with all its bytes; if is_expired_only, ENOENT unless its time is over. Errors:
-// as list_stores(), ENOENT, EBUSY (somebody writes it, of rbd:// also reads it), ENOTEMPTY (rbd://:
-// it has snapshots).
+// Removes the store and all its bytes. With is_expired_only: ENOENT, unless its lifetime is over.
+// Errors: as list_stores(), ENOENT, EBUSY (a process writes it; for rbd:// also: reads it),
+// ENOTEMPTY (rbd://: it has snapshots).
 Status remove_store(const std::string& uri, bool is_expired_only = false);
 
 }  // namespace outcore

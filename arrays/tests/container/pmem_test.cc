@@ -19,8 +19,8 @@
 #include <random>
 #include <thread>
 
+#include "arrays/container/container_storage.h"
 #include "arrays/container/file_memory.h"
-#include "arrays/container/medium.h"
 #include "arrays/container/persist.h"
 #include "arrays/tests/container/processes.h"
 #include "outcore/arrays.h"
@@ -143,8 +143,8 @@ class Pmem : public testing::TestWithParam<Ground> {
     EXPECT_TRUE(opened.ok()) << opened.message();
     return std::move(opened).value();
   }
-  std::shared_ptr<arrays::Medium> medium(bool is_writable = true) const {
-    auto opened = arrays::open_medium(
+  std::shared_ptr<arrays::ContainerStorage> storage(bool is_writable = true) const {
+    auto opened = arrays::open_storage(
         {uri(), is_writable, is_writable, std::make_shared<arrays::LentRuntime>(nullptr)});
     EXPECT_TRUE(opened.ok()) << opened.message();
     return std::move(opened).value();
@@ -173,7 +173,7 @@ TEST_P(Pmem, ItSaysWhichItIs) {
 }
 
 TEST_P(Pmem, RunsOfAnyLengthArriveInTheFileAndComeBack) {
-  const auto there = medium();
+  const auto there = storage();
   constexpr uint64_t kFirst = 8192;
   for (const uint64_t run : {3ull, 64ull, 1000ull, 100'000ull, (9ull << 20) + 13}) {
     const uint64_t step = run + 77, count = run > 1'000'000 ? 2 : 9;
@@ -196,7 +196,7 @@ TEST_P(Pmem, RunsOfAnyLengthArriveInTheFileAndComeBack) {
 }
 
 TEST_P(Pmem, WhatItGrowsByIsThereAcrossWindows) {
-  const auto there = medium();
+  const auto there = storage();
   const auto bytes = random_bytes(9 << 20);
   const uint64_t far = (uint64_t{1} << 30) - (4 << 20) - 3;  // over the end of the first window
   ASSERT_TRUE(there->provide(0, 4096).ok());
@@ -210,7 +210,7 @@ TEST_P(Pmem, WhatItGrowsByIsThereAcrossWindows) {
   ASSERT_TRUE(there->sync().ok());
   EXPECT_EQ(in_file(far, bytes.size()), bytes);
   std::vector<std::byte> back(bytes.size());
-  ASSERT_TRUE(medium(false)->read_runs(far, runs, back.data()).ok());
+  ASSERT_TRUE(storage(false)->read_runs(far, runs, back.data()).ok());
   EXPECT_EQ(back, bytes);
   runs.run_bytes = 4096;
   EXPECT_EQ(there->read_runs(far + bytes.size(), runs, back.data()).code(), EIO)
@@ -224,7 +224,7 @@ TEST_P(Pmem, WhatItGrowsByIsThereAcrossWindows) {
 }
 
 TEST_P(Pmem, AFullDiskIsAnErrorAndNoSignal) {
-  const auto there = medium();
+  const auto there = storage();
   const auto space = std::filesystem::space(folder_.path());
   EXPECT_THAT((std::vector{ENOSPC, EFBIG, EINVAL}),
               testing::Contains(there->provide(0, space.capacity + (1 << 30)).code()));
@@ -265,19 +265,19 @@ TEST_P(Pmem, ArraysOfAllKindsAreThereWhenItIsOpenedAgain) {
 TEST_P(Pmem, AViewShowsWhatIsWrittenAlsoWithARuntimeLent) {
   if (!is_memory()) GTEST_SKIP() << "a file's view is a region's";
   {
-    const auto there = medium();
+    const auto there = storage();
     ASSERT_TRUE(there->provide(0, 8192).ok());
   }
   auto runtime = Runtime::start();
   ASSERT_TRUE(runtime.ok()) << runtime.message();
-  auto opened = arrays::open_medium(
+  auto opened = arrays::open_storage(
       {uri(), false, false, std::make_shared<arrays::LentRuntime>(&runtime.value())});
   ASSERT_TRUE(opened.ok()) << opened.message();
   const auto view = opened.value()->map(opened.value(), 4096, 4096);
   ASSERT_TRUE(view.ok()) << view.message();
   EXPECT_EQ(view.value()->data[3], std::byte{0});
   const auto bytes = random_bytes(4096);
-  ASSERT_TRUE(medium()->write(4096, bytes).ok());
+  ASSERT_TRUE(storage()->write(4096, bytes).ok());
   EXPECT_EQ(std::memcmp(view.value()->data, bytes.data(), bytes.size()), 0);
 }
 

@@ -154,7 +154,7 @@ TEST_F(PoolTest, AFullDiskRefusesWritesAndCommitsAndLosesNothing) {
   disk_->faults.enospc_permille = 1000;
   std::vector<std::byte> bytes(4096, std::byte{7});
   EXPECT_EQ(pool->write(*object, 4096, bytes), -ENOSPC);
-  EXPECT_THAT(pool->trouble(), HasSubstr("remove checkpoints"));
+  EXPECT_THAT(pool->last_failure(), HasSubstr("remove checkpoints"));
   Status status;
   for (int i = 0; i < 1000 && status; ++i) status = pool->commit("c" + std::to_string(i)).status();
   EXPECT_EQ(status.code(), ENOSPC);

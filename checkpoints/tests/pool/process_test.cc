@@ -216,7 +216,7 @@ TEST(FullDisk, RefusesWritesKeepsWhatIsThereAndTakesMoreLater) {
               if (error != -EFBIG || !pool->commit("full")) return 2;
               // Nothing is left to write to: what is there stays what it is.
               if (pool->write(*object, 0, bytes) != -EFBIG) return 3;
-              return pool->trouble().empty() ? 4 : 0;
+              return pool->last_failure().empty() ? 4 : 0;
             }),
             0);
   const auto pool = open_pool(folder / "pool").value();

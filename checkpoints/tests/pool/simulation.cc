@@ -165,7 +165,7 @@ std::string Simulation::compare(Pool& pool, const Outcome& outcome) {
       if (found == nullptr || found->size_bytes != units.size() * kUnit)
         return "checkpoint " + name + ": object " + object + " is absent or has another size";
       std::vector<std::byte> bytes(found->size_bytes);
-      if (at.value()->read(*found, 0, bytes) != 0) return at.value()->trouble();
+      if (at.value()->read(*found, 0, bytes) != 0) return at.value()->last_failure();
       for (size_t i = 0; i < units.size(); ++i)
         if (!is_unit(bytes.data() + i * kUnit, units[i]))
           return "checkpoint " + name + ": " + object + " has other bytes in unit " +
@@ -184,7 +184,7 @@ std::string Simulation::compare_objects(const Outcome& outcome, Pool& pool) {
     if (object == nullptr || object->size_bytes() != units.size() * kUnit)
       return "object " + name + " is absent or has another size";
     std::vector<std::byte> bytes(object->size_bytes());
-    if (pool.read(*object, 0, bytes) != 0) return pool.trouble();
+    if (pool.read(*object, 0, bytes) != 0) return pool.last_failure();
     for (size_t i = 0; i < units.size(); ++i)
       if (!is_unit(bytes.data() + i * kUnit, units[i]))
         return "object " + name + " has other bytes in unit " + std::to_string(i);

@@ -142,7 +142,7 @@ void Simulation::change_objects() {
   if (pool_->resize(*object, units * kUnit) == 0) return now.resize(units);
   // It has a part of what was cut away.
   std::vector<std::byte> bytes(now.size() * kUnit);
-  if (pool_->read(*object, 0, bytes) != 0) return fail(pool_->trouble());
+  if (pool_->read(*object, 0, bytes) != 0) return fail(pool_->last_failure());
   for (size_t i = 0; i < now.size(); ++i) {
     if (is_unit(bytes.data() + i * kUnit, now[i])) continue;
     if (i < units || !is_unit(bytes.data() + i * kUnit, 0)) fail("a resize that failed wrote");
@@ -154,7 +154,7 @@ void Simulation::settle_failed_write(const std::string& name, uint64_t first, co
                                      const Units& wanted) {
   const auto object = pool_->find(name);
   std::vector<std::byte> bytes(wanted.size() * kUnit);
-  if (pool_->read(*object, first * kUnit, bytes) != 0) return fail(pool_->trouble());
+  if (pool_->read(*object, first * kUnit, bytes) != 0) return fail(pool_->last_failure());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const bool is_written = is_unit(bytes.data() + i * kUnit, wanted[i]);
     if (!is_written && !is_unit(bytes.data() + i * kUnit, before[i]))
@@ -236,7 +236,7 @@ void Simulation::read() {
     const versioned::StateObject* const object = snapshot_->find(name);
     if (object == nullptr) return fail("a snapshot lacks an object");
     std::vector<std::byte> bytes(object->size_bytes);
-    if (snapshot_->read(*object, 0, bytes) != 0) return fail(snapshot_->trouble());
+    if (snapshot_->read(*object, 0, bytes) != 0) return fail(snapshot_->last_failure());
     for (size_t i = 0; i < units.size(); ++i)
       if (!is_unit(bytes.data() + i * kUnit, units[i])) fail("a snapshot has other bytes");
   }

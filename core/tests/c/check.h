@@ -1,5 +1,5 @@
-// Check: what the C tests say and count with. A failed check prints where, what and the library's
-// last error, and ends the program with 1.
+// Check: macros and helpers of the C tests. A failed check prints where, what, and the library's
+// last error, and ends the program with status 1.
 #pragma once
 
 #include <errno.h>
@@ -19,7 +19,7 @@
     }                                                                                         \
   } while (0)
 
-// The call returns `wanted`: 0, or -errno.
+// Checks that the call returns `wanted`: 0, or -errno.
 #define CHECK_IS(wanted, call)                                                                 \
   do {                                                                                         \
     const int check_result = (call);                                                           \
@@ -31,10 +31,10 @@
   } while (0)
 
 #define CHECK_OK(call) CHECK_IS(0, call)
-// The last error holds this text.
+// Checks that the last error contains this text.
 #define CHECK_SAYS(text) CHECK(strstr(oc_last_error(), text) != NULL)
 
-// A runtime with this budget that no environment changes.
+// Starts a runtime with this budget that ignores the environment.
 static inline oc_runtime* start(uint64_t budget_bytes) {
   oc_options options;
   oc_runtime* runtime = NULL;
@@ -53,5 +53,5 @@ static inline oc_map_options map_options(uint32_t access, uint64_t size_bytes) {
   return options;
 }
 
-// A deterministic word for a place.
+// A deterministic word for each position.
 static inline uint64_t word_of(uint64_t i) { return (i + 1) * 0x9e3779b97f4a7c15u; }

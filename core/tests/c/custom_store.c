@@ -1,5 +1,5 @@
-// A store in C: its bytes are what its functions say, its errors come back from the calls, and it
-// ends when nobody holds it any more.
+// A store in C: its functions provide the bytes, the calls return its errors, and it ends when
+// nobody uses it any more.
 #include <pthread.h>
 
 #include "core/tests/c/check.h"
@@ -90,7 +90,7 @@ static void bytes_go_to_the_store_and_back(oc_runtime* runtime, oc_store* store,
   CHECK_OK(oc_map_store(runtime, store, &options, &region));
   CHECK(strcmp(oc_uri(region), "shelf") == 0);
   const int result = oc_map_store(runtime, store, NULL, &view);  // the same bytes, counted once
-  if (result == -ENOTSUP) {  // as an older kernel says, which shares frames in one delivery only
+  if (result == -ENOTSUP) {  // older kernels can share frames with one delivery only
     CHECK_SAYS("delivery=mprotect");
     CHECK_OK(oc_unmap(region, 0));
     options.delivery = OC_DELIVERY_MPROTECT;
@@ -125,7 +125,7 @@ static void its_errors_come_back(oc_runtime* runtime, oc_store* store, Shelf* sh
   set_errors(shelf, -ENODEV, 0);
   CHECK_IS(-ENODEV, oc_read(region, 0, &byte, 1));
   CHECK_SAYS("shelf");
-  set_errors(shelf, 5, 0);  // not a number that a store may return: the page stays failed or fails
+  set_errors(shelf, 5, 0);  // a value that a store must not return: the page fails, or stays failed
   CHECK(oc_read(region, 1 << 20, &byte, 1) == -EIO);
   set_errors(shelf, 0, 0);
   CHECK_OK(oc_retry_failed(region));
@@ -139,7 +139,7 @@ static void its_errors_come_back(oc_runtime* runtime, oc_store* store, Shelf* sh
   oc_metric_values_init(&values);
   CHECK_OK(oc_region_metrics(region, &values));
   CHECK(values.degraded == 1 && values.write_back_errors > 0);
-  CHECK_IS(-ENOSPC, oc_unmap(region, 0));  // nothing is lost: the region is still there
+  CHECK_IS(-ENOSPC, oc_unmap(region, 0));  // nothing is lost: the region still exists
   CHECK(*((char*)oc_data(region) + 8192) == 'x');
   set_errors(shelf, 0, 0);
   CHECK_OK(oc_unmap(region, 0));
@@ -148,7 +148,7 @@ static void its_errors_come_back(oc_runtime* runtime, oc_store* store, Shelf* sh
   CHECK_OK(oc_map_store(runtime, store, &options, &region));
   CHECK_OK(oc_write(region, 8192, "y", 1));
   set_errors(shelf, 0, -ENOSPC);
-  CHECK_IS(-ENOSPC, oc_unmap(region, 1));  // with force it is gone, and so is the byte
+  CHECK_IS(-ENOSPC, oc_unmap(region, 1));  // with force the region is gone, and so is the byte
   set_errors(shelf, 0, 0);
   CHECK(shelf->bytes[8192] == 'x');
 }
@@ -206,7 +206,7 @@ int main(void) {
     memset(shelf.bytes, 3, shelf.size_bytes);
     oc_runtime* runtime = start(2 << 20);
     oc_store_calls calls = shelf_calls();
-    calls.is_fault_safe = is_fault_safe;  // the lock is never held by a thread that could fault
+    calls.is_fault_safe = is_fault_safe;  // no thread that could fault ever holds the lock
     oc_store* store;
     wrong_calls_are_refused(&shelf);
     CHECK_OK(oc_store_new(&calls, &shelf, &store));
@@ -217,7 +217,7 @@ int main(void) {
     oc_region* last;
     CHECK_OK(oc_map_store(runtime, store, NULL, &last));
     oc_store_free(store);
-    CHECK(shelf.ends == 0);  // the region holds it
+    CHECK(shelf.ends == 0);  // the region keeps it alive
     CHECK(*(unsigned char*)oc_data(last) == shelf.bytes[0]);
     CHECK_OK(oc_unmap(last, 0));
     CHECK(shelf.ends == 1);

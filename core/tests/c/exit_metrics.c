@@ -1,4 +1,4 @@
-// metrics_at_exit of programs that start no runtime themselves: oc_malloc and oc_ssd_malloc.
+// metrics_at_exit for programs that start no runtime themselves (oc_malloc and oc_ssd_malloc).
 // Several processes that write to one path leave a line each.
 #define _GNU_SOURCE
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ static void use_ssd(void) {
   CHECK_OK(oc_ssd_free(bytes));
 }
 
-// The processes end at the same time: when all have used their memory.
+// The processes end at the same time, when all have used their memory.
 static void each_process_leaves_a_line(const char* folder, const char* name, void (*use)(void)) {
   char path[600], pool[700];
   snprintf(path, sizeof path, "%s/%s.json", folder, name);

@@ -26,7 +26,7 @@ static inline const char* make_file(uint64_t count) {
   return file_path;
 }
 
-// Word i of the file, as the system has it.
+// Word i of the file, read by a system call.
 static inline uint64_t word_in_file(uint64_t i) {
   uint64_t word = 0;
   const int fd = open(file_path, O_RDONLY);

@@ -1,5 +1,5 @@
-// Folder: an empty folder for a test, removed with all that is in it when the program ends. Include
-// it after check.h, in a source that defines _GNU_SOURCE.
+// Folder: an empty folder for a test, removed with its contents when the program ends. Include it
+// after check.h, in a source that defines _GNU_SOURCE.
 #pragma once
 
 #include <ftw.h>

@@ -1,5 +1,5 @@
-// A file mapped with a budget of a quarter: what is read is what it holds, and what is written
-// reaches it; grow, discard, private regions and addresses of the program's choice.
+// A file mapped with a budget of a quarter of its size: reads return its contents, and writes reach
+// it; grow, discard, private regions, and addresses chosen by the program.
 #define _GNU_SOURCE
 #include "core/tests/c/check.h"
 #include "core/tests/c/file.h"
@@ -67,7 +67,8 @@ static void a_private_region_keeps_its_changes(oc_runtime* runtime, const char* 
   oc_region* region;
   CHECK_OK(oc_map(runtime, path, &options, &region));
   uint64_t* words = oc_data(region);
-  for (uint64_t i = 0; i < kWords; i += 512) words[i + 5] = i;  // every page: most are evicted
+  // Touches every page, so most are evicted.
+  for (uint64_t i = 0; i < kWords; i += 512) words[i + 5] = i;
   for (uint64_t i = 0; i < kWords; i += 512) CHECK(words[i + 5] == i);
   CHECK_OK(oc_flush(region));
   CHECK_OK(oc_unmap(region, 0));

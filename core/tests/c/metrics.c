@@ -1,4 +1,5 @@
-// Metrics tell what happened, as a struct and as JSON; texts say how large a buffer they need.
+// Metrics report what happened, as a struct and as JSON; functions for texts return the size that a
+// buffer needs.
 #include "core/tests/c/check.h"
 
 static void the_counters_add_up(oc_runtime* runtime) {
@@ -12,7 +13,7 @@ static void the_counters_add_up(oc_runtime* runtime) {
   oc_metric_values_init(&values);
   CHECK_OK(oc_metrics(runtime, &values));
   CHECK(values.struct_bytes == sizeof values);
-  CHECK(values.fills + values.prefetch_fills >= 2048);  // every page, one way or the other
+  CHECK(values.fills + values.prefetch_fills >= 2048);  // every page, by a fault or ahead of one
   CHECK(values.evictions >= 1024 && values.flushes >= 1);
   CHECK(values.written_bytes >= 8 << 20);
   CHECK(values.write_backs >= 2048);

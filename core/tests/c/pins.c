@@ -1,4 +1,5 @@
-// Pinned pages stay while everything else is evicted; the kernel may use them; the budget is kept.
+// Pinned pages stay in memory while others are evicted; the kernel may use them; the budget is
+// kept.
 #define _GNU_SOURCE
 #include "core/tests/c/check.h"
 #include "core/tests/c/file.h"
@@ -41,7 +42,7 @@ int main(void) {
   CHECK_IS(-ENOMEM, oc_pin(region, 0, kBytes));
   CHECK_SAYS("the least that would do");
 
-  // A smaller budget and a larger one: the data stay right.
+  // A smaller and then a larger budget: the data stays correct.
   CHECK(oc_budget(runtime) == 3 << 20);
   CHECK_OK(oc_resize_budget(runtime, 16 << 20));
   CHECK(oc_budget(runtime) == 16 << 20);

@@ -47,11 +47,12 @@ static void a_child_gets_eperm(oc_runtime* runtime, oc_region* region) {
     CHECK_SAYS("forked child");
     CHECK_IS(-EPERM, oc_map(runtime, "memory:", NULL, &other));
     CHECK_IS(-EPERM, oc_unmap(region, 0));
-    CHECK_IS(-EPERM, oc_unmap(region, 1));  // its handle is gone
-#ifndef __SANITIZE_THREAD__  // which knows no new threads in the child of a process that had some
+    CHECK_IS(-EPERM, oc_unmap(region, 1));  // the region is gone
+// TSan does not support new threads in the child of a process with threads
+#ifndef __SANITIZE_THREAD__
     oc_runtime* own = start(4 << 20);
     oc_map_options options = map_options(OC_READ_ONLY, 0);
-    options.delivery = OC_DELIVERY_MPROTECT;  // its faults come as the touch of a placeholder does
+    options.delivery = OC_DELIVERY_MPROTECT;  // its faults look like the touch of a placeholder
     CHECK_OK(oc_map(own, file_path, &options, &other));
     CHECK(*(uint64_t*)oc_data(other) == word_in_file(0));
     CHECK_OK(oc_unmap(other, 0));

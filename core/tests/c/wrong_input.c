@@ -1,4 +1,4 @@
-// Wrong input is refused with -errno and one line that says what, where and what would do.
+// Wrong input is refused with -errno, and one line says what was wrong, where, and what is valid.
 #include "core/tests/c/check.h"
 
 static void null_is_told_by_name(oc_runtime* runtime) {
@@ -52,7 +52,8 @@ static void options_are_refused(void) {
   CHECK_SAYS("oc_options_init()");
 }
 
-// A program of a later release: what it sets and this one does not know cannot be ignored.
+// A program built with a later release sets a field that this release does not know: it must not be
+// ignored.
 static void unknown_fields_are_refused(void) {
   struct {
     oc_options options;

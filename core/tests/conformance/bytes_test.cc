@@ -90,8 +90,8 @@ TEST_P(BytesOf, OnlyWhatIsDirtyIsWrittenBack) {
   EXPECT_EQ(region.metrics().counters.written_bytes, 2 * unit) << "what is clean just goes";
   region.data()[page_bytes() + 5] = std::byte{3};
   evict_all(region);
-  // By messages a touch that is woken too early comes twice. If its second message is read after
-  // the eviction, the page comes in again, for a write.
+  // With message delivery, a thread that is woken too early touches twice. If its second message is
+  // read after the eviction, the page is filled again, for a write.
   const uint64_t again = GetParam().delivery == Delivery::kMessages ? unit : 0;
   EXPECT_GE(region.metrics().counters.written_bytes, 3 * unit) << "eviction asks the same";
   EXPECT_LE(region.metrics().counters.written_bytes, 3 * unit + again);
@@ -179,8 +179,8 @@ TEST_P(BytesOf, ReadAndWriteCopyWithoutAFault) {
 }
 
 TEST_P(BytesOf, PagesOfNeighboursInOneBatchStayApart) {
-  // Every system page says which it is, and is written only there: joined write-backs must not
-  // shift.
+  // Every system page contains its own number, and is written only there: combined write-backs must
+  // not shift bytes.
   MapOptions options = map_options(Access::kReadWrite);
   options.size_bytes = data_bytes();
   const Region region = runtime_->map("memory:", options).value();

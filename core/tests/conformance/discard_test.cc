@@ -1,4 +1,4 @@
-// Discard: pages that are in memory go in batches, and one by one where a batch cannot be had.
+// Discard: pages in memory are discarded in batches, or one by one if a batch is not possible.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -45,9 +45,9 @@ class DiscardOf : public OnMechanism {
 };
 OUTCORE_ON_ALL_MECHANISMS(DiscardOf);
 
-// Unless a keeper thread comes between: then they go one by one, and it is tried again. A pin waits
-// for the thread that filled the page: it may be off the processor with the page still in its hands
-// when the one that touched has long been woken.
+// A keeper thread may interfere; then the pages are discarded one by one, and the test tries again.
+// The pin waits for the thread that filled the page, which may be off the processor while it still
+// holds the page, long after the touching thread was woken.
 TEST_P(DiscardOf, ManyPagesInMemoryAreOneCallOfTheStore) {
   uint64_t fewest = 6;
   for (int round = 0; round < 50 && fewest > 1; ++round) {
@@ -84,12 +84,13 @@ TEST_P(DiscardOf, WhatIsBeforeAPageThatTheStoreRefusesIsGoneAndTheRestStays) {
   expect_zeros(2, 4);
   expect_kept(0, 2);
   expect_kept(4, 8);
-  // As it was: what was written is written back. So is what was not: it may be gone from the store.
+  // As before: written bytes are written back. Unwritten ones, too, since the store may have lost
+  // them.
   evict_all(region_);
   expect_kept(4, 8);
 }
 
-// A store over a network may have discarded, and only its answer is lost.
+// A store over a network may have discarded the range although its answer was lost.
 TEST_P(DiscardOf, ARefusalThatWasCarriedOutChangesNothing) {
   write_first(8);
   ASSERT_TRUE(region_.flush().ok());
@@ -113,8 +114,8 @@ TEST_P(DiscardOf, WhatIsBeforeAPinnedPageIsGoneAndTheRestStays) {
   expect_zeros(2, 8);
 }
 
-// Readers that never pause would otherwise keep a page for ever: each rescue puts the discard off.
-// Where pages go one by one, those whose turn has not come may be rescued.
+// Readers that never pause could otherwise keep a page forever, because each rescue delays the
+// discard. When pages are discarded one by one, pages whose turn has not come may be rescued.
 TEST_P(DiscardOf, ATouchMeanwhileWaits) {
   std::atomic<bool> is_over{false};
   uint64_t rescued = 0, whole = 0;
@@ -142,7 +143,7 @@ TEST_P(DiscardOf, ATouchMeanwhileWaits) {
   EXPECT_EQ(rescued, 0u);
 }
 
-// What is read meanwhile is the old or zero, and zero once the call is over.
+// Reads during the call return the old bytes or zeros; after the call, zeros.
 TEST_P(DiscardOf, ReadersOfWhatGoesSeeTheOldOrZeros) {
   constexpr uint64_t kPages = 12;
   std::atomic<uint64_t> round{1}, wrong{0}, reads{0};
@@ -156,7 +157,8 @@ TEST_P(DiscardOf, ReadersOfWhatGoesSeeTheOldOrZeros) {
       for (uint64_t i = t; !is_over; ++i, ++reads) {
         const uint64_t before = round;
         const uint64_t seen = __atomic_load_n(word_of(i % kPages), __ATOMIC_RELAXED);
-        // A round is written to all pages after it is told: a page may still be one behind.
+        // A round is announced before it is written to all pages, so a page may be one round
+        // behind.
         wrong += seen != 0 && (seen + 1 < before || seen > round);
       }
     });

@@ -1,4 +1,4 @@
-// Errors: fills that fail, write-backs that fail, and how both end well.
+// Errors: fills and write-backs that fail, and how the program can recover.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -212,7 +212,8 @@ TEST_P(ErrorsOf, WithoutAHandlerOfItsOwnTheProgramDiesOfBusErrorWithAMessage) {
   const Ending ending = in_child([&] {
     const auto store = store_of(4 * page_bytes());
     ::signal(SIGBUS, SIG_DFL), ::signal(SIGSEGV, SIG_DFL);
-    // Outcore's handlers are the parent's, who had started before: the child starts its own.
+    // Outcore's handlers belong to the parent, which had started a runtime before: the child starts
+    // its own.
     Runtime runtime = Runtime::start(options()).value();
     const Region region = runtime.map(store, map_options(Access::kReadOnly)).value();
     store->read_error = EIO;
@@ -251,7 +252,7 @@ TEST_P(ErrorsOf, AnErrorOfTheKeepersIsReturnedByTheNextFlush) {
   Region region = map(store, Access::kReadWrite).value();
   Bytes expected = pattern(data_bytes());
   store->write_error = EIO;
-  // Less than the budget is made dirty, then clean pages push it out.
+  // Dirty less than the budget; then clean pages evict it.
   for (uint64_t page = 0; page < 4; ++page)
     region.data()[page * page_bytes()] = expected[page * page_bytes()] = std::byte{0xCC};
   for (uint64_t at = 4 * page_bytes(); at < data_bytes(); at += page_bytes())

@@ -1,4 +1,4 @@
-// FaultyStore: bytes in memory behind a store that fails, waits and counts as a test commands.
+// FaultyStore: a store in memory that fails, waits and counts as a test orders.
 #pragma once
 
 #include <algorithm>
@@ -31,21 +31,21 @@ class FaultyStore : public Store {
     return traits;
   }
 
-  // Commands: any thread, any time. An errno, or 0 for none.
+  // Orders: any thread, at any time. An errno, or 0 for none.
   std::atomic<int> read_error{0};
   std::atomic<int> write_error{0};
   std::atomic<int> discard_error{0};
   // Only transfers that touch the byte at this offset fail; ~0: all.
   std::atomic<uint64_t> error_offset{~uint64_t{0}};
-  // While it is set, writes wait.
+  // While set, writes wait.
   std::atomic<bool> holds_writes{false};
-  // Called by each discard, with what it discards. Set before the store is used.
+  // Called by each discard, with the discarded range. Set it before the store is used.
   std::function<void(uint64_t offset, uint64_t size_bytes)> while_discarding;
 
   // Counts.
   std::atomic<uint64_t> reads{0}, writes{0}, discards{0};
   std::atomic<uint64_t> read_sum{0}, written_sum{0};  // bytes
-  // Reads that touch the watched range. The range is set before the store is mapped.
+  // Reads that touch the watched range. Set the range before the store is mapped.
   std::atomic<uint64_t> watched_reads{0};
   uint64_t watched_offset = 0, watched_size = 0;
   std::atomic<int> readers_max{0}, writers_max{0}, writers{0};
@@ -59,8 +59,8 @@ class FaultyStore : public Store {
     if (offset < watched_offset + watched_size && watched_offset < offset + into.size())
       ++watched_reads;
     if (const int error = read_error; error != 0 && is_meant(offset, into.size())) return -error;
-    if (!traits_.is_fault_safe) {  // as a client library does: allocate, and take a lock of the
-                                   // program's
+    // As a client library does: it allocates, and takes a lock of the program.
+    if (!traits_.is_fault_safe) {
       const std::lock_guard<std::mutex> guard(lock_);
       std::vector<std::byte> copy(bytes_.begin() + static_cast<ptrdiff_t>(offset),
                                   bytes_.begin() + static_cast<ptrdiff_t>(offset + into.size()));

@@ -1,4 +1,5 @@
-// Full stores: memory is full of bytes that cannot be stored. Who needs room is told at once.
+// Full stores: memory is full of bytes that cannot be stored. Threads that need room get an error
+// at once.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -17,10 +18,10 @@ class FullStoreOn : public OnMechanism {
  protected:
   RuntimeOptions options() const override {
     RuntimeOptions options = OnMechanism::options();
-    options.wait_ms_max = 3'600'000;  // who waits, waits for longer than any test may take
+    options.wait_ms_max = 3'600'000;  // a thread that waits, waits longer than any test may take
     return options;
   }
-  // Writes a byte to one page after the other until that fails; how many went well.
+  // Writes a byte to one page after the other until that fails; returns how many succeeded.
   static uint64_t fill(Region& region, Bytes& expected, Status* failed) {
     for (uint64_t page = 0;; ++page) {
       const uint64_t at = page * region.page_bytes();
@@ -129,7 +130,7 @@ TEST_P(FullStoreOn, CleanPagesStillLeave) {
   EXPECT_TRUE(store->bytes() == expected);
 }
 
-// From now on the kernel refuses poison, in all threads.
+// Makes the kernel refuse poison, in all threads.
 bool refuse_poison() {
   sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

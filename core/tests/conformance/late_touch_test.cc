@@ -1,4 +1,5 @@
-// Late touches: a fault whose thread was off the processor until what it touched had been unmapped.
+// Late touches: the faulting thread was off the processor until the page it touched had been
+// unmapped.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@ using namespace scene;
 
 class LateTouchOf : public OnMechanism {
  protected:
-  // What the kernel does for a thread that touched the address some time ago.
+  // Simulates what the kernel does for a thread that touched the address some time ago.
   static Touch come_late(const std::byte* address) {
     return touch_of([address] {
       siginfo_t info{};

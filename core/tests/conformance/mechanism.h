@@ -1,4 +1,4 @@
-// Mechanism: one way to take faults and hold pages, at one page size. The suite runs over all.
+// Mechanism: one combination of delivery, frames and page size. The suite runs for each.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,15 +41,15 @@ inline std::vector<Mechanism> all_mechanisms() {
   return all;
 }
 
-// The fixture of the suite: a runtime that is a few pages large, and a file that is several times
-// that.
+// The fixture of the suite: a runtime with a budget of a few pages, and a file of several times
+// that size.
 class OnMechanism : public testing::TestWithParam<Mechanism> {
  protected:
   void SetUp() override {
     Result<Runtime> started = Runtime::start(options());
     ASSERT_TRUE(started.ok()) << started.message();
     runtime_.emplace(std::move(started).value());
-    // What the kernel lacks shows when a small region is mapped.
+    // A small mapping shows what the kernel lacks.
     Result<Region> probe =
         runtime_->map(std::make_shared<Empty>(), map_options(Access::kReadWrite));
     if (!probe.ok() && (probe.code() == EPERM || probe.code() == ENOTSUP))
@@ -62,7 +62,7 @@ class OnMechanism : public testing::TestWithParam<Mechanism> {
   uint64_t page_bytes() const { return GetParam().page_bytes; }
   uint64_t budget_bytes() const { return page_bytes() < kMiB ? 2 * kMiB : 16 * kMiB; }
   uint64_t data_bytes() const { return 3 * budget_bytes(); }
-  // Bytes that are surely not resident together with others: more than the budget.
+  // A size that cannot be resident at once: more than the budget.
   bool tracks_system_pages() const { return GetParam().delivery != Delivery::kMprotect; }
 
   MapOptions map_options(Access access) const {

@@ -93,7 +93,7 @@ TEST_P(PlacementOf, GrowsBesideAPinnedPage) {
   Region region = runtime_->map(file_of(first), options).value();
   ASSERT_TRUE(region.pin(first - 1, 1).ok());
   const Status s = region.grow(8 * page_bytes());
-  if (!s.ok()) {  // a refusal would do, and must leave the region as it was
+  if (!s.ok()) {  // a refusal is allowed, but must leave the region as it was
     EXPECT_EQ(s.code(), EBUSY) << s.message();
     EXPECT_EQ(region.size_bytes(), first);
     ASSERT_TRUE(region.unpin(first - 1, 1).ok());
@@ -106,7 +106,7 @@ TEST_P(PlacementOf, GrowsBesideAPinnedPage) {
     ASSERT_EQ(region.data()[at], std::byte{0});
 }
 
-// Of one view and of another of the same store, in memory and evicted before.
+// For one view and for another of the same store; with the page in memory, and evicted before.
 TEST_P(PlacementOf, WhatWasWrittenPastTheEndIsZerosOnceTheStoreIsLonger) {
   const uint64_t first = page_bytes() + 904, longer = 6 * page_bytes();
   for (const bool has_another : {false, true}) {

@@ -1,4 +1,5 @@
-// Fresh pages made ready before their first writes: zeros, where the store has nothing.
+// prepare(): zero pages for ranges that will be written for the first time, where the store has no
+// bytes.
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace scene;
 
-// Knows where it holds nothing but zeros.
+// A store that knows which of its ranges are zero.
 class SparseBytes final : public FaultyStore {
  public:
   using FaultyStore::FaultyStore;
@@ -74,7 +75,7 @@ TEST_P(PrepareOf, PagesThatOthersWriteMeanwhileLosesNothing) {
   }
 }
 
-// A fault each would count.
+// Each fault would be counted.
 TEST_P(PrepareOf, SmallPagesCostNoFaults) {
   if (page_bytes() != 4096) GTEST_SKIP() << "larger pages are one fault anyway";
   const uint64_t pages = 4;

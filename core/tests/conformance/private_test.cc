@@ -92,7 +92,7 @@ TEST_P(PrivateRegion, NoScratchSpaceIsAnErrorOfTheMap) {
   const std::string path = file_of(data_bytes());
   const std::string small = folder_ / "small";
   std::filesystem::create_directory(small);
-  const Ending ending = in_child([&] {  // where a small file system is mounted, for itself alone
+  const Ending ending = in_child([&] {  // a small filesystem is mounted, visible in the child only
     if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("small", small.c_str(), "tmpfs", 0, "size=1m") != 0)
       return 77;

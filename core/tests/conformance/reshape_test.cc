@@ -1,5 +1,5 @@
-// Reshape: regions on addresses that a door lends are cut, made longer and handed back, and their
-// stores change under them, while threads touch what stays.
+// Reshape: regions on lent addresses are cut, enlarged and handed back, and their stores change
+// under them, while threads touch the rest.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -25,7 +25,7 @@ constexpr uint64_t kThreads = 3;
 
 class ReshapeOf : public OnMechanism {
  protected:
-  // Every 4 KiB has a word that threads add to; all else is the pattern.
+  // Every 4 KiB contains a word that threads add to; the rest is the pattern.
   static constexpr uint64_t kWordAt = 1024;
 
   void SetUp() override {
@@ -45,7 +45,7 @@ class ReshapeOf : public OnMechanism {
   }
 
   uint64_t pages() const { return data_bytes() / page_bytes(); }
-  // Of the whole store, at the addresses that are lent; the first `shown_bytes` of it are shown.
+  // Maps the whole store at the lent addresses; shows its first `shown_bytes`.
   Region::Impl& take(uint64_t shown_bytes, std::shared_ptr<Store> store = nullptr) {
     MapOptions options = map_options(Access::kReadWrite);
     options.size_bytes = shown_bytes;
@@ -57,14 +57,14 @@ class ReshapeOf : public OnMechanism {
     regions_.push_back(std::move(region).value());
     return *regions_.back();
   }
-  // Bytes [from, to) go; what is behind them, if anything, becomes a region of its own.
+  // Removes the bytes [from, to); the part behind them, if any, becomes a region of its own.
   Status cut(Region::Impl& region, uint64_t from, uint64_t to) {
     std::unique_ptr<Region::Impl> right;
     std::byte* const start = region.view->address;
     const uint64_t offset = region.view->offset;
     const Status s = impl_->cut(region, from, to, &right, [&] {
       if (from == to) return;
-      // As a program does that maps something else there.
+      // As a program does when it maps something else there.
       ASSERT_EQ(::mmap(start + from, to - from, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0),
                 start + from);
@@ -73,7 +73,7 @@ class ReshapeOf : public OnMechanism {
     if (right != nullptr) regions_.push_back(std::move(right));
     return s;
   }
-  // REQUIRES: nobody adds to these bytes.
+  // REQUIRES: no thread adds to these bytes.
   void expect_stored(uint64_t from, uint64_t to) {
     for (uint64_t at = from; at < to; at += 4096) {
       uint64_t word = 0, before = 0;
@@ -91,7 +91,7 @@ class ReshapeOf : public OnMechanism {
     const auto* first = reinterpret_cast<const uint8_t*>(addresses_ + at / 4096 * 4096);
     wrong_ += std::byte{__atomic_load_n(first, __ATOMIC_RELAXED)} != byte_at(at / 4096 * 4096);
   }
-  // Threads that add anywhere in the bytes for which `is_theirs`, until stop_threads().
+  // Starts threads that add to any bytes for which `is_theirs`, until stop_threads().
   template <typename F>
   void start_threads(const F& is_theirs) {
     is_over_ = false;
@@ -103,7 +103,7 @@ class ReshapeOf : public OnMechanism {
         }
       });
   }
-  // All threads have touched a good deal since the call.
+  // Waits until every thread has touched many bytes since the call.
   void let_them_touch(uint64_t touches = 300) {
     for (const uint64_t until = touches_ + touches; touches_ < until;) std::this_thread::yield();
   }
@@ -128,7 +128,7 @@ OUTCORE_ON_ALL_MECHANISMS(ReshapeOf);
 TEST_P(ReshapeOf, WhatIsCutOutIsStoredAndTheRestGoesOn) {
   Region::Impl* last = &take(data_bytes());
   const uint64_t step = pages() / 6 * page_bytes();
-  // Five gaps of two pages, from the front on; the threads never touch them but before.
+  // Five gaps of two pages, from the front; the threads touched them only before.
   const auto is_in_gap = [&](uint64_t at) {
     return at >= step && at / step <= 5 && at % step < 2 * page_bytes();
   };
@@ -217,7 +217,7 @@ TEST_P(ReshapeOf, ACutLeavesTheOtherPagesInMemory) {
   ASSERT_TRUE(cut(region, 2 * page_bytes(), 3 * page_bytes()).ok());
   for (const uint64_t page : {0, 1, 3, 4, 5}) add(page * page_bytes());
   EXPECT_EQ(store_->reads, before);
-  // And they are written back from the parts that show them now.
+  // The parts that show them now write them back.
   for (auto& r : regions_) ASSERT_TRUE(impl_->unmap(*r, false).ok());
   regions_.clear();
   EXPECT_EQ(wrong_, 0u);
@@ -247,7 +247,7 @@ TEST_P(ReshapeOf, WhatCannotBeStoredIsNotCutOut) {
   for (uint64_t page = 0; page < 4; ++page) add(page * page_bytes());
   store_->write_error = 0;
   {
-    const os::SignalBlock block;  // the next flush tells of it
+    const os::SignalBlock block;  // the next flush reports it
     EXPECT_EQ(impl_->engine->flush(*region.space, 0, 4).code(), EIO);
   }
   add(page_bytes());
@@ -256,7 +256,7 @@ TEST_P(ReshapeOf, WhatCannotBeStoredIsNotCutOut) {
 }
 
 TEST_P(ReshapeOf, AViewGrowsUnderItsThreads) {
-  // It ends within a page to begin with.
+  // At first it ends within a page.
   uint64_t shown = 3 * page_bytes() + (page_bytes() > 4096 ? 4096 : 0);
   Region::Impl& region = take(shown);
   start_threads([=](uint64_t at) { return at < shown; });
@@ -289,7 +289,7 @@ TEST_P(ReshapeOf, BytesThatChangeInTheStoreAreSeenAtOnce) {
       while (!is_over_) {
         const uint64_t least = version;
         const auto* word = reinterpret_cast<const uint64_t*>(addresses_ + at);
-        // `version` follows the bytes in the store: what is read may be ahead of it.
+        // `version` is increased after the bytes in the store: a read may be ahead of it.
         stale += __atomic_load_n(word, __ATOMIC_RELAXED) < least;
         ++reads;
         add((first + (reads + t) % (end - first)) * page_bytes() +
@@ -317,7 +317,7 @@ TEST_P(ReshapeOf, AFileThatIsHandedBackIsTheKernelsUnderItsThreads) {
   Region::Impl& region = take(data_bytes(), std::move(file).value());
   start_threads([](uint64_t) { return true; });
   let_them_touch();
-  // What is placed fails at first: then all is as before.
+  // `place` fails at first: then nothing has changed.
   EXPECT_EQ(impl_->hand_back({&region},
                              [] {
                                return Status(Error{ENOMEM, "no room"});
@@ -326,7 +326,7 @@ TEST_P(ReshapeOf, AFileThatIsHandedBackIsTheKernelsUnderItsThreads) {
             ENOMEM);
   let_them_touch();
   const Status s = impl_->hand_back({&region}, [&]() -> Status {
-    // Not by mmap(): ThreadSanitizer would take it for a write to what the threads touch.
+    // Not by mmap(): ThreadSanitizer would treat it as a write to memory that the threads touch.
     const auto placed = reinterpret_cast<std::byte*>(
         ::syscall(SYS_mmap, addresses_, data_bytes(), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_FIXED, fd, off_t{0}));  // a whole word: an int has half of one

@@ -15,12 +15,12 @@ using namespace scene;
 
 class ResidencyOf : public OnMechanism {
  protected:
-  // Fills so far, by faults and ahead of them.
+  // Fills so far, by faults and by prefetching.
   uint64_t fills() const {
     const Counters c = runtime_->metrics().counters;
     return c.fills + c.prefetch_fills;
   }
-  // Without readahead, whose late fills would be counted with what the test does.
+  // Maps without readahead, whose late fills would be counted together with those of the test.
   template <typename StoreOrUri>
   Region map_random(const StoreOrUri& store, Access access) {
     MapOptions options = map_options(access);
@@ -30,7 +30,7 @@ class ResidencyOf : public OnMechanism {
   void read_all(const Region& region) {
     EXPECT_EQ(first_difference(region.data(), region.size_bytes()), region.size_bytes());
   }
-  // Returns when the condition holds; each look lets others run.
+  // Waits for the condition; lets other threads run between checks.
   template <typename F>
   static void wait_until(const F& holds) {
     while (!holds()) std::this_thread::yield();
@@ -178,10 +178,10 @@ TEST_P(ResidencyOf, ColdPagesAreTheFirstToLeave) {
   const uint64_t held = (budget_bytes() - budget_bytes() / 4) / page_bytes();
   for (uint64_t page = 0; page < held; ++page)
     ASSERT_EQ(region.data()[page * page_bytes()], byte_at(page * page_bytes()));
-  // Their fills are through. (Prefault would do, but its hints may still be in the queue when the
-  // pages have gone again.)
+  // Waits until they are filled. (Not by prefault: its hints may still be in the queue when the
+  // pages have been evicted again.)
   wait_until([&] { return region.metrics().resident_bytes == held * page_bytes(); });
-  // The youngest half is cold now; the budget shrinks by a little: the old ones stay.
+  // The youngest half is cold now. The budget shrinks slightly: the old pages stay.
   const uint64_t first_cold = held / 2;
   ASSERT_TRUE(
       region.advise(first_cold * page_bytes(), (held - first_cold) * page_bytes(), Advice::kCold)
@@ -237,8 +237,8 @@ TEST_P(ResidencyOf, UsedBytesNeverPassTheBudget) {
   EXPECT_GT(g.used_bytes_max, g.budget_bytes * 3 / 4);
 }
 
-// Runs that hold all buffers, then a page that is filled by itself, which needs one: the last, cut
-// by the end of the file.
+// Runs of pages take all buffers; then a page is filled on its own, and needs one: the last page,
+// which the end of the file cuts.
 TEST_P(ResidencyOf, APrefetchOfScatteredPagesUpToTheCutEndEnds) {
   constexpr uint64_t kPages = 40;
   Runtime runtime = Runtime::start(options_with(64 * kMiB)).value();
@@ -253,7 +253,8 @@ TEST_P(ResidencyOf, APrefetchOfScatteredPagesUpToTheCutEndEnds) {
   EXPECT_EQ(first_difference(region.data(), size), size);
 }
 
-// Reclaim, or somebody who asks for it, unmaps pages behind our back: they are there all the same.
+// Reclaim, or a program that asks for it, unmaps pages without Outcore's knowledge: they are still
+// resident.
 TEST_P(ResidencyOf, TheKernelMayTakeMappingsAway) {
   const uint64_t size = budget_bytes() / 2;
   const std::string path = file_of(size);

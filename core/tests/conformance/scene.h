@@ -1,5 +1,5 @@
-// Scene: what tests on the real kernel are made of. Files with known bytes, runtimes that no
-// environment changes, a stage on which a touch may fail, and children that may die.
+// Scene: helpers for tests on the real kernel: files with known bytes, runtimes that ignore the
+// environment, code in which a touch may fail, and children that may die.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@
 #define OUTCORE_TEST_IS_SANITIZED 0
 #endif
 
-// Forked children of these tests have threads of their own, and end without ado.
+// Forked children of these tests have threads of their own, and end without cleaning up.
 #ifdef __SANITIZE_THREAD__
 extern "C" inline __attribute__((used)) const char* __tsan_default_options() {
   return "die_after_fork=0";
@@ -42,7 +42,7 @@ using Bytes = std::vector<std::byte>;
 
 inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
-// The byte that belongs at this offset: no two system pages of a test's file are alike.
+// The byte that belongs at this offset: no two system pages of a test's file are equal.
 inline std::byte byte_at(uint64_t offset) {
   uint64_t x = (offset / 8 + 1) * 0x9E3779B97F4A7C15ull;
   x ^= x >> 29;
@@ -70,14 +70,15 @@ inline Bytes read_file(const std::string& path) {
   return bytes;
 }
 
-// Where `got` and the pattern from `offset` differ first; `size_bytes` if nowhere.
+// The first position where `got` differs from the pattern that starts at `offset`; `size_bytes` if
+// there is none.
 inline uint64_t first_difference(const std::byte* got, uint64_t size_bytes, uint64_t offset = 0) {
   for (uint64_t i = 0; i < size_bytes; ++i)
     if (got[i] != byte_at(offset + i)) return i;
   return size_bytes;
 }
 
-// Options that depend on nothing but the test, and on the kernel that the suite is told to assume.
+// Options that depend on the test only, and on the kernel version that the suite is told to assume.
 inline RuntimeOptions options_with(uint64_t budget_bytes) {
   RuntimeOptions options;
   options.ignore_environment = true;
@@ -89,7 +90,7 @@ inline RuntimeOptions options_with(uint64_t budget_bytes) {
 // -- touches that may fail --
 
 struct Touch {
-  int signal = 0;  // 0: it went well
+  int signal = 0;  // 0: no signal
   int code = 0;
   const void* address = nullptr;
 };
@@ -99,7 +100,7 @@ inline thread_local sigjmp_buf escape;
 inline thread_local volatile bool is_armed = false;
 inline thread_local Touch caught;
 
-// The program's own handler, as a program has one: installed before Outcore's.
+// The handler of the program, installed before Outcore's.
 inline void on_signal(int signal, siginfo_t* info, void*) {
   if (!is_armed) {
     ::signal(signal, SIG_DFL);
@@ -120,8 +121,8 @@ inline bool install() {
 inline const bool is_installed = install();
 }  // namespace detail
 
-// Carries out `touch`, and says which signal it raised. `touch` must own nothing: it is jumped out
-// of.
+// Runs `touch`, and returns which signal it raised. `touch` must own nothing, because the signal
+// handler jumps out of it.
 template <typename F>
 [[nodiscard]] Touch touch_of(const F& touch) {
   detail::caught = {};
@@ -143,7 +144,7 @@ template <typename F>
 // -- children --
 
 struct Ending {
-  int status = 0;    // as waitpid tells
+  int status = 0;    // as from waitpid
   std::string text;  // what it wrote to stderr
   bool has_exited(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
   bool was_killed_by(int signal) const { return WIFSIGNALED(status) && WTERMSIG(status) == signal; }
@@ -153,7 +154,7 @@ inline std::ostream& operator<<(std::ostream& out, const Ending& e) {
   return out << "status " << e.status << ", stderr: " << e.text;
 }
 
-// First in a test that forks while other threads run.
+// The first statement of a test that forks while other threads run.
 #ifdef __SANITIZE_ADDRESS__
 #define OUTCORE_NEEDS_FORK() \
   GTEST_SKIP() << "AddressSanitizer's allocator may be locked by another thread when one forks"
@@ -161,7 +162,7 @@ inline std::ostream& operator<<(std::ostream& out, const Ending& e) {
 #define OUTCORE_NEEDS_FORK() static_cast<void>(0)
 #endif
 
-// First in a test whose child starts a runtime.
+// The first statement of a test whose child starts a runtime.
 #ifdef __SANITIZE_THREAD__
 #define OUTCORE_NEEDS_THREADS_IN_CHILD() \
   GTEST_SKIP() << "ThreadSanitizer knows no new threads in the child of a process that had some"
@@ -169,7 +170,7 @@ inline std::ostream& operator<<(std::ostream& out, const Ending& e) {
 #define OUTCORE_NEEDS_THREADS_IN_CHILD() OUTCORE_NEEDS_FORK()
 #endif
 
-// Runs `play` in a forked child, whose exit status is what it returns.
+// Runs `play` in a forked child, which exits with the status that it returns.
 inline Ending in_child(const std::function<int()>& play) {
   int pipe_of[2];
   EXPECT_EQ(::pipe(pipe_of), 0);
@@ -192,7 +193,7 @@ inline Ending in_child(const std::function<int()>& play) {
   return ending;
 }
 
-// For use in a child, where an assertion of the test's would be lost: ends it with a message.
+// For a child, where a failed assertion of the test would be lost: ends the child with a message.
 inline void require(bool is_true, const std::string& what) {
   if (is_true) return;
   std::fprintf(stderr, "not so: %s\n", what.c_str());

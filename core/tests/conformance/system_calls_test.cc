@@ -1,4 +1,4 @@
-// System calls on managed memory: which work, which say EFAULT, and the remedies.
+// System calls on managed memory: which work, which return EFAULT, and the remedies.
 #include <fcntl.h>
 
 #include <thread>
@@ -95,7 +95,7 @@ TEST_P(SystemCallsOn, TheHelpersServeInsteadOfAFault) {
 }
 
 TEST_P(SystemCallsOn, ACallThatFaultsOnAFailedPageSaysEFault) {
-  // Cut short under us: the fill fails, in a system call too, and the call returns.
+  // The file is cut short meanwhile: the fill fails, even in a system call, and the call returns.
   const std::string path = file_of(data_bytes());
   Region region = map(path, Access::kReadOnly).value();
   std::filesystem::resize_file(path, 4096);

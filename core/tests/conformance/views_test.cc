@@ -1,4 +1,4 @@
-// Views: several regions of one store are the same bytes, counted once.
+// Views: several regions of one store show the same bytes, counted once.
 #include <fcntl.h>
 #include <signal.h>
 
@@ -24,8 +24,7 @@ class ViewsOf : public OnMechanism {
     return region.ok() ? std::move(region).value() : Region();
   }
   uint64_t used() const { return runtime_->metrics().gauges.used_bytes; }
-  // Private frames can be shared only where the kernel lets them be converted.
-  // Why private frames cannot become shared ones; empty: they can.
+  // Why private frames cannot be replaced by shared ones on this kernel; empty: they can.
   std::string lacks_conversion(const std::string& path) {
     if (GetParam().frames != FrameKind::kPrivate) return "";
     const Result<Region> a = map(path, Access::kReadOnly);
@@ -101,7 +100,7 @@ TEST_P(ViewsOf, AreCountedOnce) {
 TEST_P(ViewsOf, AWritableViewMayComeAfterAReadOnlyOne) {
   const std::string path = file_of(8 * page_bytes());
   if (const std::string why = lacks_conversion(path); !why.empty()) GTEST_SKIP() << why;
-  Region reader = map(path, Access::kReadOnly).value();  // with the frames of the case
+  Region reader = map(path, Access::kReadOnly).value();  // with the frames of the test case
   ASSERT_EQ(first_difference(reader.data(), 8 * page_bytes()), 8 * page_bytes());
   Result<Region> writer = runtime_->map(path, {.access = Access::kReadWrite});
   ASSERT_TRUE(writer.ok()) << writer.message();
@@ -152,7 +151,7 @@ TEST_P(ViewsOf, TheSameFileByAnotherNameIsTheSameBytes) {
   EXPECT_EQ(b.data()[0], std::byte{0x77});
 }
 
-// Somebody else makes the file longer, within the page where it ended.
+// Another process enlarges the file, within the page where it ended.
 TEST_P(ViewsOf, AFileThatGrewIsSeenToItsEndByTheNextMap) {
   const uint64_t before = 2 * page_bytes() + 5000, after = before + 3000;
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
@@ -176,7 +175,8 @@ TEST_P(ViewsOf, AFileThatGrewIsSeenToItsEndByTheNextMap) {
   }
 }
 
-// By messages a system call may touch what is mapped a second time, and SIGSEGV may be blocked.
+// With message delivery, system calls may touch a store while it is mapped a second time, and
+// SIGSEGV may be blocked.
 TEST_P(ViewsOf, ASecondMapDisturbsNoSystemCallByMessages) {
   if (GetParam().delivery != Delivery::kMessages) GTEST_SKIP() << "promised by messages only";
   const uint64_t size = 8 * page_bytes();

@@ -1,4 +1,4 @@
-// Cuts on the real kernel, of regions that threads write to all the time.
+// Cuts on the real kernel, of regions that threads write to continuously.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ TEST_P(Cuts, HoldTheFirstWritesOfEachThreadAndNoOthers) {
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < threads; ++i)
     running.emplace_back([&, i] { writers[i]->run(*writers[(i + 1) % threads], must_end); });
-  uint64_t least[Writer::kWritersMax] = {};  // that the cut must have
+  uint64_t least[Writer::kWritersMax] = {};  // what the cut must contain at least
   uint64_t stopped = 0, frozen = 0, good = 0;
   paging::CutCalls calls;
   calls.candidate = [&] {
@@ -69,7 +69,7 @@ TEST_P(Cuts, HoldTheFirstWritesOfEachThreadAndNoOthers) {
   };
   for (int i = 0; i < 12 && !HasFailure(); ++i) {
     const Result<paging::CutReport> cut = regions.cut(calls);
-    // A machine under load may not stop its threads in time: then it says so.
+    // A loaded machine may not stop its threads in time: then the cut says so.
     EXPECT_TRUE(cut.ok() || cut.code() == EAGAIN) << cut.message();
     if (!cut.ok()) continue;
     ++good;
@@ -125,7 +125,7 @@ TEST(Cut, ThatTheStoreRefusesLosesNothing) {
   write_word(regions.data(0) + 4096, 1);
   bool is_stored = false;
   paging::CutCalls calls;
-  // Refused in the last round: what is written when the first ones are over.
+  // Fails in the last round, with what was written after the first rounds.
   calls.quiesce = [&]() -> Status {
     write_word(regions.data(0) + 12288, 4);
     regions.store(0).fail(true);
@@ -166,7 +166,7 @@ TEST(Cut, WithAFunctionThatBringsTheProgramToRestStopsNoThread) {
     while (!is_resting) std::this_thread::yield();
     return {};
   };
-  // It touches what is frozen.
+  // It touches frozen pages.
   calls.resume = [&] {
     write_word(regions.data(0) + 250 * 4096, 1);
     must_rest = false;
@@ -185,8 +185,8 @@ TEST(Cut, WithAFunctionThatBringsTheProgramToRestStopsNoThread) {
   writer.join();
 }
 
-// Whoever blocks all signals runs on: the cut finds a moment without it, or says that there is
-// none.
+// A thread that blocks all signals continues: the cut finds a moment without stopping it, or
+// reports that there is none.
 TEST(Cut, BesideAThreadThatBlocksAllSignalsIsRightOrRefused) {
   const Regions regions(kUsual, 4 * kMiB, 1, 2 * kMiB);
   if (!regions.why_not().empty()) GTEST_SKIP() << regions.why_not();

@@ -1,5 +1,5 @@
-// Scene of cuts: a runtime from the inside, stores in memory that can be looked at, and writers
-// whose every write can be told from what a cut holds.
+// Scene of cuts: a runtime with access to its engine, stores in memory that tests can read, and
+// writers for which a test can tell exactly which writes a cut contains.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace outcore::scene {
 
-// Bytes in memory, which a test may read when nobody else writes them.
+// Bytes in memory, which a test may read while nobody writes them.
 class OpenStore : public Store {
  public:
   OpenStore(uint64_t size_bytes, std::string name) : bytes_(size_bytes), name_(std::move(name)) {}
@@ -96,9 +96,10 @@ class Regions {
   std::string why_not_;
 };
 
-// Writer: a thread whose i-th write puts i into a cell that i decides. So from the cells alone it
-// can be told which was the last one, and whether all before it are there. Now and then it notes
-// how far another writer was, who must be at least as far in any cut that has the note.
+// Writer: a thread whose i-th write puts i into a cell determined by i. So the cells alone tell
+// which write was the last, and whether all earlier ones are there. Now and then it notes how far
+// another writer was; in any cut that contains the note, that writer must have come at least as
+// far.
 class Writer {
  public:
   static constexpr uint64_t kWritersMax = 8;
@@ -116,7 +117,7 @@ class Writer {
   }
   uint64_t progress() const { return progress_.load(std::memory_order_acquire); }
 
-  // What the stores hold is what the first writes did, all of them and no other: how many.
+  // Checks that the stores contain exactly the first n writes, and returns n.
   uint64_t check() {
     uint64_t last = checked_;
     for (uint64_t cell = 0; cell < expected_.size(); ++cell) last = std::max(last, stored(cell, 0));
@@ -130,7 +131,7 @@ class Writer {
     checked_ = last;
     return last;
   }
-  // The farthest that it says to have seen the other.
+  // The highest count of the other writer that it has noted.
   uint64_t noted() const {
     uint64_t most = 0;
     for (uint64_t cell = 0; cell < expected_.size(); ++cell) most = std::max(most, stored(cell, 8));
@@ -141,7 +142,7 @@ class Writer {
   uint64_t cell_of(uint64_t i) const {
     uint64_t x = (i + (number_ << 40)) * 0x9E3779B97F4A7C15ull;
     x ^= x >> 31, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
-    // Mostly neighbours of what was written just now: a hot set that moves.
+    // Mostly neighbours of recent writes: a hot set that moves.
     return ((i / 512 * 64) + x % (i % 4 == 0 ? regions_.count() * pages_ : 200)) %
            (regions_.count() * pages_);
   }

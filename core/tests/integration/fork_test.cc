@@ -1,4 +1,4 @@
-// Children: fork, vfork, posix_spawn and exec beside regions.
+// Child processes: fork, vfork, posix_spawn and exec in programs with regions.
 #include <spawn.h>
 #include <sys/mman.h>
 
@@ -110,7 +110,7 @@ TEST_P(Children, AForkInTheMiddleOfAMapLeavesNoLockBehind) {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(60);  // a lock that stayed behind would be waited for until then
+      ::alarm(60);  // a lock left locked by the parent would make the child wait until then
       require(runtime_->metrics().regions.empty(), "the parent's regions are not the child's");
       std::byte* at = static_cast<std::byte*>(
           ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

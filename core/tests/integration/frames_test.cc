@@ -1,5 +1,5 @@
-// Frames of writable regions: private ones at first, and shared ones in their place where pages are
-// read before they are written.
+// Frames of writable regions: private at first; replaced by shared ones if pages are read before
+// they are written.
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ class FramesOf : public testing::Test {
       GTEST_SKIP() << "this kernel and user get other frames to begin with";
   }
 
-  // Why this kernel has no shared frames; empty: it has.
+  // Why this kernel has no shared frames; empty: it has them.
   std::string lacks_shared_frames() {
     MapOptions map;
     map.frames = FrameKind::kShared;
@@ -43,7 +43,7 @@ class FramesOf : public testing::Test {
     return reinterpret_cast<uint64_t*>(region_.data() + page * 4096 + 8 * (page % 512));
   }
 
-  // Every page is read, and a word of it is counted up, by one of several threads.
+  // Several threads read every page and increment a word of it.
   void count_all_up() {
     std::vector<std::thread> threads;
     for (uint64_t t = 0; t < kThreads; ++t)
@@ -84,7 +84,7 @@ TEST_F(FramesOf, PagesThatAreReadThenWrittenBecomeShared) {
 }
 
 TEST_F(FramesOf, PagesWhoseFirstTouchIsAWriteStayPrivate) {
-  // Without readahead, which would bring pages in before they are written.
+  // Without readahead, which would fill pages before they are written.
   ASSERT_TRUE(region_.advise(0, kPages * 4096, Advice::kRandom).ok());
   for (int pass = 0; pass < 3; ++pass)
     for (uint64_t page = 0; page < kPages; ++page)

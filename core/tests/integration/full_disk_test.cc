@@ -1,4 +1,4 @@
-// A disk that is full, as a program meets it: a small filesystem in memory.
+// A full disk as a program experiences it: a small filesystem in memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -40,7 +40,7 @@ class FullDisk : public testing::Test {
 
 TEST_F(FullDisk, IsToldByTheCallThatNeedsRoomAndNothingIsLost) {
   RuntimeOptions options = options_with(kBudgetBytes);
-  options.wait_ms_max = 3'600'000;  // who waits, waits for longer than any test may take
+  options.wait_ms_max = 3'600'000;  // a thread that waits, waits longer than any test may take
   Runtime runtime = Runtime::start(options).value();
   MapOptions writing;
   writing.access = Access::kReadWrite;
@@ -75,8 +75,8 @@ TEST_F(FullDisk, IsToldByTheCallThatNeedsRoomAndNothingIsLost) {
     ASSERT_EQ(std::memcmp(stored.data() + i, page.data(), page.size()), 0) << i;
 }
 
-// A disk that somebody else's file fills: ext4, where transfers pass the kernel's cache and space
-// is promised before it is given.
+// A disk that a file of another program fills: ext4, where transfers bypass the kernel's cache and
+// space is reserved before it is allocated.
 class FullExt4 : public testing::Test {
  protected:
   static constexpr uint64_t kDiskBytes = 48 * kMiB, kFileBytes = 24 * kMiB, kBudgetBytes = 4 * kMiB;
@@ -97,7 +97,7 @@ class FullExt4 : public testing::Test {
   void TearDown() override {
     if (is_mounted_) ::umount2(at_.c_str(), MNT_DETACH);
   }
-  // All but some MiB.
+  // All but a few MiB.
   void fill_disk() {
     const int fd = ::open(filler_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     const uint64_t bytes = std::filesystem::space(at_).available - kRoomBytes;

@@ -1,5 +1,5 @@
-// At the limits of the process: locked memory, few descriptors, small signal stacks, sizes that no
-// address space has.
+// Limits of the process: locked memory, few descriptors, small signal stacks, sizes larger than any
+// address space.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -22,7 +22,7 @@ using namespace scene;
 class LimitsOf : public OnMechanism {};
 OUTCORE_ON_ALL_MECHANISMS(LimitsOf);
 
-// Counts every system page up; more than the budget, so that pages leave.
+// Increments every system page; more than the budget, so that pages are evicted.
 void count_up(const Region& region, uint64_t size_bytes) {
   for (uint64_t at = 0; at < size_bytes; at += 4096)
     reinterpret_cast<uint64_t&>(region.data()[at]) += 1;
@@ -62,7 +62,8 @@ TEST_P(LimitsOf, ARegionThatTheProgramLockedIsUnmapped) {
   expect_counts(path, 1);
 }
 
-// Whatever fails for want of a descriptor, it fails at the map, and the next map works or fails so.
+// Whatever fails for lack of a descriptor must fail in map(); the next map() must work or fail in
+// the same way.
 TEST_P(LimitsOf, WithoutDescriptorsAMapFailsAndNoTouchHangs) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer needs descriptors for its checks";
   const std::string path = file_of(16 * page_bytes());
@@ -84,7 +85,7 @@ TEST_P(LimitsOf, WithoutDescriptorsAMapFailsAndNoTouchHangs) {
   }
 }
 
-// A program whose standard descriptors are closed prints into whatever has their numbers.
+// A program whose standard descriptors are closed prints into whatever gets their numbers.
 TEST_P(LimitsOf, NoDescriptorOfOursIsAStandardOne) {
   OUTCORE_NEEDS_THREADS_IN_CHILD();
   const std::string path = folder_ / "data";
@@ -138,7 +139,8 @@ TEST_P(LimitsOf, AFaultNeedsLittleSignalStack) {
   ::munmap(memory, kGuard + kStack);
 }
 
-// Smaller ones cannot do: then the thread gets SIGBUS, and what lies below its stack stays whole.
+// Smaller stacks are not enough: then the thread gets SIGBUS, and memory below its stack is
+// unchanged.
 TEST_P(LimitsOf, AFaultOnATooSmallSignalStackIsRefusedAndChangesNothingBesideIt) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's frames are larger";
   const size_t stack_bytes = ::getauxval(AT_MINSIGSTKSZ) + 2 * kKiB, below_bytes = 64 * kKiB;
@@ -151,7 +153,7 @@ TEST_P(LimitsOf, AFaultOnATooSmallSignalStackIsRefusedAndChangesNothingBesideIt)
   Touch touch{};
   const auto* const nowhere = reinterpret_cast<const std::byte*>(uintptr_t{16});
   std::thread([&] {
-    // The loader looks up what the test's own handler calls, which takes stack, too.
+    // The loader looks up functions that the test's own handler calls, which needs stack, too.
     static_cast<void>(read_of(nowhere));
     stack_t stack{};
     stack.ss_sp = memory + below_bytes;
@@ -161,7 +163,7 @@ TEST_P(LimitsOf, AFaultOnATooSmallSignalStackIsRefusedAndChangesNothingBesideIt)
     stack.ss_flags = SS_DISABLE;
     ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
   }).join();
-  // By messages a fault needs no stack of the thread's.
+  // With message delivery, a fault needs no stack of the thread.
   EXPECT_EQ(touch.signal, GetParam().delivery == Delivery::kMessages ? 0 : SIGBUS);
   for (size_t i = 0; i < below_bytes; ++i) ASSERT_EQ(memory[i], std::byte{0xA5}) << i;
   EXPECT_EQ(region.data()[4096], byte_at(4096));  // on the usual stack
@@ -175,7 +177,8 @@ struct Touching {
   std::atomic<uint64_t> touched{0};
 };
 
-// Reads and writes every page, all the time; asks to be ended when it has done so once more.
+// Reads and writes every page continuously. Once it is told to end, it does so one more time and
+// then allows its cancellation.
 void* touch_until_cancelled(void* argument) {
   auto& t = *static_cast<Touching*>(argument);
   for (bool is_last = false; !is_last;) {
@@ -188,7 +191,8 @@ void* touch_until_cancelled(void* argument) {
   return nullptr;
 }
 
-// A fault reads, and a flush writes: cancellation points of POSIX, of which the program sees none.
+// A fault reads and a flush writes: these are cancellation points of POSIX that the program does
+// not know of.
 TEST_P(LimitsOf, AThreadThatIsCancelledFinishesItsFaultsAndCalls) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "sanitizers take pthread_cancel's unwinding over";
   constexpr int kThreads = 2;
@@ -214,7 +218,7 @@ TEST_P(LimitsOf, AThreadThatIsCancelledFinishesItsFaultsAndCalls) {
   expect_counts(path, touched + 1);
 }
 
-// A store of the program's may say anything.
+// A store of the program may return any size.
 struct Endless : Store {
   explicit Endless(uint64_t size) : size_(size) {}
   uint64_t size_bytes() const override { return size_; }
@@ -232,7 +236,7 @@ TEST(Sizes, ThatNoAddressSpaceHasAreRefused) {
     ASSERT_FALSE(region.ok()) << size;
     EXPECT_EQ(region.code(), EINVAL) << region.message();
   }
-  MapOptions part;  // of more than can be mapped at once
+  MapOptions part;  // of a store larger than can be mapped at once
   part.offset = uint64_t{1} << 47;
   part.size_bytes = 8192;
   part.access = Access::kReadWrite;

@@ -1,4 +1,4 @@
-// Runtimes: several in a process, their options, their metrics, and their way with signals.
+// Runtimes: several in a process; their options, metrics and signal handling.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -52,7 +52,7 @@ TEST(Runtimes, OneAloneMapsAFileForWriting) {
   }
   EXPECT_TRUE(other.map(folder / "a").ok()) << "to read";
   const pid_t child = ::fork();
-  if (child == 0) {  // it has none of its parent's runtimes
+  if (child == 0) {  // the child has none of its parent's runtimes
     bool is_free = false;
     {
       auto own = Runtime::start(options_with(kMiB));
@@ -201,7 +201,7 @@ TEST(MetricsOf, ARuntimeThatNobodyEndsAreWrittenOnceAtExit) {
     auto* runtime = new Runtime(Runtime::start(options).value());
     auto* region = new Region(runtime->map(folder / "a", {}).value());
     static_cast<void>(*static_cast<volatile std::byte*>(region->data()));
-    {  // one that ends by itself writes to its own file
+    {  // a runtime that ends normally writes to its own file
       options.metrics_at_exit = to + ".other";
       const Runtime other = Runtime::start(options).value();
     }
@@ -282,7 +282,8 @@ TEST(Threads, ThatEndRightAfterAFaultLeaveNothingBehind) {
   }
 }
 
-// With mprotect each page among absent ones is a mapping of its own, and the kernel bounds those.
+// With mprotect each page among absent ones is a mapping of its own, and the kernel limits their
+// number.
 TEST(Mprotect, HoldsNoMorePagesThanTheKernelGivesMappings) {
   std::ifstream in("/proc/sys/vm/max_map_count");
   uint64_t mappings_max = 0;
@@ -310,7 +311,7 @@ TEST(Mprotect, HoldsNoMorePagesThanTheKernelGivesMappings) {
     ASSERT_EQ(region.data()[at], std::byte{at % 3 == 0}) << at;
 }
 
-// A process that exits while others fault: nothing may hang, nothing may crash.
+// A process that exits while other threads fault must not hang or crash.
 TEST(Threads, ThatFaultWhileTheProcessExitsDoNotHinderIt) {
   OUTCORE_NEEDS_FORK();
   const Folder folder;
@@ -323,7 +324,7 @@ TEST(Threads, ThatFaultWhileTheProcessExitsDoNotHinderIt) {
       Result<Region> region = runtime.map(folder / "a", options);
       if (!region.ok()) return region.code() == EPERM ? 0 : 1;
       std::atomic<uint64_t> touches = 0;
-      std::vector<std::thread> threads;  // never joined: the process exits under them
+      std::vector<std::thread> threads;  // never joined: the process exits while they run
       for (uint64_t t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
           for (uint64_t at = t * 4096;; at = (at + 4 * 4096) % (8 * kMiB)) {

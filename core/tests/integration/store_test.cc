@@ -1,5 +1,4 @@
-// Stores of the program's own: those that must not be called in a signal handler, and those that
-// want few transfers at a time.
+// Custom stores: some must not be called in a signal handler, some accept few transfers at a time.
 #include <algorithm>
 #include <thread>
 
@@ -106,9 +105,9 @@ TEST_P(OwnStore, AsksForNoPageThatNobodyWaitsForAnyMore) {
     at += 4096;
   } while (at < data_bytes() && write_of(region.data() + at, std::byte{1}).signal == 0);
   ASSERT_LT(at, data_bytes());
-  EXPECT_FALSE(region.unmap().ok());  // after everything that prefetch threads were asked for
-  // A demand is repeated while the touch waits, and it is carried out at most as long as the touch.
-  // (Each of those that were asked for would be over sixty.)
+  EXPECT_FALSE(region.unmap().ok());  // after everything that prefetch threads had to do
+  // A demand is repeated while the touch waits, and is carried out for at most as long as the
+  // touch. (Carrying out every request would be over sixty.)
   EXPECT_LE(runtime_->metrics().counters.waits_for_frame - waits_before, 24u);
 }
 
@@ -133,7 +132,7 @@ TEST_P(OwnStore, GetsNoMoreTransfersAtATimeThanItSays) {
 }
 
 TEST_P(OwnStore, ManyFlushesShareAStoreThatTakesFewWrites) {
-  // Each flush has many transfers to make: none may hold some places while it waits for more.
+  // Each flush makes many transfers: none may keep some places while it waits for more.
   StoreTraits traits = FaultyStore::safe();
   traits.write_concurrency = 4;
   const auto store = std::make_shared<FaultyStore>(pattern(data_bytes()), traits);
@@ -152,7 +151,8 @@ TEST_P(OwnStore, ManyFlushesShareAStoreThatTakesFewWrites) {
   EXPECT_LE(store->writers_max, 4);
 }
 
-// A store on a device that it shares with others: how many writes that had at most.
+// A store on a device that it shares with others: counts the most writes that the device had at a
+// time.
 class OnDevice final : public FaultyStore {
  public:
   struct Device {

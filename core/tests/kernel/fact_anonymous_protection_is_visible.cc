@@ -1,7 +1,7 @@
 // Fact: under synchronous write protection the pagemap tells which anonymous pages may be written:
 // bit 57 of /proc/self/pagemap (Linux 5.14, so also on 6.1), and PAGEMAP_SCAN (6.7) alike.
 //
-// Private frames learn what is dirty from it.
+// Private frames use this to find out what is dirty.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

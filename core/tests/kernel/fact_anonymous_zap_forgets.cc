@@ -1,6 +1,6 @@
-// Fact: on anonymous memory a zap forgets whether the page was written; afterwards no scan tells.
+// Fact: on anonymous memory a zap forgets whether the page was written; no later scan can tell.
 //
-// So private frames are protected and looked at before they are freed, never after.
+// So private frames are protected and scanned before they are freed, never after.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

@@ -1,7 +1,8 @@
-// Fact: CONTINUE of a page that is still mapped is EEXIST and changes nothing: the zap after it
-// wins.
+// Fact: CONTINUE on a page that is still mapped returns EEXIST and changes nothing; the zap that
+// follows removes the page.
 //
-// So a page may be rescued only once its unmap is over; Unmapping and Leaving are two states.
+// So a page may be rescued only after its unmapping is complete: Unmapping and Leaving are two
+// states.
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"

@@ -1,7 +1,7 @@
-// Fact: CONTINUE with write protection forgets that the page was written; without, it counts as
-// written.
+// Fact: CONTINUE with write protection forgets that the page was written; without protection the
+// page counts as written.
 //
-// So a rescue either keeps the written bits itself or maps without protection.
+// So a rescue must keep the written bits itself, or map without protection.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

@@ -1,7 +1,7 @@
-// Fact: COPY and CONTINUE onto a present page are EEXIST and wake nobody.
+// Fact: COPY and CONTINUE on a present page return EEXIST and wake nobody.
 //
-// So in message delivery an EEXIST is followed by a WAKE, or a thread that faulted meanwhile sleeps
-// for ever.
+// So with message delivery WAKE must follow an EEXIST; otherwise a thread that faulted meanwhile
+// sleeps forever.
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"
@@ -17,7 +17,7 @@ TEST(FactExistNeedsWake, AThreadSleepsThroughEexistAndGoesOnAfterWake) {
   char seen = 0;
   Sleeper thread(faults, [&] { seen = *static_cast<volatile char*>(app.page(0)); });
   ASSERT_EQ(faults.next_fault(), app.page(0));
-  // Another thread's fill, which wakes nobody: the page is there, and the thread still sleeps.
+  // A fill by another thread that wakes nobody: the page is present, and the thread still sleeps.
   ASSERT_EQ(faults.copy(app.page(0), 7, UFFDIO_COPY_MODE_DONTWAKE), 0);
   EXPECT_TRUE(thread.is_asleep());
   EXPECT_EQ(faults.copy(app.page(0), 8), -EEXIST);

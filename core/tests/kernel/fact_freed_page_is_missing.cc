@@ -1,5 +1,5 @@
-// Fact: a page of a memfd that was unmapped and freed faults as missing again, and COPY works over
-// the marker that its write protection left behind.
+// Fact: a page of a memfd that was unmapped and freed faults as missing again, and COPY works
+// despite the marker that its write protection has left.
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"

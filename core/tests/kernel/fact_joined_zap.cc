@@ -1,8 +1,7 @@
 // Fact: unmapping neighbours as one range, page by page, or as a batch leaves the same page table
 // behind.
 //
-// So kernels without batches (before 6.13) are served by joining neighbours, with the same
-// protocol.
+// So on kernels without batches (before 6.13) neighbours are joined, with the same protocol.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

@@ -1,5 +1,5 @@
-// Fact: with messages and privilege a system call on an absent page waits for its page; with
-// UFFD_USER_MODE_ONLY it is EFAULT.
+// Fact: with messages and privilege a system call on an absent page waits for the page; with
+// UFFD_USER_MODE_ONLY it fails with EFAULT.
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,5 +1,5 @@
-// Fact: UFFDIO_MOVE takes an anonymous page out from under its writers in one step, without a copy
-// (Linux 6.8).
+// Fact: UFFDIO_MOVE removes an anonymous page from its writers in one step, without a copy (Linux
+// 6.8).
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"

@@ -2,7 +2,7 @@
 // call gets EFAULT; each change of protection may cost mappings, of which there are only
 // vm.max_map_count.
 //
-// The delivery for places where userfaultfd is blocked rests on it.
+// The delivery for places where userfaultfd is not allowed depends on this.
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,7 +1,7 @@
-// Fact: mremap of a watched range drops the watch; a touch at the new place finds zeros. With
-// UFFD_FEATURE_EVENT_REMAP, and somebody who reads the event, the watch goes along.
+// Fact: mremap of a registered range drops the registration; a touch at the new place finds zeros.
+// With UFFD_FEATURE_EVENT_REMAP, and a thread that reads the event, the registration moves along.
 //
-// So a range can be replaced in one step, with no moment in which a touch or a system call fails.
+// So a range can be replaced in one step, without a moment in which a touch or a system call fails.
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"

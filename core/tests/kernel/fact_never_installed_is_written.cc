@@ -1,7 +1,7 @@
 // Fact: a page that was never installed scans as written, unless it was write-protected while it
 // was absent.
 //
-// So a scan may name only what was installed.
+// So only pages that were installed may be scanned.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

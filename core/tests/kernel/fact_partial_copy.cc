@@ -1,7 +1,7 @@
-// Fact: a COPY of several pages stops at the first that is there: EAGAIN, with the bytes done in
-// `copy`; the next COPY from there is EEXIST.
+// Fact: a COPY of several pages stops at the first that is present: EAGAIN, with the bytes done in
+// `copy`; the next COPY from there returns EEXIST.
 //
-// So EAGAIN with a positive count is progress, not a reason to begin again.
+// So EAGAIN with a positive count is progress, not a reason to start again.
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"

@@ -1,9 +1,9 @@
-// Fact: a page past the end of a file, mapped over a page that is watched, raises SIGBUS at every
-// touch (EFAULT in system calls), also for a thread that waits for the page that was there, once it
-// is woken. Mapped and watched anew, the page is asked for again.
+// Fact: a page past the end of a file, mapped over a registered page, raises SIGBUS at every touch
+// (EFAULT in system calls), also in a thread that waits for the earlier page, once it is woken.
+// When the range is mapped and registered again, a touch faults again.
 //
-// So in message delivery a failed read reaches the thread that touched the page where POISON is
-// missing (before Linux 6.6): no signal would end its system call.
+// So with message delivery a failed read reaches the thread that touched the page even without
+// POISON (before Linux 6.6); no signal would end its system call.
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +13,7 @@
 namespace outcore::kernel_test {
 namespace {
 
-// The page shows nothing from now on.
+// Makes touches of the page fail.
 void map_past_the_end(const Mapping& app) {
   const Memfd empty(0);
   ASSERT_EQ(

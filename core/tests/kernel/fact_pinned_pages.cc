@@ -1,6 +1,6 @@
-// Fact: the kernel writes pages that it has pinned (here a registered buffer of io_uring; O_DIRECT
-// and RDMA alike) behind the page table: unmapped and freed meanwhile, the bytes are lost, and no
-// scan tells.
+// Fact: the kernel writes to pages that it has pinned (here a registered buffer of io_uring;
+// O_DIRECT and RDMA are the same) without using the page table: if the page is unmapped and freed
+// meanwhile, the bytes are lost, and no scan tells.
 //
 // So such buffers are pinned in the region until the transfer is over.
 #include <liburing.h>

@@ -2,7 +2,7 @@
 // clears it or COPY fills it (Linux 6.6). The signal's code is BUS_MCEERR_AR, or BUS_ADRERR on
 // kernels without CONFIG_MEMORY_FAILURE.
 //
-// So in message delivery a failed read reaches the thread that touched the page.
+// So with message delivery a failed read reaches the thread that touched the page.
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,7 +1,7 @@
-// Fact: a PROT_NONE mapping can be watched and filled, and a later mprotect of all or part of it
-// keeps the watch.
+// Fact: a PROT_NONE mapping can be registered and filled, and a later mprotect of all or part of it
+// keeps the registration.
 //
-// So a region appears at once: mapped without access, watched, then made accessible.
+// So a region appears in one step: it is mapped without access, registered, then made accessible.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

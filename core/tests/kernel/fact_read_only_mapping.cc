@@ -1,5 +1,5 @@
-// Fact: a read-only mapping of a memfd can be watched, filled and freed, if the memfd itself may be
-// written.
+// Fact: a read-only mapping of a memfd can be registered, filled and freed, if the memfd itself is
+// writable.
 #include <fcntl.h>
 #include <unistd.h>
 

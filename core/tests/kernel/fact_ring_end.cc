@@ -1,9 +1,9 @@
-// Fact: the end of an io_uring interrupts the thread that made it, some milliseconds after it was
-// closed: its epoll_wait returns EINTR, its copy_file_range a part. A ring without entries is
-// refused with EINVAL where rings are permitted.
+// Fact: closing an io_uring interrupts the thread that created it, some milliseconds later: its
+// epoll_wait returns EINTR, its copy_file_range a part. A ring without entries is refused with
+// EINVAL if rings are permitted.
 //
-// So whether there are rings is asked without making one: programs under `outcore run` would find
-// their calls interrupted by nobody.
+// So Outcore finds out whether rings are available without creating one: programs under `outcore
+// run` would see interrupted calls without a reason.
 #include <liburing.h>
 #include <sys/epoll.h>
 #include <unistd.h>

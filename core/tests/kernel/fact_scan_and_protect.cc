@@ -1,7 +1,7 @@
-// Fact: PAGEMAP_SCAN can write-protect what it reports in the same step (Linux 6.7): a write is in
-// this scan or in the next, never in neither.
+// Fact: PAGEMAP_SCAN can write-protect what it reports in the same step (Linux 6.7): each write is
+// reported by this scan or by the next.
 //
-// Flushing resident pages rests on it.
+// Flushing resident pages depends on this.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {
@@ -38,7 +38,7 @@ TEST(FactScanAndProtect, NoWriteOfARunningThreadFallsBetweenTwoScans) {
   Sleeper writer(faults, [&] {
     for (uint32_t i = 1; i <= kWrites; ++i) counter->store(i);
   });
-  // A write-back: what is not reported need not be copied.
+  // A write-back: unreported pages need not be copied.
   while (!writer.has_finished())
     if (!pagemap.written_then_protect(app).empty()) saved = counter->load();
   writer.join();

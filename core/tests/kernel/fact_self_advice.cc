@@ -1,5 +1,5 @@
-// Fact: process_madvise on oneself unmaps (DONTNEED) and frees (REMOVE) many ranges in one call
-// (Linux 6.13).
+// Fact: process_madvise on the own process unmaps (DONTNEED) and frees (REMOVE) many ranges in one
+// call (Linux 6.13).
 #include <cerrno>
 
 #include "core/tests/kernel/kernel_fixture.h"

@@ -1,10 +1,10 @@
 // Fact: a signal sent to a thread that waits for its page (message delivery) is handled at once; if
-// the handler returns, the touch is made again and a new message comes. Another thread may send it
-// only with a negative code (SI_QUEUE; the address still arrives in si_addr); with a code of the
-// kernel's a thread may signal only itself.
+// the handler returns, the touch is repeated and a new message comes. Another thread may send the
+// signal only with a negative code (SI_QUEUE; the address still arrives in si_addr); with a code of
+// the kernel a thread may signal only itself.
 //
-// In a system call the signal stays pending, and the wait begins anew until the page is there. So a
-// failed read cannot be told to the thread that waits for it by a signal.
+// In a system call the signal stays pending, and the wait starts again until the page is present.
+// So a failed read cannot be reported by a signal to the thread that waits for it.
 #include <sys/syscall.h>
 #include <unistd.h>
 

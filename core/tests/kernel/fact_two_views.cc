@@ -1,4 +1,4 @@
-// Fact: views of one memfd share pages, but each view is mapped, unmapped and scanned for itself.
+// Fact: views of one memfd share pages, but each view is mapped, unmapped and scanned separately.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

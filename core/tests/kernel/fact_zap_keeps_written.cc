@@ -1,6 +1,7 @@
-// Fact: a page of a memfd under WP_ASYNC that was unmapped still tells whether it was written.
+// Fact: a page of a memfd under WP_ASYNC still tells after unmapping whether it was written.
 //
-// Race-free eviction without write faults rests on it: unmap, then ask, then write back.
+// Eviction without races and without write faults depends on this: unmap, then ask, then write
+// back.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

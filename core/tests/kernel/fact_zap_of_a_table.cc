@@ -1,5 +1,5 @@
-// Fact: written bits outlive a zap that is smaller than the reach of a page table (2 MiB). A zap of
-// all of it may free the table (Linux 6.14 and later with CONFIG_PT_RECLAIM), if every page in it
+// Fact: written bits survive a zap of less than the range of a page table (2 MiB). A zap of the
+// whole range may free the table (Linux 6.14 and later with CONFIG_PT_RECLAIM) if every page in it
 // was written, and PAGEMAP_SCAN then reports nothing.
 //
 // So pages are unmapped in pieces that never cover a whole table.
@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kTable = 512;  // pages
 
-// All pages of one table written, then unmapped in pieces: how many still tell.
+// Writes all pages of one table, then unmaps them in pieces; returns how many are still reported as
+// written.
 size_t written_after_zaps_of(size_t pages_each) {
   const Pagemap pagemap;
   const Memfd memfd(2 * kTable);
@@ -25,7 +26,7 @@ size_t written_after_zaps_of(size_t pages_each) {
   }
   for (size_t i = first; i < first + kTable; i += pages_each)
     EXPECT_EQ(::madvise(app.page(i), pages_each * kPage, MADV_DONTNEED), 0);
-  // What the mapping never showed counts as written as well: only the table's own pages.
+  // Pages that were never mapped count as written, too, so only the table's own pages are counted.
   const std::vector<size_t> written = pagemap.written(app);
   return static_cast<size_t>(std::count_if(
       written.begin(), written.end(), [&](size_t i) { return i >= first && i < first + kTable; }));

@@ -1,6 +1,5 @@
-// Fact: ZEROPAGE fills with zeros: on anonymous memory with the one shared page of zeros, which
-// takes no memory until it is written and can be write-protected afterwards; on a memfd with a page
-// of its own.
+// Fact: ZEROPAGE fills with zeros: on anonymous memory it maps the shared zero page, which takes no
+// memory until it is written and can be write-protected later; on a memfd it allocates a page.
 #include "core/tests/kernel/kernel_fixture.h"
 
 namespace outcore::kernel_test {

@@ -330,8 +330,8 @@ bool Sleeper::is_asleep() const {
   const size_t name_end = line.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
   const char state = line[name_end + 2];
-  // The state first, then whether it got through: in the other order a late sleep elsewhere would
-  // deceive us.
+  // Read the state first, then whether the thread got through; in the other order, a sleep
+  // elsewhere could be mistaken for this one.
   return (state == 'S' || state == 'D') && !has_finished_;
 }
 

@@ -1,7 +1,7 @@
-// Kernel fixture: the few objects that the tests of kernel facts are made of. Tests only.
+// Kernel fixture: objects that the tests of kernel facts use.
 //
-// Calls return 0 or -errno, or say in words why the kernel or the privilege refuses: such a test is
-// skipped.
+// Calls return 0 or -errno, or a text that says why the kernel or the privileges do not allow them;
+// then the test is skipped.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 
 #include "core/os/uapi.h"
 
-// Ends the test as skipped with the reason, unless the reason is empty.
+// Skips the test with the reason, unless the reason is empty.
 #define OC_SKIP_IF(reason)                   \
   do {                                       \
     const std::string why_ = (reason);       \
@@ -50,7 +50,7 @@ class Memfd {
   int fd_;
 };
 
-// Some pages of address space, unmapped at the end.
+// Some pages of address space; the destructor unmaps them.
 class Mapping {
  public:
   static Mapping anonymous(size_t pages, int protection = kReadWrite);
@@ -68,9 +68,9 @@ class Mapping {
   size_t pages_;
 };
 
-// What a touch of one byte came to; the signal it raised, if any, is caught.
+// The result of touching one byte; a signal that it raises is caught.
 struct Touch {
-  int signal = 0;  // 0: the byte was there
+  int signal = 0;  // 0: no signal
   int code = 0;
   const char* address = nullptr;
   bool is_write = false;  // by the page fault's error code; x86 only
@@ -78,7 +78,7 @@ struct Touch {
 };
 Touch read_byte(const char* at);
 Touch write_byte(char* at, char value);
-// The same for any piece of code, which must be safe to jump out of.
+// The same for any code that it is safe to jump out of.
 Touch run_catching(const std::function<char()>& work);
 
 enum class Taking { kSignals, kMessages };
@@ -92,14 +92,14 @@ class Userfault {
   Userfault& operator=(const Userfault&) = delete;
   ~Userfault();
 
-  void close();  // everything that waits goes on, unwatched
+  void close();  // everything that waits continues, unregistered
 
-  // Empty, or why it cannot be had. `features` as the kernel names them, without SIGBUS.
+  // Empty, or why it is not available. `features` as the kernel names them, without SIGBUS.
   std::string open(Taking taking, uint64_t features, Reach reach = Reach::kUserOnly);
-  // Opens for shared frames (memfd: missing, minor, write protection without faults) and watches.
+  // Opens for shared frames (memfd: missing, minor, write protection without faults) and registers.
   std::string open_shared(const Mapping& mapping, Taking taking = Taking::kSignals,
                           uint64_t more_features = 0);
-  // Opens for private frames (anonymous: missing, synchronous write protection) and watches.
+  // Opens for private frames (anonymous: missing, synchronous write protection) and registers.
   std::string open_private(const Mapping& mapping, Taking taking = Taking::kSignals);
   std::string watch(const Mapping& mapping, uint64_t mode) const;
 
@@ -107,7 +107,7 @@ class Userfault {
   int copy(char* page, char value, uint64_t mode = 0) const;
   struct Copied {
     int error;      // 0 or -errno
-    int64_t bytes;  // what the kernel says of it: bytes copied, or -errno
+    int64_t bytes;  // the kernel's result: bytes copied, or -errno
   };
   Copied copy_many(char* first, size_t pages, char value, uint64_t mode = 0) const;
   int resume(char* page, bool is_protected) const;  // UFFDIO_CONTINUE
@@ -117,7 +117,7 @@ class Userfault {
   int move(char* to, char* from) const;
   int wake(char* page) const;
 
-  // Waits for the next message and returns the page that it is about.
+  // Waits for the next message and returns its page.
   char* next_fault() const;
   bool has_message() const;
 
@@ -132,7 +132,7 @@ class Pagemap {
   Pagemap(const Pagemap&) = delete;
   Pagemap& operator=(const Pagemap&) = delete;
   ~Pagemap();
-  // Empty, or why PAGEMAP_SCAN cannot be had.
+  // Empty, or why PAGEMAP_SCAN is not available.
   std::string lacks_scan() const;
   // Numbers of the pages that PAGEMAP_SCAN reports as written.
   std::vector<size_t> written(const Mapping& mapping) const;
@@ -152,9 +152,11 @@ class Pagemap {
 class Sleeper {
  public:
   Sleeper(Userfault& faults, std::function<void()> work);
-  ~Sleeper();  // before join(), in a test that failed: ends the watch, so that the thread goes on
+  // Before join(), in a test that failed: closes the userfaultfd, so that the thread continues.
+  ~Sleeper();
   pid_t id() const;
-  // Asleep now and not woken: a thread that has been woken but has not run yet is not asleep.
+  // The thread is asleep and was not woken. A thread that was woken but has not run yet is not
+  // asleep.
   bool is_asleep() const;
   bool has_finished() const { return has_finished_; }
   void join();
@@ -168,9 +170,9 @@ class Sleeper {
 
 // process_madvise on this process: bytes advised, or -errno.
 ssize_t advise_self(const std::vector<iovec>& ranges, int advice);
-// Empty, or why process_madvise on oneself cannot do this advice.
+// Empty, or why process_madvise on the own process does not support this advice.
 std::string lacks_self_advice(int advice);
-// The exit status (as of waitpid) of a child that runs `work` and exits with what it returns.
+// Runs `work` in a child, which exits with its result; returns the status as from waitpid.
 int status_of_child(const std::function<int()>& work);
 
 }  // namespace outcore::kernel_test

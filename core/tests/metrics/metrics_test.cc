@@ -141,7 +141,8 @@ TEST(MetricText, ValuesHaveTheirUnit) {
   EXPECT_EQ(format_value(90'000'000'000, "nanoseconds"), "90.0 s");
 }
 
-// The page in the documentation is what the list says. To write it anew: OUTCORE_UPDATE_DOCS=1.
+// The page of the documentation is generated from the list. To write it again:
+// OUTCORE_UPDATE_DOCS=1.
 TEST(MetricText, TheDocumentationIsUpToDate) {
   const std::string path = std::string(OUTCORE_SOURCE_DIR) + "/docs/reference/metrics.md";
   if (std::getenv("OUTCORE_UPDATE_DOCS") != nullptr) std::ofstream(path) << metric_table_markdown();

@@ -22,7 +22,7 @@ class FindConfigFile : public testing::Test {
       return std::string_view(name) == "OUTCORE_CONFIG" ? config : home;
     });
   }
-  // What is found where neither the variable nor the home has one.
+  // What is found if neither the variable nor the home folder has one.
   static std::string of_the_system() {
     return std::filesystem::exists("/etc/outcore.toml") ? "/etc/outcore.toml" : "";
   }

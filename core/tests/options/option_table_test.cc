@@ -84,7 +84,8 @@ TEST(OptionText, BytesAreWrittenExactly) {
   EXPECT_EQ(write_bytes(1536), "1.5 KiB");
 }
 
-// The page in the documentation is what the table says. To write it anew: OUTCORE_UPDATE_DOCS=1.
+// The page of the documentation is generated from the table. To write it again:
+// OUTCORE_UPDATE_DOCS=1.
 TEST(OptionTable, TheDocumentationIsUpToDate) {
   const std::string path = std::string(OUTCORE_SOURCE_DIR) + "/docs/reference/options.md";
   if (std::getenv("OUTCORE_UPDATE_DOCS") != nullptr) std::ofstream(path) << option_table_markdown();

@@ -1,4 +1,4 @@
-// FakeRoot: a folder with made-up proc and sys trees, gone with the object.
+// FakeRoot: a folder with made-up proc and sys trees; the destructor removes it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ TEST(KernelFeatures, AreNotMaskedWithoutAMask) {
   EXPECT_FALSE(detected("").release.empty());
 }
 
-// A ring of io_uring that is closed interrupts the thread that made it, some milliseconds later.
+// Closing an io_uring interrupts the thread that created it, some milliseconds later.
 TEST(KernelFeatures, LookingDoesNotInterruptTheThreadAfterwards) {
   constexpr int kLongerThanARingsEndMs = 200;
   detected("");

@@ -22,7 +22,8 @@ class MappingCounts : public testing::Test {
     count_.set(page * kSystemPage, pages * kSystemPage, protection);
     for (uint64_t i = page; i < page + pages; ++i) shown_[i] = protection;
   }
-  // What the kernel would need, taken page by page, and one for each stretch that shows something.
+  // What the kernel would need, counted page by page, plus one for each stretch that has accessible
+  // pages.
   uint64_t expected() const {
     uint64_t count = 0;
     for (uint64_t from = 0; from < kPages; from += 32) {

@@ -1,4 +1,4 @@
-// What every policy must do, whatever it chooses: random histories against a model.
+// What every policy must do, whatever it chooses: random histories, compared with a model.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,7 +9,7 @@
 namespace outcore::policy {
 namespace {
 
-// The policy, and what it must believe: checked after every step.
+// A policy together with its expected state; checked after every step.
 class Model {
  public:
   Model(const std::string& name, uint32_t frames_max)

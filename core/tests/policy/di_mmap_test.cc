@@ -1,4 +1,4 @@
-// DiMmap: one test a rule of the paper's section 2.
+// DiMmap: one test for each rule of the paper's section 2.
 #include "core/policy/di_mmap.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace outcore::policy {
 namespace {
 
-// One bucket a key for the keys that key(n) makes, if there are at least 8 buckets.
+// Keys made by key(n) have one bucket each, if there are at least 8 buckets.
 PageKey key(uint64_t n) { return n << 61; }
 
 class DiMmapTest : public testing::Test {
@@ -23,7 +23,8 @@ class DiMmapTest : public testing::Test {
     EXPECT_TRUE(policy->is_valid());
     return static_cast<uint32_t>(out[0]);
   }
-  // Displaces and rescues the frame, which must be the next victim: its fault count grows by one.
+  // Displaces and rescues the frame, which must be the next victim, so that its fault count grows
+  // by one.
   void fault_again(uint32_t frame) {
     ASSERT_EQ(victim(), frame);
     policy->rescued(FrameId{frame});
@@ -79,7 +80,7 @@ TEST_F(DiMmapTest, TheHotFifoKeepsItsShareInBatches) {
   ASSERT_EQ(policy->choose_victims(out), 20u);
   for (const FrameId f : out) EXPECT_GE(static_cast<uint32_t>(f), 80u) << "the cold ones go first";
   for (const FrameId f : out) policy->freed(f);
-  // All 80 have two now, which is no more than the average: none of them is hot.
+  // All 80 have two faults now, which is not more than the average: none of them is hot.
   ASSERT_EQ(policy->choose_victims(out), 20u);
   for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(static_cast<uint32_t>(out[i]), i);
 }
@@ -123,7 +124,7 @@ TEST_F(DiMmapTest, ABucketDecaysByPagesThatAreFreedWithItsOwnCount) {
 TEST_F(DiMmapTest, AFreedPageWithFewerFaultsLeavesItsBucketAlone) {
   make("di-mmap:hot=50%,buckets=8", 8);
   fill(0, key(1));
-  fill(1, key(1) + 1);  // of the same bucket, and of one fault too
+  fill(1, key(1) + 1);  // in the same bucket, and also with one fault
   fault_again(0);
   ASSERT_EQ(victim(), 1u);
   ASSERT_EQ(victim(), 0u);

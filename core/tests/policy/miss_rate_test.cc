@@ -1,4 +1,4 @@
-// Miss rates in simulation, with the engine's batches: the table of docs/internals, "seeing hits".
+// Miss rates in simulation, with the engine's batches: see docs/internals, "seeing hits".
 #include <gtest/gtest.h>
 
 #include <functional>

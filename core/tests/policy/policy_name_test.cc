@@ -1,4 +1,4 @@
-// Names of policies, and what a wrong one is told.
+// Names of policies, and the errors for wrong ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

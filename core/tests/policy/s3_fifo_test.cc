@@ -12,7 +12,7 @@ class S3FifoTest : public testing::Test {
   void make(const std::string& name, size_t frames) {
     policy = make_policy(name, frames, frames).value();
   }
-  // The same, after memory was full for the first time.
+  // The same, after memory has been full for the first time.
   void make_full_once(const std::string& name, size_t frames) {
     make(name, frames);
     fill(0, 1'000'000);

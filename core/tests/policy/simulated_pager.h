@@ -1,5 +1,5 @@
-// SimulatedPager: the engine as a policy sees it: batches between two watermarks, leaving frames
-// that rest, rescues.
+// SimulatedPager: the engine from a policy's point of view: batches between two watermarks, leaving
+// frames, rescues.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace outcore::policy {
 
-// A generator whose seed replays it (xorshift64*).
+// A random generator; the seed repeats the sequence (xorshift64*).
 class Dice {
  public:
   explicit Dice(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ull | 1) {}
@@ -52,7 +52,7 @@ class Zipf {
   double theta_, zeta_ = 0, alpha_ = 0, eta_ = 0;
 };
 
-// Well mixed, as the contract of PageKey asks (splitmix64).
+// Well mixed, as PageKey requires (splitmix64).
 inline PageKey key_of_page(uint64_t page) {
   uint64_t x = page + 0x9E3779B97F4A7C15ull;
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
@@ -117,8 +117,8 @@ class SimulatedPager {
     return page_[place.page].state == State::kLeaving && page_[place.page].stays == place.stays;
   }
 
-  // Frees a batch: chooses as many as it takes for the resting line to hold its target besides, and
-  // frees the oldest.
+  // Evicts a batch: chooses enough victims that the leaving frames reach their target, and frees
+  // the oldest.
   void evict() {
     const size_t batch = std::min(batch_, std::max<size_t>(frames_ / 8, 1));
     std::vector<FrameId> chosen(batch + policy_->leaving_target() -

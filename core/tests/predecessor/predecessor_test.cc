@@ -1,5 +1,5 @@
-// Defects of UMap, each shown to be absent here. In-thread and by messages, where the delivery
-// matters.
+// Defects of UMap, each shown to be absent here; with in-thread and message delivery where the
+// delivery matters.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ TEST_P(Predecessor, TheOffsetOfAMappingCounts) {
 }
 
 TEST_P(Predecessor, AShortLastPageEndsInZerosNotInAnotherPagesBytes) {
-  // Buffers are used again and again: what an earlier page left there must not show.
+  // Buffers are reused: what an earlier page left there must not appear.
   const uint64_t size = data_bytes() + 100;
   const std::string path = file_of(size);
   const Region region = map(path, Access::kReadOnly).value();
@@ -56,7 +56,7 @@ TEST_P(Predecessor, WritesToPinnedPagesAreKept) {
   Region region = map(path, Access::kReadWrite).value();
   ASSERT_TRUE(region.pin(0, page_bytes()).ok());
   ASSERT_TRUE(region.flush().ok());
-  region.data()[8] = std::byte{0x88};  // no fault tells of it
+  region.data()[8] = std::byte{0x88};  // no fault reports this write
   ASSERT_TRUE(region.unpin(0, page_bytes()).ok());
   ASSERT_EQ(
       first_difference(region.data() + page_bytes(), data_bytes() - page_bytes(), page_bytes()),
@@ -72,7 +72,7 @@ TEST_P(Predecessor, AForkedChildDoesNotReadZeros) {
   const Region region = map(path, Access::kReadWrite).value();
   ASSERT_EQ(region.data()[0], byte_at(0));
   const Ending ending = in_child([&] {
-    ::signal(SIGSEGV, SIG_DFL);  // whatever the test's handler would do
+    ::signal(SIGSEGV, SIG_DFL);  // independent of the handler of the test
     return region.data()[0] == std::byte{0} ? 10 : 11;
   });
   EXPECT_FALSE(ending.has_exited(10)) << "zeros";
@@ -90,7 +90,7 @@ TEST_P(Predecessor, AFixedMappingDoesNotOverwriteItsNeighbour) {
   options.address = reservation.data() + 3 * page_bytes();
   EXPECT_FALSE(runtime_->map(file_of(page_bytes(), "other"), options).ok());
   EXPECT_EQ(region.data()[3 * page_bytes()], std::byte{0x44});
-  // Nor memory that is not ours at all.
+  // Nor memory that does not belong to Outcore at all.
   void* foreign =
       ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   std::memset(foreign, 0x66, page_bytes());
@@ -195,7 +195,8 @@ TEST_P(Predecessor, UnmapLeaksNeitherMemoryNorDescriptorsNorMappings) {
   };
   const Access all[] = {Access::kReadOnly, Access::kReadWrite, Access::kPrivate};
   for (int i = 0; i < 3; ++i)
-    for (const Access access : all) once(access);  // what is made once and kept
+    // Allocates everything that is allocated once and kept.
+    for (const Access access : all) once(access);
   const uint64_t descriptors = count_descriptors();
   const uint64_t mappings = count_lines_of("/proc/self/maps");
   const uint64_t threads = count_lines_of("/proc/self/status");
@@ -212,7 +213,7 @@ TEST_P(Predecessor, UnmapLeaksNeitherMemoryNorDescriptorsNorMappings) {
 #endif
 }
 
-#if !OUTCORE_TEST_IS_SANITIZED  // sanitizers keep what was freed for a while, and shadow it
+#if !OUTCORE_TEST_IS_SANITIZED  // sanitizers keep freed memory for a while, and have shadow memory
 uint64_t resident_kib() {
   std::ifstream in("/proc/self/status");
   for (std::string word; in >> word;)
@@ -256,7 +257,7 @@ TEST(PredecessorDefaults, TheDefaultBudgetHeedsTheCgroup) {
   EXPECT_EQ(os::default_budget_of(available).first, 200 * kMiB);
 }
 
-// In a real cgroup, where this process may make one.
+// In a real cgroup, if this process may create one.
 TEST(PredecessorDefaults, TheDefaultBudgetHeedsARealCgroup) {
   OUTCORE_NEEDS_FORK();
   std::string group;

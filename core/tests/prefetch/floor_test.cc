@@ -1,10 +1,10 @@
-// The floor of readahead: whatever programs do, it takes at most a tenth more time than none would,
-// and reads at most a fifth more. More is for readers who wait for the device, as few do, and for
-// whom it halves the time: then up to four times the bytes.
+// The floor of readahead: whatever programs do, readahead takes at most a tenth more time than no
+// readahead, and reads at most a fifth more. Only a few readers that wait for the device, and whose
+// time it halves, may read more: up to four times the bytes.
 //
-// Readers, each with a StreamTable, over one memory that is too small: the oldest page leaves, or
-// the one that was used longest ago. What is advised is brought in some reads later, as by prefetch
-// threads; what a reader may fill along, at once.
+// The model: readers, each with a StreamTable, share one memory that is too small. It evicts the
+// oldest page, or the least recently used one. Advised pages are filled some reads later, as by
+// prefetch threads; pages that a reader may fill along are filled at once.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -121,7 +121,7 @@ class Memory {
   uint64_t reads_ = 0, misses_ = 0, brought_in_ = 0;
 };
 
-// The next page of a reader, who has `state` to remember where it is.
+// The next page of a reader; `state` remembers its position.
 using Program = std::function<uint64_t(Random& random, uint64_t* state, uint64_t pages)>;
 
 struct Case {
@@ -129,7 +129,7 @@ struct Case {
   Program next;
 };
 
-// Runs of some pages from anywhere.
+// Runs of a few pages at random places.
 Program runs(uint64_t least, uint64_t most) {
   return [=](Random& random, uint64_t* state, uint64_t pages) {
     uint64_t left = *state >> 40, page = *state & ((uint64_t{1} << 40) - 1);
@@ -162,7 +162,7 @@ const Case kCases[] = {
 
 struct Cost {
   uint64_t pages = 0;  // brought in
-  uint64_t time = 0;   // in the time that a page takes which comes along with others
+  uint64_t time = 0;   // in units of the time of a page that is read along with others
 };
 
 Cost cost_of(const Case& what, const Setting& setting, uint64_t reads) {
@@ -174,8 +174,8 @@ Cost cost_of(const Case& what, const Setting& setting, uint64_t reads) {
     const auto reader = static_cast<unsigned>(random.below(setting.readers));
     memory.read(reader, what.next(random, &state[reader], setting.pages));
   }
-  // Of one reader who waits for the device, and of many who share its processors: what a miss
-  // takes.
+  // The cost of a miss: for one reader that waits for the device, and for many that share its
+  // processors.
   const uint64_t miss = std::max(24 / setting.readers, 4U);
   return {memory.brought_in(), memory.brought_in() + memory.misses() * (miss - 1)};
 }

@@ -1,4 +1,4 @@
-// miss: one miss of a stream table, in a line.
+// miss: calls a stream table with one miss, in one line.
 #pragma once
 
 #include "core/prefetch/stream_table.h"

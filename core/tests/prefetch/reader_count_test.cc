@@ -1,4 +1,4 @@
-// ReaderCount: who read in streams lately.
+// ReaderCount: how many threads missed recently.
 #include "core/prefetch/reader_count.h"
 
 #include <gtest/gtest.h>

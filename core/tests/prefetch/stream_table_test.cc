@@ -21,7 +21,7 @@ uint64_t mixed(uint64_t x) {
   return x ^ x >> 31;
 }
 
-// A thread that reads, and a prefetcher that fills at once what is advised, but for what it drops.
+// A thread that reads, and a prefetcher that fills advised pages at once, except those it drops.
 struct Reader {
   StreamTable table{};
   std::unordered_set<uint64_t> resident;
@@ -54,8 +54,8 @@ struct Reader {
   }
 };
 
-// What a scan of `count` pages may miss: those that show the stream, one a window while it grows
-// (as fast as it earns credit), one a full window.
+// How many misses a scan of `count` pages may have: those that show the stream, one a window while
+// it grows (as fast as it earns credit), and one a full window.
 uint64_t misses_max(uint64_t count, uint32_t window_max = kWindowMax) {
   return 4 + 30 + count / window_max + 1;
 }
@@ -132,7 +132,7 @@ TEST(StreamTable, InterleavedStreamsAreFollowedEach) {
   EXPECT_LE(reader.misses, 5 * misses_max(20'000));
 }
 
-// As a stencil reads its coefficients.
+// A stencil reads its coefficients like this.
 TEST(StreamTable, AsManyArraysAsAStencilHasAreFollowedEach) {
   Reader reader;
   for (uint64_t i = 0; i < 5'000; ++i)
@@ -190,7 +190,7 @@ TEST(StreamTable, WasteHalvesTheWindow) {
   uint64_t page = 0;
   for (; reader.advised < 10'000 || !reader.read(page); ++page)
     reader.read(page);  // at full speed, at a tripwire
-  // What was issued is evicted before it is used.
+  // Issued pages are evicted before they are used.
   std::vector<uint32_t> windows;
   for (int i = 0; i < 2000; ++i) {
     const auto ahead = miss(reader.table, 1, ++page, kWindowMax, kPageEnd, false, false);

@@ -1,4 +1,4 @@
-// TablePool: whose table is whose.
+// TablePool: which thread gets which table.
 #include "core/prefetch/table_pool.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace outcore::prefetch {
 namespace {
 
-// Three neighbouring misses, and the pages that are advised at the last.
+// Three neighbouring misses; returns how many pages are advised at the last.
 uint32_t miss_thrice(StreamTable& table, uint64_t page) {
   for (int i = 0; i < 2; ++i)
     miss(table, 1, page + static_cast<uint64_t>(i), 64, 1000, false, false);

@@ -13,10 +13,11 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Addresses that nothing maps: the map only compares them.
+// Unmapped addresses: the map only compares them.
 std::byte* at(uint64_t n) { return reinterpret_cast<std::byte*>(uint64_t{1} << 40) + n * kPage; }
 
-// The map of the process is one, and views never go: each test puts its own in and takes them out.
+// The process has one map, and views are never freed: each test adds its own views and removes
+// them.
 class AddressMapTest : public testing::Test {
  protected:
   ~AddressMapTest() override {
@@ -38,7 +39,7 @@ class AddressMapTest : public testing::Test {
     std::erase(views_, view);
     ViewPool::instance().give_back(view);
   }
-  // In the map only by replace().
+  // Added to the map by replace() only.
   View* part(uint64_t page, uint64_t pages) {
     View* view = ViewPool::instance().take();
     view->address = at(page);
@@ -208,7 +209,7 @@ TEST_F(AddressMapTest, ReadersAlwaysFindSomethingWhereAPartStays) {
       ++finds;
     }
   });
-  // Now its first page is cut off, now a page inside: then two parts take its place.
+  // Cuts off its first page, or a page inside: then two parts replace the view.
   for (uint64_t first = 0; first + 4 < kPages; first += 3) {
     for (const uint64_t until = finds + 1; finds < until;) std::this_thread::yield();
     View* shorter = part(first + 1, kPages - first - 1);
@@ -236,7 +237,7 @@ TEST_F(AddressMapTest, AChildForgetsViewsWhileItLooksAtThem) {
   EXPECT_EQ(find(at(0)), nullptr);
   EXPECT_EQ(find(at(1)), b);
   EXPECT_EQ(find(at(2)), nullptr);
-  map().forget_in_child(*a);  // it is not there any more: nothing happens
+  map().forget_in_child(*a);  // it is no longer there: nothing happens
   EXPECT_EQ(find(at(1)), b);
   EXPECT_TRUE(map().is_valid());
   for (View* view : {a, c}) {

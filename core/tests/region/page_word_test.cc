@@ -64,7 +64,7 @@ TEST(PageWord, ASleeperWakesWhenTheWordChanges) {
     for (PageValue seen = word.load(); seen.state() == S::kFilling; seen = word.load())
       word.wait_while(seen, uint64_t{3600} * 1'000'000'000);
   });
-  // Whether it sleeps already or not: it must see the change.
+  // Asleep already or not: it must notice the change.
   word.update([](PageValue v) { return v.with(S::kResident).with_frame(7); });
   sleeper.join();
   EXPECT_EQ(word.load().frame(), 7u);

@@ -31,7 +31,7 @@ TEST_F(ViewTest, EndsWithItsLastSystemPage) {
   EXPECT_FALSE(view_.contains(base_ - 1));
 }
 
-// A part that lies behind what is shown so far: it begins within a page, and shows nothing of it.
+// A part behind the bytes shown so far: it begins within a page, and shows none of it.
 TEST_F(ViewTest, ShowsNoPageWhileItIsEmpty) {
   view_.size_bytes = 0;
   EXPECT_EQ(view_.first_page(), 0u);

@@ -33,7 +33,7 @@ void App::act() {
 }
 
 void App::call(SimFile& file, SimView& view, uint64_t dice) {
-  // These say nothing of a view, and need not wait for one that changes.
+  // These calls do not use a view, so they need not wait for one that changes.
   if (dice >= 895 && dice < 920) return flush_range(file);
   if (dice >= 920 && dice < 935) return evict_range(file);
   if (dice >= 935 && dice < 950) return cool_range(file);
@@ -58,7 +58,7 @@ void App::call(SimFile& file, SimView& view, uint64_t dice) {
 std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_write) {
   const uint64_t offset = view.offset + static_cast<uint64_t>(address - view.address);
   for (unsigned failures = 0;;) {
-    // As a signal stops a thread: not inside a call, which blocks signals.
+    // As a signal stops a thread: not inside a call, because calls block signals.
     while (!is_inside_ && sim_.stopped_.load() != 0) os::wait(&sim_.stopped_, 1, 1'000'000'000);
     sim_.fibers_.step(is_write ? "touch to write" : "touch to read", offset,
                       reinterpret_cast<uint64_t>(view.address) >> 20 & 0xFFFF);
@@ -87,7 +87,7 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
   }
 }
 
-// As an event thread does that finds several faults at once.
+// As an event thread that finds several faults at once.
 void App::fault_with_others(region::View& view, const os::Touch& own) {
   os::Touch touches[4] = {own};
   for (size_t i = 1; i < std::size(touches); ++i) {
@@ -149,7 +149,7 @@ bool App::pick_cell(SimFile& file, const SimView& view, uint64_t* cell) {
 void App::touch_some(SimFile& file, SimView& view) {
   uint64_t cell = 0;
   if (!pick_cell(file, view, &cell)) return;
-  // One touch, or a walk over neighbouring system pages, which readahead notices.
+  // One touch, or a walk over neighbouring system pages, which starts readahead.
   const uint64_t count = random_.chance(100) ? random_.between(4, 24) : 1;
   const bool is_write = view.is_writable && random_.chance(400);
   const uint64_t last = cell;
@@ -215,7 +215,8 @@ void App::pin_range(SimFile& file, SimView& view) {
   sim_.engine_->retry_failed(*file.space, first, end);
 }
 
-// The kernel writes to memory that it has pinned: no fault, and no trace in the page table.
+// The kernel writes to memory that it has pinned: without a fault, and without a trace in the page
+// table.
 void App::write_pinned() {
   if (pins_.empty()) return;
   const Pin& pin = pins_[random_.below(pins_.size())];

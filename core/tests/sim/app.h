@@ -1,4 +1,4 @@
-// App: one simulated program thread, which touches, pins, flushes and advises as its seed says.
+// App: one simulated program thread, which touches, pins, flushes and advises as its seed decides.
 #pragma once
 
 #include "core/tests/sim/simulation.h"
@@ -10,8 +10,8 @@ class App {
   App(Simulation& simulation, uint64_t seed) : sim_(simulation), random_(seed) {}
 
   void run();
-  // Reads or writes one cell through the view's page table, taking faults as they come. False if
-  // the page could not be had.
+  // Reads or writes one cell through the view's page table, and takes the faults. False if the page
+  // could not be filled.
   bool read_cell(SimFile& file, SimView& view, uint64_t cell);
   bool write_cell(SimFile& file, SimView& view, uint64_t cell);
 
@@ -54,8 +54,8 @@ class App {
   Simulation& sim_;
   Random random_;
   std::vector<Pin> pins_;
-  bool is_inside_ = false;  // a call, which no signal interrupts
-  uint64_t walk_ = 0;       // where a scan of cells stands
+  bool is_inside_ = false;  // a call, which signals do not interrupt
+  uint64_t walk_ = 0;       // the position of a scan of cells
 };
 
 }  // namespace outcore::sim

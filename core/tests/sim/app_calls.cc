@@ -1,4 +1,4 @@
-// The calls of a simulated program on ranges of pages, on the budget and on views.
+// The calls of a simulated program on ranges of pages, on the budget, and on views.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -71,13 +71,13 @@ void App::discard_range(SimFile& file, SimView& view) {
     oracle.use_of_page(page).is_undefined = !discarded.ok();
   }
   if (discarded.ok()) return;
-  // A page that another program holds for a moment is pinned, too.
+  // A page that another program holds for a moment counts as pinned, too.
   if (!sim_.plan_.has_faults && discarded.code() != EBUSY)
     sim_.fibers_.fail("a discard fails though the store does not: " + discarded.message());
   rewrite(file, view, first, end);
 }
 
-// After a discard that failed nothing is known: the program writes all of it.
+// After a failed discard the contents are unknown: the program writes all of the range.
 void App::rewrite(SimFile& file, SimView& view, uint64_t first, uint64_t end) {
   const uint64_t to = std::min(end * file.plan.page_bytes, file.plan.store_bytes);
   for (uint64_t at = first * file.plan.page_bytes; at < to; at += kSystemPage) {
@@ -117,7 +117,7 @@ void App::change_views(SimFile& file) {
     static_cast<void>(sim_.map_view(file, offset, now, size, random_.chance(700)));
     return;
   }
-  // The first view stays; a pinned one is not unmapped.
+  // The first view stays; a pinned view is not unmapped.
   const size_t index = 1 + random_.below(file.views.size() - 1);
   if (!file.views[index]->is_used()) sim_.unmap_view(file, file.views[index].get());
 }

@@ -1,5 +1,5 @@
-// Cuts of a simulation: what the stores hold when a cut is stored must be what the oracles held at
-// its moment, byte by byte.
+// Cuts in a simulation: when a cut is stored, the stores must contain, byte by byte, what the
+// oracles contained at its moment.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace outcore::sim {
 
 namespace {
 
-// An oracle at one moment. Of pages that a discard was just changing nothing is known.
+// An oracle at one moment. Pages that a discard was changing are unknown.
 struct Snapshot {
   std::vector<std::byte> bytes;
   std::vector<bool> is_unknown;  // by page
@@ -56,7 +56,7 @@ void Simulation::cut(Random& random) {
     if (!file->is_handed_back && !file->is_reshaping && random.chance(800))
       files.push_back(file.get());
   if (files.empty()) return;
-  for (SimFile* file : files) ++file->calls;  // no door changes the store under it
+  for (SimFile* file : files) ++file->calls;  // no reshape changes the store meanwhile
   std::vector<paging::Space*> spaces;
   for (SimFile* file : files) spaces.push_back(file->space.get());
   std::vector<Snapshot> snapshots;

@@ -14,7 +14,7 @@
 
 #include "core/tests/sim/simulation.h"
 
-// Of LeakSanitizer, if it is there: a run that fails leaves its fibers and what they own.
+// A function of LeakSanitizer, if it is there: a failed run leaves its fibers and what they own.
 extern "C" [[gnu::weak]] void __lsan_disable();
 
 namespace outcore::sim {
@@ -28,7 +28,7 @@ uint64_t number_from(const char* variable, uint64_t otherwise) {
 Simulation* under_way = nullptr;
 std::string under_way_title;
 
-// An assertion of the engine: say which seed it was.
+// Called when an assertion of the engine fails: prints the seed.
 void on_abort(int) {
   std::string text = under_way_title + "\n";
   if (under_way != nullptr) text += under_way->fibers().report("an assertion failed");
@@ -45,7 +45,7 @@ struct Outcome {
   Simulation::Tally tally;
 };
 
-// On a thread of its own: what the engine keeps by thread starts fresh with each seed.
+// On a thread of its own, so that the engine's thread-local data starts fresh with each seed.
 Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
   Outcome outcome;
   std::thread([&] {
@@ -60,7 +60,7 @@ Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
     outcome.failure = simulation->failure();
     outcome.trace_hash = simulation->trace_hash();
     outcome.tally = simulation->tally();
-    // After a failure fibers are still inside it.
+    // After a failure, fibers are still inside the simulation.
     if (outcome.is_good) delete simulation;
   }).join();
   return outcome;
@@ -126,7 +126,8 @@ TEST(EngineSimulation, ASeedReplaysStepByStep) {
   }
 }
 
-// The simulation must be able to fail: something is broken on purpose, and found within few seeds.
+// The simulation must be able to fail: something is broken on purpose, and must be found within few
+// seeds.
 template <typename Break>
 std::string first_failure(FramesModel model, const Break& break_it) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {

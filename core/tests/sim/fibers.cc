@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// ThreadSanitizer keeps a history for each fiber, if it is told of them.
+// ThreadSanitizer keeps a history for each fiber, if it knows the fibers.
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -38,13 +38,13 @@ std::string format_event(uint64_t ns, const char* what, uint64_t a, uint64_t b,
 }  // namespace
 
 Fibers::Fibers(uint64_t seed, const Limits& limits) : limits_(limits), random_(seed) {
-  // Some runs change at nearly every point, others let a fiber go on for long.
+  // Some runs switch fibers at nearly every point, others let a fiber run for long.
   constexpr uint64_t kChoices[] = {50, 200, 500, 900};
   switch_permille_ = random_.one_of(kChoices);
 }
 
 Fibers::~Fibers() {
-  if (has_failed_) return;  // fibers were left under way: their stacks may be pointed into
+  if (has_failed_) return;  // fibers were interrupted: there may be pointers to their stacks
   for (const auto& fiber : fibers_) ::munmap(fiber->stack, kStackBytes + kGuardBytes);
 }
 
@@ -105,7 +105,7 @@ Fibers::Fiber* Fibers::pick() {
       is_any_left = true;
       if (fiber->state == State::kWaiting && fiber->deadline_ns <= now_ns_) {
         fiber->state = State::kRunnable;
-        // Time would hide this in the field: a sleeper that is only helped by its time limit.
+        // In practice the time limit would hide this: a sleeper that only its time limit wakes.
         fiber->is_lost = fiber->word != nullptr && fiber->word->load() != fiber->while_value;
       }
       if (fiber->state == State::kRunnable)

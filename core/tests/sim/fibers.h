@@ -1,9 +1,9 @@
-// Fibers: threads of a simulation. One runs at a time; a seed decides which, and a clock of its own
-// tells the time. It takes the place of os/wait.h's futexes, so that the engine sleeps on it.
+// Fibers: the threads of a simulation. One runs at a time; a seed decides which, and time is
+// simulated. It replaces the futexes of os/wait.h, so that the engine sleeps on it.
 //
-// Every wait, wake, yield and look at the clock is a scheduling point, and so is every step() that
-// the simulated kernel and store make. A failure ends the run where it happens: fibers that are
-// under way are left as they are, with what they own.
+// Every wait, wake, yield and reading of the clock is a scheduling point, and so is every step() of
+// the simulated kernel and store. A failure ends the run where it happens: interrupted fibers are
+// left as they are, with what they own.
 #pragma once
 
 #include <ucontext.h>
@@ -22,7 +22,7 @@ namespace outcore::sim {
 class Fibers final : public os::WaitHooks {
  public:
   struct Limits {
-    uint64_t steps_max = 2'000'000;  // more are a livelock
+    uint64_t steps_max = 2'000'000;  // more steps count as a livelock
     bool is_traced = false;          // every event goes to stderr
   };
 
@@ -31,13 +31,13 @@ class Fibers final : public os::WaitHooks {
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
 
-  // Before run(), or from a fiber.
+  // Called before run(), or from a fiber.
   void add(const std::string& name, std::function<void()> body);
-  // Runs until every fiber has ended; false after a failure. While it runs it is os::wait_hooks.
+  // Runs until every fiber has ended; false after a failure. While it runs, it is os::wait_hooks.
   bool run();
-  // What went wrong, the last events and every fiber's place; empty if nothing did.
+  // What went wrong, the last events, and the place of every fiber; empty if nothing failed.
   const std::string& failure() const { return failure_; }
-  // Adds to the report of a failure what the simulation around it knows.
+  // Adds to the report of a failure; set by the simulation.
   std::function<std::string()> describe;
 
   // -- from a fiber --
@@ -47,14 +47,14 @@ class Fibers final : public os::WaitHooks {
   [[noreturn]] void fail(const std::string& why);
   void require(bool is_true, const char* what, uint64_t a = 0, uint64_t b = 0);
   void let_pass(uint64_t ns);
-  // Whether the fiber that runs is inside a fault handler: stores and tests ask.
+  // Whether the running fiber is inside a fault handler; for stores and tests.
   bool is_in_fault() const { return current_ != nullptr && current_->is_in_fault; }
   void set_in_fault(bool on) { current_->is_in_fault = on; }
   Random& random() { return random_; }
   uint64_t steps() const { return steps_; }
-  // Of everything that happened so far: equal for equal runs.
+  // A hash of everything that happened so far: equal for equal runs.
   uint64_t trace_hash() const { return trace_hash_; }
-  // For a report from a signal handler (an assertion of the engine): what failure() would say.
+  // The text of failure(), for a signal handler (when an assertion of the engine fails).
   std::string report(const std::string& why) const;
 
   // -- WaitHooks --
@@ -71,12 +71,12 @@ class Fibers final : public os::WaitHooks {
     std::function<void()> body;
     ucontext_t context{};
     std::byte* stack = nullptr;
-    void* history = nullptr;  // of ThreadSanitizer
+    void* history = nullptr;  // for ThreadSanitizer
     State state = State::kRunnable;
     std::atomic<uint32_t>* word = nullptr;
     uint32_t while_value = 0;
     uint64_t deadline_ns = 0;
-    bool is_lost = false;  // woken by its time limit although the word had changed
+    bool is_lost = false;  // only its time limit woke it, although the word had changed
     bool is_in_fault = false;
     uint64_t weight = 1;
     const char* place = "not started";

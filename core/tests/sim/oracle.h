@@ -1,5 +1,5 @@
 // Oracle: what a store's bytes must be, as a plain array. Cells of 8 bytes are written and read;
-// what lies between them is zero for ever, so a page or a tear in the wrong place shows.
+// the bytes between them are always zero, so that a misplaced or torn page is noticed.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace outcore::sim {
 
 struct Cell {
   uint64_t value = 0;
-  uint64_t before = 0;      // what a reader may still see while the page is discarded
-  uint64_t changed_at = 0;  // event
+  uint64_t before = 0;      // what a reader may still see during a discard of the page
+  uint64_t changed_at = 0;  // number of the event
 };
 
-// What goes on with a page besides plain touches.
+// What happens to a page besides plain touches.
 struct PageUse {
-  unsigned writers = 0;       // fibers in the middle of a write, or holding a pin
+  unsigned writers = 0;       // fibers that are writing, or hold a pin
   bool is_discarded = false;  // a discard is under way
-  bool is_undefined = false;  // a discard failed: nothing is known until it is rewritten
+  bool is_undefined = false;  // a discard failed: its contents are unknown until it is rewritten
 };
 
 class Oracle {

@@ -12,7 +12,7 @@ FilePlan make_file(Random& random, FramesModel model) {
   file.page_bytes = random.one_of(kPages);
   const uint64_t pages = file.page_bytes == 4096 ? random.between(40, 300) : random.between(12, 50);
   file.store_bytes = pages * file.page_bytes;
-  // Half of the stores end anywhere.
+  // Half of the stores end within a page.
   if (random.chance(500)) file.store_bytes -= random.below(file.page_bytes);
   if (random.chance(250)) file.view_offset = 4096 * random.below(file.page_bytes / 4096 + 3);
   file.traits.is_fault_safe = random.chance(700);
@@ -62,7 +62,7 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
     plan.files.push_back(make_file(random, random.one_of(kModels)));
   }
   if (!plan.has_pins && random.chance(300)) plan.pages_max = 24 + random.below(16);
-  // Without a keeper nobody could write back for fillers that must not call the store.
+  // Without a keeper, nobody could write back for fillers that must not call the store.
   for (const FilePlan& file : plan.files)
     if (!file.traits.is_fault_safe) plan.keepers_running = plan.shards;
   plan.has_reshapes = random.chance(500);

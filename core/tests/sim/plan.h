@@ -1,4 +1,4 @@
-// Plan: everything about one simulated run that its seed decides.
+// Plan: everything that the seed of a simulated run decides.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,17 @@ struct Plan {
   unsigned prefetchers = 1;
   unsigned keepers_running = 1;  // 0: fillers must help themselves
   unsigned apps = 1;
-  uint64_t ops = 0;           // of each app
-  uint64_t budget_slack = 0;  // above the least that would do
+  uint64_t ops = 0;           // for each app
+  uint64_t budget_slack = 0;  // in addition to the smallest budget that works
   uint64_t readahead_bytes = 0;
-  uint64_t pages_max = 0;  // that protected frames can show, whatever the budget; 0: any number
+  // How many pages protected frames can show, independent of the budget; 0: any number.
+  uint64_t pages_max = 0;
   uint64_t wait_ns_max = 0;
-  bool has_faults = false;  // of the store or the kernel
+  bool has_faults = false;  // in the store or the kernel
   bool has_pins = true;
   bool has_second_views = true;
-  bool has_reshapes = true;  // as doors do: views are cut, extended, held out, handed back
+  // Views are cut, extended, blocked and handed back, as by `outcore run`.
+  bool has_reshapes = true;
   bool has_cuts = true;
   SimStore::Behaviour behaviour;
   SimKernel::Refusals refusals;

@@ -7,7 +7,7 @@ namespace outcore::sim {
 
 class Random {
  public:
-  // Seeds that are near each other give numbers that have nothing in common.
+  // Seeds that differ little give unrelated numbers.
   explicit Random(uint64_t seed) : state_(seed) { state_ = next() ^ seed << 32; }
 
   uint64_t next() {

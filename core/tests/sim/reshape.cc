@@ -1,5 +1,5 @@
-// Views that change their shape in a simulation, as core/runtime/reshape.cc and the doors do it:
-// the program's calls on the file wait, its touches go on.
+// Views that change their shape in a simulation, as in core/runtime/reshape.cc and `outcore run`:
+// the program's calls on the file wait, its touches continue.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -33,7 +33,7 @@ void show(SimView& mapped, View* view) {
 
 }  // namespace
 
-// REQUIRES: mapping_ is held. False: there is nothing left to reshape.
+// False: there is nothing left to reshape. REQUIRES: mapping_ is held.
 bool Simulation::begin_reshape(SimFile& file) {
   if (file.is_handed_back) return false;
   file.is_reshaping = true;
@@ -49,14 +49,14 @@ void Simulation::end_reshape(SimFile& file, const Status& status, bool is_refusa
   fibers_.fail("a change of views fails though nothing else does: " + status.message());
 }
 
-// Until all have finished that began before: whoever begins now sees the view as it is now.
+// Waits until all that began before have finished; those that begin now see the view as it is now.
 void Simulation::wait_for_users(SimView& view) {
   const unsigned before = view.generation;
   view.generation = 1 - before;
   while (view.users[before] != 0) fibers_.let_pass(10'000);
 }
 
-// What nobody has in memory is what the store has. REQUIRES: the pages are held out.
+// The store must contain what is not in memory. REQUIRES: the pages are evicted and blocked.
 void Simulation::check_stored(SimFile& file, uint64_t from, uint64_t to, const char* what) {
   for (uint64_t i = 0; i < file.oracle->cell_count(); ++i) {
     const uint64_t offset = Oracle::offset_of(i);
@@ -105,7 +105,7 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
     show(*file.views.back(), parts[1]);
   }
   ViewPool::instance().give_back(old);
-  wait_for_users(whole);  // they may be in what is the right part now
+  wait_for_users(whole);  // they may be in what is now the right part
   end_reshape(file, s, false);
 }
 
@@ -120,7 +120,7 @@ void Simulation::extend_view(SimFile& file, SimView& view, uint64_t size_bytes) 
   end_reshape(file, s, file.had_pins);
 }
 
-// As the program's write to a file that it has mapped.
+// As a program's write() to a file that it has mapped.
 void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Random& random) {
   const os::Locked locked(mapping_);
   if (!begin_reshape(file)) return;
@@ -141,8 +141,8 @@ void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Ran
   end_reshape(file, s, false);
 }
 
-// From now on the kernel shows the store itself. It may have no room for that: then nothing is
-// different.
+// Replaces the views by the kernel's own mapping of the store. The kernel may have no room for it:
+// then nothing changes.
 void Simulation::hand_back(SimFile& file) {
   const os::Locked locked(mapping_);
   if (!begin_reshape(file)) return;

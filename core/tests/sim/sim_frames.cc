@@ -145,7 +145,7 @@ int SimFrames::show(const Piece& piece, const SubpageSet& written) {
     }
     kernel_.fibers.require(page_at(offset).bytes != nullptr, "CONTINUE of bytes that are not in",
                            offset);
-    // CONTINUE of a page that is present is EEXIST, and changes nothing.
+    // CONTINUE on a present page returns EEXIST, and changes nothing.
     if (!entry.is_present) entry = {true, !written.has(piece.first_subpage + i)};
   }
   return 0;
@@ -209,13 +209,13 @@ int SimFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
     written->add(piece.first_subpage + i);
     if (clear && is_async()) entry.is_protected = true;
   }
-  // Private frames look first and protect afterwards.
+  // Private frames scan first and protect afterwards.
   if (clear && is_private() && defect_ != Defect::kForgetsToProtect)
     set_protection(piece, found, true);
   return 0;
 }
 
-// Pages may change while it looks: each is a step of its own.
+// Pages may change during the scan: each is a step of its own.
 int SimFrames::find_written(const Piece& piece, std::span<os::WrittenRun> runs,
                             uint64_t* scanned_bytes) {
   check(piece, "find_written of an empty piece");
@@ -252,7 +252,7 @@ int SimFrames::copy_out(const Piece& piece, std::byte* into) {
   for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
     step("copy_out", piece.offset + at);
     if (kernel_.fibers.random().chance(kernel_.refusals.copy_out)) {
-      std::memset(into, 0xBD, piece.size_bytes);  // nobody may store that
+      std::memset(into, 0xBD, piece.size_bytes);  // poison value: nobody may store this
       return -EIO;
     }
     if (is_private())
@@ -269,7 +269,7 @@ int SimFrames::copy_out(const Piece& piece, std::byte* into) {
   return 0;
 }
 
-// Memory that the program locked is not freed. What a failed fill takes back was never locked.
+// Memory that the program locked is not freed. Memory that a failed fill undoes was never locked.
 bool SimFrames::is_refused(const Piece& piece) {
   if (!is_private() || !kernel_.fibers.random().chance(kernel_.refusals.free)) return false;
   for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage)
@@ -284,7 +284,7 @@ int SimFrames::free(std::span<const Piece> pieces) {
     check(piece, "free of an empty piece");
     kernel_.fibers.require(piece.offset >= end, "free of pieces that are not sorted");
     end = piece.offset + piece.size_bytes;
-    // As madvise on locked memory: what came before it is gone.
+    // As madvise on locked memory: the pieces before it are freed.
     if (is_refused(piece)) return -EINVAL;
     for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
       step("free", piece.offset + at);

@@ -1,5 +1,5 @@
-// SimFrames: the three kinds of frames over a simulated kernel. It does what the kernel facts say,
-// and holds the engine to the contract of os/frames.h.
+// SimFrames: the three kinds of frames on a simulated kernel, which behaves as the kernel facts
+// say. It checks that the engine keeps the contract of os/frames.h.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 namespace outcore::sim {
 
 enum class FramesModel : uint8_t {
-  kShared,     // a memory file; the kernel notes writes without faults
+  kShared,     // a memory file; the kernel tracks writes without faults
   kPrivate,    // anonymous memory of one view; writes to clean pages fault
   kProtected,  // a memory file and mprotect; writes to clean pages fault
 };
 
 class SimFrames final : public os::Frames {
  public:
-  // Broken on purpose, so that tests can show that the simulation notices.
+  // A defect on purpose, for tests that show that the simulation notices it.
   enum class Defect : uint8_t {
     kNone,
     kForgetsWrittenAtUnmap,
@@ -36,7 +36,7 @@ class SimFrames final : public os::Frames {
         page_(size_bytes / base::kSystemPage) {}
   ~SimFrames() override;
   void set_defect(Defect defect) { defect_ = defect; }
-  // Of protected frames: how many system pages may hold bytes before there is no room.
+  // For protected frames: how many system pages may hold bytes before there is no room.
   void set_pages_max(uint64_t pages) { pages_max_ = pages; }
 
   FrameKind kind() const override {
@@ -73,7 +73,7 @@ class SimFrames final : public os::Frames {
  private:
   struct SystemPage {
     std::unique_ptr<std::array<std::byte, base::kSystemPage>> bytes;
-    bool is_failed_install = false;  // a neighbour's install failed: it is freed as it is
+    bool is_failed_install = false;  // the install of a neighbour failed: it is freed as it is
   };
   // A scheduling point; the trace shows which frames it was.
   void step(const char* what, uint64_t offset, uint64_t b = 0) {

@@ -7,7 +7,7 @@ namespace outcore::sim {
 using base::kSystemPage;
 
 void SimKernel::map(const Mapping& mapping) {
-  // As MAP_FIXED: in place of what is there, which must not show anything any more.
+  // As MAP_FIXED: replaces what is mapped there, which must show nothing any more.
   for (uint64_t at = 0; at < mapping.size_bytes; at += kSystemPage) {
     const Mapping* before = find(mapping.address + at);
     if (before == nullptr) continue;

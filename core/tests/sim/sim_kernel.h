@@ -1,8 +1,8 @@
-// SimKernel: what the simulated spaces share: the addresses and their page tables, and the memory
-// that is in use.
+// SimKernel: what the simulated spaces share: addresses, their page tables, and the memory in use.
 //
-// A page-table entry is present or not, and carries a write protection that outlives the page (the
-// marker of userfaultfd). For memory files under WP_ASYNC: what is not protected scans as written,
+// A page-table entry is present or not, and has a write protection that outlives the page (the
+// marker of userfaultfd). For memory files under WP_ASYNC, entries that are not protected are
+// reported as written, present or not. See docs/internals/kernel-facts.md.
 // present or not. See docs/internals/kernel-facts.md.
 #pragma once
 
@@ -31,7 +31,7 @@ struct Mapping {
   uint64_t size_bytes = 0;
   bool is_writable = false;
   SimFrames* owner = nullptr;
-  bool is_ending = false;  // nobody touches it any more: what it shows does not matter
+  bool is_ending = false;  // no thread touches it any more: what it shows does not matter
   std::vector<PageEntry> entry;
 
   std::byte* end() const { return address + size_bytes; }
@@ -39,7 +39,7 @@ struct Mapping {
 
 class SimKernel {
  public:
-  // How often the kernel refuses, in thousandths.
+  // How often the kernel refuses: probabilities in thousandths.
   struct Refusals {
     uint64_t install = 0, unmap = 0, free = 0, collect = 0, copy_out = 0;
   };
@@ -48,12 +48,12 @@ class SimKernel {
 
   Fibers& fibers;
   Refusals refusals;
-  // Called whenever memory was taken.
+  // Called whenever memory was allocated.
   std::function<void(uint64_t resident_bytes)> on_memory;
 
   void map(const Mapping& mapping);
   void unmap(std::byte* address, uint64_t size_bytes);
-  // A mapping that spans the address becomes two: only a door cuts one.
+  // Splits a mapping that contains the address into two, as a partial munmap does.
   void divide(std::byte* address);
   // Calls f(mapping) for every mapping that lies in the range.
   template <typename F>
@@ -63,7 +63,7 @@ class SimKernel {
   }
   // The mapping of an address; nullptr if there is none.
   Mapping* find(const std::byte* address);
-  // Of an address that must be mapped, with its mapping's owner as told.
+  // The entry of an address, which must be mapped with this owner.
   PageEntry& entry(const std::byte* address, const SimFrames* owner);
   // Calls f(mapping, entry) for every entry that shows this system page of the owner.
   template <typename F>
@@ -74,7 +74,8 @@ class SimKernel {
         f(mapping, mapping.entry[(offset - mapping.offset) / base::kSystemPage]);
   }
 
-  // What a program does: the simulated bytes of the address, or nullptr if the touch faults.
+  // What a program does: returns the simulated bytes of the address, or nullptr if the touch
+  // faults.
   std::byte* touch(std::byte* address, bool is_write);
   // What the kernel does to pinned memory: no fault, no trace.
   std::byte* touch_pinned(std::byte* address);

@@ -83,7 +83,7 @@ int SimStore::read_now(uint64_t offset, std::span<std::byte> into) {
     std::memcpy(into.data() + done, bytes_.data() + offset + done, n);
     done += n;
   }
-  // What a failed read leaves in the buffer must never be seen.
+  // What a failed read leaves in the buffer must never become visible.
   if (result != 0) std::memset(into.data(), 0xBD, into.size());
   end(offset, into.size(), false);
   return result;

@@ -1,5 +1,5 @@
-// SimStore: a store in memory that fails, tears, delays and reorders as a seed decides, and holds
-// the engine to the contract of outcore/store.h.
+// SimStore: a store in memory that fails, tears, delays and reorders transfers as a seed decides.
+// It checks that the engine keeps the contract of outcore/store.h.
 #pragma once
 
 #include <string>
@@ -37,10 +37,10 @@ class SimStore final : public Store {
   // -- for the oracle --
   const std::vector<std::byte>& bytes() const { return bytes_; }
   void preset(uint64_t offset, std::span<const std::byte> from);
-  // As a mapping of the kernel's shows it.
+  // As the kernel's mapping shows it.
   std::byte* bytes_at(uint64_t offset) { return bytes_.data() + offset; }
-  // The event (see next_event) at which the write began that left this system page torn or is
-  // writing it now; 0 if it is whole.
+  // The event (see next_event) at which the write began that has torn this system page, or is
+  // writing it now; 0 if the page is whole.
   uint64_t torn_since(uint64_t system_page) const { return torn_since_[system_page]; }
   void set_event_source(uint64_t* next_event) { next_event_ = next_event; }
 
@@ -62,7 +62,7 @@ class SimStore final : public Store {
   std::vector<bool> was_written_;
   std::vector<uint64_t> torn_since_;
   std::vector<Transfer> under_way_;
-  uint64_t reads_ = 0, writes_ = 0;  // transfers that were handed to us and are not over
+  uint64_t reads_ = 0, writes_ = 0;  // transfers that have begun and not ended
   uint64_t* next_event_ = nullptr;
 };
 

@@ -14,8 +14,8 @@ using base::round_up;
 
 namespace {
 
-// Simulated addresses: nothing is ever mapped there. Never used again, for a failed run leaves its
-// views behind.
+// Simulated addresses: nothing is ever mapped there. They are never reused, because a failed run
+// leaves its views behind.
 std::byte* take_addresses() {
   static std::atomic<uint64_t> next{uint64_t{0x7000} << 32};
   return reinterpret_cast<std::byte*>(next.fetch_add(uint64_t{1} << 36));
@@ -31,7 +31,7 @@ Simulation::Simulation(const Plan& plan, bool is_traced)
   fibers_.describe = [this] { return describe(); };
 }
 
-// The pages that are not absent, as their words say.
+// The pages that are not absent, by their words.
 std::string Simulation::describe() const {
   constexpr const char* kStates[] = {"absent",  "filling",  "resident", "busy",  "unmapping",
                                      "leaving", "dropping", "failed",   "frozen"};
@@ -41,7 +41,7 @@ std::string Simulation::describe() const {
   for (const auto& file : files_) {
     const uint64_t pages = file->space == nullptr ? 0 : file->space->page_count();
     for (uint64_t page = 0; page < pages; ++page) {
-      // Without the scheduling point of load(): this is the end.
+      // Without the scheduling point of load(), because the run has ended.
       uint64_t bits = 0;
       std::memcpy(&bits, &file->space->words[page], sizeof bits);
       const region::PageValue word(bits);
@@ -99,7 +99,8 @@ void Simulation::live() {
   finish();
 }
 
-// The least budget depends on the budget (buffers grow with it): search it.
+// Finds the smallest budget by a search, because it depends on the budget itself (buffers grow with
+// it).
 void Simulation::start_engine() {
   uint64_t page_bytes = 0;
   for (const FilePlan& file : plan_.files) page_bytes = std::max(page_bytes, file.page_bytes);
@@ -175,7 +176,7 @@ void Simulation::watch_memory() {
   };
 }
 
-// A keeper's thread, as engine.h has it.
+// The thread of a keeper, as engine.h describes it.
 void Simulation::keep(unsigned index) {
   paging::Shard& shard = *engine_->shards()[index];
   while (!is_stopping_) {
@@ -217,7 +218,7 @@ void Simulation::finish() {
 
 void Simulation::finish_file(SimFile& file) {
   const uint64_t pages = file.space->page_count();
-  // The first may return an error of before; then everything is written.
+  // The first flush may return an earlier error; then everything is written.
   static_cast<void>(flush(file, 0, pages));
   const Status flushed = flush(file, 0, pages);
   if (!flushed.ok()) fibers_.fail("the last flush fails: " + flushed.message());

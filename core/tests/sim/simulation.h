@@ -1,5 +1,5 @@
-// Simulation: the engine over a simulated kernel and stores, driven by programs whose every read is
-// compared with an oracle. One seed decides all of it.
+// Simulation: the engine on a simulated kernel and simulated stores, used by programs whose every
+// read is compared with an oracle. One seed determines everything.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace outcore::sim {
 
-// What a program has mapped. Its addresses stay as they are while the view behind them changes.
+// A mapping of a program. Its addresses stay the same while the view behind them changes.
 struct SimView {
   region::View* view = nullptr;
   std::byte* address = nullptr;
@@ -21,9 +21,9 @@ struct SimView {
   uint64_t size_bytes = 0;  // that are mapped
   bool is_writable = false;
   unsigned pins = 0;
-  // Offsets that the program is about to unmap, and touches no more.
+  // Offsets that the program is about to unmap, and no longer touches.
   uint64_t closing_from = 0, closing_to = 0;
-  // App fibers in the middle of something with it, by the generation in which they began.
+  // App fibers that are using it, by the generation in which they began.
   unsigned users[2] = {}, generation = 0;
 
   uint64_t end() const { return offset + size_bytes; }
@@ -38,11 +38,12 @@ struct SimFile {
   std::unique_ptr<paging::Space> space;
   std::unique_ptr<Oracle> oracle;
   std::vector<std::unique_ptr<SimView>> views;
-  // As a door's lock: calls of the program on its mappings, and changes of their shape.
+  // Like the lock of `outcore run`: calls of the program on its mappings, and changes of their
+  // shape.
   unsigned calls = 0, pins = 0;
   bool is_reshaping = false;
-  bool had_pins = false;        // when the change began; none come while it goes on
-  bool is_handed_back = false;  // the kernel's own mappings are where the views were
+  bool had_pins = false;        // when the change began; none can begin during the change
+  bool is_handed_back = false;  // the kernel's own mappings have replaced the views
 };
 
 class Simulation {
@@ -102,11 +103,11 @@ class Simulation {
   std::vector<std::unique_ptr<SimFile>> files_;
   uint64_t fixed_bytes_ = 0;  // bounce and write buffers
   uint64_t budget_least_ = 0, budget_most_ = 0;
-  uint64_t events_ = 0;  // a count of everything that the oracle orders
+  uint64_t events_ = 0;  // counts everything that the oracle orders
   bool is_resizing_ = false, is_faultless_ = false;
   bool is_stopping_ = false;
   std::atomic<uint32_t> apps_left_{0}, services_left_{0};
-  std::atomic<uint32_t> stopped_{0};  // apps do not touch memory: a cut has stopped them
+  std::atomic<uint32_t> stopped_{0};  // a cut has stopped the apps: they do not touch memory
   os::Lock mapping_;
   std::byte* next_address_ = nullptr;
   Tally tally_;

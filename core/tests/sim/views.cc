@@ -1,4 +1,4 @@
-// Views and flushes of a simulation, as core/runtime/mapping.cc does them.
+// Views and flushes in a simulation, as in core/runtime/mapping.cc.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -47,9 +47,9 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   const os::Locked locked(mapping_);
   size_t index = 0;
   while (index < file.views.size() && file.views[index].get() != leaving) ++index;
-  if (index == file.views.size()) return;                 // somebody else was faster
+  if (index == file.views.size()) return;                 // another fiber was faster
   if (file.is_handed_back || leaving->is_used()) return;  // or pinned meanwhile
-  // Out of the list first: programs touch it no more.
+  // Removed from the list first, so that programs no longer touch it.
   std::unique_ptr<SimView> ending = std::move(file.views[index]);
   file.views.erase(file.views.begin() + static_cast<ptrdiff_t>(index));
   View* view = ending->view;
@@ -59,7 +59,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
     fibers_.let_pass(100'000);
     flushed = flush(file, view->first_page(), view->end_page());
   }
-  // Where nothing else shows its pages they go with it.
+  // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = view->first_page(), to = view->end_page();
   const bool must_empty = file.space->view_count > 1 && !file.space->frames->can_share();
   while (must_empty && !engine_->hold_out(*file.space, from, to).ok()) {
@@ -77,7 +77,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   ViewPool::instance().give_back(view);
 }
 
-// A flush that succeeds has everything in the store that was written before it.
+// After a successful flush, the store has everything that was written before it.
 Status Simulation::flush(SimFile& file, uint64_t first, uint64_t end) {
   const uint64_t begun_at = ++events_;
   ++tally_.flushes;

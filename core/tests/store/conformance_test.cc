@@ -1,4 +1,4 @@
-// What every store promises: outcore/store.h, with a plain vector as the oracle.
+// What every store must do (outcore/store.h), with a plain vector as the oracle.
 #include <gtest/gtest.h>
 
 #include <algorithm>

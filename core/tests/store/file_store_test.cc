@@ -1,4 +1,4 @@
-// What is the file store's own: sizes, errors, holes, descriptors, direct I/O.
+// What is specific to the file store: sizes, errors, holes, descriptors, direct I/O.
 #include "core/store/file_store.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 namespace {
 
-int next_sync_error = 0;  // the kernel tells it once
+int next_sync_error = 0;  // the kernel reports it once
 
 int fail_once() {
   const int error = std::exchange(next_sync_error, 0);
@@ -27,7 +27,7 @@ int fail_once() {
 
 }  // namespace
 
-// The library's calls come here.
+// The library's calls of fsync come here.
 extern "C" int fsync(int fd) {
   return fail_once() != 0 ? -1 : static_cast<int>(::syscall(SYS_fsync, fd));
 }
@@ -167,7 +167,7 @@ TEST(FileStore, DirectIsOffWhenAskedAndSaysSo) {
             "buffered by direct=off");
 }
 
-// Of the first `size_bytes` of a file, the pages that the kernel caches.
+// How many pages of the first `size_bytes` of a file are in the kernel's cache.
 size_t cached_pages(int fd, size_t size_bytes) {
   void* view = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
   EXPECT_NE(view, MAP_FAILED);
@@ -186,7 +186,7 @@ TEST(FileStore, DirectReadsDoNotFillThePageCache) {
   if (!store) GTEST_SKIP() << store.message();
   const int fd = ::open((folder / "f").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(::fsync(fd), 0);
-  // The kernel may hold on to some pages for a moment: what counts is that no more come.
+  // The kernel may keep some pages for a moment: the test is that there are not more.
   ASSERT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
   const size_t before = cached_pages(fd, kSize);
   ASSERT_LT(before, kSize / 4096 / 2);
@@ -277,14 +277,14 @@ TEST(FileStore, ItsDescriptorsDoNotSurviveExec) {
   EXPECT_GE(count, 1u);
 }
 
-// Its bytes are not in the file, and the kernel says so once.
+// The bytes are not in the file, and the kernel reports it once.
 TEST(LostSync, IsNeverForgotten) {
   for (const char* scheme : {"file:", "sparse:"}) {
     const Folder folder;
     const auto store = open_file(scheme + (folder / "bytes"), to_create(1 << 20));
     const std::vector<std::byte> bytes(4096, std::byte{7});
     ASSERT_EQ(store->write(0, bytes), 0);
-    next_sync_error = EINTR;  // says nothing of what was written
+    next_sync_error = EINTR;  // says nothing about the written bytes
     EXPECT_EQ(store->sync(), -EINTR) << scheme;
     EXPECT_EQ(store->sync(), 0) << scheme;
     ASSERT_EQ(store->write(0, bytes), 0);

@@ -1,4 +1,4 @@
-// The ring: one a thread, its buffers, what happens without it and after a fork.
+// The ring: one for each thread; its buffers; what happens without it, and after a fork.
 #include "core/store/io_ring.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ size_t ring_count() {
   return count;
 }
 
-// Writes and reads back a store's pages as batches.
+// Writes and reads back pages of a store in batches.
 bool round_trip(Store& store, uint64_t seed) {
   const size_t size = store.size_bytes();
   AlignedBytes buffer(size);
@@ -93,7 +93,7 @@ TEST_F(Ring, ABufferIsRegisteredAsLongAsAStoreLendsIt) {
   EXPECT_EQ(transfer(*last), 0u);
 }
 
-// New memory at an old address, where the kernel may still hold the old pages.
+// Maps new memory at an old address, for which the kernel may still have the old pages registered.
 std::span<std::byte> map_anew(std::span<std::byte> old, size_t size_bytes) {
   if (!old.empty()) ::munmap(old.data(), old.size());
   void* memory =
@@ -103,7 +103,7 @@ std::span<std::byte> map_anew(std::span<std::byte> old, size_t size_bytes) {
   return {static_cast<std::byte*>(memory), size_bytes};
 }
 
-// Reads two pages of a store that holds `bytes` into the buffer, as a batch.
+// Reads two pages of a store with contents `bytes` into the buffer, as a batch.
 bool reads_right(Store& store, std::span<std::byte> buffer, const Bytes& bytes) {
   StoreRequest batch[] = {{0, buffer.data(), 4096, false, 77},
                           {4096, buffer.data() + 4096, 4096, false, 77}};
@@ -123,7 +123,7 @@ TEST_F(Ring, ABufferRegisteredAgainAtTheSameAddressIsTheNewMemory) {
     EXPECT_TRUE(reads_right(*store, memory, bytes)) << turn;
     memory = map_anew(memory, 64 << 10);
   }
-  // Another store lends it; the first has not given it back.
+  // Another store lends the buffer, too; the first has not returned it.
   auto other = make_file(folder);
   other->register_buffer(memory);
   EXPECT_TRUE(reads_right(*other, memory, bytes));
@@ -151,7 +151,7 @@ TEST_F(Ring, ABufferThatCannotBeRegisteredIsUsedWithoutIt) {
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit none{0, 0};
-    // Root may lock what it likes.
+    // Root may lock any amount.
     const bool is_limited =
         ::setrlimit(RLIMIT_MEMLOCK, &none) == 0 && (::getuid() != 0 || ::setuid(65534) == 0);
     const bool is_right = round_trip(*store, 2);
@@ -166,7 +166,7 @@ TEST_F(Ring, ABufferThatCannotBeRegisteredIsUsedWithoutIt) {
 TEST_F(Ring, WithoutDescriptorsForARingTransfersStillWork) {
   const Folder folder;
   auto store = make_file(folder);
-  // UBSan looks at an object's type by a pipe, the first time that it meets it.
+  // UBSan examines an object's type through a pipe when it first meets the type.
   ASSERT_TRUE(round_trip(*store, 2));
   rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -21,7 +21,7 @@ Bytes all_of(Store& store) {
   return bytes;
 }
 
-// Fails every write, after having stored half of it: a fault that a real store gives only by
+// Every write stores half of its bytes and then fails: a failure that a real store has only by
 // accident.
 class FailingStore final : public Store {
  public:

@@ -1,4 +1,4 @@
-// URIs, and what open_store says of bad ones.
+// URIs, and the errors of open_store for bad ones.
 #include "core/store/registry.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is the scratch store's own: no name, space reserved up front.
+// What is specific to the scratch store: it has no name, and reserves its space in advance.
 #include "core/store/scratch_store.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ uint64_t free_bytes(const std::string& folder) {
   return ::statvfs(folder.c_str(), &space) == 0 ? uint64_t{space.f_bfree} * space.f_frsize : 0;
 }
 
-// A tmpfs of 1 MiB, if we may mount.
+// A tmpfs of 1 MiB, if the process may mount it.
 class TinyDisk : public testing::Test {
  protected:
   void SetUp() override {
@@ -104,7 +104,7 @@ TEST_F(TinyDisk, DiscardedSpaceStaysReserved) {
   const Bytes bytes = random_bytes(512 << 10, 2);
   ASSERT_EQ(store->write(0, bytes), 0);
   ASSERT_EQ(store->discard(0, 512 << 10), 0);
-  write_file(folder_ / "filler", random_bytes(1 << 20, 3));  // as much as there is room for
+  write_file(folder_ / "filler", random_bytes(1 << 20, 3));  // as much as fits
   ASSERT_EQ(free_bytes(folder_.path()), 0u);
   ASSERT_EQ(store->write(0, bytes), 0);
   Bytes back(512 << 10);

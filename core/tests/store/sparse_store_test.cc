@@ -1,4 +1,4 @@
-// What is the sparse store's own: segments, metadata, descriptors.
+// What is specific to the sparse store: segments, metadata, descriptors.
 #include "core/store/sparse_store.h"
 
 #include <gmock/gmock.h>

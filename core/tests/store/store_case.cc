@@ -6,7 +6,7 @@
 namespace outcore::store_test {
 namespace {
 
-// A base that ends within the overlay, in a file of zeros.
+// A base that ends within the overlay, on a file of zeros.
 Result<std::shared_ptr<Store>> make_overlay_over_file(const Folder& folder, uint64_t size_bytes) {
   OpenOptions options;
   options.is_writable = options.may_create = true;
@@ -18,7 +18,7 @@ Result<std::shared_ptr<Store>> make_overlay_over_file(const Folder& folder, uint
   return store::make_overlay(base.value(), scratch.value(), 0, size_bytes);
 }
 
-// A store with nothing but the three functions that must be there.
+// A store with only the three functions that are required.
 class PlainStore final : public Store {
  public:
   explicit PlainStore(uint64_t size_bytes) : bytes_(size_bytes) {}

@@ -1,5 +1,4 @@
-// StoreCase: one kind of store as the conformance suite makes it; and the folders and bytes that
-// tests need.
+// StoreCase: one kind of store for the conformance suite; and folders and bytes for tests.
 #pragma once
 
 #include <stdlib.h>
@@ -42,7 +41,7 @@ inline void write_file(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// Memory at a multiple of the page, as Outcore's own buffers are.
+// Memory aligned to a page, as Outcore's own buffers are.
 class AlignedBytes {
  public:
   explicit AlignedBytes(size_t size_bytes)
@@ -61,12 +60,12 @@ class AlignedBytes {
 
 struct StoreCase {
   std::string name;
-  // A new store of this many bytes, all zero.
+  // Makes a store of this many bytes, all zero.
   std::function<Result<std::shared_ptr<Store>>(const Folder& folder, uint64_t size_bytes)> make;
   bool can_resize = true;
 };
 
-// A store whose URI is `before`, a path in the folder, `after`.
+// A store with the URI `before`, a path in the folder, `after`.
 inline StoreCase by_uri(const std::string& name, const std::string& before,
                         const std::string& after) {
   return {name, [before, after](const Folder& folder, uint64_t size_bytes) {
@@ -80,7 +79,7 @@ inline StoreCase by_uri(const std::string& name, const std::string& before,
           }};
 }
 
-// Each program that runs the suite says of what.
+// Each program that runs the suite defines its cases.
 std::vector<StoreCase> all_cases();
 
 }  // namespace outcore::store_test

@@ -1,8 +1,9 @@
-// Stress: many threads do everything at once, on a budget that is far too small, against an oracle.
+// Stress: many threads do everything at once, with a budget that is far too small, compared with an
+// oracle.
 //
-// The oracle: each page carries its number, and has a cell that is only ever added to atomically;
-// the sum of each page's cell is counted beside. OUTCORE_STRESS_SECONDS per configuration (default
-// 2), OUTCORE_STRESS_SEED to play one again.
+// The oracle: each page contains its number, and a cell that threads only add to, atomically; the
+// sum for each cell is counted separately. OUTCORE_STRESS_SECONDS for each configuration (default
+// 2), OUTCORE_STRESS_SEED to repeat one.
 #include <signal.h>
 
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ std::vector<Configuration> configurations() {
   }
   for (const std::string& policy : policies)
     all.push_back({{Delivery::kInThread, FrameKind::kShared, 4096}, policy, 64, 1});
-  // Frames that are replaced on the way.
+  // Frames that are replaced during the run.
   for (const unsigned threads : {4u, 64u})
     all.push_back({{Delivery::kInThread, FrameKind::kAuto, 4096}, "s3-fifo", threads, 1});
   return all;
@@ -55,7 +56,7 @@ std::string name_of(const Configuration& c) {
 // For messages of gtest.
 void PrintTo(const Configuration& c, std::ostream* out) { *out << name_of(c); }
 
-// What a page of the file is: its number, and what was added to it.
+// The contents of a page of the file: its number, and the sum of what was added.
 struct Cells {
   uint64_t number;
   uint64_t sum;
@@ -76,8 +77,8 @@ class Stress : public testing::TestWithParam<Configuration> {
                            : static_cast<uint64_t>(Clock::now().time_since_epoch().count());
   }
 
-  // Here no touch may fail: Outcore, which passes it on to the handler that it found, says why, and
-  // the process ends.
+  // No touch may fail here: Outcore passes a failed one to the previous handler, which is the
+  // default: it prints why, and the process ends.
   static void SetUpTestSuite() { ::signal(SIGBUS, SIG_DFL); }
 
   void SetUp() override {
@@ -87,7 +88,7 @@ class Stress : public testing::TestWithParam<Configuration> {
       std::memcpy(&bytes[page * 4096 + cell_at(page)], &page, sizeof page);
     write_file(path_, bytes);
   }
-  // Not always in the same place of its page.
+  // The cell is not always at the same place of its page.
   static uint64_t cell_at(uint64_t page) { return page * 16 % 4080; }
   static Cells* cells(const Region& region, uint64_t page, uint64_t offset) {
     return reinterpret_cast<Cells*>(region.data() + page * 4096 - offset + cell_at(page));
@@ -117,7 +118,7 @@ class Stress : public testing::TestWithParam<Configuration> {
 
 uint64_t next(uint64_t& x) { return x ^= x << 13, x ^= x >> 7, x ^= x << 17; }
 
-// Maps a part of the file for a moment, beside the region that is there all the time.
+// Maps a part of the file for a moment, beside the permanent region.
 void Stress::use_view_of_its_own(Runtime& runtime, uint64_t random) {
   MapOptions options = map_options_;
   options.frames.reset();

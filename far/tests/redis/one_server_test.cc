@@ -223,7 +223,7 @@ TEST_P(RedisOneServer, IsWaitedForWhileItIsStopped) {
   EXPECT_EQ(store->write(0, bytes), 0);
   servers_->send(0, SIGSTOP);
   std::thread waker([&] {
-    EXPECT_TRUE(becomes([&] { return store->remark().find("last trouble") != std::string::npos; }));
+    EXPECT_TRUE(becomes([&] { return store->remark().find("last failure") != std::string::npos; }));
     servers_->send(0, SIGCONT);
   });
   Bytes now(1000);
@@ -239,7 +239,7 @@ TEST_P(RedisOneServer, IsWaitedForNoLongerThanTheTimeout) {
   Bytes now(1000);
   EXPECT_EQ(store->read(0, now), -ETIMEDOUT);
   EXPECT_EQ(store->write(0, now), -ETIMEDOUT);
-  EXPECT_THAT(store->remark(), HasSubstr("last trouble: 127.0.0.1"));
+  EXPECT_THAT(store->remark(), HasSubstr("last failure: 127.0.0.1"));
   servers_->send(0, SIGCONT);
   EXPECT_EQ(store->write(0, now), 0);
 }

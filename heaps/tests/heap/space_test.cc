@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "heaps/volatile/ground_store.h"
+#include "heaps/volatile/heap_memory_store.h"
 #include "outcore/heap.h"
 #include "outcore/runtime.h"
 #include "tests/folder.h"
@@ -34,7 +34,7 @@ class HeapSpace : public testing::TestWithParam<bool> {
   std::optional<Runtime> runtime_;
   std::optional<Heap> heap_;
 };
-INSTANTIATE_TEST_SUITE_P(Grounds, HeapSpace, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Memories, HeapSpace, testing::Bool());
 
 TEST_P(HeapSpace, WhatWasFreedServesLargerBlocks) {
   void* small = heap_->allocate(20 * kMiB);
@@ -75,10 +75,10 @@ TEST(HeapCreate, ThatFailsLeavesTheBytesThatWereThere) {
 }
 
 // Gap pages of a read of many belong to others, who write and discard them meanwhile.
-TEST(GroundStore, PagesBesideOnesThatChangeAreRead) {
+TEST(HeapMemoryStore, PagesBesideOnesThatChangeAreRead) {
   constexpr uint64_t kPage = 4096;
   const auto inner = open_store("memory:", {.is_writable = true, .size_bytes = 3 * kPage}).value();
-  const auto store = heap::GroundStore::make(inner, 3 * kPage, 3 * kPage);
+  const auto store = heap::HeapMemoryStore::make(inner, 3 * kPage, 3 * kPage);
   const std::vector<std::byte> ones(kPage, std::byte{1});
   ASSERT_EQ(store->write(2 * kPage, ones), 0);
   std::atomic<bool> is_over{false};

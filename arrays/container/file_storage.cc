@@ -1,4 +1,4 @@
-#include "arrays/container/file_medium.h"
+#include "arrays/container/file_storage.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -27,9 +27,9 @@ struct RegionMapping final : Mapping {
   ~RegionMapping() override {
     const os::CancelBlock uncancelled;
     region = {};
-    medium.reset();
+    storage.reset();
   }
-  std::shared_ptr<Medium> medium;
+  std::shared_ptr<ContainerStorage> storage;
   Region region;
 };
 
@@ -37,9 +37,9 @@ struct KernelMapping final : Mapping {
   ~KernelMapping() override {
     const os::CancelBlock uncancelled;
     if (data != nullptr) ::munmap(const_cast<std::byte*>(data), size_bytes);
-    medium.reset();
+    storage.reset();
   }
-  std::shared_ptr<Medium> medium;
+  std::shared_ptr<ContainerStorage> storage;
   uint64_t size_bytes = 0;
 };
 
@@ -54,7 +54,7 @@ struct flock lock_of(uint64_t byte, short type) {
 
 }  // namespace
 
-Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
+Error FileStorage::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
   if (const uint64_t now = this->size_bytes(); error == EIO && now < offset + size_bytes)
     return Error{EIO, uri_ + " is damaged: it has been cut to " + std::to_string(now) +
                           " bytes, and has one at " + std::to_string(offset + size_bytes - 1) +
@@ -63,9 +63,9 @@ Error FileMedium::failed(int error, const char* verb, uint64_t offset, uint64_t 
                                        " bytes at " + std::to_string(offset) + " of " + path_);
 }
 
-Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
-                                                 const std::string& path, bool is_pmem) {
-  auto file = std::make_shared<FileMedium>();
+Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions& options,
+                                                            const std::string& path, bool is_pmem) {
+  auto file = std::make_shared<FileStorage>();
   file->path_ = path;
   file->uri_ = options.uri;
   file->runtime_ = options.runtime;
@@ -82,34 +82,34 @@ Result<std::shared_ptr<Medium>> FileMedium::open(const MediumOptions& options,
   if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
   file->is_pmem_ = is_pmem;
   if (is_pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable);
-  if (file->memory_ != nullptr) return std::shared_ptr<Medium>(std::move(file));
+  if (file->memory_ != nullptr) return std::shared_ptr<ContainerStorage>(std::move(file));
   if (options.is_writable)
     file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
   else  // the catalog, in one request
     static_cast<void>(::readahead(file->fd_, 0, kFirstBytes));
-  return std::shared_ptr<Medium>(std::move(file));
+  return std::shared_ptr<ContainerStorage>(std::move(file));
 }
 
 // The file that is open, whatever has its name now.
-std::string FileMedium::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+std::string FileStorage::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
-FileMedium::~FileMedium() {
+FileStorage::~FileStorage() {
   const os::CancelBlock uncancelled;
   if (direct_fd_ >= 0) ::close(direct_fd_);
   if (fd_ >= 0) ::close(fd_);
 }
 
-uint64_t FileMedium::size_bytes() const {
+uint64_t FileStorage::size_bytes() const {
   struct stat about {};
   return ::fstat(fd_, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
 }
 
-Status FileMedium::clear() {
+Status FileStorage::clear() {
   return ::ftruncate(fd_, 0) == 0 ? settle() : base::system_error(errno, "empty " + path_);
 }
 
 // Another process may be making it longer: what is shorter is not taken away.
-Status FileMedium::grow(uint64_t size_bytes) {
+Status FileStorage::grow(uint64_t size_bytes) {
   if (this->size_bytes() >= size_bytes) return {};
   if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return settle();
   return base::system_error(errno,
@@ -117,7 +117,7 @@ Status FileMedium::grow(uint64_t size_bytes) {
 }
 
 // Asked of a container alone, when it is written to.
-bool FileMedium::has_room() {
+bool FileStorage::has_room() {
   std::call_once(room_asked_, [this] {
     has_room_ = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, 1) == 0 || errno != EOPNOTSUPP;
   });
@@ -126,7 +126,7 @@ bool FileMedium::has_room() {
 
 // What there is no space for is refused before the disk is full of it: fallocate takes all there is
 // before it fails, and whoever else writes meanwhile fails, too.
-Status FileMedium::check_space(uint64_t end) const {
+Status FileStorage::check_space(uint64_t end) const {
   const uint64_t now = size_bytes();
   struct statvfs about {};
   if (end <= now || ::fstatvfs(fd_, &about) != 0 || about.f_blocks == 0) return {};
@@ -135,7 +135,7 @@ Status FileMedium::check_space(uint64_t end) const {
                             "make room for " + base::format_bytes(end - now) + " in " + path_);
 }
 
-Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
+Status FileStorage::provide(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
   if (Status s = check_space(offset + size_bytes); !s) return s;
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
@@ -155,7 +155,7 @@ Status FileMedium::provide(uint64_t offset, uint64_t size_bytes) {
   return failed_to(errno);
 }
 
-Status FileMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
+Status FileStorage::provide_sparse(uint64_t offset, uint64_t size_bytes) {
   if (offset < this->size_bytes()) {  // used before: its old bytes go
     if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(size_bytes)) != 0)
@@ -165,7 +165,7 @@ Status FileMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
   return grow(offset + size_bytes);
 }
 
-Status FileMedium::release(uint64_t offset, uint64_t size_bytes) {
+Status FileStorage::release(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
   if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(size_bytes)) == 0 ||
@@ -174,19 +174,19 @@ Status FileMedium::release(uint64_t offset, uint64_t size_bytes) {
   return base::system_error(errno, "give space of " + path_ + " back");
 }
 
-Status FileMedium::read(uint64_t offset, std::span<std::byte> into) {
+Status FileStorage::read(uint64_t offset, std::span<std::byte> into) {
   const int error = all_of(Way::kRead, fd_, offset, into.data(), into.size());
   return error == 0 ? Status() : failed(error, "read", offset, into.size());
 }
 
-Status FileMedium::write(uint64_t offset, std::span<const std::byte> from) {
+Status FileStorage::write(uint64_t offset, std::span<const std::byte> from) {
   if (memory_ != nullptr) return write_to_memory(offset, from);
   const int error =
       all_of(Way::kWrite, fd_, offset, const_cast<std::byte*>(from.data()), from.size());
   return error == 0 ? Status() : failed(error, "write", offset, from.size());
 }
 
-Status FileMedium::sync() {
+Status FileStorage::sync() {
   if (const int lost = lost_sync_; lost != 0)
     return base::system_error(lost, "sync " + path_,
                               "an earlier sync failed, and what it lost is not known: write the "
@@ -212,8 +212,8 @@ Status FileMedium::sync() {
 // The page cache as it is: one copy for all who read. Who has lent a runtime wants its budget: a
 // region of it, where nobody changes what is there (it would not see it). Persistent memory is no
 // part of a budget.
-Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& self,
-                                                 uint64_t offset, uint64_t size_bytes) {
+Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<ContainerStorage>& self,
+                                                  uint64_t offset, uint64_t size_bytes) {
   if (!is_writable_ && memory_ == nullptr && runtime_->is_lent()) {
     MapOptions options;
     options.access = Access::kReadOnly;
@@ -224,21 +224,21 @@ Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& 
     auto region = runtime.value()->map(own_path(), options);
     if (!region) return region.error();
     auto mapping = std::make_shared<RegionMapping>();
-    mapping->medium = self;
+    mapping->storage = self;
     mapping->region = std::move(region).value();
     mapping->data = mapping->region.data();
     return std::shared_ptr<Mapping>(std::move(mapping));
   }
   auto mapping = std::make_shared<KernelMapping>();
-  mapping->medium = self;
+  mapping->storage = self;
   if (is_writable_) {
     // A lease of its own: what it shows is not used again, by us neither.
-    auto held = std::make_shared<FileMedium>();
+    auto held = std::make_shared<FileStorage>();
     held->path_ = path_;
     held->fd_ = ::open(own_path().c_str(), O_RDONLY | O_CLOEXEC);
     if (held->fd_ < 0) return base::system_error(errno, "open " + path_ + " for a view");
     if (Status s = held->lock(Lease::kReader, false, true); !s) return s.error();
-    mapping->medium = std::move(held);
+    mapping->storage = std::move(held);
   }
   void* const made =
       ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
@@ -250,20 +250,20 @@ Result<std::shared_ptr<Mapping>> FileMedium::map(const std::shared_ptr<Medium>& 
   return std::shared_ptr<Mapping>(std::move(mapping));
 }
 
-Status FileMedium::forget(uint64_t offset, uint64_t size_bytes) {
+Status FileStorage::forget(uint64_t offset, uint64_t size_bytes) {
   if (Status s = sync(); !s) return s;
   static_cast<void>(::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(size_bytes),
                                     POSIX_FADV_DONTNEED));
   return {};
 }
 
-std::string FileMedium::identity() const {
+std::string FileStorage::identity() const {
   struct stat about {};
   if (::fstat(fd_, &about) != 0) return {};
   return std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
 }
 
-Status FileMedium::lock_byte(uint64_t byte, short type, bool may_wait) const {
+Status FileStorage::lock_byte(uint64_t byte, short type, bool may_wait) const {
   struct flock range = lock_of(byte, type);
   while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
     if (errno == EINTR) continue;
@@ -274,31 +274,31 @@ Status FileMedium::lock_byte(uint64_t byte, short type, bool may_wait) const {
   return {};
 }
 
-Status FileMedium::lock(Lease lease, bool is_exclusive, bool may_wait) {
+Status FileStorage::lock(Lease lease, bool is_exclusive, bool may_wait) {
   const short type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
   return lock_byte(static_cast<uint64_t>(lease), type, may_wait);
 }
 
-void FileMedium::unlock(Lease lease) {
+void FileStorage::unlock(Lease lease) {
   static_cast<void>(lock_byte(static_cast<uint64_t>(lease), F_UNLCK, false));
 }
 
-Status FileMedium::lock_range(uint64_t offset) {
+Status FileStorage::lock_range(uint64_t offset) {
   return lock_byte(kRangesAt + offset / base::kSystemPage, F_WRLCK, true);
 }
 
-void FileMedium::unlock_range(uint64_t offset) {
+void FileStorage::unlock_range(uint64_t offset) {
   static_cast<void>(lock_byte(kRangesAt + offset / base::kSystemPage, F_UNLCK, false));
 }
 
-Result<bool> FileMedium::is_locked_by_others(Lease lease) {
+Result<bool> FileStorage::is_locked_by_others(Lease lease) {
   struct flock range = lock_of(static_cast<uint64_t>(lease), F_WRLCK);
   if (::fcntl(fd_, F_OFD_GETLK, &range) != 0)
     return base::system_error(errno, "look at the locks of " + path_);
   return range.l_type != F_UNLCK;
 }
 
-std::string FileMedium::describe() const {
+std::string FileStorage::describe() const {
   if (memory_ != nullptr)
     return std::string("persistent memory (DAX, MAP_SYNC), by non-temporal stores and ") +
            name_of(best_flush());

@@ -1,5 +1,5 @@
-// Trouble: the last thing that went wrong, kept for those who ask. Any thread, the fault path:
-// allocates nothing but in text().
+// IoFailure: the message of the last failed read or write, kept until somebody asks for it. Any
+// thread; the fault path may call note(). Only text() allocates.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace outcore::versioned {
 
-class Trouble {
+class IoFailure {
  public:
+  // Replaces the message; longer texts are cut.
   void note(const char* text) {
     const os::SignalBlock block;
     const os::Locked locked(lock_);
@@ -19,7 +20,7 @@ class Trouble {
     std::memcpy(text_, text, size);
     text_[size] = '\0';
   }
-  // Empty: nothing has gone wrong.
+  // Empty: nothing has failed.
   std::string text() const {
     char copy[sizeof text_];
     {

@@ -1,8 +1,9 @@
-// GroundStore: another store, of which a heap uses a part: it knows what was written, so that fresh
-// memory and what was freed read zero without I/O, whatever the store holds there.
+// HeapMemoryStore: the store under a heap: a decorator of another store. It notes which pages were
+// written, so that fresh and freed memory reads zero without I/O, whatever the other store holds
+// there.
 //
-// Fault safe as the other store is. Once the heap ends nothing is written any more: nobody will
-// read it.
+// Fault safe if the other store is. Once the heap has ended, writes are dropped: nobody will read
+// them.
 #pragma once
 
 #include <atomic>
@@ -15,11 +16,11 @@
 
 namespace outcore::heap {
 
-class GroundStore final : public Store, public store::Lodger {
+class HeapMemoryStore final : public Store, public store::Lodger {
  public:
   // Shows the first `size_bytes`. nullptr: no memory for the map.
-  static std::shared_ptr<GroundStore> make(std::shared_ptr<Store> inner, uint64_t size_bytes,
-                                           uint64_t capacity_bytes);
+  static std::shared_ptr<HeapMemoryStore> make(std::shared_ptr<Store> inner, uint64_t size_bytes,
+                                               uint64_t capacity_bytes);
   void end() { is_ended_.store(true, std::memory_order_relaxed); }
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
@@ -44,7 +45,7 @@ class GroundStore final : public Store, public store::Lodger {
   void use_room(std::shared_ptr<store::Room> room) override;
 
  private:
-  GroundStore() = default;
+  HeapMemoryStore() = default;
   bool is_all_written(uint64_t offset, uint64_t size_bytes) const;
 
   std::shared_ptr<Store> inner_;

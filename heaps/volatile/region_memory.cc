@@ -1,4 +1,4 @@
-#include "heaps/volatile/region_ground.h"
+#include "heaps/volatile/region_memory.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -57,24 +57,24 @@ uint64_t addresses_wanted(const HeapOptions& options, uint64_t page_bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<RegionGround>> RegionGround::make(Runtime& runtime,
+Result<std::unique_ptr<RegionMemory>> RegionMemory::make(Runtime& runtime,
                                                          const HeapOptions& options) {
   Result<std::shared_ptr<Store>> store = store_for(runtime, options);
   if (!store) return store.error();
-  std::unique_ptr<RegionGround> ground(new RegionGround);
+  std::unique_ptr<RegionMemory> heap_memory(new RegionMemory);
   const bool was_empty = store.value()->size_bytes() == 0;
-  const Status mapped = ground->map(runtime, options, store.value());
+  const Status mapped = heap_memory->map(runtime, options, store.value());
   if (mapped) {
-    if (options.store_object == nullptr) ground->opened_ = store.value();
-    return ground;
+    if (options.store_object == nullptr) heap_memory->opened_ = store.value();
+    return heap_memory;
   }
-  ground.reset();
+  heap_memory.reset();
   // What it held is still there: it may be of use, or another heap's.
   if (options.store_object == nullptr && was_empty) static_cast<void>(store.value()->resize(0));
   return mapped.error();
 }
 
-Status RegionGround::map(Runtime& runtime, const HeapOptions& options,
+Status RegionMemory::map(Runtime& runtime, const HeapOptions& options,
                          const std::shared_ptr<Store>& inner) {
   Result<uint64_t> page = base::parse_bytes(option_of(runtime, "page"));
   const uint64_t usual = page ? page.value() : kSystemPage;
@@ -97,7 +97,7 @@ Status RegionGround::map(Runtime& runtime, const HeapOptions& options,
       return base::system_error(error, "heap on " + inner->uri() + ": make it larger");
   for (uint64_t bytes = addresses_wanted(options, page_bytes);;) {
     how.reserve_bytes = bytes;
-    store_ = GroundStore::make(inner, page_bytes, bytes);
+    store_ = HeapMemoryStore::make(inner, page_bytes, bytes);
     if (store_ == nullptr) return base::system_error(ENOMEM, "heap: map what is written of it");
     Result<Region> region = runtime.map(store_, how);
     if (region) {
@@ -120,7 +120,7 @@ Status RegionGround::map(Runtime& runtime, const HeapOptions& options,
   return {};
 }
 
-RegionGround::~RegionGround() {
+RegionMemory::~RegionMemory() {
   if (store_ == nullptr) return;
   store_->end();
   if (region_.is_mapped()) static_cast<void>(region_.unmap(true));
@@ -128,7 +128,7 @@ RegionGround::~RegionGround() {
   if (!region_.is_mapped() && opened_ != nullptr) static_cast<void>(opened_->resize(0));
 }
 
-int RegionGround::grow(uint64_t end) {
+int RegionMemory::grow(uint64_t end) {
   if (end <= granted_bytes_) return 0;
   end = std::min(base::round_up(end, page_bytes_), capacity_bytes_);
   if (end > region_.size_bytes())  // a try that found no space may have made it larger
@@ -139,21 +139,21 @@ int RegionGround::grow(uint64_t end) {
   return 0;
 }
 
-int RegionGround::reserve(uint64_t offset, uint64_t size_bytes) {
+int RegionMemory::reserve(uint64_t offset, uint64_t size_bytes) {
   return store_->reserve(offset, size_bytes);
 }
 
-int RegionGround::give_back(uint64_t offset, uint64_t size_bytes) {
+int RegionMemory::give_back(uint64_t offset, uint64_t size_bytes) {
   if (const Status s = region_.discard(offset, size_bytes); !s) return -s.code();
   static_cast<void>(store_->release(offset, size_bytes));
   return 0;
 }
 
-void RegionGround::zero(uint64_t offset, uint64_t size_bytes) {
+void RegionMemory::zero(uint64_t offset, uint64_t size_bytes) {
   if (!region_.discard(offset, size_bytes)) std::memset(base_ + offset, 0, size_bytes);
 }
 
-void RegionGround::expect(uint64_t offset, uint64_t size_bytes) {
+void RegionMemory::expect(uint64_t offset, uint64_t size_bytes) {
   static_cast<void>(region_.prepare(offset, size_bytes));
 }
 

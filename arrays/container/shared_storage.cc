@@ -1,4 +1,4 @@
-#include "arrays/container/shared_medium.h"
+#include "arrays/container/shared_storage.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -83,7 +83,7 @@ std::string range_of(uint64_t offset) { return "bytes at " + std::to_string(offs
 
 }  // namespace
 
-Result<std::shared_ptr<Medium>> SharedMedium::open(const MediumOptions& options) {
+Result<std::shared_ptr<ContainerStorage>> SharedStorage::open(const StorageOptions& options) {
   OC_ASSERT(options.is_writable);
   OpenOptions how;
   how.is_writable = true;
@@ -91,48 +91,48 @@ Result<std::shared_ptr<Medium>> SharedMedium::open(const MediumOptions& options)
   how.size_bytes = options.may_create ? kFirstBytes : 0;
   auto writers = outcore::open_shared_store(options.uri, how);
   if (!writers) return writers.error();
-  auto medium = std::make_shared<SharedMedium>();
-  medium->uri_ = writers.value()->store().uri();
-  medium->identity_ = writers.value()->store().identity();
-  medium->writers_ = std::move(writers).value();
-  return std::shared_ptr<Medium>(std::move(medium));
+  auto storage = std::make_shared<SharedStorage>();
+  storage->uri_ = writers.value()->store().uri();
+  storage->identity_ = writers.value()->store().identity();
+  storage->writers_ = std::move(writers).value();
+  return std::shared_ptr<ContainerStorage>(std::move(storage));
 }
 
-uint64_t SharedMedium::size_bytes() const { return writers_->store().size_bytes(); }
+uint64_t SharedStorage::size_bytes() const { return writers_->store().size_bytes(); }
 
-Status SharedMedium::check(int result, const char* verb, uint64_t offset, uint64_t size_bytes) {
+Status SharedStorage::check(int result, const char* verb, uint64_t offset, uint64_t size_bytes) {
   if (result == 0) return {};
   return writers_->explain(result, std::string(verb) + " " + base::format_bytes(size_bytes) +
                                        " at " + std::to_string(offset) + " of " + uri_);
 }
 
-Status SharedMedium::clear() { return release(0, size_bytes()); }
+Status SharedStorage::clear() { return release(0, size_bytes()); }
 
 // REQUIRES: Lease::kCatalog: so the size is that of now.
-Status SharedMedium::grow(uint64_t size_bytes) {
+Status SharedStorage::grow(uint64_t size_bytes) {
   const uint64_t now = this->size_bytes();
   if (size_bytes <= now) return {};
   const uint64_t wanted = base::round_up(size_bytes, base::kSystemPage);
   return check(writers_->store().resize(wanted), "make room for", now, wanted - now);
 }
 
-Status SharedMedium::provide(uint64_t offset, uint64_t size_bytes) {
+Status SharedStorage::provide(uint64_t offset, uint64_t size_bytes) {
   const uint64_t old_end = this->size_bytes();
   if (offset < old_end)
     if (Status s = release(offset, std::min(size_bytes, old_end - offset)); !s) return s;
   return grow(offset + size_bytes);
 }
 
-Status SharedMedium::provide_sparse(uint64_t offset, uint64_t size_bytes) {
+Status SharedStorage::provide_sparse(uint64_t offset, uint64_t size_bytes) {
   return provide(offset, size_bytes);  // which takes no space, either
 }
 
-Status SharedMedium::release(uint64_t offset, uint64_t size_bytes) {
+Status SharedStorage::release(uint64_t offset, uint64_t size_bytes) {
   if (size_bytes == 0) return {};
   return check(writers_->store().discard(offset, size_bytes), "give back", offset, size_bytes);
 }
 
-Status SharedMedium::transfer(std::span<StoreRequest> batch) {
+Status SharedStorage::transfer(std::span<StoreRequest> batch) {
   if (batch.empty()) return {};
   writers_->store().transfer(batch);
   for (const StoreRequest& r : batch)
@@ -141,15 +141,15 @@ Status SharedMedium::transfer(std::span<StoreRequest> batch) {
   return {};
 }
 
-Status SharedMedium::read(uint64_t offset, std::span<std::byte> into) {
+Status SharedStorage::read(uint64_t offset, std::span<std::byte> into) {
   return into.empty() ? Status() : read_runs(offset, {0, 0, into.size(), {}}, into.data());
 }
 
-Status SharedMedium::write(uint64_t offset, std::span<const std::byte> from) {
+Status SharedStorage::write(uint64_t offset, std::span<const std::byte> from) {
   return from.empty() ? Status() : write_runs(offset, {0, 0, from.size(), {}}, from.data());
 }
 
-Status SharedMedium::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
+Status SharedStorage::write_runs(uint64_t first, const Runs& runs, const std::byte* from) {
   Carrier carrier(runs);
   const auto send = [&]() -> Status {
     for (const Piece& piece : carrier.pieces)
@@ -168,7 +168,7 @@ Status SharedMedium::write_runs(uint64_t first, const Runs& runs, const std::byt
   return s.ok() ? send() : s;
 }
 
-Status SharedMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
+Status SharedStorage::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
   Carrier carrier(runs);
   const auto fetch = [&]() -> Status {
     const bool is_dense = carrier.is_dense();
@@ -195,32 +195,32 @@ Status SharedMedium::read_runs(uint64_t first, const Runs& runs, std::byte* into
   return s.ok() ? fetch() : s;
 }
 
-Status SharedMedium::sync() { return check(writers_->store().sync(), "sync", 0, size_bytes()); }
+Status SharedStorage::sync() { return check(writers_->store().sync(), "sync", 0, size_bytes()); }
 
-Status SharedMedium::forget(uint64_t, uint64_t) { return sync(); }
+Status SharedStorage::forget(uint64_t, uint64_t) { return sync(); }
 
-Result<std::shared_ptr<Mapping>> SharedMedium::map(const std::shared_ptr<Medium>&, uint64_t,
-                                                   uint64_t) {
+Result<std::shared_ptr<Mapping>> SharedStorage::map(const std::shared_ptr<ContainerStorage>&,
+                                                    uint64_t, uint64_t) {
   return Error{ENOTSUP, uri_ +
                             " is written by several processes, whose bytes a view would not see: "
                             "load it, or view it when they have closed it"};
 }
 
-Status SharedMedium::lock(Lease lease, bool, bool may_wait) {
+Status SharedStorage::lock(Lease lease, bool, bool may_wait) {
   if (lease == Lease::kCatalog) return writers_->lock(SharedWriters::kCatalogLock, may_wait);
   return lease == Lease::kWriter ? writers_->be_writer(true) : Status();
 }
 
-void SharedMedium::unlock(Lease lease) {
+void SharedStorage::unlock(Lease lease) {
   if (lease == Lease::kCatalog) writers_->unlock(SharedWriters::kCatalogLock);
   if (lease == Lease::kWriter) static_cast<void>(writers_->be_writer(false));
 }
 
-Status SharedMedium::lock_range(uint64_t offset) { return writers_->lock(range_of(offset), true); }
+Status SharedStorage::lock_range(uint64_t offset) { return writers_->lock(range_of(offset), true); }
 
-void SharedMedium::unlock_range(uint64_t offset) { writers_->unlock(range_of(offset)); }
+void SharedStorage::unlock_range(uint64_t offset) { writers_->unlock(range_of(offset)); }
 
-Result<bool> SharedMedium::is_locked_by_others(Lease lease) {
+Result<bool> SharedStorage::is_locked_by_others(Lease lease) {
   if (lease != Lease::kWriter) return false;
   return writers_->are_other_writers();
 }

@@ -1,23 +1,23 @@
-// RegionGround: a region over a store, as the ground of a heap.
+// RegionMemory: a region over a store as the memory of a heap.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "heaps/volatile/ground.h"
-#include "heaps/volatile/ground_store.h"
+#include "heaps/volatile/heap_memory.h"
+#include "heaps/volatile/heap_memory_store.h"
 #include "outcore/heap.h"
 #include "outcore/region.h"
 #include "outcore/runtime.h"
 
 namespace outcore::heap {
 
-class RegionGround final : public Ground {
+class RegionMemory final : public HeapMemory {
  public:
   // Errors: those of the store, EEXIST (it holds something), ENOMEM (addresses), and of
   // Runtime::map.
-  static Result<std::unique_ptr<RegionGround>> make(Runtime& runtime, const HeapOptions& options);
-  ~RegionGround() override;
+  static Result<std::unique_ptr<RegionMemory>> make(Runtime& runtime, const HeapOptions& options);
+  ~RegionMemory() override;
 
   int grow(uint64_t end) override;
   int reserve(uint64_t offset, uint64_t size_bytes) override;
@@ -28,13 +28,14 @@ class RegionGround final : public Ground {
   Region& region() { return region_; }
 
  private:
-  RegionGround() = default;
+  RegionMemory() = default;
   Status map(Runtime& runtime, const HeapOptions& options, const std::shared_ptr<Store>& inner);
 
-  std::shared_ptr<GroundStore> store_;
-  std::shared_ptr<Store> opened_;  // by a URI: it is the heap's, and emptied when that ends
-  Region region_;                  // after store_: it goes first
-  uint64_t granted_bytes_ = 0;     // with space
+  std::shared_ptr<HeapMemoryStore> store_;
+  // The store, if it was opened by a URI: the heap owns it and empties it at its end.
+  std::shared_ptr<Store> opened_;
+  Region region_;               // declared after store_, so that it is destroyed first
+  uint64_t granted_bytes_ = 0;  // bytes that have space
 };
 
 }  // namespace outcore::heap

@@ -1,28 +1,28 @@
-// FileMedium: a container in a file, without a region between.
+// FileStorage: a container in a file, used directly, without a region.
 //
-// Long runs are written past the page cache, by several threads, where the filesystem takes that:
-// the disk begins at once. Short ones go through it, for several processes may have bytes in one
-// page: as system calls, and the shortest are written as memory. pmem: asks for more: where the
-// file is on a DAX mount all that is written goes into the persistent memory itself, and every call
-// is durable when it returns, that of the filesystem, too. Elsewhere it is a file as others. Any
-// thread; several processes.
+// Long runs are written past the page cache by several threads, if the filesystem permits it, so
+// that the disk starts at once. Short runs go through the page cache, because several processes may
+// have bytes in one page: by system calls, and the shortest through a mapping. With pmem:, if the
+// file is on a DAX mount, everything is written to the persistent memory itself, and every call is
+// durable when it returns, including changes of the filesystem; elsewhere pmem: is an ordinary
+// file. Any thread; several processes.
 #pragma once
 
 #include <atomic>
 #include <mutex>
 
+#include "arrays/container/container_storage.h"
 #include "arrays/container/file_memory.h"
 #include "arrays/container/file_window.h"
-#include "arrays/container/medium.h"
 
 namespace outcore::arrays {
 
-class FileMedium final : public Medium {
+class FileStorage final : public ContainerStorage {
  public:
-  FileMedium() = default;  // for open()
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options, const std::string& path,
-                                              bool is_pmem);
-  ~FileMedium() override;
+  FileStorage() = default;  // for open()
+  static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options,
+                                                        const std::string& path, bool is_pmem);
+  ~FileStorage() override;
 
   uint64_t size_bytes() const override;
   Status clear() override;
@@ -37,8 +37,8 @@ class FileMedium final : public Medium {
   Status sync() override;
   Status forget(uint64_t offset, uint64_t size_bytes) override;
   std::string identity() const override;
-  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
-                                       uint64_t size_bytes) override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>& self,
+                                       uint64_t offset, uint64_t size_bytes) override;
   bool ends_where_used() const override { return true; }
   bool can_be_shared() const override { return true; }
   bool knows_readers() const override { return true; }
@@ -54,7 +54,7 @@ class FileMedium final : public Medium {
   enum class Way : uint8_t { kRead, kWrite };
   std::string own_path() const;
   Status check_space(uint64_t end) const;
-  bool has_room();  // space is promised: memory of the file can be written to
+  bool has_room();  // space is reserved, so memory of the file can be written
   Status lock_byte(uint64_t byte, short type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   bool is_within(uint64_t first, const Runs& runs) const;
@@ -76,10 +76,11 @@ class FileMedium final : public Medium {
   bool is_writable_ = false, is_pmem_ = false;
   std::once_flag room_asked_;
   bool has_room_ = true;
-  std::unique_ptr<FileMemory> memory_;  // nullptr: not asked for, or there is no DAX
+  std::unique_ptr<FileMemory> memory_;  // nullptr: not asked for, or no DAX
   std::atomic<bool> is_name_unsynced_{false};
   Writeback writeback_;
-  // An fsync that failed: what it lost nobody knows, and the kernel tells only once.
+  // An fsync that failed: it is not known what was lost, and the kernel reports the error only
+  // once.
   std::atomic<int> lost_sync_{0};
 };
 

@@ -1,4 +1,4 @@
-#include "heaps/volatile/ground_store.h"
+#include "heaps/volatile/heap_memory_store.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,32 +9,33 @@
 
 namespace outcore::heap {
 
-std::shared_ptr<GroundStore> GroundStore::make(std::shared_ptr<Store> inner, uint64_t size_bytes,
-                                               uint64_t capacity_bytes) {
-  std::shared_ptr<GroundStore> store(new GroundStore);
+std::shared_ptr<HeapMemoryStore> HeapMemoryStore::make(std::shared_ptr<Store> inner,
+                                                       uint64_t size_bytes,
+                                                       uint64_t capacity_bytes) {
+  std::shared_ptr<HeapMemoryStore> store(new HeapMemoryStore);
   if (store->written_.cover(capacity_bytes, base::kSystemPage) != 0) return nullptr;
   store->inner_ = std::move(inner);
   store->size_bytes_.store(size_bytes);
   return store;
 }
 
-StoreTraits GroundStore::traits() const {
+StoreTraits HeapMemoryStore::traits() const {
   StoreTraits traits = inner_->traits();
   traits.is_volatile = true;
   return traits;
 }
 
-void GroundStore::use_room(std::shared_ptr<store::Room> room) {
+void HeapMemoryStore::use_room(std::shared_ptr<store::Room> room) {
   if (auto* lodger = dynamic_cast<store::Lodger*>(inner_.get()); lodger != nullptr)
     lodger->use_room(std::move(room));
 }
 
-bool GroundStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
+bool HeapMemoryStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
   return written_.is_written(offset) &&
          written_.run_end(offset, offset + size_bytes) == offset + size_bytes;
 }
 
-int GroundStore::read(uint64_t offset, std::span<std::byte> into) {
+int HeapMemoryStore::read(uint64_t offset, std::span<std::byte> into) {
   const uint64_t end = offset + into.size();
   for (uint64_t at = offset, next; at < end; at = next) {
     // Asked once: pages of others, in the gaps of a read of many, change meanwhile.
@@ -51,14 +52,14 @@ int GroundStore::read(uint64_t offset, std::span<std::byte> into) {
   return 0;
 }
 
-int GroundStore::write(uint64_t offset, std::span<const std::byte> from) {
+int HeapMemoryStore::write(uint64_t offset, std::span<const std::byte> from) {
   if (is_ended_.load(std::memory_order_relaxed)) return 0;
   written_.mark(offset, from.size());
   return inner_->write(offset, from);
 }
 
 // Those that the other store has as a whole travel together.
-void GroundStore::transfer(std::span<StoreRequest> batch) {
+void HeapMemoryStore::transfer(std::span<StoreRequest> batch) {
   const bool is_ended = is_ended_.load(std::memory_order_relaxed);
   const auto is_plain = [&](const StoreRequest& r) {
     return r.is_write ? !is_ended : is_all_written(r.offset, r.size_bytes);
@@ -78,7 +79,7 @@ void GroundStore::transfer(std::span<StoreRequest> batch) {
   }
 }
 
-int GroundStore::resize(uint64_t size_bytes) {
+int HeapMemoryStore::resize(uint64_t size_bytes) {
   if (size_bytes > inner_->size_bytes())
     if (const int error = inner_->resize(size_bytes); error != 0)
       return error == -ENOTSUP ? -ENOSPC : error;  // of fixed size
@@ -86,20 +87,20 @@ int GroundStore::resize(uint64_t size_bytes) {
   return 0;
 }
 
-int GroundStore::reserve(uint64_t offset, uint64_t size_bytes) {
+int HeapMemoryStore::reserve(uint64_t offset, uint64_t size_bytes) {
   const int error = inner_->reserve(offset, size_bytes);
   if (error == 0 || error == -ENOTSUP) return 0;
   static_cast<void>(inner_->release(offset, size_bytes));  // a part may have got some
   return error;
 }
 
-int GroundStore::discard(uint64_t offset, uint64_t size_bytes) {
+int HeapMemoryStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_ASSERT(offset % base::kSystemPage == 0 && size_bytes % base::kSystemPage == 0);
   written_.clear_inside(offset, size_bytes);
   return 0;
 }
 
-int GroundStore::release(uint64_t offset, uint64_t size_bytes) {
+int HeapMemoryStore::release(uint64_t offset, uint64_t size_bytes) {
   OC_ASSERT(written_.is_untouched(offset, size_bytes));
   return inner_->release(offset, size_bytes);
 }

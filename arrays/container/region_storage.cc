@@ -1,12 +1,13 @@
-// A container in any store of Outcore's: its bytes are a region's. One process writes.
+// RegionStorage: a container in any kind of store: its bytes are those of a region. One process
+// writes.
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <set>
 
-#include "arrays/container/file_medium.h"
-#include "arrays/container/medium.h"
-#include "arrays/container/shared_medium.h"
+#include "arrays/container/container_storage.h"
+#include "arrays/container/file_storage.h"
+#include "arrays/container/shared_storage.h"
 #include "core/base/units.h"
 #include "core/store/registry.h"
 #include "core/store/uri.h"
@@ -18,7 +19,8 @@ namespace {
 constexpr uint64_t kReserveBytes = uint64_t{1} << 40;
 constexpr uint64_t kFirstBytes = 1 << 20;
 
-// Stores that this process writes containers in: a second one would have another catalog.
+// The stores in which this process writes containers: a second writer would have a catalog of its
+// own.
 struct Writers {
   std::mutex mutex;
   std::set<std::string> identities;
@@ -28,21 +30,21 @@ struct Writers {
   }
 };
 
-class RegionMedium final : public Medium {
+class RegionStorage final : public ContainerStorage {
  public:
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options) {
-    auto medium = std::make_shared<RegionMedium>();
-    medium->uri_ = options.uri;
-    medium->is_writable_ = options.is_writable;
-    // What is there may be larger than what is asked for: it is mapped to its end.
+  static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options) {
+    auto storage = std::make_shared<RegionStorage>();
+    storage->uri_ = options.uri;
+    storage->is_writable_ = options.is_writable;
+    // The store may be larger than asked for: map it to its end.
     OpenOptions how;
     how.is_writable = options.is_writable;
     how.may_create = options.may_create;
     how.size_bytes = options.may_create ? kFirstBytes : 0;
     auto store = open_store(options.uri, how);
     if (!store) return store.error();
-    medium->identity_ = store.value()->identity();
-    if (medium->identity_.empty()) medium->identity_ = options.uri;
+    storage->identity_ = store.value()->identity();
+    if (storage->identity_.empty()) storage->identity_ = options.uri;
     MapOptions map;
     map.access = options.is_writable ? Access::kReadWrite : Access::kReadOnly;
     if (options.is_writable)
@@ -51,12 +53,12 @@ class RegionMedium final : public Medium {
     if (!runtime) return runtime.error();
     auto region = runtime.value()->map(std::move(store).value(), map);
     if (!region) return region.error();
-    medium->runtime_ = options.runtime;
-    medium->region_ = std::make_shared<Region>(std::move(region).value());
-    return std::shared_ptr<Medium>(std::move(medium));
+    storage->runtime_ = options.runtime;
+    storage->region_ = std::make_shared<Region>(std::move(region).value());
+    return std::shared_ptr<ContainerStorage>(std::move(storage));
   }
 
-  ~RegionMedium() override { unlock(Lease::kWriter); }
+  ~RegionStorage() override { unlock(Lease::kWriter); }
 
   uint64_t size_bytes() const override { return region_->size_bytes(); }
   Status clear() override { return discard(0, size_bytes()); }
@@ -72,7 +74,7 @@ class RegionMedium final : public Medium {
     return grow(offset + size_bytes);
   }
   Status provide_sparse(uint64_t offset, uint64_t size_bytes) override {
-    return provide(offset, size_bytes);  // which takes no space, either
+    return provide(offset, size_bytes);  // this takes no space, either
   }
   Status release(uint64_t offset, uint64_t size_bytes) override {
     return discard(offset, size_bytes);
@@ -99,7 +101,7 @@ class RegionMedium final : public Medium {
   Status forget(uint64_t, uint64_t) override { return region_->sync(); }
   std::string identity() const override { return identity_; }
 
-  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>&, uint64_t offset,
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>&, uint64_t offset,
                                        uint64_t) override {
     auto mapping = std::make_shared<OfRegion>();
     mapping->runtime = runtime_;
@@ -110,7 +112,7 @@ class RegionMedium final : public Medium {
   bool ends_where_used() const override { return false; }
   bool knows_readers() const override { return false; }
   bool can_be_shared() const override { return false; }  // the store has one writer
-  // The store's own lock keeps other processes from writing; this one, the table.
+  // The store's own lock keeps other processes from writing; the table keeps this one.
   Status lock(Lease lease, bool, bool) override {
     if (lease != Lease::kWriter) return {};
     const std::lock_guard<std::mutex> guard(Writers::instance().mutex);
@@ -162,7 +164,7 @@ class RegionMedium final : public Medium {
 
 }  // namespace
 
-Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
+Result<std::shared_ptr<ContainerStorage>> open_storage(const StorageOptions& options) {
   const auto uri = store::parse_uri(options.uri);
   if (!uri) return uri.error();
   const bool is_pmem = store::is_persistent_memory(uri.value());
@@ -174,10 +176,10 @@ Result<std::shared_ptr<Medium>> open_medium(const MediumOptions& options) {
                        "': persistent memory has a path and no parameters: write pmem:PATH"};
   }
   if (is_pmem || store::is_plain_file(uri.value()))
-    return FileMedium::open(options, uri->path, is_pmem);
+    return FileStorage::open(options, uri->path, is_pmem);
   if (options.is_writable && options.writers > 1 && outcore::can_be_shared(options.uri))
-    return SharedMedium::open(options);
-  return RegionMedium::open(options);
+    return SharedStorage::open(options);
+  return RegionStorage::open(options);
 }
 
 }  // namespace outcore::arrays

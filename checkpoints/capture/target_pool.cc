@@ -1,7 +1,7 @@
-// A versioned pool as a home of checkpoints.
+// PoolTarget: a versioned pool as a checkpoint target.
 #include <cerrno>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "checkpoints/store/versioned_pools.h"
 #include "checkpoints/store/versioned_store.h"
 #include "core/base/error.h"
@@ -9,13 +9,13 @@
 namespace outcore::checkpoints {
 namespace {
 
-class PoolHome final : public Home {
+class PoolTarget final : public CheckpointTarget {
  public:
-  explicit PoolHome(std::shared_ptr<versioned::Pool> pool) : pool_(std::move(pool)) {}
+  explicit PoolTarget(std::shared_ptr<versioned::Pool> pool) : pool_(std::move(pool)) {}
 
-  bool is_same(const Home& other) const override {
-    const auto* const home = dynamic_cast<const PoolHome*>(&other);
-    return home != nullptr && home->pool_ == pool_;
+  bool is_same(const CheckpointTarget& other) const override {
+    const auto* const target = dynamic_cast<const PoolTarget*>(&other);
+    return target != nullptr && target->pool_ == pool_;
   }
   bool has(Store& store) const override {
     auto* const of_pool = dynamic_cast<store::VersionedStore*>(&store);
@@ -73,7 +73,7 @@ class PoolHome final : public Home {
 
 }  // namespace
 
-Result<std::shared_ptr<Home>> home_of_pool(const std::string& text) {
+Result<std::shared_ptr<CheckpointTarget>> target_of_pool(const std::string& text) {
   const auto uri = store::parse_uri(text);
   if (!uri) return uri.error();
   store::VersionedPoolOptions options;
@@ -84,12 +84,12 @@ Result<std::shared_ptr<Home>> home_of_pool(const std::string& text) {
   options.chunk_bytes = static_cast<uint32_t>(chunk.value());
   auto pool = store::open_versioned_pool(options);
   if (!pool) return pool.error();
-  return std::shared_ptr<Home>(std::make_shared<PoolHome>(std::move(pool).value()));
+  return std::shared_ptr<CheckpointTarget>(std::make_shared<PoolTarget>(std::move(pool).value()));
 }
 
-std::shared_ptr<Home> home_of_pool(Store& store) {
+std::shared_ptr<CheckpointTarget> target_of_pool(Store& store) {
   auto* const of_pool = dynamic_cast<store::VersionedStore*>(&store);
-  return of_pool == nullptr ? nullptr : std::make_shared<PoolHome>(of_pool->share_pool());
+  return of_pool == nullptr ? nullptr : std::make_shared<PoolTarget>(of_pool->share_pool());
 }
 
 }  // namespace outcore::checkpoints

@@ -1,21 +1,22 @@
-// SharedMedium: a container in a store that several processes write at once: by ranges of bytes,
-// without a region, whose pages would bring back what others have written over.
+// SharedStorage: a container in a store that several processes write at the same time. It transfers
+// ranges of bytes, without a region, because pages of a region would write back old bytes over
+// those of other processes.
 //
-// Runs that are near each other are read together; what is written is exactly what is given, many
-// runs in one batch. It has no views: what they show would be as old as their pages.
+// Runs that are close to each other are read together; writes contain exactly the given bytes, many
+// runs in one batch. There are no views: they would be as old as their pages.
 #pragma once
 
 #include <memory>
 
-#include "arrays/container/medium.h"
+#include "arrays/container/container_storage.h"
 #include "outcore/shared_writers.h"
 
 namespace outcore::arrays {
 
-class SharedMedium final : public Medium {
+class SharedStorage final : public ContainerStorage {
  public:
-  // REQUIRES: outcore::can_be_shared(options.uri), and it is writable.
-  static Result<std::shared_ptr<Medium>> open(const MediumOptions& options);
+  // REQUIRES: outcore::can_be_shared(options.uri), and options.is_writable.
+  static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options);
 
   uint64_t size_bytes() const override;
   Status clear() override;
@@ -29,8 +30,8 @@ class SharedMedium final : public Medium {
   Status write_runs(uint64_t first, const Runs& runs, const std::byte* from) override;
   Status sync() override;
   Status forget(uint64_t offset, uint64_t size_bytes) override;
-  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<Medium>& self, uint64_t offset,
-                                       uint64_t size_bytes) override;
+  Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>& self,
+                                       uint64_t offset, uint64_t size_bytes) override;
   bool ends_where_used() const override { return false; }
   bool can_be_shared() const override { return true; }
   Status hear_of_others() override { return writers_->hear_of_others(); }

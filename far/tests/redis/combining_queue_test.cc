@@ -6,7 +6,7 @@
 
 #include "core/os/wait.h"
 #include "far/redis/chunks.h"
-#include "far/redis/crowd.h"
+#include "far/redis/combining_queue.h"
 #include "far/tests/redis/redis_case.h"
 
 namespace outcore::redis_test {
@@ -14,28 +14,28 @@ namespace {
 
 constexpr uint64_t kSize = 8 << 20;
 
-TEST(Crowd, IsLeftInTheOrderInWhichItWasJoined) {
-  redis::Crowd crowd;
+TEST(CombiningQueue, IsLeftInTheOrderInWhichItWasJoined) {
+  redis::CombiningQueue queue;
   redis::ChunkRequest requests[3];
-  redis::Rider riders[3];
+  redis::QueuedBatch queued[3];
   for (size_t i = 0; i < 3; ++i) {
-    riders[i].batch = std::span(requests).first(i + 1);
-    crowd.join(&riders[i]);
+    queued[i].batch = std::span(requests).first(i + 1);
+    queue.join(&queued[i]);
   }
-  EXPECT_EQ(crowd.take(0), nullptr) << "the first does not fit";
-  EXPECT_TRUE(crowd.leave(&riders[1]));
-  EXPECT_FALSE(crowd.leave(&riders[1]));
-  EXPECT_EQ(crowd.take(3), &riders[0]);
-  EXPECT_EQ(crowd.take(3), &riders[2]);
-  EXPECT_TRUE(crowd.is_empty());
-  EXPECT_EQ(crowd.take(3), nullptr);
-  crowd.join(&riders[1]);
-  EXPECT_TRUE(crowd.leave(&riders[1]));
-  EXPECT_TRUE(crowd.is_empty());
+  EXPECT_EQ(queue.take(0), nullptr) << "the first does not fit";
+  EXPECT_TRUE(queue.leave(&queued[1]));
+  EXPECT_FALSE(queue.leave(&queued[1]));
+  EXPECT_EQ(queue.take(3), &queued[0]);
+  EXPECT_EQ(queue.take(3), &queued[2]);
+  EXPECT_TRUE(queue.is_empty());
+  EXPECT_EQ(queue.take(3), nullptr);
+  queue.join(&queued[1]);
+  EXPECT_TRUE(queue.leave(&queued[1]));
+  EXPECT_TRUE(queue.is_empty());
 }
 
-TEST(Crowd, LosesNobodyAmongManyThreads) {
-  redis::Crowd crowd;
+TEST(CombiningQueue, LosesNobodyAmongManyThreads) {
+  redis::CombiningQueue queue;
   std::atomic<int> taken{0};
   std::atomic<int> left{0};
   constexpr int kTurns = 2000;
@@ -44,17 +44,17 @@ TEST(Crowd, LosesNobodyAmongManyThreads) {
     threads.emplace_back([&, t] {
       redis::ChunkRequest request;
       for (int turn = 0; turn < kTurns; ++turn) {
-        redis::Rider rider;
-        rider.batch = {&request, 1};
-        crowd.join(&rider);
-        if ((turn + t) % 3 == 0 && crowd.leave(&rider)) {
+        redis::QueuedBatch waiting;
+        waiting.batch = {&request, 1};
+        queue.join(&waiting);
+        if ((turn + t) % 3 == 0 && queue.leave(&waiting)) {
           ++left;
           continue;
         }
         // Somebody takes it, maybe this thread itself.
-        while (rider.state.load() == redis::Rider::kWaiting) {
-          redis::Rider* const one = crowd.take(1);
-          if (one != nullptr) one->state.store(redis::Rider::kCarried);
+        while (waiting.state.load() == redis::QueuedBatch::kWaiting) {
+          redis::QueuedBatch* const one = queue.take(1);
+          if (one != nullptr) one->state.store(redis::QueuedBatch::kDone);
           if (one == nullptr) os::yield();
         }
         ++taken;
@@ -62,7 +62,7 @@ TEST(Crowd, LosesNobodyAmongManyThreads) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(taken + left, 6 * kTurns);
-  EXPECT_TRUE(crowd.is_empty());
+  EXPECT_TRUE(queue.is_empty());
 }
 
 class RedisCrowd : public PackingTest {

@@ -1,10 +1,10 @@
-// Snapshots of stores that have them as a home of checkpoints. What is not of their system, and
-// memory, is copied into stores beside the anchor: ANCHOR.OBJECT.
+// SnapshotTarget: snapshots of stores that have them, as a checkpoint target. Memory, and stores of
+// other systems, are copied into stores beside the anchor, named ANCHOR.OBJECT.
 #include <atomic>
 #include <cerrno>
 #include <map>
 
-#include "checkpoints/capture/home.h"
+#include "checkpoints/capture/checkpoint_target.h"
 #include "core/base/error.h"
 
 namespace outcore::checkpoints {
@@ -12,13 +12,14 @@ namespace {
 
 constexpr uint64_t kChunkBytes = 4096;
 
-class SnapshotHome final : public Home {
+class SnapshotTarget final : public CheckpointTarget {
  public:
-  explicit SnapshotHome(store::SnapshotCatalog catalog) : catalog_(std::move(catalog)) {}
+  explicit SnapshotTarget(store::SnapshotCatalog catalog) : catalog_(std::move(catalog)) {}
 
-  bool is_same(const Home& other) const override {
-    const auto* const home = dynamic_cast<const SnapshotHome*>(&other);
-    return home != nullptr && home->catalog_.anchor().identity() == catalog_.anchor().identity();
+  bool is_same(const CheckpointTarget& other) const override {
+    const auto* const target = dynamic_cast<const SnapshotTarget*>(&other);
+    return target != nullptr &&
+           target->catalog_.anchor().identity() == catalog_.anchor().identity();
   }
   bool has(Store& store) const override {
     const Snapshots* const own = store.snapshots();
@@ -97,13 +98,14 @@ class SnapshotHome final : public Home {
   std::string place() const { return catalog_.snapshots().place(); }
 
   store::SnapshotCatalog catalog_;
-  std::map<std::string, std::shared_ptr<Store>> copies_;  // by object: those of this checkpoint
+  // by object: the copies of this checkpoint
+  std::map<std::string, std::shared_ptr<Store>> copies_;
 };
 
 }  // namespace
 
-std::shared_ptr<Home> home_of_snapshots(store::SnapshotCatalog catalog) {
-  return std::make_shared<SnapshotHome>(std::move(catalog));
+std::shared_ptr<CheckpointTarget> target_of_snapshots(store::SnapshotCatalog catalog) {
+  return std::make_shared<SnapshotTarget>(std::move(catalog));
 }
 
 }  // namespace outcore::checkpoints
