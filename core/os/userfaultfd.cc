@@ -17,9 +17,8 @@ namespace {
 
 constexpr const char* kDevice = "/dev/userfaultfd";
 constexpr const char* kSeccompRemedy =
-    "a container's seccomp profile may block it: allow userfaultfd (docker: --security-opt "
-    "seccomp=…), or use "
-    "delivery=mprotect";
+    "a container's seccomp profile may block it: give it the device (docker: --device "
+    "/dev/userfaultfd), or allow userfaultfd in the profile, or use delivery=mprotect";
 
 // Newer than some headers: /dev/userfaultfd came with 6.1.
 #ifndef USERFAULTFD_IOC_NEW
@@ -33,10 +32,10 @@ int open_by_syscall(int flags) {
   return fd >= 0 ? fd : -errno;
 }
 
-int open_by_device() {
+int open_by_device(int flags) {
   const int device = above_standard(::open(kDevice, O_RDWR | O_CLOEXEC));
   if (device < 0) return -errno;
-  const int fd = above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK));
+  const int fd = above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK | flags));
   const int result = fd >= 0 ? fd : -errno;
   ::close(device);
   return result;
@@ -50,9 +49,8 @@ std::string remedy_of(int code, bool needs_kernel_faults, int device_code) {
   if (device_code != ENOENT)
     device = std::string("allow this user to read and write ") + kDevice + ", or ";
   return device +
-         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container its "
-         "seccomp "
-         "profile must allow userfaultfd as well";
+         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container give it "
+         "the device, or its seccomp profile must allow userfaultfd as well";
 }
 
 }  // namespace
@@ -61,13 +59,16 @@ Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults) {
   int device_code = 0;
   int fd = -1;
   if (needs_kernel_faults) {
-    fd = open_by_device();
+    fd = open_by_device(0);
     if (fd < 0) device_code = -fd, fd = open_by_syscall(0);
   } else {
     fd = open_by_syscall(UFFD_USER_MODE_ONLY);
     // Before 5.11 the flag is unknown, and the call without it is for everyone (unless the sysctl
     // says otherwise).
     if (fd == -EINVAL) fd = open_by_syscall(0);
+    // A container's seccomp profile often refuses the call; the device, if it is there, it does not.
+    if (fd == -EPERM || fd == -ENOSYS)
+      if (const int other = open_by_device(UFFD_USER_MODE_ONLY); other >= 0) fd = other;
   }
   if (fd < 0) {
     const std::string what =
