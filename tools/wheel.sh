@@ -1,5 +1,5 @@
 #!/bin/bash
-# wheel.sh : builds a wheel that installs without a compiler: build/wheels/outcore-*-manylinux_*.whl.
+# wheel.sh : builds a wheel that installs without a compiler: build/wheels/outcore-*.whl.
 # The libraries that Outcore links to go into it, so it needs the C library alone, of this
 # machine's version or newer. Tools come from PyPI, into build/wheel-tools. $PYTHON: whose wheel.
 set -euo pipefail
@@ -29,15 +29,17 @@ echo "-- the wheel"
 rm -rf "$plain"
 # As the tests of the Python package compile it: the objects are the same. Debugging information is
 # taken out below. HDF5 and NetCDF are left to h5py and netCDF4: their libraries bring 40 others.
-pip wheel --quiet --no-build-isolation --no-deps -w "$plain" -C "build-dir=$source_dir/build-wheel" \
-  -C cmake.build-type=RelWithDebInfo -C cmake.define.OUTCORE_WERROR=ON \
+pip wheel --quiet --no-build-isolation --no-deps -w "$plain" \
+  -C "build-dir=$source_dir/build-wheel" -C cmake.build-type=RelWithDebInfo \
+  -C cmake.define.OUTCORE_WERROR=ON \
   -C cmake.define.OUTCORE_FORMATS_WITHOUT="hdf5;netcdf" .
 
 echo "-- its libraries"
 mkdir -p "$wheels"
 rm -f "$wheels"/outcore-*.whl
-auditwheel --verbose repair --strip -w "$wheels" "$plain"/outcore-*.whl >"$plain/auditwheel.log" 2>&1 || {
+if ! auditwheel repair --strip -w "$wheels" "$plain"/outcore-*.whl >"$plain/auditwheel.log" 2>&1
+then
   tail -n 20 "$plain/auditwheel.log" >&2
   exit 1
-}
+fi
 ls "$wheels"/outcore-*.whl

@@ -35,7 +35,8 @@ int open_by_syscall(int flags) {
 int open_by_device(int flags) {
   const int device = above_standard(::open(kDevice, O_RDWR | O_CLOEXEC));
   if (device < 0) return -errno;
-  const int fd = above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK | flags));
+  const int fd =
+      above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK | flags));
   const int result = fd >= 0 ? fd : -errno;
   ::close(device);
   return result;
@@ -49,7 +50,8 @@ std::string remedy_of(int code, bool needs_kernel_faults, int device_code) {
   if (device_code != ENOENT)
     device = std::string("allow this user to read and write ") + kDevice + ", or ";
   return device +
-         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container give it "
+         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container "
+         "give it "
          "the device, or its seccomp profile must allow userfaultfd as well";
 }
 
@@ -66,7 +68,7 @@ Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults) {
     // Before 5.11 the flag is unknown, and the call without it is for everyone (unless the sysctl
     // says otherwise).
     if (fd == -EINVAL) fd = open_by_syscall(0);
-    // A container's seccomp profile often refuses the call; the device, if it is there, it does not.
+    // A seccomp profile of a container often refuses the call, and not the device.
     if (fd == -EPERM || fd == -ENOSYS)
       if (const int other = open_by_device(UFFD_USER_MODE_ONLY); other >= 0) fd = other;
   }
