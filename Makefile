@@ -5,7 +5,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .PHONY: help packages build demo test test-qemu bench bench-doors bench-far bench-arrays check
-.PHONY: format asan tsan install clean
+.PHONY: format asan tsan install wheel deb clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
@@ -18,7 +18,7 @@ build: packages  ## the library, the command and occ, at build/bin: all that `ma
 	@cmake -S . -B build -G Ninja >/dev/null
 	@cmake --build build -j $(JOBS) --target installable
 
-demo:  ## sort 1 GiB and traverse two graphs in a fraction of their size, beside mmap
+demo:  ## sort this machine's files, search its packages, in a quarter of their size, beside mmap
 	@tools/demo.sh
 
 test:  ## checks, tests with gcc, with clang under ASan and UBSan, as nobody, installed (35 minutes; tools/test.sh list)
@@ -53,6 +53,12 @@ tsan:  ## tests under ThreadSanitizer
 
 install: build  ## install library, headers, command, man page and completion into PREFIX
 	@cmake --install build --prefix "$(PREFIX)"
+
+wheel: packages  ## a Python wheel that installs without a compiler: build/wheels/
+	@tools/wheel.sh
+
+deb: packages  ## a Debian package of library, command and occ: build/outcore_*.deb
+	@tools/deb.sh
 
 clean:  ## remove what was built
 	rm -rf build build-*

@@ -38,6 +38,9 @@ struct Options {
   // Outcore's own settings; empty: its default.
   std::string policy, delivery, frames, advice;
 
+  // sort: a file whose words are sorted, in a copy; empty: words made from the seed.
+  std::string source;
+
   // random-io, and lookups of map-lookup
   uint64_t touches = 0;  // of all threads together; 0: 200,000, and 20,000 lookups
   unsigned write_percent = 0;

@@ -82,7 +82,7 @@ class Sort : public Workload {
         data_(options, format("outcore-bench-sort-%llu-%llu.dat",
                               static_cast<unsigned long long>(options.size_bytes),
                               static_cast<unsigned long long>(options.seed))) {
-    const uint64_t words = options.size_bytes / sizeof(uint64_t);
+    const uint64_t words = options.source.empty() ? options.size_bytes / sizeof(uint64_t) : 0;
     for (uint64_t i = 0; i < words; ++i) expected_.add(word_at(options.seed, i));
   }
 
@@ -95,6 +95,7 @@ class Sort : public Workload {
     data_.mark_changed();
     auto medium = open_medium(data_.uri(), options_.size_bytes, true);
     if (!medium) return medium.error();
+    if (!options_.source.empty()) return copy_source(**medium);
     return write_words(**medium, options_.size_bytes, options_.seed);
   }
 
@@ -114,11 +115,27 @@ class Sort : public Workload {
   };
 
   void sort(std::span<uint64_t> range, RangeStack& stack, Stage& stage) const;
+  Status copy_source(Medium& to);
 
   Options options_;
   Data data_;
   Fingerprint expected_;
 };
+
+// Each run sorts a copy of its own.
+Status Sort::copy_source(Medium& to) {
+  auto from = open_medium(options_.source, 0, false);
+  if (!from) return from.error();
+  expected_ = {};
+  Status status;
+  const auto see = [&](uint64_t first, std::span<const uint64_t> words) {
+    for (const uint64_t word : words) expected_.add(word);
+    if (status) status = to.write(first * sizeof(uint64_t), std::as_bytes(words));
+  };
+  const Status read = read_words(**from, options_.size_bytes, see);
+  if (!read) return read;
+  return status ? to.sync() : status;
+}
 
 void Sort::sort(std::span<uint64_t> range, RangeStack& stack, Stage& stage) const {
   while (range.size() > kSmallWords) {

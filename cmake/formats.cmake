@@ -1,11 +1,15 @@
 # The formats of `outcore arrays`: a module each, loaded when it is needed, so that the command
 # starts without their libraries, and does without those that are not there.
 set(OUTCORE_FORMATS "")
+set(OUTCORE_FORMATS_WITHOUT "" CACHE STRING "formats to leave out, though their libraries are here")
 set(OUTCORE_BOX_SOURCES arrays/commands/array_box.cc arrays/commands/array_pieces.cc)
 set(OUTCORE_FORMAT_SOURCES ${OUTCORE_BOX_SOURCES} arrays/commands/npy_header.cc
   arrays/commands/python_literal.cc)
 
 function(outcore_add_format name package library) # SOURCE…
+  if(name IN_LIST OUTCORE_FORMATS_WITHOUT)
+    return()
+  endif()
   if(NOT TARGET ${library})
     message(STATUS "without ${package}: `outcore arrays` does without ${name}")
     return()

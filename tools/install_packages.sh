@@ -1,6 +1,6 @@
 #!/bin/bash
 # install_packages.sh GROUP… : installs what is missing; build, test, engines, bench, demo, qemu,
-# programs, mpi, rivals-LIBRARY (Debian 12).
+# programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -26,6 +26,7 @@ packages_of() {
     echo kraken2 bowtie2 ncbi-blast+ last-align lmdb-utils sqlite3 rocksdb-tools fio git
     echo default-jdk-headless liblucene8-java python3 python3-venv g++ stress-ng
     ;;
+  clean-root) echo debootstrap ;;
   mpi) echo libopenmpi-dev openmpi-bin ;;
   # The libraries of parallel I/O that named arrays are measured beside, each by itself: one may be
   # missing.
@@ -39,7 +40,7 @@ packages_of() {
   rivals-adios2) echo python3-pip ;;
   *)
     echo "install_packages.sh: '$1' is no group:" \
-      "build, test, engines, bench, demo, qemu, programs, mpi, rivals-LIBRARY" >&2
+      "build, test, engines, bench, demo, qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
     return 2
     ;;
   esac
@@ -71,7 +72,7 @@ missing=()
 wanted=()
 if (($# == 0)); then
   echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, qemu, programs," \
-    "mpi, rivals-LIBRARY" >&2
+    "mpi, clean-root, rivals-LIBRARY" >&2
   exit 2
 fi
 for group in "$@"; do

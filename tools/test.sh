@@ -20,7 +20,7 @@ large_pages='Mechanisms/.*/[A-Za-z]*1024KiB'
 
 default_stages=(tools gcc programs python unprivileged install clang)
 # By name: with these, two cores would take longer than a commit may wait.
-all_stages=("${default_stages[@]}" all changed asan masked tidy tsan qemu)
+all_stages=("${default_stages[@]}" all changed asan masked tidy tsan qemu wheel deb)
 
 describe() {
   case $1 in
@@ -37,6 +37,8 @@ describe() {
   masked) echo "conformance and integration with the kernel features of 5.15, 6.1 and 6.8" ;;
   install) echo "installation, static and shared, and programs that use it" ;;
   changed) echo "build with g++ -Werror, tests of the products that differ from \$BASE (HEAD)" ;;
+  wheel) echo "the wheel of \`make wheel\`, where no compiler is" ;;
+  deb) echo "the Debian package, installed by apt into a clean root" ;;
   qemu) echo "conformance on the distribution's own kernel, under software emulation" ;;
   esac
 }
@@ -189,6 +191,15 @@ stage_install() {
 
 stage_qemu() {
   configure_and_build build && RESULT=$results/qemu.xml tests/qemu/run.sh build
+}
+
+stage_wheel() {
+  tools/test_wheel.sh
+}
+
+stage_deb() {
+  ((EUID == 0)) || skip "needs root, to make a clean root" || return
+  tools/test_deb.sh
 }
 
 # run_stage NAME: heading, the stage, its time, its status for the sum.

@@ -17,9 +17,8 @@ namespace {
 
 constexpr const char* kDevice = "/dev/userfaultfd";
 constexpr const char* kSeccompRemedy =
-    "a container's seccomp profile may block it: allow userfaultfd (docker: --security-opt "
-    "seccomp=…), or use "
-    "delivery=mprotect";
+    "a container's seccomp profile may block it: give it the device (docker: --device "
+    "/dev/userfaultfd), or allow userfaultfd in the profile, or use delivery=mprotect";
 
 // /dev/userfaultfd came with Linux 6.1, after some headers.
 #ifndef USERFAULTFD_IOC_NEW
@@ -33,10 +32,11 @@ int open_by_syscall(int flags) {
   return fd >= 0 ? fd : -errno;
 }
 
-int open_by_device() {
+int open_by_device(int flags) {
   const int device = above_standard(::open(kDevice, O_RDWR | O_CLOEXEC));
   if (device < 0) return -errno;
-  const int fd = above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK));
+  const int fd =
+      above_standard(::ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK | flags));
   const int result = fd >= 0 ? fd : -errno;
   ::close(device);
   return result;
@@ -50,9 +50,9 @@ std::string remedy_of(int code, bool needs_kernel_faults, int device_code) {
   if (device_code != ENOENT)
     device = std::string("allow this user to read and write ") + kDevice + ", or ";
   return device +
-         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container its "
-         "seccomp "
-         "profile must allow userfaultfd as well";
+         "set sysctl vm.unprivileged_userfaultfd=1, or run with CAP_SYS_PTRACE; in a container "
+         "give it "
+         "the device, or its seccomp profile must allow userfaultfd as well";
 }
 
 }  // namespace
@@ -61,13 +61,16 @@ Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults) {
   int device_code = 0;
   int fd = -1;
   if (needs_kernel_faults) {
-    fd = open_by_device();
+    fd = open_by_device(0);
     if (fd < 0) device_code = -fd, fd = open_by_syscall(0);
   } else {
     fd = open_by_syscall(UFFD_USER_MODE_ONLY);
     // Before Linux 5.11 the flag is unknown, and every process may make the call without it, unless
     // the sysctl forbids it.
     if (fd == -EINVAL) fd = open_by_syscall(0);
+    // A seccomp profile of a container often refuses the call, and not the device.
+    if (fd == -EPERM || fd == -ENOSYS)
+      if (const int other = open_by_device(UFFD_USER_MODE_ONLY); other >= 0) fd = other;
   }
   if (fd < 0) {
     const std::string what =

@@ -3,11 +3,17 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 
 #include "core/os/uapi.h"
 #include "core/os/userfaultfd.h"
@@ -125,6 +131,34 @@ TEST(Userfaultfd, RefusesFeaturesThatNoKernelHas) {
   EXPECT_EQ(fd.code(), EINVAL);
   EXPECT_THAT(fd.message(), HasSubstr("older"));
   EXPECT_EQ(open_descriptors(), before);
+}
+
+// As the profiles of containers do: the call is refused, files are not.
+bool refuse_the_system_call() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {static_cast<unsigned short>(std::size(filter)), filter};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Userfaultfd, TheDeviceIsEnoughWhereTheSystemCallIsRefused) {
+  const int device = ::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+  if (device < 0) GTEST_SKIP() << "this process may not open /dev/userfaultfd";
+  ::close(device);
+  EXPECT_EXIT(
+      {
+        const bool is_refused =
+            refuse_the_system_call() && ::syscall(SYS_userfaultfd, O_CLOEXEC) == -1;
+        const bool is_open = open_userfaultfd(UFFD_FEATURE_SIGBUS, false).ok() &&
+                             open_userfaultfd(UFFD_FEATURE_THREAD_ID, true).ok();
+        ::_exit(is_refused && is_open ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(Userfaultfd, WithoutPrivilegeTheRemedyIsTold) {
