@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "core/base/assert.h"
+
 namespace outcore::store {
 
 class LostSync {
@@ -14,6 +16,7 @@ class LostSync {
   int error() const { return error_.load(); }  // 0: none; or -errno
   // What fsync said: 0 or -errno. Gives it, or the error that there was before.
   int note(int result) {
+    OC_ASSERT(result <= 0);
     int none = 0;
     if (result == -EIO || result == -ENOSPC || result == -EDQUOT)
       error_.compare_exchange_strong(none, result);
