@@ -53,9 +53,7 @@ void Engine::release(Space& space, uint64_t page) {
       continue;
     }
     if (!word.change(seen, seen.with_pins(seen.pins() - 1))) continue;
-    if (seen.pins() > 1) return;
-    const uint64_t before = pinned_bytes_.fetch_sub(space.page_bytes, std::memory_order_relaxed);
-    OC_CHECK(before >= space.page_bytes);
+    if (seen.pins() == 1) pinned_bytes_.fetch_sub(space.page_bytes, std::memory_order_relaxed);
     return;
   }
 }
@@ -87,7 +85,7 @@ Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
 
 Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
-  OC_CHECK(view.contains(from));
+  OC_ASSERT(view.contains(from));
   Space& space = *static_cast<Space*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   uint64_t claimed = 0;
@@ -140,7 +138,7 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
 
 Status Engine::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
-  OC_CHECK(view.contains(from));
+  OC_ASSERT(view.contains(from));
   Space& space = *static_cast<Space*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)
