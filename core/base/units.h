@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/assert.h"
 #include "outcore/result.h"
 
 namespace outcore::base {
@@ -25,9 +26,13 @@ Result<uint64_t> parse_milliseconds(std::string_view text);
 std::string format_milliseconds(uint64_t milliseconds);
 
 constexpr uint64_t round_up(uint64_t n, uint64_t multiple) {
+  OC_ASSERT(multiple != 0);
   return (n + multiple - 1) / multiple * multiple;
 }
-constexpr uint64_t round_down(uint64_t n, uint64_t multiple) { return n / multiple * multiple; }
+constexpr uint64_t round_down(uint64_t n, uint64_t multiple) {
+  OC_ASSERT(multiple != 0);
+  return n / multiple * multiple;
+}
 constexpr bool is_power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 }  // namespace outcore::base

@@ -36,12 +36,18 @@ BouncePool::~BouncePool() {
 }
 
 Status BouncePool::allocate(const Shape& shape) {
+  OC_CHECK(memory_ == nullptr);
+  OC_CHECK(shape.small_count < kTaken);
+  OC_CHECK(shape.chunk_count < kTaken);
+  OC_CHECK(shape.chunk_bytes % kSmall == 0);
   shape_ = shape;
   Result<std::byte*> memory = os::allocate_table(shape.total_bytes());
   if (!memory) return memory.error();
   memory_ = memory.value();
   if (Status s = stack_[0].next.allocate(shape.small_count); !s) return s;
   if (Status s = stack_[1].next.allocate(shape.chunk_count); !s) return s;
+  for (uint32_t i = 0; i < shape.small_count; ++i) stack_[0].next[i] = kTaken;
+  for (uint32_t i = 0; i < shape.chunk_count; ++i) stack_[1].next[i] = kTaken;
   for (uint32_t i = shape.small_count; i > 0; --i) push(stack_[0], i - 1);
   for (uint32_t i = shape.chunk_count; i > 0; --i) push(stack_[1], i - 1);
   return {};
@@ -51,23 +57,32 @@ uint32_t BouncePool::pop(Stack& stack) {
   uint64_t head = stack.head.load(std::memory_order_acquire);
   while (static_cast<uint32_t>(head) != kEmpty) {
     const uint32_t i = static_cast<uint32_t>(head);
+    OC_CHECK(i < stack.next.count());
     const uint64_t next = stack.next[i].load(std::memory_order_relaxed);
-    if (stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next,
-                                         std::memory_order_acq_rel))
-      return i;
+    if (!stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next,
+                                          std::memory_order_acq_rel))
+      continue;
+    OC_CHECK(next != kTaken);
+    stack.next[i].store(kTaken, std::memory_order_relaxed);
+    return i;
   }
   return kEmpty;
 }
 
 void BouncePool::push(Stack& stack, uint32_t i) {
+  OC_CHECK(i < stack.next.count());
+  OC_CHECK(stack.next[i].load(std::memory_order_relaxed) == kTaken);
   uint64_t head = stack.head.load(std::memory_order_acquire);
   do {
+    OC_CHECK(static_cast<uint32_t>(head) != i);
     stack.next[i].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
   } while (!stack.head.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | i,
                                              std::memory_order_acq_rel));
 }
 
 std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
+  OC_ASSERT(size_bytes != 0);
+  OC_ASSERT(memory_ != nullptr);
   if (size_bytes <= kSmall)
     if (const uint32_t i = pop(stack_[0]); i != kEmpty) return {memory_ + i * kSmall, kSmall};
   if (size_bytes > kSmall)
@@ -89,7 +104,12 @@ std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
 }
 
 void BouncePool::give(std::span<std::byte> buffer) {
-  OC_CHECK(buffer.data() >= memory_ && buffer.data() < memory_ + shape_.total_bytes());
+  OC_CHECK(buffer.data() >= memory_);
+  OC_CHECK(buffer.data() < memory_ + shape_.total_bytes());
+  OC_CHECK(buffer.size() == (buffer.data() < chunks() ? kSmall : shape_.chunk_bytes));
+  OC_CHECK(buffer.data() < chunks() ||
+           static_cast<uint64_t>(buffer.data() - chunks()) % shape_.chunk_bytes == 0);
+  OC_CHECK(static_cast<uint64_t>(buffer.data() - memory_) % kSmall == 0);
   Stack& stack = stack_[buffer.data() < chunks() ? 0 : 1];
   if (buffer.data() < chunks())
     push(stack, static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));

@@ -53,6 +53,7 @@ class BouncePool {
 
  private:
   static constexpr uint32_t kEmpty = 0xFFFFFFFF;
+  static constexpr uint32_t kTaken = 0xFFFFFFFE;  // in place of the next one
   struct Stack {
     std::atomic<uint64_t> head{kEmpty};
     os::Table<std::atomic<uint32_t>> next;

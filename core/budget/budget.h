@@ -18,8 +18,10 @@ class Budget {
 
   // Adds the bytes to the used ones, unless that would exceed the limit: false.
   bool take(uint64_t bytes) {
+    OC_ASSERT(bytes != 0);
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
+      OC_CHECK(used + bytes >= used);
       if (used + bytes > limit_.load(std::memory_order_relaxed)) return false;
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_acq_rel));
     const uint64_t now = used + bytes;
@@ -33,6 +35,7 @@ class Budget {
   void give(uint64_t bytes) {
     const uint64_t before = used_.fetch_sub(bytes, std::memory_order_acq_rel);
     OC_CHECK(before >= bytes);
+    OC_ASSERT(used_max_.load(std::memory_order_relaxed) >= bytes);
     changes_.fetch_add(1, std::memory_order_release);
     if (waiters_.load(std::memory_order_seq_cst) == 0) return;
     // Do not wake all threads: each should find a few pages before it must wait again.
@@ -45,7 +48,8 @@ class Budget {
   void wait_for_change(uint32_t seen, uint64_t timeout_ns) {
     waiters_.fetch_add(1, std::memory_order_seq_cst);
     if (changes_.load(std::memory_order_seq_cst) == seen) os::wait(&changes_, seen, timeout_ns);
-    waiters_.fetch_sub(1, std::memory_order_seq_cst);
+    const uint32_t before = waiters_.fetch_sub(1, std::memory_order_seq_cst);
+    OC_CHECK(before > 0);
   }
 
   uint64_t limit() const { return limit_.load(std::memory_order_acquire); }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/os/address_space.h"
 #include "outcore/policy.h"
 #include "outcore/result.h"
@@ -31,6 +32,8 @@ class FrameTable {
  public:
   // Allocates records for `count` frames; their memory is used when frames are.
   Status allocate(uint32_t count) {
+    OC_CHECK(count_ == 0);
+    OC_CHECK(count < kNone);
     count_ = count;
     if (Status s = record_.allocate(count); !s) return s;
     return free_next_.allocate(count);
@@ -41,6 +44,7 @@ class FrameTable {
     uint64_t head = free_head_.load(std::memory_order_acquire);
     while (static_cast<uint32_t>(head) != kNone) {
       const uint32_t frame = static_cast<uint32_t>(head);
+      OC_CHECK(frame < count_);
       const uint32_t next = free_next_[frame].load(std::memory_order_relaxed);
       if (free_head_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next,
                                            std::memory_order_acq_rel))
@@ -53,14 +57,20 @@ class FrameTable {
   }
 
   void give(uint32_t frame) {
+    OC_CHECK(frame < count_);
+    OC_ASSERT(frame < used_once());
     uint64_t head = free_head_.load(std::memory_order_acquire);
     do {
+      OC_CHECK(static_cast<uint32_t>(head) != frame);
       free_next_[frame].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
     } while (!free_head_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | frame,
                                                std::memory_order_acq_rel));
   }
 
-  FrameRecord& operator[](uint32_t frame) { return record_[frame]; }
+  FrameRecord& operator[](uint32_t frame) {
+    OC_ASSERT(frame < count_);
+    return record_[frame];
+  }
   uint32_t count() const { return count_; }
   // All frames with numbers at or above this were never used.
   uint32_t used_once() const {

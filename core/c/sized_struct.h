@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/base/assert.h"
 #include "outcore/result.h"
 
 namespace outcore::c {
@@ -38,6 +39,7 @@ Status take_struct(const T* from, size_t first_release_bytes, const char* name, 
 template <typename T>
 void give_struct(const T& from, T* into) {
   const size_t size_bytes = into->struct_bytes;
+  OC_CHECK(size_bytes >= sizeof into->struct_bytes);
   std::memset(static_cast<void*>(into), 0, size_bytes);
   std::memcpy(static_cast<void*>(into), &from, std::min(size_bytes, sizeof from));
   into->struct_bytes = size_bytes;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "outcore/metrics.h"
 
 namespace outcore::metrics {
@@ -30,6 +31,8 @@ inline size_t shard_of_thread(size_t shards) {
   static std::atomic<uint32_t> next{0};
   // Initial-exec, because other models may allocate at a thread's first access.
   [[gnu::tls_model("initial-exec")]] static thread_local uint32_t mine = 0;  // 0: none yet
+  OC_ASSERT(shards != 0);
+  OC_ASSERT((shards & (shards - 1)) == 0);
   if (mine == 0) mine = next.fetch_add(1, std::memory_order_relaxed) | 0x80000000u;
   return mine & (shards - 1);
 }
@@ -37,6 +40,7 @@ inline size_t shard_of_thread(size_t shards) {
 class CounterBlock {
  public:
   void add(Counter counter, uint64_t n = 1) {
+    OC_ASSERT(static_cast<size_t>(counter) < kCounterCount);
     shard().count[static_cast<size_t>(counter)].fetch_add(n, std::memory_order_relaxed);
   }
   // Counts one fault that took this long from the entry of the handler.

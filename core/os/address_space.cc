@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 
@@ -24,6 +25,8 @@ Error no_addresses(uint64_t size_bytes) {
 }  // namespace
 
 Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment) {
+  OC_CHECK(base::is_power_of_two(alignment));
+  OC_CHECK(alignment >= base::kSystemPage);
   const uint64_t padded = size_bytes + alignment;
   if (padded < size_bytes || padded >> 47 != 0) {
     errno = ENOMEM;
@@ -33,9 +36,11 @@ Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment) {
   if (raw == MAP_FAILED) return no_addresses(size_bytes);
   const uint64_t start = reinterpret_cast<uint64_t>(raw);
   const uint64_t aligned = base::round_up(start, alignment);
+  OC_CHECK(aligned - start <= alignment);
   if (aligned > start) ::munmap(raw, aligned - start);
   const uint64_t end = start + padded,
                  used_end = aligned + base::round_up(size_bytes, base::kSystemPage);
+  OC_ASSERT(aligned % alignment == 0);
   if (end > used_end) ::munmap(reinterpret_cast<void*>(used_end), end - used_end);
   return reinterpret_cast<std::byte*>(aligned);
 }
@@ -57,10 +62,13 @@ Result<std::byte*> reserve_addresses_at(void* address, uint64_t size_bytes) {
 }
 
 void release_addresses(std::byte* address, uint64_t size_bytes) {
+  OC_CHECK(reinterpret_cast<uintptr_t>(address) % base::kSystemPage == 0);
   ::munmap(address, base::round_up(size_bytes, base::kSystemPage));
 }
 
 int make_inaccessible(std::byte* address, uint64_t size_bytes) {
+  OC_CHECK(reinterpret_cast<uintptr_t>(address) % base::kSystemPage == 0);
+  OC_CHECK(size_bytes != 0);
   void* p = ::mmap(address, base::round_up(size_bytes, base::kSystemPage), PROT_NONE,
                    kReserved | MAP_FIXED, -1, 0);
   return p == MAP_FAILED ? -errno : 0;
@@ -76,6 +84,8 @@ Result<std::byte*> allocate_table(uint64_t size_bytes) {
 }
 
 void free_table(std::byte* table, uint64_t size_bytes) {
+  OC_CHECK(table != nullptr);
+  OC_CHECK(reinterpret_cast<uintptr_t>(table) % base::kSystemPage == 0);
   ::munmap(table,
            std::max<uint64_t>(base::round_up(size_bytes, base::kSystemPage), base::kSystemPage));
 }

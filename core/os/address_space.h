@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "outcore/result.h"
 
 namespace outcore::os {
@@ -39,14 +40,22 @@ class Table {
   }
   // Elements are zero bytes. REQUIRES: called once, before use.
   Status allocate(uint64_t count) {
+    OC_CHECK(data_ == nullptr);
+    OC_CHECK(count <= UINT64_MAX / sizeof(T));
     Result<std::byte*> memory = allocate_table(count * sizeof(T));
     if (!memory) return memory.error();
     data_ = reinterpret_cast<T*>(memory.value());
     count_ = count;
     return {};
   }
-  T& operator[](uint64_t i) { return data_[i]; }
-  const T& operator[](uint64_t i) const { return data_[i]; }
+  T& operator[](uint64_t i) {
+    OC_ASSERT(i < count_);
+    return data_[i];
+  }
+  const T& operator[](uint64_t i) const {
+    OC_ASSERT(i < count_);
+    return data_[i];
+  }
   uint64_t count() const { return count_; }
   uint64_t touched() const {
     return data_ == nullptr

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/uapi.h"
 #include "core/os/wait.h"
@@ -15,15 +16,24 @@ namespace {
 
 uint64_t as_number(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
 
+// What the kernel's calls take.
+[[maybe_unused]] bool is_whole_pages(const std::byte* at, uint64_t size_bytes) {
+  return (as_number(at) | size_bytes) % base::kSystemPage == 0 && size_bytes != 0;
+}
+
 // Calls `step(offset, bytes, &done)` until all is done. Skips pages that are present already.
 template <typename Step>
 int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step) {
+  OC_CHECK(source.fd >= 0);
+  OC_CHECK(is_whole_pages(to, size_bytes));
   uint64_t at = 0;
   while (at < size_bytes) {
     int64_t done = 0;
     if (step(at, size_bytes - at, &done) == 0) return 0;
     const int error = errno;
     if (done > 0) at += static_cast<uint64_t>(done);
+    OC_CHECK(at <= size_bytes);
+    OC_CHECK(at % base::kSystemPage == 0);
     if (error == EEXIST) {
       wake_range(source, to + at, base::kSystemPage);
       at += base::kSystemPage;
@@ -84,6 +94,7 @@ int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, b
 
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes,
                   bool is_protected) {
+  OC_CHECK(is_whole_pages(at, size_bytes));
   uffdio_writeprotect w{
       {as_number(at), size_bytes},
       is_protected ? uint64_t{UFFDIO_WRITEPROTECT_MODE_WP}
@@ -97,11 +108,14 @@ int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes,
 
 void wake_range(const FaultSource& source, std::byte* at, uint64_t size_bytes) {
   if (!source.is_messages) return;
+  OC_ASSERT(as_number(at) % base::kSystemPage == 0);
   uffdio_range range{as_number(at), size_bytes};
   ::ioctl(source.fd, UFFDIO_WAKE, &range);
 }
 
 int poison(const FaultSource& source, std::byte* at) {
+  OC_CHECK(as_number(at) % base::kSystemPage == 0);
+  OC_CHECK(source.has_poison || source.nothing >= 0);
   if (!source.has_poison) {
     void* p = ::mmap(at, base::kSystemPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                      source.nothing, 0);
@@ -120,6 +134,9 @@ int poison(const FaultSource& source, std::byte* at) {
 }
 
 int register_range(const FaultSource& source, std::byte* at, uint64_t size_bytes, uint64_t mode) {
+  OC_CHECK(source.fd >= 0);
+  OC_CHECK(is_whole_pages(at, size_bytes));
+  OC_CHECK(mode != 0);
   uffdio_register request{};
   request.range = {as_number(at), size_bytes};
   request.mode = mode;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "outcore/options.h"
 #include "outcore/result.h"
@@ -32,6 +33,7 @@ struct Piece {
 
   // The part of it in [from, to) of the space, in whole system pages; size 0 if there is none.
   Piece part(uint64_t from, uint64_t to) const {
+    OC_ASSERT(from <= to);
     const uint64_t begin = from > offset ? from : offset, end = offset + size_bytes;
     const uint64_t stop = base::round_up(to < end ? to : end, base::kSystemPage);
     if (begin >= stop) return {};
@@ -45,14 +47,23 @@ struct Piece {
 class SubpageSet {
  public:
   static constexpr unsigned kCount = base::kPageBytesMax / base::kSystemPage;
-  void add(uint64_t i) { word_[i / 64] |= uint64_t{1} << (i % 64); }
-  bool has(uint64_t i) const { return (word_[i / 64] >> (i % 64) & 1) != 0; }
+  void add(uint64_t i) {
+    OC_ASSERT(i < kCount);
+    word_[i / 64] |= uint64_t{1} << (i % 64);
+  }
+  bool has(uint64_t i) const {
+    OC_ASSERT(i < kCount);
+    return (word_[i / 64] >> (i % 64) & 1) != 0;
+  }
   void add_range(uint64_t first, uint64_t end) {
+    OC_CHECK(first <= end);
+    OC_CHECK(end <= kCount);
     for (uint64_t i = first; i < end; ++i) add(i);
   }
   // Finds the first run of members in [from, end): sets *run_first and *run_end (last + 1). False
   // if there is none.
   bool next_run(uint64_t from, uint64_t end, uint64_t* run_first, uint64_t* run_end) const {
+    OC_ASSERT(end <= kCount);
     while (from < end && !has(from)) ++from;
     if (from >= end) return false;
     *run_first = from;
@@ -61,6 +72,7 @@ class SubpageSet {
     return true;
   }
   bool is_empty(uint64_t end) const {
+    OC_ASSERT(end <= kCount);
     for (uint64_t i = 0; i * 64 < end; ++i)
       if (word_[i] != 0) return false;
     return true;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::os {
@@ -44,12 +45,15 @@ Status MappingCount::allocate(uint64_t size_bytes) {
 }
 
 void MappingCount::set(uint64_t offset, uint64_t size_bytes, Protection protection) {
+  OC_CHECK(offset % base::kSystemPage == 0);
+  OC_CHECK(size_bytes % base::kSystemPage == 0);
   constexpr uint64_t kEachPage = 0x5555'5555'5555'5555;
   const uint64_t value = kEachPage * static_cast<uint64_t>(protection);
   const uint64_t end = (offset + size_bytes) / base::kSystemPage;
   for (uint64_t page = offset / base::kSystemPage; page < end;) {
     const uint64_t i = page / kPagesEach, from = page % kPagesEach;
     const uint64_t pages = std::min(end - page, kPagesEach - from);
+    OC_CHECK(pages != 0);
     const uint64_t mask = ~uint64_t{0} >> (64 - 2 * pages) << (2 * from);
     uint64_t before = stretch_[i].load(std::memory_order_relaxed), now = 0;
     do {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/os/descriptor_place.h"
 
 namespace outcore::os {
@@ -33,6 +34,7 @@ int advise_batch(iovec* range, size_t count, int advice, bool has_batched_advice
     const long done = ::syscall(SYS_process_madvise, self(), range, count, advice, 0);
     if (done <= 0) break;
     for (size_t left = static_cast<size_t>(done); left > 0;) {
+      OC_CHECK(count != 0);
       const size_t step = left < range->iov_len ? left : range->iov_len;
       range->iov_base = static_cast<char*>(range->iov_base) + step;
       range->iov_len -= step;
@@ -57,6 +59,9 @@ int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advic
   size_t count = 0;
   for (const Piece& piece : pieces) {
     std::byte* const end = piece.address + piece.size_bytes;
+    OC_CHECK(piece.address != nullptr);
+    OC_CHECK(piece.size_bytes != 0);
+    OC_ASSERT(reinterpret_cast<uintptr_t>(piece.address) % 4096 == 0);
     for (std::byte* at = piece.address; at < end;) {
       const uint64_t to_edge = kRangeBytesMax - reinterpret_cast<uint64_t>(at) % kRangeBytesMax;
       const auto size_bytes = std::min(static_cast<uint64_t>(end - at), to_edge);
@@ -71,6 +76,7 @@ int advise_all(std::span<const Piece> pieces, int advice, bool has_batched_advic
         last->iov_len += size_bytes;
       else
         range[count++] = {at, size_bytes};
+      OC_CHECK(count <= kRanges);
       at += size_bytes;
     }
   }

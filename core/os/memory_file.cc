@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/parents_descriptors.h"
@@ -27,6 +28,10 @@ Result<int> make_memory_file(uint64_t size_bytes) {
 }
 
 int map_memory_file(int memfd, const Piece& piece) {
+  OC_CHECK(memfd >= 0);
+  OC_CHECK(piece.size_bytes != 0);
+  OC_CHECK(piece.offset % base::kSystemPage == 0);
+  OC_CHECK(reinterpret_cast<uintptr_t>(piece.address) % base::kSystemPage == 0);
   void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memfd,
                    static_cast<off_t>(piece.offset));
   if (p == MAP_FAILED) return -errno;
@@ -37,6 +42,7 @@ int map_memory_file(int memfd, const Piece& piece) {
 }
 
 int write_memory_file(int memfd, uint64_t offset, std::span<const std::byte> bytes) {
+  OC_ASSERT(memfd >= 0);
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(memfd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0) {
@@ -50,6 +56,7 @@ int write_memory_file(int memfd, uint64_t offset, std::span<const std::byte> byt
 }
 
 int read_memory_file(int memfd, uint64_t offset, std::span<std::byte> into) {
+  OC_ASSERT(memfd >= 0);
   while (!into.empty()) {
     const ssize_t n = ::pread(memfd, into.data(), into.size(), static_cast<off_t>(offset));
     if (n < 0) {
@@ -67,6 +74,8 @@ int punch_all(int memfd, std::span<const Piece> pieces) {
   for (size_t i = 0; i < pieces.size();) {
     const uint64_t offset = pieces[i].offset;
     uint64_t end = offset + pieces[i].size_bytes;
+    OC_CHECK(end > offset);
+    OC_ASSERT(offset % base::kSystemPage == 0);
     for (++i; i < pieces.size() && pieces[i].offset == end; ++i) end += pieces[i].size_bytes;
     while (::fallocate(memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                        static_cast<off_t>(offset), static_cast<off_t>(end - offset)) != 0)

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
@@ -49,6 +50,9 @@ int MessageDelivery::make_queue() {
 }
 
 Status MessageDelivery::start(unsigned threads) {
+  OC_CHECK(stop_event_ < 0);
+  OC_CHECK(source_.fd >= 0);
+  OC_CHECK(threads != 0);
   stop_event_ = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop_event_ < 0) return base::system_error(errno, "make an event for event threads");
   // Inherited by the new threads, so that no signal of the program runs on them.
@@ -81,6 +85,8 @@ void MessageDelivery::run(int queue) {
     last_ns_.store(now_ns(), std::memory_order_relaxed);
     Touch touch[kMessagesMax];
     uint32_t count = 0;
+    OC_CHECK(static_cast<size_t>(n) % sizeof message[0] == 0);
+    OC_CHECK(static_cast<size_t>(n) <= sizeof message);
     for (size_t i = 0; i < static_cast<size_t>(n) / sizeof message[0]; ++i) {
       if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
       const auto& fault = message[i].arg.pagefault;

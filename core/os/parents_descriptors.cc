@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/os/process_lock.h"
 
 namespace outcore::os {
@@ -23,6 +24,7 @@ All& all() {
 }  // namespace
 
 void ParentsDescriptors::add(int fd) {
+  OC_CHECK(fd >= 0);
   const SignalBlock block;
   const Locked locked(all().lock);
   all().descriptors.push_back(fd);

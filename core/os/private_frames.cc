@@ -42,6 +42,7 @@ Status PrivateFrames::attach(const Piece& piece) {
 }
 
 int PrivateFrames::map(const Piece& piece) {
+  OC_CHECK(piece.size_bytes % base::kSystemPage == 0);
   void* p = ::mmap(piece.address, piece.size_bytes, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (p == MAP_FAILED) return -errno;
@@ -95,6 +96,7 @@ int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) 
   uint64_t entry[kEntries];
   SubpageSet found;
   const uint64_t pages = piece.size_bytes / base::kSystemPage;
+  OC_CHECK(piece.first_subpage + pages <= SubpageSet::kCount);
   const uint64_t first_page = reinterpret_cast<uint64_t>(piece.address) / base::kSystemPage;
   for (uint64_t at = 0; at < pages;) {
     const size_t n = pages - at < kEntries ? pages - at : kEntries;
@@ -103,6 +105,7 @@ int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) 
     if (got < 0 && errno == EINTR) continue;
     if (got < static_cast<ssize_t>(sizeof entry[0])) return got < 0 ? -errno : -EIO;
     const uint64_t entries = static_cast<uint64_t>(got) / sizeof entry[0];
+    OC_CHECK(entries <= n);
     for (uint64_t i = 0; i < entries; ++i)
       if ((entry[i] & kPresentOrSwapped) != 0 && (entry[i] & kProtected) == 0)
         found.add(piece.first_subpage + at + i);
@@ -118,6 +121,7 @@ int PrivateFrames::collect(const Piece& piece, bool clear, SubpageSet* written) 
 
 int PrivateFrames::set_protection(const Piece& piece, const SubpageSet& set, bool is_protected) {
   const uint64_t begin = piece.first_subpage, end = begin + piece.size_bytes / base::kSystemPage;
+  OC_CHECK(end <= SubpageSet::kCount);
   for (uint64_t first = 0, last = begin; set.next_run(last, end, &first, &last);) {
     const int r = write_protect(source_, piece.address + (first - begin) * base::kSystemPage,
                                 (last - first) * base::kSystemPage, is_protected);
@@ -131,6 +135,8 @@ int PrivateFrames::restore(const Piece& piece, const SubpageSet& written) {
 }
 
 int PrivateFrames::copy_out(const Piece& piece, std::byte* into) {
+  OC_CHECK(piece.address != nullptr);
+  OC_ASSERT(piece.size_bytes % base::kSystemPage == 0);
   copy_while_written(piece.address, into, piece.size_bytes);
   return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/memory_file.h"
 #include "core/os/parents_descriptors.h"
@@ -15,6 +16,9 @@ using Protection = MappingCount::Protection;
 
 int ProtectedFrames::protect(const Piece& piece, Protection protection) {
   constexpr int kFlags[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE};
+  OC_CHECK(static_cast<size_t>(protection) < 3);
+  OC_CHECK(piece.size_bytes != 0);
+  OC_CHECK(piece.address != nullptr);
   if (::mprotect(piece.address, piece.size_bytes, kFlags[static_cast<size_t>(protection)]) != 0)
     return -errno;
   mappings_.set(piece.offset, piece.size_bytes, protection);
@@ -73,6 +77,7 @@ int ProtectedFrames::allow_write(const Piece& piece) { return protect(piece, Pro
 int ProtectedFrames::unmap(std::span<const Piece> pieces) {
   for (size_t i = 0; i < pieces.size();) {
     Piece joined = pieces[i];
+    OC_ASSERT(joined.offset % base::kSystemPage == 0);
     for (++i; i < pieces.size() && pieces[i].address == joined.address + joined.size_bytes; ++i)
       joined.size_bytes += pieces[i].size_bytes;
     if (const int r = protect(joined, Protection::kNone); r != 0) return r;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/address_space.h"
 #include "core/os/memory_advice.h"
@@ -47,6 +48,7 @@ Status SharedFrames::replace(const Piece& piece) {
 }
 
 int SharedFrames::map(const Piece& piece) {
+  OC_CHECK(piece.size_bytes % base::kSystemPage == 0);
   if (const int result = map_memory_file(memfd_, piece); result != 0) return result;
   const int registered = register_range(
       source_, piece.address, piece.size_bytes,
@@ -69,14 +71,18 @@ int SharedFrames::install_zeros(const Piece& piece, bool is_written) {
 }
 
 int SharedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
+  OC_ASSERT(offset % base::kSystemPage == 0);
   return write_memory_file(memfd_, offset, bytes);
 }
 
 int SharedFrames::show(const Piece& piece, const SubpageSet& written) {
   const uint64_t begin = piece.first_subpage, end = begin + piece.size_bytes / base::kSystemPage;
   for (uint64_t at = begin; at < end;) {
+    OC_CHECK(at >= begin);
     uint64_t first = end, last = end;
     if (!written.next_run(at, end, &first, &last)) first = last = end;
+    OC_CHECK(first >= at);
+    OC_CHECK(last <= end);
     for (const bool is_written : {false, true}) {
       const uint64_t from = is_written ? first : at, to = is_written ? last : first;
       if (from == to) continue;
@@ -94,6 +100,8 @@ int SharedFrames::allow_write(const Piece& piece) {
 }
 
 int SharedFrames::unmap(std::span<const Piece> pieces) {
+  for (size_t i = 1; i < pieces.size(); ++i)
+    OC_ASSERT(pieces[i - 1].address + pieces[i - 1].size_bytes <= pieces[i].address);
   return advise_all(pieces, MADV_DONTNEED, source_.has_batched_advice);
 }
 
@@ -147,6 +155,8 @@ int SharedFrames::find_written(const Piece& piece, std::span<WrittenRun> runs,
     for (int i = 0; i < found; ++i)
       runs[static_cast<size_t>(i)] = {piece.offset + (region[i].start - base),
                                       piece.offset + (region[i].end - base)};
+    OC_CHECK(static_cast<uint64_t>(found) <= scan.vec_len);
+    OC_ASSERT(scan.walk_end <= scan.end);
     *scanned_bytes = scan.walk_end <= base ? piece.size_bytes : scan.walk_end - base;
     return found;
   }
@@ -167,6 +177,7 @@ int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
 }
 
 bool SharedFrames::holds(uint64_t offset) {
+  OC_ASSERT(offset % base::kSystemPage == 0);
   const auto at = static_cast<off_t>(offset);
   return ::lseek(memfd_, at, SEEK_DATA) == at;
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/os/process_lock.h"
 
 #ifndef __x86_64__
@@ -133,6 +134,7 @@ void on_signal(Handler& handler, siginfo_t* info, void* context) {
   if (info->si_code > 0) {  // sent by the kernel
     has_small_stack = is_short_of_stack(context);
     const Cancel cancel = forbid_cancel();
+    OC_CHECK(handler.on_fault != nullptr);
     constexpr long kWriteBit = 2;
     const bool is_write =
         (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
@@ -180,6 +182,8 @@ void look_up_calls() {
 
 void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
              void (*entry)(int, siginfo_t*, void*)) {
+  OC_CHECK(on_fault != nullptr);
+  OC_CHECK(reason != nullptr);
   const SignalBlock block;
   const Locked locked(installing);
   if (handler.is_installed) return;
@@ -204,6 +208,7 @@ void install_segv_handler(FaultFunction on_fault, ReasonFunction reason) {
 }
 
 bool exchange_program_action(int signal, const struct sigaction* now, struct sigaction* before) {
+  OC_CHECK(signal == SIGBUS || signal == SIGSEGV);
   Handler& handler = signal == SIGBUS ? bus : segv;
   const SignalBlock block;
   const Locked locked(installing);

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/assert.h"
+
 namespace outcore::os {
 namespace {
 
@@ -98,6 +100,8 @@ bool ThreadStop::is_blocked(int thread, bool* is_pending) const {
 
 // Sends the signal. False if the thread need not be waited for.
 bool ThreadStop::ask(int thread) {
+  OC_CHECK(deaf_count_ <= kDeafMax);
+  OC_CHECK(signal_ != 0);
   const auto deaf = std::find(deaf_, deaf_ + deaf_count_, thread);
   if (deaf != deaf_ + deaf_count_) {
     bool is_pending = false;
@@ -123,6 +127,7 @@ bool ThreadStop::ask_new_ones() {
       if (thread == 0 || thread == self || asked_ == kThreadsMax) continue;
       if (std::find(thread_, thread_ + asked_before, thread) != thread_ + asked_before) continue;
       is_new = true;
+      OC_CHECK(asked_ < kThreadsMax);
       if (ask(thread)) thread_[asked_++] = thread;
     }
   ::close(directory);
@@ -138,6 +143,7 @@ uint32_t ThreadStop::stop(uint64_t wait_ns) {
   answered_.store(0, std::memory_order_relaxed);
   // A forked child may have inherited a stop from its parent.
   epoch_.store((epoch_.load(std::memory_order_relaxed) + 2) | 1, std::memory_order_seq_cst);
+  OC_CHECK(epoch_.load() % 2 == 1);
   const uint64_t start_ns = now_ns();
   uint64_t look_ns = start_ns + 1'000'000;
   // The next round finds threads that started meanwhile.
@@ -161,6 +167,7 @@ uint32_t ThreadStop::stop(uint64_t wait_ns) {
 }
 
 void ThreadStop::go_on() {
+  OC_CHECK(lock_.is_held());
   if (signal_ != 0) {
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     wake_all(&epoch_);

@@ -10,6 +10,7 @@
 
 #include <climits>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/os/cancel_block.h"
 
@@ -47,7 +48,9 @@ void Lock::lock() {
 }
 
 void Lock::unlock() {
-  if (word_.exchange(0, std::memory_order_release) == 2) wake(&word_, 1);
+  const uint32_t before = word_.exchange(0, std::memory_order_release);
+  OC_CHECK(before != 0);
+  if (before == 2) wake(&word_, 1);
 }
 
 namespace {

@@ -39,6 +39,8 @@ class Lock {
     uint32_t expected = 0;
     return word_.compare_exchange_strong(expected, 1, std::memory_order_acquire);
   }
+  // By anybody: for assertions.
+  bool is_held() const { return word_.load(std::memory_order_relaxed) != 0; }
   void lock();
   void unlock();
 

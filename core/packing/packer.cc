@@ -15,6 +15,7 @@
 #include <random>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/late_calls.h"
 
@@ -194,9 +195,12 @@ Result<std::shared_ptr<const Packer>> Packer::make(Packing packing, uint64_t chu
 
 size_t Packer::pack(uint64_t number, const std::byte* chunk, std::byte* space,
                     std::byte* into) const {
+  OC_CHECK(chunk != nullptr);
+  OC_CHECK(reinterpret_cast<uintptr_t>(space) % kAlignment == 0);
   const uint32_t sum = checksum_of(number, chunk, chunk_bytes_);
   std::memcpy(into + 1, &sum, sizeof sum);
   const size_t count = shrink(chunk, space, into + kHeadBytes, chunk_bytes_ - 1);
+  OC_CHECK(count < chunk_bytes_);
   const char letter = count == 0 ? kRaw : packing_.kind == Packing::Kind::kLz4 ? 'l' : 'z';
   into[0] = static_cast<std::byte>(letter);
   if (count != 0) return kHeadBytes + count;
@@ -207,6 +211,7 @@ size_t Packer::pack(uint64_t number, const std::byte* chunk, std::byte* space,
 bool Packer::unpack(uint64_t number, std::span<const std::byte> value, std::byte* space,
                     std::byte* into) const {
   if (value.size() <= kHeadBytes || value.size() > value_bytes_max()) return false;
+  OC_CHECK(reinterpret_cast<uintptr_t>(space) % kAlignment == 0);
   const char letter = static_cast<char>(value[0]);
   const std::span<const std::byte> bytes = value.subspan(kHeadBytes);
   if (letter == kRaw) {

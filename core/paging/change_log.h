@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/assert.h"
 #include "core/os/address_space.h"
 #include "outcore/result.h"
 
@@ -79,6 +80,8 @@ class ChangeLog {
     to = std::min(to, size_bytes);
     if (from >= to) return true;
     const uint64_t done = see(from, to);
+    OC_ASSERT(done >= from);
+    OC_ASSERT(done <= to);
     if (done < to) note(done, to - done);
     return done >= to;
   }

@@ -87,6 +87,7 @@ Status Cut::prepare() {
 // Most of what is dirty goes to the stores while the program runs; the list of what is left tells
 // how much room it needs.
 Status Cut::precopy() {
+  OC_CHECK(!are_stopped_);
   report_.precopy_rounds = 0;
   for (uint64_t before = UINT64_MAX;;) {
     count_ = 0;
@@ -102,6 +103,8 @@ Status Cut::precopy() {
       for (const uint32_t index = index_of(key_[begin]);
            end < count_ && index_of(key_[end]) == index; ++end) {
       }
+      OC_CHECK(begin < end);
+      OC_CHECK(end <= count_);
       for (uint64_t i = begin; i < end; ++i) key_[i] = page_of(key_[i]);
       if (Status s =
               engine_.flush_listed(space, {&key_[begin], end - begin}, &report_.precopied_bytes);
@@ -147,6 +150,8 @@ Status Cut::find_moment() {
 }
 
 bool Cut::freeze() {
+  OC_CHECK(!are_stopped_);
+  OC_CHECK(request_count_ == 0);
   obstacle_ = Obstacle::kNone;
   count_ = 0;
   report_.looks = report_.stopped_threads = 0;
@@ -174,6 +179,7 @@ bool Cut::freeze() {
 // had written then, and what is not frozen is in the stores. Only this proves the cut; to stop
 // threads helps it along, and may fail.
 bool Cut::converge() {
+  OC_CHECK(count_ == 0);
   if (memory_ != nullptr && pause_start_ns_ == 0) {
     pause_start_ns_ = settle_start_ns_ = os::now_ns();
     stop_threads();
@@ -184,6 +190,7 @@ bool Cut::converge() {
     const uint64_t before = count_;
     ++report_.looks;
     if (!look(Look::kFreeze)) return false;
+    OC_CHECK(count_ >= before);
     if (count_ == before && is_memory_as_copied()) return true;
     if (pause_start_ns_ == 0) pause_start_ns_ = settle_start_ns_ = os::now_ns();
     if (looks + 1 >= kLooksAlone) stop_threads();
@@ -212,6 +219,8 @@ void Cut::let_threads_go() {
 }
 
 Status Cut::wait_for_unpin() {
+  OC_CHECK(obstacle_ == Obstacle::kPinned);
+  OC_CHECK(obstacle_index_ < spaces_.size());
   const uint64_t now_ns = os::now_ns();
   if (pinned_since_ns_ == 0) pinned_since_ns_ = now_ns;
   if (now_ns - pinned_since_ns_ > kPinnedNsMax) return cannot();

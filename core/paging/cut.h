@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/os/address_space.h"
 #include "core/paging/engine.h"
 #include "outcore/result.h"
@@ -120,7 +121,11 @@ class Cut {
   void fail(const StoreRequest& request, Space& space);
 
   // A page of the list: which of the spaces, and which page.
-  static uint64_t key_of(uint32_t index, uint64_t page) { return uint64_t{index} << 48 | page; }
+  static uint64_t key_of(uint32_t index, uint64_t page) {
+    OC_CHECK(page >> 48 == 0);
+    OC_CHECK(index >> 16 == 0);
+    return uint64_t{index} << 48 | page;
+  }
   static uint32_t index_of(uint64_t key) { return static_cast<uint32_t>(key >> 48); }
   static uint64_t page_of(uint64_t key) { return key & ((uint64_t{1} << 48) - 1); }
   Space& space_of(uint64_t i) const { return *spaces_[index_of(key_[i])]; }

@@ -14,6 +14,7 @@ using region::View;
 
 // False: some page is in the way (obstacle_), or cannot be asked. REQUIRES, to freeze: every turn.
 bool Cut::look(Look look) {
+  for (const auto& shard : engine_.shards()) OC_CHECK(look == Look::kList || shard->turn.is_held());
   for (uint32_t i = 0; i < spaces_.size(); ++i) {
     if (spaces_[i]->is_given_up.load(std::memory_order_acquire)) {
       obstacle_ = Obstacle::kGone;
@@ -44,6 +45,8 @@ bool Cut::look_at_views(uint32_t index, Look look) {
         const uint64_t most = look == Look::kList ? kBytesAtOnce : end - at;
         const Piece piece{view->address + at, view->offset + at, std::min(end - at, most), true, 0};
         const int found = space.frames->find_written(piece, run_, &scanned);
+        OC_CHECK(found <= static_cast<int>(kRunsMax));
+        OC_CHECK(scanned <= piece.size_bytes);
         if (found < 0) obstacle_ = Obstacle::kUnknown, obstacle_index_ = index;
         is_good = found >= 0 && scanned != 0;
         for (int i = 0; i < found && is_good; ++i) is_good = note_run(index, *view, run_[i], look);
@@ -57,6 +60,7 @@ bool Cut::look_at_views(uint32_t index, Look look) {
 }
 
 bool Cut::note_run(uint32_t index, const View& view, const os::WrittenRun& run, Look look) {
+  OC_CHECK(run.from < run.to);
   const uint64_t page_bytes = spaces_[index]->page_bytes;
   for (uint64_t page = run.from / page_bytes; page * page_bytes < run.to; ++page)
     if (!examine(index, page, &view, run, look)) return false;
@@ -94,6 +98,7 @@ bool Cut::look_at_frames(uint32_t index, Look look) {
 bool Cut::examine(uint32_t index, uint64_t page, const View* view, const os::WrittenRun& run,
                   Look look) {
   Space& space = *spaces_[index];
+  OC_CHECK(page < space.page_count());
   region::PageWord& word = space.words[page];
   for (;;) {
     PageValue seen = word.load();
@@ -148,6 +153,8 @@ bool Cut::wait_for(uint32_t index, uint64_t page, PageValue seen) {
 
 // From here on nobody can write what was found from `first` on.
 bool Cut::seal(uint64_t first) {
+  OC_CHECK(first <= count_);
+  if (first == count_) return true;
   std::sort(&key_[first], &key_[0] + count_);
   for (uint64_t begin = first; begin < count_;) {
     uint64_t end = begin;
@@ -161,6 +168,8 @@ bool Cut::seal(uint64_t first) {
 }
 
 bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
+  OC_CHECK(first < end);
+  OC_CHECK(end <= count_);
   const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v) {
     const View* view = space.views[v].load(std::memory_order_acquire);
@@ -174,6 +183,7 @@ bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
     };
     for (uint64_t i = first; i < end; ++i) {
       const uint64_t page = page_of(key_[i]);
+      OC_ASSERT(space.words[page].glance() == PageState::kFrozen);
       if (page < view->first_page() || page >= view->end_page() || !view->is_shown(page)) continue;
       const Piece piece = view->piece_of(page);
       if (pieces > 0 &&
@@ -185,6 +195,7 @@ bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
         if (!unmap_them()) return false;
         pieces = 0;
       }
+      OC_CHECK(pieces < kPiecesMax);
       piece_[pieces++] = piece;
     }
     if (!unmap_them()) return false;
@@ -194,6 +205,8 @@ bool Cut::unmap(Space& space, uint64_t first, uint64_t end) {
 
 // They stay readable; a write is a fault, and waits.
 bool Cut::protect(Space& space, uint64_t first, uint64_t end) {
+  OC_CHECK(first < end);
+  OC_CHECK(end <= count_);
   const uint64_t subpages = space.page_bytes / base::kSystemPage;
   for (uint64_t i = first; i < end;) {
     uint64_t last = i + 1;  // neighbours are asked about at once

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/wait.h"
 #include "core/paging/cut.h"
@@ -14,6 +15,8 @@ namespace outcore::paging {
 
 // At most *bytes, at least `least`, touched; *bytes becomes what it is.
 Result<std::byte*> Cut::take(uint64_t* bytes, uint64_t least, const char* what) {
+  OC_CHECK(least != 0);
+  OC_CHECK(*bytes >= least);
   budget::Budget& budget = engine_.budget();
   const uint64_t start_ns = os::now_ns();
   for (uint32_t changes = budget.changes(); !budget.take(*bytes); changes = budget.changes()) {
@@ -49,6 +52,8 @@ Status Cut::take_buffer() {
   uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
   Result<std::byte*> memory = take(&bytes, least, "its buffer");
   if (!memory) return memory.status();
+  OC_CHECK(bytes >= least);
+  OC_CHECK(bytes % base::kSystemPage == 0);
   buffer_ = memory.value();
   buffer_bytes_ = bytes;
   return {};
@@ -61,6 +66,7 @@ Status Cut::take_memory() {
   if (bytes == 0) return {};
   Result<std::byte*> memory = take(&bytes, bytes, "copies of the memory that belongs to it");
   if (!memory) return memory.status();
+  OC_CHECK(memory_ == nullptr);
   memory_ = memory.value();
   memory_bytes_ = bytes;
   // The kernel copies first: it says what is not there, where we would die with turns in our hands.

@@ -21,6 +21,7 @@ constexpr uint64_t kRunPagesMax = 64;  // who touches the last of them waits for
 
 // Clean, and being written back.
 PageValue stored_word(PageValue v) {
+  OC_CHECK(v.state() == PageState::kFrozen);
   return v.with(PageState::kResident).minus(PageValue::kDirty).plus(PageValue::kWriting);
 }
 
@@ -44,6 +45,10 @@ os::SubpageSet Cut::written_of(uint64_t i) {
 // Copies what was written of the page into the side buffer, and lets the program have it again.
 // False: there is no room, or it cannot be read (error_).
 bool Cut::copy(uint64_t i) {
+  OC_CHECK(i < count_);
+  OC_CHECK(buffer_used_ <= buffer_bytes_);
+  OC_CHECK(request_count_ <= kRequestsMax);
+  OC_ASSERT(word_of(i).glance() == PageState::kFrozen);
   Space& space = space_of(i);
   const uint64_t start = page_of(key_[i]) * space.page_bytes;
   const uint64_t subpages = space.page_bytes / base::kSystemPage;
@@ -77,6 +82,9 @@ bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
   Space& space = space_of(i);
   const uint64_t from = piece.offset;
   std::byte* const into = buffer_ + buffer_used_;
+  OC_CHECK(from < to);
+  OC_CHECK(to - from <= piece.size_bytes);
+  OC_CHECK(piece.size_bytes <= buffer_bytes_ - buffer_used_);
   if (const int result = space.frames->copy_out(piece, into); result != 0) {
     fail({from, nullptr, to - from, true, result}, space);
     return false;
@@ -89,6 +97,7 @@ bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
     before->size_bytes += to - from;
     return true;
   }
+  OC_CHECK(request_count_ < kRequestsMax);
   request_[request_count_] = {from, into, to - from, true, 0};
   request_index_[request_count_++] = index_of(key_[i]);
   return true;
@@ -97,6 +106,7 @@ bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
 // Neighbours of one system page each, with one question and one mapping for all. How many, or 0:
 // they go one by one.
 uint64_t Cut::copy_run(uint64_t i) {
+  OC_CHECK(i < count_);
   Space& space = space_of(i);
   if (space.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
   const uint64_t first = page_of(key_[i]);
@@ -126,6 +136,8 @@ uint64_t Cut::copy_run(uint64_t i) {
 
 // Frozen → Resident: clean and being written back, or as it was.
 void Cut::show(uint64_t i, bool is_stored) {
+  OC_CHECK(i < count_);
+  OC_ASSERT(word_of(i).glance() == PageState::kFrozen);
   Space& space = space_of(i);
   const uint64_t page = page_of(key_[i]);
   const bool has_faults = space.frames->has_write_faults();
@@ -142,6 +154,8 @@ void Cut::show(uint64_t i, bool is_stored) {
 }
 
 void Cut::undo(uint64_t first, uint64_t end) {
+  OC_CHECK(first <= end);
+  OC_CHECK(end <= count_);
   for (uint64_t i = first; i < end; ++i) show(i, false);
 }
 
@@ -159,6 +173,7 @@ Status Cut::store() {
     write_out();
     for (; done < end; ++done) {
       Space& space = space_of(done);
+      OC_ASSERT(word_of(done).peek().has(PageValue::kWriting));
       space.counters.add(Counter::write_backs, 1);
       word_of(done).update([](PageValue v) { return v.minus(PageValue::kWriting); });
     }
@@ -188,6 +203,7 @@ void Cut::write_out() {
       space.counters.add(Counter::written_bytes, request.size_bytes);
       space.note_change(request.offset, request.size_bytes);
       report_.frozen_bytes += request.size_bytes;
+      OC_ASSERT(request.result <= 0);
       if (request.result != 0) fail(request, space);
     }
     begin += at_once;
@@ -198,6 +214,8 @@ void Cut::write_out() {
 
 // What was not stored is written again; its pages carry our kWriting, or are frozen.
 void Cut::fail(const StoreRequest& request, Space& space) {
+  OC_CHECK(request.result != 0);
+  OC_CHECK(request.size_bytes != 0);
   space.counters.add(Counter::write_back_errors, 1);
   space.write_failures.note(request.offset, request.size_bytes);
   if (error_ == 0) {

@@ -42,6 +42,9 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options) {
 }
 
 Status Engine::prepare() {
+  OC_CHECK(options_.keepers != 0);
+  OC_CHECK(options_.low_watermark <= options_.high_watermark);
+  OC_CHECK(options_.high_watermark <= 100);
   const uint64_t buffers = write_buffer_bytes(options_.budget_bytes, options_.keepers);
   const budget::BouncePool::Shape shape = budget::BouncePool::shape_for(options_.budget_bytes);
   const uint64_t fixed = shape.total_bytes() + options_.keepers * buffers;
@@ -101,9 +104,11 @@ Engine::~Engine() {
   }
   queue_.wake_everybody();
   for (std::thread& thread : threads_) thread.join();
+  for (uint32_t i = 0; i < spaces_end_; ++i) OC_CHECK(spaces_[i].load() == nullptr);
 }
 
 Shard& Engine::shard_of(const Space& space, uint64_t page) {
+  OC_ASSERT(page < space.page_count());
   if (shards_.size() == 1) return *shards_[0];
   // Stretches of 8 MiB stay together, so that neighbours are evicted and written back together.
   const uint64_t stretch = page * space.page_bytes >> 23;
@@ -118,6 +123,11 @@ uint64_t Engine::least_budget(uint64_t page_bytes) const {
 }
 
 Status Engine::add_space(Space* space) {
+  OC_CHECK(base::is_power_of_two(space->page_bytes));
+  OC_CHECK(space->page_bytes >= base::kSystemPage);
+  OC_CHECK(space->page_bytes <= base::kPageBytesMax);
+  OC_CHECK(space->store.load() != nullptr);
+  OC_CHECK(space->engine == nullptr);
   const uint64_t least = least_budget(space->page_bytes);
   if (least > budget_.limit())
     return Error{EINVAL, "map " + space->uri + ": the budget of " + format_bytes(budget_.limit()) +
@@ -165,7 +175,8 @@ void Engine::drop_frames(Space& space) {
           const PageValue seen = space.words[page].load();
           if (seen.state() == PageState::kAbsent) continue;
           if (seen.pins() != 0) {  // the region goes, and its pins with it
-            pinned_bytes_.fetch_sub(space.page_bytes);
+            const uint64_t pinned = pinned_bytes_.fetch_sub(space.page_bytes);
+            OC_CHECK(pinned >= space.page_bytes);
             space.words[page].update(
                 [](PageValue v) { return v.with_pins(0).minus(PageValue::kParked); });
           }
@@ -187,6 +198,8 @@ void Engine::drop_frames(Space& space) {
 
 void Engine::remove_space(Space* space) {
   OC_CHECK(space->resident_bytes.load() == 0);
+  OC_CHECK(space->view_count.load() == 0);
+  OC_CHECK(space_of(space->id) == space);
   const os::SignalBlock block;
   // Whoever holds a turn may be looking at it.
   for (const auto& shard : shards_) {
@@ -198,6 +211,10 @@ void Engine::remove_space(Space* space) {
 }
 
 Status Engine::add_view(Space& space, View* view) {
+  OC_CHECK(view->offset % base::kSystemPage == 0);
+  OC_CHECK(reinterpret_cast<uintptr_t>(view->address) % base::kSystemPage == 0);
+  OC_CHECK(view->mapped_bytes() <= view->reserved_bytes);
+  OC_CHECK(space_of(space.id) == &space);
   view->space = &space;
   view->page_bytes = space.page_bytes;
   if (space.frames->can_share()) {
@@ -222,7 +239,8 @@ Status Engine::put_view(Space& space, View* view) {
   if (slot == Space::kViewsMax)
     return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
   space.views[slot].store(view, std::memory_order_release);
-  space.view_count.fetch_add(1);
+  const uint32_t before = space.view_count.fetch_add(1);
+  OC_CHECK(before < Space::kViewsMax);
   if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
   return {};
 }
@@ -238,7 +256,8 @@ void Engine::remove_view(View* view) {
 void Engine::forget_view(Space& space, View* view) {
   uint32_t slot = 0;
   while (slot < space.views_end && space.views[slot].load() != view) ++slot;
-  if (slot < space.views_end) space.view_count.fetch_sub(1);
+  const uint32_t before = slot < space.views_end ? space.view_count.fetch_sub(1) : 1;
+  OC_CHECK(before != 0);
   for (const auto& shard : shards_) {  // after each of their turns nobody who evicts looks at it
     const os::Locked turn(shard->turn);
     View* expected = view;

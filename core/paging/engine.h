@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/budget/bounce_pool.h"
 #include "core/budget/budget.h"
 #include "core/budget/frame_table.h"
@@ -169,6 +170,7 @@ class Engine {
   // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
   // REQUIRES: the shard's turn.
   uint64_t usual_page_bytes(const Shard& shard) const {
+    OC_ASSERT(shard.turn.is_held());
     return shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max_.load();
   }
   // Carries out one queued prefetch or demand; false if there was none.

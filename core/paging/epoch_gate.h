@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 
 namespace outcore::paging {
@@ -26,7 +27,9 @@ class EpochGate {
     while (!try_enter()) wait_until_open();
   }
   void leave() {
-    if ((word_.fetch_sub(1, std::memory_order_acq_rel) & kClosed) != 0) os::wake_all(&word_);
+    const uint32_t before = word_.fetch_sub(1, std::memory_order_acq_rel);
+    OC_CHECK((before & ~kClosed) != 0);
+    if ((before & kClosed) != 0) os::wake_all(&word_);
   }
   bool is_closed() const { return (word_.load(std::memory_order_acquire) & kClosed) != 0; }
   // A cut takes as long as its pages take to be stored.
@@ -37,12 +40,14 @@ class EpochGate {
 
   // A cut, one at a time. Afterwards nobody is inside: waits for transfers that are under way.
   void close() {
-    word_.fetch_or(kClosed, std::memory_order_seq_cst);
+    const uint32_t before = word_.fetch_or(kClosed, std::memory_order_seq_cst);
+    OC_CHECK((before & kClosed) == 0);
     for (uint32_t seen; (seen = word_.load(std::memory_order_acquire)) != kClosed;)
       os::wait(&word_, seen, 100'000'000);
   }
   void open() {
-    word_.fetch_and(~kClosed, std::memory_order_seq_cst);
+    const uint32_t before = word_.fetch_and(~kClosed, std::memory_order_seq_cst);
+    OC_CHECK(before == kClosed);
     os::wake_all(&word_);
   }
 

@@ -25,8 +25,10 @@ void Eviction::hear() {
       return;
     }
     if (record.list == kColdList) return;
+    OC_CHECK(record.space != kNone);
     record.is_known = record.is_in_policy = 1;
     const Space& space = *engine_.space_of(record.space);
+    OC_CHECK(record.page < space.page_count());
     shard_.policy->filled(FrameId{frame}, space.key_of(record.page));
   });
 }
@@ -46,6 +48,8 @@ void Eviction::drop_out(uint32_t frame, bool was_chosen) {
 bool Eviction::take(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
   Space& space = *engine_.space_of(record.space);
+  OC_CHECK(count_ < Shard::kVictimsMax);
+  OC_CHECK(record.page < space.page_count());
   PageWord& word = space.words[record.page];
   PageValue seen = word.load();
   for (;;) {
@@ -63,6 +67,7 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
     }
     if (word.change(seen, seen.with(PageState::kUnmapping).minus(PageValue::kParked))) break;
   }
+  OC_CHECK(seen.frame() == frame);
   Victim& victim = shard_.victim[count_++];
   victim = {frame, &space, record.page, 0, false, false};
   return true;
@@ -77,6 +82,7 @@ void Eviction::choose(uint32_t count) {
       continue;
     }
     const size_t chosen = shard_.policy->choose_victims({shard_.chosen, count - count_});
+    OC_CHECK(chosen <= count - count_);
     if (chosen == 0) return;
     for (size_t i = 0; i < chosen; ++i) take(static_cast<uint32_t>(shard_.chosen[i]), true);
     examined += static_cast<uint32_t>(chosen);
@@ -91,6 +97,7 @@ uint64_t Eviction::take_range(Space& space, uint64_t first, uint64_t end, uint64
 }
 
 void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
+  OC_CHECK(!is_full());
   const PageValue seen = space.words[page].load();
   if (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed) return;
   if (&engine_.shard_of(space, page) != &shard_) return;
@@ -105,6 +112,7 @@ void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
     ++*busy;
     return;
   }
+  OC_CHECK(shard_.victim[count_ - 1].page == page);
   // Its news may have come while we took it; the policy must know a frame before it can forget it.
   hear();
   if (frames_[frame].list == kColdList) shard_.cold.remove(frames_, frame);
@@ -152,6 +160,9 @@ void Eviction::clean(Bytes bytes) {
     queue_written(i);
   }
   issue(count_);
+  OC_CHECK(finished_ == count_);
+  OC_CHECK(shard_.request_count == 0);
+  OC_CHECK(shard_.write_buffer_used == 0);
 }
 
 void Eviction::unmap(uint32_t begin, uint32_t end) {
@@ -182,6 +193,8 @@ void Eviction::unmap(uint32_t begin, uint32_t end) {
 void Eviction::put_back(Victim& victim) {
   if (victim.is_out) return;
   victim.is_out = true;
+  OC_ASSERT(word_of(victim).glance() == PageState::kUnmapping ||
+            word_of(victim).glance() == PageState::kDropping);
   show_again(victim, word_of(victim).load().has(PageValue::kDirty));
   word_of(victim).update([](PageValue v) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned | PageValue::kWriting);
@@ -319,8 +332,10 @@ uint64_t Eviction::free() {
       forget(victim.frame);
       if (word_of(victim).load().has(PageValue::kZeroed)) space.zeroed_pages.fetch_sub(1);
       word_of(victim).update([](PageValue) { return PageValue(); });
-      space.resident_bytes.fetch_sub(space.page_bytes, std::memory_order_relaxed);
+      const uint64_t resident =
+          space.resident_bytes.fetch_sub(space.page_bytes, std::memory_order_relaxed);
       space.counters.add(Counter::evictions, 1);
+      OC_CHECK(resident >= space.page_bytes);
       frames_.give(victim.frame);
       freed += space.page_bytes;
     }
@@ -345,6 +360,8 @@ bool Eviction::free_alone(const Victim& victim) {
 
 void Eviction::forget(uint32_t frame) {
   FrameRecord& record = frames_[frame];
+  OC_CHECK(record.list == 0);
+  OC_CHECK(record.space != kNone);
   if (record.is_in_policy != 0) shard_.policy->freed(FrameId{frame});
   record.is_in_policy = record.is_known = 0;
   std::atomic_ref(record.space).store(kNone, std::memory_order_relaxed);
@@ -361,6 +378,7 @@ void Eviction::rest(uint32_t leaving_target) {
   while (shard_.leaving.size() > leaving_target && count_ < Shard::kVictimsMax) {
     const uint32_t frame = shard_.leaving.pop(frames_);
     const FrameRecord& record = frames_[frame];
+    OC_CHECK(record.space != kNone);
     shard_.victim[count_++] = {frame, engine_.space_of(record.space), record.page, 0, false, false};
   }
   std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/paging/engine.h"
 
 namespace outcore::paging {
@@ -24,7 +25,9 @@ class Eviction {
  public:
   // REQUIRES: shard.turn is held for the life of this.
   Eviction(Engine& engine, Shard& shard, Caller caller)
-      : engine_(engine), shard_(shard), frames_(engine.frames_), caller_(caller) {}
+      : engine_(engine), shard_(shard), frames_(engine.frames_), caller_(caller) {
+    OC_CHECK(shard.turn.is_held());
+  }
 
   // Tells the policy what happened since the last turn.
   void hear();

@@ -48,6 +48,7 @@ bool is_passing(PageValue failed) {
 }  // namespace
 
 FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
+  OC_ASSERT(view.contains(address));
   if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
     return FaultOutcome::kNotOurs;
   Space& space = *static_cast<Space*>(view.space);
@@ -66,6 +67,7 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
 
 int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller) {
   Space& space = *static_cast<Space*>(view.space);
+  OC_CHECK(page < space.page_count());
   region::PageWord& word = space.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
@@ -138,6 +140,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
 // the first write must be let through. -EAGAIN: it changed, look again.
 int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte* address,
                              bool is_write, PageValue seen) {
+  OC_CHECK(seen.state() == PageState::kResident);
   const auto is_shown_now = [&] { return !space.frames->can_share() || view.is_shown(page); };
   const auto must_allow_now = [&] {
     return is_write && address != nullptr && space.frames->has_write_faults();
@@ -181,6 +184,7 @@ int Engine::resolve_resident(Space& space, View& view, uint64_t page, std::byte*
 }
 
 int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* address) {
+  OC_ASSERT(space.words[page].glance() == PageState::kBusy);
   Piece piece = view.piece_of(page);
   if (space.frames->reports_written()) {  // only the system page that is written
     const auto at = static_cast<uint64_t>(view.system_page_at(address) - piece.address);
@@ -196,6 +200,7 @@ int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* ad
 // is mapped there can. While the page is ours nobody fills it. What else made the fault fail (no
 // memory, say) becomes the page's failure, so that the poison is forgotten before the next fill.
 bool Engine::poison(View& view, uint64_t page, std::byte* address, int error) {
+  OC_CHECK(error < 0);
   Space& space = *static_cast<Space*>(view.space);
   region::PageWord& word = space.words[page];
   PageValue seen = word.load();
@@ -252,6 +257,7 @@ void Engine::note_late_write(Space& space, View& view) {
 // is repeated later.
 int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, bool is_write,
                    PageValue seen) {
+  OC_CHECK(seen.state() == PageState::kLeaving);
   region::PageWord& word = space.words[page];
   if (!word.change(seen, seen.with(PageState::kBusy))) return -EAGAIN;
   os::Frames& frames = *space.frames;
@@ -309,6 +315,7 @@ bool Engine::wait_for_page(Space& space, uint64_t page, PageValue seen, Caller c
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
 int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
   Space& space = *static_cast<Space*>(view.space);
+  OC_ASSERT(!space.traits.is_fault_safe);
   // Not at once: until a prefetch thread has tried, what was found in vain may be over.
   if (*start_ns != 0 && stall_.error() != 0) return stall_.error();
   if (!is_within_wait(start_ns)) return -ETIMEDOUT;
@@ -369,6 +376,7 @@ uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_
                    return static_cast<const Space*>(of)->words[next].glance() == PageState::kAbsent;
                  }};
   const prefetch::StreamTable::Advice ahead = ask_streams(space, miss);
+  OC_CHECK(ahead.along <= miss.along_max);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
   const uint32_t along = is_neighbourly ? ahead.along + 1 : 0;
   *stride = ahead.stride;

@@ -16,6 +16,8 @@ using region::View;
 
 // REQUIRES: this thread made the page Filling.
 int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
+  OC_CHECK(space.words[page].glance() == PageState::kFilling);
+  OC_ASSERT(view.space == &space);
   uint32_t frame = budget::kNone;
   if (const int result =
           take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame);
@@ -35,6 +37,7 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
     else
       space.zeroed_pages.fetch_sub(1);
   }
+  OC_ASSERT(result <= 0);
   space.counters.add(Counter::fills, 1);
   finish_fill(space, page, frame, result, flags);
   return result;
@@ -79,6 +82,7 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
     call_keepers();
     budget_.wait_for_change(changes, 2'000'000);
   }
+  OC_CHECK(*frame < frames_.count());
   if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   const uint64_t used = budget_.used(), limit = budget_.limit();
   if (used <= limit / 100 * options_.high_watermark && !is_crowded_.load()) return 0;
@@ -116,26 +120,35 @@ bool Engine::help(Caller caller, uint32_t first_choice) {
 // for more, but the program may have used up the rest: evicting gives some back.
 bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
   constexpr uint32_t kTriesMax = 64;
+  OC_ASSERT(*tries <= kTriesMax);
   return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);
 }
 
 // Before a page is shown that can be written: who looks for pages by their frames finds it from now
 // on.
 void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
+  OC_CHECK(page < space.page_count());
+  OC_ASSERT(space_of(space.id) == &space);
+  OC_ASSERT(space.words[page].glance() == PageState::kFilling);
   budget::FrameRecord& record = frames_[frame];
   std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
   std::atomic_ref(record.space).store(space.id, std::memory_order_seq_cst);
 }
 
 void Engine::give_frame(Space& space, uint32_t frame) {
+  OC_CHECK(frame < frames_.count());
+  OC_ASSERT(frames_[frame].list == 0);
   std::atomic_ref(frames_[frame].space).store(budget::kNone, std::memory_order_relaxed);
   frames_.give(frame);
   budget_.give(space.page_bytes);
 }
 
 int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
+  OC_ASSERT(!into.empty());
+  OC_ASSERT(offset + into.size() <= space.store_bytes.load());
   space.read_gate.enter();
   const int result = space.store.load()->read(offset, into);
+  OC_ASSERT(result <= 0);
   space.read_gate.leave();
   space.counters.add(Counter::read_requests, 1);
   space.counters.add(Counter::read_bytes, into.size());
@@ -145,12 +158,15 @@ int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into)
 // The page's bytes are in, and the view shows them. Where the kernel cannot show all of them now,
 // the touch that misses some asks again: what was shown may have been written already.
 void Engine::show_new(Space& space, View& view, uint64_t page) {
+  OC_CHECK(space.frames->can_share());
+  OC_ASSERT(space.words[page].glance() == PageState::kFilling);
   static_cast<void>(space.frames->show(view.piece_of(page), {}));
   view.set_shown(page, true);
 }
 
 // The whole page reads zero, whatever part of it the view shows.
 int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, bool is_written) {
+  OC_CHECK(space.words[page].glance() == PageState::kFilling);
   static const std::byte zeros[65536] = {};
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
@@ -173,10 +189,13 @@ int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, 
 // Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
 // are zero.
 int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
+  OC_CHECK(space.words[page].glance() == PageState::kFilling);
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
   const uint64_t stored = space.stored_bytes(start, page_bytes);
   const Piece piece = view.piece_of(page);
+  OC_CHECK(stored <= page_bytes);
+  OC_ASSERT(piece.size_bytes != 0);
   // Shared frames hold whole pages; a view that shows only a part gets it by show().
   const bool is_deposited = frames.can_share() && (piece.size_bytes != page_bytes ||
                                                    page_bytes > bounce_.shape().chunk_bytes);
@@ -187,9 +206,11 @@ int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
     return fill_zeros(space, view, page, frame, is_written);
   }
   const std::span<std::byte> buffer = bounce_.take(page_bytes);
+  OC_CHECK(buffer.size() >= base::kSystemPage);
   for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {
     const uint64_t bytes = std::min<uint64_t>(buffer.size(), page_bytes - at);
     const uint64_t from_store = at >= stored ? 0 : std::min(bytes, stored - at);
+    OC_CHECK(from_store <= bytes);
     if (from_store > 0) result = read_store(space, start + at, buffer.first(from_store));
     if (result != 0) break;
     std::memset(buffer.data() + from_store, 0, bytes - from_store);
@@ -213,6 +234,8 @@ int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
 
 // What was written of the piece, which is unmapped, goes to the store.
 void Engine::save_written(Space& space, const Piece& piece) {
+  OC_CHECK(space.frames->can_share());
+  OC_CHECK(piece.size_bytes != 0);
   os::Frames& frames = *space.frames;
   os::SubpageSet written;
   const bool is_unknown = frames.collect(piece, false, &written) != 0;
@@ -226,6 +249,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
         offset >= end)
       continue;
     const uint64_t bytes = std::min<uint64_t>(base::kSystemPage, end - offset);
+    OC_CHECK(bytes != 0);
     int result = frames.copy_out({nullptr, offset, base::kSystemPage, true, 0}, &spare_[0]);
     // A write that fails may leave anything in its range: none where nobody wrote.
     std::byte* const stored = &spare_[base::kSystemPage];
@@ -247,6 +271,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
 // where writes do not fault it may have been written: that goes to the store. REQUIRES: the page is
 // Filling and ours; `piece` is what its view shows.
 void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was_seen) {
+  OC_CHECK(space.words[page].glance() == PageState::kFilling);
   os::Frames& frames = *space.frames;
   Piece gone = piece;
   if (frames.can_share()) {
@@ -259,12 +284,19 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
 
 // The page is there, or its fill failed. The shard hears of it first.
 void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
+  OC_CHECK(frame < frames_.count());
+  OC_CHECK(result <= 0);
+  OC_CHECK(space.words[page].glance() == PageState::kFilling);
+  OC_ASSERT(flags.pins() == 0);
+  OC_ASSERT(!flags.has(PageValue::kWriting));
+  OC_ASSERT(!flags.has(PageValue::kZeroed) || space.zeroed_pages.load() > 0);
   if (result == 0) {
     begin_fill(space, page, frame);
     budget::FrameRecord& record = frames_[frame];
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    OC_ASSERT(space.resident_bytes.load() <= budget_.used_max());
     if (space.share_frames) space.fills_since_look.fetch_add(1, std::memory_order_relaxed);
     shard_of(space, page).news.push(frames_, frame);
     space.words[page].update(

@@ -9,6 +9,7 @@
 #include <exception>
 #include <thread>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/wait.h"
 #include "core/paging/engine.h"
@@ -52,6 +53,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
     }
     if (!space.frames->reports_written())
       written->add_range(0, space.page_bytes / base::kSystemPage);
+    OC_ASSERT(word.glance() == PageState::kBusy);
     const uint64_t clean = space.frames->has_write_faults() && must_clear ? PageValue::kDirty : 0;
     const bool is_empty = written->is_empty(space.page_bytes / base::kSystemPage);
     word.update([&](PageValue v) {
@@ -65,6 +67,8 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
 // kernel instead of one a page. `written` counts from the first. How many carry our kWriting: less
 // than two are not worth it, and 0 after an error, too, which who asks page by page is told.
 uint64_t take_written_run(Space& space, uint64_t first, uint64_t end, os::SubpageSet* written) {
+  OC_CHECK(first < end);
+  OC_CHECK((end - first) * (space.page_bytes / base::kSystemPage) <= os::SubpageSet::kCount);
   const bool has_write_faults = space.frames->has_write_faults();
   const auto claim = [&](uint64_t page) {
     PageValue seen = space.words[page].load();
@@ -75,6 +79,8 @@ uint64_t take_written_run(Space& space, uint64_t first, uint64_t end, os::Subpag
   uint64_t taken = first;
   while (taken < end && claim(taken)) ++taken;
   const auto release = [&](uint64_t page, uint64_t flags) {
+    OC_ASSERT(space.words[page].glance() == PageState::kBusy);
+    OC_ASSERT(space.words[page].peek().has(PageValue::kWriting));
     space.words[page].update(
         [&](PageValue v) { return v.with(PageState::kResident).minus(flags); });
   };
@@ -169,8 +175,11 @@ class FlushWork {
 
   // Of [at, end) the first few. How many are done with.
   uint64_t flush_some(Flusher& flusher, uint64_t at, uint64_t end) {
+    OC_CHECK(at < end);
+    OC_CHECK(end <= end_);
     const uint64_t page = page_at(at), subpages = space_.page_bytes / base::kSystemPage;
     uint64_t neighbours = listed_ == nullptr ? end - at : 1;
+    OC_CHECK(page < space_.page_count());
     while (at + neighbours < end && page_at(at + neighbours) == page + neighbours) ++neighbours;
     os::SubpageSet written;
     if (neighbours > 1 && neighbours * subpages <= os::SubpageSet::kCount) {
@@ -242,6 +251,8 @@ Status error_of(const Space& space, const FlushWork& work, bool is_kept = true) 
 }  // namespace
 
 Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
+  OC_CHECK(first <= end);
+  OC_ASSERT(end <= space.page_count());
   space.counters.add(Counter::flushes, 1);
   if (!space.is_writable) return {};
   FlushWork work(space, bounce_, stall_, first, end, nullptr, on_timeout, options_.has_threads);
@@ -269,6 +280,8 @@ Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint6
 }
 
 Status Engine::flush_aside(Space& space, uint64_t first, uint64_t end) {
+  OC_CHECK(first <= end);
+  OC_ASSERT(end <= space.page_count());
   FlushWork work(space, bounce_, stall_, first, end, nullptr, OnTimeout::kStop,
                  options_.has_threads);
   work.run();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/budget/bounce_pool.h"
 #include "core/paging/space.h"
@@ -28,8 +29,11 @@ class Flusher {
   // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are
   // stored, or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
+    OC_CHECK(is_inside_);
+    OC_ASSERT(space_.words[page].peek().has(region::PageValue::kWriting));
     if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
     if (held_count_ == kHeldMax) write_all();
+    OC_CHECK(held_count_ < kHeldMax);
     held_[held_count_++] = page;
     const uint64_t start = page * space_.page_bytes;
     const uint64_t store_bytes = space_.store_bytes.load(std::memory_order_acquire);
@@ -53,6 +57,7 @@ class Flusher {
   }
   // What could not even be asked for.
   void note(const StoreRequest& request) {
+    OC_CHECK(request.result != 0);
     space_.counters.add(metrics::Counter::write_back_errors, 1);
     space_.write_failures.note(request.offset, request.size_bytes);
     if (error_ == 0) error_ = request.result, failed_ = request;
@@ -65,8 +70,10 @@ class Flusher {
   static constexpr uint32_t kHeldMax = 256, kRequestsMax = 64;
 
   uint64_t add_run(uint64_t offset, uint64_t size_bytes) {
+    OC_CHECK(used_ <= buffer_.size());
     if (used_ == buffer_.size()) write_all();
     const uint64_t bytes = std::min<uint64_t>(size_bytes, buffer_.size() - used_);
+    OC_CHECK(bytes != 0);
     StoreRequest* last = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
     const bool is_joined = last != nullptr && last->offset + last->size_bytes == offset;
     if (!is_joined && request_count_ == kRequestsMax) {
@@ -78,6 +85,9 @@ class Flusher {
       space_.for_each_showing(offset / space_.page_bytes, [&](region::View& v) {
         piece.address = v.address + (offset - v.offset);
       });
+    OC_CHECK(piece.size_bytes <= buffer_.size() - used_);
+    OC_ASSERT(offset % base::kSystemPage == 0);
+    OC_ASSERT(offset + bytes <= space_.store_bytes.load());
     const int result = space_.frames->copy_out(piece, buffer_.data() + used_);
     if (result != 0) {  // nothing of it may reach the store
       fail({offset, nullptr, bytes, true, result});
@@ -111,6 +121,7 @@ class Flusher {
     space_.counters.add(metrics::Counter::write_requests, 1);
     space_.counters.add(metrics::Counter::written_bytes, request.size_bytes);
     space_.note_change(request.offset, request.size_bytes);
+    OC_ASSERT(request.result <= 0);
     if (request.result != 0) fail(request);
     if (request.result != 0) return;
     stored_bytes_ += request.size_bytes;
@@ -131,6 +142,7 @@ class Flusher {
   }
 
   void let_go(uint64_t page) {
+    OC_ASSERT(space_.words[page].peek().has(region::PageValue::kWriting));
     space_.counters.add(metrics::Counter::write_backs, 1);
     space_.words[page].update(
         [](region::PageValue v) { return v.minus(region::PageValue::kWriting); });

@@ -34,6 +34,7 @@ os::Piece whole_of(const View& view) {
 
 // Evicts the pages from `first` to `last_end`, or to the end. REQUIRES: the space is frozen.
 Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char* what) {
+  OC_CHECK(space.is_frozen.load());
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
   const uint64_t start_ns = os::now_ns();
   uint64_t end = std::min(mapped_end(space), last_end);
@@ -64,12 +65,15 @@ Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char
 }
 
 Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
+  OC_CHECK(frames != nullptr);
+  OC_CHECK(frames->can_share());
   const Freeze freeze(space);
   if (Status s = empty(space, 0, UINT64_MAX, kOnceMore); !s) return s;
   // More than one only where a door has cut a view in parts: they show different pages.
   std::vector<View*> views;
   for (uint32_t i = 0; i < space.views_end; ++i)
     if (View* v = space.views[i].load(); v != nullptr) views.push_back(v);
+  OC_CHECK(views.size() == space.view_count.load());
   for (View* view : views) {
     const uint64_t pages =
         (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();

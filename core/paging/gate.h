@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 
 namespace outcore::paging {
@@ -27,8 +28,13 @@ struct Crowd {
 class Gate {
  public:
   // 0: open. REQUIRES, here and below: nobody is inside.
-  void set_limit(uint32_t limit) { limit_ = limit; }
+  void set_limit(uint32_t limit) {
+    OC_ASSERT(crowd_->waiters.load() == 0);
+    limit_ = limit;
+  }
   void share(std::shared_ptr<Crowd> crowd) {
+    OC_CHECK(crowd != nullptr);
+    OC_CHECK(crowd_->inside.load() == 0);
     crowd_ = std::move(crowd);
     uint32_t least = crowd_->limit.load();
     while (limit_ != 0 && limit_ < least && !crowd_->limit.compare_exchange_weak(least, limit_)) {
@@ -40,6 +46,7 @@ class Gate {
   // while some is held: two batches with a part each would wait for each other. Transfers end, so
   // the wait does. The fault path.
   uint32_t enter(uint32_t most = 1) {
+    OC_CHECK(most != 0);
     if (limit_ == 0) return most;
     Crowd& crowd = *crowd_;
     const uint32_t limit = std::min(limit_, crowd.limit.load(std::memory_order_relaxed));
@@ -53,6 +60,7 @@ class Gate {
         continue;
       }
       const uint32_t taken = std::min(most, limit - inside);
+      OC_CHECK(taken != 0);
       if (crowd.inside.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
         return taken;
     }
@@ -60,7 +68,8 @@ class Gate {
   void leave(uint32_t count = 1) {
     if (limit_ == 0) return;
     Crowd& crowd = *crowd_;
-    crowd.inside.fetch_sub(count, std::memory_order_seq_cst);
+    const uint32_t before = crowd.inside.fetch_sub(count, std::memory_order_seq_cst);
+    OC_CHECK(before >= count);
     if (crowd.waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&crowd.inside);
   }
 

@@ -17,6 +17,7 @@ void set_capacity(Engine& engine, Shard& shard) {
   const uint64_t page_bytes = std::max<uint64_t>(share / frames, base::kSystemPage);
   const uint64_t before = shard.capacity_page_bytes;
   if (before != 0 && page_bytes < before + before / 4 && page_bytes > before - before / 4) return;
+  OC_ASSERT(page_bytes >= base::kSystemPage);
   shard.capacity_page_bytes = page_bytes;
   const uint64_t capacity = engine.budget().limit() / engine.shards().size() / page_bytes;
   shard.policy->set_capacity(std::clamp<uint64_t>(capacity, 1, engine.frames().count()));
@@ -25,6 +26,8 @@ void set_capacity(Engine& engine, Shard& shard) {
 }  // namespace
 
 uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
+  OC_CHECK(shard.turn.is_held());
+  OC_CHECK(victims != 0);
   if (!stall_.may_try()) return 0;
   Eviction eviction(*this, shard, caller);
   const uint64_t freed = run_turn(shard, eviction, victims);
@@ -37,6 +40,8 @@ uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
 }
 
 uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
+  OC_CHECK(shard.request_count == 0);
+  OC_CHECK(shard.write_buffer_used == 0);
   eviction.hear();
   set_capacity(*this, shard);
   eviction.choose(victims);
@@ -51,6 +56,7 @@ uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   const uint32_t half = shard.leaving.size() / 2;
   eviction.rest(is_full ? std::min(target, half) : target);
   const uint64_t freed = eviction.free();
+  OC_ASSERT(freed <= budget_.used_max());
   OC_ASSERT(shard.policy->is_valid());
   return freed;
 }
@@ -62,6 +68,8 @@ bool Engine::keep(Shard& shard) {
   const uint64_t room = limit - std::min(limit, page_bytes_max_.load(std::memory_order_relaxed));
   const uint64_t high = std::min(limit / 100 * options_.high_watermark, room);
   const uint64_t low = std::min(limit / 100 * options_.low_watermark, room);
+  OC_CHECK(low <= high);
+  OC_CHECK(high <= limit);
   if (is_crowded_.exchange(false, std::memory_order_relaxed)) {
     const os::Locked turn(shard.turn);
     if (run_turn(shard, 128, Caller::kThread) == 0 && budget_.used() <= high) return false;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/budget/frame_table.h"
 
 namespace outcore::paging {
@@ -17,8 +18,10 @@ class News {
  public:
   // Any thread, the fault path.
   void push(budget::FrameTable& frames, uint32_t frame) {
+    OC_CHECK(frame < frames.count());
     uint32_t head = head_.load(std::memory_order_relaxed);
     do {
+      OC_CHECK(head != frame);
       frames[frame].news_next = head;
     } while (!head_.compare_exchange_weak(head, frame, std::memory_order_acq_rel));
   }
@@ -30,6 +33,7 @@ class News {
     uint32_t oldest = budget::kNone;
     while (newest != budget::kNone) {
       const uint32_t next = frames[newest].news_next;
+      OC_CHECK(next != newest);
       frames[newest].news_next = oldest;
       oldest = newest;
       newest = next;

@@ -30,6 +30,7 @@ int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
     }
     if (space.frames->can_share() && !view.is_shown(page)) continue;
     if (seen.pins() == PageValue::kPinsMax) return -EOVERFLOW;
+    OC_CHECK(seen.frame() < frames_.count());
     if (!space.words[page].change(seen, seen.with_pins(seen.pins() + 1))) continue;
     if (seen.pins() == 0) pinned_bytes_.fetch_add(space.page_bytes, std::memory_order_relaxed);
     return 0;
@@ -44,6 +45,7 @@ void Engine::release(Space& space, uint64_t page) {
   PageValue seen = word.load();
   for (;;) {
     OC_CHECK(seen.pins() > 0);
+    OC_CHECK(seen.state() == PageState::kResident || seen.state() == PageState::kBusy);
     if (seen.pins() == 1 && seen.has(PageValue::kParked)) {
       if (!word.change(seen, seen.minus(PageValue::kParked))) continue;
       shard_of(space, page).news.push(frames_, seen.frame());
@@ -82,6 +84,8 @@ Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
 }
 
 Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
+  OC_CHECK(size_bytes != 0);
+  OC_ASSERT(view.contains(from));
   Space& space = *static_cast<Space*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   uint64_t claimed = 0;
@@ -90,7 +94,9 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
     const Piece piece = view.piece_of(page);
     int result = hold(view, page, piece.address, false);
     const uint64_t done = result != 0 ? claimed : std::min(claimed, space.page_bytes);
-    pinning_bytes_.fetch_sub(done);
+    OC_CHECK(done <= claimed);
+    const uint64_t pinning = pinning_bytes_.fetch_sub(done);
+    OC_CHECK(pinning >= done);
     claimed -= done;
     if (result == 0 && view.is_writable) {
       // The kernel may write through a pin without a fault: from now on it counts as written.
@@ -115,6 +121,7 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
       if (part.size_bytes > last) part.size_bytes = last;
       result = space.frames->allow_write(space.frames->reports_written() ? part : piece);
       const uint64_t flags = space.frames->has_write_faults() ? PageValue::kDirty : 0;
+      OC_ASSERT(word.glance() == PageState::kBusy);
       word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
       if (result != 0) release(space, page);
     }
@@ -130,6 +137,8 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
 }
 
 Status Engine::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
+  OC_CHECK(size_bytes != 0);
+  OC_ASSERT(view.contains(from));
   Space& space = *static_cast<Space*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)

@@ -38,6 +38,7 @@ struct Run {
 
 void Engine::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count) {
   Space& space = *static_cast<Space*>(view.space);
+  OC_CHECK(stride != 0);
   const uint64_t at_once = std::max<uint64_t>(bounce_.shape().chunk_bytes / space.page_bytes, 1);
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
@@ -56,6 +57,7 @@ bool Engine::run_prefetch() {
   PrefetchRequest request;
   if (!queue_.pop(&request)) return false;
   View& view = *request.view;
+  OC_CHECK(view.users.load() != 0);
   switch (request.errand) {
     case Errand::kHint:
       fill_ahead(view, request.first, request.stride, request.count);
@@ -101,11 +103,16 @@ class Ahead {
 
   // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
   void add(uint64_t page, uint32_t frame, bool is_written = false) {
+    OC_CHECK(frame < engine_.frames_.count());
+    OC_CHECK(space_.words[page].glance() == PageState::kFilling);
+    OC_CHECK(!is_written || space_.page_bytes == base::kSystemPage);
     if (page_count_ == frame_.size() ||
         (!extends(page, is_written) && !open_run(page, is_written))) {
       finish();
       OC_CHECK(open_run(page, is_written));
     }
+    OC_CHECK(page_count_ < frame_.size());
+    OC_CHECK(run_count_ != 0);
     frame_[page_count_++] = frame;
     ++run_[run_count_ - 1].pages;
   }
@@ -145,6 +152,7 @@ class Ahead {
     const std::span<std::byte> buffer =
         run_count_ == 0 ? engine_.bounce_.take(run_bytes_) : engine_.bounce_.try_take(run_bytes_);
     if (buffer.empty()) return false;
+    OC_CHECK(buffer.size() >= space_.page_bytes);
     run_[run_count_++] = {page, 1, 0, page_count_, is_written, buffer, 0};
     return true;
   }
@@ -155,7 +163,10 @@ class Ahead {
     for (uint32_t i = 0; i < run_count_; ++i) {
       Run& run = run_[i];
       const uint64_t start = run.first * space_.page_bytes, bytes = span_bytes(run);
+      OC_CHECK(run.pages != 0);
+      OC_CHECK(bytes <= run.buffer.size());
       const uint64_t stored = space_.stored_bytes(start, bytes);
+      OC_CHECK(stored <= bytes);
       const bool is_hole = stored == 0 || space_.store.load()->is_hole(start, stored);
       std::memset(run.buffer.data() + (is_hole ? 0 : stored), 0, bytes - (is_hole ? 0 : stored));
       if (is_hole) continue;
@@ -175,6 +186,7 @@ class Ahead {
       begin += at_once;
     }
     for (uint32_t i = 0; i < requests; ++i) {
+      OC_ASSERT(request[i].result <= 0);
       run_[of_run[i]].result = request[i].result;
       space_.counters.add(Counter::read_requests, 1);
       space_.counters.add(Counter::read_bytes, request[i].size_bytes);
@@ -187,6 +199,8 @@ class Ahead {
     for (uint32_t i = 0; i < run.pages; i += at_once) {
       const uint64_t first = run.first + i * run.stride;
       const Piece piece = view_.pieces_of(first, first + at_once);
+      OC_CHECK(piece.size_bytes != 0);
+      OC_CHECK(piece.size_bytes <= at_once * space_.page_bytes);
       const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * space_.page_bytes);
       for (uint32_t page = 0; run.is_written && page < at_once; ++page)
         engine_.begin_fill(space_, first + page, frame_[run.first_frame + i + page]);
@@ -237,6 +251,9 @@ bool Engine::travels_in_runs(const Space& space, const View& view, uint64_t page
 // REQUIRES: the page is Filling and ours.
 int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, uint32_t count,
                        Caller caller) {
+  OC_CHECK(stride == 1 || stride == -1);
+  OC_CHECK(count > 1);
+  OC_CHECK(space.words[page].glance() == PageState::kFilling);
   uint32_t frame[kAlongMax];
   if (const int result =
           take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame[0]);
@@ -254,6 +271,7 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
     space.leave(next);
     break;
   }
+  OC_CHECK(n <= kAlongMax);
   uint32_t gathered[kAlongMax];
   Ahead along(*this, space, view, caller, Counter::prefetch_fills, bounce_.shape().chunk_bytes,
               gathered);
@@ -290,6 +308,8 @@ void Engine::fill_many(View& view, std::span<const os::Touch> touches) {
 
 void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
   Space& space = *static_cast<Space*>(view.space);
+  OC_CHECK(stride != 0);
+  OC_CHECK(count != 0);
   uint32_t gathered[512];
   Ahead ahead(*this, space, view, Caller::kThread, Counter::prefetch_fills,
               bounce_.shape().chunk_bytes, gathered);
@@ -339,6 +359,7 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
     for (; claimed > 0; --claimed) space.leave(page += static_cast<uint64_t>(stride));
     break;
   }
+  OC_CHECK(claimed == 0);
   ahead.finish();
   if (dropped != 0) space.counters.add(Counter::prefetch_dropped, dropped);
 }

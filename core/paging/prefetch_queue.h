@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 #include "core/region/view.h"
 
@@ -29,9 +30,15 @@ class PrefetchQueue {
 
   // False if full. The fault path: the lock is held for a few instructions, with signals blocked.
   bool push(const PrefetchRequest& request) {
+    OC_CHECK(request.view != nullptr);
+    OC_CHECK(request.count != 0 || request.errand == Errand::kShareFrames);
+    OC_ASSERT(request.view->users.load(std::memory_order_relaxed) > 0);
+    OC_ASSERT(request.stride != 0);
     {
       const os::Locked locked(lock_);
       Ring& ring = request.errand == Errand::kHint ? hints_ : demands_;
+      OC_CHECK(ring.begin <= ring.end);
+      OC_CHECK(ring.end - ring.begin <= kRequestsMax);
       if (ring.end - ring.begin == kRequestsMax) return false;
       ring.request[ring.end++ % kRequestsMax] = request;
       hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
@@ -46,7 +53,9 @@ class PrefetchQueue {
     const os::Locked locked(lock_);
     Ring& ring = demands_.begin != demands_.end ? demands_ : hints_;
     if (ring.begin == ring.end) return false;
+    OC_CHECK(ring.end - ring.begin <= kRequestsMax);
     *request = ring.request[ring.begin++ % kRequestsMax];
+    OC_CHECK(request->view != nullptr);
     hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
     return true;
   }
@@ -58,7 +67,8 @@ class PrefetchQueue {
   void wait_for_change(uint32_t seen) {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     if (changes() == seen) os::wait(&changes_, seen, 1'000'000'000);
-    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    const uint32_t before = sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    OC_CHECK(before > 0);
   }
   void wake_everybody() {
     changes_.fetch_add(1, std::memory_order_seq_cst);

@@ -18,6 +18,8 @@ constexpr uint64_t kPrepareRun = 16;  // 64 KiB in one call of the kernel
 }  // namespace
 
 void Engine::prepare(View& view, uint64_t first, uint64_t end) {
+  OC_CHECK(first <= end);
+  OC_CHECK(end <= view.end_page());
   Space& space = *static_cast<Space*>(view.space);
   // A larger page is one fault anyway, and its untouched parts would be written back.
   if (!view.is_writable || space.page_bytes != base::kSystemPage) return;
@@ -34,6 +36,8 @@ void Engine::prepare(View& view, uint64_t first, uint64_t end) {
 uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t count) {
   uint32_t frame[kPrepareRun];
   OC_CHECK(count <= kPrepareRun);
+  OC_CHECK(space.page_bytes == base::kSystemPage);
+  OC_CHECK(view.is_writable);
   uint64_t n = 0;
   for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n)
     if (take_frame(space, Caller::kThread, 0, &frame[n]) != 0) {
@@ -47,6 +51,8 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
   const uint64_t stored = space.stored_bytes(start, bytes);
   const bool is_fresh = stored == 0 || space.store.load()->is_hole(start, stored);
   const os::Piece piece = view.pieces_of(first, first + n);
+  OC_CHECK(stored <= bytes);
+  OC_CHECK(piece.size_bytes == bytes);
   for (uint64_t i = 0; i < n; ++i) begin_fill(space, first + i, frame[i]);
   const int result = is_fresh ? frames.install_zeros(piece, true) : -EEXIST;
   space.counters.add(Counter::zero_fills, result == 0 ? n : 0);

@@ -33,6 +33,7 @@ bool is_in_other_hands(const PageValue& seen) {
 // Evicts what is resident and not pinned. Pages in other hands are waited for, and tried again: but
 // not for ever, as somebody else may touch them all the time.
 Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
+  OC_ASSERT(end <= space.page_count());
   constexpr int kTriesMax = 4;
   int error = 0;
   for (const auto& shard : shards_) {
@@ -46,6 +47,8 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
         Eviction eviction(*this, *shard, Caller::kThread);
         eviction.hear();
         next = eviction.take_range(space, page, end, &busy);
+        OC_CHECK(next > page);
+        OC_CHECK(next <= end);
         eviction.clean(Bytes::kWriteBack);
         eviction.free();
         if (eviction.first_error() != 0) error = eviction.first_error();
@@ -77,6 +80,7 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
 }
 
 void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
+  OC_ASSERT(end <= space.page_count());
   for (uint64_t page = first; page < end; ++page) {
     const PageValue seen = space.words[page].load();
     if (seen.state() != PageState::kResident || seen.pins() != 0) continue;
@@ -87,6 +91,8 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
     // After the look: a page that was rescued a moment ago is resident, and its news are here.
     Eviction(*this, shard, Caller::kThread).hear();
     budget::FrameRecord& record = frames_[now.frame()];
+    OC_CHECK(record.page == page);
+    OC_CHECK(record.space == space.id);
     if (record.is_in_policy == 0) continue;  // cold already, or parked
     shard.policy->removed(FrameId{now.frame()});
     record.is_in_policy = 0;
@@ -95,6 +101,7 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
 }
 
 bool Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
+  OC_ASSERT(end <= space.page_count());
   bool is_forgotten = true;
   for (uint64_t page = first; page < end; ++page) {
     region::PageWord& word = space.words[page];
@@ -111,7 +118,9 @@ bool Engine::retry_failed(Space& space, uint64_t first, uint64_t end) {
       if (const os::Piece piece = view->piece_of(page); piece.size_bytes != 0)
         if (const int r = space.frames->forget_poison(piece); r != 0) result = r;
     }
-    space.retries.fetch_sub(1, std::memory_order_release);
+    const uint32_t retries = space.retries.fetch_sub(1, std::memory_order_release);
+    OC_CHECK(retries != 0);
+    OC_ASSERT(word.glance() == PageState::kFilling);
     word.update([&](PageValue) { return result == 0 ? PageValue() : seen; });
     is_forgotten = is_forgotten && result == 0;
   }
@@ -163,10 +172,12 @@ uint64_t end_of_batch(Engine& engine, const Space& space, uint64_t first, uint64
 }
 
 int discard_stored(Space& space, uint64_t first, uint64_t end) {
+  OC_CHECK(first < end);
   const uint64_t store_bytes = space.store_bytes.load();
   const uint64_t from = first * space.page_bytes, to = end * space.page_bytes;
   const uint64_t bytes = std::min(to, store_bytes) - std::min(from, store_bytes);
   const int result = space.store.load()->discard(from, bytes);
+  OC_ASSERT(result <= 0);
   space.note_change(from, bytes);
   return result;
 }
@@ -181,6 +192,7 @@ Error cannot_discard(const Space& space, uint64_t page, int code, const char* wh
 // caller is concerned: false if it is none, somebody came between or the store refuses. Then they
 // go one by one, those that are gone already once more.
 bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end) {
+  OC_CHECK(first < end);
   *batch_end = end = end_of_batch(*this, space, first, end);
   if (end <= first + 1) return false;
   Shard& shard = shard_of(space, first);
@@ -191,6 +203,7 @@ bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t*
   uint64_t busy = 0;
   eviction.take_range(space, first, end, &busy);
   eviction.clean(Bytes::kHold);
+  OC_CHECK(eviction.held() <= end - first);
   if (eviction.held() != end - first) {
     eviction.put_back_all(true);
     return false;
@@ -208,6 +221,8 @@ bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t*
 // store's bytes can change under it, and threads that touch it all the time cannot keep it. Pages
 // that are in memory go in batches; where somebody comes between, page by page.
 Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(offset % space.page_bytes == 0);
+  OC_ASSERT(offset + size_bytes <= space.page_count() * space.page_bytes);
   constexpr uint64_t kHoldNsMax = 200'000'000;  // a read or write of a region ends; a pin may not
   uint64_t pinned_ns = 0;
   const uint64_t end = (offset + size_bytes) / space.page_bytes;

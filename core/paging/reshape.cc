@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/paging/engine.h"
 #include "core/paging/freeze.h"
@@ -50,9 +51,12 @@ bool is_in_memory(const PageValue& seen) {
 // and may have been written: those writes were never to be kept, so the pages leave while the
 // store still counts as short. A page that the view's old end cuts must come back whole.
 Status Engine::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
+  OC_CHECK(view->space == &space);
+  OC_CHECK(size_bytes <= view->reserved_bytes);
   const uint64_t before = view->mapped_bytes(),
                  after = base::round_up(size_bytes, base::kSystemPage);
   const uint64_t edge = view->offset + before;
+  OC_CHECK(view->offset + after <= space.page_count() * space.page_bytes);
   const Freeze freeze(space);
   if (const uint64_t stored = space.store_bytes.load(); store_bytes > stored)
     if (Status s = empty(space, stored / space.page_bytes, UINT64_MAX, "grow "); !s) return s;
@@ -87,6 +91,8 @@ Status Engine::give_up(Space& space, const std::function<Status()>& place) {
 
 Status Engine::swap_view(Space& space, View* old, std::span<View* const> parts,
                          const std::function<void()>& between) {
+  OC_CHECK(old->space == &space);
+  OC_CHECK(!parts.empty());
   for (size_t i = 1; i < parts.size() && !space.frames->can_share(); ++i)
     if (parts[i]->first_page() < parts[i - 1]->end_page())
       return Error{EBUSY, "divide a view of " + space.uri + ": its pages of " +
@@ -112,6 +118,7 @@ Status Engine::swap_view(Space& space, View* old, std::span<View* const> parts,
 // Whoever looks at the views of a page finds the old one, or the parts, or both: never neither.
 // REQUIRES: old->is_replaced.
 Status Engine::replace_view(Space& space, View* old, std::span<View* const> parts) {
+  OC_CHECK(old->is_replaced.load());
   if (Status s = put_parts(space, parts); !s) return s;
   // Nobody faults through the old one any more, nor through the parts until they know what they
   // show: a page that is there would be taken for one that was never shown, and so for clean.
@@ -151,6 +158,8 @@ Status Engine::put_parts(Space& space, std::span<View* const> parts) {
 // from now on. REQUIRES: nobody faults through any of them. Turns are held because who evicts
 // forgets what was shown.
 void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
+  OC_CHECK(old.is_replaced.load());
+  for ([[maybe_unused]] const View* part : parts) OC_CHECK(part->is_replaced.load());
   for (const auto& shard : shards_) {
     const os::Locked turn(shard->turn);
     for_each_framed(space, old.first_page(), old.end_page(), [&](uint64_t page) {
@@ -163,6 +172,7 @@ void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const>
 
 // Page by page, and none is left behind that somebody else may be waiting for.
 Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
+  OC_CHECK(end <= space.page_count());
   constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
   const os::SignalBlock block;
   const uint64_t start_ns = os::now_ns();
@@ -189,10 +199,12 @@ Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
     if (!s.ok()) break;
   }
   if (!s.ok()) let_in(space, first, held_end);
+  OC_CHECK(!s.ok() || held_end >= end);
   return s;
 }
 
 void Engine::let_in(Space& space, uint64_t first, uint64_t end) {
+  OC_CHECK(end <= space.page_count());
   for (uint64_t page = first; page < end; ++page) space.leave(page);
 }
 

@@ -32,6 +32,8 @@ Status Engine::resize_budget(uint64_t asked_bytes) {
 
 // Of the budget, what pages and buffers may use. REQUIRES: resize_lock_, and signals are blocked.
 Status Engine::limit_pages(uint64_t bytes) {
+  OC_CHECK(resize_lock_.is_held());
+  OC_CHECK(bytes % base::kSystemPage == 0);
   const uint64_t before = budget_.limit();
   budget_.set_limit(bytes);
   // Known at once: fills must not starve meanwhile.
@@ -72,6 +74,7 @@ uint64_t Engine::lendable_bytes() const {
   const uint64_t limit = budget_.limit();
   const uint64_t kept =
       std::max(2 * least_budget(page_bytes_max_.load()), (limit + lent_bytes_.load()) / kKeptShare);
+  OC_ASSERT(kept != 0);
   return limit > kept ? base::round_down(limit - kept, base::kSystemPage) : 0;
 }
 
@@ -104,8 +107,10 @@ int Engine::lend(uint64_t bytes) {
       break;
     budget_.wait_for_change(changes, 2'000'000);
   }
+  OC_CHECK(taken <= bytes);
   const uint64_t limit = budget_.limit();
   if (taken == bytes) {
+    OC_CHECK(bytes < limit);
     budget_.set_limit(limit - bytes);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > limit - bytes) {

@@ -9,6 +9,8 @@ using budget::FrameTable;
 using budget::kNone;
 
 void FrameQueue::push(FrameTable& frames, uint32_t frame) {
+  OC_CHECK(frame < frames.count());
+  OC_CHECK(size_ < frames.count());
   FrameRecord& record = frames[frame];
   OC_CHECK(record.list == 0);
   record.list = list_;
@@ -23,8 +25,12 @@ void FrameQueue::push(FrameTable& frames, uint32_t frame) {
 }
 
 void FrameQueue::remove(FrameTable& frames, uint32_t frame) {
+  OC_CHECK(frame < frames.count());
+  OC_CHECK(size_ != 0);
   FrameRecord& record = frames[frame];
   OC_CHECK(record.list == list_);
+  OC_ASSERT(record.prev != kNone || oldest_ == frame);
+  OC_ASSERT(record.next != kNone || newest_ == frame);
   if (record.prev != kNone)
     frames[record.prev].next = record.next;
   else
@@ -40,6 +46,7 @@ void FrameQueue::remove(FrameTable& frames, uint32_t frame) {
 
 uint32_t FrameQueue::pop(FrameTable& frames) {
   const uint32_t frame = oldest_;
+  OC_CHECK((frame == kNone) == (size_ == 0));
   if (frame != kNone) remove(frames, frame);
   return frame;
 }

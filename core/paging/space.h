@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/address_space.h"
 #include "core/os/frames.h"
@@ -31,6 +32,7 @@ class Engine;
 class CurrentFrames {
  public:
   CurrentFrames& operator=(std::unique_ptr<os::Frames> frames) {
+    OC_CHECK(frames != nullptr);
     current_.store(frames.get(), std::memory_order_release);
     owned_.push_back(std::move(frames));
     return *this;
@@ -120,6 +122,7 @@ struct Space {
     return false;
   }
   void leave(uint64_t page) {
+    OC_ASSERT(words[page].glance() == region::PageState::kFilling);
     words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
   }
 
@@ -157,6 +160,7 @@ struct Space {
   // The same; with `clear` it is clean afterwards. -errno: the kernel cannot say, and all of it
   // counts as written.
   int take_written(uint64_t page, bool clear, os::SubpageSet* written) const {
+    OC_ASSERT(page < page_count());
     int error = 0;
     for_each_showing(page, [&](region::View& view) {
       if (!view.is_writable) return;
@@ -170,6 +174,8 @@ struct Space {
   // Of neighbouring pages [first, end), 16 MiB at most, what was written, from `first` on; they are
   // clean afterwards. -errno: all of them count as written.
   int take_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
+    OC_CHECK(first < end);
+    OC_CHECK((end - first) * page_bytes <= base::kPageBytesMax);
     int error = 0;
     for_each_run_showing(first, end, [&](const region::View& view, const os::Piece& piece) {
       if (!view.is_writable) return;
@@ -182,6 +188,8 @@ struct Space {
 
   // A write-back of [from, to) failed: its part of this page is taken for written again.
   void restore_written(uint64_t page, uint64_t from, uint64_t to) const {
+    OC_ASSERT(page < page_count());
+    OC_ASSERT(from < to);
     os::SubpageSet all;
     all.add_range(0, page_bytes / base::kSystemPage);
     for_each_showing(page, [&](region::View& view) {
@@ -216,6 +224,7 @@ struct Space {
         while (last < to && is_there(last)) ++last;
         if (last == page) continue;
         os::Piece piece = view->pieces_of(page, last);
+        OC_ASSERT(piece.size_bytes != 0);
         piece.first_subpage +=
             static_cast<uint32_t>((page - first) * page_bytes / base::kSystemPage);
         f(*view, piece);

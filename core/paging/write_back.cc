@@ -16,8 +16,12 @@ using region::View;
 
 // The runs of shard_.written, clipped to the end of the store.
 void Eviction::queue_written(uint32_t i) {
+  OC_CHECK(i < count_);
   const Victim& victim = shard_.victim[i];
+  OC_CHECK(victim.is_dirty);
+  OC_CHECK(!victim.is_out);
   const Space& space = *victim.space;
+  OC_ASSERT(space.words[victim.page].peek().has(PageValue::kWriting));
   const uint64_t start = victim.page * space.page_bytes;
   const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
   const uint64_t end = space.page_bytes / base::kSystemPage;
@@ -32,11 +36,17 @@ void Eviction::queue_written(uint32_t i) {
 
 // Copies the run into the write buffer, as pieces of the requests of a batch.
 void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(i < count_);
   Space& space = *shard_.victim[i].space;
+  OC_ASSERT(offset % base::kSystemPage == 0);
+  OC_ASSERT(offset / space.page_bytes == shard_.victim[i].page);
+  OC_ASSERT(offset + size_bytes <= space.store_bytes.load());
   View* view = nullptr;
   if (!space.frames->can_share())
     space.for_each_showing(shard_.victim[i].page, [&](View& v) { view = &v; });
   while (size_bytes > 0) {
+    OC_CHECK(shard_.request_count <= Shard::kRequestsMax);
+    OC_CHECK(shard_.write_buffer_used <= shard_.write_buffer_bytes);
     const uint64_t room =
         base::round_down(shard_.write_buffer_bytes - shard_.write_buffer_used, base::kSystemPage);
     const bool is_joined = shard_.request_count > 0 && [&] {
@@ -52,6 +62,7 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
     std::byte* to = shard_.write_buffer + shard_.write_buffer_used;
     Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
     if (view != nullptr) piece.address = view->address + (offset - view->offset);
+    OC_CHECK(piece.size_bytes <= shard_.write_buffer_bytes - shard_.write_buffer_used);
     const int result = space.frames->copy_out(piece, to);
     if (result != 0) {  // nothing of it may reach the store
       fail_request({offset, nullptr, bytes, true, result}, i, i, space);
@@ -67,6 +78,7 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
       shard_.request_first_victim[shard_.request_count] = i;
       shard_.request_last_victim[shard_.request_count] = i;
       ++shard_.request_count;
+      OC_CHECK(shard_.request_count <= Shard::kRequestsMax);
     }
     shard_.write_buffer_used += base::round_up(bytes, base::kSystemPage);
     offset += bytes;
@@ -77,6 +89,8 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
 // Carries out the queued transfers, within each store's write concurrency, and finishes the victims
 // before `finish_end`: those that have nothing more to queue.
 void Eviction::issue(uint32_t finish_end) {
+  OC_CHECK(finish_end <= count_);
+  OC_CHECK(finished_ <= finish_end);
   for (uint32_t begin = 0; begin < shard_.request_count;) {
     Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
     uint32_t end = begin;
@@ -95,6 +109,8 @@ void Eviction::issue(uint32_t finish_end) {
     space.write_gate.leave(at_once);
     for (uint32_t i = begin; i < end; ++i) {
       const StoreRequest& r = shard_.request[i];
+      OC_ASSERT(r.result <= 0);
+      OC_ASSERT(r.size_bytes != 0);
       space.counters.add(Counter::write_requests, 1);
       space.counters.add(Counter::written_bytes, r.size_bytes);
       space.note_change(r.offset, r.size_bytes);
@@ -115,12 +131,16 @@ void Eviction::issue(uint32_t finish_end) {
 
 void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
                             uint32_t last_victim, Space& space) {
+  OC_CHECK(request.result != 0);
+  OC_CHECK(first_victim <= last_victim);
+  OC_CHECK(last_victim < count_);
   space.counters.add(Counter::write_back_errors, 1);
   space.write_failures.note_untold({-request.result, request.offset, request.size_bytes, false});
   if (first_error_ == 0) first_error_ = request.result;
   for (uint32_t i = first_victim; i <= last_victim; ++i) {
     Victim& victim = shard_.victim[i];
     if (!victim.is_dirty) continue;
+    OC_CHECK(victim.space == &space);
     victim.error = request.result;
     // These frames were protected to freeze them: what was to be written counts as written again.
     if (space.frames->leaving_is_readable())
@@ -129,6 +149,9 @@ void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
 }
 
 void Eviction::finish_write(Victim& victim) {
+  OC_CHECK(victim.is_dirty);
+  OC_CHECK(!victim.is_out);
+  OC_ASSERT(word_of(victim).peek().has(PageValue::kWriting));
   Space& space = *victim.space;
   if (victim.error == 0) {
     word_of(victim).update([](PageValue v) {

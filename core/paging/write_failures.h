@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 #include "core/paging/write_stall.h"
 
@@ -36,6 +37,8 @@ class WriteFailures {
 
   // The same, and nobody was told. Of several errors the gravest is kept, the first of its kind.
   void note_untold(const Untold& error) {
+    OC_CHECK(error.code > 0);
+    OC_ASSERT(error.size_bytes != 0);
     const os::Locked locked(lock_);
     add(error.offset, error.size_bytes);
     if (gravity_of(error) <= gravity_of(untold_)) return;
@@ -60,6 +63,7 @@ class WriteFailures {
 
   // All of [from, to) is stored now: the error that is to be told in spite of it.
   Untold take(uint64_t from, uint64_t to) {
+    OC_CHECK(from <= to);
     const os::Locked locked(lock_);
     const bool is_of_space = WriteStall::is_of_space(-untold_.code) && !untold_.is_lost;
     if (untold_.code != 0 && !is_of_space) {
@@ -84,6 +88,7 @@ class WriteFailures {
   void add(uint64_t offset, uint64_t size_bytes) {
     from_ = is_any() ? std::min(from_, offset) : offset;
     to_ = is_any() ? std::max(to_, offset + size_bytes) : offset + size_bytes;
+    OC_ASSERT(from_ <= to_);
     is_any_.store(true, std::memory_order_relaxed);
   }
   void forget() {

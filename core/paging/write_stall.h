@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 
 namespace outcore::paging {
@@ -47,6 +48,7 @@ class WriteStall {
   // the error, if one did.
   void note_vain(uint64_t looked_at, uint64_t all, int error) {
     if (is_of_space(error)) seen_.store(error, std::memory_order_relaxed);
+    OC_ASSERT(error <= 0);
     const uint64_t sum = looked_at_.fetch_add(looked_at, std::memory_order_relaxed) + looked_at;
     const int seen = seen_.load(std::memory_order_relaxed);
     if (seen == 0 || sum < all || this->error() != 0) return;

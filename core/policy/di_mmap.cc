@@ -1,5 +1,7 @@
 #include "core/policy/di_mmap.h"
 
+#include "core/base/assert.h"
+
 namespace outcore::policy {
 
 Status DiMmap::allocate(size_t frames_max) {
@@ -7,29 +9,39 @@ Status DiMmap::allocate(size_t frames_max) {
   return buckets_.allocate(parameters_[2].value);
 }
 
-uint32_t& DiMmap::bucket_of(PageKey key) { return buckets_[(key >> 32) * buckets_.count() >> 32]; }
+uint32_t& DiMmap::bucket_of(PageKey key) {
+  const uint64_t bucket = (key >> 32) * buckets_.count() >> 32;
+  OC_CHECK(bucket < buckets_.count());
+  return buckets_[bucket];
+}
 
 Queue DiMmap::admit(Entry& entry) {
   entry.faults = bucket_of(entry.key) + 1;
+  OC_CHECK(entry.faults != 0);
   fault_sum_ += entry.faults;
   return Queue::kFirst;
 }
 
 Queue DiMmap::readmit(Entry& entry) {
+  OC_CHECK(entry.faults != 0);
+  OC_CHECK(fault_sum_ >= entry.faults);
   if (entry.faults < UINT32_MAX) ++entry.faults, ++fault_sum_;
   return Queue::kFirst;
 }
 
 // The page has left its queue already, but its faults are still in the sum; hence the + 1.
 bool DiMmap::is_hot(const Entry& entry) const {
+  OC_ASSERT(fault_sum_ >= entry.faults);
   return entry.faults * (page_count() + 1) > fault_sum_;
 }
 
 FrameId DiMmap::pick() {
   for (;;) {
+    OC_CHECK(resident_count() != 0);
     // The hot FIFO is too long: by the page that joined last, or because the capacity shrank.
     if (second().size() > hot_max_ || first().size() == 0) return second().pop(entries_);
     const FrameId displaced = first().pop(entries_);
+    OC_CHECK(displaced != kNoFrame);
     if (!is_hot(entry_of(displaced))) return displaced;
     second().push(entries_, displaced);
   }

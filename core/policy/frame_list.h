@@ -31,6 +31,8 @@ class FrameList {
   // REQUIRES: the frame is in no queue.
   void push(EntryTable& entries, FrameId frame) {
     const auto i = static_cast<uint32_t>(frame);
+    OC_CHECK(i < entries.count());
+    OC_CHECK(size_ < entries.count());
     Entry& entry = entries[i];
     OC_CHECK(entry.queue == Queue::kUnknown);
     entry.queue = queue_;
@@ -43,8 +45,13 @@ class FrameList {
 
   // REQUIRES: the frame is in this queue. Afterwards it is in none.
   void remove(EntryTable& entries, FrameId frame) {
-    Entry& entry = entries[static_cast<uint32_t>(frame)];
-    OC_CHECK(entry.queue == queue_ && size_ > 0);
+    const auto i = static_cast<uint32_t>(frame);
+    OC_CHECK(i < entries.count());
+    Entry& entry = entries[i];
+    OC_CHECK(entry.queue == queue_);
+    OC_CHECK(size_ > 0);
+    OC_ASSERT(entry.older != kNone || oldest_ == i);
+    OC_ASSERT(entry.newer != kNone || newest_ == i);
     (entry.older == kNone ? oldest_ : entries[entry.older].newer) = entry.newer;
     (entry.newer == kNone ? newest_ : entries[entry.newer].older) = entry.older;
     entry.queue = Queue::kUnknown;
@@ -53,6 +60,7 @@ class FrameList {
 
   // Removes and returns the oldest frame; kNoFrame if the queue is empty.
   FrameId pop(EntryTable& entries) {
+    OC_CHECK((oldest_ == kNone) == (size_ == 0));
     if (oldest_ == kNone) return kNoFrame;
     const FrameId frame{oldest_};
     remove(entries, frame);

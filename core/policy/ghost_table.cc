@@ -8,6 +8,7 @@
 namespace outcore::policy {
 
 Status GhostTable::allocate(uint64_t history_max) {
+  OC_CHECK(words_.count() == 0);
   history_max_ = history_max;
   return words_.allocate(buckets_for(history_max) * kBucketWords);
 }
@@ -18,6 +19,7 @@ void GhostTable::set_history(uint64_t history) {
   if (buckets_ != 0) std::memset(&words_[0], 0, buckets_ * kBucketWords * sizeof(uint32_t));
   history_ = history;
   buckets_ = buckets_for(history);
+  OC_CHECK(buckets_ * kBucketWords <= words_.count());
   additions_a_tick_ = history / kTicksMax + 1;
   added_ = sweep_ = 0;
 }
@@ -29,10 +31,12 @@ uint32_t GhostTable::fingerprint_of(PageKey key) {
 
 uint32_t* GhostTable::bucket_of(PageKey key) {
   const uint64_t bucket = (key >> 32) * buckets_ >> 32;
+  OC_CHECK(bucket < buckets_);
   return &words_[bucket * kBucketWords];
 }
 
 uint32_t GhostTable::age_of(uint32_t word) const {
+  OC_ASSERT(word != 0);
   const auto now = static_cast<uint32_t>(added_ / additions_a_tick_);
   return (now - (word >> 16)) & 0xFFFF;
 }
@@ -43,6 +47,7 @@ bool GhostTable::is_live(uint32_t word) const {
 
 // Each bucket is swept long before the age of an expired word wraps and makes the word look young.
 void GhostTable::sweep_one_bucket() {
+  OC_CHECK(sweep_ < buckets_);
   uint32_t* bucket = &words_[sweep_ * kBucketWords];
   for (uint32_t i = 0; i < kBucketWords; ++i)
     if (bucket[i] != 0 && !is_live(bucket[i])) bucket[i] = 0;
@@ -63,6 +68,8 @@ void GhostTable::add(PageKey key) {
     if (*place == 0) continue;
     if (bucket[i] == 0 || age_of(bucket[i]) > age_of(*place)) place = &bucket[i];
   }
+  OC_ASSERT(place >= bucket);
+  OC_ASSERT(place < bucket + kBucketWords);
   *place = fingerprint | now << 16;
   ++added_;
   sweep_one_bucket();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
+
 namespace outcore::policy {
 
 Entry& QueuePolicy::entry_of(FrameId frame) {
@@ -13,13 +15,17 @@ void QueuePolicy::filled(FrameId frame, PageKey key) {
   Entry& entry = entry_of(frame);
   OC_CHECK(entry.queue == Queue::kUnknown);
   entry.key = key;
-  list(admit(entry)).push(entries_, frame);
+  const Queue queue = admit(entry);
+  OC_CHECK(queue == Queue::kFirst || queue == Queue::kSecond);
+  list(queue).push(entries_, frame);
 }
 
 size_t QueuePolicy::choose_victims(std::span<FrameId> out) {
   size_t count = 0;
   for (; count < out.size() && resident_count() > 0; ++count) {
     out[count] = pick();
+    OC_CHECK(out[count] != kNoFrame);
+    OC_CHECK(entry_of(out[count]).queue == Queue::kUnknown);
     list(Queue::kLeaving).push(entries_, out[count]);
   }
   return count;
@@ -27,12 +33,17 @@ size_t QueuePolicy::choose_victims(std::span<FrameId> out) {
 
 void QueuePolicy::rescued(FrameId frame) {
   Entry& entry = entry_of(frame);
+  OC_CHECK(entry.queue == Queue::kLeaving);
   list(Queue::kLeaving).remove(entries_, frame);
-  list(readmit(entry)).push(entries_, frame);
+  const Queue queue = readmit(entry);
+  OC_CHECK(queue == Queue::kFirst || queue == Queue::kSecond);
+  list(queue).push(entries_, frame);
 }
 
 void QueuePolicy::take_out(FrameId frame, Entry& entry, bool was_victim) {
+  OC_CHECK(entry.queue != Queue::kUnknown);
   list(entry.queue).remove(entries_, frame);
+  OC_CHECK(entry.queue == Queue::kUnknown);
   forget(entry, was_victim);
 }
 

@@ -3,6 +3,7 @@
 // the lists and checks them. The holder of the shard's turn.
 #pragma once
 
+#include "core/base/assert.h"
 #include "core/policy/frame_list.h"
 #include "outcore/policy.h"
 
@@ -40,8 +41,14 @@ class QueuePolicy : public Policy {
   virtual void forget(const Entry& entry, bool was_victim) = 0;
   virtual void capacity_changed() {}
 
-  FrameList& list(Queue queue) { return lists_[static_cast<size_t>(queue)]; }
-  const FrameList& list(Queue queue) const { return lists_[static_cast<size_t>(queue)]; }
+  FrameList& list(Queue queue) {
+    OC_ASSERT(static_cast<size_t>(queue) < kQueues);
+    return lists_[static_cast<size_t>(queue)];
+  }
+  const FrameList& list(Queue queue) const {
+    OC_ASSERT(static_cast<size_t>(queue) < kQueues);
+    return lists_[static_cast<size_t>(queue)];
+  }
   FrameList& first() { return list(Queue::kFirst); }
   const FrameList& first() const { return list(Queue::kFirst); }
   FrameList& second() { return list(Queue::kSecond); }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
+
 namespace outcore::policy {
 namespace {
 
@@ -29,6 +31,8 @@ Queue S3Fifo::admit(Entry& entry) {
 // page that was prefetched and whose reader had to wait for a core. Without such pages the queue
 // shrinks back to its share.
 void S3Fifo::adapt(bool came_too_soon) {
+  OC_CHECK(small_target_ >= small_least_);
+  OC_CHECK(patience_ < kPatience);
   if (came_too_soon) {
     small_target_ = std::min(small_target_ + 1, std::max(share(kSmallPercentMax), small_least_));
   } else if (++patience_ == kPatience) {
@@ -43,18 +47,22 @@ Queue S3Fifo::readmit(Entry& entry) {
 }
 
 FrameId S3Fifo::pick() {
+  OC_CHECK(resident_count() != 0);
   has_been_full_ = true;
   const bool is_smalls_turn = first().size() > small_target_ || second().size() == 0;
   return (is_smalls_turn ? first() : second()).pop(entries_);
 }
 
 void S3Fifo::forget(const Entry& entry, bool was_victim) {
+  OC_CHECK(entry.faults <= kCameFromMain);
   if (was_victim && entry.faults == kCameFromSmall) ghosts_.add(entry.key);
 }
 
 void S3Fifo::capacity_changed() {
   small_target_ = small_least_ = std::max<size_t>(share(parameters_[0].value), 1);
   main_share_ = share(100 - parameters_[0].value);
+  OC_CHECK(main_share_ <= capacity_);
+  OC_CHECK(small_least_ != 0);
   ghosts_.set_history(share(parameters_[1].value));
 }
 

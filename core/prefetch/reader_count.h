@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
+
 namespace outcore::prefetch {
 
 class ReaderCount {
@@ -17,6 +19,7 @@ class ReaderCount {
   uint32_t note(uint64_t* round) {
     const uint64_t now = misses_.fetch_add(1, std::memory_order_relaxed) / kRoundMisses + 1;
     std::atomic<uint64_t>& here = counted_[now % kRounds];
+    OC_ASSERT(*round <= now);
     uint64_t seen = here.load(std::memory_order_relaxed);
     const uint64_t fresh = now << 32;
     if (seen < fresh && here.compare_exchange_strong(seen, fresh, std::memory_order_relaxed))

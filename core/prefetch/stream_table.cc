@@ -28,6 +28,7 @@ bool is_page(int64_t page, const StreamTable::Miss& miss) {
 
 StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   if (asked.window_max == 0 || asked.page >= kPagesMax) return {};
+  OC_ASSERT(is_valid());
   Miss miss = asked;
   miss.window_max = std::min(miss.window_max, kWindowMost);
   const auto here = static_cast<int64_t>(miss.page);
@@ -71,11 +72,15 @@ void StreamTable::earn(uint64_t credit, const Miss& miss) {
   const auto three = static_cast<int32_t>(miss.window_max * 3 * kCreditOfPage);
   if (spent_ >= kFirstCredit - three) return;
   const auto streams = static_cast<int32_t>(std::max(count(), 1u));
+  OC_ASSERT(three >= 0);
   spent_ = std::max(spent_, kFirstCredit - three * streams);
+  OC_ASSERT(spent_ <= kFirstCredit);
 }
 
 // The reader of the stream is at the missed page: decides which prefetched pages were used.
 void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
+  OC_CHECK(stream.stride != 0);
+  OC_CHECK(how != Match::kNone);
   const auto page = static_cast<int64_t>(miss.page);
   if (page == stream.last) return;
   const bool is_tripwire = stream.tripwire != stream.end && page == stream.tripwire;
@@ -123,6 +128,9 @@ StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, i
 // Advances the stream. True: issue a window from its end. False: the stream waits, or is forgotten
 // (stride 0).
 bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
+  OC_CHECK(stream.stride != 0);
+  OC_CHECK(how != Match::kNone);
+  OC_ASSERT((stream.end - stream.last) % stream.stride == 0);
   const auto page = static_cast<int64_t>(miss.page);
   stream.used = clock_;
   // The same page again: it is filled by other threads, or the fault was repeated.
@@ -156,6 +164,8 @@ bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
 }
 
 void StreamTable::give_up(Stream& stream) {
+  OC_CHECK(stream.stride != 0);
+  OC_CHECK(failures_ <= kFailuresMax);
   stream.stride = 0;
   resting_ = kRest << failures_;
   if (failures_ < kFailuresMax) ++failures_;
@@ -185,11 +195,15 @@ bool StreamTable::has_missed(uint64_t space_id, int64_t page) const {
 }
 
 void StreamTable::remember(uint64_t space_id, int64_t page) {
+  OC_CHECK(missed_next_ < kHistory);
+  OC_ASSERT(page >= 0);
   missed_[missed_next_] = word_of(space_id, page);
   missed_next_ = (missed_next_ + 1) % kHistory;
 }
 
 StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
+  OC_CHECK(stride != 0);
+  OC_CHECK(magnitude(stride) <= kStrideMax);
   const auto page = static_cast<int64_t>(miss.page);
   Stream* oldest = &stream_[0];
   for (Stream& stream : stream_) {
@@ -206,7 +220,8 @@ StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
 // Issues a window from the stream's end, as far as the credit reaches; only pages that are not in
 // memory count. The tripwire and the end are such pages, too: otherwise they would not be missed.
 StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
-  OC_CHECK(stream.stride != 0 && stream.window > 0);
+  OC_CHECK(stream.stride != 0);
+  OC_CHECK(stream.window > 0);
   stream.wasted = 0;
   stream.tripwire = stream.end;
   stream.window = std::min(stream.window, miss.window_max);
@@ -234,6 +249,8 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
     after += is_passed ? 1 : 0;
     behind = at + stream.stride;
   }
+  OC_CHECK(issued <= pages);
+  OC_CHECK(after <= issued);
   stream.end = at;
   stream.tripwire = is_passed ? tripwire : at;
   stream.before += issued - after;
@@ -242,6 +259,7 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   if (miss.is_sequential) spent_ = std::min(spent_, kFirstCredit);
   Advice advice{};
   const auto add = [&](int64_t from, int64_t to) {
+    OC_CHECK(advice.run_count < 2);
     if (const int64_t count = (to - from) / stream.stride; count > 0)
       advice.run[advice.run_count++] = {static_cast<uint64_t>(from), stream.stride,
                                         static_cast<uint32_t>(count)};
@@ -264,6 +282,7 @@ void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss,
       break;
     ++advice->along;
   }
+  OC_CHECK(advice->along <= miss.along_max);
   stream.again = std::min(stream.again, credit);
   spent_ += static_cast<int32_t>(stream.again) * kCreditOfPage;
   // If the tripwire is filled along, there is none.

@@ -34,6 +34,7 @@ TablePool::Slot* TablePool::take(uint32_t thread) {
   if (slots_ == nullptr) return nullptr;
   const uint64_t now = misses_.fetch_add(1, std::memory_order_relaxed) + 1;
   Slot* const set = slots_ + thread * 0x9E3779B1u % kSets * kWays;
+  OC_ASSERT(set + kWays <= slots_ + kSets * kWays);
   Slot* oldest = nullptr;
   for (Slot* slot = set; slot < set + kWays; ++slot) {
     if (slot->thread.load(std::memory_order_relaxed) == thread) {
@@ -51,6 +52,7 @@ TablePool::Slot* TablePool::take(uint32_t thread) {
   if (oldest == nullptr) return nullptr;
   const uint64_t used = oldest->used.load(std::memory_order_relaxed);
   if ((used != 0 && now - used < kIdleMisses) || !try_take(*oldest)) return nullptr;
+  OC_CHECK(oldest->is_taken.load(std::memory_order_relaxed) == 1);
   oldest->thread.store(thread, std::memory_order_relaxed);
   oldest->used.store(now, std::memory_order_relaxed);
   oldest->round = 0;

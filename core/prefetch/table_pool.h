@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/prefetch/stream_table.h"
 
 namespace outcore::prefetch {
@@ -39,13 +40,21 @@ class TablePool {
    public:
     Mine(TablePool& pool, uint32_t thread) : slot_(pool.take(thread)) {}
     ~Mine() {
-      if (slot_ != nullptr) slot_->is_taken.store(0, std::memory_order_release);
+      if (slot_ == nullptr) return;
+      OC_CHECK(slot_->is_taken.load(std::memory_order_relaxed) == 1);
+      slot_->is_taken.store(0, std::memory_order_release);
     }
     Mine(const Mine&) = delete;
     Mine& operator=(const Mine&) = delete;
     explicit operator bool() const { return slot_ != nullptr; }
-    StreamTable& table() { return slot_->table; }
-    uint64_t& round() { return slot_->round; }
+    StreamTable& table() {
+      OC_ASSERT(slot_ != nullptr);
+      return slot_->table;
+    }
+    uint64_t& round() {
+      OC_ASSERT(slot_ != nullptr);
+      return slot_->round;
+    }
 
    private:
     Slot* const slot_;

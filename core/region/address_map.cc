@@ -31,6 +31,10 @@ Status AddressMap::add(View* view) {
   const os::Locked locked(writers_);
   const uint64_t count = count_.load(std::memory_order_relaxed);
   if (count == kViewsMax) return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
+  OC_CHECK(count < kViewsMax);
+  OC_CHECK(view->address != nullptr);
+  OC_CHECK(view->reserved_bytes != 0);
+  OC_CHECK(view->size_bytes.load() <= view->reserved_bytes);
   const std::byte* end = view->address + view->reserved_bytes;
   const uint64_t position = position_of(view->address);
   OC_CHECK(position == count || entry_[position].start.load() >= end);
@@ -39,6 +43,7 @@ Status AddressMap::add(View* view) {
   put(position, view);
   count_.store(count + 1, std::memory_order_release);
   close_after_change();
+  OC_ASSERT(is_valid());
   return {};
 }
 
@@ -48,7 +53,8 @@ void AddressMap::remove(View* view) {
     const os::Locked locked(writers_);
     const uint64_t count = count_.load(std::memory_order_relaxed);
     const uint64_t position = position_of(view->address);
-    OC_CHECK(position < count && entry_[position].view.load() == view);
+    OC_CHECK(position < count);
+    OC_CHECK(entry_[position].view.load() == view);
     open_for_change();
     for (uint64_t i = position; i + 1 < count; ++i) move(i + 1, i);
     count_.store(count - 1, std::memory_order_release);
@@ -63,6 +69,8 @@ void AddressMap::wait_for_users(const View* view) {
 }
 
 void AddressMap::put(uint64_t position, View* view) {
+  OC_CHECK(position < kViewsMax);
+  OC_ASSERT(sequence_.load() % 2 == 1);
   entry_[position].start.store(view->address, std::memory_order_release);
   entry_[position].end.store(view->address + view->reserved_bytes, std::memory_order_release);
   entry_[position].view.store(view, std::memory_order_release);
@@ -77,10 +85,12 @@ Status AddressMap::replace(View* old, std::span<View* const> parts) {
     if (count + more > kViewsMax)
       return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
     const uint64_t position = position_of(old->address);
-    OC_CHECK(position < count && entry_[position].view.load() == old);
+    OC_CHECK(position < count);
+    OC_CHECK(entry_[position].view.load() == old);
     const std::byte* end = old->address;
     for (const View* part : parts) {
-      OC_CHECK(part->address >= end && part->reserved_bytes != 0);
+      OC_CHECK(part->address >= end);
+      OC_CHECK(part->reserved_bytes != 0);
       end = part->address + part->reserved_bytes;
     }
     OC_CHECK(end <= old->address + old->reserved_bytes);
@@ -89,6 +99,7 @@ Status AddressMap::replace(View* old, std::span<View* const> parts) {
     for (uint64_t i = 0; i < parts.size(); ++i) put(position + i, parts[i]);
     count_.store(count + more, std::memory_order_release);
     close_after_change();
+    OC_ASSERT(is_valid());
   }
   wait_for_users(old);
   return {};

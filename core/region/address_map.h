@@ -12,6 +12,7 @@
 #include <functional>
 #include <span>
 
+#include "core/base/assert.h"
 #include "core/os/address_space.h"
 #include "core/os/process_lock.h"
 #include "core/region/view.h"
@@ -37,7 +38,10 @@ class AddressMap {
   // The view that contains the address, held; nullptr if there is none. A view that a forked child
   // inherited contains all addresses reserved for it. The fault path.
   View* find_and_hold(const std::byte* address);
-  static void let_go(View* view) { view->users.fetch_sub(1, std::memory_order_release); }
+  static void let_go(View* view) {
+    [[maybe_unused]] const uint32_t before = view->users.fetch_sub(1, std::memory_order_release);
+    OC_CHECK(before > 0);
+  }
 
   // A number that differs after each change. A fault that finds no view may be older than the
   // change that removed its view.
@@ -72,8 +76,14 @@ class AddressMap {
   static void wait_for_users(const View* view);
   uint64_t position_of(
       const std::byte* address) const;  // the first entry whose end is past the address
-  void open_for_change() { sequence_.fetch_add(1, std::memory_order_acq_rel); }
-  void close_after_change() { sequence_.fetch_add(1, std::memory_order_release); }
+  void open_for_change() {
+    const uint64_t before = sequence_.fetch_add(1, std::memory_order_acq_rel);
+    OC_CHECK(before % 2 == 0);
+  }
+  void close_after_change() {
+    const uint64_t before = sequence_.fetch_add(1, std::memory_order_release);
+    OC_CHECK(before % 2 == 1);
+  }
 
   os::ProcessLock writers_;
   std::atomic<uint64_t> sequence_{0};  // odd while a writer changes the table

@@ -68,6 +68,7 @@ class PageValue {
   static constexpr uint32_t kPinsMax = 0xFFFF;
   constexpr uint32_t pins() const { return static_cast<uint32_t>(bits_ >> 16 & kPinsMax); }
   constexpr PageValue with_pins(uint32_t pins) const {
+    OC_ASSERT(pins <= kPinsMax);
     return PageValue((bits_ & ~(uint64_t{kPinsMax} << 16)) | uint64_t{pins} << 16);
   }
   // The frame that holds the page; in state Failed, the errno of the fill.
@@ -90,11 +91,24 @@ class PageWord {
   // Reads the state without a simulation point, for a guess that may be wrong.
   PageState glance() const { return PageValue(bits_.load(std::memory_order_relaxed)).state(); }
 
+  // For assertions.
+  PageValue peek() const { return PageValue(bits_.load(std::memory_order_relaxed)); }
+
   // Changes the word from `seen` to `next`, and wakes the threads that wait. False: the word had
   // another value, which is now in `seen`.
   bool change(PageValue& seen, PageValue next) {
     let_others_run();
     OC_ASSERT(is_step_allowed(seen, next));
+    OC_ASSERT(next.state() <= PageState::kFrozen);
+    OC_ASSERT(next.pins() == 0 || may_be_pinned(next.state()));
+    OC_ASSERT(next.pins() != 0 || !next.has(PageValue::kParked));
+    OC_ASSERT(!next.has(PageValue::kCleaned) || next.state() != PageState::kResident);
+    OC_ASSERT(!next.has(PageValue::kWriting) || next.state() != PageState::kUnmapping);
+    OC_ASSERT(!next.has(PageValue::kWriting) || next.state() != PageState::kFrozen);
+    OC_ASSERT(next.state() != PageState::kAbsent || is_bare(next));
+    OC_ASSERT(next.state() != PageState::kFilling || is_bare(next));
+    OC_ASSERT(next.state() != PageState::kFailed || next.frame() != 0);
+    OC_ASSERT(is_new(seen, next) || seen.frame() == next.frame());
     uint64_t bits = seen.bits();
     if (!bits_.compare_exchange_strong(bits, next.minus(PageValue::kWaiters).bits(),
                                        std::memory_order_acq_rel)) {
@@ -133,6 +147,19 @@ class PageWord {
 #endif
   }
   static bool is_step_allowed(PageValue from, PageValue to);
+  static bool may_be_pinned(PageState state) {
+    return state == PageState::kResident || state == PageState::kBusy;
+  }
+  // Neither flags nor pins nor a frame.
+  static bool is_bare(PageValue v) {
+    return v.minus(PageValue::kWaiters).with(PageState::kAbsent).bits() == 0;
+  }
+  // The frame, or what stands in its place, may be another.
+  static bool is_new(PageValue from, PageValue to) {
+    return from.state() != to.state() &&
+           (from.state() == PageState::kFilling || to.state() == PageState::kFilling ||
+            to.state() == PageState::kAbsent);
+  }
   std::atomic<uint32_t>* low() { return reinterpret_cast<std::atomic<uint32_t>*>(&bits_); }
   std::atomic<uint64_t> bits_{0};
 };

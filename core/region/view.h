@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/address_space.h"
 #include "core/os/frames.h"
@@ -39,6 +40,8 @@ struct View {
   }
   bool contains(const std::byte* p) const { return p >= address && p < address + mapped_bytes(); }
   uint64_t page_of(const std::byte* p) const {
+    OC_ASSERT(p >= address);
+    OC_ASSERT(page_bytes != 0);
     return (offset + static_cast<uint64_t>(p - address)) / page_bytes;
   }
   uint64_t first_page() const { return offset / page_bytes; }
@@ -51,6 +54,7 @@ struct View {
   os::Piece piece_of(uint64_t page) const { return pieces_of(page, page + 1); }
   // The same for neighbouring pages [first, end).
   os::Piece pieces_of(uint64_t first, uint64_t end) const {
+    OC_ASSERT(first < end);
     const uint64_t from = first * page_bytes > offset ? first * page_bytes : offset;
     const uint64_t view_end = offset + mapped_bytes();
     const uint64_t to = end * page_bytes < view_end ? end * page_bytes : view_end;
@@ -60,14 +64,17 @@ struct View {
   }
 
   std::byte* system_page_at(std::byte* p) const {
+    OC_ASSERT(p >= address);
     return address + base::round_down(static_cast<uint64_t>(p - address), base::kSystemPage);
   }
 
   bool is_shown(uint64_t page) const {
+    OC_ASSERT(page >= first_page());
     const uint64_t i = page - first_page();
     return (shown[i / 64].load(std::memory_order_acquire) >> (i % 64) & 1) != 0;
   }
   void set_shown(uint64_t page, bool on) {
+    OC_ASSERT(page >= first_page());
     const uint64_t i = page - first_page(), bit = uint64_t{1} << (i % 64);
     if (on)
       shown[i / 64].fetch_or(bit, std::memory_order_acq_rel);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/base/assert.h"
 #include "core/os/process_lock.h"
 #include "core/region/view.h"
 
@@ -38,6 +39,9 @@ class ViewPool {
 
   // A view of the bytes [from, to) of another view. No space knows it yet.
   View* take_part(const View& whole, uint64_t from, uint64_t to) {
+    OC_CHECK(from < to);
+    OC_CHECK(to <= whole.reserved_bytes);
+    OC_CHECK(from % base::kSystemPage == 0);
     View* part = take();
     const uint64_t shown = std::min(whole.size_bytes.load(), to);
     part->address = whole.address + from;
@@ -53,6 +57,7 @@ class ViewPool {
   }
 
   void give_back(View* view) {
+    OC_CHECK(view != nullptr);
     const os::SignalBlock block;
     const os::Locked locked(lock_);
     Node* node = reinterpret_cast<Node*>(view);

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/memory_file.h"
@@ -52,6 +53,7 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
     return os::FaultOutcome::kFailed;
   }
   paging::Engine* engine = static_cast<paging::Space*>(view->space)->engine;
+  OC_CHECK(engine != nullptr);
   const os::FaultOutcome outcome = engine->fault(*view, address, is_write);
   region::AddressMap::let_go(view);
   return outcome;
@@ -67,6 +69,7 @@ void on_many(std::span<const os::Touch> touches) {
       static_cast<paging::Space*>(view->space)->engine->fill_many(*view, touches.first(n));
       region::AddressMap::let_go(view);
     }
+    OC_CHECK(n <= touches.size());
     touches = touches.subspan(n);
   }
 }
@@ -136,6 +139,7 @@ Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechani
 }
 
 Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_shared) {
+  OC_CHECK(source.fd < 0);
   if (pagemap_ < 0)
     pagemap_ = os::above_standard(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   uint64_t features = is_messages ? 0 : UFFD_FEATURE_SIGBUS;

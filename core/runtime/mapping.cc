@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/private_frames.h"
@@ -129,6 +130,8 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   region::View* view = region->view = region::ViewPool::instance().take();
   view->address = address.value();
   view->offset = o.offset;
+  OC_CHECK(o.size_bytes <= reserve_bytes);
+  OC_CHECK(reinterpret_cast<uintptr_t>(view->address) % kSystemPage == 0);
   view->size_bytes = o.size_bytes;
   view->reserved_bytes = reserve_bytes;
   view->is_writable = o.access != Access::kReadOnly;
@@ -232,6 +235,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
 Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechanism) const {
   space.delivery = mechanism.delivery;
   const uint64_t bytes = space.page_count() * space.page_bytes;
+  OC_CHECK(bytes != 0);
   if (mechanism.delivery == Delivery::kMprotect) {
     Result<std::unique_ptr<os::Frames>> frames = os::ProtectedFrames::make(bytes);
     if (!frames) return frames.error();
@@ -252,6 +256,7 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
 
 // REQUIRES: the mapping lock is held.
 Status Runtime::Impl::share_frames(Space& space) const {
+  OC_CHECK(!space.frames->can_share());
   Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
   if (!source) return source.error();
   Result<std::unique_ptr<os::Frames>> frames =
@@ -356,6 +361,8 @@ void Runtime::Impl::drop_space(const std::string& key) {
 
 Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   const std::lock_guard<std::mutex> guard(mapping);
+  OC_CHECK(region.view != nullptr);
+  OC_CHECK(region.view->space == region.space);
   Space& space = *region.space;
   Status first;
   {

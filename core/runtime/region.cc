@@ -1,5 +1,6 @@
 // Region: the calls on one mapping. Each checks its range, blocks signals, and calls the engine.
 #include "outcore/region.h"
+#include "core/base/assert.h"
 
 #include <sys/mman.h>
 
@@ -77,6 +78,8 @@ struct Call {
     from = r->view->address + offset;
     first = r->view->page_of(from);
     end = size_bytes == 0 ? first : r->view->page_of(from + size_bytes - 1) + 1;
+    OC_CHECK(first <= end);
+    OC_ASSERT(end <= r->space->page_count());
   }
 };
 
@@ -242,6 +245,7 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
   for (const auto& [a, b] : {std::pair{from, first}, std::pair{last, to}})
     for (uint64_t at = a; at < b; at += kSystemPage)
       if (Status s = write(at - start, zeros); !s) return s;
+  OC_CHECK(first <= last);
   if (first == last) return {};
   const os::SignalBlock block;
   return impl_->runtime->engine->discard(*impl_->space, first, last - first);
@@ -277,6 +281,8 @@ Status Region::grow(uint64_t size_bytes) {
 static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t size_bytes,
                         bool is_write) {
   const uint64_t page = r.view->page_of(at);
+  OC_CHECK(r.view->contains(at));
+  OC_CHECK(size_bytes <= kSystemPage);
   paging::Engine& engine = *r.runtime->engine;
   const os::SignalBlock block;
   if (const int result = engine.hold(*r.view, page, at, is_write); result != 0)

@@ -21,7 +21,10 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
   const std::lock_guard<std::mutex> guard(mapping);
   View* old = region.view;
   const uint64_t end = old->reserved_bytes;
-  OC_CHECK(from <= to && to <= end && (from > 0 || to < end));
+  OC_CHECK(region.is_lent);
+  OC_CHECK(from <= to);
+  OC_CHECK(to <= end);
+  OC_CHECK(from > 0 || to < end);
   std::array<View*, 2> parts{};
   size_t count = 0;
   if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
@@ -31,6 +34,7 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
     return s;
   }
   ViewPool::instance().give_back(old);
+  OC_CHECK(count != 0);
   region.view = parts[0];
   region.reserve_bytes = parts[0]->reserved_bytes;
   right->reset();
@@ -63,6 +67,8 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
   OC_CHECK(space.view_count == all.size());
   if (Status s = engine->give_up(space, place); !s) return s;
   for (Region::Impl* region : all) {
+    OC_CHECK(region->space == &space);
+    OC_CHECK(region->view != nullptr);
     {
       const os::SignalBlock block;
       region::AddressMap::instance().remove(region->view);

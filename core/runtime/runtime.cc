@@ -1,5 +1,6 @@
 // Runtime: start and end, and the calls that do not belong to a single region.
 #include "outcore/runtime.h"
+#include "core/base/assert.h"
 
 #include <unistd.h>
 
@@ -216,6 +217,7 @@ Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
                                    ? os::reserve_addresses(size_bytes, base::kPageBytesMax)
                                    : os::reserve_addresses_at(at, size_bytes);
   if (!address) return address.error();
+  OC_CHECK(reinterpret_cast<uintptr_t>(address.value()) % kSystemPage == 0);
   reservation->address = address.value();
   reservation->size_bytes = size_bytes;
   reservation->runtime = impl_;

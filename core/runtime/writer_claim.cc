@@ -34,7 +34,8 @@ struct Claims {
 }  // namespace
 
 bool WriterClaim::take(const std::string& identity) {
-  OC_CHECK(identity_.empty() && !identity.empty());
+  OC_CHECK(identity_.empty());
+  OC_CHECK(!identity.empty());
   Claims& claims = Claims::instance();
   const std::lock_guard<std::mutex> guard(claims.mutex);
   if (!claims.identities.insert(identity).second) return false;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
+
 namespace outcore::store {
 namespace {
 
@@ -16,6 +18,7 @@ BufferSet& BufferSet::of_process() {
 }
 
 void BufferSet::add(Buffer buffer) {
+  OC_CHECK(!buffer.empty());
   const os::SignalBlock block;
   const os::Locked locked(lock_);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
@@ -33,6 +36,7 @@ void BufferSet::remove(Buffer buffer) {
   const os::Locked locked(lock_);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
                                [&](const Entry& e) { return is_same(e.buffer, buffer); });
+  OC_CHECK(at == entries_.end() || at->lease_count != 0);
   if (at == entries_.end() || --at->lease_count > 0) return;
   entries_.erase(at);
   generation_.fetch_add(1, std::memory_order_release);
@@ -46,6 +50,7 @@ uint64_t BufferSet::copy(std::vector<Buffer>& into, size_t count_max) const {
   into.clear();
   for (const Entry& entry : entries_)
     if (into.size() < count_max) into.push_back(entry.buffer);
+  OC_CHECK(into.size() <= count_max);
   return generation();
 }
 

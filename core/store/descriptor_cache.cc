@@ -22,12 +22,14 @@ DescriptorCache::DescriptorCache() = default;
 
 DescriptorCache::~DescriptorCache() {
   for (Entry& entry : entries_) {
-    OC_CHECK((entry.word & (kHoldersMask | kIsBeingReplaced)) == 0);
+    OC_CHECK((entry.word & kHoldersMask) == 0);
+    OC_CHECK((entry.word & kIsBeingReplaced) == 0);
     if (entry.fd >= 0) ::close(entry.fd);
   }
 }
 
 DescriptorCache::Lease DescriptorCache::find(uint64_t key) {
+  OC_CHECK(key >> 47 == 0);
   const unsigned first = set_of(key) * kWays;
   for (unsigned i = first; i < first + kWays; ++i) {
     Entry& entry = entries_[i];
@@ -40,6 +42,8 @@ DescriptorCache::Lease DescriptorCache::find(uint64_t key) {
 }
 
 DescriptorCache::Lease DescriptorCache::keep(uint64_t key, int fd) {
+  OC_CHECK(key >> 47 == 0);
+  OC_CHECK(fd >= 0);
   const unsigned first = set_of(key) * kWays;
   const unsigned turn = turn_.fetch_add(1, std::memory_order_relaxed);
   for (const bool may_replace : {false, true}) {
@@ -64,7 +68,12 @@ void DescriptorCache::release(Lease lease) {
     ::close(lease.fd);
     return;
   }
-  entries_[static_cast<unsigned>(lease.ticket)].word.fetch_sub(1, std::memory_order_acq_rel);
+  OC_CHECK(lease.ticket < static_cast<int>(kCountMax));
+  Entry& entry = entries_[static_cast<unsigned>(lease.ticket)];
+  OC_ASSERT(entry.fd.load() == lease.fd);
+  const uint64_t before = entry.word.fetch_sub(1, std::memory_order_acq_rel);
+  OC_CHECK((before & kHoldersMask) != 0);
+  OC_CHECK((before & kIsBeingReplaced) == 0);
 }
 
 unsigned DescriptorCache::close_idle() {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
@@ -50,6 +51,8 @@ DirectFile::~DirectFile() {
 }
 
 Status DirectFile::adopt(int fd, bool is_writable, DirectMode mode, const std::string& name) {
+  OC_CHECK(fd >= 0);
+  OC_CHECK(fd_ < 0);
   fd_ = fd;
   if (mode == DirectMode::kOff) {
     why_buffered_ = "buffered by direct=off";
@@ -81,6 +84,8 @@ std::string DirectFile::why_buffered() const { return is_direct() ? std::string(
 void DirectFile::refuse_direct() { is_direct_refused_.store(true, std::memory_order_relaxed); }
 
 int DirectFile::next_piece(const StoreRequest& request, size_t done_bytes, Piece& piece) {
+  OC_CHECK(done_bytes < request.size_bytes);
+  OC_ASSERT(fd_ >= 0);
   const size_t left = std::min(request.size_bytes - done_bytes, kPieceBytesMax);
   piece.offset = request.offset + done_bytes;
   piece.is_direct =

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/store/io_piece.h"
 
@@ -24,7 +25,9 @@ int write_zeros(uint64_t offset, uint64_t size_bytes, Write write) {
   alignas(kDirectAlignment) static const std::byte zeros[kPieceBytes] = {};
   while (size_bytes > 0) {
     const uint64_t piece = std::min<uint64_t>(size_bytes, kPieceBytes - offset % kDirectAlignment);
+    OC_CHECK(piece != 0);
     const int error = write(offset, std::span(zeros, static_cast<size_t>(piece)));
+    OC_ASSERT(error <= 0);
     if (error != 0) return error;
     offset += piece;
     size_bytes -= piece;
@@ -34,6 +37,8 @@ int write_zeros(uint64_t offset, uint64_t size_bytes, Write write) {
 
 // Frees a range of a file, in whole system pages. 0 or -errno: not every filesystem and device can.
 inline int free_blocks(int fd, uint64_t offset, uint64_t size_bytes, DiscardMode mode) {
+  OC_ASSERT(fd >= 0);
+  OC_ASSERT(size_bytes != 0);
   const int how = mode == DiscardMode::kHole ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
   int result = 0;
   do
@@ -48,6 +53,7 @@ inline int free_blocks(int fd, uint64_t offset, uint64_t size_bytes, DiscardMode
 template <typename Zero, typename Free>
 int discard_range(uint64_t offset, uint64_t size_bytes, Zero zero, Free free) {
   const uint64_t end = offset + size_bytes;
+  OC_CHECK(end >= offset);
   const uint64_t first = base::round_up(offset, base::kSystemPage);
   const uint64_t last = base::round_down(end, base::kSystemPage);
   if (first >= last) return zero(offset, size_bytes);

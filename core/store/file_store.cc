@@ -202,6 +202,7 @@ int FileStore::sync_file() {
   const bool is_size_new = is_size_unsynced_.exchange(false);
   const int result = is_size_new ? ::fsync(file_.fd()) : ::fdatasync(file_.fd());
   const int error = result == 0 ? 0 : -errno;
+  OC_CHECK(error <= 0);
   if (error != 0 && is_size_new) is_size_unsynced_ = true;
   return lost_sync_.note(error);
 }

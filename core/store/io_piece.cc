@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
+
 namespace outcore::store {
 
 bool is_direct_aligned(uint64_t offset, const std::byte* bytes, size_t size_bytes) {
@@ -13,6 +15,7 @@ bool is_direct_aligned(uint64_t offset, const std::byte* bytes, size_t size_byte
 }
 
 int book_piece(PieceSource& source, const Piece& piece, ssize_t outcome, size_t& done_bytes) {
+  OC_CHECK(outcome <= static_cast<ssize_t>(piece.size_bytes));
   if (outcome == -EINTR) return 0;
   if (outcome == -EINVAL && piece.is_direct) {
     source.refuse_direct();
@@ -29,6 +32,10 @@ int carry_out(PieceSource& source, const StoreRequest& request, size_t done_byte
   while (done_bytes < request.size_bytes) {
     Piece piece;
     if (const int error = source.next_piece(request, done_bytes, piece); error != 0) return error;
+    OC_CHECK(piece.size_bytes != 0);
+    OC_CHECK(piece.size_bytes <= request.size_bytes - done_bytes);
+    OC_ASSERT(!piece.is_direct || piece.offset % kDirectAlignment == 0);
+    OC_ASSERT(!piece.is_direct || piece.size_bytes % kDirectAlignment == 0);
     std::byte* const bytes = request.bytes + done_bytes;
     ssize_t outcome = 0;
     if (piece.fd < 0) {

@@ -119,12 +119,16 @@ int IoRing::index_of_buffer(const std::byte* bytes, size_t size_bytes) const {
 }
 
 void IoRing::finish(unsigned slot_index, int result) {
+  OC_CHECK(slot_index < kDepth);
+  OC_CHECK(free_count_ < kDepth);
+  OC_CHECK(result <= 0);
   slots_[slot_index].request->result = result;
   free_slots_[free_count_++] = slot_index;
 }
 
 // Prepares the next piece of the slot's request. False if the request has ended.
 bool IoRing::start_piece(PieceSource& source, unsigned slot_index) {
+  OC_CHECK(slot_index < kDepth);
   Slot& slot = slots_[slot_index];
   const StoreRequest& request = *slot.request;
   while (slot.done_bytes < request.size_bytes) {
@@ -134,6 +138,8 @@ bool IoRing::start_piece(PieceSource& source, unsigned slot_index) {
       finish(slot_index, error);
       return false;
     }
+    OC_CHECK(slot.piece.size_bytes != 0);
+    OC_CHECK(slot.piece.size_bytes <= request.size_bytes - slot.done_bytes);
     if (slot.piece.fd >= 0) {
       queue(slot_index);
       return true;
@@ -149,6 +155,7 @@ bool IoRing::start_piece(PieceSource& source, unsigned slot_index) {
 void IoRing::queue(unsigned slot_index) {
   const Slot& slot = slots_[slot_index];
   const Piece& piece = slot.piece;
+  OC_CHECK(piece.size_bytes <= kPieceBytesMax);
   std::byte* const bytes = slot.request->bytes + slot.done_bytes;
   const auto size = static_cast<unsigned>(piece.size_bytes);
   io_uring_sqe* sqe = ::io_uring_get_sqe(&ring_);
@@ -174,8 +181,10 @@ bool IoRing::submit_and_wait() {
 void IoRing::reap(PieceSource& source) {
   io_uring_cqe* completions[kDepth];
   const unsigned count = ::io_uring_peek_batch_cqe(&ring_, completions, kDepth);
+  OC_CHECK(count <= kDepth - free_count_);
   for (unsigned i = 0; i < count; ++i) {
     const auto slot_index = static_cast<unsigned>(::io_uring_cqe_get_data64(completions[i]));
+    OC_CHECK(slot_index < kDepth);
     const int outcome = completions[i]->res;
     ::io_uring_cqe_seen(&ring_, completions[i]);
     Slot& slot = slots_[slot_index];
@@ -207,6 +216,8 @@ void IoRing::abandon(PieceSource& source) {
     if (error == -EINTR || error == -EAGAIN) continue;
     if (error != 0) break;
     const auto slot_index = static_cast<unsigned>(::io_uring_cqe_get_data64(completion));
+    OC_CHECK(slot_index < kDepth);
+    OC_CHECK(!is_free[slot_index]);
     Slot& slot = slots_[slot_index];
     source.release(slot.piece);
     int result = book_piece(source, slot.piece, completion->res, slot.done_bytes);
@@ -226,6 +237,7 @@ void IoRing::abandon(PieceSource& source) {
 void IoRing::run(PieceSource& source, std::span<StoreRequest> batch, unsigned in_flight_max) {
   refresh_buffers();
   const unsigned depth = in_flight_max == 0 ? kDepth : std::min(in_flight_max, kDepth);
+  OC_CHECK(free_count_ == kDepth);
   size_t next = 0;
   while (next < batch.size() || free_count_ < kDepth) {
     while (next < batch.size() && kDepth - free_count_ < depth) {

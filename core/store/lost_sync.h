@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "core/base/assert.h"
+
 namespace outcore::store {
 
 class LostSync {
@@ -15,6 +17,7 @@ class LostSync {
   int error() const { return error_.load(); }  // 0: none; otherwise -errno
   // `result` is what fsync returned: 0 or -errno. Returns it, or the earlier error.
   int note(int result) {
+    OC_ASSERT(result <= 0);
     int none = 0;
     if (result == -EIO || result == -ENOSPC || result == -EDQUOT)
       error_.compare_exchange_strong(none, result);

@@ -61,6 +61,7 @@ MemoryStore::~MemoryStore() {
 
 int MemoryStore::read(uint64_t offset, std::span<std::byte> into) {
   OC_CHECK(is_range_of(offset, into.size(), size_bytes()));
+  OC_ASSERT(size_bytes() <= reserved_bytes_);
   if (!into.empty()) std::memcpy(into.data(), bytes_ + offset, into.size());
   return 0;
 }
@@ -90,6 +91,8 @@ int MemoryStore::discard(uint64_t offset, uint64_t size_bytes) {
   const uint64_t end = offset + size_bytes;
   const uint64_t first = std::min(base::round_up(offset, base::kSystemPage), end);
   const uint64_t last = std::max(base::round_down(end, base::kSystemPage), first);
+  OC_CHECK(first <= last);
+  OC_CHECK(last <= end);
   std::memset(bytes_ + offset, 0, first - offset);
   std::memset(bytes_ + last, 0, end - last);
   if (first < last && ::madvise(bytes_ + first, last - first, MADV_DONTNEED) != 0)

@@ -34,7 +34,9 @@ OverlayStore::OverlayStore(std::shared_ptr<Store> base, std::shared_ptr<Store> s
       scratch_(std::move(scratch)),
       first_(first_offset),
       end_(first_offset + size_bytes) {
-  OC_CHECK(first_offset % kBlock == 0 && end_ >= first_);
+  OC_CHECK(base_ != nullptr);
+  OC_CHECK(first_offset % kBlock == 0);
+  OC_CHECK(end_ >= first_);
   OC_CHECK(scratch_->size_bytes() >= size_bytes);
 }
 
@@ -69,10 +71,13 @@ int OverlayStore::read_base(uint64_t offset, std::span<std::byte> into) {
 
 int OverlayStore::read(uint64_t offset, std::span<std::byte> into) {
   const uint64_t end = offset + into.size();
-  OC_CHECK(end >= offset && end <= size_bytes());
+  OC_CHECK(end >= offset);
+  OC_CHECK(end <= size_bytes());
   while (offset < end) {
     bool is_own = false;
     const auto run = static_cast<size_t>(run_end(offset, end, is_own) - offset);
+    OC_CHECK(run != 0);
+    OC_CHECK(run <= into.size());
     const auto part = into.first(run);
     const int error = is_own ? scratch_->read(offset - first_, part) : read_base(offset, part);
     if (error != 0) return error;
@@ -84,6 +89,8 @@ int OverlayStore::read(uint64_t offset, std::span<std::byte> into) {
 
 // Marks the blocks only after success: a block whose write failed still reads from the base.
 int OverlayStore::write_blocks(uint64_t offset, std::span<const std::byte> from) {
+  OC_CHECK(is_inside(offset, from.size()));
+  OC_ASSERT(is_whole_blocks(offset, from.size()));
   const int error = scratch_->write(offset - first_, from);
   if (error == 0) written_.mark(offset - first_, from.size());
   return error;
@@ -97,6 +104,7 @@ int OverlayStore::write_part(uint64_t offset, std::span<const std::byte> from) {
   alignas(kBlock) std::array<std::byte, kBlock> block;
   const uint64_t start = base::round_down(offset, kBlock);
   const auto whole = std::span(block).first(static_cast<size_t>(std::min(kBlock, end_ - start)));
+  OC_CHECK(offset - start + from.size() <= whole.size());
   if (const int error = read_base(start, whole); error != 0) return error;
   std::memcpy(whole.data() + (offset - start), from.data(), from.size());
   return write_blocks(start, whole);
@@ -111,6 +119,7 @@ int OverlayStore::write(uint64_t offset, std::span<const std::byte> from) {
       piece_end = offset % kBlock != 0 || piece_end < block_end
                       ? std::min(piece_end, block_end)
                       : base::round_down(piece_end, kBlock);
+    OC_CHECK(piece_end > offset);
     const auto piece = from.first(static_cast<size_t>(piece_end - offset));
     const bool is_whole = is_whole_blocks(offset, piece.size());
     const int error = is_whole ? write_blocks(offset, piece) : write_part(offset, piece);
@@ -163,6 +172,7 @@ void OverlayStore::transfer(std::span<StoreRequest> batch) {
     for (size_t k = 0; k < count; ++k) {
       StoreRequest& r = batch[i + k];
       r.result = forward[k].result;
+      OC_ASSERT(r.result <= 0);
       if (r.is_write && r.result == 0) written_.mark(r.offset - first_, r.size_bytes);
     }
     i += count;

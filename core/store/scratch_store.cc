@@ -79,6 +79,7 @@ Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& opt
 
 // Allocates space for the range, and makes the file that long. 0 or -errno.
 int ScratchStore::extend(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(file_.fd() >= 0);
   if (size_bytes == 0) return 0;
   if (size_bytes > INT64_MAX - std::min<uint64_t>(offset, INT64_MAX)) return -EFBIG;
   if (is_sparse_)
@@ -152,6 +153,7 @@ void ScratchStore::transfer(std::span<StoreRequest> batch) {
                                   !written_.is_untouched(batch[end].offset, batch[end].size_bytes)))
       ++end;
     file_.transfer(batch.subspan(i, end - i), traits_);
+    OC_CHECK(end <= batch.size());
     for (; end < batch.size() && !batch[end].is_write; ++end) {
       StoreRequest& r = batch[end];
       if (!written_.is_untouched(r.offset, r.size_bytes)) break;

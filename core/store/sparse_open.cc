@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
@@ -22,6 +23,8 @@ Result<std::shared_ptr<Store>> SparseStore::open(const SparseStoreOptions& optio
   if (Status s = store->open_folder(options); !s) return s.error();
   if (Status s = store->load(options); !s) return s.error();
   if (Status s = store->fit_size(options); !s) return s.error();
+  OC_CHECK(base::is_power_of_two(store->segment_bytes_));
+  OC_CHECK(store->folder_fd_ >= 0);
   const uint64_t capacity = std::min<uint64_t>(
       store->segment_bytes_ * SparseMetadata::kSegmentCountMax, uint64_t{1} << 63);
   const bool is_overflow =

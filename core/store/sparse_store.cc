@@ -31,6 +31,7 @@ char* append(char* at, const char* text) {
 }
 
 char* append_hex(char* at, uint64_t number, unsigned digits) {
+  OC_ASSERT(digits <= 16);
   for (unsigned i = digits; i-- > 0;) *at++ = "0123456789abcdef"[number >> (4 * i) & 15];
   return at;
 }
@@ -58,6 +59,7 @@ std::string SparseStore::remark() const { return is_direct() ? std::string() : w
 
 // Returns a descriptor, or -errno.
 int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) const {
+  OC_ASSERT(segment >> 46 == 0);
   const Name name = segment_name(segment);
   const int flags =
       (is_writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | (is_direct_wanted ? O_DIRECT : 0);
@@ -112,6 +114,8 @@ int SparseStore::acquire(uint64_t segment, bool is_direct_wanted, bool may_make,
 }
 
 int SparseStore::next_piece(const StoreRequest& request, size_t done_bytes, Piece& piece) {
+  OC_CHECK(done_bytes < request.size_bytes);
+  OC_ASSERT(base::is_power_of_two(segment_bytes_));
   const uint64_t offset = request.offset + done_bytes;
   const uint64_t segment = offset / segment_bytes_;
   piece.offset = offset % segment_bytes_;
@@ -130,6 +134,8 @@ int SparseStore::next_piece(const StoreRequest& request, size_t done_bytes, Piec
   piece.fd = lease.fd;
   piece.ticket = lease.ticket;
   piece.size_bytes = piece.is_direct ? base::round_down(left, kDirectAlignment) : left;
+  OC_CHECK(piece.size_bytes != 0);
+  OC_CHECK(piece.size_bytes <= segment_bytes_ - piece.offset);
   return 0;
 }
 
@@ -204,6 +210,8 @@ int SparseStore::resize(uint64_t size_bytes) {
 }
 
 int SparseStore::discard_in_segment(uint64_t segment, uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(offset <= segment_bytes_);
+  OC_CHECK(size_bytes <= segment_bytes_ - offset);
   DescriptorCache::Lease lease;
   if (const int error = acquire(segment, false, false, lease); error != 0) return error;
   if (lease.fd < 0) return 0;

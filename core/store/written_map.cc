@@ -23,6 +23,7 @@ constexpr uint64_t mask_of(uint64_t first, uint64_t last) {
 // false.
 template <typename F>
 bool for_each_word(uint64_t first, uint64_t last, F f) {
+  OC_CHECK(first <= last);
   for (uint64_t word = first / kWordBits; word <= last / kWordBits; ++word) {
     const uint64_t from = word == first / kWordBits ? first % kWordBits : 0;
     const uint64_t to = word == last / kWordBits ? last % kWordBits : kWordBits - 1;
@@ -38,7 +39,8 @@ WrittenMap::~WrittenMap() {
 }
 
 int WrittenMap::cover(uint64_t capacity_bytes, uint64_t unit_bytes) {
-  OC_CHECK(words_ == nullptr && base::is_power_of_two(unit_bytes));
+  OC_CHECK(words_ == nullptr);
+  OC_CHECK(base::is_power_of_two(unit_bytes));
   unit_shift_ = static_cast<unsigned>(std::countr_zero(unit_bytes));
   const uint64_t units = (capacity_bytes >> unit_shift_) + 1;
   map_bytes_ = base::round_up(units / 8 + sizeof(Word), base::kSystemPage);
@@ -47,10 +49,12 @@ int WrittenMap::cover(uint64_t capacity_bytes, uint64_t unit_bytes) {
   if (memory == MAP_FAILED) return -ENOMEM;
   words_ = static_cast<Word*>(memory);
   capacity_bytes_ = base::round_up(capacity_bytes, unit_bytes);
+  OC_CHECK((capacity_bytes_ >> unit_shift_) <= map_bytes_ * 8);
   return 0;
 }
 
 void WrittenMap::mark(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(offset + size_bytes >= offset);
   if (size_bytes == 0 || offset >= capacity_bytes_) return;
   const uint64_t last = std::min(offset + size_bytes, capacity_bytes_) - 1;
   for_each_word(offset >> unit_shift_, last >> unit_shift_, [this](uint64_t word, uint64_t mask) {
@@ -89,6 +93,7 @@ bool WrittenMap::is_untouched(uint64_t offset, uint64_t size_bytes) const {
 }
 
 uint64_t WrittenMap::run_end(uint64_t offset, uint64_t end) const {
+  OC_ASSERT(offset <= end);
   if (offset >= capacity_bytes_) return end;
   const bool first_is_written = is_written(offset);
   uint64_t at = base::round_down(offset, unit_bytes()) + unit_bytes();
