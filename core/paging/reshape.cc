@@ -159,7 +159,7 @@ Status Engine::put_parts(Space& space, std::span<View* const> parts) {
 // forgets what was shown.
 void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
   OC_CHECK(old.is_replaced.load());
-  for ([[maybe_unused]] const View* part : parts) OC_CHECK(part->is_replaced.load());
+  for (const View* part : parts) OC_CHECK(part->is_replaced.load());
   for (const auto& shard : shards_) {
     const os::Locked turn(shard->turn);
     for_each_framed(space, old.first_page(), old.end_page(), [&](uint64_t page) {

@@ -39,7 +39,7 @@ class AddressMap {
   // inherited contains all addresses reserved for it. The fault path.
   View* find_and_hold(const std::byte* address);
   static void let_go(View* view) {
-    [[maybe_unused]] const uint32_t before = view->users.fetch_sub(1, std::memory_order_release);
+    const uint32_t before = view->users.fetch_sub(1, std::memory_order_release);
     OC_CHECK(before > 0);
   }
 

@@ -83,5 +83,15 @@ TEST_F(Pool, ManyThreadsShareItInPeace) {
   EXPECT_EQ(shared, 0u);
 }
 
+TEST(PoolDeathTest, ABufferIsGivenBackOnceAndWhole) {
+  BouncePool pool;
+  ASSERT_TRUE(pool.allocate({4, 2, 64 * kKiB}).ok());
+  const std::span<std::byte> a = pool.take(4096), b = pool.take(4096);
+  EXPECT_DEATH(pool.give(a.first(64)), "buffer.size");
+  pool.give(a);
+  pool.give(b);
+  EXPECT_DEATH(pool.give(a), "kTaken");
+}
+
 }  // namespace
 }  // namespace outcore::budget

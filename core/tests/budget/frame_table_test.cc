@@ -68,5 +68,14 @@ TEST(FrameTable, TwoThreadsNeverHoldOneFrame) {
   EXPECT_EQ(all.size(), kFrames) << "none is lost";
 }
 
+TEST(FrameTableDeathTest, GivingAFrameTwiceIsABug) {
+  FrameTable frames;
+  ASSERT_TRUE(frames.allocate(4).ok());
+  const uint32_t frame = frames.take();
+  frames.give(frame);
+  EXPECT_DEATH(frames.give(frame), "head");
+  EXPECT_DEATH(frames.give(4), "frame < count_");
+}
+
 }  // namespace
 }  // namespace outcore::budget
