@@ -98,6 +98,8 @@ void print_text(const std::vector<std::string>* options, bool has_metrics) {
                 fact.detail.c_str());
     if (!fact.remedy.empty()) std::printf("  %-3s %-24s remedy: %s\n", "", "", fact.remedy.c_str());
   }
+  std::printf(
+      "  (of programs that use the library; `outcore check PROGRAM` says what `run` takes)\n");
   const auto [budget, why] = default_budget();
   std::printf("\nDefault budget: %s (%s)\n", format_bytes(budget).c_str(), why.c_str());
   print_rows("Stores", kStores);

@@ -9,7 +9,7 @@ mkdir -p build
 command=build/bin/outcore
 if [[ ! -x $command ]]; then
   # The command alone, without debugging information: half of what `make build` compiles.
-  echo "compiling the command (two minutes or three on two processors)"
+  echo "compiling the command (some minutes on two processors)"
   cmake -S . -B build-demo -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O2 \
     -DCMAKE_C_FLAGS=-O2 -DOUTCORE_TESTS=OFF \
     -DOUTCORE_FORMATS_WITHOUT="npz;hdf5;netcdf;png;zarr" >/dev/null
