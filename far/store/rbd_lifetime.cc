@@ -92,6 +92,21 @@ int read_cluster_time(const RbdImage& of, uint64_t* now_ms) {
   return *now_ms == 0 ? -EPROTO : 0;
 }
 
+int is_living(const RbdImage& image, bool* is_living) {
+  *is_living = false;
+  LifetimeNote note;
+  int error = read_lifetime(image, &note);
+  if (error != 0 || note.is_going) return error;
+  *is_living = true;
+  if (note.lifetime_ms != 0 || note.is_damaged) return 0;
+  const std::string header = "rbd_header." + image.id;  // without it there is no note either
+  std::array<char, 256> prefix = {};
+  error = image.library->rados_exec(image.pool, header.c_str(), "rbd", "get_object_prefix", nullptr,
+                                    0, prefix.data(), prefix.size());
+  *is_living = error != -ENOENT;
+  return error >= 0 || error == -ENOENT ? 0 : error;
+}
+
 int is_time_over(const RbdImage& image, bool* is_over) {
   LifetimeNote note;
   *is_over = false;
@@ -183,10 +198,10 @@ void RbdLifetime::keep() {
     const uint32_t seen = generation_.load(std::memory_order_acquire);
     try {
       if (has_errand_.exchange(false, std::memory_order_acq_rel)) run();
-      static_cast<void>(renew());
+      pause(seen);
+      if (is_stopped_.load(std::memory_order_acquire) == 0) static_cast<void>(renew());
     } catch (const std::exception&) {
     }
-    pause(seen);
   }
 }
 

@@ -41,12 +41,14 @@ int read_lifetime(const RbdImage& image, LifetimeNote* note);
 int write_lifetime(const RbdImage& image, const LifetimeNote& note);  // without lifetime: none
 // The time of the OSD that has the image's header.
 int read_cluster_time(const RbdImage& image, uint64_t* now_ms);
+// Whether it is there still, and is not going.
+int is_living(const RbdImage& image, bool* is_living);
 // Whether its time is over: going, or past its deadline.
 int is_time_over(const RbdImage& image, bool* is_over);
 
 class RbdLifetime {
  public:
-  // Done by the thread that renews, which may stop it by setting the word; again later if it throws.
+  // Done by the thread that renews; again later if it throws. The word is set: stop.
   using Errand = std::function<void(const std::atomic<uint32_t>& is_stopped)>;
 
   // The errand runs at once if it has a lifetime, and when it is asked for.

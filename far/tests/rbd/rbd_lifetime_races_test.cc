@@ -102,5 +102,95 @@ TEST_F(RbdLifetimeRaces, WhoseLifetimeBecameNoneLeavesTheNoteAlone) {
   EXPECT_EQ(lifetime_of(*open_store(uri()).value()), note);
 }
 
+TEST_F(RbdLifetimeRaces, AReaderHoldsAnImageThatGotItsLifetimeLater) {
+  make(uri());
+  auto reader = open_store(uri());
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  make(uri("&lifetime=1h"));
+  expire(uri(), image());
+  EXPECT_EQ(remove_store(uri(), true).code(), EBUSY);
+  reader.value().reset();
+  EXPECT_EQ(remove_store(uri(), true).message(), "");
+}
+
+TEST_F(RbdLifetimeRaces, WhoWasNotSeenIsToldThatTheImageHasGone) {
+  for (const char* end : {"going", "gone"}) {
+    const Bytes bytes(4096, std::byte{7});
+    {
+      const auto writer = make(uri("&lifetime=1h"));
+      EXPECT_EQ(writer->write(0, bytes), 0);
+    }
+    const auto reader = open_store(uri("&id=reader"));
+    ASSERT_TRUE(reader.ok()) << reader.message();
+    const std::string note = lifetime_of(*open_store(uri()).value());
+    expire(uri(), image());
+    if (std::string(end) == "gone")
+      EXPECT_EQ(remove_store(uri(), true).message(), "");
+    else
+      set_lifetime(image(), "going" + note.substr(note.find(",image=")));
+    Bytes back(4096);
+    EXPECT_EQ(reader.value()->read(0, back), -ESTALE) << end;
+    EXPECT_EQ(reader.value()->read(0, back), -ESTALE) << end;
+  }
+}
+
+TEST_F(RbdLifetimeRaces, WhoOnlyLooksWhetherItMayGoKeepsNobodyFromWriting) {
+  make(uri("&lifetime=1h"));
+  EXPECT_EQ(Ceph::instance().tell("rbd snap create " + image() + "@mine"), "");
+  std::atomic<bool> is_over{false};
+  std::thread looker([&] {
+    while (!is_over)
+      EXPECT_THAT(remove_store(uri(), true).code(), testing::AnyOf(EBUSY, ENOENT, ENOTEMPTY));
+  });
+  for (int round = 0; round < 6; ++round) {
+    expire(uri(), image());
+    make(uri());
+  }
+  is_over = true;
+  looker.join();
+}
+
+TEST_F(RbdLifetimeRaces, AResizeWithoutSpaceStartsWhatGivesItBack) {
+  {  // without a lifetime, whose thread would look at the others, too
+    const auto old = make(small("old"));
+    const std::string id = old->identity();
+    const size_t from = id.rfind('/') + 1;
+    ASSERT_EQ(old->snapshots()->note(
+                  "lifetime", "60000ms,until=1,image=" + id.substr(from, id.size() - from - 1)),
+              0);
+  }
+  const auto store = make(small(""));
+  EXPECT_EQ(store->resize(1 << 30), -ENOSPC);
+  EXPECT_TRUE(comes_true([&] { return open_store(small("old")).code() == ENOENT; }));
+}
+
+// One pass at a time: who finds another at it waits for what that gives back.
+TEST_F(RbdLifetimeRaces, OneThreadOfAProcessGivesBackAPoolAtATime) {
+  make(uri("&lifetime=1h"));
+  expire(uri(), image());
+  const auto library = store::RbdLibrary::load();
+  ASSERT_TRUE(library.ok()) << library.message();
+  store::RbdAccess access;
+  access.conf = Ceph::instance().conf();
+  const auto connection = store::RbdConnection::open(*library.value(), access, "data", "", "test");
+  ASSERT_TRUE(connection.ok()) << connection.message();
+  std::atomic<int> passes{0}, others{0}, ready{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      const store::RbdReclaim reclaim(*library.value(), *connection.value());
+      store::RbdReclaim::Outcome outcome;
+      for (++ready; ready < 4;) std::this_thread::yield();
+      const int error = reclaim.run(std::atomic<uint32_t>(0), &outcome);
+      if (error == 0) ++passes;
+      if (error == -EALREADY) ++others;
+    });
+  for (std::thread& one : threads) one.join();
+  EXPECT_EQ(passes + others, 4);
+  EXPECT_GE(passes, 1);
+  EXPECT_GE(others, 1);
+  EXPECT_EQ(open_store(uri()).code(), ENOENT);
+}
+
 }  // namespace
 }  // namespace outcore::rbd_test
