@@ -1,6 +1,7 @@
 // A Ceph pool as a pool of oc_ssd_malloc: each name is an image, RUN.NAME, beside the image RUN,
-// which is the anchor of the checkpoints, and whose notes say which names there are. Its lock makes
-// the run one process's. See docs/internals/decisions/0030-lifetimes-on-rbd.md.
+// which is the anchor of the checkpoints, and whose notes say which names there are, and the
+// identities of their images: another image that has such a name is neither used nor removed. Its
+// lock makes the run one process's. See docs/internals/decisions/0030-lifetimes-on-rbd.md.
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -74,37 +75,47 @@ class SsdImages final : public SsdPool {
   void rest() override { anchor_.reset(); }
 
   Result<uint64_t> size_of(const std::string& name) override {
-    const auto is_ours = is_noted(name);
-    if (!is_ours) return is_ours.error();
-    const auto store = open_store(found_at(place_of(name)));
-    if (store.code() == ENOENT) return uint64_t{0};
-    if (!store) return store.error();
-    if (is_ours.value()) return store.value()->size_bytes();
-    return Error{EEXIST, "the image " + place_of(name) +
-                             " is there, and is no memory of oc_ssd_malloc: take another name"};
+    const auto found = look_at(name);
+    if (!found) return found.error();
+    if (found->is_there && !found->is_ours) return taken(name);
+    return found->size_bytes;
   }
   Result<Region> map(Runtime& runtime, const std::string& name, uint64_t size_bytes) override {
-    if (const int error = notes().note(key_of(name), place_of(name)); error != 0)
-      return failed(error, "note '" + name + "' with " + place_).error();
+    const auto before = look_at(name);
+    if (!before) return before.error();
+    if (before->is_there && !before->is_ours) return taken(name);
     OpenOptions how;
     how.is_writable = how.may_create = true;
     how.size_bytes = size_bytes;
-    auto store = open_store(place_of(name) + parameters_, how);
-    if (!store) return store.error();
-    OpenAtEnd::instance().add(store.value());
+    auto opened = open_store(place_of(name) + parameters_, how);
+    if (!opened) return opened.error();
+    std::shared_ptr<Store> store = std::move(opened).value();
+    OpenAtEnd::instance().add(store);
+    const int error = notes().note(key_of(name), store->identity());
+    if (error != 0) {
+      store.reset();
+      if (!before->is_there) static_cast<void>(remove_store(found_at(place_of(name))));
+      return failed(error, "note '" + name + "' with " + place_).error();
+    }
     MapOptions options;
     options.access = Access::kReadWrite;
     options.size_bytes = size_bytes;
-    return runtime.map(std::move(store).value(), options);
+    auto region = runtime.map(std::move(store), options);
+    if (!region && !before->is_there) static_cast<void>(remove(name));
+    return region;
   }
   // What checkpoints hold becomes empty, and is theirs.
   Status remove(const std::string& name) override {
-    const Status removed = remove_store(found_at(place_of(name)));
-    if (removed.code() == ENOTEMPTY) {
-      left_.insert(name);
-      return make_empty(name);
+    const auto found = look_at(name);
+    if (!found) return found.status();
+    if (found->is_ours) {
+      const Status removed = remove_store(found_at(place_of(name)));
+      if (removed.code() == ENOTEMPTY) {
+        left_.insert(name);
+        return make_empty(name);
+      }
+      if (!removed.ok() && removed.code() != ENOENT) return removed;
     }
-    if (!removed.ok() && removed.code() != ENOENT) return removed;
     const int error = notes().remove_note(key_of(name));
     return error == 0 || error == -ENOENT
                ? Status()
@@ -160,11 +171,27 @@ class SsdImages final : public SsdPool {
     return place + text;
   }
   Snapshots& notes() const { return *anchor_->snapshots(); }
-  Result<bool> is_noted(const std::string& name) const {
+  struct Found {
+    bool is_there = false;
+    bool is_ours = false;  // it is the one whose identity is noted
+    uint64_t size_bytes = 0;
+  };
+  Result<Found> look_at(const std::string& name) const {
     std::map<std::string, std::string> noted;
     if (const int error = notes().list_notes(key_of(name), &noted); error != 0)
       return failed(error, "read the notes of " + place_).error();
-    return noted.contains(key_of(name));
+    std::string place = found_at(place_of(name));  // asked of one in a roll-back, too
+    place += (place.find('?') == std::string::npos ? "?" : "&") + std::string("interrupted=yes");
+    const auto store = open_store(place);
+    if (store.code() == ENOENT) return Found();
+    if (!store) return store.error();
+    const auto note = noted.find(key_of(name));
+    return Found{true, note != noted.end() && note->second == store.value()->identity(),
+                 store.value()->size_bytes()};
+  }
+  Error taken(const std::string& name) const {
+    return {EEXIST, "the image " + place_of(name) +
+                        " is there, and is no memory of oc_ssd_malloc: take another name"};
   }
   Status make_empty(const std::string& name) const {
     OpenOptions options;

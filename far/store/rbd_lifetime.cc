@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <system_error>
 
@@ -91,6 +92,21 @@ int read_cluster_time(const RbdImage& of, uint64_t* now_ms) {
   return *now_ms == 0 ? -EPROTO : 0;
 }
 
+int is_living(const RbdImage& image, bool* is_living) {
+  *is_living = false;
+  LifetimeNote note;
+  int error = read_lifetime(image, &note);
+  if (error != 0 || note.is_going) return error;
+  *is_living = true;
+  if (note.lifetime_ms != 0 || note.is_damaged) return 0;
+  const std::string header = "rbd_header." + image.id;  // without it there is no note either
+  std::array<char, 256> prefix = {};
+  error = image.library->rados_exec(image.pool, header.c_str(), "rbd", "get_object_prefix", nullptr,
+                                    0, prefix.data(), prefix.size());
+  *is_living = error != -ENOENT;
+  return error >= 0 || error == -ENOENT ? 0 : error;
+}
+
 int is_time_over(const RbdImage& image, bool* is_over) {
   LifetimeNote note;
   *is_over = false;
@@ -103,8 +119,13 @@ int is_time_over(const RbdImage& image, bool* is_over) {
   return 0;
 }
 
+// `lock_` is of the note: the last who has it notes what is so then.
 int RbdLifetime::renew() {
   const os::Locked guard(lock_);
+  return lifetime_ms() == 0 ? 0 : write();
+}
+
+int RbdLifetime::write() {
   LifetimeNote note;
   note.lifetime_ms = lifetime_ms();
   uint64_t now_ms = 0;
@@ -114,54 +135,99 @@ int RbdLifetime::renew() {
   return write_lifetime(image_, note);
 }
 
+int RbdLifetime::set(uint64_t lifetime_ms) {
+  const os::Locked guard(lock_);
+  const uint64_t before = lifetime_ms_.exchange(lifetime_ms);
+  const int error = write();
+  if (error != 0) lifetime_ms_.store(before);
+  return error;
+}
+
 Status RbdLifetime::begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what,
                           Errand errand) {
   image_ = image;
+  errand_ = std::move(errand);
   LifetimeNote note;
   if (const int error = read_lifetime(image_, &note); error != 0)
     return base::system_error(error, what + ": read its lifetime");
   if (note.is_going)
     return Error{ENOENT, what + ": its lifetime was over, and it is being given back"};
-  lifetime_ms_ = lifetime_ms >= 0 ? static_cast<uint64_t>(lifetime_ms) : note.lifetime_ms;
-  if (lifetime_ms_ == 0 && note.lifetime_ms == 0) return {};
-  if (const int error = renew(); error != 0)
+  const uint64_t wanted = lifetime_ms >= 0 ? static_cast<uint64_t>(lifetime_ms) : note.lifetime_ms;
+  if (wanted == 0 && note.lifetime_ms == 0) return {};
+  const os::SignalBlock block;
+  if (const int error = set(wanted); error != 0)
     return base::system_error(error, what + ": note its lifetime");
-  return lifetime_ms_ == 0 ? Status() : start(what, std::move(errand));
+  return wanted == 0 ? Status() : run_errand(what);
 }
 
-Status RbdLifetime::start(const std::string& what, Errand errand) try {
-  const os::SignalBlock block;  // for the thread
-  keeper_ = std::thread([this, run = std::move(errand)] { keep(run); });
+Status RbdLifetime::change(int64_t lifetime_ms, const std::string& what) {
+  if (lifetime_ms < 0) return {};
+  const os::SignalBlock block;
+  if (static_cast<uint64_t>(lifetime_ms) == this->lifetime_ms()) return {};
+  if (const int error = set(static_cast<uint64_t>(lifetime_ms)); error != 0)
+    return base::system_error(error, what + ": note its lifetime");
+  return lifetime_ms == 0 ? Status() : start(what);
+}
+
+Status RbdLifetime::run_errand(const std::string& what) {
+  has_errand_.store(errand_ != nullptr, std::memory_order_release);
+  return start(what);
+}
+
+// Starts the keeper, or wakes it.
+Status RbdLifetime::start(const std::string& what) try {
+  const os::SignalBlock block;  // for the thread, too
+  const std::lock_guard<std::mutex> guard(keeping_);
+  if (is_stopped_.load(std::memory_order_acquire) != 0) return {};
+  wake();
+  if (!keeper_.joinable()) keeper_ = std::thread([this] { keep(); });
   return {};
 } catch (const std::system_error& e) {
   return base::system_error(e.code().value(), what + ": start a thread that renews its lifetime");
 }
 
-Status RbdLifetime::change(int64_t lifetime_ms, const std::string& what) {
-  if (lifetime_ms < 0 || static_cast<uint64_t>(lifetime_ms) == this->lifetime_ms()) return {};
-  lifetime_ms_ = static_cast<uint64_t>(lifetime_ms);
-  if (const int error = renew(); error != 0)
-    return base::system_error(error, what + ": note its lifetime");
-  return keeper_.joinable() || lifetime_ms == 0 ? Status() : start(what, {});
+void RbdLifetime::wake() {
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  os::wake_all(&generation_);
 }
 
-// What fails is tried again at the next time: a lifetime has room for several.
-void RbdLifetime::keep(const Errand& errand) {
-  if (errand) errand(is_stopped_);
+// What fails, or throws (memory may be short), is tried again at the next time: a lifetime has room
+// for several.
+void RbdLifetime::keep() {
   while (is_stopped_.load(std::memory_order_acquire) == 0) {
-    const uint64_t pause_ms = std::clamp(lifetime_ms() / 4, kRenewMsMin, kRenewMsMax);
-    const uint64_t until_ns = os::now_ns() + pause_ms * 1'000'000;
-    for (uint64_t now = os::now_ns();
-         now < until_ns && is_stopped_.load(std::memory_order_acquire) == 0; now = os::now_ns())
-      os::wait(&is_stopped_, 0, until_ns - now);
-    if (is_stopped_.load(std::memory_order_acquire) == 0) static_cast<void>(renew());
+    const uint32_t seen = generation_.load(std::memory_order_acquire);
+    try {
+      if (has_errand_.exchange(false, std::memory_order_acq_rel)) run();
+      pause(seen);
+      if (is_stopped_.load(std::memory_order_acquire) == 0) static_cast<void>(renew());
+    } catch (const std::exception&) {
+    }
   }
 }
 
+void RbdLifetime::run() try { errand_(is_stopped_); } catch (const std::exception&) {
+  has_errand_.store(true, std::memory_order_release);
+}
+
+// Until the next renewal, or until something has changed.
+void RbdLifetime::pause(uint32_t seen) {
+  const uint64_t lifetime_ms = this->lifetime_ms();
+  const uint64_t pause_ms =
+      lifetime_ms == 0 ? kRenewMsMax : std::clamp(lifetime_ms / 4, kRenewMsMin, kRenewMsMax);
+  const uint64_t until_ns = os::now_ns() + pause_ms * 1'000'000;
+  for (uint64_t now = os::now_ns();
+       now < until_ns && generation_.load(std::memory_order_acquire) == seen; now = os::now_ns())
+    os::wait(&generation_, seen, until_ns - now);
+}
+
 void RbdLifetime::end() {
+  const os::SignalBlock block;
+  {
+    const std::lock_guard<std::mutex> guard(keeping_);
+    is_stopped_.store(1, std::memory_order_release);
+    wake();
+  }
   if (!keeper_.joinable()) return;
-  is_stopped_.store(1, std::memory_order_release);
-  os::wake_all(&is_stopped_);
   keeper_.join();
   static_cast<void>(renew());
 }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -40,19 +41,24 @@ int read_lifetime(const RbdImage& image, LifetimeNote* note);
 int write_lifetime(const RbdImage& image, const LifetimeNote& note);  // without lifetime: none
 // The time of the OSD that has the image's header.
 int read_cluster_time(const RbdImage& image, uint64_t* now_ms);
+// Whether it is there still, and is not going.
+int is_living(const RbdImage& image, bool* is_living);
 // Whether its time is over: going, or past its deadline.
 int is_time_over(const RbdImage& image, bool* is_over);
 
 class RbdLifetime {
  public:
-  // Done once by the thread that renews, which may stop it by setting the word.
+  // Done by the thread that renews; again later if it throws. The word is set: stop.
   using Errand = std::function<void(const std::atomic<uint32_t>& is_stopped)>;
 
+  // The errand runs at once if it has a lifetime, and when it is asked for.
   // REQUIRES: the image is ours to write, and outlives end(). lifetime_ms: 0 for ever, -1 as it was
   // noted. Errors: ENOENT (it is going), what the cluster said.
   Status begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what, Errand errand);
-  // While it is open.
+  // While it is open, by any thread.
   Status change(int64_t lifetime_ms, const std::string& what);
+  // Soon, by the thread that renews, which is started for it; waits for nothing.
+  Status run_errand(const std::string& what);
   // Its time counts from now on.
   void end();
   // In a forked child: the thread is the parent's.
@@ -62,13 +68,22 @@ class RbdLifetime {
 
  private:
   int renew();
-  void keep(const Errand& errand);
-  Status start(const std::string& what, Errand errand);
+  int write();  // REQUIRES: lock_
+  int set(uint64_t lifetime_ms);
+  Status start(const std::string& what);
+  void wake();
+  void keep();
+  void run();
+  void pause(uint32_t seen);
 
   RbdImage image_;
+  Errand errand_;
   std::atomic<uint64_t> lifetime_ms_{0};
   std::atomic<uint32_t> is_stopped_{0};
-  os::Lock lock_;  // of the note
+  std::atomic<uint32_t> generation_{0};  // of what the keeper is to know
+  std::atomic<bool> has_errand_{false};
+  os::Lock lock_;       // of the note
+  std::mutex keeping_;  // of the keeper's start and end
   std::thread keeper_;
 };
 

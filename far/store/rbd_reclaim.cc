@@ -1,5 +1,7 @@
 #include "far/store/rbd_reclaim.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -19,6 +21,41 @@ constexpr uint64_t kDueNs = 60'000'000'000;
 constexpr size_t kImagesMax = 1 << 20;
 constexpr size_t kSnapshotsMax = 1 << 16;
 constexpr size_t kWatchersMax = 64;
+
+bool is_set(const std::atomic<uint32_t>& word) { return word.load(std::memory_order_acquire) != 0; }
+
+// Of this process' threads, one a pool. A forked child's parent's are nothing to it.
+class Turn {
+ public:
+  explicit Turn(const std::string& pool) : pool_(pool) {
+    const os::SignalBlock block;
+    const std::lock_guard<os::ProcessLock> guard(lock());
+    pid_t& owner = owners()[pool_];
+    is_ours_ = owner != ::getpid();
+    owner = ::getpid();
+  }
+  ~Turn() {
+    if (!is_ours_) return;
+    const os::SignalBlock block;
+    const std::lock_guard<os::ProcessLock> guard(lock());
+    owners().erase(pool_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool is_ours() const { return is_ours_; }
+
+ private:
+  static os::ProcessLock& lock() {
+    static os::ProcessLock* const all = new os::ProcessLock;
+    return *all;
+  }
+  static std::map<std::string, pid_t>& owners() {
+    static auto* const all = new std::map<std::string, pid_t>;
+    return *all;
+  }
+  const std::string pool_;
+  bool is_ours_ = false;
+};
 
 }  // namespace
 
@@ -115,12 +152,13 @@ int RbdReclaim::is_over(const Image& one, bool* is_over) const {
 }
 
 // Whether the anchor of such snapshots is an image that is kept.
-int RbdReclaim::is_living(const std::string& anchor_prefix, const Opened& member,
+int RbdReclaim::is_living(const std::string& anchor_prefix, const Opened& member, Word is_stopped,
                           bool* is_living) const {
   *is_living = false;
   std::vector<Image> images;
   if (const int error = list(&images); error != 0) return error;
   for (const Image& one : images) {
+    if (is_set(is_stopped)) return -EINTR;
     if (snapshot_prefix(connection_.identity_of(one.id)) != anchor_prefix ||
         one.id == member.image().id)
       continue;
@@ -134,10 +172,10 @@ int RbdReclaim::is_living(const std::string& anchor_prefix, const Opened& member
   return 0;
 }
 
-int RbdReclaim::is_held(const Opened& image, bool* is_held) const {
+int RbdReclaim::is_held(const Opened& image, const std::vector<std::string>& names, Word is_stopped,
+                        bool* is_held) const {
   *is_held = false;
-  std::vector<std::string> names, prefixes;
-  if (const int error = image.list_snapshots(&names); error != 0) return error;
+  std::vector<std::string> prefixes;
   for (const std::string& name : names) {
     const std::string prefix = name.substr(0, snapshot_prefix("").size());
     const bool is_ours = prefix.starts_with("outcore.") && prefix.ends_with(".");
@@ -147,27 +185,32 @@ int RbdReclaim::is_held(const Opened& image, bool* is_held) const {
   }
   for (const std::string& prefix : prefixes) {
     if (*is_held) break;
-    if (const int error = is_living(prefix, image, is_held); error != 0) return error;
+    if (const int error = is_living(prefix, image, is_stopped, is_held); error != 0) return error;
   }
   return 0;
 }
 
-int RbdReclaim::retire(const std::string& name, std::string* retired) const {
+// What takes long comes before the lock: under it others are told that somebody writes the image.
+int RbdReclaim::retire(const std::string& name, Word is_stopped, std::string* retired) const {
   const Opened image(*this, name, true);
   if (image.error() != 0) return image.error();
   LifetimeNote note;
-  bool is_over = false;
+  bool is_over = false, is_kept = false;
+  std::vector<std::string> names, names_now;
   int error = is_time_over(image.image(), &is_over);
   if (error != 0 || !is_over) return error != 0 ? error : -ENOENT;
   if (image.is_watched_by_more_than(1)) return -EBUSY;
+  if (error = image.list_snapshots(&names); error != 0) return error;
+  if (error = is_held(image, names, is_stopped, &is_kept); error != 0) return error;
+  if (is_kept) return -ENOTEMPTY;
+  if (is_set(is_stopped)) return -EINTR;
   RbdLock lock;
   if (!lock.take(library_, image.handle(), "give back " + name)) return -EBUSY;
   error = is_time_over(image.image(), &is_over);  // its owner may have renewed it meanwhile
   if (error == 0 && is_over) error = read_lifetime(image.image(), &note);
   if (error != 0 || !is_over) return error != 0 ? error : -ENOENT;
-  bool is_kept = false;
-  if (error = is_held(image, &is_kept); error != 0 || is_kept)
-    return error != 0 ? error : -ENOTEMPTY;
+  if (error = image.list_snapshots(&names_now); error != 0) return error;
+  if (names_now != names) return -EBUSY;  // somebody made one meanwhile
   const LifetimeNote before = note;
   note.is_going = true;
   if (error = write_lifetime(image.image(), note); error != 0) return error;
@@ -180,8 +223,8 @@ int RbdReclaim::retire(const std::string& name, std::string* retired) const {
 }
 
 // It is noted as going, and nobody opens it any more.
-int RbdReclaim::finish(const std::string& retired, const std::atomic<uint32_t>& is_stopped) const {
-  const auto may_go_on = [&] { return is_stopped.load(std::memory_order_acquire) == 0; };
+int RbdReclaim::finish(const std::string& retired, Word is_stopped) const {
+  const auto may_go_on = [&] { return !is_set(is_stopped); };
   Opened image(*this, retired, true);
   if (image.error() != 0) return image.error();
   LifetimeNote note;
@@ -209,22 +252,27 @@ int RbdReclaim::finish(const std::string& retired, const std::atomic<uint32_t>& 
 }
 
 int RbdReclaim::give_back(const std::string& name) const {
+  const std::atomic<uint32_t> never{0};
   std::string retired;
-  if (const int error = retire(name, &retired); error != 0) return error;
-  return finish(retired, std::atomic<uint32_t>(0));
+  if (const int error = retire(name, never, &retired); error != 0) return error;
+  return finish(retired, never);
 }
 
-int RbdReclaim::run(const std::atomic<uint32_t>& is_stopped,
-                    std::vector<std::string>* given_back) const {
+int RbdReclaim::run(Word is_stopped, Outcome* outcome) const {
+  const Turn turn(connection_.identity());
+  if (!turn.is_ours()) return -EALREADY;
   std::vector<Image> images;
   if (const int error = list(&images); error != 0) return error;
   for (const Image& image : images) {
-    if (is_stopped.load(std::memory_order_acquire) != 0) return 0;
+    if (is_set(is_stopped)) return -EINTR;
     bool is_it = image.name.starts_with(kGoing);
     if (!is_it && is_over(image, &is_it) != 0) continue;
+    if (!is_it) continue;
     std::string retired;
-    if (is_it && retire(image.name, &retired) == 0 && finish(retired, is_stopped) == 0)
-      given_back->push_back(image.name);
+    int error = retire(image.name, is_stopped, &retired);
+    if (error == 0) error = finish(retired, is_stopped);
+    if (error == 0) outcome->given_back.push_back(image.name);
+    outcome->has_others = outcome->has_others || (error != 0 && error != -ENOTEMPTY);
   }
   return 0;
 }

@@ -27,22 +27,30 @@ class RbdReclaim {
   };
   int list(std::vector<Image>* images) const;
 
-  // All whose time is over and that nobody needs; `given_back` are their names. What cannot be had
-  // now stays.
-  int run(const std::atomic<uint32_t>& is_stopped, std::vector<std::string>* given_back) const;
+  // Set: stop at the next step, with -EINTR.
+  using Word = const std::atomic<uint32_t>&;
+  struct Outcome {
+    std::vector<std::string> given_back;
+    bool has_others = false;  // somebody is at some, or has them open
+  };
+  // All whose time is over and that nobody needs. What cannot be had now stays. -EALREADY: another
+  // thread of this process is at this pool.
+  int run(Word is_stopped, Outcome* outcome) const;
   // Not more often than once a minute in a process and pool.
   bool is_due() const;
   // One of them. -ENOENT: its time is not over, or there is none; -EBUSY: somebody has it open;
   // -ENOTEMPTY: it has snapshots of others, or of checkpoints whose anchor lives on.
   int give_back(const std::string& name) const;
   // So that its name is free; the rest is left to others. Errors: as give_back().
-  int retire(const std::string& name, std::string* retired) const;
+  int retire(const std::string& name, Word is_stopped, std::string* retired) const;
 
  private:
   class Opened;
-  int finish(const std::string& retired, const std::atomic<uint32_t>& is_stopped) const;
-  int is_held(const Opened& image, bool* is_held) const;
-  int is_living(const std::string& anchor_prefix, const Opened& member, bool* is_living) const;
+  int finish(const std::string& retired, Word is_stopped) const;
+  int is_held(const Opened& image, const std::vector<std::string>& snapshots, Word is_stopped,
+              bool* is_held) const;
+  int is_living(const std::string& anchor_prefix, const Opened& member, Word is_stopped,
+                bool* is_living) const;
   int is_over(const Image& image, bool* is_over) const;
 
   const RbdLibrary& library_;

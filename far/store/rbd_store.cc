@@ -41,6 +41,11 @@ void RbdStore::transfer(std::span<StoreRequest> batch) {
     for (StoreRequest& r : batch) begin(r, is_silent, flights);
   }
   note_answers(batch, is_silent);
+  if (refusal(false) != 0) return;
+  // After the reads: what they got is of an image that was there then.
+  if (const int error = look_whether_it_lives(); error != 0)
+    for (StoreRequest& r : batch)
+      if (r.result == 0) r.result = error;
 }
 
 void RbdStore::begin(StoreRequest& r, bool is_silent, RbdFlights& flights) {
@@ -94,7 +99,11 @@ int RbdStore::resize_image(uint64_t size_bytes) {
 int RbdStore::resize(uint64_t size_bytes) {
   if (const int error = refusal(true); error != 0) return error;
   const uint64_t before = this->size_bytes();
-  if (size_bytes > before && !check_space(size_bytes - before)) return -ENOSPC;
+  PoolSpace space;
+  if (size_bytes > before && !has_space(size_bytes - before, &space)) {
+    reclaim_soon();  // callers hold locks that others wait for
+    return -ENOSPC;
+  }
   if (const int error = resize_image(size_bytes); error != 0) return error;
   if (!is_thick_ || size_bytes <= before) return 0;
   const int error = zero(before, size_bytes - before, RBD_WRITE_ZEROES_FLAG_THICK_PROVISION);

@@ -56,6 +56,7 @@ class RbdStore final : public Store, public Snapshots {
   ~RbdStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
+  // -ESTALE: the image was given back meanwhile, or removed.
   int read(uint64_t offset, std::span<std::byte> into) override;
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
@@ -102,6 +103,9 @@ class RbdStore final : public Store, public Snapshots {
   Status begin_lifetime(const RbdStoreOptions& options);
   Status change_lifetime(const RbdStoreOptions& options);
   RbdImage as_image() const { return {library_, connection_->pool(), image_, image_id_}; }
+  int look_whether_it_lives();
+  Status take_lock();
+  void reclaim_soon();
   bool reclaim_space(uint64_t wanted_bytes) const;
   Status create_image(const RbdStoreOptions& options);
   Status examine(const RbdStoreOptions& options);
@@ -140,6 +144,10 @@ class RbdStore final : public Store, public Snapshots {
   bool is_thick_ = false;
   bool is_new_ = false;
   std::atomic<uint64_t> silent_until_ns_{0};  // no OSD answered: writes fail at once
+
+  std::atomic<bool> lacks_space_{false};
+  std::atomic<uint64_t> looked_ns_{0};  // when it was last seen to live
+  std::atomic<bool> is_gone_{false};    // it was given back while it was read
 
   // As in FileStore; the exclusive lock makes it true: nobody else writes.
   WrittenMap written_;

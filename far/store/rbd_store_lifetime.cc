@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kAttemptsMax = 40;  // until an image that is going is out of the way
 constexpr uint64_t kAttemptNs = 100'000'000;
+constexpr uint64_t kLifeLookNs = 1'000'000'000;
 constexpr int kSpaceLooksMax = 20;  // the cluster counts its space every few seconds
 constexpr uint64_t kSpaceLookNs = 500'000'000;
 
@@ -42,7 +43,7 @@ Status RbdStore::open_image(const RbdStoreOptions& options) {
                                "anew, or give lifetime= a longer time"};
     std::string retired;
     const RbdReclaim reclaim(*library_, *connection_);
-    const int error = reclaim.retire(options.image, &retired);
+    const int error = reclaim.retire(options.image, std::atomic<uint32_t>(0), &retired);
     if (error == 0 || error == -ENOENT) continue;
     if (error != -EBUSY || attempt == kAttemptsMax)
       return base::system_error(error, what_ + ": its lifetime is over; give back what is there",
@@ -68,37 +69,60 @@ Status RbdStore::open_once(const RbdStoreOptions& options, bool* is_going) {
   return {};
 }
 
-// Who writes an image watches it. Who only reads one does if it has a lifetime, and so keeps it:
-// the note is read when it is watched.
+// Whoever has it open watches it, and so keeps it: the note is read when it is watched. Who may
+// only read is not seen.
 int RbdStore::open_watched(const RbdStoreOptions& options, LifetimeNote* note) {
   const char* const name = options.image.c_str();
   const char* const snapshot = options.snapshot.empty() ? nullptr : options.snapshot.c_str();
   const rados_ioctx_t pool = connection_->pool();
-  for (bool is_watched : {is_writable_, true}) {
-    rbd_image_t opened = nullptr;
-    int error = is_watched ? library_->rbd_open(pool, name, &opened, snapshot)
-                           : library_->rbd_open_read_only(pool, name, &opened, snapshot);
-    // Who may only read is not seen.
-    if (image_ != nullptr && (error == -EPERM || error == -EACCES || error == -EROFS)) return 0;
-    if (error != 0) return error;
-    if (image_ != nullptr) library_->rbd_close(image_);
-    image_ = opened;
-    std::array<char, 256> id = {};
-    error = library_->rbd_get_id(image_, id.data(), id.size());
-    if (error != 0) return error;
-    image_id_ = id.data();
-    error = read_lifetime(as_image(), note);
-    if (error != 0 || is_watched || note->lifetime_ms == 0) return error;
+  int error = library_->rbd_open(pool, name, &image_, snapshot);
+  if (!is_writable_ && (error == -EPERM || error == -EACCES || error == -EROFS))
+    error = library_->rbd_open_read_only(pool, name, &image_, snapshot);
+  if (error != 0) {
+    image_ = nullptr;
+    return error;
   }
-  return 0;
+  std::array<char, 256> id = {};
+  error = library_->rbd_get_id(image_, id.data(), id.size());
+  if (error != 0) return error;
+  image_id_ = id.data();
+  return read_lifetime(as_image(), note);
+}
+
+// Who only reads may not have been seen by whoever gave the image back: without the right to watch
+// it, or stopped for so long that its watch ended. Objects that are gone read zeros. A writer's
+// lock was broken then, and the cluster refuses it.
+int RbdStore::look_whether_it_lives() {
+  if (is_gone_.load(std::memory_order_relaxed)) return -ESTALE;
+  const uint64_t now = os::now_ns(), last = looked_ns_.load(std::memory_order_acquire);
+  if (is_writable_ || (last != 0 && now - last < kLifeLookNs)) return 0;
+  bool lives = false;
+  if (const int error = is_living(as_image(), &lives); error != 0) return error;
+  if (lives)
+    looked_ns_.store(now, std::memory_order_release);
+  else
+    is_gone_.store(true, std::memory_order_relaxed);
+  return lives ? 0 : -ESTALE;
+}
+
+// Whoever looks whether it may go has the lock of an image whose time is over for a moment.
+Status RbdStore::take_lock() {
+  for (int attempt = 0;; ++attempt) {
+    Status taken = lock_.take(*library_, image_, what_);
+    if (taken.code() != EBUSY || attempt == kAttemptsMax) return taken;
+    bool is_over = false;
+    if (is_time_over(as_image(), &is_over) != 0 || !is_over) return taken;
+    pause(kAttemptNs);
+  }
 }
 
 Status RbdStore::begin_lifetime(const RbdStoreOptions& options) {
   return lifetime_.begin(as_image(), options.lifetime_ms, what_,
                          [this](const std::atomic<uint32_t>& is_stopped) {
                            const RbdReclaim reclaim(*library_, *connection_);
-                           std::vector<std::string> given_back;
-                           if (reclaim.is_due()) reclaim.run(is_stopped, &given_back);
+                           RbdReclaim::Outcome outcome;
+                           if (lacks_space_.exchange(false) || reclaim.is_due())
+                             reclaim.run(is_stopped, &outcome);
                          });
 }
 
@@ -113,15 +137,27 @@ bool RbdStore::has_space(uint64_t more_bytes, PoolSpace* space) const {
 
 bool RbdStore::reclaim_space(uint64_t wanted_bytes) const {
   const RbdReclaim reclaim(*library_, *connection_);
-  std::vector<std::string> given_back;
-  const std::atomic<uint32_t> is_stopped{0};
-  if (reclaim.run(is_stopped, &given_back) != 0 || given_back.empty()) return false;
+  const std::atomic<uint32_t> never{0};
+  RbdReclaim::Outcome outcome;
   PoolSpace space;
+  int error = 0;
+  while ((error = reclaim.run(never, &outcome)) == -EALREADY) {
+    outcome.has_others = true;
+    pause(kSpaceLookNs);
+    if (has_space(wanted_bytes, &space)) return true;
+  }
+  if (error != 0 || (outcome.given_back.empty() && !outcome.has_others)) return false;
   for (int look = 0; look < kSpaceLooksMax; ++look) {
     if (has_space(wanted_bytes, &space)) return true;
     pause(kSpaceLookNs);
   }
   return false;
+}
+
+// For callers that may not wait: the next attempt may find what it gives back.
+void RbdStore::reclaim_soon() {
+  lacks_space_.store(true);
+  static_cast<void>(lifetime_.run_errand(what_));
 }
 
 std::string RbdStore::copy_parameters() const {

@@ -142,7 +142,7 @@ Status RbdStore::create_image(const RbdStoreOptions& options) {
 
 Status RbdStore::examine(const RbdStoreOptions& options) {
   if (is_writable_) {
-    if (Status s = lock_.take(*library_, image_, what_); !s) return s;
+    if (Status s = take_lock(); !s) return s;
     if (Status s = begin_lifetime(options); !s) return s;
   }
   rbd_image_info_t about;

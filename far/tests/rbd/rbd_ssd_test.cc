@@ -89,6 +89,20 @@ void look_at_newest() {
   CHECK_THAT(grid != nullptr && grid[3] == word_of(3) + 1);
 }
 
+void make_two() {
+  CHECK_THAT(words_of("first", 4096) != nullptr);
+  CHECK_THAT(oc_ssd_checkpoint("one", nullptr, 0) == 0);
+  CHECK_THAT(words_of("late", 4096) != nullptr);
+}
+
+void find_theirs() {
+  CHECK_THAT(words_of("late", 4096) == nullptr && errno == EEXIST);
+  CHECK_THAT(oc_ssd_restart("one", nullptr, 0) == 0);
+}
+
+void lack_space() { CHECK_THAT(words_of("large", size_t{1} << 40) == nullptr && errno == ENOSPC); }
+void find_large_theirs() { CHECK_THAT(words_of("large", 4096) == nullptr && errno == EEXIST); }
+
 void be_second() {
   CHECK_THAT(words_of("grid", kBytes) == nullptr && errno == EBUSY);
   CHECK_THAT(std::strstr(oc_last_error(), ("process " + std::to_string(::getppid())).c_str()));
@@ -103,6 +117,10 @@ class IsStepIfAsked : public testing::Environment {
     if (name == "compute") compute();
     if (name == "go on") go_on();
     if (name == "be second") be_second();
+    if (name == "make two") make_two();
+    if (name == "find theirs") find_theirs();
+    if (name == "lack space") lack_space();
+    if (name == "find large theirs") find_large_theirs();
     if (name == "look at newest") look_at_newest();
     std::exit(0);
   }
@@ -165,6 +183,23 @@ TEST_F(RbdSsd, MemoryComesBackAfterADeathAndIsGivenBackWhenNobodyRenewsIt) {
       removed = remove_store("rbd://data/" + name + tail, true);
     EXPECT_EQ(removed.message(), "") << name;
   }
+}
+
+TEST_F(RbdSsd, AnImageThatTookTheNameOfOursIsNeitherUsedNorRemoved) {
+  const std::string late = name_ + ".late";
+  const std::string tail = "?conf=" + Ceph::instance().conf();
+  ASSERT_EQ(run("make two", "rbd://data/" + name_ + tail), 0);
+  ASSERT_EQ(Ceph::instance().tell("rbd rename data/" + late + " data/" + late + "r"), "");
+  ASSERT_EQ(Ceph::instance().tell("rbd create --size 1M data/" + late), "");
+  EXPECT_EQ(run("find theirs", "rbd://data/" + name_ + tail), 0);
+  EXPECT_TRUE(open_store("rbd://data/" + late + tail).ok()) << "it is somebody's";
+}
+
+TEST_F(RbdSsd, WhatCouldNotBeMadeIsNotNotedAsOurs) {
+  const std::string tail = "?conf=" + Ceph::instance().conf();
+  ASSERT_EQ(run("lack space", "rbd://small/" + name_ + tail), 0);
+  ASSERT_EQ(Ceph::instance().tell("rbd create --size 1M small/" + name_ + ".large"), "");
+  EXPECT_EQ(run("find large theirs", "rbd://small/" + name_ + tail), 0);
 }
 
 TEST_F(RbdSsd, APoolThatIsNoneIsRefused) {
