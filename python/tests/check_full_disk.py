@@ -92,6 +92,8 @@ def test_whoever_flushes_is_told_until_there_is_room(disk):
 def test_ctrl_c_is_heard_beside_a_full_disk(disk):
     """A program that tries again and again does not hold back Ctrl-C."""
     name = str(disk / "a.dat")
+    # Whoever is started in the background by a shell ignores interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with outcore.Runtime(budget="8MiB", **PATIENT) as runtime:
         a = runtime.open(name, "w", shape=COUNT, dtype="f8")
         tries = threading.Semaphore(0)
