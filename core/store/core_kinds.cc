@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/base/assert.h"
 #include "core/store/file_store.h"
 #include "core/store/memory_store.h"
 #include "core/store/registry.h"
@@ -63,11 +62,6 @@ Opened open_memory(const Uri& uri, const OpenOptions& options, const StoreLimits
   return MemoryStore::open({options.size_bytes, limits.read_concurrency, limits.write_concurrency});
 }
 
-void add(StoreKind kind) {
-  const Status added = add_kind(std::move(kind));
-  OC_CHECK(added.ok());
-}
-
 }  // namespace
 
 void add_core_kinds() {
@@ -78,14 +72,14 @@ void add_core_kinds() {
   file.parameters = {"direct"};
   file.open = open_file;
   file.place = StoreKind::Place::kFile;
-  add(file);
+  add_kind(file);
 
   StoreKind pmem = file;
   pmem.scheme = "pmem";
   pmem.syntax = "pmem:PATH?direct=auto|on|off";
   pmem.summary = "a file; for named arrays on a DAX mount the persistent memory itself";
   pmem.is_persistent_memory = true;
-  add(pmem);
+  add_kind(pmem);
 
   StoreKind sparse;
   sparse.scheme = "sparse";
@@ -94,7 +88,7 @@ void add_core_kinds() {
   sparse.parameters = {"segment"};
   sparse.open = open_sparse;
   sparse.place = StoreKind::Place::kFolder;
-  add(sparse);
+  add_kind(sparse);
 
   StoreKind scratch;
   scratch.scheme = "scratch";
@@ -104,7 +98,7 @@ void add_core_kinds() {
   scratch.open = open_scratch;
   scratch.dies_with_process = true;
   scratch.place = StoreKind::Place::kFolder;
-  add(scratch);
+  add_kind(scratch);
 
   StoreKind memory;
   memory.scheme = "memory";
@@ -112,7 +106,7 @@ void add_core_kinds() {
   memory.summary = "memory outside of the budget, for tests";
   memory.open = open_memory;
   memory.dies_with_process = true;
-  add(memory);
+  add_kind(memory);
 }
 
 }  // namespace outcore::store

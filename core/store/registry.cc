@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 
+#include "core/base/assert.h"
 #include "core/base/products.h"
 #include "core/os/process_lock.h"
 #include "core/os/wait.h"
@@ -109,7 +110,10 @@ Error refuse_scheme(const Uri& uri) {
 
 }  // namespace
 
-Status add_kind(StoreKind kind) { return Kinds::instance().add(std::move(kind)); }
+void add_kind(StoreKind kind) {
+  const Status added = Kinds::instance().add(std::move(kind));
+  OC_CHECK(added.ok());
+}
 
 bool dies_with_process(const std::string& text) {
   const auto uri = parse_uri(text);

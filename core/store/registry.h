@@ -11,9 +11,9 @@
 
 namespace outcore::store {
 
-// Registers a built-in kind: of the core, or of a product (core/base/products.h). Errors: EEXIST,
-// EINVAL, as register_store_kind().
-Status add_kind(StoreKind kind);
+// Registers a built-in kind: of the core, or of a product (core/base/products.h).
+// REQUIRES: register_store_kind() would take it (checked).
+void add_kind(StoreKind kind);
 
 // The URI names space that is empty each time it is opened, and is lost with the process.
 bool dies_with_process(const std::string& uri);

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "core/base/assert.h"
 #include "core/store/registry.h"
 #include "far/store/far_store.h"
 #include "far/store/rbd_open.h"
@@ -14,11 +13,6 @@ namespace outcore::store {
 namespace {
 
 using Opened = Result<std::shared_ptr<Store>>;
-
-void add(StoreKind kind) {
-  const Status added = add_kind(std::move(kind));
-  OC_CHECK(added.ok());
-}
 
 Opened open_rbd_image(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
   return open_rbd(uri, options, limits.read_concurrency, limits.write_concurrency);
@@ -44,7 +38,7 @@ void add_far_kinds() {
   rbd.checkpoints = StoreKind::Checkpoints::kBySnapshots;
   rbd.list = list_rbd;
   rbd.remove = remove_rbd;
-  add(rbd);
+  add_kind(rbd);
 
   StoreKind redis;
   redis.scheme = "redis";
@@ -62,7 +56,7 @@ void add_far_kinds() {
   redis.note_checksum = note_checksum_in_redis;
   redis.remove = remove_from_redis;
   redis.open_shared = open_redis_shared;
-  add(redis);
+  add_kind(redis);
 
   StoreKind far;
   far.scheme = "far";
@@ -75,7 +69,7 @@ void add_far_kinds() {
   far.open = open_far;
   far.has_authority = true;
   far.dies_with_process = true;
-  add(far);
+  add_kind(far);
 }
 
 }  // namespace outcore::store
