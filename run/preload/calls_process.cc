@@ -1,4 +1,5 @@
 // exec and the ways to end. See calls.h.
+#include <cerrno>
 #include <cstdarg>
 
 #include "run/preload/calls.h"
@@ -10,8 +11,18 @@
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
-// In the child it returns, in the parent it ends the process past our way to end. Of fork() itself
-// we hear as whoever has handlers for it does: see fork.h.
+// What becomes of memory and files we do as whoever has handlers for fork() does: see fork.h. Only
+// what fork() may say no for is done here.
+OUTCORE_EXPORT pid_t fork() noexcept {
+  if (!Heap::prepare_fork()) return errno = ENOMEM, -1;
+  const pid_t child = real().fork();
+  const int error = errno;
+  Heap::drop_prepared();
+  errno = error;
+  return child;
+}
+
+// In the child it returns, in the parent it ends the process past our way to end.
 OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
   if (!is_ready([] { Door::instance().store_all(); })) return -1;
   return real().daemon(keeps_folder, keeps_files);

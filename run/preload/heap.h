@@ -85,6 +85,10 @@ class Heap {
   // Nobody begins to use the heap in between: half of that would be in the child for ever.
   static void hold_start();
   static void let_start();
+  // What fork() needs memory for is made before it, so that fork() fails instead of its child. False:
+  // ENOMEM. With drop_prepared(), in both processes, after fork().
+  static bool prepare_fork();
+  static void drop_prepared();
   static void before_fork();
   static void after_fork_in_parent(bool may_have_failed);
   static void after_fork_in_child();

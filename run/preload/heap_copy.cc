@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <new>
 
 #include "core/base/units.h"
 #include "core/os/wait.h"
@@ -58,8 +59,9 @@ struct HeapCopy::Shared {
   std::atomic<pid_t> child{0};
 };
 
-std::unique_ptr<HeapCopy> HeapCopy::prepare(const std::string& folder, uint64_t size_bytes) {
-  std::unique_ptr<HeapCopy> copy(new HeapCopy);
+std::unique_ptr<HeapCopy> HeapCopy::prepare(const std::string& folder) {
+  std::unique_ptr<HeapCopy> copy(new (std::nothrow) HeapCopy);
+  if (copy == nullptr) return errno = ENOMEM, nullptr;
   void* p = real().mmap(nullptr, base::kSystemPage, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
@@ -71,8 +73,12 @@ std::unique_ptr<HeapCopy> HeapCopy::prepare(const std::string& folder, uint64_t 
   const int fd = store::open_scratch_file(&at);
   if (fd < 0) return errno = -fd, nullptr;
   copy->file_ = fd;
-  copy->size_bytes_ = size_bytes;
-  return ::ftruncate(copy->file_, static_cast<off_t>(size_bytes)) == 0 ? std::move(copy) : nullptr;
+  return copy;
+}
+
+bool HeapCopy::reserve(uint64_t size_bytes) {
+  size_bytes_ = size_bytes;
+  return ::ftruncate(file_, static_cast<off_t>(size_bytes)) == 0;
 }
 
 HeapCopy::~HeapCopy() {

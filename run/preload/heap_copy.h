@@ -20,8 +20,10 @@ namespace outcore::preload {
 
 class HeapCopy {
  public:
-  // Before fork(). `size_bytes`: of addresses. nullptr: there is no space for it (errno).
-  static std::unique_ptr<HeapCopy> prepare(const std::string& folder, uint64_t size_bytes);
+  // Before fork(), by the thread that forks. nullptr: there is no memory, or no file (errno).
+  static std::unique_ptr<HeapCopy> prepare(const std::string& folder);
+  // Room for so many bytes of addresses, before fork(), too. False: errno.
+  bool reserve(uint64_t size_bytes);
   ~HeapCopy();
   HeapCopy(const HeapCopy&) = delete;
   HeapCopy& operator=(const HeapCopy&) = delete;

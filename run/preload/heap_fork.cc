@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "core/base/units.h"
 #include "core/os/address_space.h"
@@ -32,6 +34,19 @@ constexpr int kOpen = PROT_READ | PROT_WRITE;
 uint64_t patience_ns(uint64_t bytes) {
   constexpr uint64_t kNsMin = 100'000'000;
   return std::max(kNsMin, bytes);  // a byte a nanosecond
+}
+
+// Of the fork() that this thread is about to call; owned.
+thread_local HeapCopy* prepared = nullptr;
+
+// nullptr: errno says why.
+std::unique_ptr<HeapCopy> make_copy(const HeapViews& views) {
+  try {
+    return HeapCopy::prepare(views.store().folder());
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return nullptr;
+  }
 }
 
 [[noreturn]] void end_child(const char* why) {
@@ -67,6 +82,7 @@ void Heap::before_fork() {
 }
 
 void Heap::prepare_copy() {
+  std::unique_ptr<HeapCopy> ready(std::exchange(prepared, nullptr));
   uint64_t live = 0;
   {
     const os::Locked locked(lock_);
@@ -76,14 +92,27 @@ void Heap::prepare_copy() {
   if (live == 0) return;
   copy_error_ = views_->stop(has_program_threads());
   if (copy_error_ != 0) return;
-  try {
-    copy_ = HeapCopy::prepare(views_->store().folder(), views_->shown_bytes());
-  } catch (const std::bad_alloc&) {
-    errno = ENOMEM;
-  }
-  if (copy_ != nullptr) return;
+  copy_ = std::move(ready);
+  if (copy_ == nullptr) copy_ = make_copy(*views_);
+  if (copy_ != nullptr && copy_->reserve(views_->shown_bytes())) return;
   copy_error_ = errno;
+  copy_ = nullptr;
   views_->go_on();
+}
+
+// Any other error than ENOMEM concerns only a child that touches the heap, not one that executes.
+bool Heap::prepare_fork() {
+  Heap& heap = instance();
+  if (!is_used() || heap.is_child_ || is_inside()) return true;
+  const Inside inside;
+  // Else a handler of a signal forks within fork(): its child gets this one.
+  if (prepared == nullptr) prepared = make_copy(*heap.views_).release();
+  return prepared != nullptr || errno != ENOMEM;
+}
+
+void Heap::drop_prepared() {
+  const Inside inside;
+  delete std::exchange(prepared, nullptr);
 }
 
 void Heap::after_fork_in_parent(bool may_have_failed) {

@@ -119,6 +119,7 @@ namespace outcore::preload {
   X(int, pthread_create, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))       \
   X(int, thrd_create, (thrd_t*, thrd_start_t, void*))                                        \
   X(int, __register_atfork, (void (*)(void), void (*)(void), void (*)(void), void*))         \
+  X(pid_t, fork, (void))                                                                     \
   X(int, daemon, (int, int))                                                                 \
   X(int, execve, (const char*, char* const*, char* const*))                                  \
   X(int, execv, (const char*, char* const*))                                                 \

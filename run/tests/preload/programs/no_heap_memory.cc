@@ -172,7 +172,11 @@ constexpr struct {
     {"fdopen", [](State& s) { require(may_be(::fdopen(s.number, "r+") != nullptr), "fdopen"); }},
     {"a child",
      [](State& s) {
+       while (::mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+              MAP_FAILED) {
+       }
        const pid_t child = ::fork();
+       require(may_be(child >= 0), "fork");
        if (child == 0) ::_exit(s.blocks[0][0] == word_at(10, 0) ? 0 : 3);
        if (child > 0) require(code_of(child) == 0, "the child has the bytes");
      }},
