@@ -134,8 +134,9 @@ MemoryUsage kernel_usage() {
 }
 
 const std::vector<std::string>& memory_names() {
-  static const std::vector<std::string> names = {"dram", "dram-huge", "mmap",   "mmap-random",
-                                                 "swap", "direct",    "malloc", "outcore"};
+  static const std::vector<std::string> names = {"dram",        "dram-huge", "mmap",
+                                                 "mmap-random", "swap",      "direct",
+                                                 "malloc",      "outcore",   "outcore-random"};
   return names;
 }
 
@@ -145,6 +146,11 @@ std::unique_ptr<Memory> make_plain_memory(const std::string& name) {
 
 Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options) {
   if (name == "outcore") return make_outcore_memory(options);
+  if (is_outcore(name)) {
+    Options random = options;
+    random.advice = "random";
+    return make_outcore_memory(random);
+  }
   return make_plain_memory(name);
 }
 

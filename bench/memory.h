@@ -54,13 +54,15 @@ class Memory {
 // swap: as dram, under the memory limit, with a swap file beside the data (swap_file.h).
 // mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. direct: maps nothing; the
 // workload reads with O_DIRECT (direct.h). malloc: maps nothing; the program's. outcore: by its
-// public API, with the budget's share of one of options.processes.
+// public API, with the budget's share of one of options.processes. outcore-random: without its
+// readahead.
 Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options);
 std::unique_ptr<Memory> make_plain_memory(const std::string& name);
 Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options);
 
 // The names above, in the order of `all`.
 const std::vector<std::string>& memory_names();
+inline bool is_outcore(const std::string& name) { return name.starts_with("outcore"); }
 // What the kernel counted for this process: major faults, and bytes from and to devices.
 MemoryUsage kernel_usage();
 

@@ -177,7 +177,7 @@ Status check_places(const Options& o) {
     if (is_remote(store) && o.workload == "bfs")
       return refuse("bfs makes its graph in a file: name a path with --store");
     for (const std::string& memory : o.memories)
-      if (memory != "outcore")
+      if (!is_outcore(memory))
         return refuse(
             std::string(memory).append(" cannot use the store ").append(without_password(store)) +
             ": say --memory outcore");

@@ -80,7 +80,7 @@ Status Stage::settle() {
 Result<std::span<std::byte>> Stage::map(const MapRequest& request) {
   MapRequest plain = request;
   // A file's parameters are Outcore's; the rivals open the path.
-  if (const std::string path = plain_path(plain.uri); memory_name_ != "outcore" && !path.empty())
+  if (const std::string path = plain_path(plain.uri); !is_outcore(memory_name_) && !path.empty())
     plain.uri = path;
   Result<std::span<std::byte>> bytes = memory_->map(plain);
   if (bytes) mapped_.push_back(bytes.value());

@@ -1,131 +1,15 @@
 #include "bench/table.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "bench/judges.h"
 #include "bench/lookup_data.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
 namespace {
 
-using Parts = std::vector<std::vector<Series>>;
-
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-const Series* find(const std::vector<Series>& all, const std::string& memory) {
-  for (const Series& series : all)
-    if (series.memory == memory) return &series;
-  return nullptr;
-}
-
-RowResult unmeasured(std::string why) { return {{}, {}, std::move(why), false, false}; }
-
-// The better of the mmaps that was not stopped; nullptr if all were.
-const Series* better_mmap(const std::vector<Series>& all) {
-  const Series* best = nullptr;
-  for (const char* name : {"mmap", "mmap-random"}) {
-    const Series* const series = find(all, name);
-    if (series == nullptr || series->runs.empty() || series->is_stopped()) continue;
-    if (best == nullptr || series->median_rate() > best->median_rate()) best = series;
-  }
-  return best;
-}
-
-// Every part: Outcore's rate over the rival's is at least the part's target.
-std::function<RowResult(const Parts&)> at_least(std::vector<double> targets, std::string rival) {
-  return [targets = std::move(targets), rival = std::move(rival)](const Parts& parts) {
-    RowResult result;
-    result.is_met = true;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const Series* const outcore = find(parts[i], "outcore");
-      const Series* const other = rival == "mmaps" ? better_mmap(parts[i]) : find(parts[i], rival);
-      if (!result.figure.empty()) result.figure += ", ";
-      if (outcore == nullptr) return unmeasured("outcore did not run");
-      if (other == nullptr || (other->is_stopped() && !outcore->is_stopped())) {
-        result.figure += "the rival did not finish";
-        continue;
-      }
-      const auto ratio = compare(*outcore, *other);
-      if (!ratio) {
-        result.is_measured = result.is_met = false;
-        result.figure += ratio.message();
-        continue;
-      }
-      result.figure += format("%.2f", ratio->value);
-      result.is_met = result.is_met && ratio->value >= targets[std::min(i, targets.size() - 1)];
-    }
-    return result;
-  };
-}
-
-// p50 of Outcore's misses less the device's, in microseconds.
-RowResult judge_miss(const Parts& parts, double target_us) {
-  const Series* const outcore = find(parts[0], "outcore");
-  const Series* const device = find(parts[0], "direct");
-  if (outcore == nullptr || device == nullptr) return unmeasured("did not run");
-  const double more = outcore->median_run().p50_us() - device->median_run().p50_us();
-  return {{}, {}, format("device + %.1f us", more), more <= target_us, true};
-}
-
-// Threads beyond the first part's make it no slower than 0.95 of it: the spread of a quiet machine.
-RowResult judge_scaling(const Parts& parts) {
-  RowResult result;
-  result.is_met = true;
-  const double base = find(parts[0], "outcore")->median_rate();
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const double ratio = find(parts[i], "outcore")->median_rate() / base;
-    result.figure += format(i == 1 ? "%.2f" : ", %.2f", ratio);
-    result.is_met = result.is_met && ratio >= 0.95;
-  }
-  return result;
-}
-
-// Pages read: mmap with readahead reads more than it faults for, so bytes are what compares.
-RowResult judge_loop(const Parts& parts) {
-  const Series* const outcore = find(parts[0], "outcore");
-  const Series* const mmap = find(parts[0], "mmap-random");
-  if (outcore == nullptr || mmap == nullptr || mmap->median_run().fills == 0)
-    return unmeasured("did not run");
-  const double ratio = static_cast<double>(outcore->median_run().fills) /
-                       static_cast<double>(mmap->median_run().fills);
-  return {{}, {}, format("%.2f of the fills", ratio), ratio <= 0.4, true};
-}
-
-RowResult judge_resident(const Parts& parts) {
-  RowResult result;
-  result.is_met = true;
-  for (const auto& part : parts) {
-    const auto ratio = compare(*find(part, "outcore"), *find(part, "dram"));
-    if (!ratio) return unmeasured(ratio.message());
-    result.figure += (result.figure.empty() ? "" : ", ") + format("%.2f", ratio->value);
-    result.is_met = result.is_met && ratio->value >= 0.98;
-  }
-  return result;
-}
-
-RowResult judge_write_back(const Parts& parts) {
-  const RunResult& run = find(parts[0], "outcore")->median_run();
-  const double dirty = static_cast<double>(run.extra.value("writes", uint64_t{0})) * 4096;
-  const double ratio = dirty > 0 ? static_cast<double>(run.written_bytes) / dirty : 0;
-  return {{}, {}, format("%.2f of the dirty 4 KiB", ratio), ratio > 0 && ratio <= 1.1, true};
-}
-
-RowResult judge_peak(const Parts& parts) {
-  RowResult result;
-  result.is_met = true;
-  for (const auto& part : parts) {
-    const RunResult& run = find(part, "outcore")->median_run();
-    if (!run.is_limited) return unmeasured("no memory cgroup: run as root");
-    const uint64_t allowed = run.budget_bytes + run.extra.value("metadata_bytes", uint64_t{0}) +
-                             run.data_bytes / 512 + 16 * kMiB;
-    result.figure +=
-        (result.figure.empty() ? "" : ", ") +
-        format("%s of %s", format_bytes(run.peak_bytes).c_str(), format_bytes(allowed).c_str());
-    result.is_met = result.is_met && run.peak_bytes <= allowed;
-  }
-  return result;
-}
 
 // Makes rows: what they have in common, and the sizes of a quick or a full table.
 class Rows {
@@ -148,7 +32,7 @@ class Rows {
     return o;
   }
   void add(std::string name, std::string target, bool is_fast, std::vector<Options> parts,
-           std::function<RowResult(const Parts&)> judge) {
+           Judge judge) {
     rows_.push_back(
         {std::move(name), std::move(target), is_fast, std::move(parts), std::move(judge)});
   }
@@ -160,6 +44,7 @@ class Rows {
   void add_programs();
   void add_lookups();
   void add_limits();
+  void add_readahead();
 
   TableOptions options_;
   Options base_;
@@ -282,6 +167,49 @@ void Rows::add_limits() {
       {peak, peak_scan}, judge_peak);
 }
 
+// Guesses must cost nothing lasting, whatever the program does and with however many threads.
+void Rows::add_readahead() {
+  const bool is_fast = !options_.fast_dir.empty();
+  const auto beside_none = [&](const std::string& what, Options o) {
+    o.size_bytes = 256 * kMiB;
+    o.budget_bytes = 64 * kMiB;
+    o.scale = 19;
+    o.touches = o.workload == "map-lookup" ? 20'000 : 100'000;
+    o.has_latency = false;
+    std::vector<Options> parts;
+    for (const unsigned threads : {1U, 4U, 16U, 48U, 96U, 192U}) {
+      o.threads = threads;
+      parts.push_back(o);
+    }
+    add("readahead beside none, 1/4/16/48/96/192 threads: " + what, "0.9 of the speed, 1.2 x bytes",
+        is_fast, parts, judge_readahead);
+  };
+  Options o = on(is_fast, {"outcore-random", "outcore"});
+  beside_none("random reads", o);
+  o.write_percent = 50;
+  beside_none("50 % writes", o);
+  o.write_percent = 0;
+  o.distribution = "zipf";
+  beside_none("skewed reads", o);
+  o.workload = "scan";
+  beside_none("scan", o);
+  o.stride = 3;
+  beside_none("every 3rd", o);
+  o.stride = 1;
+  o.is_backward = true;
+  beside_none("backward", o);
+  o.is_backward = false;
+  o.workload = "sort";
+  beside_none("sort", o);
+  o.workload = "bfs";
+  beside_none("BFS", o);
+  o.workload = "map-lookup";
+  for (const std::string& structure : structure_names()) {
+    o.structure = structure;
+    beside_none("lookups in a " + structure, o);
+  }
+}
+
 // After DI-MMAP, section 6, and DLM, section 5.4 (swap).
 void Rows::add_lookups() {
   const auto lookups = [this](bool is_fast, const std::string& structure, unsigned threads,
@@ -318,6 +246,7 @@ std::vector<Row> Rows::all() {
   add_programs();
   add_lookups();
   add_limits();
+  add_readahead();
   std::erase_if(rows_, [&](const Row& row) {
     return !options_.only.empty() && row.name.find(options_.only) == std::string::npos;
   });

@@ -62,6 +62,7 @@ Status resolve(Request& request) {
     std::erase(o.memories, "swap");  // changes the machine for a while: only if it is named
     std::erase(o.memories, "dram-huge");
     std::erase(o.memories, "malloc");
+    std::erase(o.memories, "outcore-random");
   }
   if (o.workload == "alloc" && (request.memory == "all" || request.memory == Request().memory))
     o.memories = {"dram", "malloc", "outcore"};
@@ -116,7 +117,8 @@ void add_common(CLI::App& app, Request& r) {
       ->type_name("SIZE");
   app.add_option("--threads", o.threads, "threads of each process (4)");
   app.add_option("--memory", r.memory,
-                 "a list of dram, dram-huge, mmap, mmap-random, swap, direct, malloc, outcore; "
+                 "a list of dram, dram-huge, mmap, mmap-random, swap, direct, malloc, outcore, "
+                 "outcore-random; "
                  "or all "
                  "(mmap,mmap-random,outcore)");
   add_bytes(app, "--page", o.page_bytes, "page size of Outcore, and unit of direct (4k)");

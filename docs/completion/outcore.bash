@@ -68,7 +68,7 @@ _outcore() {
   fi
   case $before in
   --choice) ;;
-  --memory) choices="all dram dram-huge mmap mmap-random swap direct outcore" ;;
+  --memory) choices="all dram dram-huge mmap mmap-random swap direct outcore outcore-random" ;;
   --compress) choices="lz4 zstd zstd:1 zstd:9 zstd:19" ;;
   --page) choices="4k 16k 64k 256k 1M 2M 16M" ;;
   --delivery) choices="auto in-thread messages mprotect" ;;

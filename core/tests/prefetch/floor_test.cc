@@ -183,7 +183,7 @@ Cost cost_of(const Case& what, const Setting& setting, uint64_t reads) {
 TEST(Floor, ReadaheadIsNeverMuchSlowerThanNoneAndReadsLittleMoreUnlessItPays) {
   constexpr uint64_t kReads = 20'000;
   for (const Case& what : kCases)
-    for (const unsigned readers : {1u, 2u, 16u, 96u})
+    for (const unsigned readers : {1u, 2u, 16u, 96u, 192u})
       for (const uint64_t room : {550u, 1100u, 2100u})
         for (const bool is_lru : {false, true})
           for (const unsigned delay : {0u, 100u}) {
