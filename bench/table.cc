@@ -263,7 +263,7 @@ RowResult run_row(const Row& row, const std::function<void(const RunResult&)>& s
   for (const Options& options : row.parts) {
     auto series = run_in_turns(options, see);
     if (!series) {
-      result = unmeasured(series.message());
+      result = {{}, {}, series.message(), false, false};
       break;
     }
     parts.push_back(std::move(series).value());
