@@ -92,7 +92,13 @@ RowResult judge_readahead(const Parts& parts) {
     const Series* const with = find(part, "outcore");
     const Series* const without = find(part, "outcore-random");
     if (with == nullptr || without == nullptr) return unmeasured("outcore did not run");
-    const double speed = with->median_rate() / without->median_rate();
+    const auto ratio = compare(*with, *without);
+    if (!ratio) {
+      result.is_measured = result.is_met = false;
+      result.figure += (result.figure.empty() ? "" : ", ") + ratio.message();
+      continue;
+    }
+    const double speed = ratio->value;
     const RunResult &a = with->median_run(), &b = without->median_run();
     const double bytes = double(a.read_bytes) / double(std::max<uint64_t>(b.read_bytes, 1));
     result.figure += format(result.figure.empty() ? "%.2f (%.2f)" : ", %.2f (%.2f)", speed, bytes);

@@ -174,7 +174,6 @@ void Rows::add_readahead() {
     o.size_bytes = 256 * kMiB;
     o.budget_bytes = 64 * kMiB;
     o.scale = 19;
-    o.touches = o.workload == "map-lookup" ? 20'000 : 100'000;
     o.has_latency = false;
     std::vector<Options> parts;
     for (const unsigned threads : {1U, 4U, 16U, 48U, 96U, 192U}) {
@@ -185,6 +184,7 @@ void Rows::add_readahead() {
         is_fast, parts, judge_readahead);
   };
   Options o = on(is_fast, {"outcore-random", "outcore"});
+  o.touches = 100'000;
   beside_none("random reads", o);
   o.write_percent = 50;
   beside_none("50 % writes", o);
@@ -192,6 +192,7 @@ void Rows::add_readahead() {
   o.distribution = "zipf";
   beside_none("skewed reads", o);
   o.workload = "scan";
+  o.passes = 4;  // or little but the start of the threads is seen
   beside_none("scan", o);
   o.stride = 3;
   beside_none("every 3rd", o);
@@ -204,6 +205,7 @@ void Rows::add_readahead() {
   o.workload = "bfs";
   beside_none("BFS", o);
   o.workload = "map-lookup";
+  o.touches = 40'000;
   for (const std::string& structure : structure_names()) {
     o.structure = structure;
     beside_none("lookups in a " + structure, o);

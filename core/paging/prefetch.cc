@@ -20,7 +20,8 @@ namespace {
 
 constexpr uint32_t kRunsMax = 8;
 // What may lie between two pages of a run: to read it as well costs less than a transfer of its own
-// ("data sieving": Thakur et al., Frontiers '99).
+// ("data sieving": Thakur et al., Frontiers '99). Not where many readers keep the device busy: they
+// gain nothing by it, and read half as much again (decision 0024).
 constexpr uint64_t kGapBytesMax = 12 << 10;
 
 // Run: pages, equally spaced, that travel through one buffer.
@@ -99,6 +100,10 @@ class Ahead {
         caller_(caller),
         counter_(counter),
         run_bytes_(std::max(space.page_bytes, run_bytes)),
+        gap_bytes_max_(space.traits.can_read_while_written &&
+                               engine.readers_.count() <= prefetch::StreamTable::kFewReaders
+                           ? kGapBytesMax
+                           : 0),
         frame_(frames) {}
 
   // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
@@ -137,7 +142,7 @@ class Ahead {
     if (last.pages == 1) {
       const uint64_t stride = page - last.first;
       const uint64_t gap_bytes = (stride - 1) * space_.page_bytes;
-      if (gap_bytes > (space_.traits.can_read_while_written ? kGapBytesMax : 0)) return false;
+      if (gap_bytes > gap_bytes_max_) return false;
       last.stride = stride;
     }
     return page == last.first + last.pages * last.stride;
@@ -233,7 +238,7 @@ class Ahead {
   View& view_;
   const Caller caller_;
   const Counter counter_;
-  const uint64_t run_bytes_;
+  const uint64_t run_bytes_, gap_bytes_max_;
   Run run_[kRunsMax];
   uint32_t run_count_ = 0;
   const std::span<uint32_t> frame_;

@@ -28,12 +28,21 @@ class ReaderCount {
       *round = now;
       seen = here.fetch_add(1, std::memory_order_relaxed) + 1;
     }
-    const uint64_t before = counted_[(now - 1) % kRounds].load(std::memory_order_relaxed);
-    const uint64_t of_before = before >> 32 == now - 1 ? before & UINT32_MAX : 0;
-    return static_cast<uint32_t>(std::max({seen & UINT32_MAX, of_before, uint64_t{1}}));
+    return static_cast<uint32_t>(std::max({seen & UINT32_MAX, counted_in(now - 1), uint64_t{1}}));
+  }
+
+  // The same, of anybody who missed none.
+  uint32_t count() const {
+    const uint64_t now = misses_.load(std::memory_order_relaxed) / kRoundMisses + 1;
+    return static_cast<uint32_t>(std::max({counted_in(now), counted_in(now - 1), uint64_t{1}}));
   }
 
  private:
+  uint64_t counted_in(uint64_t round) const {
+    const uint64_t word = counted_[round % kRounds].load(std::memory_order_relaxed);
+    return word >> 32 == round ? word & UINT32_MAX : 0;
+  }
+
   static constexpr uint64_t kRoundMisses = 256, kRounds = 4;
 
   std::atomic<uint64_t> misses_{0};

@@ -14,6 +14,7 @@ TEST(ReaderCount, CountsEachReaderOnce) {
   uint64_t round[3] = {};
   for (int i = 0; i < 100; ++i) readers.note(&round[i % 3]);
   EXPECT_EQ(readers.note(&round[0]), 3u);
+  EXPECT_EQ(readers.count(), 3u);
 }
 
 TEST(ReaderCount, ForgetsThoseWhoMissNothingForTwoRounds) {
@@ -26,6 +27,7 @@ TEST(ReaderCount, ForgetsThoseWhoMissNothingForTwoRounds) {
   EXPECT_EQ(count, 2u) << "the round before counts";
   for (int i = 0; i < 512; ++i) count = readers.note(&here);
   EXPECT_EQ(count, 1u);
+  EXPECT_EQ(readers.count(), 1u);
 }
 
 TEST(ReaderCount, CountsThreadsThatMissAtTheSameTime) {
