@@ -85,8 +85,8 @@ class Heap {
   // Nobody begins to use the heap in between: half of that would be in the child for ever.
   static void hold_start();
   static void let_start();
-  // What fork() needs memory for is made before it, so that fork() fails instead of its child. False:
-  // ENOMEM. With drop_prepared(), in both processes, after fork().
+  // What fork() needs memory for is made before it, so that fork() fails instead of its child.
+  // False: ENOMEM. With drop_prepared(), in both processes, after fork().
   static bool prepare_fork();
   static void drop_prepared();
   static void before_fork();
