@@ -119,6 +119,12 @@ by_dlm_header() { # LANGUAGE SUFFIX COMPILER…: DLM_ARRAY without occ
   "$@" -Wall -Wextra -Werror $sources -o "$program" $flags && OUTCORE_BUDGET=4M "$program"
 }
 
+by_dlopen() {
+  local program=$scratch/$kind-dlopen
+  "${CC:-gcc}" -std=gnu11 -Wall -Wextra -Werror -I"$prefix/include" "$here/dlopen/main.c" \
+    -o "$program" -ldl && "$program" "$(echo "$libdir"/liboutcore.so)" "$program.dat"
+}
+
 check_installation() {
   local header status=0
   libdir=$(dirname "$(find "$prefix" -name 'liboutcore.*' | head -n 1)")
@@ -144,6 +150,7 @@ check_installation() {
   check "C++ by pkg-config" by_pkg_config cxx "${CXX:-g++}" -std=c++20 || status=1
   check "C by find_package" by_cmake c || status=1
   check "C by pkg-config" by_pkg_config c "${CC:-gcc}" -std=c11 || status=1
+  [[ $kind == static ]] || check "C by dlopen" by_dlopen || status=1
   check "C by occ, gcc" by_occ gcc || status=1
   ! command -v clang >/dev/null || check "C by occ, clang" by_occ clang || status=1
   check "C by DLM_ARRAY" by_dlm_header c "_*.c" "${CC:-gcc}" -std=gnu11 || status=1
