@@ -24,7 +24,7 @@
 namespace outcore::bench {
 namespace {
 
-constexpr uint64_t kPage = 4096, kPeriodNs = 100'000'000, kKept = 3;
+constexpr uint64_t kUnit = 4096, kPeriodNs = 100'000'000, kKept = 3;
 
 struct Place {
   std::string pool;
@@ -34,7 +34,7 @@ struct Place {
   uint64_t page_of(uint64_t write) const { return mix(mix(seed) + write) % pages; }
 };
 
-Error wrong(const std::string& what) { return {EILSEQ, "after a kill " + what}; }
+Error wrong_after_kill(const std::string& what) { return {EILSEQ, "after a kill " + what}; }
 
 // What every page must hold after so many writes.
 std::vector<uint64_t> expected(const Place& place, uint64_t count) {
@@ -46,19 +46,20 @@ std::vector<uint64_t> expected(const Place& place, uint64_t count) {
 Status verify(const Place& place, const Region& region, uint64_t count) {
   const std::vector<uint64_t> last = expected(place, count);
   for (uint64_t page = 0; page < place.pages; ++page) {
-    const auto* const words = reinterpret_cast<const uint64_t*>(region.data() + page * kPage);
-    for (uint64_t i = 0; i < kPage / sizeof(uint64_t); ++i)
+    const auto* const words = reinterpret_cast<const uint64_t*>(region.data() + page * kUnit);
+    for (uint64_t i = 0; i < kUnit / sizeof(uint64_t); ++i)
       if (words[i] != (last[page] == 0 ? 0 : last[page] + i))
-        return wrong("page " + std::to_string(page) + " holds " + std::to_string(words[i]) +
-                     " and should hold " + std::to_string(last[page] + i) + ", after " +
-                     std::to_string(count) + " writes");
+        return wrong_after_kill("page " + std::to_string(page) + " holds " +
+                                std::to_string(words[i]) + " and should hold " +
+                                std::to_string(last[page] + i) + ", after " +
+                                std::to_string(count) + " writes");
   }
   return {};
 }
 
 void write_page(const Region& region, uint64_t page, uint64_t value) {
-  auto* const words = reinterpret_cast<uint64_t*>(region.data() + page * kPage);
-  for (uint64_t i = 0; i < kPage / sizeof(uint64_t); ++i) words[i] = value + i;
+  auto* const words = reinterpret_cast<uint64_t*>(region.data() + page * kUnit);
+  for (uint64_t i = 0; i < kUnit / sizeof(uint64_t); ++i) words[i] = value + i;
 }
 
 struct Told {
@@ -76,21 +77,22 @@ Status live(const Place& place, uint64_t at_least, int told) {
   if (last) {
     if (Status s = last->read("count", count); !s) return s;
     if (count < at_least)
-      return wrong("the newest checkpoint is of " + std::to_string(count) + " writes, and one of " +
-                   std::to_string(at_least) + " was made: it is lost");
+      return wrong_after_kill("the newest checkpoint is of " + std::to_string(count) +
+                              " writes, and one of " + std::to_string(at_least) +
+                              " was made: it is lost");
   } else if (last.code() != ENOENT) {
     return last.error();
   } else if (at_least != 0) {
-    return wrong("there is no checkpoint, and one of " + std::to_string(at_least) +
-                 " writes was made: " + last.message());
+    return wrong_after_kill("there is no checkpoint, and one of " + std::to_string(at_least) +
+                            " writes was made: " + last.message());
   }
   RuntimeOptions options;
-  options.budget_bytes = std::max<uint64_t>(place.pages * kPage / 4, 2 << 20);
+  options.budget_bytes = std::max<uint64_t>(place.pages * kUnit / 4, 2 << 20);
   auto runtime = Runtime::start(options);
   if (!runtime) return runtime.error();
   MapOptions map;
   map.access = Access::kReadWrite;
-  map.size_bytes = place.pages * kPage;
+  map.size_bytes = place.pages * kUnit;
   map.may_create = true;
   auto region = runtime->map(place.uri(), map);
   if (!region) return region.error();
@@ -164,7 +166,7 @@ Status measure_kills(const CheckpointOptions& options, const SeeFigure& see,
   auto folder = OwnFolder::make(data_dir(of_data));
   if (!folder) return folder.error();
   const Place place{"versioned:" + folder->path() + "/pool",
-                    std::max<uint64_t>(options.kill_bytes / kPage, 1), options.seed};
+                    std::max<uint64_t>(options.kill_bytes / kUnit, 1), options.seed};
   Random random(options.seed);
   Told told;
   uint64_t open_ns_max = 0, checkpoints = 0;

@@ -21,7 +21,7 @@
 namespace outcore::bench {
 namespace {
 
-constexpr uint64_t kProgressStep = 256;
+constexpr uint64_t kTouchesPerStep = 256;
 
 // Which units are touched, and how. One object a thread; the same seed, the same touches.
 class Touches {
@@ -110,7 +110,7 @@ uint64_t RandomIo::touch(std::span<std::byte> bytes, uint64_t first_unit, uint64
     if (options_.has_latency) latency.record(now_ns() - start);
     wrong += number != word_at(options_.seed, (first_unit + unit) * kUnitWords);
     written += is_write;
-    if (i % kProgressStep == kProgressStep - 1) stage.progress(kProgressStep);
+    if (i % kTouchesPerStep == kTouchesPerStep - 1) stage.progress(kTouchesPerStep);
   }
   writes += written;
   return wrong;
@@ -144,7 +144,7 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
         return failure(code, "write " + words_.file().path());
     if (options_.has_latency) latency.record(now_ns() - start);
     written += is_write;
-    if (i % kProgressStep == kProgressStep - 1) stage.progress(kProgressStep);
+    if (i % kTouchesPerStep == kTouchesPerStep - 1) stage.progress(kTouchesPerStep);
   }
   writes += written;
   return wrong;

@@ -20,7 +20,7 @@ constexpr uint64_t kStepObjects = 16 << 10;  // deleted at a time
 constexpr uint64_t kDueNs = 60'000'000'000;
 constexpr size_t kImagesMax = 1 << 20;
 constexpr size_t kSnapshotsMax = 1 << 16;
-constexpr size_t kWatchersMax = 64;
+constexpr size_t kSeenWatchersMax = 64;
 
 bool is_set(const std::atomic<uint32_t>& word) { return word.load(std::memory_order_acquire) != 0; }
 
@@ -90,7 +90,7 @@ class RbdReclaim::Opened {
   }
   // More than so many watch it; also if that cannot be known.
   bool is_watched_by_more_than(size_t most) const {
-    std::array<rbd_image_watcher_t, kWatchersMax> watchers = {};
+    std::array<rbd_image_watcher_t, kSeenWatchersMax> watchers = {};
     size_t count = watchers.size();
     if (image_.library->rbd_watchers_list(handle(), watchers.data(), &count) != 0) return true;
     image_.library->rbd_watchers_list_cleanup(watchers.data(), count);

@@ -21,7 +21,7 @@ namespace {
 constexpr uint32_t kPartCount = 256;
 constexpr uint64_t kHolesKnownMax = uint64_t{1} << 40;
 
-void pause(uint64_t ms) {
+void pause_ms(uint64_t ms) {
   std::atomic<uint32_t> nobody{0};
   os::wait(&nobody, 0, ms * 1'000'000);
 }
@@ -37,7 +37,7 @@ class Writers {
     static Map* map = nullptr;
     static uint32_t owner = 0;
     holder_ = &holder;
-    while (!holder.try_take()) pause(1);
+    while (!holder.try_take()) pause_ms(1);
     if (std::exchange(owner, redis::generation()) != redis::generation()) map = new Map;
     map_ = map;
   }
@@ -130,7 +130,7 @@ Status RedisStore::reclaim_expired() {
     const bool is_retired = record.damage.empty() && record.owner.empty() &&
                             record.lifetime_ms == kRetiredMs && record.left_ms > 0;
     if (record.name == options_.name || !(record.is_expired() || is_retired)) continue;
-    if (is_retired) pause(std::min(kRetiredMs, static_cast<uint64_t>(record.left_ms)) + 1);
+    if (is_retired) pause_ms(std::min(kRetiredMs, static_cast<uint64_t>(record.left_ms)) + 1);
     RedisOptions options = options_;
     options.name = record.name;
     if (Status s = servers_->remove(options, true); !s && s.code() != EBUSY && s.code() != ENOENT)

@@ -15,7 +15,7 @@ constexpr int kNestingMax = 16;  // response files within response files
 bool begins(std::string_view word, std::string_view with) { return word.rfind(with, 0) == 0; }
 
 template <size_t N>
-bool is_among(std::string_view word, const std::array<std::string_view, N>& words) {
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -96,11 +96,11 @@ void read_input(Request& request, const std::string& word, const std::string& la
   const std::string suffix = dot == std::string::npos ? "" : word.substr(dot + 1);
   const bool is_named = !language.empty() && language != "none";
   const bool is_source =
-      is_named || word == "-" || is_among(suffix, kSources) || is_among(suffix, kAssembler);
+      is_named || word == "-" || is_one_of(suffix, kSources) || is_one_of(suffix, kAssembler);
   request.compiles = request.compiles || is_source;
   const bool takes_words =
       is_named ? begins(language, "c") && language.find("output") == std::string::npos
-               : is_source && !is_among(suffix, kWithoutWords) && !is_among(suffix, kAssembler);
+               : is_source && !is_one_of(suffix, kWithoutWords) && !is_one_of(suffix, kAssembler);
   request.wants_words = request.wants_words || takes_words;
 }
 
@@ -128,7 +128,7 @@ void look_for_refusal(Request& request, const std::string& word) {
     refuse(request, word + ": occ chooses the code model (medium); leave it out");
   else if (word == "-fuse-ld=gold" || word == "-fuse-ld=mold")
     refuse(request, word + ": that linker does not take a script beside its own; use bfd or lld");
-  else if (is_among(word, kOld))
+  else if (is_one_of(word, kOld))
     refuse(request, word +
                         ": what occ includes needs comments with //; use -std=gnu89 or a later "
                         "standard");
@@ -148,7 +148,7 @@ void look_for_output_in_list(Request& request, const std::string& words) {
 void read_option(Request& request, const std::string& word, bool* stops_early) {
   look_for_refusal(request, word);
   if (begins(word, "-Wl,")) look_for_output_in_list(request, word.substr(4));
-  if (is_among(word, kStopsEarly)) *stops_early = true;
+  if (is_one_of(word, kStopsEarly)) *stops_early = true;
   if (word == "-r" || word == "--relocatable" || word == "-Wl,-r") request.is_partial = true;
   if (word == "-fPIC" || word == "-fpic") request.is_position_independent = true;
   if (word == "-fno-PIC" || word == "-fno-pic" || word == "-fPIE" || word == "-fpie" ||
@@ -177,7 +177,7 @@ Request read_request(const Words& arguments) {
   Request request;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
-    if (i > 0 && is_among(arguments[i - 1], kWithValue))
+    if (i > 0 && is_one_of(arguments[i - 1], kWithValue))
       request.words.push_back(word);  // -Xlinker --version
     else if (word == "--help")
       request.wants_help = true;
@@ -195,7 +195,7 @@ Request read_request(const Words& arguments) {
   const Words all = expanded(request.words, 0);
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string& word = all[i];
-    const bool has_value = is_among(word, kWithValue) && i + 1 < all.size();
+    const bool has_value = is_one_of(word, kWithValue) && i + 1 < all.size();
     if (word.size() < 2 || word[0] != '-') {
       has_input = true;
       read_input(request, word, language);
