@@ -40,7 +40,7 @@ Cut::~Cut() {
   for (const auto& [taken, bytes] : {std::pair{buffer_, buffer_bytes_}, {memory_, memory_bytes_}})
     if (taken != nullptr) {
       os::free_table(taken, bytes);
-      engine_.budget().give(bytes);
+      engine_.pager().budget.give(bytes);
     }
 }
 
@@ -50,7 +50,7 @@ Result<CutReport> Cut::attempt() {
   // It may touch frozen pages, which this thread is to store.
   std::thread resumer;
   bool is_resumed = !is_quiesced_ || !calls_.resume;
-  if (!is_resumed && engine_.options().has_threads) try {
+  if (!is_resumed && engine_.pager().options.has_threads) try {
       resumer = std::thread(calls_.resume);
       is_resumed = true;
     } catch (const std::system_error&) {  // then it is called when everything is stored
@@ -77,7 +77,7 @@ Status Cut::prepare() {
   }
   if (pages == 0) return {};
   os::ThreadStop::instance();  // made now: with turns held nothing may be allocated
-  const uint64_t most = std::min<uint64_t>(pages, engine_.frames().count());
+  const uint64_t most = std::min<uint64_t>(pages, engine_.pager().frames.count());
   if (Status s = key_.allocate(most); !s) return s;
   if (subpages <= 1) return {};
   words_each_ = (subpages + 63) / 64;
@@ -92,7 +92,7 @@ Status Cut::precopy() {
   for (uint64_t before = UINT64_MAX;;) {
     count_ = 0;
     if (!look(Look::kList)) return cannot();
-    const uint64_t room = engine_.budget().limit() / 32;  // half of what take_buffer() takes
+    const uint64_t room = engine_.pager().budget.limit() / 32;  // half of what take_buffer() takes
     if (listed_bytes() <= std::min(kFewBytes, room) || count_ > before / 4 * 3) return {};
     if (report_.precopy_rounds == kPrecopyRoundsMax) return {};
     before = count_;
@@ -157,7 +157,7 @@ bool Cut::freeze() {
   report_.looks = report_.stopped_threads = 0;
   // In this order: whoever gets a turn afterwards sees the gates closed.
   for (Space* space : spaces_) space->epoch.close();
-  for (const auto& shard : engine_.shards()) shard->turn.lock();
+  for (const auto& shard : engine_.pager().shards) shard->turn.lock();
   settle_start_ns_ = os::now_ns();
   pause_start_ns_ = is_quiesced_ ? os::now_ns() : 0;
   const bool is_found = converge();
@@ -166,7 +166,7 @@ bool Cut::freeze() {
     count_ = 0;
   }
   let_threads_go();
-  for (const auto& shard : engine_.shards()) shard->turn.unlock();
+  for (const auto& shard : engine_.pager().shards) shard->turn.unlock();
   if (pause_start_ns_ != 0)
     report_.pause_ns = std::max(report_.pause_ns, os::now_ns() - pause_start_ns_);
   report_.frozen_pages = count_;
@@ -202,7 +202,7 @@ bool Cut::converge() {
 
 void Cut::stop_threads() {
   if (are_stopped_ || is_quiesced_ || !calls_.may_stop_threads) return;
-  if (!calls_.stop && !engine_.options().has_threads) return;
+  if (!calls_.stop && !engine_.pager().options.has_threads) return;
   are_stopped_ = true;
   report_.stopped_threads =
       calls_.stop ? calls_.stop() : os::ThreadStop::instance().stop(kStopNsMax);

@@ -14,7 +14,8 @@ using region::View;
 
 // False: some page is in the way (obstacle_), or cannot be asked. REQUIRES, to freeze: every turn.
 bool Cut::look(Look look) {
-  for (const auto& shard : engine_.shards()) OC_CHECK(look == Look::kList || shard->turn.is_held());
+  for (const auto& shard : engine_.pager().shards)
+    OC_CHECK(look == Look::kList || shard->turn.is_held());
   for (uint32_t i = 0; i < spaces_.size(); ++i) {
     if (spaces_[i]->is_given_up.load(std::memory_order_acquire)) {
       obstacle_ = Obstacle::kGone;
@@ -35,7 +36,7 @@ bool Cut::look_at_views(uint32_t index, Look look) {
   const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v)
     for (uint64_t at = 0;;) {
-      os::Lock& turn = engine_.shards()[0]->turn;
+      os::Lock& turn = engine_.pager().shards[0]->turn;
       if (look == Look::kList) turn.lock();
       const View* view = space.views[v].load(std::memory_order_acquire);
       const uint64_t end = view == nullptr || !view->is_writable ? 0 : view->mapped_bytes();
@@ -73,7 +74,7 @@ bool Cut::note_run(uint32_t index, const View& view, const os::WrittenRun& run, 
 bool Cut::look_at_frames(uint32_t index, Look look) {
   constexpr uint64_t kWordsPerFrame = 16;
   Space& space = *spaces_[index];
-  budget::FrameTable& frames = engine_.frames();
+  budget::FrameTable& frames = engine_.pager().frames;
   if (space.page_count() <= frames.used_once() * kWordsPerFrame) {
     bool has_filling = false;  // whoever has no frame yet may be waiting for our turns
     for (uint64_t page = 0; page < space.page_count(); ++page) {

@@ -17,7 +17,7 @@ namespace outcore::paging {
 Result<std::byte*> Cut::take(uint64_t* bytes, uint64_t least, const char* what) {
   OC_CHECK(least != 0);
   OC_CHECK(*bytes >= least);
-  budget::Budget& budget = engine_.budget();
+  budget::Budget& budget = engine_.pager().budget;
   const uint64_t start_ns = os::now_ns();
   for (uint32_t changes = budget.changes(); !budget.take(*bytes); changes = budget.changes()) {
     if (*bytes > least) {
@@ -25,7 +25,7 @@ Result<std::byte*> Cut::take(uint64_t* bytes, uint64_t least, const char* what) 
       continue;
     }
     if (*bytes <= budget.limit() && engine_.help(Caller::kThread, 0)) continue;
-    if (*bytes > budget.limit() || os::now_ns() - start_ns > engine_.options().wait_ns_max)
+    if (*bytes > budget.limit() || os::now_ns() - start_ns > engine_.pager().options.wait_ns_max)
       return Error{ENOMEM, "cut: no " + base::format_bytes(*bytes) +
                                " of the budget became free for " + what + "; raise the budget"};
     engine_.call_keepers();
@@ -48,7 +48,7 @@ Status Cut::take_buffer() {
   uint64_t least = 0;
   for (const Space* space : spaces_) least = std::max(least, space->page_bytes);
   const uint64_t left = (1 << 20) + listed_bytes() / 4 * 5;
-  const uint64_t most = base::round_down(engine_.budget().limit() / 16, base::kSystemPage);
+  const uint64_t most = base::round_down(engine_.pager().budget.limit() / 16, base::kSystemPage);
   uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
   Result<std::byte*> memory = take(&bytes, least, "its buffer");
   if (!memory) return memory.status();

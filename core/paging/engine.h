@@ -15,16 +15,11 @@
 #include <vector>
 
 #include "core/base/assert.h"
-#include "core/budget/bounce_pool.h"
-#include "core/budget/budget.h"
-#include "core/budget/frame_table.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/signal_delivery.h"
 #include "core/paging/lending.h"
+#include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
-#include "core/paging/shard.h"
-#include "core/paging/space.h"
-#include "core/paging/write_stall.h"
 #include "core/prefetch/reader_count.h"
 #include "core/prefetch/table_pool.h"
 #include "outcore/metrics.h"
@@ -32,33 +27,12 @@
 
 namespace outcore::paging {
 
-struct EngineOptions {
-  uint64_t budget_bytes = 0;
-  uint64_t frames_max = 0;  // frames that any later budget may need
-  std::string policy = "s3-fifo";
-  unsigned keepers = 1;
-  unsigned prefetch_threads = 1;
-  unsigned high_watermark = 98;  // percent
-  unsigned low_watermark = 97;
-  uint64_t readahead_bytes = 2 << 20;
-  uint64_t wait_ns_max = 30'000'000'000;
-  bool has_threads = true;  // false: a simulation runs turns and prefetches itself
-};
-
-// Who runs: decides what may block, and how stores are called.
-enum class Caller : uint8_t {
-  kFault,   // inside a fault handler: stores that are not fault safe are left to the prefetch
-            // threads
-  kThread,  // a thread of ours, or a call of the program
-};
-
 struct CutCalls;
 struct CutReport;
 class Eviction;
 
 class Engine {
  public:
-  static constexpr uint32_t kSpacesMax = 1 << 20;
   static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
   static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
@@ -67,7 +41,7 @@ class Engine {
   static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
-  static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
+  static Result<std::unique_ptr<Engine>> start(const PagerOptions& options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();  // REQUIRES: no space is left
@@ -158,21 +132,12 @@ class Engine {
   int lend(uint64_t bytes);
   void take_back(uint64_t bytes);  // REQUIRES: lent
   uint64_t lendable_bytes() const;
-  uint64_t budget_bytes() const { return budget_.limit() + lent_bytes_.load(); }
-  // Whether the policy lives on pages that come back before they are freed.
-  bool policy_wants_rescue() const { return policy_wants_rescue_; }
-  uint64_t least_budget(uint64_t page_bytes) const;
+  uint64_t budget_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
 
   // -- turns: keeper threads, fillers without a frame, simulations --
   // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES:
   // shard.turn is held.
   uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
-  // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
-  // REQUIRES: the shard's turn.
-  uint64_t usual_page_bytes(const Shard& shard) const {
-    OC_ASSERT(shard.turn.is_held());
-    return shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max_.load();
-  }
   // Carries out one queued prefetch or demand; false if there was none.
   bool run_prefetch();
   // Evicts down to the low watermark if above the high one; false if nothing could be freed though
@@ -180,26 +145,13 @@ class Engine {
   bool keep(Shard& shard);
 
   void add_to(Metrics& metrics) const;  // the gauges
-  uint64_t metadata_bytes() const;
-  // All memory through which bytes travel; constant while the engine lives.
-  std::vector<std::span<std::byte>> buffers() const;
-  bool is_valid() const;
 
-  WriteStall& stall() { return stall_; }
-  budget::Budget& budget() { return budget_; }
-  budget::FrameTable& frames() { return frames_; }
-  budget::BouncePool& bounce() { return bounce_; }
-  Space* space_of(uint32_t id) const { return spaces_[id].load(std::memory_order_acquire); }
-  Shard& shard_of(const Space& space, uint64_t page);
-  std::vector<std::unique_ptr<Shard>>& shards() { return shards_; }
-  const EngineOptions& options() const { return options_; }
+  Pager& pager() { return pager_; }
 
  private:
-  friend class Eviction;
   friend class Ahead;
   friend class Cut;
-  explicit Engine(const EngineOptions& options);
-  Status prepare();
+  explicit Engine(const PagerOptions& options);
   void start_threads();
   Status limit_pages(uint64_t bytes);
   void forget_capacities();
@@ -253,42 +205,22 @@ class Engine {
   Status replace_view(Space& space, region::View* old, std::span<region::View* const> parts);
   void hand_on_shown(Space& space, const region::View& old, std::span<region::View* const> parts);
   // pin.cc
-  // What pins must leave of the budget, so that fills can go on beside them.
-  uint64_t pin_reserve_bytes() const {
-    return bounce_.shape().total_bytes() + 8 * page_bytes_max_.load();
-  }
   Status claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
   // freeze.cc
   Status empty(Space& space, uint64_t first, uint64_t last_end, const char* what);
   Status put_view(Space& space, region::View* view);
   void forget_view(Space& space, region::View* view);
   void wait_for_lookers(const Space& space, uint64_t first, uint64_t end);
-  void for_each_framed(const Space& space, uint64_t first, uint64_t end,
-                       const std::function<void(uint64_t page)>& f);
   // flush.cc
   Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
 
-  const EngineOptions options_;
-  budget::Budget budget_;  // of pages and buffers, without what is lent
+  Pager pager_;
   std::atomic<uint64_t> lent_bytes_{0};
   std::shared_ptr<Lending> lending_;
-  budget::FrameTable frames_;
-  budget::BouncePool bounce_;
-  os::Table<std::atomic<Space*>> spaces_;
-  std::atomic<uint32_t> spaces_end_{0};
-  std::vector<std::unique_ptr<Shard>> shards_;
-  bool policy_wants_rescue_ = false;
-  WriteStall stall_;
   PrefetchQueue queue_;
   prefetch::ReaderCount readers_;
   prefetch::TablePool tables_;
-  std::atomic<uint64_t> pinned_bytes_{0};
-  std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
-  std::atomic<uint64_t> page_bytes_max_{4096};
-  std::atomic<bool> is_stopping_{false};
-  std::atomic<bool> is_crowded_{false};  // some frames have little room left for pages
   std::vector<std::thread> threads_;
-  os::Lock spaces_lock_;
   os::Lock resize_lock_;
   os::Lock cut_lock_;
   os::Lock spare_lock_;

@@ -27,7 +27,7 @@ void Eviction::hear() {
     if (record.list == kColdList) return;
     OC_CHECK(record.space != kNone);
     record.is_known = record.is_in_policy = 1;
-    const Space& space = *engine_.space_of(record.space);
+    const Space& space = *pager_.space_of(record.space);
     OC_CHECK(record.page < space.page_count());
     shard_.policy->filled(FrameId{frame}, space.key_of(record.page));
   });
@@ -40,14 +40,14 @@ void Eviction::drop_out(uint32_t frame, bool was_chosen) {
     shard_.policy->rescued(FrameId{frame});
   } else if (record.is_in_policy == 0) {
     record.is_in_policy = 1;
-    shard_.policy->filled(FrameId{frame}, engine_.space_of(record.space)->key_of(record.page));
+    shard_.policy->filled(FrameId{frame}, pager_.space_of(record.space)->key_of(record.page));
   }
 }
 
 // Resident → Unmapping, if nobody has it. Pinned pages leave the policy until the last unpin.
 bool Eviction::take(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
-  Space& space = *engine_.space_of(record.space);
+  Space& space = *pager_.space_of(record.space);
   OC_CHECK(count_ < Shard::kVictimsMax);
   OC_CHECK(record.page < space.page_count());
   PageWord& word = space.words[record.page];
@@ -100,7 +100,7 @@ void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
   OC_CHECK(!is_full());
   const PageValue seen = space.words[page].load();
   if (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed) return;
-  if (&engine_.shard_of(space, page) != &shard_) return;
+  if (&pager_.shard_of(space, page) != &shard_) return;
   const uint32_t frame = seen.frame();
   if (seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting) &&
       frames_[frame].list == kLeavingList) {
@@ -340,7 +340,7 @@ uint64_t Eviction::free() {
       freed += space.page_bytes;
     }
   });
-  if (freed != 0) engine_.budget_.give(freed);  // at once: those who wait wake up once
+  if (freed != 0) pager_.budget.give(freed);  // at once: those who wait wake up once
   return freed;
 }
 
@@ -379,7 +379,7 @@ void Eviction::rest(uint32_t leaving_target) {
     const uint32_t frame = shard_.leaving.pop(frames_);
     const FrameRecord& record = frames_[frame];
     OC_CHECK(record.space != kNone);
-    shard_.victim[count_++] = {frame, engine_.space_of(record.space), record.page, 0, false, false};
+    shard_.victim[count_++] = {frame, pager_.space_of(record.space), record.page, 0, false, false};
   }
   std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {
     return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;

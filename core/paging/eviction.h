@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/paging/pager.h"
 
 namespace outcore::paging {
 
@@ -24,8 +24,8 @@ enum class Bytes : uint8_t {
 class Eviction {
  public:
   // REQUIRES: shard.turn is held for the life of this.
-  Eviction(Engine& engine, Shard& shard, Caller caller)
-      : engine_(engine), shard_(shard), frames_(engine.frames_), caller_(caller) {
+  Eviction(Pager& pager, Shard& shard, Caller caller)
+      : pager_(pager), shard_(shard), frames_(pager.frames), caller_(caller) {
     OC_CHECK(shard.turn.is_held());
   }
 
@@ -78,7 +78,7 @@ class Eviction {
   template <typename F>
   void for_each_space(const F& f);
 
-  Engine& engine_;
+  Pager& pager_;
   Shard& shard_;
   budget::FrameTable& frames_;
   const Caller caller_;

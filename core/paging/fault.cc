@@ -101,7 +101,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
           is_ahead_asked = true;
           int64_t stride = 0;
           const uint32_t along = read_ahead(space, view, page, false, &stride);
-          if (along > 1 && bounce_.has_chunk() && travels_in_runs(space, view, page)) {
+          if (along > 1 && pager_.bounce.has_chunk() && travels_in_runs(space, view, page)) {
             const int result = fill_along(space, view, page, stride, along, caller);
             if (result != -EAGAIN) return result;
             break;
@@ -246,7 +246,7 @@ void Engine::note_late_write(Space& space, View& view) {
   if (!space.share_frames || space.frames->can_share()) return;
   if ((space.late_writes.fetch_add(1, std::memory_order_relaxed) + 1) % kLook != 0) return;
   if (space.fills_since_look.exchange(0) > kFillsMax) return;
-  if (space.resident_bytes.load() > kResidentBytesMax || pinned_bytes_.load() != 0) return;
+  if (space.resident_bytes.load() > kResidentBytesMax || pager_.pinned_bytes.load() != 0) return;
   view.users.fetch_add(1, std::memory_order_relaxed);
   if (!queue_.push({&view, 0, 1, 0, Errand::kShareFrames, false, 0}))
     view.users.fetch_sub(1, std::memory_order_release);
@@ -282,7 +282,7 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
     flags = PageValue::kDirty;
   }
   space.counters.add(Counter::rescues, 1);
-  shard_of(space, page).news.push(frames_, seen.frame());
+  pager_.shard_of(space, page).news.push(pager_.frames, seen.frame());
   word.update([&](PageValue v) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned).plus(flags);
   });
@@ -294,7 +294,7 @@ int Engine::rescue(Space& space, View& view, uint64_t page, std::byte* address, 
 bool Engine::is_within_wait(uint64_t* start_ns) const {
   const uint64_t now_ns = os::now_ns();
   if (*start_ns == 0) *start_ns = now_ns;
-  return now_ns - *start_ns <= options_.wait_ns_max;
+  return now_ns - *start_ns <= pager_.options.wait_ns_max;
 }
 
 // Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
@@ -317,7 +317,7 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   Space& space = *static_cast<Space*>(view.space);
   OC_ASSERT(!space.traits.is_fault_safe);
   // Not at once: until a prefetch thread has tried, what was found in vain may be over.
-  if (*start_ns != 0 && stall_.error() != 0) return stall_.error();
+  if (*start_ns != 0 && pager_.stall.error() != 0) return pager_.stall.error();
   if (!is_within_wait(start_ns)) return -ETIMEDOUT;
   const PageValue seen = space.words[page].load();
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
@@ -326,7 +326,7 @@ int Engine::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns)
   // Less and less often: prefetch threads that wait for memory would find nothing else to do.
   const uint64_t now_ns = os::now_ns();
   const uint64_t sleep_ns = std::max<uint64_t>(10'000'000, (now_ns - *start_ns) / 4);
-  const uint64_t until_ns = std::max(*start_ns + options_.wait_ns_max, now_ns + sleep_ns);
+  const uint64_t until_ns = std::max(*start_ns + pager_.options.wait_ns_max, now_ns + sleep_ns);
   if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write, until_ns})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
@@ -344,8 +344,8 @@ prefetch::StreamTable::Advice Engine::ask_streams(const Space& space,
   prefetch::StreamTable& streams = mine.table();
   miss.readers = readers_.note(&mine.round());
   const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
-  const uint64_t window_bytes = std::min({options_.readahead_bytes, budget_.limit() / 8,
-                                          budget_.limit() / kAheadShare / stream_count});
+  const uint64_t window_bytes = std::min({pager_.options.readahead_bytes, pager_.budget.limit() / 8,
+                                          pager_.budget.limit() / kAheadShare / stream_count});
   miss.window_max = static_cast<uint32_t>(window_bytes / space.page_bytes);
   if (miss.window_max < 2) return {};
   // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
@@ -361,10 +361,10 @@ prefetch::StreamTable::Advice Engine::ask_streams(const Space& space,
 uint32_t Engine::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight,
                             int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
-  if (options_.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
+  if (pager_.options.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
   // There are a few large buffers: who would have to wait for one reads its page alone.
   const uint64_t along_bytes =
-      bounce_.has_chunk() ? std::min(kAlongBytesMax, bounce_.shape().chunk_bytes) : 0;
+      pager_.bounce.has_chunk() ? std::min(kAlongBytesMax, pager_.bounce.shape().chunk_bytes) : 0;
   prefetch::StreamTable::Miss miss;
   miss.space_id = space.id;
   miss.page = page;

@@ -20,7 +20,7 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
   OC_ASSERT(view.space == &space);
   uint32_t frame = budget::kNone;
   if (const int result =
-          take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame);
+          take_frame(space, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame);
       result != 0) {
     space.leave(page);
     return result;
@@ -62,13 +62,13 @@ bool Engine::may_zero(Space& space, const View& view) {
 int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
-    const uint32_t changes = budget_.changes();
+    const uint32_t changes = pager_.budget.changes();
     const os::Room room = space.frames->room();
-    if (room != os::Room::kAmple) is_crowded_.store(true, std::memory_order_relaxed);
-    if (room != os::Room::kNone && budget_.take(space.page_bytes)) {
-      *frame = frames_.take();
+    if (room != os::Room::kAmple) pager_.is_crowded.store(true, std::memory_order_relaxed);
+    if (room != os::Room::kNone && pager_.budget.take(space.page_bytes)) {
+      *frame = pager_.frames.take();
       if (*frame != budget::kNone) break;
-      budget_.give(space.page_bytes);
+      pager_.budget.give(space.page_bytes);
     }
     if (start_ns == 0) {
       if (wait_ns == 0) return -ENOMEM;
@@ -77,15 +77,15 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
     }
     if (help(caller, attempt)) continue;
     // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
-    if (const int error = stall_.error(); error != 0) return error;
+    if (const int error = pager_.stall.error(); error != 0) return error;
     if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
     call_keepers();
-    budget_.wait_for_change(changes, 2'000'000);
+    pager_.budget.wait_for_change(changes, 2'000'000);
   }
-  OC_CHECK(*frame < frames_.count());
+  OC_CHECK(*frame < pager_.frames.count());
   if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
-  const uint64_t used = budget_.used(), limit = budget_.limit();
-  if (used <= limit / 100 * options_.high_watermark && !is_crowded_.load()) return 0;
+  const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
+  if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
   call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
@@ -95,7 +95,7 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
 }
 
 void Engine::call_keepers() {
-  for (const auto& shard : shards_)
+  for (const auto& shard : pager_.shards)
     if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
         shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
       os::wake_all(&shard->is_called);
@@ -103,12 +103,12 @@ void Engine::call_keepers() {
 
 // Runs a turn of some shard whose turn is free. True if it freed something.
 bool Engine::help(Caller caller, uint32_t first_choice) {
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    Shard& shard = *shards_[(first_choice + i) % shards_.size()];
+  for (size_t i = 0; i < pager_.shards.size(); ++i) {
+    Shard& shard = *pager_.shards[(first_choice + i) % pager_.shards.size()];
     if (!shard.turn.try_lock()) continue;
     // Of large pages a batch is few, or it would take what is in use.
-    const auto victims = static_cast<uint32_t>(
-        std::clamp<uint64_t>(budget_.limit() / 32 / usual_page_bytes(shard), 1, kHelpVictims));
+    const auto victims = static_cast<uint32_t>(std::clamp<uint64_t>(
+        pager_.budget.limit() / 32 / pager_.usual_page_bytes(shard), 1, kHelpVictims));
     const bool has_freed = run_turn(shard, victims, caller) > 0;
     shard.turn.unlock();
     if (has_freed) return true;
@@ -128,19 +128,19 @@ bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
 // on.
 void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
   OC_CHECK(page < space.page_count());
-  OC_ASSERT(space_of(space.id) == &space);
+  OC_ASSERT(pager_.space_of(space.id) == &space);
   OC_ASSERT(space.words[page].glance() == PageState::kFilling);
-  budget::FrameRecord& record = frames_[frame];
+  budget::FrameRecord& record = pager_.frames[frame];
   std::atomic_ref(record.page).store(page, std::memory_order_relaxed);
   std::atomic_ref(record.space).store(space.id, std::memory_order_seq_cst);
 }
 
 void Engine::give_frame(Space& space, uint32_t frame) {
-  OC_CHECK(frame < frames_.count());
-  OC_ASSERT(frames_[frame].list == 0);
-  std::atomic_ref(frames_[frame].space).store(budget::kNone, std::memory_order_relaxed);
-  frames_.give(frame);
-  budget_.give(space.page_bytes);
+  OC_CHECK(frame < pager_.frames.count());
+  OC_ASSERT(pager_.frames[frame].list == 0);
+  std::atomic_ref(pager_.frames[frame].space).store(budget::kNone, std::memory_order_relaxed);
+  pager_.frames.give(frame);
+  pager_.budget.give(space.page_bytes);
 }
 
 int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
@@ -198,14 +198,14 @@ int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
   OC_ASSERT(piece.size_bytes != 0);
   // Shared frames hold whole pages; a view that shows only a part gets it by show().
   const bool is_deposited = frames.can_share() && (piece.size_bytes != page_bytes ||
-                                                   page_bytes > bounce_.shape().chunk_bytes);
+                                                   page_bytes > pager_.bounce.shape().chunk_bytes);
   const bool is_written = is_write && page_bytes == base::kSystemPage;
   int result = 0;
   if (stored == 0 || space.store.load()->is_hole(start, stored)) {
     space.counters.add(Counter::zero_fills, 1);
     return fill_zeros(space, view, page, frame, is_written);
   }
-  const std::span<std::byte> buffer = bounce_.take(page_bytes);
+  const std::span<std::byte> buffer = pager_.bounce.take(page_bytes);
   OC_CHECK(buffer.size() >= base::kSystemPage);
   for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {
     const uint64_t bytes = std::min<uint64_t>(buffer.size(), page_bytes - at);
@@ -222,7 +222,7 @@ int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
       result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
     }
   }
-  bounce_.give(buffer);
+  pager_.bounce.give(buffer);
   if (result != 0)
     take_back(space, piece, page, !is_deposited);
   else if (is_deposited)
@@ -284,7 +284,7 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
 
 // The page is there, or its fill failed. The shard hears of it first.
 void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
-  OC_CHECK(frame < frames_.count());
+  OC_CHECK(frame < pager_.frames.count());
   OC_CHECK(result <= 0);
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   OC_ASSERT(flags.pins() == 0);
@@ -292,13 +292,13 @@ void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result
   OC_ASSERT(!flags.has(PageValue::kZeroed) || space.zeroed_pages.load() > 0);
   if (result == 0) {
     begin_fill(space, page, frame);
-    budget::FrameRecord& record = frames_[frame];
+    budget::FrameRecord& record = pager_.frames[frame];
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
-    OC_ASSERT(space.resident_bytes.load() <= budget_.used_max());
+    OC_ASSERT(space.resident_bytes.load() <= pager_.budget.used_max());
     if (space.share_frames) space.fills_since_look.fetch_add(1, std::memory_order_relaxed);
-    shard_of(space, page).news.push(frames_, frame);
+    pager_.shard_of(space, page).news.push(pager_.frames, frame);
     space.words[page].update(
         [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });
     return;

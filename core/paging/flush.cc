@@ -255,7 +255,8 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
   OC_ASSERT(end <= space.page_count());
   space.counters.add(Counter::flushes, 1);
   if (!space.is_writable) return {};
-  FlushWork work(space, bounce_, stall_, first, end, nullptr, on_timeout, options_.has_threads);
+  FlushWork work(space, pager_.bounce, pager_.stall, first, end, nullptr, on_timeout,
+                 pager_.options.has_threads);
   work.run();
   if (work.error() != 0) {
     space.write_failures.note_told();
@@ -272,8 +273,8 @@ Status Engine::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_ti
 
 // Errors of earlier write-backs stay for the next flush: what could not be written is dirty still.
 Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes) {
-  FlushWork work(space, bounce_, stall_, 0, pages.size(), pages.data(), OnTimeout::kStop,
-                 options_.has_threads);
+  FlushWork work(space, pager_.bounce, pager_.stall, 0, pages.size(), pages.data(),
+                 OnTimeout::kStop, pager_.options.has_threads);
   work.run();
   *stored_bytes += work.stored_bytes();
   return error_of(space, work);
@@ -282,8 +283,8 @@ Status Engine::flush_listed(Space& space, std::span<const uint64_t> pages, uint6
 Status Engine::flush_aside(Space& space, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end);
   OC_ASSERT(end <= space.page_count());
-  FlushWork work(space, bounce_, stall_, first, end, nullptr, OnTimeout::kStop,
-                 options_.has_threads);
+  FlushWork work(space, pager_.bounce, pager_.stall, first, end, nullptr, OnTimeout::kStop,
+                 pager_.options.has_threads);
   work.run();
   return error_of(space, work);
 }

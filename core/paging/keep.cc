@@ -2,25 +2,26 @@
 #include <algorithm>
 
 #include "core/base/assert.h"
+#include "core/paging/engine.h"
 #include "core/paging/eviction.h"
 
 namespace outcore::paging {
 namespace {
 
 // The policy plans in frames, the budget in bytes: they meet at the average page.
-void set_capacity(Engine& engine, Shard& shard) {
-  const uint64_t used = engine.budget().used() -
-                        std::min(engine.budget().used(), engine.bounce().shape().total_bytes());
+void set_capacity(Pager& pager, Shard& shard) {
+  const uint64_t used =
+      pager.budget.used() - std::min(pager.budget.used(), pager.bounce.shape().total_bytes());
   const uint64_t frames = shard.policy->resident_count() + shard.policy->leaving_count();
   if (frames == 0) return;
-  const uint64_t share = used / engine.shards().size();
+  const uint64_t share = used / pager.shards.size();
   const uint64_t page_bytes = std::max<uint64_t>(share / frames, base::kSystemPage);
   const uint64_t before = shard.capacity_page_bytes;
   if (before != 0 && page_bytes < before + before / 4 && page_bytes > before - before / 4) return;
   OC_ASSERT(page_bytes >= base::kSystemPage);
   shard.capacity_page_bytes = page_bytes;
-  const uint64_t capacity = engine.budget().limit() / engine.shards().size() / page_bytes;
-  shard.policy->set_capacity(std::clamp<uint64_t>(capacity, 1, engine.frames().count()));
+  const uint64_t capacity = pager.budget.limit() / pager.shards.size() / page_bytes;
+  shard.policy->set_capacity(std::clamp<uint64_t>(capacity, 1, pager.frames.count()));
 }
 
 }  // namespace
@@ -28,14 +29,14 @@ void set_capacity(Engine& engine, Shard& shard) {
 uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
   OC_CHECK(shard.turn.is_held());
   OC_CHECK(victims != 0);
-  if (!stall_.may_try()) return 0;
-  Eviction eviction(*this, shard, caller);
+  if (!pager_.stall.may_try()) return 0;
+  Eviction eviction(pager_, shard, caller);
   const uint64_t freed = run_turn(shard, eviction, victims);
-  const uint64_t all = frames_.used_once();
+  const uint64_t all = pager_.frames.used_once();
   if (freed != 0)
-    stall_.end();
+    pager_.stall.end();
   else
-    stall_.note_vain(eviction.looked_at(), all + all / 4, eviction.first_error());
+    pager_.stall.note_vain(eviction.looked_at(), all + all / 4, eviction.first_error());
   return freed;
 }
 
@@ -43,7 +44,7 @@ uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   OC_CHECK(shard.request_count == 0);
   OC_CHECK(shard.write_buffer_used == 0);
   eviction.hear();
-  set_capacity(*this, shard);
+  set_capacity(pager_, shard);
   eviction.choose(victims);
   eviction.clean(Bytes::kWriteBack);
   const size_t leaving_target = shard.policy->leaving_target();
@@ -51,34 +52,36 @@ uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it
   // is.
   const bool is_full =
-      budget_.used() + page_bytes_max_.load(std::memory_order_relaxed) > budget_.limit();
+      pager_.budget.used() + pager_.page_bytes_max.load(std::memory_order_relaxed) >
+      pager_.budget.limit();
   const uint32_t target = static_cast<uint32_t>(leaving_target);
   const uint32_t half = shard.leaving.size() / 2;
   eviction.rest(is_full ? std::min(target, half) : target);
   const uint64_t freed = eviction.free();
-  OC_ASSERT(freed <= budget_.used_max());
+  OC_ASSERT(freed <= pager_.budget.used_max());
   OC_ASSERT(shard.policy->is_valid());
   return freed;
 }
 
 bool Engine::keep(Shard& shard) {
-  const uint64_t limit = budget_.limit();
+  const uint64_t limit = pager_.budget.limit();
   // Pages may be large beside the share above the watermark: the largest must find room, too. A
   // filler inside a fault handler may not be able to make it (a store that is not fault safe).
-  const uint64_t room = limit - std::min(limit, page_bytes_max_.load(std::memory_order_relaxed));
-  const uint64_t high = std::min(limit / 100 * options_.high_watermark, room);
-  const uint64_t low = std::min(limit / 100 * options_.low_watermark, room);
+  const uint64_t room =
+      limit - std::min(limit, pager_.page_bytes_max.load(std::memory_order_relaxed));
+  const uint64_t high = std::min(limit / 100 * pager_.options.high_watermark, room);
+  const uint64_t low = std::min(limit / 100 * pager_.options.low_watermark, room);
   OC_CHECK(low <= high);
   OC_CHECK(high <= limit);
-  if (is_crowded_.exchange(false, std::memory_order_relaxed)) {
+  if (pager_.is_crowded.exchange(false, std::memory_order_relaxed)) {
     const os::Locked turn(shard.turn);
-    if (run_turn(shard, 128, Caller::kThread) == 0 && budget_.used() <= high) return false;
+    if (run_turn(shard, 128, Caller::kThread) == 0 && pager_.budget.used() <= high) return false;
   }
-  if (budget_.used() <= high) return true;
-  while (budget_.used() > low) {
-    const uint64_t over = budget_.used() - std::min(budget_.used(), low);
+  if (pager_.budget.used() <= high) return true;
+  while (pager_.budget.used() > low) {
+    const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), low);
     const os::Locked turn(shard.turn);
-    const uint64_t page_bytes = usual_page_bytes(shard);
+    const uint64_t page_bytes = pager_.usual_page_bytes(shard);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
     const uint32_t resting = shard.leaving.size();
     const bool has_freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) > 0;
@@ -92,16 +95,16 @@ bool Engine::keep(Shard& shard) {
 // pinned, or the store refuses writes) it tries again, less and less often.
 void Engine::keep_loop(Shard& shard) {
   uint64_t backoff_ns = 0;
-  while (!is_stopping_.load(std::memory_order_acquire)) {
+  while (!pager_.is_stopping.load(std::memory_order_acquire)) {
     if (backoff_ns == 0 && shard.is_called.load(std::memory_order_acquire) == 0)
       os::wait(&shard.is_called, 0, 1'000'000'000);
     shard.is_called.store(0, std::memory_order_release);
-    const uint32_t changes = budget_.changes();
+    const uint32_t changes = pager_.budget.changes();
     if (keep(shard)) {
       backoff_ns = 0;
       continue;
     }
-    if (backoff_ns != 0) budget_.wait_for_change(changes, backoff_ns);
+    if (backoff_ns != 0) pager_.budget.wait_for_change(changes, backoff_ns);
     backoff_ns = std::clamp<uint64_t>(backoff_ns * 2, 1'000'000, 500'000'000);
   }
 }

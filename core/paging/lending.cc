@@ -26,7 +26,7 @@ uint64_t Lending::free_bytes() const {
 uint64_t Lending::bytes_max() const {
   if (!is_here()) return 0;
   const std::shared_lock<std::shared_mutex> guard(lock_);
-  return engine_ == nullptr ? 0 : uint64_t{engine_->frames().count()} * base::kSystemPage;
+  return engine_ == nullptr ? 0 : uint64_t{engine_->pager().frames.count()} * base::kSystemPage;
 }
 
 void Lending::end() {

@@ -30,9 +30,10 @@ int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
     }
     if (space.frames->can_share() && !view.is_shown(page)) continue;
     if (seen.pins() == PageValue::kPinsMax) return -EOVERFLOW;
-    OC_CHECK(seen.frame() < frames_.count());
+    OC_CHECK(seen.frame() < pager_.frames.count());
     if (!space.words[page].change(seen, seen.with_pins(seen.pins() + 1))) continue;
-    if (seen.pins() == 0) pinned_bytes_.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    if (seen.pins() == 0)
+      pager_.pinned_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
     return 0;
   }
 }
@@ -48,12 +49,13 @@ void Engine::release(Space& space, uint64_t page) {
     OC_CHECK(seen.state() == PageState::kResident || seen.state() == PageState::kBusy);
     if (seen.pins() == 1 && seen.has(PageValue::kParked)) {
       if (!word.change(seen, seen.minus(PageValue::kParked))) continue;
-      shard_of(space, page).news.push(frames_, seen.frame());
+      pager_.shard_of(space, page).news.push(pager_.frames, seen.frame());
       seen = word.load();
       continue;
     }
     if (!word.change(seen, seen.with_pins(seen.pins() - 1))) continue;
-    if (seen.pins() == 1) pinned_bytes_.fetch_sub(space.page_bytes, std::memory_order_relaxed);
+    if (seen.pins() == 1)
+      pager_.pinned_bytes.fetch_sub(space.page_bytes, std::memory_order_relaxed);
     return;
   }
 }
@@ -63,24 +65,26 @@ void Engine::release(Space& space, uint64_t page) {
 Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
                           uint64_t* claimed_bytes) {
   const auto is_too_much = [&] {
-    return pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > budget_.limit();
+    return pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() >
+           pager_.budget.limit();
   };
   *claimed_bytes = (end - first) * space.page_bytes;
-  pinning_bytes_.fetch_add(*claimed_bytes);
+  pager_.pinning_bytes.fetch_add(*claimed_bytes);
   if (!is_too_much()) return {};
   // Pages that are pinned already are counted twice here: look closer only in that case.
   uint64_t fresh = 0;
   for (uint64_t page = first; page < end; ++page)
     if (space.words[page].load().pins() == 0) fresh += space.page_bytes;
-  pinning_bytes_.fetch_sub(*claimed_bytes - fresh);
+  pager_.pinning_bytes.fetch_sub(*claimed_bytes - fresh);
   *claimed_bytes = fresh;
   if (!is_too_much()) return {};
-  pinning_bytes_.fetch_sub(fresh);
-  return Error{ENOMEM, "pin " + base::format_bytes((end - first) * space.page_bytes) + " of " +
-                           space.uri + ": the budget of " + base::format_bytes(budget_.limit()) +
-                           " cannot hold it; the least that would do is " +
-                           base::format_bytes(pinned_bytes_.load() + pinning_bytes_.load() + fresh +
-                                              pin_reserve_bytes())};
+  pager_.pinning_bytes.fetch_sub(fresh);
+  return Error{ENOMEM,
+               "pin " + base::format_bytes((end - first) * space.page_bytes) + " of " + space.uri +
+                   ": the budget of " + base::format_bytes(pager_.budget.limit()) +
+                   " cannot hold it; the least that would do is " +
+                   base::format_bytes(pager_.pinned_bytes.load() + pager_.pinning_bytes.load() +
+                                      fresh + pager_.pin_reserve_bytes())};
 }
 
 Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
@@ -95,7 +99,7 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
     int result = hold(view, page, piece.address, false);
     const uint64_t done = result != 0 ? claimed : std::min(claimed, space.page_bytes);
     OC_CHECK(done <= claimed);
-    const uint64_t pinning = pinning_bytes_.fetch_sub(done);
+    const uint64_t pinning = pager_.pinning_bytes.fetch_sub(done);
     OC_CHECK(pinning >= done);
     claimed -= done;
     if (result == 0 && view.is_writable) {
@@ -126,13 +130,13 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
       if (result != 0) release(space, page);
     }
     if (result != 0) {
-      pinning_bytes_.fetch_sub(claimed);
+      pager_.pinning_bytes.fetch_sub(claimed);
       for (uint64_t p = first; p < page; ++p) release(space, p);
       return base::system_error(result, "pin page " + std::to_string(page) + " of " + space.uri,
                                 WriteStall::remedy(result));
     }
   }
-  pinning_bytes_.fetch_sub(claimed);
+  pager_.pinning_bytes.fetch_sub(claimed);
   return {};
 }
 

@@ -39,7 +39,8 @@ struct Run {
 void Engine::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count) {
   Space& space = *static_cast<Space*>(view.space);
   OC_CHECK(stride != 0);
-  const uint64_t at_once = std::max<uint64_t>(bounce_.shape().chunk_bytes / space.page_bytes, 1);
+  const uint64_t at_once =
+      std::max<uint64_t>(pager_.bounce.shape().chunk_bytes / space.page_bytes, 1);
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
@@ -79,7 +80,7 @@ bool Engine::run_prefetch() {
 }
 
 void Engine::io_loop() {
-  while (!is_stopping_.load(std::memory_order_acquire)) {
+  while (!pager_.is_stopping.load(std::memory_order_acquire)) {
     const uint32_t changes = queue_.changes();
     if (!run_prefetch()) queue_.wait_for_change(changes);
   }
@@ -103,7 +104,7 @@ class Ahead {
 
   // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
   void add(uint64_t page, uint32_t frame, bool is_written = false) {
-    OC_CHECK(frame < engine_.frames_.count());
+    OC_CHECK(frame < engine_.pager().frames.count());
     OC_CHECK(space_.words[page].glance() == PageState::kFilling);
     OC_CHECK(!is_written || space_.page_bytes == base::kSystemPage);
     if (page_count_ == frame_.size() ||
@@ -121,7 +122,7 @@ class Ahead {
     read_all();
     for (uint32_t i = 0; i < run_count_; ++i) {
       install(run_[i]);
-      engine_.bounce_.give(run_[i].buffer);
+      engine_.pager().bounce.give(run_[i].buffer);
     }
     run_count_ = page_count_ = 0;
   }
@@ -149,8 +150,9 @@ class Ahead {
   bool open_run(uint64_t page, bool is_written) {
     if (run_count_ == kRunsMax) return false;
     // The first may wait for a buffer: this thread holds none. A later one must not.
-    const std::span<std::byte> buffer =
-        run_count_ == 0 ? engine_.bounce_.take(run_bytes_) : engine_.bounce_.try_take(run_bytes_);
+    const std::span<std::byte> buffer = run_count_ == 0
+                                            ? engine_.pager().bounce.take(run_bytes_)
+                                            : engine_.pager().bounce.try_take(run_bytes_);
     if (buffer.empty()) return false;
     OC_CHECK(buffer.size() >= space_.page_bytes);
     run_[run_count_++] = {page, 1, 0, page_count_, is_written, buffer, 0};
@@ -242,7 +244,7 @@ class Ahead {
 
 // Larger pages, and those that the view shows in part, are filled one by one.
 bool Engine::travels_in_runs(const Space& space, const View& view, uint64_t page) const {
-  if (space.page_bytes > bounce_.shape().chunk_bytes) return false;
+  if (space.page_bytes > pager_.bounce.shape().chunk_bytes) return false;
   return !space.frames->can_share() || view.piece_of(page).size_bytes == space.page_bytes;
 }
 
@@ -256,7 +258,7 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   uint32_t frame[kAlongMax];
   if (const int result =
-          take_frame(space, caller, std::max<uint64_t>(options_.wait_ns_max, 1), &frame[0]);
+          take_frame(space, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame[0]);
       result != 0) {
     space.leave(page);
     return result;
@@ -273,8 +275,8 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
   }
   OC_CHECK(n <= kAlongMax);
   uint32_t gathered[kAlongMax];
-  Ahead along(*this, space, view, caller, Counter::prefetch_fills, bounce_.shape().chunk_bytes,
-              gathered);
+  Ahead along(*this, space, view, caller, Counter::prefetch_fills,
+              pager_.bounce.shape().chunk_bytes, gathered);
   for (uint32_t i = 0; i < n; ++i) {  // in the order of the store
     const uint32_t which = stride > 0 ? i : n - 1 - i;
     along.add(page + static_cast<uint64_t>(stride * which), frame[which]);
@@ -312,7 +314,7 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
   OC_CHECK(count != 0);
   uint32_t gathered[512];
   Ahead ahead(*this, space, view, Caller::kThread, Counter::prefetch_fills,
-              bounce_.shape().chunk_bytes, gathered);
+              pager_.bounce.shape().chunk_bytes, gathered);
   const uint64_t begin = view.first_page(), end = view.end_page();
   uint64_t page = first, dropped = 0;
   if (stride < 0) {  // in the order of the store

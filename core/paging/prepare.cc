@@ -25,8 +25,8 @@ void Engine::prepare(View& view, uint64_t first, uint64_t end) {
   if (!view.is_writable || space.page_bytes != base::kSystemPage) return;
   for (uint64_t page = first; page < end;) {
     // Only into what is free: for a hint nothing is evicted.
-    const uint64_t low = budget_.limit() / 100 * options_.low_watermark;
-    if (budget_.used() + kPrepareRun * space.page_bytes > low) return;
+    const uint64_t low = pager_.budget.limit() / 100 * pager_.options.low_watermark;
+    if (pager_.budget.used() + kPrepareRun * space.page_bytes > low) return;
     const uint64_t count = prepare_run(space, view, page, std::min(end - page, kPrepareRun));
     page += std::max<uint64_t>(count, 1);
   }

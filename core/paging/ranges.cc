@@ -4,6 +4,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/paging/engine.h"
 #include "core/paging/eviction.h"
 
 namespace outcore::paging {
@@ -36,7 +37,7 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
   OC_ASSERT(end <= space.page_count());
   constexpr int kTriesMax = 4;
   int error = 0;
-  for (const auto& shard : shards_) {
+  for (const auto& shard : pager_.shards) {
     int tries = 0;
     for (uint64_t page = first; page < end;) {
       uint64_t busy = 0, next = page;
@@ -44,7 +45,7 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
       {
         const os::Locked turn(shard->turn);
         if (space.epoch.is_closed()) continue;  // what was written must wait for the cut
-        Eviction eviction(*this, *shard, Caller::kThread);
+        Eviction eviction(pager_, *shard, Caller::kThread);
         eviction.hear();
         next = eviction.take_range(space, page, end, &busy);
         OC_CHECK(next > page);
@@ -59,7 +60,7 @@ Status Engine::evict(Space& space, uint64_t first, uint64_t end) {
         // It may be back already from the hands that it was in when it was passed over.
         const bool is_there = seen.state() == PageState::kResident && seen.pins() == 0;
         if (!is_there && !is_in_other_hands(seen)) continue;
-        if (&shard_of(space, p) != shard.get()) continue;
+        if (&pager_.shard_of(space, p) != shard.get()) continue;
         is_again = true;
         while (is_in_other_hands(seen)) {
           space.words[p].wait_while(seen, 100'000'000);
@@ -84,19 +85,19 @@ void Engine::make_cold(Space& space, uint64_t first, uint64_t end) {
   for (uint64_t page = first; page < end; ++page) {
     const PageValue seen = space.words[page].load();
     if (seen.state() != PageState::kResident || seen.pins() != 0) continue;
-    Shard& shard = shard_of(space, page);
+    Shard& shard = pager_.shard_of(space, page);
     const os::Locked turn(shard.turn);
     const PageValue now = space.words[page].load();
     if (now.state() != PageState::kResident || now.pins() != 0) continue;
     // After the look: a page that was rescued a moment ago is resident, and its news are here.
-    Eviction(*this, shard, Caller::kThread).hear();
-    budget::FrameRecord& record = frames_[now.frame()];
+    Eviction(pager_, shard, Caller::kThread).hear();
+    budget::FrameRecord& record = pager_.frames[now.frame()];
     OC_CHECK(record.page == page);
     OC_CHECK(record.space == space.id);
     if (record.is_in_policy == 0) continue;  // cold already, or parked
     shard.policy->removed(FrameId{now.frame()});
     record.is_in_policy = 0;
-    shard.cold.push(frames_, now.frame());
+    shard.cold.push(pager_.frames, now.frame());
   }
 }
 
@@ -132,7 +133,7 @@ Status Engine::retry_zeroed(Space& space, uint64_t first, uint64_t end) {
   space.has_zeroed.store(false, std::memory_order_seq_cst);
   Status status;
   if (space.zeroed_pages.load(std::memory_order_seq_cst) != 0)
-    for_each_framed(space, first, end, [&](uint64_t page) {
+    pager_.for_each_framed(space, first, end, [&](uint64_t page) {
       const auto is_zeroed = [&] { return space.words[page].load().has(PageValue::kZeroed); };
       if (!is_zeroed()) return;
       Status s = evict(space, page, page + 1);
@@ -162,11 +163,11 @@ bool is_takeable(const PageValue& seen) {
 }
 
 // From `first` on, the pages that leave together if nobody comes between.
-uint64_t end_of_batch(Engine& engine, const Space& space, uint64_t first, uint64_t end) {
-  const Shard& shard = engine.shard_of(space, first);
+uint64_t end_of_batch(Pager& pager, const Space& space, uint64_t first, uint64_t end) {
+  const Shard& shard = pager.shard_of(space, first);
   end = std::min<uint64_t>(end, first + Shard::kVictimsMax);
   while (first < end && is_takeable(space.words[first].load()) &&
-         &engine.shard_of(space, first) == &shard)
+         &pager.shard_of(space, first) == &shard)
     ++first;
   return first;
 }
@@ -193,12 +194,12 @@ Error cannot_discard(const Space& space, uint64_t page, int code, const char* wh
 // go one by one, those that are gone already once more.
 bool Engine::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end) {
   OC_CHECK(first < end);
-  *batch_end = end = end_of_batch(*this, space, first, end);
+  *batch_end = end = end_of_batch(pager_, space, first, end);
   if (end <= first + 1) return false;
-  Shard& shard = shard_of(space, first);
+  Shard& shard = pager_.shard_of(space, first);
   const os::Locked turn(shard.turn);
   if (space.epoch.is_closed()) return false;
-  Eviction eviction(*this, shard, Caller::kThread);
+  Eviction eviction(pager_, shard, Caller::kThread);
   eviction.hear();
   uint64_t busy = 0;
   eviction.take_range(space, first, end, &busy);
@@ -253,11 +254,11 @@ Status Engine::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
       word.wait_while(seen, 10'000'000);
       continue;
     }
-    Shard& shard = shard_of(space, page);
+    Shard& shard = pager_.shard_of(space, page);
     space.epoch.wait_until_open();
     const os::Locked turn(shard.turn);
     if (space.epoch.is_closed()) continue;  // a cut is as it was at its moment
-    Eviction eviction(*this, shard, Caller::kThread);
+    Eviction eviction(pager_, shard, Caller::kThread);
     eviction.hear();
     bool is_absent = false;
     uint64_t busy = 0;

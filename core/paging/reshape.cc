@@ -160,10 +160,10 @@ Status Engine::put_parts(Space& space, std::span<View* const> parts) {
 void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
   OC_CHECK(old.is_replaced.load());
   for (const View* part : parts) OC_CHECK(part->is_replaced.load());
-  for (const auto& shard : shards_) {
+  for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);
-    for_each_framed(space, old.first_page(), old.end_page(), [&](uint64_t page) {
-      if (&shard_of(space, page) != shard.get() || !old.is_shown(page)) return;
+    pager_.for_each_framed(space, old.first_page(), old.end_page(), [&](uint64_t page) {
+      if (&pager_.shard_of(space, page) != shard.get() || !old.is_shown(page)) return;
       for (View* part : parts)
         if (page >= part->first_page() && page < part->end_page()) part->set_shown(page, true);
     });

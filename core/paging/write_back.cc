@@ -115,7 +115,7 @@ void Eviction::issue(uint32_t finish_end) {
       space.counters.add(Counter::written_bytes, r.size_bytes);
       space.note_change(r.offset, r.size_bytes);
       if (r.result == 0)
-        engine_.stall_.end();
+        pager_.stall.end();
       else
         fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
     }

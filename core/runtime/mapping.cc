@@ -192,7 +192,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
 
   const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
                                o.frames.value_or(options.frames), page_bytes,
-                               o.access != Access::kReadOnly, engine->policy_wants_rescue()};
+                               o.access != Access::kReadOnly, engine->pager().policy_wants_rescue};
   Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
   auto space = std::make_unique<Space>();
@@ -227,7 +227,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
   if (Status s = engine->add_space(space.get()); !s) return s.error();
-  for (const std::span<std::byte> buffer : engine->buffers())
+  for (const std::span<std::byte> buffer : engine->pager().buffers())
     space->store.load()->register_buffer(buffer);
   return (spaces[*key] = std::move(space)).get();
 }
@@ -308,7 +308,8 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
                       " bytes since it was mapped for writing: unmap that region first, or map "
                       "this one for writing, too");
   if ((becomes_writable || is_outgrown) && store.get() != space.store.load()) {
-    for (const std::span<std::byte> buffer : engine->buffers()) store->register_buffer(buffer);
+    for (const std::span<std::byte> buffer : engine->pager().buffers())
+      store->register_buffer(buffer);
     space.owned.push_back(store);
     space.store.store(store.get());
   }
