@@ -18,7 +18,7 @@ FAULT_PATH = [
     "core/paging/fill*.cc",
     "core/paging/prefetch.cc",
     "core/paging/keep.cc",
-    "core/paging/write_back.cc",
+    "core/paging/victim_*.cc",
     "core/os/fault_ranges.cc",
     "core/os/memory_advice.cc",
     "core/os/signal_delivery*.cc",

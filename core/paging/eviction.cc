@@ -16,45 +16,17 @@ using region::PageValue;
 using region::PageWord;
 using region::View;
 
-void Eviction::hear() {
-  shard_.news.take_all(frames_, [&](uint32_t frame) {
-    FrameRecord& record = frames_[frame];
-    if (record.list == kLeavingList) shard_.leaving.remove(frames_, frame);
-    if (record.is_in_policy != 0) {
-      shard_.policy->rescued(FrameId{frame});
-      return;
-    }
-    if (record.list == kColdList) return;
-    OC_CHECK(record.space != kNone);
-    record.is_known = record.is_in_policy = 1;
-    const Space& space = *pager_.space_of(record.space);
-    OC_CHECK(record.page < space.page_count());
-    shard_.policy->filled(FrameId{frame}, space.key_of(record.page));
-  });
-}
-
-// The frame is resident, and again in the policy's hands.
-void Eviction::drop_out(uint32_t frame, bool was_chosen) {
-  FrameRecord& record = frames_[frame];
-  if (was_chosen && record.is_in_policy != 0) {
-    shard_.policy->rescued(FrameId{frame});
-  } else if (record.is_in_policy == 0) {
-    record.is_in_policy = 1;
-    shard_.policy->filled(FrameId{frame}, pager_.space_of(record.space)->key_of(record.page));
-  }
-}
-
 // Resident → Unmapping, if nobody has it. Pinned pages leave the policy until the last unpin.
 bool Eviction::take(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
   Space& space = *pager_.space_of(record.space);
-  OC_CHECK(count_ < Shard::kVictimsMax);
+  OC_CHECK(shard_.victim_count < Shard::kVictimsMax);
   OC_CHECK(record.page < space.page_count());
   PageWord& word = space.words[record.page];
   PageValue seen = word.load();
   for (;;) {
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
-      if (was_chosen) drop_out(frame, true);
+      if (was_chosen) victims_.drop_out(frame, true);
       return false;
     }
     if (seen.pins() != 0) {
@@ -68,21 +40,22 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
     if (word.change(seen, seen.with(PageState::kUnmapping).minus(PageValue::kParked))) break;
   }
   OC_CHECK(seen.frame() == frame);
-  Victim& victim = shard_.victim[count_++];
+  Victim& victim = shard_.victim[shard_.victim_count++];
   victim = {frame, &space, record.page, 0, false, false};
   return true;
 }
 
 void Eviction::choose(uint32_t count) {
   count = std::min(count, Shard::kVictimsMax);
-  for (uint32_t examined = 0; count_ < count && examined < 4 * count;) {
+  for (uint32_t examined = 0; shard_.victim_count < count && examined < 4 * count;) {
     if (const uint32_t frame = shard_.cold.pop(frames_); frame != kNone) {
       ++examined, ++looked_at_;
       take(frame, true);
       continue;
     }
-    const size_t chosen = shard_.policy->choose_victims({shard_.chosen, count - count_});
-    OC_CHECK(chosen <= count - count_);
+    const size_t chosen =
+        shard_.policy->choose_victims({shard_.chosen, count - shard_.victim_count});
+    OC_CHECK(chosen <= count - shard_.victim_count);
     if (chosen == 0) return;
     for (size_t i = 0; i < chosen; ++i) take(static_cast<uint32_t>(shard_.chosen[i]), true);
     examined += static_cast<uint32_t>(chosen);
@@ -105,16 +78,16 @@ void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
   if (seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting) &&
       frames_[frame].list == kLeavingList) {
     shard_.leaving.remove(frames_, frame);  // at rest: it leaves with the batch
-    shard_.victim[count_++] = {frame, &space, page, 0, false, false};
+    shard_.victim[shard_.victim_count++] = {frame, &space, page, 0, false, false};
     return;
   }
   if (seen.state() != PageState::kResident || !take(frame, false)) {
     ++*busy;
     return;
   }
-  OC_CHECK(shard_.victim[count_ - 1].page == page);
+  OC_CHECK(shard_.victim[shard_.victim_count - 1].page == page);
   // Its news may have come while we took it; the policy must know a frame before it can forget it.
-  hear();
+  victims_.hear();
   if (frames_[frame].list == kColdList) shard_.cold.remove(frames_, frame);
   if (frames_[frame].is_in_policy != 0) shard_.policy->removed(FrameId{frame});
   frames_[frame].is_in_policy = 0;
@@ -122,21 +95,23 @@ void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
 
 template <typename F>
 void Eviction::for_each_space(const F& f) {
-  for (uint32_t begin = 0; begin < count_;) {
+  for (uint32_t begin = 0; begin < shard_.victim_count;) {
     uint32_t end = begin;
-    while (end < count_ && shard_.victim[end].space == shard_.victim[begin].space) ++end;
+    while (end < shard_.victim_count && shard_.victim[end].space == shard_.victim[begin].space)
+      ++end;
     f(begin, end);
     begin = end;
   }
 }
 
 void Eviction::clean(Bytes bytes) {
-  std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {
-    return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
-  });
+  std::sort(shard_.victim, shard_.victim + shard_.victim_count,
+            [](const Victim& a, const Victim& b) {
+              return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
+            });
   for_each_space([&](uint32_t begin, uint32_t end) { unmap(begin, end); });
-  finished_ = 0;
-  for (uint32_t i = 0; i < count_; ++i) {
+  writer_.begin();
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
     if (bytes == Bytes::kHold) {
@@ -157,10 +132,10 @@ void Eviction::clean(Bytes bytes) {
     word_of(victim).update([](PageValue v) {
       return v.with(PageState::kLeaving).minus(PageValue::kDirty).plus(PageValue::kWriting);
     });
-    queue_written(i);
+    writer_.queue_written(i);
   }
-  issue(count_);
-  OC_CHECK(finished_ == count_);
+  writer_.write_until(shard_.victim_count);
+  OC_CHECK(writer_.finished() == shard_.victim_count);
   OC_CHECK(shard_.request_count == 0);
   OC_CHECK(shard_.write_buffer_used == 0);
 }
@@ -184,37 +159,9 @@ void Eviction::unmap(uint32_t begin, uint32_t end) {
     // What was at rest is not mapped, and may be rescued right now: it is not ours to put back.
     for (uint32_t i = begin; i < end; ++i)
       if (word_of(shard_.victim[i]).load().state() == PageState::kUnmapping)
-        put_back(shard_.victim[i]);
+        victims_.put_back(shard_.victim[i]);
     return;
   }
-}
-
-// Back to Resident, in the policy's hands.
-void Eviction::put_back(Victim& victim) {
-  if (victim.is_out) return;
-  victim.is_out = true;
-  OC_ASSERT(word_of(victim).glance() == PageState::kUnmapping ||
-            word_of(victim).glance() == PageState::kDropping);
-  show_again(victim, word_of(victim).load().has(PageValue::kDirty));
-  word_of(victim).update([](PageValue v) {
-    return v.with(PageState::kResident).minus(PageValue::kCleaned | PageValue::kWriting);
-  });
-  drop_out(victim.frame, true);
-}
-
-// What could not leave stays: Leaving → Resident, in the policy's hands, unless a touch was faster.
-void Eviction::stay(Victim& victim, uint64_t minus, uint64_t plus) {
-  victim.is_out = true;
-  PageValue seen = word_of(victim).load();
-  bool is_ours = false;
-  while (!is_ours && seen.state() == PageState::kLeaving)
-    is_ours = word_of(victim).change(seen, seen.with(PageState::kBusy));
-  if (is_ours) show_again(victim, seen.plus(plus).has(PageValue::kDirty));
-  word_of(victim).update([&](PageValue v) {
-    const PageValue idle = v.minus(minus).plus(plus);
-    return is_ours ? idle.with(PageState::kResident) : idle;
-  });
-  if (is_ours) drop_out(victim.frame, true);
 }
 
 // Unmapping, or Leaving and at rest → Dropping.
@@ -228,41 +175,22 @@ void Eviction::hold(Victim& victim) {
 }
 
 uint32_t Eviction::held() const {
-  return static_cast<uint32_t>(std::count_if(shard_.victim, shard_.victim + count_,
+  return static_cast<uint32_t>(std::count_if(shard_.victim, shard_.victim + shard_.victim_count,
                                              [](const Victim& victim) { return !victim.is_out; }));
 }
 
 void Eviction::put_back_all(bool is_stored) {
-  for (uint32_t i = 0; i < count_; ++i) {
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
     Space& space = *victim.space;
     if (!is_stored && space.frames->has_write_faults())
       word_of(victim).update([](PageValue v) { return v.plus(PageValue::kDirty); });
-    put_back(victim);
+    victims_.put_back(victim);
     if (!is_stored && space.frames->reports_written())
       space.restore_written(victim.page, victim.page * space.page_bytes,
                             (victim.page + 1) * space.page_bytes);
   }
-}
-
-// What was unmapped and stays is shown again in every view that showed it: a pin or a system call
-// finds it there. If the kernel refuses that too, the next touch but one tries again.
-// REQUIRES: the page's state is ours alone.
-void Eviction::show_again(const Victim& victim, bool is_dirty) {
-  Space& space = *victim.space;
-  if (space.frames->leaving_is_readable()) return;
-  os::SubpageSet written;
-  if (!space.frames->reports_written()) {
-    if (is_dirty) written.add_range(0, os::SubpageSet::kCount);
-  } else {
-    space.look_at_written(victim.page, &written);
-  }
-  space.for_each_showing(victim.page, [&](View& view) {
-    const Piece piece = view.piece_of(victim.page);
-    space.frames->show(piece, written);
-    space.frames->wake(piece);
-  });
 }
 
 void Eviction::collect(Victim& victim) {
@@ -288,7 +216,7 @@ void Eviction::collect(Victim& victim) {
     space.for_each_showing(victim.page, [&](View& view) {
       space.frames->restore(view.piece_of(victim.page), shard_.written);
     });
-  put_back(victim);
+  victims_.put_back(victim);
 }
 
 uint64_t Eviction::free() {
@@ -323,7 +251,7 @@ uint64_t Eviction::free() {
       if (victim.is_out) continue;
       // The kernel refused one (locked memory), and those before it are gone: ask for each alone.
       if (result != 0 && !free_alone(victim)) {
-        put_back(victim);
+        victims_.put_back(victim);
         continue;
       }
       space.for_each_showing(victim.page, [&](View& view) {
@@ -368,22 +296,24 @@ void Eviction::forget(uint32_t frame) {
 }
 
 void Eviction::rest(uint32_t leaving_target) {
-  for (uint32_t i = 0; i < count_; ++i) {
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
     if (word_of(victim).load().state() == PageState::kLeaving)
       shard_.leaving.push(frames_, victim.frame);
   }
-  count_ = 0;
-  while (shard_.leaving.size() > leaving_target && count_ < Shard::kVictimsMax) {
+  shard_.victim_count = 0;
+  while (shard_.leaving.size() > leaving_target && shard_.victim_count < Shard::kVictimsMax) {
     const uint32_t frame = shard_.leaving.pop(frames_);
     const FrameRecord& record = frames_[frame];
     OC_CHECK(record.space != kNone);
-    shard_.victim[count_++] = {frame, pager_.space_of(record.space), record.page, 0, false, false};
+    shard_.victim[shard_.victim_count++] = {
+        frame, pager_.space_of(record.space), record.page, 0, false, false};
   }
-  std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {
-    return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
-  });
+  std::sort(shard_.victim, shard_.victim + shard_.victim_count,
+            [](const Victim& a, const Victim& b) {
+              return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
+            });
 }
 
 }  // namespace outcore::paging

@@ -54,8 +54,8 @@ struct Pager {
   Pager& operator=(const Pager&) = delete;
   ~Pager();  // REQUIRES: no space is left
 
-  // Tables, buffers and policies, within the budget. Once, before anything else. Errors: EINVAL (the
-  // policy; a budget that is too small, with the least that would do), ENOMEM.
+  // Tables, buffers and policies, within the budget. Once, before anything else. Errors: EINVAL
+  // (the policy; a budget that is too small, with the least that would do), ENOMEM.
   Status allocate();
 
   Space* space_of(uint32_t id) const { return spaces[id].load(std::memory_order_acquire); }

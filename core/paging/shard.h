@@ -43,6 +43,8 @@ struct Victim {
   bool is_out = false;  // no longer a victim: rescued, put back or freed
 };
 
+inline region::PageWord& word_of(const Victim& victim) { return victim.space->words[victim.page]; }
+
 struct Shard {
   static constexpr uint32_t kVictimsMax = 256;
   static constexpr uint32_t kRequestsMax = 256;
@@ -62,6 +64,7 @@ struct Shard {
 
   // Scratch of a turn: here, because a turn may run on a small signal stack.
   Victim victim[kVictimsMax];
+  uint32_t victim_count = 0;
   FrameId chosen[kVictimsMax];
   os::Piece piece[kVictimsMax];
   StoreRequest request[kRequestsMax];

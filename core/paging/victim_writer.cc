@@ -1,10 +1,9 @@
-// Write-back: what an eviction found written goes to the store, neighbours joined into one
-// transfer. See eviction.h.
+#include "core/paging/victim_writer.h"
+
 #include <algorithm>
-#include <cerrno>
 
 #include "core/base/assert.h"
-#include "core/paging/eviction.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
@@ -14,9 +13,8 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-// The runs of shard_.written, clipped to the end of the store.
-void Eviction::queue_written(uint32_t i) {
-  OC_CHECK(i < count_);
+void VictimWriter::queue_written(uint32_t i) {
+  OC_CHECK(i < shard_.victim_count);
   const Victim& victim = shard_.victim[i];
   OC_CHECK(victim.is_dirty);
   OC_CHECK(!victim.is_out);
@@ -26,7 +24,7 @@ void Eviction::queue_written(uint32_t i) {
   const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
   const uint64_t end = space.page_bytes / base::kSystemPage;
   const os::SubpageSet written =
-      shard_.written;  // issue() may run in between, and uses the scratch
+      shard_.written;  // write_until() may run in between, and uses the scratch
   for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
     const uint64_t from = start + first * base::kSystemPage;
     const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
@@ -35,8 +33,8 @@ void Eviction::queue_written(uint32_t i) {
 }
 
 // Copies the run into the write buffer, as pieces of the requests of a batch.
-void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
-  OC_CHECK(i < count_);
+void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(i < shard_.victim_count);
   Space& space = *shard_.victim[i].space;
   OC_ASSERT(offset % base::kSystemPage == 0);
   OC_ASSERT(offset / space.page_bytes == shard_.victim[i].page);
@@ -55,7 +53,7 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
              last.offset + last.size_bytes == offset;
     }();
     if (room == 0 || (!is_joined && shard_.request_count == Shard::kRequestsMax)) {
-      issue(i);
+      write_until(i);
       continue;
     }
     const uint64_t bytes = std::min(size_bytes, room);
@@ -86,10 +84,8 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   }
 }
 
-// Carries out the queued transfers, within each store's write concurrency, and finishes the victims
-// before `finish_end`: those that have nothing more to queue.
-void Eviction::issue(uint32_t finish_end) {
-  OC_CHECK(finish_end <= count_);
+void VictimWriter::write_until(uint32_t finish_end) {
+  OC_CHECK(finish_end <= shard_.victim_count);
   OC_CHECK(finished_ <= finish_end);
   for (uint32_t begin = 0; begin < shard_.request_count;) {
     Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
@@ -129,11 +125,11 @@ void Eviction::issue(uint32_t finish_end) {
   }
 }
 
-void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
-                            uint32_t last_victim, Space& space) {
+void VictimWriter::fail_request(const StoreRequest& request, uint32_t first_victim,
+                                uint32_t last_victim, Space& space) {
   OC_CHECK(request.result != 0);
   OC_CHECK(first_victim <= last_victim);
-  OC_CHECK(last_victim < count_);
+  OC_CHECK(last_victim < shard_.victim_count);
   space.counters.add(Counter::write_back_errors, 1);
   space.write_failures.note_untold({-request.result, request.offset, request.size_bytes, false});
   if (first_error_ == 0) first_error_ = request.result;
@@ -148,7 +144,7 @@ void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
   }
 }
 
-void Eviction::finish_write(Victim& victim) {
+void VictimWriter::finish_write(Victim& victim) {
   OC_CHECK(victim.is_dirty);
   OC_CHECK(!victim.is_out);
   OC_ASSERT(word_of(victim).peek().has(PageValue::kWriting));
@@ -162,7 +158,8 @@ void Eviction::finish_write(Victim& victim) {
     return;
   }
   // Dirty and in memory, and tried again when the policy gives it up again.
-  stay(victim, PageValue::kWriting, space.frames->has_write_faults() ? PageValue::kDirty : 0);
+  victims_.stay(victim, PageValue::kWriting,
+                space.frames->has_write_faults() ? PageValue::kDirty : 0);
 }
 
 }  // namespace outcore::paging
