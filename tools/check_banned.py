@@ -17,7 +17,7 @@ FAULT_PATH = [
     "core/paging/fault*.cc",
     "core/paging/fill*.cc",
     "core/paging/prefetch.cc",
-    "core/paging/keep.cc",
+    "core/paging/keeper.cc",
     "core/paging/victim_*.cc",
     "core/os/fault_ranges.cc",
     "core/os/memory_advice.cc",

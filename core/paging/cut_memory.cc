@@ -24,11 +24,11 @@ Result<std::byte*> Cut::take(uint64_t* bytes, uint64_t least, const char* what) 
       *bytes = std::max(least, base::round_down(*bytes / 2, base::kSystemPage));
       continue;
     }
-    if (*bytes <= budget.limit() && engine_.help(Caller::kThread, 0)) continue;
+    if (*bytes <= budget.limit() && engine_.keeper_.help(Caller::kThread, 0)) continue;
     if (*bytes > budget.limit() || os::now_ns() - start_ns > engine_.pager().options.wait_ns_max)
       return Error{ENOMEM, "cut: no " + base::format_bytes(*bytes) +
                                " of the budget became free for " + what + "; raise the budget"};
-    engine_.call_keepers();
+    engine_.keeper_.call_keepers();
     budget.wait_for_change(changes, 2'000'000);
   }
   Result<std::byte*> memory = os::allocate_table(*bytes);

@@ -17,7 +17,7 @@ using region::PageValue;
 using region::View;
 
 Engine::Engine(const PagerOptions& options)
-    : pager_(options), lending_(std::make_shared<Lending>(*this)) {}
+    : pager_(options), keeper_(pager_), lending_(std::make_shared<Lending>(*this)) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
 void Engine::start_threads() {
   const os::SignalBlock block;  // inherited: no signal of the program runs on our threads
   for (const auto& shard : pager_.shards)
-    threads_.emplace_back([this, s = shard.get()] { keep_loop(*s); });
+    threads_.emplace_back([this, s = shard.get()] { keeper_.run(*s); });
   for (unsigned i = 0; i < pager_.options.prefetch_threads; ++i)
     threads_.emplace_back([this] { io_loop(); });
 }

@@ -17,6 +17,7 @@
 #include "core/base/assert.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/signal_delivery.h"
+#include "core/paging/keeper.h"
 #include "core/paging/lending.h"
 #include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
@@ -29,12 +30,10 @@ namespace outcore::paging {
 
 struct CutCalls;
 struct CutReport;
-class Eviction;
 
 class Engine {
  public:
-  static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
-  static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
+  static constexpr uint32_t kAlongMax = 64;  // pages that a sequential reader fills at once
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
   static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
   static constexpr uint64_t kLendPiece = 256 << 10, kLendNs = 5'000'000'000;
@@ -135,14 +134,9 @@ class Engine {
   uint64_t budget_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
 
   // -- turns: keeper threads, fillers without a frame, simulations --
-  // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES:
-  // shard.turn is held.
-  uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
   // Carries out one queued prefetch or demand; false if there was none.
   bool run_prefetch();
-  // Evicts down to the low watermark if above the high one; false if nothing could be freed though
-  // it should.
-  bool keep(Shard& shard);
+  bool keep(Shard& shard) { return keeper_.keep(shard); }
 
   void add_to(Metrics& metrics) const;  // the gauges
 
@@ -156,8 +150,6 @@ class Engine {
   Status limit_pages(uint64_t bytes);
   void forget_capacities();
 
-  // keep.cc
-  uint64_t run_turn(Shard& shard, Eviction& eviction, uint32_t victims);
   // fault.cc
   int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address,
                        bool is_write, region::PageValue seen);
@@ -178,8 +170,6 @@ class Engine {
   int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
   void begin_fill(const Space& space, uint64_t page, uint32_t frame);
   void give_frame(Space& space, uint32_t frame);
-  void call_keepers();
-  bool help(Caller caller, uint32_t first_choice);
   bool can_repeat(int result, Caller caller, uint32_t* tries);
   bool may_zero(Space& space, const region::View& view);
   int fill_zeros(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_written);
@@ -197,7 +187,6 @@ class Engine {
                  Caller caller);
   uint64_t prepare_run(Space& space, region::View& view, uint64_t first, uint64_t count);
   void io_loop();
-  void keep_loop(Shard& shard);
   // ranges.cc
   bool discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end);
   // reshape.cc
@@ -215,6 +204,7 @@ class Engine {
   Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
 
   Pager pager_;
+  Keeper keeper_;
   std::atomic<uint64_t> lent_bytes_{0};
   std::shared_ptr<Lending> lending_;
   PrefetchQueue queue_;

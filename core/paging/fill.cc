@@ -75,45 +75,23 @@ int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* 
       start_ns = os::now_ns();
       space.counters.add(Counter::waits_for_frame, 1);
     }
-    if (help(caller, attempt)) continue;
+    if (keeper_.help(caller, attempt)) continue;
     // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
     if (const int error = pager_.stall.error(); error != 0) return error;
     if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
-    call_keepers();
+    keeper_.call_keepers();
     pager_.budget.wait_for_change(changes, 2'000'000);
   }
   OC_CHECK(*frame < pager_.frames.count());
   if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
   if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
-  call_keepers();
+  keeper_.call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
   if (used > limit - std::max(limit / 128, 4 * space.page_bytes))
-    help(caller, static_cast<uint32_t>(*frame));
+    keeper_.help(caller, static_cast<uint32_t>(*frame));
   return 0;
-}
-
-void Engine::call_keepers() {
-  for (const auto& shard : pager_.shards)
-    if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
-        shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
-      os::wake_all(&shard->is_called);
-}
-
-// Runs a turn of some shard whose turn is free. True if it freed something.
-bool Engine::help(Caller caller, uint32_t first_choice) {
-  for (size_t i = 0; i < pager_.shards.size(); ++i) {
-    Shard& shard = *pager_.shards[(first_choice + i) % pager_.shards.size()];
-    if (!shard.turn.try_lock()) continue;
-    // Of large pages a batch is few, or it would take what is in use.
-    const auto victims = static_cast<uint32_t>(std::clamp<uint64_t>(
-        pager_.budget.limit() / 32 / pager_.usual_page_bytes(shard), 1, kHelpVictims));
-    const bool has_freed = run_turn(shard, victims, caller) > 0;
-    shard.turn.unlock();
-    if (has_freed) return true;
-  }
-  return false;
 }
 
 // With mprotect a page among others takes mappings of its own. Frames say when there is little room
@@ -121,7 +99,7 @@ bool Engine::help(Caller caller, uint32_t first_choice) {
 bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
   constexpr uint32_t kTriesMax = 64;
   OC_ASSERT(*tries <= kTriesMax);
-  return result == -ENOMEM && *tries < kTriesMax && help(caller, (*tries)++);
+  return result == -ENOMEM && *tries < kTriesMax && keeper_.help(caller, (*tries)++);
 }
 
 // Before a page is shown that can be written: who looks for pages by their frames finds it from now

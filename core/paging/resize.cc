@@ -54,7 +54,7 @@ Status Engine::limit_pages(uint64_t bytes) {
       const uint64_t share = over / pager_.usual_page_bytes(*shard) / pager_.shards.size() + 1;
       const auto victims =
           static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
-      is_moving = run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
+      is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
     }
     if (is_moving) continue;
     if (os::now_ns() - start_ns > pager_.options.wait_ns_max) {
@@ -100,7 +100,7 @@ int Engine::lend(uint64_t bytes) {
       const os::Locked turn(shard->turn);
       const auto victims = static_cast<uint32_t>(
           std::min<uint64_t>(piece / pager_.usual_page_bytes(*shard) + 1, Shard::kVictimsMax));
-      freed += run_turn(*shard, victims, Caller::kThread);
+      freed += keeper_.run_turn(*shard, victims, Caller::kThread);
     }
     if (freed != 0) continue;
     if (pager_.stall.error() != 0 ||

@@ -1,8 +1,10 @@
-// Turns: the keeper's work, by its thread or by a filler that found no free frame. See engine.h.
+#include "core/paging/keeper.h"
+
 #include <algorithm>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/base/units.h"
+#include "core/os/wait.h"
 #include "core/paging/eviction.h"
 
 namespace outcore::paging {
@@ -26,7 +28,7 @@ void set_capacity(Pager& pager, Shard& shard) {
 
 }  // namespace
 
-uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
+uint64_t Keeper::run_turn(Shard& shard, uint32_t victims, Caller caller) {
   OC_CHECK(shard.turn.is_held());
   OC_CHECK(victims != 0);
   if (!pager_.stall.may_try()) return 0;
@@ -40,7 +42,7 @@ uint64_t Engine::run_turn(Shard& shard, uint32_t victims, Caller caller) {
   return freed;
 }
 
-uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
+uint64_t Keeper::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   OC_CHECK(shard.request_count == 0);
   OC_CHECK(shard.write_buffer_used == 0);
   eviction.hear();
@@ -63,7 +65,28 @@ uint64_t Engine::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   return freed;
 }
 
-bool Engine::keep(Shard& shard) {
+bool Keeper::help(Caller caller, uint32_t first_choice) {
+  for (size_t i = 0; i < pager_.shards.size(); ++i) {
+    Shard& shard = *pager_.shards[(first_choice + i) % pager_.shards.size()];
+    if (!shard.turn.try_lock()) continue;
+    // Of large pages a batch is few, or it would take what is in use.
+    const auto victims = static_cast<uint32_t>(std::clamp<uint64_t>(
+        pager_.budget.limit() / 32 / pager_.usual_page_bytes(shard), 1, kHelpVictims));
+    const bool has_freed = run_turn(shard, victims, caller) > 0;
+    shard.turn.unlock();
+    if (has_freed) return true;
+  }
+  return false;
+}
+
+void Keeper::call_keepers() {
+  for (const auto& shard : pager_.shards)
+    if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
+        shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
+      os::wake_all(&shard->is_called);
+}
+
+bool Keeper::keep(Shard& shard) {
   const uint64_t limit = pager_.budget.limit();
   // Pages may be large beside the share above the watermark: the largest must find room, too. A
   // filler inside a fault handler may not be able to make it (a store that is not fault safe).
@@ -91,9 +114,7 @@ bool Engine::keep(Shard& shard) {
   return true;
 }
 
-// The keeper's thread. Called when the high watermark is passed; where nothing can be freed (all
-// pinned, or the store refuses writes) it tries again, less and less often.
-void Engine::keep_loop(Shard& shard) {
+void Keeper::run(Shard& shard) {
   uint64_t backoff_ns = 0;
   while (!pager_.is_stopping.load(std::memory_order_acquire)) {
     if (backoff_ns == 0 && shard.is_called.load(std::memory_order_acquire) == 0)
