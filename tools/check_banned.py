@@ -16,6 +16,7 @@ import sources
 FAULT_PATH = [
     "core/paging/fault*.cc",
     "core/paging/fill*.cc",
+    "core/paging/frame_supply.cc",
     "core/paging/prefetch.cc",
     "core/paging/keeper.cc",
     "core/paging/victim_*.cc",

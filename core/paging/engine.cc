@@ -17,12 +17,16 @@ using region::PageValue;
 using region::View;
 
 Engine::Engine(const PagerOptions& options)
-    : pager_(options), keeper_(pager_), lending_(std::make_shared<Lending>(*this)) {}
+    : pager_(options),
+      keeper_(pager_),
+      supply_(pager_, keeper_),
+      filler_(pager_, supply_),
+      lending_(std::make_shared<Lending>(*this)) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
   if (Status s = engine->pager_.allocate(); !s) return s.error();
-  if (Status s = engine->spare_.allocate(2 * base::kSystemPage); !s) return s.error();
+  if (Status s = engine->filler_.allocate(); !s) return s.error();
   if (!options.has_threads) return engine;
   try {
     engine->start_threads();

@@ -17,6 +17,8 @@
 #include "core/base/assert.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/signal_delivery.h"
+#include "core/paging/filler.h"
+#include "core/paging/frame_supply.h"
 #include "core/paging/keeper.h"
 #include "core/paging/lending.h"
 #include "core/paging/pager.h"
@@ -165,21 +167,6 @@ class Engine {
   prefetch::StreamTable::Advice ask_streams(const Space& space, prefetch::StreamTable::Miss& miss);
   uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
                       int64_t* stride);
-  // fill.cc
-  int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
-  int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
-  void begin_fill(const Space& space, uint64_t page, uint32_t frame);
-  void give_frame(Space& space, uint32_t frame);
-  bool can_repeat(int result, Caller caller, uint32_t* tries);
-  bool may_zero(Space& space, const region::View& view);
-  int fill_zeros(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_written);
-  int read_page(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_write);
-  int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
-  void take_back(Space& space, const os::Piece& piece, uint64_t page, bool was_seen);
-  void save_written(Space& space, const os::Piece& piece);
-  void show_new(Space& space, region::View& view, uint64_t page);
-  void finish_fill(Space& space, uint64_t page, uint32_t frame, int result,
-                   region::PageValue flags);
   // prefetch.cc
   void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
   bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
@@ -205,6 +192,8 @@ class Engine {
 
   Pager pager_;
   Keeper keeper_;
+  FrameSupply supply_;
+  Filler filler_;
   std::atomic<uint64_t> lent_bytes_{0};
   std::shared_ptr<Lending> lending_;
   PrefetchQueue queue_;
@@ -213,8 +202,6 @@ class Engine {
   std::vector<std::thread> threads_;
   os::Lock resize_lock_;
   os::Lock cut_lock_;
-  os::Lock spare_lock_;
-  os::Table<std::byte> spare_;  // two system pages, for what must be saved when an install fails
 };
 
 }  // namespace outcore::paging

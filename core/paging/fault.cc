@@ -79,7 +79,7 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
     switch (seen.state()) {
       case PageState::kResident: {
         const int result = resolve_resident(space, view, page, address, is_write, seen);
-        if (result != -EAGAIN && !can_repeat(result, caller, &tries)) return result;
+        if (result != -EAGAIN && !supply_.can_repeat(result, caller, &tries)) return result;
         break;
       }
       case PageState::kAbsent:
@@ -107,11 +107,11 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
             break;
           }
         }
-        return fill(space, view, page, is_write, caller);
+        return filler_.fill(space, view, page, is_write, caller);
       case PageState::kLeaving: {
         if (space.frames->leaving_is_readable() && !is_write) return 0;
         const int result = rescue(space, view, page, address, is_write, seen);
-        if (result != -EAGAIN && !can_repeat(result, caller, &tries)) return result;
+        if (result != -EAGAIN && !supply_.can_repeat(result, caller, &tries)) return result;
         break;
       }
       case PageState::kFailed:

@@ -69,7 +69,8 @@ bool Engine::run_prefetch() {
       // those behind it in the queue. Whoever demands waits for the page, and demands again.
       if (Space& space = *static_cast<Space*>(view.space);
           os::now_ns() <= request.until_ns && space.claim(request.first))
-        static_cast<void>(fill(space, view, request.first, request.is_write, Caller::kThread));
+        static_cast<void>(
+            filler_.fill(space, view, request.first, request.is_write, Caller::kThread));
       break;
     case Errand::kShareFrames:
       static_cast<Space*>(view.space)->share_frames();
@@ -205,7 +206,7 @@ class Ahead {
       OC_CHECK(piece.size_bytes <= at_once * space_.page_bytes);
       const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * space_.page_bytes);
       for (uint32_t page = 0; run.is_written && page < at_once; ++page)
-        engine_.begin_fill(space_, first + page, frame_[run.first_frame + i + page]);
+        engine_.filler_.begin(space_, first + page, frame_[run.first_frame + i + page]);
       const int result =
           run.result != 0 ? run.result : space_.frames->install(piece, bytes, run.is_written);
       for (uint32_t page = 0; page < at_once; ++page)
@@ -218,14 +219,14 @@ class Ahead {
     if (result == 0) {
       if (frames.can_share()) view_.set_shown(page, true);
       space_.counters.add(counter_, 1);
-      engine_.finish_fill(
+      engine_.filler_.finish(
           space_, page, frame, 0,
           PageValue(run.is_written && frames.has_write_faults() ? PageValue::kDirty : 0));
       return;
     }
     // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
-    engine_.take_back(space_, view_.piece_of(page), page, run.result == 0);
-    engine_.give_frame(space_, frame);
+    engine_.filler_.undo(space_, view_.piece_of(page), page, run.result == 0);
+    engine_.supply_.release(space_, frame);
     space_.leave(page);
     frames.wake(view_.piece_of(page));
   }
@@ -257,8 +258,8 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
   OC_CHECK(count > 1);
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   uint32_t frame[kAlongMax];
-  if (const int result =
-          take_frame(space, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame[0]);
+  if (const int result = supply_.allocate(
+          space, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame[0]);
       result != 0) {
     space.leave(page);
     return result;
@@ -269,7 +270,7 @@ int Engine::fill_along(Space& space, View& view, uint64_t page, int64_t stride, 
     if (next < view.first_page() || next >= view.end_page() || !travels_in_runs(space, view, next))
       break;
     if (!space.claim(next)) break;
-    if (take_frame(space, caller, 0, &frame[n]) == 0) continue;
+    if (supply_.allocate(space, caller, 0, &frame[n]) == 0) continue;
     space.leave(next);
     break;
   }
@@ -299,7 +300,7 @@ void Engine::fill_many(View& view, std::span<const os::Touch> touches) {
     uint32_t frame = budget::kNone;
     const bool is_left = !travels_in_runs(space, view, page) ||
                          read_ahead(space, view, page, false, &stride) > 1 ||
-                         take_frame(space, Caller::kThread, 0, &frame) != 0;
+                         supply_.allocate(space, Caller::kThread, 0, &frame) != 0;
     if (is_left)
       space.leave(page);
     else
@@ -348,10 +349,10 @@ void Engine::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t cou
     --claimed;
     if (!travels_in_runs(space, view, page)) {
       ahead.finish();
-      if (fill(space, view, page, false, Caller::kThread) == 0) continue;
+      if (filler_.fill(space, view, page, false, Caller::kThread) == 0) continue;
     } else {
       uint32_t frame = budget::kNone;
-      if (take_frame(space, Caller::kThread, 1'000'000, &frame) == 0) {
+      if (supply_.allocate(space, Caller::kThread, 1'000'000, &frame) == 0) {
         ahead.add(page, frame);
         continue;
       }

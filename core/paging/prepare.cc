@@ -40,7 +40,7 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
   OC_CHECK(view.is_writable);
   uint64_t n = 0;
   for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n)
-    if (take_frame(space, Caller::kThread, 0, &frame[n]) != 0) {
+    if (supply_.allocate(space, Caller::kThread, 0, &frame[n]) != 0) {
       space.leave(first + n);
       break;
     }
@@ -53,7 +53,7 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
   const os::Piece piece = view.pieces_of(first, first + n);
   OC_CHECK(stored <= bytes);
   OC_CHECK(piece.size_bytes == bytes);
-  for (uint64_t i = 0; i < n; ++i) begin_fill(space, first + i, frame[i]);
+  for (uint64_t i = 0; i < n; ++i) filler_.begin(space, first + i, frame[i]);
   const int result = is_fresh ? frames.install_zeros(piece, true) : -EEXIST;
   space.counters.add(Counter::zero_fills, result == 0 ? n : 0);
   for (uint64_t i = 0; i < n; ++i) {
@@ -61,12 +61,12 @@ uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t 
     if (result == 0) {
       if (frames.can_share()) view.set_shown(page, true);
       space.counters.add(Counter::prefetch_fills, 1);
-      finish_fill(space, page, frame[i], 0,
-                  PageValue(frames.has_write_faults() ? PageValue::kDirty : 0));
+      filler_.finish(space, page, frame[i], 0,
+                     PageValue(frames.has_write_faults() ? PageValue::kDirty : 0));
       continue;
     }
-    if (is_fresh) take_back(space, view.piece_of(page), page, true);
-    give_frame(space, frame[i]);
+    if (is_fresh) filler_.undo(space, view.piece_of(page), page, true);
+    supply_.release(space, frame[i]);
     space.leave(page);
     frames.wake(view.piece_of(page));
   }

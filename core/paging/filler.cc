@@ -1,10 +1,11 @@
-// Fills: a frame is taken, the store is read, the bytes are installed. See engine.h.
+#include "core/paging/filler.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
@@ -14,19 +15,18 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-// REQUIRES: this thread made the page Filling.
-int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
+int Filler::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   OC_ASSERT(view.space == &space);
   uint32_t frame = budget::kNone;
-  if (const int result =
-          take_frame(space, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame);
+  if (const int result = supply_.allocate(
+          space, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame);
       result != 0) {
     space.leave(page);
     return result;
   }
   int result = read_page(space, view, page, frame, is_write);
-  for (uint32_t tries = 0; can_repeat(result, caller, &tries);)
+  for (uint32_t tries = 0; supply_.can_repeat(result, caller, &tries);)
     result = read_page(space, view, page, frame, is_write);
   if (result != 0) space.counters.add(Counter::fill_errors, 1);
   PageValue flags(is_write && space.frames->has_write_faults() ? PageValue::kDirty : 0);
@@ -39,14 +39,14 @@ int Engine::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
   }
   OC_ASSERT(result <= 0);
   space.counters.add(Counter::fills, 1);
-  finish_fill(space, page, frame, result, flags);
+  finish(space, page, frame, result, flags);
   return result;
 }
 
 // Whether zeros may stand for bytes that could not be read; then the page is counted. Never where
 // somebody may write: the store would get zeros in their place. Who makes the space writable looks
 // at the count afterwards.
-bool Engine::may_zero(Space& space, const View& view) {
+bool Filler::may_zero(Space& space, const View& view) {
   if (view.on_error != OnError::kZeroFill) return false;
   space.zeroed_pages.fetch_add(1, std::memory_order_seq_cst);
   if (!space.is_writable.load(std::memory_order_seq_cst)) {
@@ -57,54 +57,7 @@ bool Engine::may_zero(Space& space, const View& view) {
   return false;
 }
 
-// A frame within the budget. If there is none, this thread evicts a batch itself rather than wait
-// for the keeper; what is left is a wait with a bound. With a bound of 0 (hints) it does neither.
-int Engine::take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
-  uint64_t start_ns = 0;
-  for (uint32_t attempt = 0;; ++attempt) {
-    const uint32_t changes = pager_.budget.changes();
-    const os::Room room = space.frames->room();
-    if (room != os::Room::kAmple) pager_.is_crowded.store(true, std::memory_order_relaxed);
-    if (room != os::Room::kNone && pager_.budget.take(space.page_bytes)) {
-      *frame = pager_.frames.take();
-      if (*frame != budget::kNone) break;
-      pager_.budget.give(space.page_bytes);
-    }
-    if (start_ns == 0) {
-      if (wait_ns == 0) return -ENOMEM;
-      start_ns = os::now_ns();
-      space.counters.add(Counter::waits_for_frame, 1);
-    }
-    if (keeper_.help(caller, attempt)) continue;
-    // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
-    if (const int error = pager_.stall.error(); error != 0) return error;
-    if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
-    keeper_.call_keepers();
-    pager_.budget.wait_for_change(changes, 2'000'000);
-  }
-  OC_CHECK(*frame < pager_.frames.count());
-  if (start_ns != 0) space.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
-  const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
-  if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
-  keeper_.call_keepers();
-  // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
-  // saved for all.
-  if (used > limit - std::max(limit / 128, 4 * space.page_bytes))
-    keeper_.help(caller, static_cast<uint32_t>(*frame));
-  return 0;
-}
-
-// With mprotect a page among others takes mappings of its own. Frames say when there is little room
-// for more, but the program may have used up the rest: evicting gives some back.
-bool Engine::can_repeat(int result, Caller caller, uint32_t* tries) {
-  constexpr uint32_t kTriesMax = 64;
-  OC_ASSERT(*tries <= kTriesMax);
-  return result == -ENOMEM && *tries < kTriesMax && keeper_.help(caller, (*tries)++);
-}
-
-// Before a page is shown that can be written: who looks for pages by their frames finds it from now
-// on.
-void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
+void Filler::begin(const Space& space, uint64_t page, uint32_t frame) {
   OC_CHECK(page < space.page_count());
   OC_ASSERT(pager_.space_of(space.id) == &space);
   OC_ASSERT(space.words[page].glance() == PageState::kFilling);
@@ -113,15 +66,7 @@ void Engine::begin_fill(const Space& space, uint64_t page, uint32_t frame) {
   std::atomic_ref(record.space).store(space.id, std::memory_order_seq_cst);
 }
 
-void Engine::give_frame(Space& space, uint32_t frame) {
-  OC_CHECK(frame < pager_.frames.count());
-  OC_ASSERT(pager_.frames[frame].list == 0);
-  std::atomic_ref(pager_.frames[frame].space).store(budget::kNone, std::memory_order_relaxed);
-  pager_.frames.give(frame);
-  pager_.budget.give(space.page_bytes);
-}
-
-int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
+int Filler::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
   OC_ASSERT(!into.empty());
   OC_ASSERT(offset + into.size() <= space.store_bytes.load());
   space.read_gate.enter();
@@ -135,7 +80,7 @@ int Engine::read_store(Space& space, uint64_t offset, std::span<std::byte> into)
 
 // The page's bytes are in, and the view shows them. Where the kernel cannot show all of them now,
 // the touch that misses some asks again: what was shown may have been written already.
-void Engine::show_new(Space& space, View& view, uint64_t page) {
+void Filler::show_new(Space& space, View& view, uint64_t page) {
   OC_CHECK(space.frames->can_share());
   OC_ASSERT(space.words[page].glance() == PageState::kFilling);
   static_cast<void>(space.frames->show(view.piece_of(page), {}));
@@ -143,7 +88,7 @@ void Engine::show_new(Space& space, View& view, uint64_t page) {
 }
 
 // The whole page reads zero, whatever part of it the view shows.
-int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, bool is_written) {
+int Filler::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, bool is_written) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   static const std::byte zeros[65536] = {};
   os::Frames& frames = *space.frames;
@@ -151,7 +96,7 @@ int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, 
   const Piece piece = view.piece_of(page);
   const bool is_installed = !frames.can_share() || piece.size_bytes == page_bytes;
   int result = 0;
-  if (is_written) begin_fill(space, page, frame);
+  if (is_written) begin(space, page, frame);
   if (is_installed) {
     result = frames.install_zeros(piece, is_written);
     if (result == 0 && frames.can_share()) view.set_shown(page, true);
@@ -160,13 +105,13 @@ int Engine::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, 
       result = frames.deposit(start + at, {zeros, std::min(sizeof zeros, page_bytes - at)});
     if (result == 0) show_new(space, view, page);
   }
-  if (result != 0) take_back(space, piece, page, is_installed);
+  if (result != 0) undo(space, piece, page, is_installed);
   return result;
 }
 
 // Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
 // are zero.
-int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
+int Filler::read_page(Space& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
@@ -196,13 +141,13 @@ int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
       result = frames.deposit(start + at, buffer.first(bytes));
     } else if (const Piece part = piece.part(start + at, start + at + bytes);
                part.size_bytes != 0) {
-      if (is_written) begin_fill(space, page, frame);
+      if (is_written) begin(space, page, frame);
       result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
     }
   }
   pager_.bounce.give(buffer);
   if (result != 0)
-    take_back(space, piece, page, !is_deposited);
+    undo(space, piece, page, !is_deposited);
   else if (is_deposited)
     show_new(space, view, page);
   else if (frames.can_share())
@@ -211,7 +156,7 @@ int Engine::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
 }
 
 // What was written of the piece, which is unmapped, goes to the store.
-void Engine::save_written(Space& space, const Piece& piece) {
+void Filler::save_written(Space& space, const Piece& piece) {
   OC_CHECK(space.frames->can_share());
   OC_CHECK(piece.size_bytes != 0);
   os::Frames& frames = *space.frames;
@@ -245,10 +190,7 @@ void Engine::save_written(Space& space, const Piece& piece) {
   space.epoch.leave();
 }
 
-// A fill failed in the middle: what there is of the page goes. If it was installed it was seen, and
-// where writes do not fault it may have been written: that goes to the store. REQUIRES: the page is
-// Filling and ours; `piece` is what its view shows.
-void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was_seen) {
+void Filler::undo(Space& space, const Piece& piece, uint64_t page, bool was_seen) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   os::Frames& frames = *space.frames;
   Piece gone = piece;
@@ -260,8 +202,7 @@ void Engine::take_back(Space& space, const Piece& piece, uint64_t page, bool was
   frames.free({&gone, 1});
 }
 
-// The page is there, or its fill failed. The shard hears of it first.
-void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
+void Filler::finish(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
   OC_CHECK(frame < pager_.frames.count());
   OC_CHECK(result <= 0);
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
@@ -269,7 +210,7 @@ void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result
   OC_ASSERT(!flags.has(PageValue::kWriting));
   OC_ASSERT(!flags.has(PageValue::kZeroed) || space.zeroed_pages.load() > 0);
   if (result == 0) {
-    begin_fill(space, page, frame);
+    begin(space, page, frame);
     budget::FrameRecord& record = pager_.frames[frame];
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;
@@ -281,7 +222,7 @@ void Engine::finish_fill(Space& space, uint64_t page, uint32_t frame, int result
         [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });
     return;
   }
-  give_frame(space, frame);
+  supply_.release(space, frame);
   space.words[page].update([&](PageValue) {
     return PageValue().with(PageState::kFailed).with_frame(static_cast<uint32_t>(-result));
   });
