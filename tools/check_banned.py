@@ -14,6 +14,7 @@ import sources
 
 # Files on the fault path: whoever faults runs them, perhaps while holding any lock of the program.
 FAULT_PATH = [
+    "core/paging/failed_pages.cc",
     "core/paging/fault*.cc",
     "core/paging/fill*.cc",
     "core/paging/frame_supply.cc",

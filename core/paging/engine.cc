@@ -21,6 +21,8 @@ Engine::Engine(const PagerOptions& options)
       keeper_(pager_),
       supply_(pager_, keeper_),
       filler_(pager_, supply_),
+      ranges_(pager_),
+      discarder_(pager_),
       lending_(std::make_shared<Lending>(*this)) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {

@@ -17,12 +17,15 @@
 #include "core/base/assert.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/signal_delivery.h"
+#include "core/paging/discarder.h"
+#include "core/paging/failed_pages.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
 #include "core/paging/keeper.h"
 #include "core/paging/lending.h"
 #include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
+#include "core/paging/ranges.h"
 #include "core/prefetch/reader_count.h"
 #include "core/prefetch/table_pool.h"
 #include "outcore/metrics.h"
@@ -114,16 +117,22 @@ class Engine {
   // writes.
   int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
   void release(Space& space, uint64_t page);
-  Status evict(Space& space, uint64_t first, uint64_t end);
-  void make_cold(Space& space, uint64_t first, uint64_t end);
-  Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
-  // False: the poison of some page stays, for want of a mapping.
-  bool retry_failed(Space& space, uint64_t first, uint64_t end);
-  // Evicts pages that are zeros because their read failed: the next touch reads the store again.
-  // Errors: EBUSY (one is pinned).
-  Status retry_zeroed(Space& space, uint64_t first, uint64_t end);
-  // The space has just become writable: afterwards it has no such page, and gets none.
-  Status end_zeroed(Space& space);
+  Status evict(Space& space, uint64_t first, uint64_t end) {
+    return ranges_.evict(space, first, end);
+  }
+  void make_cold(Space& space, uint64_t first, uint64_t end) {
+    ranges_.make_cold(space, first, end);
+  }
+  Status discard(Space& space, uint64_t offset, uint64_t size_bytes) {
+    return discarder_.discard(space, offset, size_bytes);
+  }
+  bool retry_failed(Space& space, uint64_t first, uint64_t end) {
+    return paging::retry_failed(space, first, end);
+  }
+  Status retry_zeroed(Space& space, uint64_t first, uint64_t end) {
+    return ranges_.retry_zeroed(space, first, end);
+  }
+  Status end_zeroed(Space& space) { return ranges_.end_zeroed(space); }
   // Hints: dropped if there is no room. prepare(): fresh pages, to be written.
   void prepare(region::View& view, uint64_t first, uint64_t end);
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
@@ -159,8 +168,6 @@ class Engine {
              region::PageValue seen);
   int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
   void note_late_write(Space& space, region::View& view);
-  bool poison(region::View& view, uint64_t page, std::byte* address, int error);
-  void give_up_poisoning(Space& space, uint64_t page, const std::byte* address, int error);
   bool wait_for_page(Space& space, uint64_t page, region::PageValue seen, Caller caller);
   bool is_within_wait(uint64_t* start_ns) const;
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
@@ -174,8 +181,6 @@ class Engine {
                  Caller caller);
   uint64_t prepare_run(Space& space, region::View& view, uint64_t first, uint64_t count);
   void io_loop();
-  // ranges.cc
-  bool discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end);
   // reshape.cc
   Status put_parts(Space& space, std::span<region::View* const> parts);
   Status replace_view(Space& space, region::View* old, std::span<region::View* const> parts);
@@ -194,6 +199,8 @@ class Engine {
   Keeper keeper_;
   FrameSupply supply_;
   Filler filler_;
+  Ranges ranges_;
+  Discarder discarder_;
   std::atomic<uint64_t> lent_bytes_{0};
   std::shared_ptr<Lending> lending_;
   PrefetchQueue queue_;

@@ -8,6 +8,7 @@
 #include "core/base/assert.h"
 #include "core/os/signal_delivery.h"
 #include "core/paging/engine.h"
+#include "core/paging/failed_pages.h"
 #include "core/paging/fault_reason.h"
 #include "core/prefetch/table_pool.h"
 
@@ -58,7 +59,7 @@ FaultOutcome Engine::fault(View& view, std::byte* address, bool is_write) {
   const int result = bring_in(view, page, address, is_write, Caller::kFault);
   space.counters.fault_took(os::now_ns() - start_ns);
   if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
-  if (space.delivery == Delivery::kMessages && !poison(view, page, address, result))
+  if (space.delivery == Delivery::kMessages && !poison_page(view, page, address, result))
     return FaultOutcome::kDone;  // changed meanwhile: the touch comes again
   explain(space, page, address, result);
   if (view.on_error == OnError::kAbort) end_for_fault("");
@@ -117,7 +118,8 @@ int Engine::bring_in(View& view, uint64_t page, std::byte* address, bool is_writ
       case PageState::kFailed:
         // Somebody else waited in vain. That is our answer once we have waited as long ourselves:
         // a thread that began before memory came may fail the page long after.
-        if (is_passing(seen) && is_within_wait(&retried_ns) && retry_failed(space, page, page + 1))
+        if (is_passing(seen) && is_within_wait(&retried_ns) &&
+            paging::retry_failed(space, page, page + 1))
           break;
         return -static_cast<int>(seen.frame());
       case PageState::kFilling:
@@ -194,46 +196,6 @@ int Engine::make_writable(Space& space, View& view, uint64_t page, std::byte* ad
   space.counters.add(Counter::write_faults, 1);
   note_late_write(space, view);
   return space.frames->allow_write(piece);
-}
-
-// Whoever touched sleeps in the kernel, perhaps in a system call, which no signal ends: only what
-// is mapped there can. While the page is ours nobody fills it. What else made the fault fail (no
-// memory, say) becomes the page's failure, so that the poison is forgotten before the next fill.
-bool Engine::poison(View& view, uint64_t page, std::byte* address, int error) {
-  OC_CHECK(error < 0);
-  Space& space = *static_cast<Space*>(view.space);
-  region::PageWord& word = space.words[page];
-  PageValue seen = word.load();
-  if ((seen.state() != PageState::kAbsent && seen.state() != PageState::kFailed) ||
-      !word.change(seen, PageValue().with(PageState::kFilling)))
-    return false;
-  if (space.is_frozen.load(std::memory_order_seq_cst)) {  // asked again now that the page is ours
-    word.update([&](PageValue) { return seen; });
-    return false;
-  }
-  const int result = space.frames->poison(view.system_page_at(address));
-  word.update([&](PageValue v) {
-    return v.with(PageState::kFailed).with_frame(static_cast<uint32_t>(-error));
-  });
-  if (result == 0)
-    space.unpoisoned_ns.store(0, std::memory_order_relaxed);
-  else
-    give_up_poisoning(space, page, address, error);
-  return result == 0;
-}
-
-// The kernel does not make the touch fail. Whoever touched comes again, and again, and keeps an
-// event thread busy; there is nothing true to show him. If it does not pass the program ends.
-void Engine::give_up_poisoning(Space& space, uint64_t page, const std::byte* address, int error) {
-  constexpr uint64_t kNsMax = 1'000'000'000, kLongAgoNs = 10 * kNsMax;
-  os::yield();
-  const uint64_t now_ns = os::now_ns();
-  uint64_t since_ns = space.unpoisoned_ns.load(std::memory_order_relaxed);
-  if (since_ns == 0 || now_ns - since_ns > kLongAgoNs)
-    space.unpoisoned_ns.store(since_ns = now_ns, std::memory_order_relaxed);
-  if (now_ns - since_ns < kNsMax) return;
-  explain(space, page, address, error);
-  end_for_fault("; and the kernel refuses to make the touch fail, so the program ends");
 }
 
 // A page that was filled for a read is written: a second fault, where the frames have write faults.

@@ -41,7 +41,7 @@ Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char
   for (uint64_t page = first; page < end; ++page)
     while (space.words[page].load().state() == PageState::kFilling) os::yield();
   for (;;) {
-    if (Status s = evict(space, first, end); !s) return s;
+    if (Status s = ranges_.evict(space, first, end); !s) return s;
     bool is_empty = true;
     for (uint64_t page = first; page < end; ++page) {
       const PageValue seen = space.words[page].load();

@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/paging/engine.h"
+#include "core/paging/failed_pages.h"
 #include "core/paging/freeze.h"
 #include "core/region/address_map.h"
 
@@ -177,7 +178,7 @@ Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
   const os::SignalBlock block;
   const uint64_t start_ns = os::now_ns();
   uint64_t pinned_ns = 0;  // since when the page is seen pinned; 0: it is not
-  Status s = evict(space, first, end);
+  Status s = ranges_.evict(space, first, end);
   uint64_t held_end = first;
   for (; held_end < end && s.ok(); ++held_end) {
     const uint64_t page = held_end;
@@ -190,9 +191,9 @@ Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
         s = Error{EBUSY, "change " + space.uri + ": page " + std::to_string(page) +
                              " is pinned, locked or touched all the time"};
       else if (seen.state() == PageState::kFailed)
-        static_cast<void>(retry_failed(space, page, page + 1));
+        static_cast<void>(paging::retry_failed(space, page, page + 1));
       else if (is_in_memory(seen) && seen.pins() == 0)
-        s = evict(space, page, page + 1);
+        s = ranges_.evict(space, page, page + 1);
       else
         space.words[page].wait_while(seen, 10'000'000);
     }
