@@ -21,6 +21,11 @@ Engine::Engine(const PagerOptions& options)
       keeper_(pager_),
       supply_(pager_, keeper_),
       filler_(pager_, supply_),
+      remapper_(pager_, queue_),
+      prefetcher_(pager_, supply_, filler_, remapper_, queue_),
+      readahead_(pager_, queue_, prefetcher_),
+      fault_path_(pager_, supply_, filler_, remapper_, queue_, readahead_),
+      fresh_pages_(pager_, supply_, filler_),
       ranges_(pager_),
       discarder_(pager_),
       lending_(std::make_shared<Lending>(*this)) {}
@@ -44,7 +49,7 @@ void Engine::start_threads() {
   for (const auto& shard : pager_.shards)
     threads_.emplace_back([this, s = shard.get()] { keeper_.run(*s); });
   for (unsigned i = 0; i < pager_.options.prefetch_threads; ++i)
-    threads_.emplace_back([this] { io_loop(); });
+    threads_.emplace_back([this] { prefetcher_.run(); });
 }
 
 Engine::~Engine() {
@@ -63,7 +68,7 @@ Status Engine::add_space(Space* space) {
   OC_CHECK(space->page_bytes >= base::kSystemPage);
   OC_CHECK(space->page_bytes <= base::kPageBytesMax);
   OC_CHECK(space->store.load() != nullptr);
-  OC_CHECK(space->engine == nullptr);
+  OC_CHECK(space->fault_path == nullptr);
   const uint64_t least = pager_.least_budget(space->page_bytes);
   if (least > pager_.budget.limit())
     return Error{EINVAL, "map " + space->uri + ": the budget of " +
@@ -78,7 +83,7 @@ Status Engine::add_space(Space* space) {
   if (id == Pager::kSpacesMax)
     return Error{ENOMEM, "map " + space->uri + ": a runtime can have at most 1048576 stores"};
   space->id = id;
-  space->engine = this;
+  space->fault_path = &fault_path_;
   if (auto* lodger = dynamic_cast<store::Lodger*>(space->store.load()); lodger != nullptr)
     lodger->use_room(lending_);
   pager_.spaces[id].store(space, std::memory_order_release);

@@ -15,19 +15,21 @@
 #include <vector>
 
 #include "core/base/assert.h"
-#include "core/metrics/counter_block.h"
 #include "core/os/signal_delivery.h"
 #include "core/paging/discarder.h"
 #include "core/paging/failed_pages.h"
+#include "core/paging/fault_path.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
+#include "core/paging/fresh_pages.h"
 #include "core/paging/keeper.h"
 #include "core/paging/lending.h"
 #include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
+#include "core/paging/prefetcher.h"
 #include "core/paging/ranges.h"
-#include "core/prefetch/reader_count.h"
-#include "core/prefetch/table_pool.h"
+#include "core/paging/readahead.h"
+#include "core/paging/remapper.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
 
@@ -38,11 +40,8 @@ struct CutReport;
 
 class Engine {
  public:
-  static constexpr uint32_t kAlongMax = 64;  // pages that a sequential reader fills at once
-  static constexpr uint64_t kAlongBytesMax = 128 << 10;
   static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
   static constexpr uint64_t kLendPiece = 256 << 10, kLendNs = 5'000'000'000;
-  static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
   static Result<std::unique_ptr<Engine>> start(const PagerOptions& options);
@@ -91,13 +90,16 @@ class Engine {
   Status give_up(Space& space, const std::function<Status()>& place);
 
   // -- the fault path --
-  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
-  // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
-  // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
-  void fill_many(region::View& view, std::span<const os::Touch> touches);
-  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
-  // written.
-  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write) {
+    return fault_path_.fault(view, address, is_write);
+  }
+  void fill_many(region::View& view, std::span<const os::Touch> touches) {
+    fault_path_.fill_many(view, touches);
+  }
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write,
+               Caller caller) {
+    return fault_path_.bring_in(view, page, address, is_write, caller);
+  }
 
   // -- calls of the program; pages are the space's. All with signals blocked --
   // What becomes of the rest when nobody reached the store in time.
@@ -133,9 +135,12 @@ class Engine {
     return ranges_.retry_zeroed(space, first, end);
   }
   Status end_zeroed(Space& space) { return ranges_.end_zeroed(space); }
-  // Hints: dropped if there is no room. prepare(): fresh pages, to be written.
-  void prepare(region::View& view, uint64_t first, uint64_t end);
-  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  void prepare(region::View& view, uint64_t first, uint64_t end) {
+    fresh_pages_.prepare(view, first, end);
+  }
+  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count) {
+    prefetcher_.prefetch(view, first, stride, count);
+  }
   Status resize_budget(uint64_t bytes);
   // Memory of the budget for stores that have no other space; see lending.h. lend() is 0 or
   // -ENOSPC, with pages evicted meanwhile.
@@ -145,8 +150,7 @@ class Engine {
   uint64_t budget_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
 
   // -- turns: keeper threads, fillers without a frame, simulations --
-  // Carries out one queued prefetch or demand; false if there was none.
-  bool run_prefetch();
+  bool run_prefetch() { return prefetcher_.run_one(); }
   bool keep(Shard& shard) { return keeper_.keep(shard); }
 
   void add_to(Metrics& metrics) const;  // the gauges
@@ -154,33 +158,12 @@ class Engine {
   Pager& pager() { return pager_; }
 
  private:
-  friend class Ahead;
   friend class Cut;
   explicit Engine(const PagerOptions& options);
   void start_threads();
   Status limit_pages(uint64_t bytes);
   void forget_capacities();
 
-  // fault.cc
-  int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address,
-                       bool is_write, region::PageValue seen);
-  int rescue(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
-             region::PageValue seen);
-  int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
-  void note_late_write(Space& space, region::View& view);
-  bool wait_for_page(Space& space, uint64_t page, region::PageValue seen, Caller caller);
-  bool is_within_wait(uint64_t* start_ns) const;
-  int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
-  prefetch::StreamTable::Advice ask_streams(const Space& space, prefetch::StreamTable::Miss& miss);
-  uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
-                      int64_t* stride);
-  // prefetch.cc
-  void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
-  bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
-  int fill_along(Space& space, region::View& view, uint64_t page, int64_t stride, uint32_t count,
-                 Caller caller);
-  uint64_t prepare_run(Space& space, region::View& view, uint64_t first, uint64_t count);
-  void io_loop();
   // reshape.cc
   Status put_parts(Space& space, std::span<region::View* const> parts);
   Status replace_view(Space& space, region::View* old, std::span<region::View* const> parts);
@@ -196,16 +179,19 @@ class Engine {
   Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
 
   Pager pager_;
+  PrefetchQueue queue_;
   Keeper keeper_;
   FrameSupply supply_;
   Filler filler_;
+  Remapper remapper_;
+  Prefetcher prefetcher_;
+  Readahead readahead_;
+  FaultPath fault_path_;
+  FreshPages fresh_pages_;
   Ranges ranges_;
   Discarder discarder_;
   std::atomic<uint64_t> lent_bytes_{0};
   std::shared_ptr<Lending> lending_;
-  PrefetchQueue queue_;
-  prefetch::ReaderCount readers_;
-  prefetch::TablePool tables_;
   std::vector<std::thread> threads_;
   os::Lock resize_lock_;
   os::Lock cut_lock_;

@@ -16,11 +16,12 @@ using region::View;
 int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   Space& space = *static_cast<Space*>(view.space);
   for (;;) {
-    if (const int result = bring_in(view, page, address, is_write, Caller::kThread); result != 0)
+    if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
+        result != 0)
       return result;
     PageValue seen = space.words[page].load();
     if (seen.state() == PageState::kLeaving) {  // readable as it is, but it must not leave
-      const int result = rescue(space, view, page, address, is_write, seen);
+      const int result = remapper_.rescue(space, view, page, address, is_write, seen);
       if (result != 0 && result != -EAGAIN) return result;
       continue;
     }

@@ -25,7 +25,7 @@
 
 namespace outcore::paging {
 
-class Engine;
+class FaultPath;
 
 // CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones
 // stay, empty, for threads that looked at them a moment before.
@@ -49,7 +49,7 @@ class CurrentFrames {
 struct Space {
   static constexpr uint32_t kViewsMax = 1 << 16;
 
-  Engine* engine = nullptr;
+  FaultPath* fault_path = nullptr;  // answers the faults of its pages
   uint32_t id = 0;
   // Changes at most once: when a store that was opened read-only gets a writable view. The old one
   // lives on in `owned`.

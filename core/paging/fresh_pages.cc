@@ -1,9 +1,11 @@
-// Fresh pages that an allocator hands out: zeros, before their first writes fault one by one.
+#include "core/paging/fresh_pages.h"
+
 #include <algorithm>
+#include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
-#include "core/paging/engine.h"
+#include "core/paging/page_batch.h"
 
 namespace outcore::paging {
 
@@ -17,7 +19,7 @@ constexpr uint64_t kPrepareRun = 16;  // 64 KiB in one call of the kernel
 
 }  // namespace
 
-void Engine::prepare(View& view, uint64_t first, uint64_t end) {
+void FreshPages::prepare(View& view, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end);
   OC_CHECK(end <= view.end_page());
   Space& space = *static_cast<Space*>(view.space);
@@ -33,13 +35,14 @@ void Engine::prepare(View& view, uint64_t first, uint64_t end) {
 }
 
 // As many of the pages as can be had in a row. Gives their number.
-uint64_t Engine::prepare_run(Space& space, View& view, uint64_t first, uint64_t count) {
+uint64_t FreshPages::prepare_run(Space& space, View& view, uint64_t first, uint64_t count) {
   uint32_t frame[kPrepareRun];
   OC_CHECK(count <= kPrepareRun);
   OC_CHECK(space.page_bytes == base::kSystemPage);
   OC_CHECK(view.is_writable);
   uint64_t n = 0;
-  for (; n < count && travels_in_runs(space, view, first + n) && space.claim(first + n); ++n)
+  for (; n < count && PageBatch::can_take(pager_, space, view, first + n) && space.claim(first + n);
+       ++n)
     if (supply_.allocate(space, Caller::kThread, 0, &frame[n]) != 0) {
       space.leave(first + n);
       break;
