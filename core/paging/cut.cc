@@ -106,8 +106,8 @@ Status Cut::precopy() {
       OC_CHECK(begin < end);
       OC_CHECK(end <= count_);
       for (uint64_t i = begin; i < end; ++i) key_[i] = page_of(key_[i]);
-      if (Status s =
-              engine_.flush_listed(space, {&key_[begin], end - begin}, &report_.precopied_bytes);
+      if (Status s = engine_.flusher_.flush_listed(space, {&key_[begin], end - begin},
+                                                   &report_.precopied_bytes);
           !s)
         return s;
       begin = end;

@@ -26,6 +26,7 @@ Engine::Engine(const PagerOptions& options)
       readahead_(pager_, queue_, prefetcher_),
       fault_path_(pager_, supply_, filler_, remapper_, queue_, readahead_),
       fresh_pages_(pager_, supply_, filler_),
+      flusher_(pager_),
       ranges_(pager_),
       discarder_(pager_),
       lending_(std::make_shared<Lending>(*this)) {}

@@ -20,6 +20,7 @@
 #include "core/paging/failed_pages.h"
 #include "core/paging/fault_path.h"
 #include "core/paging/filler.h"
+#include "core/paging/flusher.h"
 #include "core/paging/frame_supply.h"
 #include "core/paging/fresh_pages.h"
 #include "core/paging/keeper.h"
@@ -102,14 +103,13 @@ class Engine {
   }
 
   // -- calls of the program; pages are the space's. All with signals blocked --
-  // What becomes of the rest when nobody reached the store in time.
-  enum class OnTimeout : uint8_t {
-    kStop,  // it stays dirty, unasked: each page would wait
-    kGoOn   // it is tried: it goes afterwards, and other servers may take it
-  };
-  Status flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout = OnTimeout::kStop);
-  // The same for somebody who is not the program: errors of earlier write-backs stay for it.
-  Status flush_aside(Space& space, uint64_t first, uint64_t end);
+  Status flush(Space& space, uint64_t first, uint64_t end,
+               OnTimeout on_timeout = OnTimeout::kStop) {
+    return flusher_.flush(space, first, end, on_timeout);
+  }
+  Status flush_aside(Space& space, uint64_t first, uint64_t end) {
+    return flusher_.flush_aside(space, first, end);
+  }
   // One consistent cut over the spaces, while the program runs on: see cut.h. One at a time; others
   // wait. REQUIRES: the spaces live until it returns.
   Result<CutReport> cut(std::span<Space* const> spaces, const CutCalls& calls);
@@ -175,8 +175,6 @@ class Engine {
   Status put_view(Space& space, region::View* view);
   void forget_view(Space& space, region::View* view);
   void wait_for_lookers(const Space& space, uint64_t first, uint64_t end);
-  // flush.cc
-  Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
 
   Pager pager_;
   PrefetchQueue queue_;
@@ -188,6 +186,7 @@ class Engine {
   Readahead readahead_;
   FaultPath fault_path_;
   FreshPages fresh_pages_;
+  Flusher flusher_;
   Ranges ranges_;
   Discarder discarder_;
   std::atomic<uint64_t> lent_bytes_{0};

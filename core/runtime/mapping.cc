@@ -369,9 +369,8 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   {
     const os::SignalBlock block;
     if (region.access == Access::kReadWrite)
-      first = engine->flush(
-          space, region.view->first_page(), region.view->end_page(),
-          force ? paging::Engine::OnTimeout::kGoOn : paging::Engine::OnTimeout::kStop);
+      first = engine->flush(space, region.view->first_page(), region.view->end_page(),
+                            force ? paging::OnTimeout::kGoOn : paging::OnTimeout::kStop);
     if (!first.ok() && !force) return first;
   }
   // If no other view shows its pages, they are dropped together with the view.
