@@ -1,10 +1,11 @@
-// Pins and holds: pages that stay. See engine.h.
+#include "core/paging/pins.h"
+
 #include <algorithm>
 #include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/paging/engine.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
@@ -13,7 +14,7 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
+int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   Space& space = *static_cast<Space*>(view.space);
   for (;;) {
     if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
@@ -42,7 +43,7 @@ int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
 // The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it
 // before it can be evicted again. So the news are pushed while the pin still holds the frame in its
 // place.
-void Engine::release(Space& space, uint64_t page) {
+void Pins::release(Space& space, uint64_t page) {
   region::PageWord& word = space.words[page];
   PageValue seen = word.load();
   for (;;) {
@@ -63,8 +64,7 @@ void Engine::release(Space& space, uint64_t page) {
 
 // Pins that are under way count with those that are in: two at once could each find the room that
 // is there once, and together leave none to fills.
-Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
-                          uint64_t* claimed_bytes) {
+Status Pins::claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes) {
   const auto is_too_much = [&] {
     return pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() >
            pager_.budget.limit();
@@ -88,7 +88,7 @@ Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
                                       fresh + pager_.pin_reserve_bytes())};
 }
 
-Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
+Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
   Space& space = *static_cast<Space*>(view.space);
@@ -141,7 +141,7 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   return {};
 }
 
-Status Engine::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
+Status Pins::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
   Space& space = *static_cast<Space*>(view.space);

@@ -1,11 +1,12 @@
-// Changes of a whole space, for which its pages must be out of memory and stay out: its frames are
-// replaced, its store has become longer. See engine.h.
+#include "core/paging/freezer.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <vector>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
 #include "core/paging/freeze.h"
 
 namespace outcore::paging {
@@ -33,7 +34,7 @@ os::Piece whole_of(const View& view) {
 }  // namespace
 
 // Evicts the pages from `first` to `last_end`, or to the end. REQUIRES: the space is frozen.
-Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char* what) {
+Status Freezer::empty(Space& space, uint64_t first, uint64_t last_end, const char* what) {
   OC_CHECK(space.is_frozen.load());
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
   const uint64_t start_ns = os::now_ns();
@@ -64,7 +65,7 @@ Status Engine::empty(Space& space, uint64_t first, uint64_t last_end, const char
   }
 }
 
-Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
+Status Freezer::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
   OC_CHECK(frames != nullptr);
   OC_CHECK(frames->can_share());
   const Freeze freeze(space);
@@ -97,7 +98,7 @@ Status Engine::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) 
   return {};
 }
 
-Status Engine::halt(Space& space) {
+Status Freezer::halt(Space& space) {
   const os::SignalBlock block;
   space.is_frozen.store(true, std::memory_order_seq_cst);
   Status s = empty(space, 0, UINT64_MAX, "copy ");
@@ -105,15 +106,54 @@ Status Engine::halt(Space& space) {
   return s;
 }
 
-void Engine::resume(Space& space) { space.is_frozen.store(false, std::memory_order_seq_cst); }
+void Freezer::resume(Space& space) { space.is_frozen.store(false, std::memory_order_seq_cst); }
 
-Status Engine::lengthen(Space& space, uint64_t store_bytes) {
+Status Freezer::lengthen(Space& space, uint64_t store_bytes) {
   const uint64_t before = space.store_bytes.load();
   if (store_bytes <= before) return {};
   // What pages show past the old end are zeros, and what was written there was never to be kept.
   const Freeze freeze(space);
   if (Status s = empty(space, before / space.page_bytes, UINT64_MAX, kOnceMore); !s) return s;
   space.store_bytes.store(store_bytes, std::memory_order_release);
+  return {};
+}
+
+Status Freezer::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
+  OC_CHECK(view->space == &space);
+  OC_CHECK(size_bytes <= view->reserved_bytes);
+  const uint64_t before = view->mapped_bytes(),
+                 after = base::round_up(size_bytes, base::kSystemPage);
+  const uint64_t edge = view->offset + before;
+  OC_CHECK(view->offset + after <= space.page_count() * space.page_bytes);
+  const Freeze freeze(space);
+  if (const uint64_t stored = space.store_bytes.load(); store_bytes > stored)
+    if (Status s = empty(space, stored / space.page_bytes, UINT64_MAX, "grow "); !s) return s;
+  if (after > before) {
+    const uint64_t first = edge / space.page_bytes;
+    // Of pages behind it only frames that can share may have some: those stay.
+    const uint64_t shown_end =
+        space.frames->can_share() ? edge : base::round_up(view->offset + after, space.page_bytes);
+    const uint64_t end = (shown_end + space.page_bytes - 1) / space.page_bytes;
+    if (Status s = empty(space, first, end, "grow "); !s) return s;
+  }
+  if (store_bytes > space.store_bytes.load())
+    space.store_bytes.store(store_bytes, std::memory_order_release);
+  const uint64_t old_bytes = view->size_bytes.load();
+  // First, so that a touch that finds the range inaccessible is ours, and waits for the thaw.
+  view->size_bytes.store(std::max(size_bytes, old_bytes), std::memory_order_release);
+  if (after <= before) return {};
+  Status s = space.frames->attach(
+      {view->address + before, view->offset + before, after - before, view->is_writable, 0});
+  if (s.ok()) return {};
+  view->size_bytes.store(old_bytes, std::memory_order_release);
+  return Error{s.code(), "grow " + space.uri + ": " + s.message()};
+}
+
+Status Freezer::give_up(Space& space, const std::function<Status()>& place) {
+  const Freeze freeze(space);
+  if (Status s = empty(space, 0, UINT64_MAX, "hand back "); !s) return s;
+  if (Status s = place(); !s) return s;
+  space.is_given_up.store(true, std::memory_order_release);
   return {};
 }
 

@@ -1,14 +1,14 @@
-// Views change their shape while the program goes on: what a program does to its mappings by
-// munmap, mremap, mprotect and by system calls on the file. See engine.h, "doors".
+#include "core/paging/reshaper.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <vector>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/paging/engine.h"
+#include "core/base/units.h"
+#include "core/os/wait.h"
 #include "core/paging/failed_pages.h"
-#include "core/paging/freeze.h"
 #include "core/region/address_map.h"
 
 namespace outcore::paging {
@@ -48,50 +48,8 @@ bool is_in_memory(const PageValue& seen) {
 
 }  // namespace
 
-// Pages that the store's old end cuts, or that lie past it, show zeros that are not the store's
-// and may have been written: those writes were never to be kept, so the pages leave while the
-// store still counts as short. A page that the view's old end cuts must come back whole.
-Status Engine::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
-  OC_CHECK(view->space == &space);
-  OC_CHECK(size_bytes <= view->reserved_bytes);
-  const uint64_t before = view->mapped_bytes(),
-                 after = base::round_up(size_bytes, base::kSystemPage);
-  const uint64_t edge = view->offset + before;
-  OC_CHECK(view->offset + after <= space.page_count() * space.page_bytes);
-  const Freeze freeze(space);
-  if (const uint64_t stored = space.store_bytes.load(); store_bytes > stored)
-    if (Status s = empty(space, stored / space.page_bytes, UINT64_MAX, "grow "); !s) return s;
-  if (after > before) {
-    const uint64_t first = edge / space.page_bytes;
-    // Of pages behind it only frames that can share may have some: those stay.
-    const uint64_t shown_end =
-        space.frames->can_share() ? edge : base::round_up(view->offset + after, space.page_bytes);
-    const uint64_t end = (shown_end + space.page_bytes - 1) / space.page_bytes;
-    if (Status s = empty(space, first, end, "grow "); !s) return s;
-  }
-  if (store_bytes > space.store_bytes.load())
-    space.store_bytes.store(store_bytes, std::memory_order_release);
-  const uint64_t old_bytes = view->size_bytes.load();
-  // First, so that a touch that finds the range inaccessible is ours, and waits for the thaw.
-  view->size_bytes.store(std::max(size_bytes, old_bytes), std::memory_order_release);
-  if (after <= before) return {};
-  Status s = space.frames->attach(
-      {view->address + before, view->offset + before, after - before, view->is_writable, 0});
-  if (s.ok()) return {};
-  view->size_bytes.store(old_bytes, std::memory_order_release);
-  return Error{s.code(), "grow " + space.uri + ": " + s.message()};
-}
-
-Status Engine::give_up(Space& space, const std::function<Status()>& place) {
-  const Freeze freeze(space);
-  if (Status s = empty(space, 0, UINT64_MAX, "hand back "); !s) return s;
-  if (Status s = place(); !s) return s;
-  space.is_given_up.store(true, std::memory_order_release);
-  return {};
-}
-
-Status Engine::swap_view(Space& space, View* old, std::span<View* const> parts,
-                         const std::function<void()>& between) {
+Status Reshaper::swap_view(Space& space, View* old, std::span<View* const> parts,
+                           const std::function<void()>& between) {
   OC_CHECK(old->space == &space);
   OC_CHECK(!parts.empty());
   for (size_t i = 1; i < parts.size() && !space.frames->can_share(); ++i)
@@ -118,25 +76,25 @@ Status Engine::swap_view(Space& space, View* old, std::span<View* const> parts,
 
 // Whoever looks at the views of a page finds the old one, or the parts, or both: never neither.
 // REQUIRES: old->is_replaced.
-Status Engine::replace_view(Space& space, View* old, std::span<View* const> parts) {
+Status Reshaper::replace_view(Space& space, View* old, std::span<View* const> parts) {
   OC_CHECK(old->is_replaced.load());
   if (Status s = put_parts(space, parts); !s) return s;
   // Nobody faults through the old one any more, nor through the parts until they know what they
   // show: a page that is there would be taken for one that was never shown, and so for clean.
   for (View* part : parts) part->is_replaced.store(true, std::memory_order_release);
   if (Status s = region::AddressMap::instance().replace(old, parts); !s) {
-    for (View* part : parts) forget_view(space, part);
+    for (View* part : parts) views_.forget(space, part);
     return s;
   }
   if (space.frames->can_share()) hand_on_shown(space, *old, parts);
   for (View* part : parts) part->is_replaced.store(false, std::memory_order_release);
-  wait_for_lookers(space, old->first_page(), old->end_page());
-  forget_view(space, old);
+  views_.wait_for_lookers(space, old->first_page(), old->end_page());
+  views_.forget(space, old);
   return {};
 }
 
 // All of them, or none.
-Status Engine::put_parts(Space& space, std::span<View* const> parts) {
+Status Reshaper::put_parts(Space& space, std::span<View* const> parts) {
   Status s;
   size_t put = 0;
   for (; put < parts.size(); ++put) {
@@ -148,17 +106,17 @@ Status Engine::put_parts(Space& space, std::span<View* const> parts) {
           (part->offset + part->reserved_bytes) / space.page_bytes + 1 - part->first_page();
       s = part->shown.allocate((pages + 63) / 64 + 1);
     }
-    if (s.ok()) s = put_view(space, part);
+    if (s.ok()) s = views_.put(space, part);
     if (!s.ok()) break;
   }
-  for (size_t i = 0; i < put && !s.ok(); ++i) forget_view(space, parts[i]);
+  for (size_t i = 0; i < put && !s.ok(); ++i) views_.forget(space, parts[i]);
   return s;
 }
 
 // Frames that several views share note for each what it shows: what the old one shows is the parts'
 // from now on. REQUIRES: nobody faults through any of them. Turns are held because who evicts
 // forgets what was shown.
-void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
+void Reshaper::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
   OC_CHECK(old.is_replaced.load());
   for (const View* part : parts) OC_CHECK(part->is_replaced.load());
   for (const auto& shard : pager_.shards) {
@@ -172,7 +130,7 @@ void Engine::hand_on_shown(Space& space, const View& old, std::span<View* const>
 }
 
 // Page by page, and none is left behind that somebody else may be waiting for.
-Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
+Status Reshaper::hold_out(Space& space, uint64_t first, uint64_t end) {
   OC_CHECK(end <= space.page_count());
   constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
   const os::SignalBlock block;
@@ -191,7 +149,7 @@ Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
         s = Error{EBUSY, "change " + space.uri + ": page " + std::to_string(page) +
                              " is pinned, locked or touched all the time"};
       else if (seen.state() == PageState::kFailed)
-        static_cast<void>(paging::retry_failed(space, page, page + 1));
+        static_cast<void>(retry_failed(space, page, page + 1));
       else if (is_in_memory(seen) && seen.pins() == 0)
         s = ranges_.evict(space, page, page + 1);
       else
@@ -204,7 +162,7 @@ Status Engine::hold_out(Space& space, uint64_t first, uint64_t end) {
   return s;
 }
 
-void Engine::let_in(Space& space, uint64_t first, uint64_t end) {
+void Reshaper::let_in(Space& space, uint64_t first, uint64_t end) {
   OC_CHECK(end <= space.page_count());
   for (uint64_t page = first; page < end; ++page) space.leave(page);
 }

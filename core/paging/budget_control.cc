@@ -1,15 +1,17 @@
-// How much of the budget is for pages: as much as the program says, less what is lent to stores.
+#include "core/paging/budget_control.h"
+
 #include <algorithm>
 #include <cerrno>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
 using base::format_bytes;
 
-Status Engine::resize_budget(uint64_t asked_bytes) {
+Status BudgetControl::resize(uint64_t asked_bytes) {
   const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
   const uint64_t least = pager_.least_budget(pager_.page_bytes_max.load());
   if (bytes < least)
@@ -31,7 +33,7 @@ Status Engine::resize_budget(uint64_t asked_bytes) {
 }
 
 // Of the budget, what pages and buffers may use. REQUIRES: resize_lock_, and signals are blocked.
-Status Engine::limit_pages(uint64_t bytes) {
+Status BudgetControl::limit_pages(uint64_t bytes) {
   OC_CHECK(resize_lock_.is_held());
   OC_CHECK(bytes % base::kSystemPage == 0);
   const uint64_t before = pager_.budget.limit();
@@ -70,7 +72,7 @@ Status Engine::limit_pages(uint64_t bytes) {
   return {};
 }
 
-uint64_t Engine::lendable_bytes() const {
+uint64_t BudgetControl::lendable_bytes() const {
   const uint64_t limit = pager_.budget.limit();
   const uint64_t kept = std::max(2 * pager_.least_budget(pager_.page_bytes_max.load()),
                                  (limit + lent_bytes_.load()) / kKeptShare);
@@ -78,9 +80,7 @@ uint64_t Engine::lendable_bytes() const {
   return limit > kept ? base::round_down(limit - kept, base::kSystemPage) : 0;
 }
 
-// Taken as a fill takes its page, piece by piece, so that fills go on beside it and the budget
-// holds at every moment; only then it is no pages' any more.
-int Engine::lend(uint64_t bytes) {
+int BudgetControl::lend(uint64_t bytes) {
   OC_CHECK(bytes % base::kSystemPage == 0);
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
@@ -129,7 +129,7 @@ int Engine::lend(uint64_t bytes) {
   return 0;
 }
 
-void Engine::take_back(uint64_t bytes) {
+void BudgetControl::take_back(uint64_t bytes) {
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
   const uint64_t before = lent_bytes_.fetch_sub(bytes);
@@ -140,7 +140,7 @@ void Engine::take_back(uint64_t bytes) {
 }
 
 // Policies hear at their next turn how many pages fit.
-void Engine::forget_capacities() {
+void BudgetControl::forget_capacities() {
   for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);
     shard->capacity_page_bytes = 0;

@@ -1,0 +1,84 @@
+#include "core/paging/view_list.h"
+
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/os/wait.h"
+#include "core/region/address_map.h"
+
+namespace outcore::paging {
+
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+Status ViewList::add(Space& space, View* view) {
+  OC_CHECK(view->offset % base::kSystemPage == 0);
+  OC_CHECK(reinterpret_cast<uintptr_t>(view->address) % base::kSystemPage == 0);
+  OC_CHECK(view->mapped_bytes() <= view->reserved_bytes);
+  OC_CHECK(pager_.space_of(space.id) == &space);
+  view->space = &space;
+  view->page_bytes = space.page_bytes;
+  if (space.frames->can_share()) {
+    const uint64_t pages =
+        (view->offset + view->reserved_bytes) / space.page_bytes + 1 - view->first_page();
+    if (Status s = view->shown.allocate((pages + 63) / 64 + 1); !s) return s;
+  }
+  if (view->mapped_bytes() != 0)
+    if (Status s = space.frames->attach(
+            {view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+        !s)
+      return s;
+  const os::SignalBlock block;
+  if (Status s = put(space, view); !s) return s;
+  return region::AddressMap::instance().add(view);
+}
+
+Status ViewList::put(Space& space, View* view) {
+  const os::Locked locked(pager_.spaces_lock);
+  uint32_t slot = 0;
+  while (slot < Space::kViewsMax && space.views[slot].load() != nullptr) ++slot;
+  if (slot == Space::kViewsMax)
+    return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
+  space.views[slot].store(view, std::memory_order_release);
+  const uint32_t before = space.view_count.fetch_add(1);
+  OC_CHECK(before < Space::kViewsMax);
+  if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
+  return {};
+}
+
+void ViewList::remove(View* view) {
+  Space& space = *static_cast<Space*>(view->space);
+  const os::SignalBlock block;
+  forget(space, view);
+  space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
+}
+
+void ViewList::forget(Space& space, View* view) {
+  uint32_t slot = 0;
+  while (slot < space.views_end && space.views[slot].load() != view) ++slot;
+  const uint32_t before = slot < space.views_end ? space.view_count.fetch_sub(1) : 1;
+  OC_CHECK(before != 0);
+  for (const auto& shard :
+       pager_.shards) {  // after each of their turns nobody who evicts looks at it
+    const os::Locked turn(shard->turn);
+    View* expected = view;
+    if (slot < space.views_end) space.views[slot].compare_exchange_strong(expected, nullptr);
+  }
+  if (space.view_count > 0) wait_for_lookers(space, 0, space.page_count());
+  while (space.retries.load(std::memory_order_seq_cst) != 0) os::yield();
+}
+
+void ViewList::wait_for_lookers(const Space& space, uint64_t first, uint64_t end) {
+  pager_.for_each_framed(space, first, end, [&](uint64_t page) {
+    const auto is_looked_at = [&] {
+      const PageValue seen = space.words[page].load();
+      return seen.state() == PageState::kBusy || seen.state() == PageState::kFrozen ||
+             seen.has(PageValue::kWriting);
+    };
+    while (is_looked_at()) os::yield();
+  });
+}
+
+}  // namespace outcore::paging
