@@ -1,11 +1,14 @@
 #include "core/paging/engine.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/paging/cut.h"
 
 namespace outcore::paging {
 
@@ -68,6 +71,16 @@ Status Engine::add_space(Space* space) {
   Status s = spaces_.add(space);
   if (s.ok()) space->fault_path = &fault_path_;
   return s;
+}
+
+Result<CutReport> Engine::cut(std::span<Space* const> spaces, const CutCalls& calls) {
+  const os::SignalBlock block;
+  std::unique_lock<os::Lock> one_at_a_time(cut_lock_, std::defer_lock);
+  if (calls.may_wait)
+    one_at_a_time.lock();
+  else if (!one_at_a_time.try_lock())
+    return Error{EAGAIN, "another cut is under way"};
+  return std::make_unique<Cut>(pager_, keeper_, flusher_, spaces, calls)->run();
 }
 
 void Engine::add_to(Metrics& metrics) const {

@@ -153,7 +153,6 @@ class Engine {
   bool keep(Shard& shard) { return keeper_.keep(shard); }
 
  private:
-  friend class Cut;
   explicit Engine(const PagerOptions& options);
   void start_threads();
 

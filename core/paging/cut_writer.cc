@@ -1,10 +1,10 @@
-// The frozen pages on their way to the stores. See cut.h.
+#include "core/paging/cut_writer.h"
+
 #include <algorithm>
-#include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/paging/cut.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
@@ -27,30 +27,73 @@ PageValue stored_word(PageValue v) {
 
 }  // namespace
 
-os::SubpageSet Cut::written_of(uint64_t i) {
-  Space& space = space_of(i);
+Status CutWriter::take_buffer() {
+  if (buffer_.data() != nullptr || pages_.spaces.empty()) return {};
+  uint64_t least = 0;
+  for (const Space* space : pages_.spaces) least = std::max(least, space->page_bytes);
+  const uint64_t left = (1 << 20) + pages_.listed_bytes() / 4 * 5;
+  const uint64_t most = base::round_down(pager_.budget.limit() / 16, base::kSystemPage);
+  const uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
+  if (Status s = buffer_.take(bytes, least, "its buffer"); !s) return s;
+  OC_CHECK(buffer_.size_bytes() >= least);
+  OC_CHECK(buffer_.size_bytes() % base::kSystemPage == 0);
+  return {};
+}
+
+Status CutWriter::store() {
+  uint64_t done = 0;
+  while (done < pages_.count && error_ == 0) {
+    uint64_t end = done;
+    while (end < pages_.count && error_ == 0) {
+      const uint64_t run = copy_run(end);
+      if (run == 0 && (error_ != 0 || !copy(end))) break;
+      end += std::max<uint64_t>(run, 1);
+    }
+    OC_CHECK(end != done || error_ != 0);  // the buffer has room for a page
+    write_out();
+    for (; done < end; ++done) {
+      Space& space = pages_.space_of(done);
+      OC_ASSERT(pages_.word_of(done).peek().has(PageValue::kWriting));
+      space.counters.add(Counter::write_backs, 1);
+      pages_.word_of(done).update([](PageValue v) { return v.minus(PageValue::kWriting); });
+    }
+  }
+  undo(done, pages_.count);
+  pages_.count = 0;
+  if (error_ == 0) return {};
+  return base::system_error(error_,
+                            "store a cut: write " + std::to_string(failed_.size_bytes) +
+                                " bytes at " + std::to_string(failed_.offset) + " of " +
+                                pages_.spaces[failed_index_]->uri,
+                            "all bytes stay in memory, and the program goes on: make room or "
+                            "repair the store, then try again");
+}
+
+os::SubpageSet CutWriter::written_of(uint64_t i) {
+  Space& space = pages_.space_of(i);
   const uint64_t subpages = space.page_bytes / base::kSystemPage;
   os::SubpageSet written;
   if (subpages == 1 || !space.frames->reports_written()) {
     written.add_range(0, subpages);
   } else if (!space.frames->has_write_faults()) {
-    space.look_at_written(page_of(key_[i]), &written);
+    space.look_at_written(pages_.page_of(pages_.key[i]), &written);
   } else {
     for (uint64_t k = 0; k < subpages; ++k)
-      if ((written_bits_[i * words_each_ + k / 64] >> (k % 64) & 1) != 0) written.add(k);
+      if ((pages_.written_bits[i * pages_.words_each + k / 64] >> (k % 64) & 1) != 0)
+        written.add(k);
   }
   return written;
 }
 
 // Copies what was written of the page into the side buffer, and lets the program have it again.
 // False: there is no room, or it cannot be read (error_).
-bool Cut::copy(uint64_t i) {
-  OC_CHECK(i < count_);
-  OC_CHECK(buffer_used_ <= buffer_bytes_);
+bool CutWriter::copy(uint64_t i) {
+  OC_CHECK(i < pages_.count);
+  OC_CHECK(buffer_used_ <= buffer_.size_bytes());
   OC_CHECK(request_count_ <= kRequestsMax);
-  OC_ASSERT(word_of(i).glance() == PageState::kFrozen);
-  Space& space = space_of(i);
-  const uint64_t start = page_of(key_[i]) * space.page_bytes;
+  OC_ASSERT(pages_.word_of(i).glance() == PageState::kFrozen);
+  Space& space = pages_.space_of(i);
+  const uint64_t start = pages_.page_of(pages_.key[i]) * space.page_bytes;
   const uint64_t subpages = space.page_bytes / base::kSystemPage;
   const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
   const os::SubpageSet written = written_of(i);
@@ -60,7 +103,8 @@ bool Cut::copy(uint64_t i) {
     bytes += (last - first) * base::kSystemPage;
   const bool is_scattered = runs > kRequestsMax / 2;
   if (is_scattered) bytes = space.page_bytes, runs = 1;
-  if (buffer_used_ + bytes > buffer_bytes_ || request_count_ + runs > kRequestsMax) return false;
+  if (buffer_used_ + bytes > buffer_.size_bytes() || request_count_ + runs > kRequestsMax)
+    return false;
   for (uint64_t first = 0, last = 0; written.next_run(last, subpages, &first, &last);) {
     if (is_scattered) first = 0, last = subpages;
     const uint64_t from = start + first * base::kSystemPage;
@@ -69,7 +113,7 @@ bool Cut::copy(uint64_t i) {
     const uint64_t copied = base::round_up(to - from, base::kSystemPage);
     Piece piece{nullptr, from, copied, true, 0};
     if (!space.frames->can_share())
-      space.for_each_showing(page_of(key_[i]),
+      space.for_each_showing(pages_.page_of(pages_.key[i]),
                              [&](View& v) { piece.address = v.address + (from - v.offset); });
     if (!take_bytes(i, piece, to)) return false;
   }
@@ -78,20 +122,20 @@ bool Cut::copy(uint64_t i) {
 }
 
 // The bytes of the piece, up to `to` in the store, into the side buffer and a request.
-bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
-  Space& space = space_of(i);
+bool CutWriter::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
+  Space& space = pages_.space_of(i);
   const uint64_t from = piece.offset;
-  std::byte* const into = buffer_ + buffer_used_;
+  std::byte* const into = buffer_.data() + buffer_used_;
   OC_CHECK(from < to);
   OC_CHECK(to - from <= piece.size_bytes);
-  OC_CHECK(piece.size_bytes <= buffer_bytes_ - buffer_used_);
+  OC_CHECK(piece.size_bytes <= buffer_.size_bytes() - buffer_used_);
   if (const int result = space.frames->copy_out(piece, into); result != 0) {
     fail({from, nullptr, to - from, true, result}, space);
     return false;
   }
   buffer_used_ += piece.size_bytes;
   StoreRequest* before = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
-  if (before != nullptr && request_index_[request_count_ - 1] == index_of(key_[i]) &&
+  if (before != nullptr && request_index_[request_count_ - 1] == pages_.index_of(pages_.key[i]) &&
       before->offset + before->size_bytes == from && before->bytes + before->size_bytes == into &&
       before->size_bytes < kRequestBytesMax) {
     before->size_bytes += to - from;
@@ -99,23 +143,23 @@ bool Cut::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
   }
   OC_CHECK(request_count_ < kRequestsMax);
   request_[request_count_] = {from, into, to - from, true, 0};
-  request_index_[request_count_++] = index_of(key_[i]);
+  request_index_[request_count_++] = pages_.index_of(pages_.key[i]);
   return true;
 }
 
 // Neighbours of one system page each, with one question and one mapping for all. How many, or 0:
 // they go one by one.
-uint64_t Cut::copy_run(uint64_t i) {
-  OC_CHECK(i < count_);
-  Space& space = space_of(i);
+uint64_t CutWriter::copy_run(uint64_t i) {
+  OC_CHECK(i < pages_.count);
+  Space& space = pages_.space_of(i);
   if (space.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
-  const uint64_t first = page_of(key_[i]);
-  const uint64_t room = (buffer_bytes_ - buffer_used_) / base::kSystemPage;
+  const uint64_t first = pages_.page_of(pages_.key[i]);
+  const uint64_t room = (buffer_.size_bytes() - buffer_used_) / base::kSystemPage;
   const uint64_t stored =
       space.store_bytes.load(std::memory_order_acquire) / base::kSystemPage;  // whole ones
   uint64_t count = 1;
-  while (count < std::min(room, kRunPagesMax) && i + count < count_ && first + count < stored &&
-         key_[i + count] == key_[i] + count)
+  while (count < std::min(room, kRunPagesMax) && i + count < pages_.count &&
+         first + count < stored && pages_.key[i + count] == pages_.key[i] + count)
     ++count;
   if (count < 2 || room < 2 || first >= stored) return 0;
   Piece piece{nullptr, first * base::kSystemPage, count * base::kSystemPage, true, 0};
@@ -130,16 +174,16 @@ uint64_t Cut::copy_run(uint64_t i) {
     space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
       static_cast<void>(space.frames->show(shown, {}));  // if not, the next touch but one does
     });
-  for (uint64_t k = i; k < i + count; ++k) word_of(k).update(stored_word);
+  for (uint64_t k = i; k < i + count; ++k) pages_.word_of(k).update(stored_word);
   return count;
 }
 
 // Frozen → Resident: clean and being written back, or as it was.
-void Cut::show(uint64_t i, bool is_stored) {
-  OC_CHECK(i < count_);
-  OC_ASSERT(word_of(i).glance() == PageState::kFrozen);
-  Space& space = space_of(i);
-  const uint64_t page = page_of(key_[i]);
+void CutWriter::show(uint64_t i, bool is_stored) {
+  OC_CHECK(i < pages_.count);
+  OC_ASSERT(pages_.word_of(i).glance() == PageState::kFrozen);
+  Space& space = pages_.space_of(i);
+  const uint64_t page = pages_.page_of(pages_.key[i]);
   const bool has_faults = space.frames->has_write_faults();
   os::SubpageSet written;
   if (!is_stored && !has_faults) space.look_at_written(page, &written);
@@ -153,45 +197,15 @@ void Cut::show(uint64_t i, bool is_stored) {
       [&](PageValue v) { return is_stored ? stored_word(v) : v.with(PageState::kResident); });
 }
 
-void Cut::undo(uint64_t first, uint64_t end) {
+void CutWriter::undo(uint64_t first, uint64_t end) {
   OC_CHECK(first <= end);
-  OC_CHECK(end <= count_);
+  OC_CHECK(end <= pages_.count);
   for (uint64_t i = first; i < end; ++i) show(i, false);
 }
 
-// Everything that is frozen, through the buffer, as often as it takes.
-Status Cut::store() {
-  uint64_t done = 0;
-  while (done < count_ && error_ == 0) {
-    uint64_t end = done;
-    while (end < count_ && error_ == 0) {
-      const uint64_t run = copy_run(end);
-      if (run == 0 && (error_ != 0 || !copy(end))) break;
-      end += std::max<uint64_t>(run, 1);
-    }
-    OC_CHECK(end != done || error_ != 0);  // the buffer has room for a page
-    write_out();
-    for (; done < end; ++done) {
-      Space& space = space_of(done);
-      OC_ASSERT(word_of(done).peek().has(PageValue::kWriting));
-      space.counters.add(Counter::write_backs, 1);
-      word_of(done).update([](PageValue v) { return v.minus(PageValue::kWriting); });
-    }
-  }
-  undo(done, count_);
-  count_ = 0;
-  if (error_ == 0) return {};
-  return base::system_error(error_,
-                            "store a cut: write " + std::to_string(failed_.size_bytes) +
-                                " bytes at " + std::to_string(failed_.offset) + " of " +
-                                spaces_[failed_index_]->uri,
-                            "all bytes stay in memory, and the program goes on: make room or "
-                            "repair the store, then try again");
-}
-
-void Cut::write_out() {
+void CutWriter::write_out() {
   for (uint32_t begin = 0; begin < request_count_;) {
-    Space& space = *spaces_[request_index_[begin]];
+    Space& space = *pages_.spaces[request_index_[begin]];
     uint32_t end = begin;
     while (end < request_count_ && request_index_[end] == request_index_[begin]) ++end;
     const uint32_t at_once = space.write_gate.enter(end - begin);
@@ -213,7 +227,7 @@ void Cut::write_out() {
 }
 
 // What was not stored is written again; its pages carry our kWriting, or are frozen.
-void Cut::fail(const StoreRequest& request, Space& space) {
+void CutWriter::fail(const StoreRequest& request, Space& space) {
   OC_CHECK(request.result != 0);
   OC_CHECK(request.size_bytes != 0);
   space.counters.add(Counter::write_back_errors, 1);
@@ -221,8 +235,8 @@ void Cut::fail(const StoreRequest& request, Space& space) {
   if (error_ == 0) {
     error_ = request.result;
     failed_ = request;
-    failed_index_ =
-        static_cast<uint32_t>(std::find(spaces_.begin(), spaces_.end(), &space) - spaces_.begin());
+    failed_index_ = static_cast<uint32_t>(
+        std::find(pages_.spaces.begin(), pages_.spaces.end(), &space) - pages_.spaces.begin());
   }
   if (request.bytes == nullptr) return;  // not even copied: it is shown again as it was
   const uint64_t end = request.offset + request.size_bytes;
