@@ -28,7 +28,7 @@ constexpr uint64_t kPinnedNsMax = 200'000'000;
 
 }  // namespace
 
-Cut::Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<Space* const> spaces,
+Cut::Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<PageCache* const> spaces,
          const CutCalls& calls)
     : pager_(pager),
       flusher_(flusher),
@@ -52,7 +52,7 @@ Result<CutReport> Cut::attempt() {
   Status s = writer_.store();
   if (s.ok() && calls_.copied) s = calls_.copied(memory_.copies());
   if (s.ok() && calls_.stored) s = calls_.stored();
-  for (Space* space : pages_.spaces) space->epoch.open();
+  for (PageCache* space : pages_.spaces) space->epoch.open();
   if (!is_resumed) calls_.resume();
   if (resumer.joinable()) resumer.join();
   if (!s.ok()) return s.error();
@@ -84,7 +84,7 @@ Status Cut::precopy() {
     ++report_.precopy_rounds;
     for (uint64_t begin = 0; begin < pages_.count;) {
       uint64_t end = begin;
-      Space& space = pages_.space_of(begin);
+      PageCache& space = pages_.space_of(begin);
       for (const uint32_t index = pages_.index_of(pages_.key[begin]);
            end < pages_.count && pages_.index_of(pages_.key[end]) == index; ++end) {
       }
@@ -136,7 +136,7 @@ bool Cut::freeze() {
   pages_.count = 0;
   report_.looks = report_.stopped_threads = 0;
   // In this order: whoever gets a turn afterwards sees the gates closed.
-  for (Space* space : pages_.spaces) space->epoch.close();
+  for (PageCache* space : pages_.spaces) space->epoch.close();
   for (const auto& shard : pager_.shards) shard->turn.lock();
   search_.begin_waiting(is_quiesced_);
   pause_start_ns_ = is_quiesced_ ? os::now_ns() : 0;
@@ -151,7 +151,7 @@ bool Cut::freeze() {
     report_.pause_ns = std::max(report_.pause_ns, os::now_ns() - pause_start_ns_);
   report_.frozen_pages = pages_.count;
   if (!is_found)
-    for (Space* space : pages_.spaces) space->epoch.open();
+    for (PageCache* space : pages_.spaces) space->epoch.open();
   return is_found;
 }
 

@@ -24,7 +24,7 @@ namespace outcore::paging {
 
 class Cut {
  public:
-  Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<Space* const> spaces,
+  Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<PageCache* const> spaces,
       const CutCalls& calls);
   Cut(const Cut&) = delete;
   Cut& operator=(const Cut&) = delete;

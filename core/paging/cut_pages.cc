@@ -6,17 +6,17 @@
 
 namespace outcore::paging {
 
-CutPages::CutPages(std::span<Space* const> all) {
-  for (Space* space : all)
+CutPages::CutPages(std::span<PageCache* const> all) {
+  for (PageCache* space : all)
     if (space->is_writable) spaces.push_back(space);
   std::sort(spaces.begin(), spaces.end(),
-            [](const Space* a, const Space* b) { return a->id < b->id; });
+            [](const PageCache* a, const PageCache* b) { return a->id < b->id; });
   spaces.erase(std::unique(spaces.begin(), spaces.end()), spaces.end());
 }
 
 uint64_t CutPages::space_page_count() const {
   uint64_t pages = 0;
-  for (const Space* space : spaces) pages += space->page_count();
+  for (const PageCache* space : spaces) pages += space->page_count();
   return pages;
 }
 
@@ -24,7 +24,7 @@ Status CutPages::allocate(uint64_t frame_count) {
   const uint64_t most = std::min(space_page_count(), frame_count);
   OC_CHECK(most != 0);
   uint64_t subpages = 0;
-  for (const Space* space : spaces)
+  for (const PageCache* space : spaces)
     if (space->frames->has_write_faults())
       subpages = std::max(subpages, space->page_bytes / base::kSystemPage);
   if (Status s = key.allocate(most); !s) return s;

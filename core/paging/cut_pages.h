@@ -10,14 +10,14 @@
 
 #include "core/base/assert.h"
 #include "core/os/address_space.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 #include "outcore/result.h"
 
 namespace outcore::paging {
 
 struct CutPages {
   // Of the spaces that are writable, in the order of their numbers, none twice.
-  explicit CutPages(std::span<Space* const> all);
+  explicit CutPages(std::span<PageCache* const> all);
 
   // Room for all pages that can be in memory, which are as many as there are frames at most.
   // REQUIRES: space_page_count() != 0.
@@ -33,10 +33,10 @@ struct CutPages {
   }
   static uint32_t index_of(uint64_t key) { return static_cast<uint32_t>(key >> 48); }
   static uint64_t page_of(uint64_t key) { return key & ((uint64_t{1} << 48) - 1); }
-  Space& space_of(uint64_t i) const { return *spaces[index_of(key[i])]; }
+  PageCache& space_of(uint64_t i) const { return *spaces[index_of(key[i])]; }
   region::PageWord& word_of(uint64_t i) const { return space_of(i).words[page_of(key[i])]; }
 
-  std::vector<Space*> spaces;  // in ordinary memory
+  std::vector<PageCache*> spaces;  // in ordinary memory
   os::Table<uint64_t> key;
   uint64_t count = 0;
   // Of private frames with larger pages: what was written when they were protected.

@@ -32,7 +32,7 @@ bool CutSearch::look(Look look) {
 // list, which is a hint, that is let go now and then.
 bool CutSearch::look_at_views(uint32_t index, Look look) {
   constexpr uint64_t kBytesAtOnce = 64 << 20;
-  Space& space = *pages_.spaces[index];
+  PageCache& space = *pages_.spaces[index];
   const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v)
     for (uint64_t at = 0;;) {
@@ -73,7 +73,7 @@ bool CutSearch::note_run(uint32_t index, const View& view, const os::WrittenRun&
 // way in have frames, too: one that is filled to be written has no word of it yet.
 bool CutSearch::look_at_frames(uint32_t index, Look look) {
   constexpr uint64_t kWordsPerFrame = 16;
-  Space& space = *pages_.spaces[index];
+  PageCache& space = *pages_.spaces[index];
   budget::FrameTable& frames = pager_.frames;
   if (space.page_count() <= frames.used_once() * kWordsPerFrame) {
     bool has_filling = false;  // whoever has no frame yet may be waiting for our turns
@@ -98,7 +98,7 @@ bool CutSearch::look_at_frames(uint32_t index, Look look) {
 // for, as only at rest it tells what was written.
 bool CutSearch::examine(uint32_t index, uint64_t page, const View* view, const os::WrittenRun& run,
                         Look look) {
-  Space& space = *pages_.spaces[index];
+  PageCache& space = *pages_.spaces[index];
   OC_CHECK(page < space.page_count());
   region::PageWord& word = space.words[page];
   for (;;) {
@@ -161,7 +161,7 @@ bool CutSearch::seal(uint64_t first) {
     while (end < pages_.count &&
            pages_.index_of(pages_.key[end]) == pages_.index_of(pages_.key[begin]))
       ++end;
-    Space& space = pages_.space_of(begin);
+    PageCache& space = pages_.space_of(begin);
     const bool has_faults = space.frames->has_write_faults();
     if (!(has_faults ? protect(space, begin, end) : unmap(space, begin, end))) return false;
     begin = end;
@@ -169,7 +169,7 @@ bool CutSearch::seal(uint64_t first) {
   return true;
 }
 
-bool CutSearch::unmap(Space& space, uint64_t first, uint64_t end) {
+bool CutSearch::unmap(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(first < end);
   OC_CHECK(end <= pages_.count);
   const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
@@ -206,7 +206,7 @@ bool CutSearch::unmap(Space& space, uint64_t first, uint64_t end) {
 }
 
 // They stay readable; a write is a fault, and waits.
-bool CutSearch::protect(Space& space, uint64_t first, uint64_t end) {
+bool CutSearch::protect(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(first < end);
   OC_CHECK(end <= pages_.count);
   const uint64_t subpages = space.page_bytes / base::kSystemPage;

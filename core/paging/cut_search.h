@@ -51,8 +51,8 @@ class CutSearch {
   bool examine(uint32_t index, uint64_t page, const region::View* view, const os::WrittenRun& run,
                Look look);
   bool wait_for(uint32_t index, uint64_t page, region::PageValue seen);
-  bool unmap(Space& space, uint64_t first, uint64_t end);
-  bool protect(Space& space, uint64_t first, uint64_t end);
+  bool unmap(PageCache& space, uint64_t first, uint64_t end);
+  bool protect(PageCache& space, uint64_t first, uint64_t end);
 
   Pager& pager_;
   CutPages& pages_;

@@ -30,7 +30,7 @@ PageValue stored_word(PageValue v) {
 Status CutWriter::take_buffer() {
   if (buffer_.data() != nullptr || pages_.spaces.empty()) return {};
   uint64_t least = 0;
-  for (const Space* space : pages_.spaces) least = std::max(least, space->page_bytes);
+  for (const PageCache* space : pages_.spaces) least = std::max(least, space->page_bytes);
   const uint64_t left = (1 << 20) + pages_.listed_bytes() / 4 * 5;
   const uint64_t most = base::round_down(pager_.budget.limit() / 16, base::kSystemPage);
   const uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
@@ -52,7 +52,7 @@ Status CutWriter::store() {
     OC_CHECK(end != done || error_ != 0);  // the buffer has room for a page
     write_out();
     for (; done < end; ++done) {
-      Space& space = pages_.space_of(done);
+      PageCache& space = pages_.space_of(done);
       OC_ASSERT(pages_.word_of(done).peek().has(PageValue::kWriting));
       space.counters.add(Counter::write_backs, 1);
       pages_.word_of(done).update([](PageValue v) { return v.minus(PageValue::kWriting); });
@@ -70,7 +70,7 @@ Status CutWriter::store() {
 }
 
 os::SubpageSet CutWriter::written_of(uint64_t i) {
-  Space& space = pages_.space_of(i);
+  PageCache& space = pages_.space_of(i);
   const uint64_t subpages = space.page_bytes / base::kSystemPage;
   os::SubpageSet written;
   if (subpages == 1 || !space.frames->reports_written()) {
@@ -92,7 +92,7 @@ bool CutWriter::copy(uint64_t i) {
   OC_CHECK(buffer_used_ <= buffer_.size_bytes());
   OC_CHECK(request_count_ <= kRequestsMax);
   OC_ASSERT(pages_.word_of(i).glance() == PageState::kFrozen);
-  Space& space = pages_.space_of(i);
+  PageCache& space = pages_.space_of(i);
   const uint64_t start = pages_.page_of(pages_.key[i]) * space.page_bytes;
   const uint64_t subpages = space.page_bytes / base::kSystemPage;
   const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
@@ -123,7 +123,7 @@ bool CutWriter::copy(uint64_t i) {
 
 // The bytes of the piece, up to `to` in the store, into the side buffer and a request.
 bool CutWriter::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
-  Space& space = pages_.space_of(i);
+  PageCache& space = pages_.space_of(i);
   const uint64_t from = piece.offset;
   std::byte* const into = buffer_.data() + buffer_used_;
   OC_CHECK(from < to);
@@ -151,7 +151,7 @@ bool CutWriter::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
 // they go one by one.
 uint64_t CutWriter::copy_run(uint64_t i) {
   OC_CHECK(i < pages_.count);
-  Space& space = pages_.space_of(i);
+  PageCache& space = pages_.space_of(i);
   if (space.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
   const uint64_t first = pages_.page_of(pages_.key[i]);
   const uint64_t room = (buffer_.size_bytes() - buffer_used_) / base::kSystemPage;
@@ -182,7 +182,7 @@ uint64_t CutWriter::copy_run(uint64_t i) {
 void CutWriter::show(uint64_t i, bool is_stored) {
   OC_CHECK(i < pages_.count);
   OC_ASSERT(pages_.word_of(i).glance() == PageState::kFrozen);
-  Space& space = pages_.space_of(i);
+  PageCache& space = pages_.space_of(i);
   const uint64_t page = pages_.page_of(pages_.key[i]);
   const bool has_faults = space.frames->has_write_faults();
   os::SubpageSet written;
@@ -205,7 +205,7 @@ void CutWriter::undo(uint64_t first, uint64_t end) {
 
 void CutWriter::write_out() {
   for (uint32_t begin = 0; begin < request_count_;) {
-    Space& space = *pages_.spaces[request_index_[begin]];
+    PageCache& space = *pages_.spaces[request_index_[begin]];
     uint32_t end = begin;
     while (end < request_count_ && request_index_[end] == request_index_[begin]) ++end;
     const uint32_t at_once = space.write_gate.enter(end - begin);
@@ -227,7 +227,7 @@ void CutWriter::write_out() {
 }
 
 // What was not stored is written again; its pages carry our kWriting, or are frozen.
-void CutWriter::fail(const StoreRequest& request, Space& space) {
+void CutWriter::fail(const StoreRequest& request, PageCache& space) {
   OC_CHECK(request.result != 0);
   OC_CHECK(request.size_bytes != 0);
   space.counters.add(Counter::write_back_errors, 1);

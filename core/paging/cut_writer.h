@@ -39,7 +39,7 @@ class CutWriter {
   uint64_t copy_run(uint64_t i);
   void show(uint64_t i, bool is_stored);
   void write_out();
-  void fail(const StoreRequest& request, Space& space);
+  void fail(const StoreRequest& request, PageCache& space);
 
   Pager& pager_;
   CutPages& pages_;

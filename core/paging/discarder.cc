@@ -22,7 +22,7 @@ bool is_takeable(const PageValue& seen) {
 }
 
 // From `first` on, the pages that leave together if nobody comes between.
-uint64_t end_of_batch(Pager& pager, const Space& space, uint64_t first, uint64_t end) {
+uint64_t end_of_batch(Pager& pager, const PageCache& space, uint64_t first, uint64_t end) {
   const Shard& shard = pager.shard_of(space, first);
   end = std::min<uint64_t>(end, first + Shard::kVictimsMax);
   while (first < end && is_takeable(space.words[first].load()) &&
@@ -31,7 +31,7 @@ uint64_t end_of_batch(Pager& pager, const Space& space, uint64_t first, uint64_t
   return first;
 }
 
-int discard_stored(Space& space, uint64_t first, uint64_t end) {
+int discard_stored(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(first < end);
   const uint64_t store_bytes = space.store_bytes.load();
   const uint64_t from = first * space.page_bytes, to = end * space.page_bytes;
@@ -42,7 +42,7 @@ int discard_stored(Space& space, uint64_t first, uint64_t end) {
   return result;
 }
 
-Error cannot_discard(const Space& space, uint64_t page, int code, const char* why) {
+Error cannot_discard(const PageCache& space, uint64_t page, int code, const char* why) {
   return {code, "discard page " + std::to_string(page) + " of " + space.uri + ": " + why};
 }
 
@@ -51,7 +51,7 @@ Error cannot_discard(const Space& space, uint64_t page, int code, const char* wh
 // Those of [first, end) that make a batch, and where it ends. All of them, or none as far as the
 // caller is concerned: false if it is none, somebody came between or the store refuses. Then they
 // go one by one, those that are gone already once more.
-bool Discarder::discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end) {
+bool Discarder::discard_batch(PageCache& space, uint64_t first, uint64_t end, uint64_t* batch_end) {
   OC_CHECK(first < end);
   *batch_end = end = end_of_batch(pager_, space, first, end);
   if (end <= first + 1) return false;
@@ -77,7 +77,7 @@ bool Discarder::discard_batch(Space& space, uint64_t first, uint64_t end, uint64
   return true;
 }
 
-Status Discarder::discard(Space& space, uint64_t offset, uint64_t size_bytes) {
+Status Discarder::discard(PageCache& space, uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(offset % space.page_bytes == 0);
   OC_ASSERT(offset + size_bytes <= space.page_count() * space.page_bytes);
   constexpr uint64_t kHoldNsMax = 200'000'000;  // a read or write of a region ends; a pin may not

@@ -19,10 +19,10 @@ class Discarder {
   // keep it. Pages that are in memory go in batches; where somebody comes between, page by page.
   // Errors: EBUSY (one is pinned, or locked in memory), ENOMEM (no mapping is left), those of the
   // store.
-  Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
+  Status discard(PageCache& space, uint64_t offset, uint64_t size_bytes);
 
  private:
-  bool discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end);
+  bool discard_batch(PageCache& space, uint64_t first, uint64_t end, uint64_t* batch_end);
 
   Pager& pager_;
 };

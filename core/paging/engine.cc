@@ -66,14 +66,14 @@ Engine::~Engine() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Status Engine::add_space(Space* space) {
+Status Engine::add_space(PageCache* space) {
   OC_CHECK(space->fault_path == nullptr);
   Status s = spaces_.add(space);
   if (s.ok()) space->fault_path = &fault_path_;
   return s;
 }
 
-Result<CutReport> Engine::cut(std::span<Space* const> spaces, const CutCalls& calls) {
+Result<CutReport> Engine::cut(std::span<PageCache* const> spaces, const CutCalls& calls) {
   const os::SignalBlock block;
   std::unique_lock<os::Lock> one_at_a_time(cut_lock_, std::defer_lock);
   if (calls.may_wait)

@@ -24,6 +24,7 @@
 #include "core/paging/fresh_pages.h"
 #include "core/paging/keeper.h"
 #include "core/paging/lending.h"
+#include "core/paging/page_cache_list.h"
 #include "core/paging/pager.h"
 #include "core/paging/pins.h"
 #include "core/paging/prefetch_queue.h"
@@ -32,7 +33,6 @@
 #include "core/paging/readahead.h"
 #include "core/paging/remapper.h"
 #include "core/paging/reshaper.h"
-#include "core/paging/space_list.h"
 #include "core/paging/view_list.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
@@ -52,35 +52,38 @@ class Engine {
 
   Pager& pager() { return pager_; }
 
-  // -- spaces and views (SpaceList, ViewList, Freezer) --
-  Status add_space(Space* space);
-  void drop_frames(Space& space) { spaces_.drop_frames(space); }
-  void remove_space(Space* space) { spaces_.remove(space); }
-  Status add_view(Space& space, region::View* view) { return views_.add(space, view); }
+  // -- spaces and views (PageCacheList, ViewList, Freezer) --
+  Status add_space(PageCache* space);
+  void drop_frames(PageCache& space) { spaces_.drop_frames(space); }
+  void remove_space(PageCache* space) { spaces_.remove(space); }
+  Status add_view(PageCache& space, region::View* view) { return views_.add(space, view); }
   void remove_view(region::View* view) { views_.remove(view); }
-  Status replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
+  Status replace_frames(PageCache& space, std::unique_ptr<os::Frames> frames) {
     return freezer_.replace_frames(space, std::move(frames));
   }
-  Status lengthen(Space& space, uint64_t store_bytes) {
+  Status lengthen(PageCache& space, uint64_t store_bytes) {
     return freezer_.lengthen(space, store_bytes);
   }
-  Status halt(Space& space) { return freezer_.halt(space); }
-  void resume(Space& space) { freezer_.resume(space); }
+  Status halt(PageCache& space) { return freezer_.halt(space); }
+  void resume(PageCache& space) { freezer_.resume(space); }
 
   // -- views change their shape while the program goes on (Reshaper, Freezer). All of these REQUIRE
   // the runtime's mapping lock, or two of them could wait for each other --
-  Status hold_out(Space& space, uint64_t first, uint64_t end) {
+  Status hold_out(PageCache& space, uint64_t first, uint64_t end) {
     return reshaper_.hold_out(space, first, end);
   }
-  void let_in(Space& space, uint64_t first, uint64_t end) { reshaper_.let_in(space, first, end); }
-  Status swap_view(Space& space, region::View* old, std::span<region::View* const> parts,
+  void let_in(PageCache& space, uint64_t first, uint64_t end) {
+    reshaper_.let_in(space, first, end);
+  }
+  Status swap_view(PageCache& space, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between) {
     return reshaper_.swap_view(space, old, parts, between);
   }
-  Status extend_view(Space& space, region::View* view, uint64_t size_bytes, uint64_t store_bytes) {
+  Status extend_view(PageCache& space, region::View* view, uint64_t size_bytes,
+                     uint64_t store_bytes) {
     return freezer_.extend_view(space, view, size_bytes, store_bytes);
   }
-  Status give_up(Space& space, const std::function<Status()>& place) {
+  Status give_up(PageCache& space, const std::function<Status()>& place) {
     return freezer_.give_up(space, place);
   }
 
@@ -98,16 +101,16 @@ class Engine {
 
   // -- calls of the program; pages are the space's. All with signals blocked --
   // Flusher, Cut.
-  Status flush(Space& space, uint64_t first, uint64_t end,
+  Status flush(PageCache& space, uint64_t first, uint64_t end,
                OnTimeout on_timeout = OnTimeout::kStop) {
     return flusher_.flush(space, first, end, on_timeout);
   }
-  Status flush_aside(Space& space, uint64_t first, uint64_t end) {
+  Status flush_aside(PageCache& space, uint64_t first, uint64_t end) {
     return flusher_.flush_aside(space, first, end);
   }
   // One consistent cut over the spaces, while the program runs on: see cut.h. One at a time; others
   // wait. REQUIRES: the spaces live until it returns.
-  Result<CutReport> cut(std::span<Space* const> spaces, const CutCalls& calls);
+  Result<CutReport> cut(std::span<PageCache* const> spaces, const CutCalls& calls);
   // Pins.
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes) {
     return pins_.pin(view, from, size_bytes);
@@ -118,24 +121,24 @@ class Engine {
   int hold(region::View& view, uint64_t page, std::byte* address, bool is_write) {
     return pins_.hold(view, page, address, is_write);
   }
-  void release(Space& space, uint64_t page) { pins_.release(space, page); }
+  void release(PageCache& space, uint64_t page) { pins_.release(space, page); }
   // Ranges, Discarder, failed pages.
-  Status evict(Space& space, uint64_t first, uint64_t end) {
+  Status evict(PageCache& space, uint64_t first, uint64_t end) {
     return ranges_.evict(space, first, end);
   }
-  void make_cold(Space& space, uint64_t first, uint64_t end) {
+  void make_cold(PageCache& space, uint64_t first, uint64_t end) {
     ranges_.make_cold(space, first, end);
   }
-  Status discard(Space& space, uint64_t offset, uint64_t size_bytes) {
+  Status discard(PageCache& space, uint64_t offset, uint64_t size_bytes) {
     return discarder_.discard(space, offset, size_bytes);
   }
-  bool retry_failed(Space& space, uint64_t first, uint64_t end) {
+  bool retry_failed(PageCache& space, uint64_t first, uint64_t end) {
     return paging::retry_failed(space, first, end);
   }
-  Status retry_zeroed(Space& space, uint64_t first, uint64_t end) {
+  Status retry_zeroed(PageCache& space, uint64_t first, uint64_t end) {
     return ranges_.retry_zeroed(space, first, end);
   }
-  Status end_zeroed(Space& space) { return ranges_.end_zeroed(space); }
+  Status end_zeroed(PageCache& space) { return ranges_.end_zeroed(space); }
   // FreshPages, Prefetcher.
   void prepare(region::View& view, uint64_t first, uint64_t end) {
     fresh_pages_.prepare(view, first, end);
@@ -176,7 +179,7 @@ class Engine {
   Reshaper reshaper_;
   BudgetControl budget_control_;
   std::shared_ptr<Lending> lending_;
-  SpaceList spaces_;
+  PageCacheList spaces_;
   os::Lock cut_lock_;
   std::vector<std::thread> threads_;
 };

@@ -19,7 +19,7 @@ using region::View;
 // Resident → Unmapping, if nobody has it. Pinned pages leave the policy until the last unpin.
 bool Eviction::take(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
-  Space& space = *pager_.space_of(record.space);
+  PageCache& space = *pager_.space_of(record.space);
   OC_CHECK(shard_.victim_count < Shard::kVictimsMax);
   OC_CHECK(record.page < space.page_count());
   PageWord& word = space.words[record.page];
@@ -63,13 +63,13 @@ void Eviction::choose(uint32_t count) {
   }
 }
 
-uint64_t Eviction::take_range(Space& space, uint64_t first, uint64_t end, uint64_t* busy) {
+uint64_t Eviction::take_range(PageCache& space, uint64_t first, uint64_t end, uint64_t* busy) {
   uint64_t page = first;
   for (; page < end && !is_full(); ++page) take_page(space, page, busy);
   return page;
 }
 
-void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
+void Eviction::take_page(PageCache& space, uint64_t page, uint64_t* busy) {
   OC_CHECK(!is_full());
   const PageValue seen = space.words[page].load();
   if (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed) return;
@@ -141,7 +141,7 @@ void Eviction::clean(Bytes bytes) {
 }
 
 void Eviction::unmap(uint32_t begin, uint32_t end) {
-  Space& space = *shard_.victim[begin].space;
+  PageCache& space = *shard_.victim[begin].space;
   if (space.frames->leaving_is_readable()) return;
   const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v) {
@@ -183,7 +183,7 @@ void Eviction::put_back_all(bool is_stored) {
   for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
-    Space& space = *victim.space;
+    PageCache& space = *victim.space;
     if (!is_stored && space.frames->has_write_faults())
       word_of(victim).update([](PageValue v) { return v.plus(PageValue::kDirty); });
     victims_.put_back(victim);
@@ -194,7 +194,7 @@ void Eviction::put_back_all(bool is_stored) {
 }
 
 void Eviction::collect(Victim& victim) {
-  Space& space = *victim.space;
+  PageCache& space = *victim.space;
   const bool is_unmapped = !space.frames->leaving_is_readable();
   // Where the first write to a page is a fault, most pages need not be asked.
   if (space.frames->has_write_faults() && !word_of(victim).load().has(PageValue::kDirty)) return;
@@ -222,7 +222,7 @@ void Eviction::collect(Victim& victim) {
 uint64_t Eviction::free() {
   uint64_t freed = 0;
   for_each_space([&](uint32_t begin, uint32_t end) {
-    Space& space = *shard_.victim[begin].space;
+    PageCache& space = *shard_.victim[begin].space;
     uint32_t pieces = 0;
     for (uint32_t i = begin; i < end; ++i) {
       Victim& victim = shard_.victim[i];
@@ -273,7 +273,7 @@ uint64_t Eviction::free() {
 }
 
 bool Eviction::free_alone(const Victim& victim) {
-  Space& space = *victim.space;
+  PageCache& space = *victim.space;
   if (space.frames->can_share()) {
     const Piece piece{nullptr, victim.page * space.page_bytes, space.page_bytes, false, 0};
     return space.frames->free({&piece, 1}) == 0;

@@ -16,7 +16,7 @@ namespace {
 
 // The kernel does not make the touch fail. Whoever touched comes again, and again, and keeps an
 // event thread busy; there is nothing true to show him. If it does not pass the program ends.
-void give_up_poisoning(Space& space, uint64_t page, const std::byte* address, int error) {
+void give_up_poisoning(PageCache& space, uint64_t page, const std::byte* address, int error) {
   constexpr uint64_t kNsMax = 1'000'000'000, kLongAgoNs = 10 * kNsMax;
   os::yield();
   const uint64_t now_ns = os::now_ns();
@@ -32,7 +32,7 @@ void give_up_poisoning(Space& space, uint64_t page, const std::byte* address, in
 
 bool poison_page(View& view, uint64_t page, std::byte* address, int error) {
   OC_CHECK(error < 0);
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   region::PageWord& word = space.words[page];
   PageValue seen = word.load();
   if ((seen.state() != PageState::kAbsent && seen.state() != PageState::kFailed) ||
@@ -53,7 +53,7 @@ bool poison_page(View& view, uint64_t page, std::byte* address, int error) {
   return result == 0;
 }
 
-bool retry_failed(Space& space, uint64_t first, uint64_t end) {
+bool retry_failed(PageCache& space, uint64_t first, uint64_t end) {
   OC_ASSERT(end <= space.page_count());
   bool is_forgotten = true;
   for (uint64_t page = first; page < end; ++page) {

@@ -28,7 +28,7 @@ int come_again() {
 }
 
 // Whether a touch of a frozen space is repeated, rather than waited for here.
-bool must_leave_frozen(const Space& space, Caller caller) {
+bool must_leave_frozen(const PageCache& space, Caller caller) {
   os::yield();
   // Event threads must go on reading: of other faults, and of what is done to the frozen.
   if (space.delivery == Delivery::kMessages && caller == Caller::kFault) return true;
@@ -48,7 +48,7 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write) {
   OC_ASSERT(view.contains(address));
   if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
     return FaultOutcome::kNotOurs;
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   const uint64_t start_ns = os::now_ns();
   const uint64_t page = view.page_of(address);
   space.counters.add(Counter::faults, 1);
@@ -64,7 +64,7 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write) {
 
 int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_write,
                         Caller caller) {
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   OC_CHECK(page < space.page_count());
   region::PageWord& word = space.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
@@ -141,7 +141,7 @@ bool FaultPath::is_within_wait(uint64_t* start_ns) const {
 // Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
 // word. A cut may take as long as its store takes, and event threads must go on reading: false, and
 // the touch comes again.
-bool FaultPath::wait_for_page(Space& space, uint64_t page, PageValue seen, Caller caller) {
+bool FaultPath::wait_for_page(PageCache& space, uint64_t page, PageValue seen, Caller caller) {
   const bool is_short = seen.state() == PageState::kFrozen && caller == Caller::kFault &&
                         space.delivery == Delivery::kMessages;
   const uint64_t start_ns = os::now_ns();
@@ -155,7 +155,7 @@ bool FaultPath::wait_for_page(Space& space, uint64_t page, PageValue seen, Calle
 // to change. It may be filled and gone again before we look, or its fill may find no memory: so the
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
 int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   OC_ASSERT(!space.traits.is_fault_safe);
   // Not at once: until a prefetch thread has tried, what was found in vain may be over.
   if (*start_ns != 0 && pager_.stall.error() != 0) return pager_.stall.error();
@@ -180,8 +180,8 @@ int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t* start_
 // The page that is touched, and up to `count` - 1 neighbours in the direction of the reader, in one
 // transfer: a reader that is faster than the prefetch threads pays one fault for all of them.
 // REQUIRES: the page is Filling and ours.
-int FaultPath::fill_along(Space& space, View& view, uint64_t page, int64_t stride, uint32_t count,
-                          Caller caller) {
+int FaultPath::fill_along(PageCache& space, View& view, uint64_t page, int64_t stride,
+                          uint32_t count, Caller caller) {
   OC_CHECK(stride == 1 || stride == -1);
   OC_CHECK(count > 1);
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
@@ -217,7 +217,7 @@ int FaultPath::fill_along(Space& space, View& view, uint64_t page, int64_t strid
 }
 
 void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   if (!space.traits.is_fault_safe) return;
   uint32_t gathered[16];
   PageBatch many(pager_, supply_, filler_, space, view, Caller::kThread, Counter::fills,

@@ -16,7 +16,7 @@ thread_local char fault_reason[512];
 
 }  // namespace
 
-void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
+void explain(const PageCache& space, uint64_t page, const std::byte* address, int error) {
   const uint64_t offset = page * space.page_bytes;
   const char* why = ::strerrordesc_np(-error);
   const int write_error = space.write_failures.untold_code();

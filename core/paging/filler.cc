@@ -15,7 +15,7 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-int Filler::fill(Space& space, View& view, uint64_t page, bool is_write, Caller caller) {
+int Filler::fill(PageCache& space, View& view, uint64_t page, bool is_write, Caller caller) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   OC_ASSERT(view.space == &space);
   uint32_t frame = budget::kNone;
@@ -46,7 +46,7 @@ int Filler::fill(Space& space, View& view, uint64_t page, bool is_write, Caller 
 // Whether zeros may stand for bytes that could not be read; then the page is counted. Never where
 // somebody may write: the store would get zeros in their place. Who makes the space writable looks
 // at the count afterwards.
-bool Filler::may_zero(Space& space, const View& view) {
+bool Filler::may_zero(PageCache& space, const View& view) {
   if (view.on_error != OnError::kZeroFill) return false;
   space.zeroed_pages.fetch_add(1, std::memory_order_seq_cst);
   if (!space.is_writable.load(std::memory_order_seq_cst)) {
@@ -57,7 +57,7 @@ bool Filler::may_zero(Space& space, const View& view) {
   return false;
 }
 
-void Filler::begin(const Space& space, uint64_t page, uint32_t frame) {
+void Filler::begin(const PageCache& space, uint64_t page, uint32_t frame) {
   OC_CHECK(page < space.page_count());
   OC_ASSERT(pager_.space_of(space.id) == &space);
   OC_ASSERT(space.words[page].glance() == PageState::kFilling);
@@ -66,7 +66,7 @@ void Filler::begin(const Space& space, uint64_t page, uint32_t frame) {
   std::atomic_ref(record.space).store(space.id, std::memory_order_seq_cst);
 }
 
-int Filler::read_store(Space& space, uint64_t offset, std::span<std::byte> into) {
+int Filler::read_store(PageCache& space, uint64_t offset, std::span<std::byte> into) {
   OC_ASSERT(!into.empty());
   OC_ASSERT(offset + into.size() <= space.store_bytes.load());
   space.read_gate.enter();
@@ -80,7 +80,7 @@ int Filler::read_store(Space& space, uint64_t offset, std::span<std::byte> into)
 
 // The page's bytes are in, and the view shows them. Where the kernel cannot show all of them now,
 // the touch that misses some asks again: what was shown may have been written already.
-void Filler::show_new(Space& space, View& view, uint64_t page) {
+void Filler::show_new(PageCache& space, View& view, uint64_t page) {
   OC_CHECK(space.frames->can_share());
   OC_ASSERT(space.words[page].glance() == PageState::kFilling);
   static_cast<void>(space.frames->show(view.piece_of(page), {}));
@@ -88,7 +88,8 @@ void Filler::show_new(Space& space, View& view, uint64_t page) {
 }
 
 // The whole page reads zero, whatever part of it the view shows.
-int Filler::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, bool is_written) {
+int Filler::fill_zeros(PageCache& space, View& view, uint64_t page, uint32_t frame,
+                       bool is_written) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   static const std::byte zeros[65536] = {};
   os::Frames& frames = *space.frames;
@@ -111,7 +112,7 @@ int Filler::fill_zeros(Space& space, View& view, uint64_t page, uint32_t frame, 
 
 // Reads the page through bounce buffers and shows it in the view. Bytes past the end of the store
 // are zero.
-int Filler::read_page(Space& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
+int Filler::read_page(PageCache& space, View& view, uint64_t page, uint32_t frame, bool is_write) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   os::Frames& frames = *space.frames;
   const uint64_t page_bytes = space.page_bytes, start = page * page_bytes;
@@ -156,7 +157,7 @@ int Filler::read_page(Space& space, View& view, uint64_t page, uint32_t frame, b
 }
 
 // What was written of the piece, which is unmapped, goes to the store.
-void Filler::save_written(Space& space, const Piece& piece) {
+void Filler::save_written(PageCache& space, const Piece& piece) {
   OC_CHECK(space.frames->can_share());
   OC_CHECK(piece.size_bytes != 0);
   os::Frames& frames = *space.frames;
@@ -190,7 +191,7 @@ void Filler::save_written(Space& space, const Piece& piece) {
   space.epoch.leave();
 }
 
-void Filler::undo(Space& space, const Piece& piece, uint64_t page, bool was_seen) {
+void Filler::undo(PageCache& space, const Piece& piece, uint64_t page, bool was_seen) {
   OC_CHECK(space.words[page].glance() == PageState::kFilling);
   os::Frames& frames = *space.frames;
   Piece gone = piece;
@@ -202,7 +203,7 @@ void Filler::undo(Space& space, const Piece& piece, uint64_t page, bool was_seen
   frames.free({&gone, 1});
 }
 
-void Filler::finish(Space& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
+void Filler::finish(PageCache& space, uint64_t page, uint32_t frame, int result, PageValue flags) {
   OC_CHECK(frame < pager_.frames.count());
   OC_CHECK(result <= 0);
   OC_CHECK(space.words[page].glance() == PageState::kFilling);

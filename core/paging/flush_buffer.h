@@ -11,14 +11,14 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/budget/bounce_pool.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 #include "core/paging/write_stall.h"
 
 namespace outcore::paging {
 
 class FlushBuffer {
  public:
-  FlushBuffer(Space& space, budget::BouncePool& bounce, WriteStall& stall)
+  FlushBuffer(PageCache& space, budget::BouncePool& bounce, WriteStall& stall)
       : space_(space), bounce_(bounce), stall_(stall) {}
 
   // Nobody else's epoch ends while we are inside.
@@ -149,7 +149,7 @@ class FlushBuffer {
         [](region::PageValue v) { return v.minus(region::PageValue::kWriting); });
   }
 
-  Space& space_;
+  PageCache& space_;
   budget::BouncePool& bounce_;
   WriteStall& stall_;
   std::span<std::byte> buffer_;

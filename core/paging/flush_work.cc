@@ -19,7 +19,7 @@ enum class Taken { kNothing, kOurs, kBusy, kFailed };
 // kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody
 // else changes it, and `busy` is what to wait for. kFailed: what was written cannot be asked, and
 // `failed` is the error.
-Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageValue* busy,
+Taken take_written(PageCache& space, uint64_t page, os::SubpageSet* written, PageValue* busy,
                    int* failed) {
   region::PageWord& word = space.words[page];
   for (;;) {
@@ -39,7 +39,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
     if (const int error = space.take_written(page, must_clear, written); error != 0) {
       word.update(
           [&](PageValue v) { return v.with(PageState::kResident).minus(PageValue::kWriting); });
-      *failed = error;  // all of the page counts as written: Space::take_written
+      *failed = error;  // all of the page counts as written: PageCache::take_written
       return Taken::kFailed;
     }
     if (!space.frames->reports_written())
@@ -57,7 +57,7 @@ Taken take_written(Space& space, uint64_t page, os::SubpageSet* written, PageVal
 // Neighbouring pages that nobody else changes: all of them taken at once, for one question to the
 // kernel instead of one a page. `written` counts from the first. How many carry our kWriting: less
 // than two are not worth it, and 0 after an error, too, which who asks page by page is told.
-uint64_t take_written_run(Space& space, uint64_t first, uint64_t end, os::SubpageSet* written) {
+uint64_t take_written_run(PageCache& space, uint64_t first, uint64_t end, os::SubpageSet* written) {
   OC_CHECK(first < end);
   OC_CHECK((end - first) * (space.page_bytes / base::kSystemPage) <= os::SubpageSet::kCount);
   const bool has_write_faults = space.frames->has_write_faults();

@@ -14,7 +14,7 @@
 #include "core/budget/bounce_pool.h"
 #include "core/os/wait.h"
 #include "core/paging/flush_buffer.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 #include "core/paging/write_stall.h"
 
 namespace outcore::paging {
@@ -28,7 +28,7 @@ enum class OnTimeout : uint8_t {
 class FlushWork {
  public:
   // Pages from `first` to `end`, or those of the list.
-  FlushWork(Space& space, budget::BouncePool& bounce, WriteStall& stall, uint64_t first,
+  FlushWork(PageCache& space, budget::BouncePool& bounce, WriteStall& stall, uint64_t first,
             uint64_t end, const uint64_t* listed, OnTimeout on_timeout, bool may_have_helpers)
       : space_(space),
         bounce_(bounce),
@@ -56,7 +56,7 @@ class FlushWork {
   uint64_t flush_some(FlushBuffer& buffer, uint64_t at, uint64_t end);
   void start_helpers();
 
-  Space& space_;
+  PageCache& space_;
   budget::BouncePool& bounce_;
   WriteStall& stall_;
   std::atomic<uint64_t> next_;

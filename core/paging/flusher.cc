@@ -10,7 +10,7 @@ using metrics::Counter;
 namespace {
 
 // `is_kept`: what could not be stored stays in memory.
-Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_bytes,
+Error write_failed(const PageCache& space, int code, uint64_t offset, uint64_t size_bytes,
                    bool is_kept) {
   return base::system_error(code,
                             "write " + std::to_string(size_bytes) + " bytes at " +
@@ -20,7 +20,7 @@ Error write_failed(const Space& space, int code, uint64_t offset, uint64_t size_
                                     : "");
 }
 
-Status error_of(const Space& space, const FlushWork& work, bool is_kept = true) {
+Status error_of(const PageCache& space, const FlushWork& work, bool is_kept = true) {
   if (work.error() == 0) return {};
   const StoreRequest& failed = work.failed();
   return write_failed(space, work.error(), failed.offset, failed.size_bytes, is_kept);
@@ -28,7 +28,7 @@ Status error_of(const Space& space, const FlushWork& work, bool is_kept = true) 
 
 }  // namespace
 
-Status Flusher::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
+Status Flusher::flush(PageCache& space, uint64_t first, uint64_t end, OnTimeout on_timeout) {
   OC_CHECK(first <= end);
   OC_ASSERT(end <= space.page_count());
   space.counters.add(Counter::flushes, 1);
@@ -49,7 +49,7 @@ Status Flusher::flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_t
   return write_failed(space, earlier.code, earlier.offset, earlier.size_bytes, !earlier.is_lost);
 }
 
-Status Flusher::flush_listed(Space& space, std::span<const uint64_t> pages,
+Status Flusher::flush_listed(PageCache& space, std::span<const uint64_t> pages,
                              uint64_t* stored_bytes) {
   FlushWork work(space, pager_.bounce, pager_.stall, 0, pages.size(), pages.data(),
                  OnTimeout::kStop, pager_.options.has_threads);
@@ -58,7 +58,7 @@ Status Flusher::flush_listed(Space& space, std::span<const uint64_t> pages,
   return error_of(space, work);
 }
 
-Status Flusher::flush_aside(Space& space, uint64_t first, uint64_t end) {
+Status Flusher::flush_aside(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end);
   OC_ASSERT(end <= space.page_count());
   FlushWork work(space, pager_.bounce, pager_.stall, first, end, nullptr, OnTimeout::kStop,

@@ -10,7 +10,7 @@ namespace outcore::paging {
 
 using metrics::Counter;
 
-int FrameSupply::allocate(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
+int FrameSupply::allocate(PageCache& space, Caller caller, uint64_t wait_ns, uint32_t* frame) {
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
     const uint32_t changes = pager_.budget.changes();
@@ -45,7 +45,7 @@ int FrameSupply::allocate(Space& space, Caller caller, uint64_t wait_ns, uint32_
   return 0;
 }
 
-void FrameSupply::release(Space& space, uint32_t frame) {
+void FrameSupply::release(PageCache& space, uint32_t frame) {
   OC_CHECK(frame < pager_.frames.count());
   OC_ASSERT(pager_.frames[frame].list == 0);
   std::atomic_ref(pager_.frames[frame].space).store(budget::kNone, std::memory_order_relaxed);

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "core/os/wait.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 
 namespace outcore::paging {
 
 // While it lives no page of the space is filled: fills wait in their handlers.
 class Freeze {
  public:
-  explicit Freeze(Space& space) : space_(space) {
+  explicit Freeze(PageCache& space) : space_(space) {
     space_.is_frozen.store(true, std::memory_order_seq_cst);
   }
   ~Freeze() {
@@ -20,7 +20,7 @@ class Freeze {
 
  private:
   const os::SignalBlock block_;
-  Space& space_;
+  PageCache& space_;
 };
 
 }  // namespace outcore::paging

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kOnceMore = "map once more ";
 
-uint64_t mapped_end(const Space& space) {
+uint64_t mapped_end(const PageCache& space) {
   uint64_t end = 0;
   for (uint32_t i = 0; i < space.views_end.load(std::memory_order_acquire); ++i)
     if (const View* view = space.views[i].load(); view != nullptr)
@@ -34,7 +34,7 @@ os::Piece whole_of(const View& view) {
 }  // namespace
 
 // Evicts the pages from `first` to `last_end`, or to the end. REQUIRES: the space is frozen.
-Status Freezer::empty(Space& space, uint64_t first, uint64_t last_end, const char* what) {
+Status Freezer::empty(PageCache& space, uint64_t first, uint64_t last_end, const char* what) {
   OC_CHECK(space.is_frozen.load());
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
   const uint64_t start_ns = os::now_ns();
@@ -65,7 +65,7 @@ Status Freezer::empty(Space& space, uint64_t first, uint64_t last_end, const cha
   }
 }
 
-Status Freezer::replace_frames(Space& space, std::unique_ptr<os::Frames> frames) {
+Status Freezer::replace_frames(PageCache& space, std::unique_ptr<os::Frames> frames) {
   OC_CHECK(frames != nullptr);
   OC_CHECK(frames->can_share());
   const Freeze freeze(space);
@@ -98,7 +98,7 @@ Status Freezer::replace_frames(Space& space, std::unique_ptr<os::Frames> frames)
   return {};
 }
 
-Status Freezer::halt(Space& space) {
+Status Freezer::halt(PageCache& space) {
   const os::SignalBlock block;
   space.is_frozen.store(true, std::memory_order_seq_cst);
   Status s = empty(space, 0, UINT64_MAX, "copy ");
@@ -106,9 +106,9 @@ Status Freezer::halt(Space& space) {
   return s;
 }
 
-void Freezer::resume(Space& space) { space.is_frozen.store(false, std::memory_order_seq_cst); }
+void Freezer::resume(PageCache& space) { space.is_frozen.store(false, std::memory_order_seq_cst); }
 
-Status Freezer::lengthen(Space& space, uint64_t store_bytes) {
+Status Freezer::lengthen(PageCache& space, uint64_t store_bytes) {
   const uint64_t before = space.store_bytes.load();
   if (store_bytes <= before) return {};
   // What pages show past the old end are zeros, and what was written there was never to be kept.
@@ -118,7 +118,8 @@ Status Freezer::lengthen(Space& space, uint64_t store_bytes) {
   return {};
 }
 
-Status Freezer::extend_view(Space& space, View* view, uint64_t size_bytes, uint64_t store_bytes) {
+Status Freezer::extend_view(PageCache& space, View* view, uint64_t size_bytes,
+                            uint64_t store_bytes) {
   OC_CHECK(view->space == &space);
   OC_CHECK(size_bytes <= view->reserved_bytes);
   const uint64_t before = view->mapped_bytes(),
@@ -149,7 +150,7 @@ Status Freezer::extend_view(Space& space, View* view, uint64_t size_bytes, uint6
   return Error{s.code(), "grow " + space.uri + ": " + s.message()};
 }
 
-Status Freezer::give_up(Space& space, const std::function<Status()>& place) {
+Status Freezer::give_up(PageCache& space, const std::function<Status()>& place) {
   const Freeze freeze(space);
   if (Status s = empty(space, 0, UINT64_MAX, "hand back "); !s) return s;
   if (Status s = place(); !s) return s;

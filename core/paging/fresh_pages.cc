@@ -22,7 +22,7 @@ constexpr uint64_t kPrepareRun = 16;  // 64 KiB in one call of the kernel
 void FreshPages::prepare(View& view, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end);
   OC_CHECK(end <= view.end_page());
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   // A larger page is one fault anyway, and its untouched parts would be written back.
   if (!view.is_writable || space.page_bytes != base::kSystemPage) return;
   for (uint64_t page = first; page < end;) {
@@ -35,7 +35,7 @@ void FreshPages::prepare(View& view, uint64_t first, uint64_t end) {
 }
 
 // As many of the pages as can be had in a row. Gives their number.
-uint64_t FreshPages::prepare_run(Space& space, View& view, uint64_t first, uint64_t count) {
+uint64_t FreshPages::prepare_run(PageCache& space, View& view, uint64_t first, uint64_t count) {
   uint32_t frame[kPrepareRun];
   OC_CHECK(count <= kPrepareRun);
   OC_CHECK(space.page_bytes == base::kSystemPage);

@@ -19,7 +19,7 @@ namespace outcore::paging {
 class PageBatch {
  public:
   // Larger pages, and those that the view shows in part, are filled one by one.
-  static bool can_take(const Pager& pager, const Space& space, const region::View& view,
+  static bool can_take(const Pager& pager, const PageCache& space, const region::View& view,
                        uint64_t page) {
     if (space.page_bytes > pager.bounce.shape().chunk_bytes) return false;
     return !space.frames->can_share() || view.piece_of(page).size_bytes == space.page_bytes;
@@ -27,7 +27,7 @@ class PageBatch {
 
   // `run_bytes`: how long runs may become. `frames`: room for the frames of the pages that are
   // gathered; the caller's, who may have little stack.
-  PageBatch(Pager& pager, FrameSupply& supply, Filler& filler, Space& space, region::View& view,
+  PageBatch(Pager& pager, FrameSupply& supply, Filler& filler, PageCache& space, region::View& view,
             Caller caller, metrics::Counter counter, uint64_t run_bytes, std::span<uint32_t> frames)
       : pager_(pager),
         supply_(supply),
@@ -69,7 +69,7 @@ class PageBatch {
   Pager& pager_;
   FrameSupply& supply_;
   Filler& filler_;
-  Space& space_;
+  PageCache& space_;
   region::View& view_;
   const Caller caller_;
   const metrics::Counter counter_;

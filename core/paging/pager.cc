@@ -66,7 +66,7 @@ Status Pager::allocate() {
   return {};
 }
 
-Shard& Pager::shard_of(const Space& space, uint64_t page) const {
+Shard& Pager::shard_of(const PageCache& space, uint64_t page) const {
   OC_ASSERT(page < space.page_count());
   if (shards.size() == 1) return *shards[0];
   // Stretches of 8 MiB stay together, so that neighbours are evicted and written back together.
@@ -83,7 +83,7 @@ uint64_t Pager::least_budget(uint64_t page_bytes) const {
   return buffer_bytes() + (kPagesLeast + options.prefetch_threads) * page_bytes;
 }
 
-void Pager::for_each_framed(const Space& space, uint64_t first, uint64_t end,
+void Pager::for_each_framed(const PageCache& space, uint64_t first, uint64_t end,
                             const std::function<void(uint64_t)>& f) {
   end = std::min(end, space.page_count());
   if (first >= end) return;
@@ -109,7 +109,7 @@ uint64_t Pager::metadata_bytes() const {
   uint64_t bytes = frames.touched_bytes();
   for (const auto& shard : shards) bytes += shard->policy->metadata_bytes();
   for (uint32_t i = 0; i < spaces_end; ++i) {
-    const Space* space = spaces[i].load();
+    const PageCache* space = spaces[i].load();
     if (space != nullptr) bytes += space->words.touched();
   }
   return bytes;
@@ -118,7 +118,7 @@ uint64_t Pager::metadata_bytes() const {
 bool Pager::is_valid() const {
   uint64_t resident = 0;
   for (uint32_t i = 0; i < spaces_end; ++i)
-    if (const Space* space = spaces[i].load(); space != nullptr)
+    if (const PageCache* space = spaces[i].load(); space != nullptr)
       resident += space->resident_bytes.load();
   return resident <= budget.used() && region::AddressMap::instance().is_valid();
 }

@@ -19,8 +19,8 @@
 #include "core/budget/frame_table.h"
 #include "core/os/address_space.h"
 #include "core/os/wait.h"
+#include "core/paging/page_cache.h"
 #include "core/paging/shard.h"
-#include "core/paging/space.h"
 #include "core/paging/write_stall.h"
 #include "outcore/result.h"
 
@@ -58,8 +58,8 @@ struct Pager {
   // (the policy; a budget that is too small, with the least that would do), ENOMEM.
   Status allocate();
 
-  Space* space_of(uint32_t id) const { return spaces[id].load(std::memory_order_acquire); }
-  Shard& shard_of(const Space& space, uint64_t page) const;
+  PageCache* space_of(uint32_t id) const { return spaces[id].load(std::memory_order_acquire); }
+  Shard& shard_of(const PageCache& space, uint64_t page) const;
   // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
   // REQUIRES: the shard's turn.
   uint64_t usual_page_bytes(const Shard& shard) const {
@@ -75,7 +75,7 @@ struct Pager {
   }
   // Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is
   // quicker.
-  void for_each_framed(const Space& space, uint64_t first, uint64_t end,
+  void for_each_framed(const PageCache& space, uint64_t first, uint64_t end,
                        const std::function<void(uint64_t page)>& f);
 
   // All memory through which bytes travel; constant while the pager lives.
@@ -87,7 +87,7 @@ struct Pager {
   budget::Budget budget;  // of pages and buffers, without what is lent
   budget::FrameTable frames;
   budget::BouncePool bounce;
-  os::Table<std::atomic<Space*>> spaces;
+  os::Table<std::atomic<PageCache*>> spaces;
   std::atomic<uint32_t> spaces_end{0};
   os::Lock spaces_lock;  // of changes of `spaces`, and of the lists of views
   std::vector<std::unique_ptr<Shard>> shards;

@@ -15,7 +15,7 @@ using region::PageValue;
 using region::View;
 
 int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   for (;;) {
     if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
         result != 0)
@@ -43,7 +43,7 @@ int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
 // The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it
 // before it can be evicted again. So the news are pushed while the pin still holds the frame in its
 // place.
-void Pins::release(Space& space, uint64_t page) {
+void Pins::release(PageCache& space, uint64_t page) {
   region::PageWord& word = space.words[page];
   PageValue seen = word.load();
   for (;;) {
@@ -64,7 +64,8 @@ void Pins::release(Space& space, uint64_t page) {
 
 // Pins that are under way count with those that are in: two at once could each find the room that
 // is there once, and together leave none to fills.
-Status Pins::claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes) {
+Status Pins::claim_pins(const PageCache& space, uint64_t first, uint64_t end,
+                        uint64_t* claimed_bytes) {
   const auto is_too_much = [&] {
     return pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() >
            pager_.budget.limit();
@@ -91,7 +92,7 @@ Status Pins::claim_pins(const Space& space, uint64_t first, uint64_t end, uint64
 Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   uint64_t claimed = 0;
   if (Status s = claim_pins(space, first, end, &claimed); !s) return s;
@@ -144,7 +145,7 @@ Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
 Status Pins::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)
     if (space.words[page].load().pins() == 0)

@@ -15,7 +15,7 @@ using region::PageState;
 using region::View;
 
 void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count) {
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   OC_CHECK(stride != 0);
   const uint64_t at_once =
       std::max<uint64_t>(pager_.bounce.shape().chunk_bytes / space.page_bytes, 1);
@@ -45,13 +45,13 @@ bool Prefetcher::run_one() {
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
       // Nor may one wait for a page in other hands: a change of views, which holds pages, waits for
       // those behind it in the queue. Whoever demands waits for the page, and demands again.
-      if (Space& space = *static_cast<Space*>(view.space);
+      if (PageCache& space = *static_cast<PageCache*>(view.space);
           os::now_ns() <= request.until_ns && space.claim(request.first))
         static_cast<void>(
             filler_.fill(space, view, request.first, request.is_write, Caller::kThread));
       break;
     case Errand::kShareFrames:
-      static_cast<Space*>(view.space)->share_frames();
+      static_cast<PageCache*>(view.space)->share_frames();
       break;
   }
   AddressMap::let_go(&view);
@@ -66,7 +66,7 @@ void Prefetcher::run() {
 }
 
 void Prefetcher::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& space = *static_cast<PageCache*>(view.space);
   OC_CHECK(stride != 0);
   OC_CHECK(count != 0);
   uint32_t gathered[512];

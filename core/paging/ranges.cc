@@ -30,7 +30,7 @@ bool is_in_other_hands(const PageValue& seen) {
 
 }  // namespace
 
-Status Ranges::evict(Space& space, uint64_t first, uint64_t end) {
+Status Ranges::evict(PageCache& space, uint64_t first, uint64_t end) {
   OC_ASSERT(end <= space.page_count());
   constexpr int kTriesMax = 4;
   int error = 0;
@@ -77,7 +77,7 @@ Status Ranges::evict(Space& space, uint64_t first, uint64_t end) {
   return {};
 }
 
-void Ranges::make_cold(Space& space, uint64_t first, uint64_t end) {
+void Ranges::make_cold(PageCache& space, uint64_t first, uint64_t end) {
   OC_ASSERT(end <= space.page_count());
   for (uint64_t page = first; page < end; ++page) {
     const PageValue seen = space.words[page].load();
@@ -98,7 +98,7 @@ void Ranges::make_cold(Space& space, uint64_t first, uint64_t end) {
   }
 }
 
-Status Ranges::retry_zeroed(Space& space, uint64_t first, uint64_t end) {
+Status Ranges::retry_zeroed(PageCache& space, uint64_t first, uint64_t end) {
   // Before the look at what there is: a fill that comes meanwhile says it again.
   space.has_zeroed.store(false, std::memory_order_seq_cst);
   Status status;
@@ -116,7 +116,7 @@ Status Ranges::retry_zeroed(Space& space, uint64_t first, uint64_t end) {
   return status;
 }
 
-Status Ranges::end_zeroed(Space& space) {
+Status Ranges::end_zeroed(PageCache& space) {
   const os::SignalBlock block;
   while (space.zeroed_pages.load(std::memory_order_seq_cst) != 0) {
     if (Status s = retry_zeroed(space, 0, space.page_count()); !s) return s;

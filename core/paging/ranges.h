@@ -16,15 +16,15 @@ class Ranges {
 
   // Evicts what is resident and not pinned. Pages in other hands are waited for, and tried again:
   // but not for ever, as somebody else may touch them all the time. Errors: those of write-backs.
-  Status evict(Space& space, uint64_t first, uint64_t end);
+  Status evict(PageCache& space, uint64_t first, uint64_t end);
   // They are the next victims.
-  void make_cold(Space& space, uint64_t first, uint64_t end);
+  void make_cold(PageCache& space, uint64_t first, uint64_t end);
   // Evicts pages that are zeros because their read failed: the next touch reads the store again.
   // Errors: EBUSY (one is pinned).
-  Status retry_zeroed(Space& space, uint64_t first, uint64_t end);
+  Status retry_zeroed(PageCache& space, uint64_t first, uint64_t end);
   // The space has just become writable: afterwards it has no such page, and gets none. A page may
   // have been shown before its state says so: its filler is about to finish.
-  Status end_zeroed(Space& space);
+  Status end_zeroed(PageCache& space);
 
  private:
   Pager& pager_;

@@ -22,7 +22,7 @@ constexpr uint64_t kAheadShare = 3;
 
 }  // namespace
 
-prefetch::StreamTable::Advice Readahead::ask_streams(const Space& space,
+prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& space,
                                                      prefetch::StreamTable::Miss& miss) {
   if (thread_number == 0) thread_number = static_cast<uint32_t>(::gettid());
   prefetch::TablePool::Mine mine(tables_, thread_number);
@@ -42,7 +42,7 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const Space& space,
   return streams.on_miss(miss);
 }
 
-uint32_t Readahead::read_ahead(Space& space, View& view, uint64_t page, bool is_in_flight,
+uint32_t Readahead::read_ahead(PageCache& space, View& view, uint64_t page, bool is_in_flight,
                                int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (pager_.options.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
@@ -57,7 +57,8 @@ uint32_t Readahead::read_ahead(Space& space, View& view, uint64_t page, bool is_
   miss.is_sequential = advice == Advice::kSequential;
   miss.is_in_flight = is_in_flight;
   miss.absent = {&space, [](const void* of, uint64_t next) {
-                   return static_cast<const Space*>(of)->words[next].glance() == PageState::kAbsent;
+                   return static_cast<const PageCache*>(of)->words[next].glance() ==
+                          PageState::kAbsent;
                  }};
   const prefetch::StreamTable::Advice ahead = ask_streams(space, miss);
   OC_CHECK(ahead.along <= miss.along_max);

@@ -21,7 +21,7 @@ thread_local const std::byte* last_resident_touch = nullptr;
 
 }  // namespace
 
-int Remapper::resolve_resident(Space& space, View& view, uint64_t page, std::byte* address,
+int Remapper::resolve_resident(PageCache& space, View& view, uint64_t page, std::byte* address,
                                bool is_write, PageValue seen) {
   OC_CHECK(seen.state() == PageState::kResident);
   const auto is_shown_now = [&] { return !space.frames->can_share() || view.is_shown(page); };
@@ -66,7 +66,7 @@ int Remapper::resolve_resident(Space& space, View& view, uint64_t page, std::byt
   return result;
 }
 
-int Remapper::rescue(Space& space, View& view, uint64_t page, std::byte* address, bool is_write,
+int Remapper::rescue(PageCache& space, View& view, uint64_t page, std::byte* address, bool is_write,
                      PageValue seen) {
   OC_CHECK(seen.state() == PageState::kLeaving);
   region::PageWord& word = space.words[page];
@@ -101,7 +101,7 @@ int Remapper::rescue(Space& space, View& view, uint64_t page, std::byte* address
   return result;
 }
 
-int Remapper::make_writable(Space& space, View& view, uint64_t page, std::byte* address) {
+int Remapper::make_writable(PageCache& space, View& view, uint64_t page, std::byte* address) {
   OC_ASSERT(space.words[page].glance() == PageState::kBusy);
   Piece piece = view.piece_of(page);
   if (space.frames->reports_written()) {  // only the system page that is written
@@ -118,7 +118,7 @@ int Remapper::make_writable(Space& space, View& view, uint64_t page, std::byte* 
 // If many pages have both, frames without are cheaper, though their fills and evictions are dearer
 // (docs/internals/decisions/0004-frames-and-delivery.md). The pages are evicted in between, so only
 // a few may be there.
-void Remapper::note_late_write(Space& space, View& view) {
+void Remapper::note_late_write(PageCache& space, View& view) {
   constexpr uint32_t kLook = 512, kFillsMax = 4 * kLook;
   constexpr uint64_t kResidentBytesMax = 64 << 20;
   if (!space.share_frames || space.frames->can_share()) return;

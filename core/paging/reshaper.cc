@@ -24,7 +24,7 @@ struct Gap {
 };
 
 // The pages of which the parts leave something out, sorted, none twice.
-std::vector<Gap> gaps_of(const Space& space, const View& old, std::span<View* const> parts) {
+std::vector<Gap> gaps_of(const PageCache& space, const View& old, std::span<View* const> parts) {
   std::vector<Gap> gaps;
   const auto add = [&](uint64_t from, uint64_t to) {
     if (from >= to) return;
@@ -48,7 +48,7 @@ bool is_in_memory(const PageValue& seen) {
 
 }  // namespace
 
-Status Reshaper::swap_view(Space& space, View* old, std::span<View* const> parts,
+Status Reshaper::swap_view(PageCache& space, View* old, std::span<View* const> parts,
                            const std::function<void()>& between) {
   OC_CHECK(old->space == &space);
   OC_CHECK(!parts.empty());
@@ -76,7 +76,7 @@ Status Reshaper::swap_view(Space& space, View* old, std::span<View* const> parts
 
 // Whoever looks at the views of a page finds the old one, or the parts, or both: never neither.
 // REQUIRES: old->is_replaced.
-Status Reshaper::replace_view(Space& space, View* old, std::span<View* const> parts) {
+Status Reshaper::replace_view(PageCache& space, View* old, std::span<View* const> parts) {
   OC_CHECK(old->is_replaced.load());
   if (Status s = put_parts(space, parts); !s) return s;
   // Nobody faults through the old one any more, nor through the parts until they know what they
@@ -94,7 +94,7 @@ Status Reshaper::replace_view(Space& space, View* old, std::span<View* const> pa
 }
 
 // All of them, or none.
-Status Reshaper::put_parts(Space& space, std::span<View* const> parts) {
+Status Reshaper::put_parts(PageCache& space, std::span<View* const> parts) {
   Status s;
   size_t put = 0;
   for (; put < parts.size(); ++put) {
@@ -116,7 +116,7 @@ Status Reshaper::put_parts(Space& space, std::span<View* const> parts) {
 // Frames that several views share note for each what it shows: what the old one shows is the parts'
 // from now on. REQUIRES: nobody faults through any of them. Turns are held because who evicts
 // forgets what was shown.
-void Reshaper::hand_on_shown(Space& space, const View& old, std::span<View* const> parts) {
+void Reshaper::hand_on_shown(PageCache& space, const View& old, std::span<View* const> parts) {
   OC_CHECK(old.is_replaced.load());
   for (const View* part : parts) OC_CHECK(part->is_replaced.load());
   for (const auto& shard : pager_.shards) {
@@ -130,7 +130,7 @@ void Reshaper::hand_on_shown(Space& space, const View& old, std::span<View* cons
 }
 
 // Page by page, and none is left behind that somebody else may be waiting for.
-Status Reshaper::hold_out(Space& space, uint64_t first, uint64_t end) {
+Status Reshaper::hold_out(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(end <= space.page_count());
   constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
   const os::SignalBlock block;
@@ -162,7 +162,7 @@ Status Reshaper::hold_out(Space& space, uint64_t first, uint64_t end) {
   return s;
 }
 
-void Reshaper::let_in(Space& space, uint64_t first, uint64_t end) {
+void Reshaper::let_in(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(end <= space.page_count());
   for (uint64_t page = first; page < end; ++page) space.leave(page);
 }

@@ -24,18 +24,19 @@ class Reshaper {
   // Evicts the pages and keeps them out, so that their bytes can change in the store: who touches
   // one waits. REQUIRES: let_in() soon. Errors: EBUSY (pinned, or touched all the time), those of a
   // write-back; then none is held.
-  Status hold_out(Space& space, uint64_t first, uint64_t end);
-  void let_in(Space& space, uint64_t first, uint64_t end);
+  Status hold_out(PageCache& space, uint64_t first, uint64_t end);
+  void let_in(PageCache& space, uint64_t first, uint64_t end);
   // Puts views of parts of its addresses, sorted, in the place of a view; the kernel's mappings
   // stay. `between` runs when nobody faults through the old one any more and what the parts leave
   // out is held out. Errors: as hold_out, and then nothing has changed.
-  Status swap_view(Space& space, region::View* old, std::span<region::View* const> parts,
+  Status swap_view(PageCache& space, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between);
 
  private:
-  Status replace_view(Space& space, region::View* old, std::span<region::View* const> parts);
-  Status put_parts(Space& space, std::span<region::View* const> parts);
-  void hand_on_shown(Space& space, const region::View& old, std::span<region::View* const> parts);
+  Status replace_view(PageCache& space, region::View* old, std::span<region::View* const> parts);
+  Status put_parts(PageCache& space, std::span<region::View* const> parts);
+  void hand_on_shown(PageCache& space, const region::View& old,
+                     std::span<region::View* const> parts);
 
   Pager& pager_;
   Ranges& ranges_;

@@ -11,7 +11,7 @@
 #include "core/os/frames.h"
 #include "core/os/wait.h"
 #include "core/paging/news.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 #include "outcore/policy.h"
 #include "outcore/store.h"
 
@@ -36,7 +36,7 @@ inline constexpr uint8_t kLeavingList = 1, kColdList = 2;
 // A frame on its way out, during one turn.
 struct Victim {
   uint32_t frame = 0;
-  Space* space = nullptr;
+  PageCache* space = nullptr;
   uint64_t page = 0;
   int error = 0;
   bool is_dirty = false;

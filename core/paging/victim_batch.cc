@@ -22,7 +22,7 @@ void VictimBatch::hear() {
     if (record.list == kColdList) return;
     OC_CHECK(record.space != kNone);
     record.is_known = record.is_in_policy = 1;
-    const Space& space = *pager_.space_of(record.space);
+    const PageCache& space = *pager_.space_of(record.space);
     OC_CHECK(record.page < space.page_count());
     shard_.policy->filled(FrameId{frame}, space.key_of(record.page));
   });
@@ -68,7 +68,7 @@ void VictimBatch::stay(Victim& victim, uint64_t minus, uint64_t plus) {
 // finds it there. If the kernel refuses that too, the next touch but one tries again.
 // REQUIRES: the page's state is ours alone.
 void VictimBatch::show_again(const Victim& victim, bool is_dirty) {
-  Space& space = *victim.space;
+  PageCache& space = *victim.space;
   if (space.frames->leaving_is_readable()) return;
   os::SubpageSet written;
   if (!space.frames->reports_written()) {

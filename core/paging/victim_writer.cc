@@ -18,7 +18,7 @@ void VictimWriter::queue_written(uint32_t i) {
   const Victim& victim = shard_.victim[i];
   OC_CHECK(victim.is_dirty);
   OC_CHECK(!victim.is_out);
-  const Space& space = *victim.space;
+  const PageCache& space = *victim.space;
   OC_ASSERT(space.words[victim.page].peek().has(PageValue::kWriting));
   const uint64_t start = victim.page * space.page_bytes;
   const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
@@ -35,7 +35,7 @@ void VictimWriter::queue_written(uint32_t i) {
 // Copies the run into the write buffer, as pieces of the requests of a batch.
 void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(i < shard_.victim_count);
-  Space& space = *shard_.victim[i].space;
+  PageCache& space = *shard_.victim[i].space;
   OC_ASSERT(offset % base::kSystemPage == 0);
   OC_ASSERT(offset / space.page_bytes == shard_.victim[i].page);
   OC_ASSERT(offset + size_bytes <= space.store_bytes.load());
@@ -88,7 +88,7 @@ void VictimWriter::write_until(uint32_t finish_end) {
   OC_CHECK(finish_end <= shard_.victim_count);
   OC_CHECK(finished_ <= finish_end);
   for (uint32_t begin = 0; begin < shard_.request_count;) {
-    Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
+    PageCache& space = *shard_.victim[shard_.request_first_victim[begin]].space;
     uint32_t end = begin;
     while (end < shard_.request_count &&
            shard_.victim[shard_.request_first_victim[end]].space == &space)
@@ -126,7 +126,7 @@ void VictimWriter::write_until(uint32_t finish_end) {
 }
 
 void VictimWriter::fail_request(const StoreRequest& request, uint32_t first_victim,
-                                uint32_t last_victim, Space& space) {
+                                uint32_t last_victim, PageCache& space) {
   OC_CHECK(request.result != 0);
   OC_CHECK(first_victim <= last_victim);
   OC_CHECK(last_victim < shard_.victim_count);
@@ -148,7 +148,7 @@ void VictimWriter::finish_write(Victim& victim) {
   OC_CHECK(victim.is_dirty);
   OC_CHECK(!victim.is_out);
   OC_ASSERT(word_of(victim).peek().has(PageValue::kWriting));
-  Space& space = *victim.space;
+  PageCache& space = *victim.space;
   if (victim.error == 0) {
     word_of(victim).update([](PageValue v) {
       const PageValue idle = v.minus(PageValue::kWriting);

@@ -13,7 +13,7 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-Status ViewList::add(Space& space, View* view) {
+Status ViewList::add(PageCache& space, View* view) {
   OC_CHECK(view->offset % base::kSystemPage == 0);
   OC_CHECK(reinterpret_cast<uintptr_t>(view->address) % base::kSystemPage == 0);
   OC_CHECK(view->mapped_bytes() <= view->reserved_bytes);
@@ -35,27 +35,27 @@ Status ViewList::add(Space& space, View* view) {
   return region::AddressMap::instance().add(view);
 }
 
-Status ViewList::put(Space& space, View* view) {
+Status ViewList::put(PageCache& space, View* view) {
   const os::Locked locked(pager_.spaces_lock);
   uint32_t slot = 0;
-  while (slot < Space::kViewsMax && space.views[slot].load() != nullptr) ++slot;
-  if (slot == Space::kViewsMax)
+  while (slot < PageCache::kViewsMax && space.views[slot].load() != nullptr) ++slot;
+  if (slot == PageCache::kViewsMax)
     return Error{ENOMEM, "map " + space.uri + ": a store can have at most 65536 regions"};
   space.views[slot].store(view, std::memory_order_release);
   const uint32_t before = space.view_count.fetch_add(1);
-  OC_CHECK(before < Space::kViewsMax);
+  OC_CHECK(before < PageCache::kViewsMax);
   if (slot >= space.views_end) space.views_end.store(slot + 1, std::memory_order_release);
   return {};
 }
 
 void ViewList::remove(View* view) {
-  Space& space = *static_cast<Space*>(view->space);
+  PageCache& space = *static_cast<PageCache*>(view->space);
   const os::SignalBlock block;
   forget(space, view);
   space.frames->detach({view->address, view->offset, view->mapped_bytes(), view->is_writable, 0});
 }
 
-void ViewList::forget(Space& space, View* view) {
+void ViewList::forget(PageCache& space, View* view) {
   uint32_t slot = 0;
   while (slot < space.views_end && space.views[slot].load() != view) ++slot;
   const uint32_t before = slot < space.views_end ? space.view_count.fetch_sub(1) : 1;
@@ -70,7 +70,7 @@ void ViewList::forget(Space& space, View* view) {
   while (space.retries.load(std::memory_order_seq_cst) != 0) os::yield();
 }
 
-void ViewList::wait_for_lookers(const Space& space, uint64_t first, uint64_t end) {
+void ViewList::wait_for_lookers(const PageCache& space, uint64_t first, uint64_t end) {
   pager_.for_each_framed(space, first, end, [&](uint64_t page) {
     const auto is_looked_at = [&] {
       const PageValue seen = space.words[page].load();

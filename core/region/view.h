@@ -29,7 +29,7 @@ struct View {
   std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
   // In a forked child: a region of the parent, which is only a placeholder here.
   std::atomic<bool> is_inherited{false};
-  void* space = nullptr;  // paging::Space
+  void* space = nullptr;  // paging::PageCache
   // Number of threads that are answering a fault of this view. Unmapping waits until it is 0.
   std::atomic<uint32_t> users{0};
   // One bit a page: its addresses may show bytes. Only for frames that views can share.

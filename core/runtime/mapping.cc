@@ -20,7 +20,7 @@ using base::format_bytes;
 using base::kPageBytesMax;
 using base::kSystemPage;
 using base::round_up;
-using paging::Space;
+using paging::PageCache;
 
 namespace {
 
@@ -110,8 +110,8 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
   auto region = std::make_unique<Region::Impl>();
-  Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
-                                   lent != nullptr ? lent->room_bytes : 0, &region->space_key);
+  Result<PageCache*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
+                                       lent != nullptr ? lent->room_bytes : 0, &region->space_key);
   if (!space) return space.error();
   Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
                                                : place(o, reserve_bytes, space.value()->page_bytes);
@@ -161,9 +161,9 @@ Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
 }
 
 // The space of the store: an existing one with the same bytes, or a new one.
-Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
-                                        const MapOptions& o, uint64_t end_bytes,
-                                        uint64_t room_bytes, std::string* key) {
+Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
+                                            const MapOptions& o, uint64_t end_bytes,
+                                            uint64_t room_bytes, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   *key = key_of(*store);
   if (o.access == Access::kPrivate) {
@@ -181,7 +181,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     store = std::move(overlay).value();
     *key = "private " + std::to_string(nameless++);
   } else if (const auto found = spaces.find(*key); found != spaces.end()) {
-    Space& space = *found->second;
+    PageCache& space = *found->second;
     if (end_bytes > space.page_count() * space.page_bytes)
       return refuse(EBUSY, uri,
                     "it is mapped already, with less room to grow: unmap it first, or reserve more "
@@ -195,7 +195,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
                                o.access != Access::kReadOnly, engine->pager().policy_wants_rescue};
   Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
-  auto space = std::make_unique<Space>();
+  auto space = std::make_unique<PageCache>();
   space->traits = store->traits();
   space->uri = uri;
   space->store_bytes = store->size_bytes();
@@ -232,7 +232,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   return (spaces[*key] = std::move(space)).get();
 }
 
-Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechanism) const {
+Status Runtime::Impl::make_frames(PageCache& space, const runtime::Mechanism& mechanism) const {
   space.delivery = mechanism.delivery;
   const uint64_t bytes = space.page_count() * space.page_bytes;
   OC_CHECK(bytes != 0);
@@ -255,7 +255,7 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
 }
 
 // REQUIRES: the mapping lock is held.
-Status Runtime::Impl::share_frames(Space& space) const {
+Status Runtime::Impl::share_frames(PageCache& space) const {
   OC_CHECK(!space.frames->can_share());
   Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
   if (!source) return source.error();
@@ -266,8 +266,8 @@ Status Runtime::Impl::share_frames(Space& space) const {
 }
 
 // Adds another view of a space: the same pages, the same frames.
-Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, const MapOptions& o,
-                           uint64_t page_bytes) {
+Status Runtime::Impl::join(PageCache& space, const std::shared_ptr<Store>& store,
+                           const MapOptions& o, uint64_t page_bytes) {
   if (o.page_bytes != 0 && page_bytes != space.page_bytes)
     return refuse(EBUSY, space.uri,
                   "it is mapped already, with pages of " + format_bytes(space.page_bytes) +
@@ -364,7 +364,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   const std::lock_guard<std::mutex> guard(mapping);
   OC_CHECK(region.view != nullptr);
   OC_CHECK(region.view->space == region.space);
-  Space& space = *region.space;
+  PageCache& space = *region.space;
   Status first;
   {
     const os::SignalBlock block;

@@ -11,7 +11,7 @@
 
 namespace outcore {
 
-using paging::Space;
+using paging::PageCache;
 using region::View;
 using region::ViewPool;
 
@@ -63,7 +63,7 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
                                 const std::function<Status()>& place) {
   const std::lock_guard<std::mutex> guard(mapping);
   if (all.empty()) return {};
-  Space& space = *all.front()->space;
+  PageCache& space = *all.front()->space;
   OC_CHECK(space.view_count == all.size());
   if (Status s = engine->give_up(space, place); !s) return s;
   for (Region::Impl* region : all) {
@@ -82,7 +82,7 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
   return {};
 }
 
-Status Runtime::Impl::hold_out(Space& space, uint64_t offset, uint64_t size_bytes,
+Status Runtime::Impl::hold_out(PageCache& space, uint64_t offset, uint64_t size_bytes,
                                const std::function<void()>& between) {
   const std::lock_guard<std::mutex> guard(mapping);
   const uint64_t pages = space.page_count();

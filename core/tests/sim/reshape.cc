@@ -70,7 +70,7 @@ void Simulation::check_stored(SimFile& file, uint64_t from, uint64_t to, const c
 void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t to) {
   const os::Locked locked(mapping_);
   if (!has(file, whole) || !begin_reshape(file)) return;
-  paging::Space& space = *file.space;
+  paging::PageCache& space = *file.space;
   View* old = whole.view;
   const uint64_t end = old->reserved_bytes, offset = old->offset;
   if (whole.pins != 0 || to > end || (from == 0 && to == end) || (from == to && from % end == 0))

@@ -140,8 +140,8 @@ void Simulation::open_file(const FilePlan& plan) {
     cell.value = random.next();
     file.store->preset(Oracle::offset_of(i), std::as_bytes(std::span(&cell.value, 1)));
   }
-  file.space = std::make_unique<paging::Space>();
-  paging::Space& space = *file.space;
+  file.space = std::make_unique<paging::PageCache>();
+  paging::PageCache& space = *file.space;
   space.traits = file.store->traits();
   space.uri = file.store->uri();
   space.store_bytes = plan.store_bytes;

@@ -17,7 +17,7 @@ Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
                             uint64_t reserved_bytes, bool is_writable) {
   const os::Locked locked(mapping_);
   if (file.is_handed_back) return Error{EBUSY, "it is the kernel's"};
-  paging::Space& space = *file.space;
+  paging::PageCache& space = *file.space;
   if (!file.views.empty() && !space.frames->can_share()) {
     auto frames = std::make_unique<SimFrames>(kernel_, FramesModel::kShared,
                                               space.page_count() * space.page_bytes);

@@ -1,4 +1,4 @@
-// SpaceList: the spaces of a runtime: how one is added and removed, with all its pages.
+// PageCacheList: the spaces of a runtime: how one is added and removed, with all its pages.
 //
 // Calls of the program.
 #pragma once
@@ -12,18 +12,18 @@
 
 namespace outcore::paging {
 
-class SpaceList {
+class PageCacheList {
  public:
   // The room is for stores that can use one.
-  SpaceList(Pager& pager, std::shared_ptr<store::Room> room)
+  PageCacheList(Pager& pager, std::shared_ptr<store::Room> room)
       : pager_(pager), room_(std::move(room)) {}
 
   // Errors: EINVAL (the budget is too small for its pages, with the least that would do), ENOMEM.
-  Status add(Space* space);
+  Status add(PageCache* space);
   // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the space any more.
-  void drop_frames(Space& space);
+  void drop_frames(PageCache& space);
   // REQUIRES: no frame and no view of it is left.
-  void remove(Space* space);
+  void remove(PageCache* space);
 
  private:
   Pager& pager_;

@@ -1,4 +1,4 @@
-// Space: the pages of one store, their states and frames, and the views that show them.
+// PageCache: the pages of one store, their states and frames, and the views that show them.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class CurrentFrames {
   std::vector<std::unique_ptr<os::Frames>> owned_;
 };
 
-struct Space {
+struct PageCache {
   static constexpr uint32_t kViewsMax = 1 << 16;
 
   FaultPath* fault_path = nullptr;  // answers the faults of its pages
@@ -89,10 +89,10 @@ struct Space {
   metrics::CounterBlock counters;
   std::atomic<ChangeLog*> changes{nullptr};  // ours; made when somebody wants to know
 
-  Space() = default;
-  ~Space() { delete changes.load(); }
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
+  PageCache() = default;
+  ~PageCache() { delete changes.load(); }
+  PageCache(const PageCache&) = delete;
+  PageCache& operator=(const PageCache&) = delete;
 
   uint64_t page_count() const { return words.count(); }  // there may be room to grow
   // Of what the store has now.

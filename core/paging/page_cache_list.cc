@@ -1,4 +1,4 @@
-#include "core/paging/space_list.h"
+#include "core/paging/page_cache_list.h"
 
 #include <cerrno>
 
@@ -15,7 +15,7 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-Status SpaceList::add(Space* space) {
+Status PageCacheList::add(PageCache* space) {
   OC_CHECK(base::is_power_of_two(space->page_bytes));
   OC_CHECK(space->page_bytes >= base::kSystemPage);
   OC_CHECK(space->page_bytes <= base::kPageBytesMax);
@@ -26,7 +26,7 @@ Status SpaceList::add(Space* space) {
                              format_bytes(pager_.budget.limit()) + " is too small for pages of " +
                              format_bytes(space->page_bytes) + "; the least that would do is " +
                              format_bytes(least)};
-  if (Status s = space->views.allocate(Space::kViewsMax); !s) return s;
+  if (Status s = space->views.allocate(PageCache::kViewsMax); !s) return s;
   const os::SignalBlock block;
   const os::Locked locked(pager_.spaces_lock);
   uint32_t id = 0;
@@ -45,7 +45,7 @@ Status SpaceList::add(Space* space) {
   return {};
 }
 
-void SpaceList::drop_frames(Space& space) {
+void PageCacheList::drop_frames(PageCache& space) {
   const os::SignalBlock block;
   const bool is_by_page = space.page_count() <= 4 * uint64_t{pager_.frames.used_once()};
   while (space.resident_bytes.load() != 0) {
@@ -88,7 +88,7 @@ void SpaceList::drop_frames(Space& space) {
   }
 }
 
-void SpaceList::remove(Space* space) {
+void PageCacheList::remove(PageCache* space) {
   OC_CHECK(space->resident_bytes.load() == 0);
   OC_CHECK(space->view_count.load() == 0);
   OC_CHECK(pager_.space_of(space->id) == space);
