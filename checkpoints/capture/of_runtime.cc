@@ -135,7 +135,7 @@ class OfRuntime {
     parts.runtime = runtime.shared_from_this();
     std::vector<PageCache*> held, heaps;
     for (const auto& [key, space] : runtime.spaces) {
-      if (!space->is_writable || space->is_given_up.load()) continue;
+      if (!space->is_writable || space->is_handed_to_kernel.load()) continue;
       Store& store = *space->store.load();
       if (key.starts_with("private ")) continue;  // changes that the program wants to be gone
       if (space->is_of_addresses || store::dies_with_process(store.uri())) {

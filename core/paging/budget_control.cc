@@ -139,7 +139,7 @@ void BudgetControl::take_back(uint64_t bytes) {
   forget_capacities();
 }
 
-// Policies hear at their next turn how many pages fit.
+// Policies are told at their next turn how many pages fit.
 void BudgetControl::forget_capacities() {
   for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);

@@ -17,7 +17,7 @@ using Obstacle = CutObstacle::Kind;
 bool CutSearch::look(Look look) {
   for (const auto& shard : pager_.shards) OC_CHECK(look == Look::kList || shard->turn.is_held());
   for (uint32_t i = 0; i < pages_.spaces.size(); ++i) {
-    if (pages_.spaces[i]->is_given_up.load(std::memory_order_acquire)) {
+    if (pages_.spaces[i]->is_handed_to_kernel.load(std::memory_order_acquire)) {
       obstacle_.kind = Obstacle::kGone;
       obstacle_.index = i;
       return false;

@@ -59,7 +59,7 @@ bool Discarder::discard_batch(PageCache& space, uint64_t first, uint64_t end, ui
   const os::Locked turn(shard.turn);
   if (space.epoch.is_closed()) return false;
   Eviction eviction(pager_, shard, Caller::kThread);
-  eviction.hear();
+  eviction.drain_inbox();
   uint64_t busy = 0;
   eviction.take_range(space, first, end, &busy);
   eviction.clean(Bytes::kHold);
@@ -115,7 +115,7 @@ Status Discarder::discard(PageCache& space, uint64_t offset, uint64_t size_bytes
     const os::Locked turn(shard.turn);
     if (space.epoch.is_closed()) continue;  // a cut is as it was at its moment
     Eviction eviction(pager_, shard, Caller::kThread);
-    eviction.hear();
+    eviction.drain_inbox();
     bool is_absent = false;
     uint64_t busy = 0;
     seen = word.load();

@@ -69,11 +69,11 @@ class Engine {
 
   // -- views change their shape while the program goes on (Reshaper, Freezer). All of these REQUIRE
   // the runtime's mapping lock, or two of them could wait for each other --
-  Status hold_out(PageCache& space, uint64_t first, uint64_t end) {
-    return reshaper_.hold_out(space, first, end);
+  Status evict_and_block(PageCache& space, uint64_t first, uint64_t end) {
+    return reshaper_.evict_and_block(space, first, end);
   }
-  void let_in(PageCache& space, uint64_t first, uint64_t end) {
-    reshaper_.let_in(space, first, end);
+  void unblock(PageCache& space, uint64_t first, uint64_t end) {
+    reshaper_.unblock(space, first, end);
   }
   Status swap_view(PageCache& space, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between) {
@@ -83,8 +83,8 @@ class Engine {
                      uint64_t store_bytes) {
     return freezer_.extend_view(space, view, size_bytes, store_bytes);
   }
-  Status give_up(PageCache& space, const std::function<Status()>& place) {
-    return freezer_.give_up(space, place);
+  Status hand_to_kernel(PageCache& space, const std::function<Status()>& place) {
+    return freezer_.hand_to_kernel(space, place);
   }
 
   // -- the fault path (FaultPath) --

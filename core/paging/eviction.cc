@@ -86,8 +86,9 @@ void Eviction::take_page(PageCache& space, uint64_t page, uint64_t* busy) {
     return;
   }
   OC_CHECK(shard_.victim[shard_.victim_count - 1].page == page);
-  // Its news may have come while we took it; the policy must know a frame before it can forget it.
-  victims_.hear();
+  // It may have come into the inbox while we took it; the policy must know a frame before it can
+  // forget it.
+  victims_.drain_inbox();
   if (frames_[frame].list == kColdList) shard_.cold.remove(frames_, frame);
   if (frames_[frame].is_in_policy != 0) shard_.policy->removed(FrameId{frame});
   frames_[frame].is_in_policy = 0;

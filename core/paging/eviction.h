@@ -37,7 +37,7 @@ class Eviction {
   }
 
   // Tells the policy what happened since the last turn.
-  void hear() { victims_.hear(); }
+  void drain_inbox() { victims_.drain_inbox(); }
   // Takes up to `count` frames that the policy gives up.
   void choose(uint32_t count);
   // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a

@@ -33,7 +33,7 @@ bool must_leave_frozen(const PageCache& space, Caller caller) {
   // Event threads must go on reading: of other faults, and of what is done to the frozen.
   if (space.delivery == Delivery::kMessages && caller == Caller::kFault) return true;
   // What is mapped there now is not ours: the touch finds it.
-  return space.is_given_up.load(std::memory_order_acquire);
+  return space.is_handed_to_kernel.load(std::memory_order_acquire);
 }
 
 // Failed for want of room or time, not by the read: a later touch may do better.
@@ -168,7 +168,7 @@ int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t* start_
   const uint64_t now_ns = os::now_ns();
   const uint64_t sleep_ns = std::max<uint64_t>(10'000'000, (now_ns - *start_ns) / 4);
   const uint64_t until_ns = std::max(*start_ns + pager_.options.wait_ns_max, now_ns + sleep_ns);
-  if (!queue_.push({&view, page, 1, 1, Errand::kDemand, is_write, until_ns})) {
+  if (!queue_.push({&view, page, 1, 1, PrefetchTask::kDemand, is_write, until_ns})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;

@@ -218,7 +218,7 @@ void Filler::finish(PageCache& space, uint64_t page, uint32_t frame, int result,
     space.resident_bytes.fetch_add(space.page_bytes, std::memory_order_relaxed);
     OC_ASSERT(space.resident_bytes.load() <= pager_.budget.used_max());
     if (space.share_frames) space.fills_since_look.fetch_add(1, std::memory_order_relaxed);
-    pager_.shard_of(space, page).news.push(pager_.frames, frame);
+    pager_.shard_of(space, page).inbox.push(pager_.frames, frame);
     space.words[page].update(
         [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });
     return;

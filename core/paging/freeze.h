@@ -13,7 +13,8 @@ class Freeze {
     space_.is_frozen.store(true, std::memory_order_seq_cst);
   }
   ~Freeze() {
-    if (!space_.is_given_up.load()) space_.is_frozen.store(false, std::memory_order_seq_cst);
+    if (!space_.is_handed_to_kernel.load())
+      space_.is_frozen.store(false, std::memory_order_seq_cst);
   }
   Freeze(const Freeze&) = delete;
   Freeze& operator=(const Freeze&) = delete;

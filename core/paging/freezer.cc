@@ -150,11 +150,11 @@ Status Freezer::extend_view(PageCache& space, View* view, uint64_t size_bytes,
   return Error{s.code(), "grow " + space.uri + ": " + s.message()};
 }
 
-Status Freezer::give_up(PageCache& space, const std::function<Status()>& place) {
+Status Freezer::hand_to_kernel(PageCache& space, const std::function<Status()>& place) {
   const Freeze freeze(space);
   if (Status s = empty(space, 0, UINT64_MAX, "hand back "); !s) return s;
   if (Status s = place(); !s) return s;
-  space.is_given_up.store(true, std::memory_order_release);
+  space.is_handed_to_kernel.store(true, std::memory_order_release);
   return {};
 }
 

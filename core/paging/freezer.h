@@ -40,7 +40,7 @@ class Freezer {
   // Writes back and evicts everything, and lets `place` put something else where the views are;
   // from then on the space answers no fault. Errors: as replace_frames and what `place` says; then
   // nothing has changed. REQUIRES: as extend_view.
-  Status give_up(PageCache& space, const std::function<Status()>& place);
+  Status hand_to_kernel(PageCache& space, const std::function<Status()>& place);
 
  private:
   Status empty(PageCache& space, uint64_t first, uint64_t last_end, const char* what);

@@ -45,7 +45,7 @@ uint64_t Keeper::run_turn(Shard& shard, uint32_t victims, Caller caller) {
 uint64_t Keeper::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   OC_CHECK(shard.request_count == 0);
   OC_CHECK(shard.write_buffer_used == 0);
-  eviction.hear();
+  eviction.drain_inbox();
   set_capacity(pager_, shard);
   eviction.choose(victims);
   eviction.clean(Bytes::kWriteBack);

@@ -18,7 +18,7 @@ class Keeper {
 
   explicit Keeper(Pager& pager) : pager_(pager) {}
 
-  // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES:
+  // One turn of the shard: drains its inbox, evicts up to `victims` frames. Bytes freed. REQUIRES:
   // shard.turn is held.
   uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
   // Runs a turn of some shard whose turn is free. True if it freed something.

@@ -65,7 +65,7 @@ struct PageCache {
   // What it holds is addresses of this process, and means nothing to another.
   std::atomic<bool> is_of_addresses{false};
   // Frozen for good: something else is mapped where the views were.
-  std::atomic<bool> is_given_up{false};
+  std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
   CurrentFrames frames;

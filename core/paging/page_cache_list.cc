@@ -54,7 +54,7 @@ void PageCacheList::drop_frames(PageCache& space) {
       const uint64_t end = is_by_page ? space.page_count() : pager_.frames.used_once();
       for (uint64_t i = 0; i < end;) {
         Eviction eviction(pager_, *shard, Caller::kThread);
-        eviction.hear();
+        eviction.drain_inbox();
         uint64_t busy = 0;
         for (; i < end && !eviction.is_full(); ++i) {
           uint64_t page = i;
@@ -96,7 +96,7 @@ void PageCacheList::remove(PageCache* space) {
   // Whoever holds a turn may be looking at it.
   for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);
-    Eviction(pager_, *shard, Caller::kThread).hear();
+    Eviction(pager_, *shard, Caller::kThread).drain_inbox();
   }
   const os::Locked locked(pager_.spaces_lock);
   pager_.spaces[space->id].store(nullptr, std::memory_order_release);

@@ -40,9 +40,9 @@ int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   }
 }
 
-// The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it
-// before it can be evicted again. So the news are pushed while the pin still holds the frame in its
-// place.
+// The last pin of a parked page: the policy lost it when it was found pinned, and must be told of it
+// before it can be evicted again. So the frame is pushed into the inbox while the pin still holds it
+// in its place.
 void Pins::release(PageCache& space, uint64_t page) {
   region::PageWord& word = space.words[page];
   PageValue seen = word.load();
@@ -51,7 +51,7 @@ void Pins::release(PageCache& space, uint64_t page) {
     OC_CHECK(seen.state() == PageState::kResident || seen.state() == PageState::kBusy);
     if (seen.pins() == 1 && seen.has(PageValue::kParked)) {
       if (!word.change(seen, seen.minus(PageValue::kParked))) continue;
-      pager_.shard_of(space, page).news.push(pager_.frames, seen.frame());
+      pager_.shard_of(space, page).inbox.push(pager_.frames, seen.frame());
       seen = word.load();
       continue;
     }

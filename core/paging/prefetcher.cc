@@ -22,7 +22,7 @@ void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t c
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
-    if (!queue_.push({&view, first, stride, n, Errand::kHint, false, 0})) {
+    if (!queue_.push({&view, first, stride, n, PrefetchTask::kHint, false, 0})) {
       AddressMap::let_go(&view);
       space.counters.add(Counter::prefetch_dropped, count);
       return;
@@ -37,11 +37,11 @@ bool Prefetcher::run_one() {
   if (!queue_.pop(&request)) return false;
   View& view = *request.view;
   OC_CHECK(view.users.load() != 0);
-  switch (request.errand) {
-    case Errand::kHint:
+  switch (request.task) {
+    case PrefetchTask::kHint:
       fill_ahead(view, request.first, request.stride, request.count);
       break;
-    case Errand::kDemand:
+    case PrefetchTask::kDemand:
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
       // Nor may one wait for a page in other hands: a change of views, which holds pages, waits for
       // those behind it in the queue. Whoever demands waits for the page, and demands again.
@@ -50,7 +50,7 @@ bool Prefetcher::run_one() {
         static_cast<void>(
             filler_.fill(space, view, request.first, request.is_write, Caller::kThread));
       break;
-    case Errand::kShareFrames:
+    case PrefetchTask::kShareFrames:
       static_cast<PageCache*>(view.space)->share_frames();
       break;
   }

@@ -43,7 +43,7 @@ Status Ranges::evict(PageCache& space, uint64_t first, uint64_t end) {
         const os::Locked turn(shard->turn);
         if (space.epoch.is_closed()) continue;  // what was written must wait for the cut
         Eviction eviction(pager_, *shard, Caller::kThread);
-        eviction.hear();
+        eviction.drain_inbox();
         next = eviction.take_range(space, page, end, &busy);
         OC_CHECK(next > page);
         OC_CHECK(next <= end);
@@ -86,8 +86,8 @@ void Ranges::make_cold(PageCache& space, uint64_t first, uint64_t end) {
     const os::Locked turn(shard.turn);
     const PageValue now = space.words[page].load();
     if (now.state() != PageState::kResident || now.pins() != 0) continue;
-    // After the look: a page that was rescued a moment ago is resident, and its news are here.
-    Eviction(pager_, shard, Caller::kThread).hear();
+    // After the look: a page that was rescued a moment ago is resident, and in the inbox.
+    Eviction(pager_, shard, Caller::kThread).drain_inbox();
     budget::FrameRecord& record = pager_.frames[now.frame()];
     OC_CHECK(record.page == page);
     OC_CHECK(record.space == space.id);

@@ -93,7 +93,7 @@ int Remapper::rescue(PageCache& space, View& view, uint64_t page, std::byte* add
     flags = PageValue::kDirty;
   }
   space.counters.add(Counter::rescues, 1);
-  pager_.shard_of(space, page).news.push(pager_.frames, seen.frame());
+  pager_.shard_of(space, page).inbox.push(pager_.frames, seen.frame());
   word.update([&](PageValue v) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned).plus(flags);
   });
@@ -126,7 +126,7 @@ void Remapper::note_late_write(PageCache& space, View& view) {
   if (space.fills_since_look.exchange(0) > kFillsMax) return;
   if (space.resident_bytes.load() > kResidentBytesMax || pager_.pinned_bytes.load() != 0) return;
   view.users.fetch_add(1, std::memory_order_relaxed);
-  if (!queue_.push({&view, 0, 1, 0, Errand::kShareFrames, false, 0}))
+  if (!queue_.push({&view, 0, 1, 0, PrefetchTask::kShareFrames, false, 0}))
     view.users.fetch_sub(1, std::memory_order_release);
 }
 

@@ -59,8 +59,8 @@ Status Reshaper::swap_view(PageCache& space, View* old, std::span<View* const> p
   const std::vector<Gap> gaps = gaps_of(space, *old, parts);
   const os::SignalBlock block;
   for (size_t i = 0; i < gaps.size(); ++i)
-    if (Status s = hold_out(space, gaps[i].first, gaps[i].end); !s) {
-      for (size_t k = 0; k < i; ++k) let_in(space, gaps[k].first, gaps[k].end);
+    if (Status s = evict_and_block(space, gaps[i].first, gaps[i].end); !s) {
+      for (size_t k = 0; k < i; ++k) unblock(space, gaps[k].first, gaps[k].end);
       return s;
     }
   old->is_replaced.store(true, std::memory_order_release);
@@ -70,7 +70,7 @@ Status Reshaper::swap_view(PageCache& space, View* old, std::span<View* const> p
   const Status s = replace_view(space, old, parts);
   old->is_replaced.store(s.ok(), std::memory_order_release);
   if (s.ok()) between();
-  for (const Gap& gap : gaps) let_in(space, gap.first, gap.end);
+  for (const Gap& gap : gaps) unblock(space, gap.first, gap.end);
   return s;
 }
 
@@ -130,7 +130,7 @@ void Reshaper::hand_on_shown(PageCache& space, const View& old, std::span<View* 
 }
 
 // Page by page, and none is left behind that somebody else may be waiting for.
-Status Reshaper::hold_out(PageCache& space, uint64_t first, uint64_t end) {
+Status Reshaper::evict_and_block(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(end <= space.page_count());
   constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
   const os::SignalBlock block;
@@ -157,12 +157,12 @@ Status Reshaper::hold_out(PageCache& space, uint64_t first, uint64_t end) {
     }
     if (!s.ok()) break;
   }
-  if (!s.ok()) let_in(space, first, held_end);
+  if (!s.ok()) unblock(space, first, held_end);
   OC_CHECK(!s.ok() || held_end >= end);
   return s;
 }
 
-void Reshaper::let_in(PageCache& space, uint64_t first, uint64_t end) {
+void Reshaper::unblock(PageCache& space, uint64_t first, uint64_t end) {
   OC_CHECK(end <= space.page_count());
   for (uint64_t page = first; page < end; ++page) space.leave(page);
 }

@@ -10,8 +10,8 @@
 #include "core/budget/frame_table.h"
 #include "core/os/frames.h"
 #include "core/os/wait.h"
-#include "core/paging/news.h"
 #include "core/paging/page_cache.h"
+#include "core/paging/shard_inbox.h"
 #include "outcore/policy.h"
 #include "outcore/store.h"
 
@@ -50,7 +50,7 @@ struct Shard {
   static constexpr uint32_t kRequestsMax = 256;
 
   os::Lock turn;
-  News news;
+  ShardInbox inbox;
   // The keeper's thread sleeps on it; 1: there is work.
   std::atomic<uint32_t> is_called{0};
 

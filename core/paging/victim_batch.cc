@@ -11,8 +11,8 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-void VictimBatch::hear() {
-  shard_.news.take_all(pager_.frames, [&](uint32_t frame) {
+void VictimBatch::drain_inbox() {
+  shard_.inbox.drain(pager_.frames, [&](uint32_t frame) {
     FrameRecord& record = pager_.frames[frame];
     if (record.list == kLeavingList) shard_.leaving.remove(pager_.frames, frame);
     if (record.is_in_policy != 0) {

@@ -19,7 +19,7 @@ class VictimBatch {
   }
 
   // Tells the policy what happened since the last turn.
-  void hear();
+  void drain_inbox();
   // Unmapping or Dropping → Resident, in the policy's hands.
   void put_back(Victim& victim);
   // What could not leave stays: Leaving → Resident, in the policy's hands, unless a touch was

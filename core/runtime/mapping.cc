@@ -206,7 +206,7 @@ Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const 
   space->read_gate.set_limit(space->traits.read_concurrency);
   space->write_gate.set_limit(space->traits.write_concurrency);
   if (space->traits.device != 0)
-    space->write_gate.share(paging::Crowd::of_writers(space->traits.device));
+    space->write_gate.share(paging::TransferCount::of_writers(space->traits.device));
   // The table spans the whole store, because a second view may show more than the first. Its memory
   // is used where it is touched.
   const uint64_t span_bytes =
@@ -377,7 +377,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   const uint64_t from = region.view->first_page(), to = region.view->end_page();
   const bool must_empty = space.view_count > 1 && !space.frames->can_share();
   if (must_empty) {
-    if (Status s = engine->hold_out(space, from, to); !s) return s;
+    if (Status s = engine->evict_and_block(space, from, to); !s) return s;
     region.view->is_replaced = true;
   }
   {
@@ -386,7 +386,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   }
   if (space.view_count == 1) engine->drop_frames(space);
   engine->remove_view(region.view);
-  if (must_empty) engine->let_in(space, from, to);
+  if (must_empty) engine->unblock(space, from, to);
   give_place_back(region);
   region::ViewPool::instance().give_back(region.view);
   region.view = nullptr;

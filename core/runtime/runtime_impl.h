@@ -81,8 +81,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Ends all regions of a store; `place` maps something else over them first.
   Status hand_back(const std::vector<Region::Impl*>& all, const std::function<Status()>& place);
   // Runs `between`, which changes bytes of the store, while none of them is in memory.
-  Status hold_out(paging::PageCache& space, uint64_t offset, uint64_t size_bytes,
-                  const std::function<void()>& between);
+  Status with_blocked_range(paging::PageCache& space, uint64_t offset, uint64_t size_bytes,
+                            const std::function<void()>& between);
   // Changes whether the program may read or write the region; `tell` changes it in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
                  const std::function<Status(bool, bool)>& tell);

@@ -115,7 +115,7 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
 
 int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
   int result = 0;
-  const Status s = runtime_->hold_out(*m.region->space, offset, size_bytes, [&] {
+  const Status s = runtime_->with_blocked_range(*m.region->space, offset, size_bytes, [&] {
     const uint64_t file_bytes = m.file->store->size_bytes();
     if (offset < file_bytes)
       result = -m.file->store->discard(offset, std::min(size_bytes, file_bytes - offset));

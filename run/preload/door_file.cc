@@ -124,7 +124,7 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
   const uint64_t known = space == nullptr ? 0 : space->store_bytes.load();
   const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
   if (space != nullptr && bytes != 0) {
-    const Status s = runtime_->hold_out(*space, offset, bytes, once);
+    const Status s = runtime_->with_blocked_range(*space, offset, bytes, once);
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) change();

@@ -62,7 +62,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = view->first_page(), to = view->end_page();
   const bool must_empty = file.space->view_count > 1 && !file.space->frames->can_share();
-  while (must_empty && !engine_->hold_out(*file.space, from, to).ok()) {
+  while (must_empty && !engine_->evict_and_block(*file.space, from, to).ok()) {
     fibers_.require(plan_.has_faults, "a view's pages cannot be held out though nothing fails");
     fibers_.let_pass(100'000);
   }
@@ -72,7 +72,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
                            [](Mapping& mapping) { mapping.is_ending = true; });
   if (file.space->view_count == 1) engine_->drop_frames(*file.space);
   engine_->remove_view(view);
-  if (must_empty) engine_->let_in(*file.space, from, to);
+  if (must_empty) engine_->unblock(*file.space, from, to);
   kernel_.unmap(view->address, view->reserved_bytes);
   ViewPool::instance().give_back(view);
 }
