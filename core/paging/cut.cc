@@ -28,12 +28,12 @@ constexpr uint64_t kPinnedNsMax = 200'000'000;
 
 }  // namespace
 
-Cut::Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<PageCache* const> spaces,
+Cut::Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<PageCache* const> caches,
          const CutCalls& calls)
     : pager_(pager),
       flusher_(flusher),
       calls_(calls),
-      pages_(spaces),
+      pages_(caches),
       search_(pager, pages_),
       memory_(pager, keeper, calls_.memory),
       writer_(pager, keeper, pages_, report_) {}
@@ -52,7 +52,7 @@ Result<CutReport> Cut::attempt() {
   Status s = writer_.store();
   if (s.ok() && calls_.copied) s = calls_.copied(memory_.copies());
   if (s.ok() && calls_.stored) s = calls_.stored();
-  for (PageCache* space : pages_.spaces) space->epoch.open();
+  for (PageCache* cache : pages_.caches) cache->epoch.open();
   if (!is_resumed) calls_.resume();
   if (resumer.joinable()) resumer.join();
   if (!s.ok()) return s.error();
@@ -60,10 +60,10 @@ Result<CutReport> Cut::attempt() {
 }
 
 Status Cut::prepare() {
-  if (pages_.spaces.size() > 0xFFFF)
-    return Error{EINVAL, "cut " + std::to_string(pages_.spaces.size()) +
+  if (pages_.caches.size() > 0xFFFF)
+    return Error{EINVAL, "cut " + std::to_string(pages_.caches.size()) +
                              " regions: at most 65535 can be cut at once"};
-  if (pages_.space_page_count() == 0) return {};
+  if (pages_.cache_page_count() == 0) return {};
   os::ThreadStop::instance();  // made now: with turns held nothing may be allocated
   return pages_.allocate(pager_.frames.count());
 }
@@ -84,14 +84,14 @@ Status Cut::precopy() {
     ++report_.precopy_rounds;
     for (uint64_t begin = 0; begin < pages_.count;) {
       uint64_t end = begin;
-      PageCache& space = pages_.space_of(begin);
+      PageCache& cache = pages_.cache_of(begin);
       for (const uint32_t index = pages_.index_of(pages_.key[begin]);
            end < pages_.count && pages_.index_of(pages_.key[end]) == index; ++end) {
       }
       OC_CHECK(begin < end);
       OC_CHECK(end <= pages_.count);
       for (uint64_t i = begin; i < end; ++i) pages_.key[i] = pages_.page_of(pages_.key[i]);
-      if (Status s = flusher_.flush_listed(space, {&pages_.key[begin], end - begin},
+      if (Status s = flusher_.flush_listed(cache, {&pages_.key[begin], end - begin},
                                            &report_.precopied_bytes);
           !s)
         return s;
@@ -136,7 +136,7 @@ bool Cut::freeze() {
   pages_.count = 0;
   report_.looks = report_.stopped_threads = 0;
   // In this order: whoever gets a turn afterwards sees the gates closed.
-  for (PageCache* space : pages_.spaces) space->epoch.close();
+  for (PageCache* cache : pages_.caches) cache->epoch.close();
   for (const auto& shard : pager_.shards) shard->turn.lock();
   search_.begin_waiting(is_quiesced_);
   pause_start_ns_ = is_quiesced_ ? os::now_ns() : 0;
@@ -151,7 +151,7 @@ bool Cut::freeze() {
     report_.pause_ns = std::max(report_.pause_ns, os::now_ns() - pause_start_ns_);
   report_.frozen_pages = pages_.count;
   if (!is_found)
-    for (PageCache* space : pages_.spaces) space->epoch.open();
+    for (PageCache* cache : pages_.caches) cache->epoch.open();
   return is_found;
 }
 
@@ -205,18 +205,18 @@ void Cut::let_threads_go() {
 
 Status Cut::wait_for_unpin() {
   OC_CHECK(search_.obstacle().kind == Obstacle::kPinned);
-  OC_CHECK(search_.obstacle().index < pages_.spaces.size());
+  OC_CHECK(search_.obstacle().index < pages_.caches.size());
   const uint64_t now_ns = os::now_ns();
   if (pinned_since_ns_ == 0) pinned_since_ns_ = now_ns;
   if (now_ns - pinned_since_ns_ > kPinnedNsMax) return cannot();
-  region::PageWord& word = pages_.spaces[search_.obstacle().index]->words[search_.obstacle().page];
+  region::PageWord& word = pages_.caches[search_.obstacle().index]->words[search_.obstacle().page];
   if (const PageValue seen = word.load(); seen.pins() != 0) word.wait_while(seen, 10'000'000);
   return {};
 }
 
 Status Cut::cannot() const {
   const std::string page = "page " + std::to_string(search_.obstacle().page);
-  const std::string uri = pages_.spaces.empty() ? "" : pages_.spaces[search_.obstacle().index]->uri;
+  const std::string uri = pages_.caches.empty() ? "" : pages_.caches[search_.obstacle().index]->uri;
   switch (search_.obstacle().kind) {
     case Obstacle::kPinned:
       return Error{EBUSY, "cut " + uri + ": " + page +
@@ -234,7 +234,7 @@ Status Cut::cannot() const {
       return Error{
           EAGAIN, "cut " + uri + ": " + page + " is being read from its store for long; try again"};
     default:
-      return Error{EAGAIN, "cut " + std::to_string(pages_.spaces.size()) +
+      return Error{EAGAIN, "cut " + std::to_string(pages_.caches.size()) +
                                " regions: the program writes without end, and threads that block "
                                "signals or wait in the kernel cannot be stopped; try again, or "
                                "give a function that brings the program to rest"};

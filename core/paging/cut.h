@@ -1,4 +1,4 @@
-// Cut: the state of several spaces at one moment, brought into their stores while the program runs.
+// Cut: the state of several caches at one moment, brought into their stores while the program runs.
 //
 // Rounds of flushes bring most of it there (pre-copy). What is left is frozen: unmapped, or
 // protected where the first write to a page is a fault. A later look that finds nothing newly
@@ -24,7 +24,7 @@ namespace outcore::paging {
 
 class Cut {
  public:
-  Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<PageCache* const> spaces,
+  Cut(Pager& pager, Keeper& keeper, Flusher& flusher, std::span<PageCache* const> caches,
       const CutCalls& calls);
   Cut(const Cut&) = delete;
   Cut& operator=(const Cut&) = delete;

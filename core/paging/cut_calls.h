@@ -12,18 +12,18 @@
 namespace outcore::paging {
 
 // What a cut calls, in the thread that asked for it and with signals blocked. Only quiesce(),
-// resume(), entered() and over() may touch memory of the spaces; none may call the engine.
+// resume(), entered() and over() may touch memory of the caches; none may call the engine.
 struct CutCalls {
   // The program brings itself to a state of its choice, and writes nothing until resume(): then no
   // thread is stopped. Empty: the cut finds its moment itself. resume() follows whenever quiesce()
-  // succeeded, in a thread of its own, which may touch the spaces.
+  // succeeded, in a thread of its own, which may touch the caches.
   std::function<Status()> quiesce;
   std::function<void()> resume;
-  // Before the moment is looked for, and after quiesce(); it may write to the spaces, too. Each
+  // Before the moment is looked for, and after quiesce(); it may write to the caches, too. Each
   // that succeeds is followed by left(), which may not: the moment is found, or this attempt over.
   std::function<Status()> entered;
   std::function<void(bool is_found)> left;
-  // Last, with the gates open; it may write to the spaces. No other cut has begun.
+  // Last, with the gates open; it may write to the caches. No other cut has begun.
   std::function<void()> over;
   // Everything is in the stores, and nothing that was written later: the store's next epoch begins.
   std::function<Status()> stored;

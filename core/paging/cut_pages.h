@@ -1,4 +1,4 @@
-// CutPages: the pages that a cut found written, of several spaces; once frozen, in the order in
+// CutPages: the pages that a cut found written, of several caches; once frozen, in the order in
 // which they are stored.
 //
 // Everything is allocated beforehand. The thread of the cut.
@@ -16,16 +16,16 @@
 namespace outcore::paging {
 
 struct CutPages {
-  // Of the spaces that are writable, in the order of their numbers, none twice.
+  // Of the caches that are writable, in the order of their numbers, none twice.
   explicit CutPages(std::span<PageCache* const> all);
 
   // Room for all pages that can be in memory, which are as many as there are frames at most.
-  // REQUIRES: space_page_count() != 0.
+  // REQUIRES: cache_page_count() != 0.
   Status allocate(uint64_t frame_count);
-  uint64_t space_page_count() const;  // in memory or not
+  uint64_t cache_page_count() const;  // in memory or not
   uint64_t listed_bytes() const;
 
-  // A page of the list: which of the spaces, and which page.
+  // A page of the list: which of the caches, and which page.
   static uint64_t key_of(uint32_t index, uint64_t page) {
     OC_CHECK(page >> 48 == 0);
     OC_CHECK(index >> 16 == 0);
@@ -33,10 +33,10 @@ struct CutPages {
   }
   static uint32_t index_of(uint64_t key) { return static_cast<uint32_t>(key >> 48); }
   static uint64_t page_of(uint64_t key) { return key & ((uint64_t{1} << 48) - 1); }
-  PageCache& space_of(uint64_t i) const { return *spaces[index_of(key[i])]; }
-  region::PageWord& word_of(uint64_t i) const { return space_of(i).words[page_of(key[i])]; }
+  PageCache& cache_of(uint64_t i) const { return *caches[index_of(key[i])]; }
+  region::PageWord& word_of(uint64_t i) const { return cache_of(i).words[page_of(key[i])]; }
 
-  std::vector<PageCache*> spaces;  // in ordinary memory
+  std::vector<PageCache*> caches;  // in ordinary memory
   os::Table<uint64_t> key;
   uint64_t count = 0;
   // Of private frames with larger pages: what was written when they were protected.

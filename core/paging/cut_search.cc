@@ -16,13 +16,13 @@ using Obstacle = CutObstacle::Kind;
 
 bool CutSearch::look(Look look) {
   for (const auto& shard : pager_.shards) OC_CHECK(look == Look::kList || shard->turn.is_held());
-  for (uint32_t i = 0; i < pages_.spaces.size(); ++i) {
-    if (pages_.spaces[i]->is_handed_to_kernel.load(std::memory_order_acquire)) {
+  for (uint32_t i = 0; i < pages_.caches.size(); ++i) {
+    if (pages_.caches[i]->is_handed_to_kernel.load(std::memory_order_acquire)) {
       obstacle_.kind = Obstacle::kGone;
       obstacle_.index = i;
       return false;
     }
-    const bool has_faults = pages_.spaces[i]->frames->has_write_faults();
+    const bool has_faults = pages_.caches[i]->frames->has_write_faults();
     if (!(has_faults ? look_at_frames(i, look) : look_at_views(i, look))) return false;
   }
   return true;
@@ -32,20 +32,20 @@ bool CutSearch::look(Look look) {
 // list, which is a hint, that is let go now and then.
 bool CutSearch::look_at_views(uint32_t index, Look look) {
   constexpr uint64_t kBytesAtOnce = 64 << 20;
-  PageCache& space = *pages_.spaces[index];
-  const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
+  PageCache& cache = *pages_.caches[index];
+  const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v)
     for (uint64_t at = 0;;) {
       os::Lock& turn = pager_.shards[0]->turn;
       if (look == Look::kList) turn.lock();
-      const View* view = space.views[v].load(std::memory_order_acquire);
+      const View* view = cache.views[v].load(std::memory_order_acquire);
       const uint64_t end = view == nullptr || !view->is_writable ? 0 : view->mapped_bytes();
       uint64_t scanned = 0;
       bool is_good = true;
       if (at < end) {
         const uint64_t most = look == Look::kList ? kBytesAtOnce : end - at;
         const Piece piece{view->address + at, view->offset + at, std::min(end - at, most), true, 0};
-        const int found = space.frames->find_written(piece, run_, &scanned);
+        const int found = cache.frames->find_written(piece, run_, &scanned);
         OC_CHECK(found <= static_cast<int>(kRunsMax));
         OC_CHECK(scanned <= piece.size_bytes);
         if (found < 0) obstacle_.kind = Obstacle::kUnknown, obstacle_.index = index;
@@ -62,23 +62,23 @@ bool CutSearch::look_at_views(uint32_t index, Look look) {
 
 bool CutSearch::note_run(uint32_t index, const View& view, const os::WrittenRun& run, Look look) {
   OC_CHECK(run.from < run.to);
-  const uint64_t page_bytes = pages_.spaces[index]->page_bytes;
+  const uint64_t page_bytes = pages_.caches[index]->page_bytes;
   for (uint64_t page = run.from / page_bytes; page * page_bytes < run.to; ++page)
     if (!examine(index, page, &view, run, look)) return false;
   return true;
 }
 
-// Where the first write to a page is a fault, its word tells. Of a space that is mostly in memory
+// Where the first write to a page is a fault, its word tells. Of a cache that is mostly in memory
 // all words are looked at, which lie side by side; of any other those of the frames. Pages on their
 // way in have frames, too: one that is filled to be written has no word of it yet.
 bool CutSearch::look_at_frames(uint32_t index, Look look) {
   constexpr uint64_t kWordsPerFrame = 16;
-  PageCache& space = *pages_.spaces[index];
+  PageCache& cache = *pages_.caches[index];
   budget::FrameTable& frames = pager_.frames;
-  if (space.page_count() <= frames.used_once() * kWordsPerFrame) {
+  if (cache.page_count() <= frames.used_once() * kWordsPerFrame) {
     bool has_filling = false;  // whoever has no frame yet may be waiting for our turns
-    for (uint64_t page = 0; page < space.page_count(); ++page) {
-      const PageState state = space.words[page].load().state();
+    for (uint64_t page = 0; page < cache.page_count(); ++page) {
+      const PageState state = cache.words[page].load().state();
       has_filling = has_filling || state == PageState::kFilling;
       if (state == PageState::kAbsent || state == PageState::kFilling) continue;
       if (!examine(index, page, nullptr, {}, look)) return false;
@@ -87,9 +87,9 @@ bool CutSearch::look_at_frames(uint32_t index, Look look) {
   }
   for (uint32_t frame = 0; frame < frames.used_once(); ++frame) {
     budget::FrameRecord& record = frames[frame];
-    if (std::atomic_ref(record.space).load(std::memory_order_seq_cst) != space.id) continue;
+    if (std::atomic_ref(record.cache).load(std::memory_order_seq_cst) != cache.id) continue;
     const uint64_t page = std::atomic_ref(record.page).load(std::memory_order_relaxed);
-    if (page < space.page_count() && !examine(index, page, nullptr, {}, look)) return false;
+    if (page < cache.page_count() && !examine(index, page, nullptr, {}, look)) return false;
   }
   return true;
 }
@@ -98,9 +98,9 @@ bool CutSearch::look_at_frames(uint32_t index, Look look) {
 // for, as only at rest it tells what was written.
 bool CutSearch::examine(uint32_t index, uint64_t page, const View* view, const os::WrittenRun& run,
                         Look look) {
-  PageCache& space = *pages_.spaces[index];
-  OC_CHECK(page < space.page_count());
-  region::PageWord& word = space.words[page];
+  PageCache& cache = *pages_.caches[index];
+  OC_CHECK(page < cache.page_count());
+  region::PageWord& word = cache.words[page];
   for (;;) {
     PageValue seen = word.load();
     const PageState state = seen.state();
@@ -110,10 +110,10 @@ bool CutSearch::examine(uint32_t index, uint64_t page, const View* view, const o
     if (state == PageState::kFilling && view != nullptr) {
       // What was never installed scans as written. The fill may be waiting for our turns.
       bool is_in = false;
-      const uint64_t from = std::max(run.from, page * space.page_bytes);
-      const uint64_t to = std::min(run.to, (page + 1) * space.page_bytes);
+      const uint64_t from = std::max(run.from, page * cache.page_bytes);
+      const uint64_t to = std::min(run.to, (page + 1) * cache.page_bytes);
       for (uint64_t at = from; at < to && !is_in; at += base::kSystemPage)
-        is_in = space.frames->holds(at);
+        is_in = cache.frames->holds(at);
       if (!is_in) return true;
     }
     if (state == PageState::kResident) {
@@ -148,7 +148,7 @@ bool CutSearch::wait_for(uint32_t index, uint64_t page, PageValue seen) {
     obstacle_.page = page;
     return false;
   }
-  pages_.spaces[index]->words[page].wait_while(seen, 1'000'000);
+  pages_.caches[index]->words[page].wait_while(seen, 1'000'000);
   return true;
 }
 
@@ -161,31 +161,31 @@ bool CutSearch::seal(uint64_t first) {
     while (end < pages_.count &&
            pages_.index_of(pages_.key[end]) == pages_.index_of(pages_.key[begin]))
       ++end;
-    PageCache& space = pages_.space_of(begin);
-    const bool has_faults = space.frames->has_write_faults();
-    if (!(has_faults ? protect(space, begin, end) : unmap(space, begin, end))) return false;
+    PageCache& cache = pages_.cache_of(begin);
+    const bool has_faults = cache.frames->has_write_faults();
+    if (!(has_faults ? protect(cache, begin, end) : unmap(cache, begin, end))) return false;
     begin = end;
   }
   return true;
 }
 
-bool CutSearch::unmap(PageCache& space, uint64_t first, uint64_t end) {
+bool CutSearch::unmap(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(first < end);
   OC_CHECK(end <= pages_.count);
-  const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
+  const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v) {
-    const View* view = space.views[v].load(std::memory_order_acquire);
+    const View* view = cache.views[v].load(std::memory_order_acquire);
     if (view == nullptr) continue;
     uint32_t pieces = 0;
     const auto unmap_them = [&] {
-      if (pieces == 0 || space.frames->unmap({piece_, pieces}) == 0) return true;
+      if (pieces == 0 || cache.frames->unmap({piece_, pieces}) == 0) return true;
       obstacle_.kind = Obstacle::kLocked;
       obstacle_.index = pages_.index_of(pages_.key[first]);
       return false;
     };
     for (uint64_t i = first; i < end; ++i) {
       const uint64_t page = pages_.page_of(pages_.key[i]);
-      OC_ASSERT(space.words[page].glance() == PageState::kFrozen);
+      OC_ASSERT(cache.words[page].glance() == PageState::kFrozen);
       if (page < view->first_page() || page >= view->end_page() || !view->is_shown(page)) continue;
       const Piece piece = view->piece_of(page);
       if (pieces > 0 &&
@@ -206,10 +206,10 @@ bool CutSearch::unmap(PageCache& space, uint64_t first, uint64_t end) {
 }
 
 // They stay readable; a write is a fault, and waits.
-bool CutSearch::protect(PageCache& space, uint64_t first, uint64_t end) {
+bool CutSearch::protect(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(first < end);
   OC_CHECK(end <= pages_.count);
-  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  const uint64_t subpages = cache.page_bytes / base::kSystemPage;
   for (uint64_t i = first; i < end;) {
     uint64_t last = i + 1;  // neighbours are asked about at once
     while (last < end && pages_.key[last] == pages_.key[last - 1] + 1 &&
@@ -217,7 +217,7 @@ bool CutSearch::protect(PageCache& space, uint64_t first, uint64_t end) {
       ++last;
     os::SubpageSet written;
     const uint64_t page = pages_.page_of(pages_.key[i]);
-    if (space.take_written_between(page, page + (last - i), &written) != 0) {
+    if (cache.take_written_between(page, page + (last - i), &written) != 0) {
       obstacle_.kind = Obstacle::kUnknown;
       obstacle_.index = pages_.index_of(pages_.key[i]);
       return false;
@@ -226,7 +226,7 @@ bool CutSearch::protect(PageCache& space, uint64_t first, uint64_t end) {
       for (uint64_t k = 0; k < pages_.words_each; ++k)
         pages_.written_bits[i * pages_.words_each + k] = 0;
       for (uint64_t k = 0; k < subpages && pages_.words_each != 0; ++k)
-        if (written.has(at + k) || !space.frames->reports_written())
+        if (written.has(at + k) || !cache.frames->reports_written())
           pages_.written_bits[i * pages_.words_each + k / 64] |= uint64_t{1} << (k % 64);
     }
   }

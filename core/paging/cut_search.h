@@ -15,7 +15,7 @@ namespace outcore::paging {
 struct CutObstacle {
   enum class Kind : uint8_t { kNone, kBusyPage, kPinned, kLocked, kUnknown, kGone, kWriters };
   Kind kind = Kind::kNone;
-  uint32_t index = 0;  // of the space
+  uint32_t index = 0;  // of the cache
   uint64_t page = 0;
 };
 
@@ -51,8 +51,8 @@ class CutSearch {
   bool examine(uint32_t index, uint64_t page, const region::View* view, const os::WrittenRun& run,
                Look look);
   bool wait_for(uint32_t index, uint64_t page, region::PageValue seen);
-  bool unmap(PageCache& space, uint64_t first, uint64_t end);
-  bool protect(PageCache& space, uint64_t first, uint64_t end);
+  bool unmap(PageCache& cache, uint64_t first, uint64_t end);
+  bool protect(PageCache& cache, uint64_t first, uint64_t end);
 
   Pager& pager_;
   CutPages& pages_;

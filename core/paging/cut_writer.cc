@@ -28,9 +28,9 @@ PageValue stored_word(PageValue v) {
 }  // namespace
 
 Status CutWriter::take_buffer() {
-  if (buffer_.data() != nullptr || pages_.spaces.empty()) return {};
+  if (buffer_.data() != nullptr || pages_.caches.empty()) return {};
   uint64_t least = 0;
-  for (const PageCache* space : pages_.spaces) least = std::max(least, space->page_bytes);
+  for (const PageCache* cache : pages_.caches) least = std::max(least, cache->page_bytes);
   const uint64_t left = (1 << 20) + pages_.listed_bytes() / 4 * 5;
   const uint64_t most = base::round_down(pager_.budget.limit() / 16, base::kSystemPage);
   const uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
@@ -52,9 +52,9 @@ Status CutWriter::store() {
     OC_CHECK(end != done || error_ != 0);  // the buffer has room for a page
     write_out();
     for (; done < end; ++done) {
-      PageCache& space = pages_.space_of(done);
+      PageCache& cache = pages_.cache_of(done);
       OC_ASSERT(pages_.word_of(done).peek().has(PageValue::kWriting));
-      space.counters.add(Counter::write_backs, 1);
+      cache.counters.add(Counter::write_backs, 1);
       pages_.word_of(done).update([](PageValue v) { return v.minus(PageValue::kWriting); });
     }
   }
@@ -64,19 +64,19 @@ Status CutWriter::store() {
   return base::system_error(error_,
                             "store a cut: write " + std::to_string(failed_.size_bytes) +
                                 " bytes at " + std::to_string(failed_.offset) + " of " +
-                                pages_.spaces[failed_index_]->uri,
+                                pages_.caches[failed_index_]->uri,
                             "all bytes stay in memory, and the program goes on: make room or "
                             "repair the store, then try again");
 }
 
 os::SubpageSet CutWriter::written_of(uint64_t i) {
-  PageCache& space = pages_.space_of(i);
-  const uint64_t subpages = space.page_bytes / base::kSystemPage;
+  PageCache& cache = pages_.cache_of(i);
+  const uint64_t subpages = cache.page_bytes / base::kSystemPage;
   os::SubpageSet written;
-  if (subpages == 1 || !space.frames->reports_written()) {
+  if (subpages == 1 || !cache.frames->reports_written()) {
     written.add_range(0, subpages);
-  } else if (!space.frames->has_write_faults()) {
-    space.look_at_written(pages_.page_of(pages_.key[i]), &written);
+  } else if (!cache.frames->has_write_faults()) {
+    cache.look_at_written(pages_.page_of(pages_.key[i]), &written);
   } else {
     for (uint64_t k = 0; k < subpages; ++k)
       if ((pages_.written_bits[i * pages_.words_each + k / 64] >> (k % 64) & 1) != 0)
@@ -92,17 +92,17 @@ bool CutWriter::copy(uint64_t i) {
   OC_CHECK(buffer_used_ <= buffer_.size_bytes());
   OC_CHECK(request_count_ <= kRequestsMax);
   OC_ASSERT(pages_.word_of(i).glance() == PageState::kFrozen);
-  PageCache& space = pages_.space_of(i);
-  const uint64_t start = pages_.page_of(pages_.key[i]) * space.page_bytes;
-  const uint64_t subpages = space.page_bytes / base::kSystemPage;
-  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
+  PageCache& cache = pages_.cache_of(i);
+  const uint64_t start = pages_.page_of(pages_.key[i]) * cache.page_bytes;
+  const uint64_t subpages = cache.page_bytes / base::kSystemPage;
+  const uint64_t store_bytes = cache.store_bytes.load(std::memory_order_acquire);
   const os::SubpageSet written = written_of(i);
   uint64_t bytes = 0;
   uint32_t runs = 0;
   for (uint64_t first = 0, last = 0; written.next_run(last, subpages, &first, &last); ++runs)
     bytes += (last - first) * base::kSystemPage;
   const bool is_scattered = runs > kRequestsMax / 2;
-  if (is_scattered) bytes = space.page_bytes, runs = 1;
+  if (is_scattered) bytes = cache.page_bytes, runs = 1;
   if (buffer_used_ + bytes > buffer_.size_bytes() || request_count_ + runs > kRequestsMax)
     return false;
   for (uint64_t first = 0, last = 0; written.next_run(last, subpages, &first, &last);) {
@@ -112,8 +112,8 @@ bool CutWriter::copy(uint64_t i) {
     if (from >= to) continue;
     const uint64_t copied = base::round_up(to - from, base::kSystemPage);
     Piece piece{nullptr, from, copied, true, 0};
-    if (!space.frames->can_share())
-      space.for_each_showing(pages_.page_of(pages_.key[i]),
+    if (!cache.frames->can_share())
+      cache.for_each_showing(pages_.page_of(pages_.key[i]),
                              [&](View& v) { piece.address = v.address + (from - v.offset); });
     if (!take_bytes(i, piece, to)) return false;
   }
@@ -123,14 +123,14 @@ bool CutWriter::copy(uint64_t i) {
 
 // The bytes of the piece, up to `to` in the store, into the side buffer and a request.
 bool CutWriter::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
-  PageCache& space = pages_.space_of(i);
+  PageCache& cache = pages_.cache_of(i);
   const uint64_t from = piece.offset;
   std::byte* const into = buffer_.data() + buffer_used_;
   OC_CHECK(from < to);
   OC_CHECK(to - from <= piece.size_bytes);
   OC_CHECK(piece.size_bytes <= buffer_.size_bytes() - buffer_used_);
-  if (const int result = space.frames->copy_out(piece, into); result != 0) {
-    fail({from, nullptr, to - from, true, result}, space);
+  if (const int result = cache.frames->copy_out(piece, into); result != 0) {
+    fail({from, nullptr, to - from, true, result}, cache);
     return false;
   }
   buffer_used_ += piece.size_bytes;
@@ -151,28 +151,28 @@ bool CutWriter::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
 // they go one by one.
 uint64_t CutWriter::copy_run(uint64_t i) {
   OC_CHECK(i < pages_.count);
-  PageCache& space = pages_.space_of(i);
-  if (space.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
+  PageCache& cache = pages_.cache_of(i);
+  if (cache.page_bytes != base::kSystemPage || request_count_ == kRequestsMax) return 0;
   const uint64_t first = pages_.page_of(pages_.key[i]);
   const uint64_t room = (buffer_.size_bytes() - buffer_used_) / base::kSystemPage;
   const uint64_t stored =
-      space.store_bytes.load(std::memory_order_acquire) / base::kSystemPage;  // whole ones
+      cache.store_bytes.load(std::memory_order_acquire) / base::kSystemPage;  // whole ones
   uint64_t count = 1;
   while (count < std::min(room, kRunPagesMax) && i + count < pages_.count &&
          first + count < stored && pages_.key[i + count] == pages_.key[i] + count)
     ++count;
   if (count < 2 || room < 2 || first >= stored) return 0;
   Piece piece{nullptr, first * base::kSystemPage, count * base::kSystemPage, true, 0};
-  if (!space.frames->can_share()) {  // where a view shows all of them
-    space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
+  if (!cache.frames->can_share()) {  // where a view shows all of them
+    cache.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
       if (shown.size_bytes == piece.size_bytes) piece.address = shown.address;
     });
     if (piece.address == nullptr) return 0;
   }
   if (!take_bytes(i, piece, piece.offset + piece.size_bytes)) return 0;
-  if (!space.frames->has_write_faults())
-    space.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
-      static_cast<void>(space.frames->show(shown, {}));  // if not, the next touch but one does
+  if (!cache.frames->has_write_faults())
+    cache.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
+      static_cast<void>(cache.frames->show(shown, {}));  // if not, the next touch but one does
     });
   for (uint64_t k = i; k < i + count; ++k) pages_.word_of(k).update(stored_word);
   return count;
@@ -182,18 +182,18 @@ uint64_t CutWriter::copy_run(uint64_t i) {
 void CutWriter::show(uint64_t i, bool is_stored) {
   OC_CHECK(i < pages_.count);
   OC_ASSERT(pages_.word_of(i).glance() == PageState::kFrozen);
-  PageCache& space = pages_.space_of(i);
+  PageCache& cache = pages_.cache_of(i);
   const uint64_t page = pages_.page_of(pages_.key[i]);
-  const bool has_faults = space.frames->has_write_faults();
+  const bool has_faults = cache.frames->has_write_faults();
   os::SubpageSet written;
-  if (!is_stored && !has_faults) space.look_at_written(page, &written);
+  if (!is_stored && !has_faults) cache.look_at_written(page, &written);
   if (!is_stored && has_faults)
-    space.restore_written(page, page * space.page_bytes, (page + 1) * space.page_bytes);
-  space.for_each_showing(page, [&](View& view) {
+    cache.restore_written(page, page * cache.page_bytes, (page + 1) * cache.page_bytes);
+  cache.for_each_showing(page, [&](View& view) {
     // If the kernel refuses, the next touch but one tries again.
-    if (!has_faults) static_cast<void>(space.frames->show(view.piece_of(page), written));
+    if (!has_faults) static_cast<void>(cache.frames->show(view.piece_of(page), written));
   });
-  space.words[page].update(
+  cache.words[page].update(
       [&](PageValue v) { return is_stored ? stored_word(v) : v.with(PageState::kResident); });
 }
 
@@ -205,20 +205,20 @@ void CutWriter::undo(uint64_t first, uint64_t end) {
 
 void CutWriter::write_out() {
   for (uint32_t begin = 0; begin < request_count_;) {
-    PageCache& space = *pages_.spaces[request_index_[begin]];
+    PageCache& cache = *pages_.caches[request_index_[begin]];
     uint32_t end = begin;
     while (end < request_count_ && request_index_[end] == request_index_[begin]) ++end;
-    const uint32_t at_once = space.write_gate.enter(end - begin);
+    const uint32_t at_once = cache.write_gate.enter(end - begin);
     const std::span<StoreRequest> batch{request_ + begin, at_once};
-    space.store.load()->transfer(batch);
-    space.write_gate.leave(at_once);
+    cache.store.load()->transfer(batch);
+    cache.write_gate.leave(at_once);
     for (const StoreRequest& request : batch) {
-      space.counters.add(Counter::write_requests, 1);
-      space.counters.add(Counter::written_bytes, request.size_bytes);
-      space.note_change(request.offset, request.size_bytes);
+      cache.counters.add(Counter::write_requests, 1);
+      cache.counters.add(Counter::written_bytes, request.size_bytes);
+      cache.note_change(request.offset, request.size_bytes);
       report_.frozen_bytes += request.size_bytes;
       OC_ASSERT(request.result <= 0);
-      if (request.result != 0) fail(request, space);
+      if (request.result != 0) fail(request, cache);
     }
     begin += at_once;
   }
@@ -227,23 +227,23 @@ void CutWriter::write_out() {
 }
 
 // What was not stored is written again; its pages carry our kWriting, or are frozen.
-void CutWriter::fail(const StoreRequest& request, PageCache& space) {
+void CutWriter::fail(const StoreRequest& request, PageCache& cache) {
   OC_CHECK(request.result != 0);
   OC_CHECK(request.size_bytes != 0);
-  space.counters.add(Counter::write_back_errors, 1);
-  space.write_failures.note(request.offset, request.size_bytes);
+  cache.counters.add(Counter::write_back_errors, 1);
+  cache.write_failures.note(request.offset, request.size_bytes);
   if (error_ == 0) {
     error_ = request.result;
     failed_ = request;
     failed_index_ = static_cast<uint32_t>(
-        std::find(pages_.spaces.begin(), pages_.spaces.end(), &space) - pages_.spaces.begin());
+        std::find(pages_.caches.begin(), pages_.caches.end(), &cache) - pages_.caches.begin());
   }
   if (request.bytes == nullptr) return;  // not even copied: it is shown again as it was
   const uint64_t end = request.offset + request.size_bytes;
-  for (uint64_t page = request.offset / space.page_bytes; page * space.page_bytes < end; ++page) {
-    space.restore_written(page, request.offset, end);
-    if (space.frames->has_write_faults())
-      space.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
+  for (uint64_t page = request.offset / cache.page_bytes; page * cache.page_bytes < end; ++page) {
+    cache.restore_written(page, request.offset, end);
+    if (cache.frames->has_write_faults())
+      cache.words[page].update([](PageValue v) { return v.plus(PageValue::kDirty); });
   }
 }
 

@@ -39,7 +39,7 @@ class CutWriter {
   uint64_t copy_run(uint64_t i);
   void show(uint64_t i, bool is_stored);
   void write_out();
-  void fail(const StoreRequest& request, PageCache& space);
+  void fail(const StoreRequest& request, PageCache& cache);
 
   Pager& pager_;
   CutPages& pages_;
@@ -47,7 +47,7 @@ class CutWriter {
   BudgetBlock buffer_;  // frozen bytes on their way to the stores
   uint64_t buffer_used_ = 0;
   StoreRequest request_[kRequestsMax];
-  uint32_t request_index_[kRequestsMax];  // of the space
+  uint32_t request_index_[kRequestsMax];  // of the cache
   uint32_t request_count_ = 0;
   int error_ = 0;
   StoreRequest failed_;

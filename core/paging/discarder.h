@@ -1,4 +1,4 @@
-// Discarder: makes ranges of a space read zero, in memory and in the store.
+// Discarder: makes ranges of a cache read zero, in memory and in the store.
 //
 // Calls of the program, with signals blocked.
 #pragma once
@@ -19,10 +19,10 @@ class Discarder {
   // keep it. Pages that are in memory go in batches; where somebody comes between, page by page.
   // Errors: EBUSY (one is pinned, or locked in memory), ENOMEM (no mapping is left), those of the
   // store.
-  Status discard(PageCache& space, uint64_t offset, uint64_t size_bytes);
+  Status discard(PageCache& cache, uint64_t offset, uint64_t size_bytes);
 
  private:
-  bool discard_batch(PageCache& space, uint64_t first, uint64_t end, uint64_t* batch_end);
+  bool discard_batch(PageCache& cache, uint64_t first, uint64_t end, uint64_t* batch_end);
 
   Pager& pager_;
 };

@@ -31,7 +31,7 @@ Engine::Engine(const PagerOptions& options)
       reshaper_(pager_, ranges_, views_),
       budget_control_(pager_, keeper_),
       lending_(std::make_shared<Lending>(budget_control_)),
-      spaces_(pager_, lending_) {}
+      caches_(pager_, lending_) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
@@ -66,21 +66,21 @@ Engine::~Engine() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Status Engine::add_space(PageCache* space) {
-  OC_CHECK(space->fault_path == nullptr);
-  Status s = spaces_.add(space);
-  if (s.ok()) space->fault_path = &fault_path_;
+Status Engine::add_cache(PageCache* cache) {
+  OC_CHECK(cache->fault_path == nullptr);
+  Status s = caches_.add(cache);
+  if (s.ok()) cache->fault_path = &fault_path_;
   return s;
 }
 
-Result<CutReport> Engine::cut(std::span<PageCache* const> spaces, const CutCalls& calls) {
+Result<CutReport> Engine::cut(std::span<PageCache* const> caches, const CutCalls& calls) {
   const os::SignalBlock block;
   std::unique_lock<os::Lock> one_at_a_time(cut_lock_, std::defer_lock);
   if (calls.may_wait)
     one_at_a_time.lock();
   else if (!one_at_a_time.try_lock())
     return Error{EAGAIN, "another cut is under way"};
-  return std::make_unique<Cut>(pager_, keeper_, flusher_, spaces, calls)->run();
+  return std::make_unique<Cut>(pager_, keeper_, flusher_, caches, calls)->run();
 }
 
 void Engine::add_to(Metrics& metrics) const {

@@ -48,43 +48,43 @@ class Engine {
   static Result<std::unique_ptr<Engine>> start(const PagerOptions& options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  ~Engine();  // REQUIRES: no space is left
+  ~Engine();  // REQUIRES: no cache is left
 
   Pager& pager() { return pager_; }
 
-  // -- spaces and views (PageCacheList, ViewList, Freezer) --
-  Status add_space(PageCache* space);
-  void drop_frames(PageCache& space) { spaces_.drop_frames(space); }
-  void remove_space(PageCache* space) { spaces_.remove(space); }
-  Status add_view(PageCache& space, region::View* view) { return views_.add(space, view); }
+  // -- caches and views (PageCacheList, ViewList, Freezer) --
+  Status add_cache(PageCache* cache);
+  void drop_frames(PageCache& cache) { caches_.drop_frames(cache); }
+  void remove_cache(PageCache* cache) { caches_.remove(cache); }
+  Status add_view(PageCache& cache, region::View* view) { return views_.add(cache, view); }
   void remove_view(region::View* view) { views_.remove(view); }
-  Status replace_frames(PageCache& space, std::unique_ptr<os::Frames> frames) {
-    return freezer_.replace_frames(space, std::move(frames));
+  Status replace_frames(PageCache& cache, std::unique_ptr<os::Frames> frames) {
+    return freezer_.replace_frames(cache, std::move(frames));
   }
-  Status lengthen(PageCache& space, uint64_t store_bytes) {
-    return freezer_.lengthen(space, store_bytes);
+  Status lengthen(PageCache& cache, uint64_t store_bytes) {
+    return freezer_.lengthen(cache, store_bytes);
   }
-  Status halt(PageCache& space) { return freezer_.halt(space); }
-  void resume(PageCache& space) { freezer_.resume(space); }
+  Status halt(PageCache& cache) { return freezer_.halt(cache); }
+  void resume(PageCache& cache) { freezer_.resume(cache); }
 
   // -- views change their shape while the program goes on (Reshaper, Freezer). All of these REQUIRE
   // the runtime's mapping lock, or two of them could wait for each other --
-  Status evict_and_block(PageCache& space, uint64_t first, uint64_t end) {
-    return reshaper_.evict_and_block(space, first, end);
+  Status evict_and_block(PageCache& cache, uint64_t first, uint64_t end) {
+    return reshaper_.evict_and_block(cache, first, end);
   }
-  void unblock(PageCache& space, uint64_t first, uint64_t end) {
-    reshaper_.unblock(space, first, end);
+  void unblock(PageCache& cache, uint64_t first, uint64_t end) {
+    reshaper_.unblock(cache, first, end);
   }
-  Status swap_view(PageCache& space, region::View* old, std::span<region::View* const> parts,
+  Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between) {
-    return reshaper_.swap_view(space, old, parts, between);
+    return reshaper_.swap_view(cache, old, parts, between);
   }
-  Status extend_view(PageCache& space, region::View* view, uint64_t size_bytes,
+  Status extend_view(PageCache& cache, region::View* view, uint64_t size_bytes,
                      uint64_t store_bytes) {
-    return freezer_.extend_view(space, view, size_bytes, store_bytes);
+    return freezer_.extend_view(cache, view, size_bytes, store_bytes);
   }
-  Status hand_to_kernel(PageCache& space, const std::function<Status()>& place) {
-    return freezer_.hand_to_kernel(space, place);
+  Status hand_to_kernel(PageCache& cache, const std::function<Status()>& place) {
+    return freezer_.hand_to_kernel(cache, place);
   }
 
   // -- the fault path (FaultPath) --
@@ -99,18 +99,18 @@ class Engine {
     return fault_path_.bring_in(view, page, address, is_write, caller);
   }
 
-  // -- calls of the program; pages are the space's. All with signals blocked --
+  // -- calls of the program; pages are the cache's. All with signals blocked --
   // Flusher, Cut.
-  Status flush(PageCache& space, uint64_t first, uint64_t end,
+  Status flush(PageCache& cache, uint64_t first, uint64_t end,
                OnTimeout on_timeout = OnTimeout::kStop) {
-    return flusher_.flush(space, first, end, on_timeout);
+    return flusher_.flush(cache, first, end, on_timeout);
   }
-  Status flush_aside(PageCache& space, uint64_t first, uint64_t end) {
-    return flusher_.flush_aside(space, first, end);
+  Status flush_aside(PageCache& cache, uint64_t first, uint64_t end) {
+    return flusher_.flush_aside(cache, first, end);
   }
-  // One consistent cut over the spaces, while the program runs on: see cut.h. One at a time; others
-  // wait. REQUIRES: the spaces live until it returns.
-  Result<CutReport> cut(std::span<PageCache* const> spaces, const CutCalls& calls);
+  // One consistent cut over the caches, while the program runs on: see cut.h. One at a time; others
+  // wait. REQUIRES: the caches live until it returns.
+  Result<CutReport> cut(std::span<PageCache* const> caches, const CutCalls& calls);
   // Pins.
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes) {
     return pins_.pin(view, from, size_bytes);
@@ -121,24 +121,24 @@ class Engine {
   int hold(region::View& view, uint64_t page, std::byte* address, bool is_write) {
     return pins_.hold(view, page, address, is_write);
   }
-  void release(PageCache& space, uint64_t page) { pins_.release(space, page); }
+  void release(PageCache& cache, uint64_t page) { pins_.release(cache, page); }
   // Ranges, Discarder, failed pages.
-  Status evict(PageCache& space, uint64_t first, uint64_t end) {
-    return ranges_.evict(space, first, end);
+  Status evict(PageCache& cache, uint64_t first, uint64_t end) {
+    return ranges_.evict(cache, first, end);
   }
-  void make_cold(PageCache& space, uint64_t first, uint64_t end) {
-    ranges_.make_cold(space, first, end);
+  void make_cold(PageCache& cache, uint64_t first, uint64_t end) {
+    ranges_.make_cold(cache, first, end);
   }
-  Status discard(PageCache& space, uint64_t offset, uint64_t size_bytes) {
-    return discarder_.discard(space, offset, size_bytes);
+  Status discard(PageCache& cache, uint64_t offset, uint64_t size_bytes) {
+    return discarder_.discard(cache, offset, size_bytes);
   }
-  bool retry_failed(PageCache& space, uint64_t first, uint64_t end) {
-    return paging::retry_failed(space, first, end);
+  bool retry_failed(PageCache& cache, uint64_t first, uint64_t end) {
+    return paging::retry_failed(cache, first, end);
   }
-  Status retry_zeroed(PageCache& space, uint64_t first, uint64_t end) {
-    return ranges_.retry_zeroed(space, first, end);
+  Status retry_zeroed(PageCache& cache, uint64_t first, uint64_t end) {
+    return ranges_.retry_zeroed(cache, first, end);
   }
-  Status end_zeroed(PageCache& space) { return ranges_.end_zeroed(space); }
+  Status end_zeroed(PageCache& cache) { return ranges_.end_zeroed(cache); }
   // FreshPages, Prefetcher.
   void prepare(region::View& view, uint64_t first, uint64_t end) {
     fresh_pages_.prepare(view, first, end);
@@ -179,7 +179,7 @@ class Engine {
   Reshaper reshaper_;
   BudgetControl budget_control_;
   std::shared_ptr<Lending> lending_;
-  PageCacheList spaces_;
+  PageCacheList caches_;
   os::Lock cut_lock_;
   std::vector<std::thread> threads_;
 };

@@ -43,9 +43,9 @@ class Eviction {
   // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
   // batch, and returns where it stopped. Pages in other hands are passed over and counted in
   // `busy`.
-  uint64_t take_range(PageCache& space, uint64_t first, uint64_t end, uint64_t* busy);
+  uint64_t take_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy);
   // The same for one page. REQUIRES: !is_full().
-  void take_page(PageCache& space, uint64_t page, uint64_t* busy);
+  void take_page(PageCache& cache, uint64_t page, uint64_t* busy);
   bool is_full() const { return shard_.victim_count == Shard::kVictimsMax; }
   // Unmaps the batch, and does this with what was written.
   void clean(Bytes bytes);
@@ -70,9 +70,9 @@ class Eviction {
   void collect(Victim& victim);
   bool free_alone(const Victim& victim);
   void forget(uint32_t frame);
-  // Calls f(begin, end) for every stretch of victims of one space.
+  // Calls f(begin, end) for every stretch of victims of one cache.
   template <typename F>
-  void for_each_space(const F& f);
+  void for_each_cache(const F& f);
 
   Pager& pager_;
   Shard& shard_;

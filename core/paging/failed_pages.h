@@ -19,6 +19,6 @@ bool poison_page(region::View& view, uint64_t page, std::byte* address, int erro
 
 // Makes those of [first, end) that are Failed Absent, in every view. False: the poison of some page
 // stays, for want of a mapping.
-bool retry_failed(PageCache& space, uint64_t first, uint64_t end);
+bool retry_failed(PageCache& cache, uint64_t first, uint64_t end);
 
 }  // namespace outcore::paging

@@ -40,9 +40,9 @@ class FaultPath {
   int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
 
  private:
-  int fill_along(PageCache& space, region::View& view, uint64_t page, int64_t stride,
+  int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
                  uint32_t count, Caller caller);
-  bool wait_for_page(PageCache& space, uint64_t page, region::PageValue seen, Caller caller);
+  bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);
   bool is_within_wait(uint64_t* start_ns) const;
   int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
 

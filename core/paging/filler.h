@@ -24,26 +24,26 @@ class Filler {
 
   // 0: the page is resident, and shown in the view. -errno: it is absent again, or Failed.
   // REQUIRES, here and below: this thread made the page Filling.
-  int fill(PageCache& space, region::View& view, uint64_t page, bool is_write, Caller caller);
+  int fill(PageCache& cache, region::View& view, uint64_t page, bool is_write, Caller caller);
 
   // Before a page is shown that can be written: who looks for pages by their frames finds it from
   // now on.
-  void begin(const PageCache& space, uint64_t page, uint32_t frame);
+  void begin(const PageCache& cache, uint64_t page, uint32_t frame);
   // The page is there, or its fill failed. The shard's inbox has it first.
-  void finish(PageCache& space, uint64_t page, uint32_t frame, int result, region::PageValue flags);
+  void finish(PageCache& cache, uint64_t page, uint32_t frame, int result, region::PageValue flags);
   // A fill failed in the middle: what there is of the page goes. If it was installed it was seen,
   // and where writes do not fault it may have been written: that goes to the store. `piece` is what
   // its view shows.
-  void undo(PageCache& space, const os::Piece& piece, uint64_t page, bool was_seen);
+  void undo(PageCache& cache, const os::Piece& piece, uint64_t page, bool was_seen);
 
  private:
-  bool may_zero(PageCache& space, const region::View& view);
-  int read_page(PageCache& space, region::View& view, uint64_t page, uint32_t frame, bool is_write);
-  int fill_zeros(PageCache& space, region::View& view, uint64_t page, uint32_t frame,
+  bool may_zero(PageCache& cache, const region::View& view);
+  int read_page(PageCache& cache, region::View& view, uint64_t page, uint32_t frame, bool is_write);
+  int fill_zeros(PageCache& cache, region::View& view, uint64_t page, uint32_t frame,
                  bool is_written);
-  int read_store(PageCache& space, uint64_t offset, std::span<std::byte> into);
-  void show_new(PageCache& space, region::View& view, uint64_t page);
-  void save_written(PageCache& space, const os::Piece& piece);
+  int read_store(PageCache& cache, uint64_t offset, std::span<std::byte> into);
+  void show_new(PageCache& cache, region::View& view, uint64_t page);
+  void save_written(PageCache& cache, const os::Piece& piece);
 
   Pager& pager_;
   FrameSupply& supply_;

@@ -18,12 +18,12 @@ namespace outcore::paging {
 
 class FlushBuffer {
  public:
-  FlushBuffer(PageCache& space, budget::BouncePool& bounce, WriteStall& stall)
-      : space_(space), bounce_(bounce), stall_(stall) {}
+  FlushBuffer(PageCache& cache, budget::BouncePool& bounce, WriteStall& stall)
+      : cache_(cache), bounce_(bounce), stall_(stall) {}
 
   // Nobody else's epoch ends while we are inside.
   void begin() {
-    if (!is_inside_) space_.epoch.enter();
+    if (!is_inside_) cache_.epoch.enter();
     is_inside_ = true;
   }
 
@@ -31,14 +31,14 @@ class FlushBuffer {
   // stored, or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
     OC_CHECK(is_inside_);
-    OC_ASSERT(space_.words[page].peek().has(region::PageValue::kWriting));
+    OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
     if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
     if (held_count_ == kHeldMax) write_all();
     OC_CHECK(held_count_ < kHeldMax);
     held_[held_count_++] = page;
-    const uint64_t start = page * space_.page_bytes;
-    const uint64_t store_bytes = space_.store_bytes.load(std::memory_order_acquire);
-    const uint64_t end = space_.page_bytes / base::kSystemPage;
+    const uint64_t start = page * cache_.page_bytes;
+    const uint64_t store_bytes = cache_.store_bytes.load(std::memory_order_acquire);
+    const uint64_t end = cache_.page_bytes / base::kSystemPage;
     for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
       const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
       for (uint64_t from = start + first * base::kSystemPage; from < to;)
@@ -53,14 +53,14 @@ class FlushBuffer {
     held_count_ = 0;
     if (!buffer_.empty()) bounce_.give(buffer_);
     buffer_ = {};
-    if (is_inside_) space_.epoch.leave();
+    if (is_inside_) cache_.epoch.leave();
     is_inside_ = false;
   }
   // What could not even be asked for.
   void note(const StoreRequest& request) {
     OC_CHECK(request.result != 0);
-    space_.counters.add(metrics::Counter::write_back_errors, 1);
-    space_.write_failures.note(request.offset, request.size_bytes);
+    cache_.counters.add(metrics::Counter::write_back_errors, 1);
+    cache_.write_failures.note(request.offset, request.size_bytes);
     if (error_ == 0) error_ = request.result, failed_ = request;
   }
   int error() const { return error_; }
@@ -82,14 +82,14 @@ class FlushBuffer {
       return 0;
     }
     os::Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
-    if (!space_.frames->can_share())
-      space_.for_each_showing(offset / space_.page_bytes, [&](region::View& v) {
+    if (!cache_.frames->can_share())
+      cache_.for_each_showing(offset / cache_.page_bytes, [&](region::View& v) {
         piece.address = v.address + (offset - v.offset);
       });
     OC_CHECK(piece.size_bytes <= buffer_.size() - used_);
     OC_ASSERT(offset % base::kSystemPage == 0);
-    OC_ASSERT(offset + bytes <= space_.store_bytes.load());
-    const int result = space_.frames->copy_out(piece, buffer_.data() + used_);
+    OC_ASSERT(offset + bytes <= cache_.store_bytes.load());
+    const int result = cache_.frames->copy_out(piece, buffer_.data() + used_);
     if (result != 0) {  // nothing of it may reach the store
       fail({offset, nullptr, bytes, true, result});
       return bytes;
@@ -104,10 +104,10 @@ class FlushBuffer {
 
   void write_all() {
     for (uint32_t begin = 0; begin < request_count_;) {
-      const uint32_t at_once = space_.write_gate.enter(request_count_ - begin);
+      const uint32_t at_once = cache_.write_gate.enter(request_count_ - begin);
       const std::span<StoreRequest> batch{request_ + begin, at_once};
-      space_.store.load()->transfer(batch);
-      space_.write_gate.leave(at_once);
+      cache_.store.load()->transfer(batch);
+      cache_.write_gate.leave(at_once);
       for (const StoreRequest& request : batch) account(request);
       begin += at_once;
     }
@@ -119,9 +119,9 @@ class FlushBuffer {
   }
 
   void account(const StoreRequest& request) {
-    space_.counters.add(metrics::Counter::write_requests, 1);
-    space_.counters.add(metrics::Counter::written_bytes, request.size_bytes);
-    space_.note_change(request.offset, request.size_bytes);
+    cache_.counters.add(metrics::Counter::write_requests, 1);
+    cache_.counters.add(metrics::Counter::written_bytes, request.size_bytes);
+    cache_.note_change(request.offset, request.size_bytes);
     OC_ASSERT(request.result <= 0);
     if (request.result != 0) fail(request);
     if (request.result != 0) return;
@@ -133,23 +133,23 @@ class FlushBuffer {
     note(request);
     // Not stored: written again, as far as anybody asks.
     const uint64_t end = request.offset + request.size_bytes;
-    for (uint64_t page = request.offset / space_.page_bytes; page * space_.page_bytes < end;
+    for (uint64_t page = request.offset / cache_.page_bytes; page * cache_.page_bytes < end;
          ++page) {
-      space_.restore_written(page, request.offset, end);
-      if (space_.frames->has_write_faults())
-        space_.words[page].update(
+      cache_.restore_written(page, request.offset, end);
+      if (cache_.frames->has_write_faults())
+        cache_.words[page].update(
             [](region::PageValue v) { return v.plus(region::PageValue::kDirty); });
     }
   }
 
   void let_go(uint64_t page) {
-    OC_ASSERT(space_.words[page].peek().has(region::PageValue::kWriting));
-    space_.counters.add(metrics::Counter::write_backs, 1);
-    space_.words[page].update(
+    OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
+    cache_.counters.add(metrics::Counter::write_backs, 1);
+    cache_.words[page].update(
         [](region::PageValue v) { return v.minus(region::PageValue::kWriting); });
   }
 
-  PageCache& space_;
+  PageCache& cache_;
   budget::BouncePool& bounce_;
   WriteStall& stall_;
   std::span<std::byte> buffer_;

@@ -28,14 +28,14 @@ enum class OnTimeout : uint8_t {
 class FlushWork {
  public:
   // Pages from `first` to `end`, or those of the list.
-  FlushWork(PageCache& space, budget::BouncePool& bounce, WriteStall& stall, uint64_t first,
+  FlushWork(PageCache& cache, budget::BouncePool& bounce, WriteStall& stall, uint64_t first,
             uint64_t end, const uint64_t* listed, OnTimeout on_timeout, bool may_have_helpers)
-      : space_(space),
+      : cache_(cache),
         bounce_(bounce),
         stall_(stall),
         next_(first),
         end_(end),
-        stretch_(std::max<uint64_t>(bounce.shape().chunk_bytes / space.page_bytes, 1)),
+        stretch_(std::max<uint64_t>(bounce.shape().chunk_bytes / cache.page_bytes, 1)),
         listed_(listed),
         on_timeout_(on_timeout),
         may_have_helpers_(may_have_helpers) {}
@@ -56,7 +56,7 @@ class FlushWork {
   uint64_t flush_some(FlushBuffer& buffer, uint64_t at, uint64_t end);
   void start_helpers();
 
-  PageCache& space_;
+  PageCache& cache_;
   budget::BouncePool& bounce_;
   WriteStall& stall_;
   std::atomic<uint64_t> next_;

@@ -22,55 +22,55 @@ constexpr uint64_t kPrepareRun = 16;  // 64 KiB in one call of the kernel
 void FreshPages::prepare(View& view, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end);
   OC_CHECK(end <= view.end_page());
-  PageCache& space = *static_cast<PageCache*>(view.space);
+  PageCache& cache = *view.cache;
   // A larger page is one fault anyway, and its untouched parts would be written back.
-  if (!view.is_writable || space.page_bytes != base::kSystemPage) return;
+  if (!view.is_writable || cache.page_bytes != base::kSystemPage) return;
   for (uint64_t page = first; page < end;) {
     // Only into what is free: for a hint nothing is evicted.
     const uint64_t low = pager_.budget.limit() / 100 * pager_.options.low_watermark;
-    if (pager_.budget.used() + kPrepareRun * space.page_bytes > low) return;
-    const uint64_t count = prepare_run(space, view, page, std::min(end - page, kPrepareRun));
+    if (pager_.budget.used() + kPrepareRun * cache.page_bytes > low) return;
+    const uint64_t count = prepare_run(cache, view, page, std::min(end - page, kPrepareRun));
     page += std::max<uint64_t>(count, 1);
   }
 }
 
 // As many of the pages as can be had in a row. Gives their number.
-uint64_t FreshPages::prepare_run(PageCache& space, View& view, uint64_t first, uint64_t count) {
+uint64_t FreshPages::prepare_run(PageCache& cache, View& view, uint64_t first, uint64_t count) {
   uint32_t frame[kPrepareRun];
   OC_CHECK(count <= kPrepareRun);
-  OC_CHECK(space.page_bytes == base::kSystemPage);
+  OC_CHECK(cache.page_bytes == base::kSystemPage);
   OC_CHECK(view.is_writable);
   uint64_t n = 0;
-  for (; n < count && PageBatch::can_take(pager_, space, view, first + n) && space.claim(first + n);
+  for (; n < count && PageBatch::can_take(pager_, cache, view, first + n) && cache.claim(first + n);
        ++n)
-    if (supply_.allocate(space, Caller::kThread, 0, &frame[n]) != 0) {
-      space.leave(first + n);
+    if (supply_.allocate(cache, Caller::kThread, 0, &frame[n]) != 0) {
+      cache.leave(first + n);
       break;
     }
   if (n == 0) return 0;
-  os::Frames& frames = *space.frames;
-  const uint64_t start = first * space.page_bytes, bytes = n * space.page_bytes;
+  os::Frames& frames = *cache.frames;
+  const uint64_t start = first * cache.page_bytes, bytes = n * cache.page_bytes;
   // Asked now that the pages are ours: before, somebody could still have written them back.
-  const uint64_t stored = space.stored_bytes(start, bytes);
-  const bool is_fresh = stored == 0 || space.store.load()->is_hole(start, stored);
+  const uint64_t stored = cache.stored_bytes(start, bytes);
+  const bool is_fresh = stored == 0 || cache.store.load()->is_hole(start, stored);
   const os::Piece piece = view.pieces_of(first, first + n);
   OC_CHECK(stored <= bytes);
   OC_CHECK(piece.size_bytes == bytes);
-  for (uint64_t i = 0; i < n; ++i) filler_.begin(space, first + i, frame[i]);
+  for (uint64_t i = 0; i < n; ++i) filler_.begin(cache, first + i, frame[i]);
   const int result = is_fresh ? frames.install_zeros(piece, true) : -EEXIST;
-  space.counters.add(Counter::zero_fills, result == 0 ? n : 0);
+  cache.counters.add(Counter::zero_fills, result == 0 ? n : 0);
   for (uint64_t i = 0; i < n; ++i) {
     const uint64_t page = first + i;
     if (result == 0) {
       if (frames.can_share()) view.set_shown(page, true);
-      space.counters.add(Counter::prefetch_fills, 1);
-      filler_.finish(space, page, frame[i], 0,
+      cache.counters.add(Counter::prefetch_fills, 1);
+      filler_.finish(cache, page, frame[i], 0,
                      PageValue(frames.has_write_faults() ? PageValue::kDirty : 0));
       continue;
     }
-    if (is_fresh) filler_.undo(space, view.piece_of(page), page, true);
-    supply_.release(space, frame[i]);
-    space.leave(page);
+    if (is_fresh) filler_.undo(cache, view.piece_of(page), page, true);
+    supply_.release(cache, frame[i]);
+    cache.leave(page);
     frames.wake(view.piece_of(page));
   }
   return n;

@@ -19,7 +19,7 @@ class FreshPages {
   void prepare(region::View& view, uint64_t first, uint64_t end);
 
  private:
-  uint64_t prepare_run(PageCache& space, region::View& view, uint64_t first, uint64_t count);
+  uint64_t prepare_run(PageCache& cache, region::View& view, uint64_t first, uint64_t count);
 
   Pager& pager_;
   FrameSupply& supply_;

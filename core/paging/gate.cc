@@ -9,7 +9,7 @@ namespace outcore::paging {
 namespace {
 
 // Of one process. In a forked child others' transfers would be inside for ever, and the lock
-// perhaps held. Never freed: spaces may end after statics.
+// perhaps held. Never freed: caches may end after statics.
 struct TransferCounts {
   const pid_t process = ::getpid();
   std::mutex mutex;

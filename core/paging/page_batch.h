@@ -19,24 +19,24 @@ namespace outcore::paging {
 class PageBatch {
  public:
   // Larger pages, and those that the view shows in part, are filled one by one.
-  static bool can_take(const Pager& pager, const PageCache& space, const region::View& view,
+  static bool can_take(const Pager& pager, const PageCache& cache, const region::View& view,
                        uint64_t page) {
-    if (space.page_bytes > pager.bounce.shape().chunk_bytes) return false;
-    return !space.frames->can_share() || view.piece_of(page).size_bytes == space.page_bytes;
+    if (cache.page_bytes > pager.bounce.shape().chunk_bytes) return false;
+    return !cache.frames->can_share() || view.piece_of(page).size_bytes == cache.page_bytes;
   }
 
   // `run_bytes`: how long runs may become. `frames`: room for the frames of the pages that are
   // gathered; the caller's, who may have little stack.
-  PageBatch(Pager& pager, FrameSupply& supply, Filler& filler, PageCache& space, region::View& view,
+  PageBatch(Pager& pager, FrameSupply& supply, Filler& filler, PageCache& cache, region::View& view,
             Caller caller, metrics::Counter counter, uint64_t run_bytes, std::span<uint32_t> frames)
       : pager_(pager),
         supply_(supply),
         filler_(filler),
-        space_(space),
+        cache_(cache),
         view_(view),
         caller_(caller),
         counter_(counter),
-        run_bytes_(std::max(space.page_bytes, run_bytes)),
+        run_bytes_(std::max(cache.page_bytes, run_bytes)),
         frame_(frames) {}
 
   // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
@@ -60,7 +60,7 @@ class PageBatch {
   bool extends(uint64_t page, bool is_written);
   bool open_run(uint64_t page, bool is_written);
   uint64_t span_bytes(const Run& run) const {
-    return ((run.pages - 1) * run.stride + 1) * space_.page_bytes;
+    return ((run.pages - 1) * run.stride + 1) * cache_.page_bytes;
   }
   void read_all();
   void install(Run& run);
@@ -69,7 +69,7 @@ class PageBatch {
   Pager& pager_;
   FrameSupply& supply_;
   Filler& filler_;
-  PageCache& space_;
+  PageCache& cache_;
   region::View& view_;
   const Caller caller_;
   const metrics::Counter counter_;

@@ -27,7 +27,7 @@ namespace outcore::paging {
 
 class FaultPath;
 
-// CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones
+// CurrentFrames: the frames of a cache. They are replaced when a second view comes; the old ones
 // stay, empty, for threads that looked at them a moment before.
 class CurrentFrames {
  public:
@@ -109,14 +109,14 @@ struct PageCache {
   bool is_told_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
 
   // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
-  // absent any more, or the space is frozen.
+  // absent any more, or the cache is frozen.
   bool claim(uint64_t page) {
     using region::PageState;
     region::PageValue seen = words[page].load();
     if (seen.state() != PageState::kAbsent || is_frozen.load(std::memory_order_acquire) ||
         !words[page].change(seen, seen.with(PageState::kFilling)))
       return false;
-    // Asked again now that the page is ours: whoever froze the space waits for it.
+    // Asked again now that the page is ours: whoever froze the cache waits for it.
     if (!is_frozen.load(std::memory_order_seq_cst)) return true;
     leave(page);
     return false;

@@ -1,4 +1,4 @@
-// PageCacheList: the spaces of a runtime: how one is added and removed, with all its pages.
+// PageCacheList: the caches of a runtime: how one is added and removed, with all its pages.
 //
 // Calls of the program.
 #pragma once
@@ -19,11 +19,11 @@ class PageCacheList {
       : pager_(pager), room_(std::move(room)) {}
 
   // Errors: EINVAL (the budget is too small for its pages, with the least that would do), ENOMEM.
-  Status add(PageCache* space);
-  // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the space any more.
-  void drop_frames(PageCache& space);
+  Status add(PageCache* cache);
+  // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the cache any more.
+  void drop_frames(PageCache& cache);
   // REQUIRES: no frame and no view of it is left.
-  void remove(PageCache* space);
+  void remove(PageCache* cache);
 
  private:
   Pager& pager_;

@@ -27,7 +27,7 @@ uint64_t write_buffer_bytes(uint64_t budget_bytes, unsigned keepers) {
 }  // namespace
 
 Pager::~Pager() {
-  for (uint32_t i = 0; i < spaces_end; ++i) OC_CHECK(spaces[i].load() == nullptr);
+  for (uint32_t i = 0; i < caches_end; ++i) OC_CHECK(caches[i].load() == nullptr);
 }
 
 Status Pager::allocate() {
@@ -48,7 +48,7 @@ Status Pager::allocate() {
           static_cast<uint32_t>(std::min<uint64_t>(options.frames_max, 0xFFFFFFF0)));
       !s)
     return s;
-  if (Status s = spaces.allocate(kSpacesMax); !s) return s;
+  if (Status s = caches.allocate(kCachesMax); !s) return s;
   OC_CHECK(budget.take(fixed));
   for (unsigned i = 0; i < options.keepers; ++i) {
     auto shard = std::make_unique<Shard>();
@@ -66,12 +66,12 @@ Status Pager::allocate() {
   return {};
 }
 
-Shard& Pager::shard_of(const PageCache& space, uint64_t page) const {
-  OC_ASSERT(page < space.page_count());
+Shard& Pager::shard_of(const PageCache& cache, uint64_t page) const {
+  OC_ASSERT(page < cache.page_count());
   if (shards.size() == 1) return *shards[0];
   // Stretches of 8 MiB stay together, so that neighbours are evicted and written back together.
-  const uint64_t stretch = page * space.page_bytes >> 23;
-  return *shards[(stretch * 0x9E3779B97F4A7C15ull + space.id) % shards.size()];
+  const uint64_t stretch = page * cache.page_bytes >> 23;
+  return *shards[(stretch * 0x9E3779B97F4A7C15ull + cache.id) % shards.size()];
 }
 
 uint64_t Pager::buffer_bytes() const {
@@ -83,9 +83,9 @@ uint64_t Pager::least_budget(uint64_t page_bytes) const {
   return buffer_bytes() + (kPagesLeast + options.prefetch_threads) * page_bytes;
 }
 
-void Pager::for_each_framed(const PageCache& space, uint64_t first, uint64_t end,
+void Pager::for_each_framed(const PageCache& cache, uint64_t first, uint64_t end,
                             const std::function<void(uint64_t)>& f) {
-  end = std::min(end, space.page_count());
+  end = std::min(end, cache.page_count());
   if (first >= end) return;
   if (end - first <= frames.used_once()) {
     for (uint64_t page = first; page < end; ++page) f(page);
@@ -93,7 +93,7 @@ void Pager::for_each_framed(const PageCache& space, uint64_t first, uint64_t end
   }
   for (uint32_t frame = 0; frame < frames.used_once(); ++frame) {
     budget::FrameRecord& record = frames[frame];
-    if (std::atomic_ref(record.space).load() != space.id) continue;
+    if (std::atomic_ref(record.cache).load() != cache.id) continue;
     const uint64_t page = std::atomic_ref(record.page).load();
     if (page >= first && page < end) f(page);
   }
@@ -108,18 +108,18 @@ std::vector<std::span<std::byte>> Pager::buffers() const {
 uint64_t Pager::metadata_bytes() const {
   uint64_t bytes = frames.touched_bytes();
   for (const auto& shard : shards) bytes += shard->policy->metadata_bytes();
-  for (uint32_t i = 0; i < spaces_end; ++i) {
-    const PageCache* space = spaces[i].load();
-    if (space != nullptr) bytes += space->words.touched();
+  for (uint32_t i = 0; i < caches_end; ++i) {
+    const PageCache* cache = caches[i].load();
+    if (cache != nullptr) bytes += cache->words.touched();
   }
   return bytes;
 }
 
 bool Pager::is_valid() const {
   uint64_t resident = 0;
-  for (uint32_t i = 0; i < spaces_end; ++i)
-    if (const PageCache* space = spaces[i].load(); space != nullptr)
-      resident += space->resident_bytes.load();
+  for (uint32_t i = 0; i < caches_end; ++i)
+    if (const PageCache* cache = caches[i].load(); cache != nullptr)
+      resident += cache->resident_bytes.load();
   return resident <= budget.used() && region::AddressMap::instance().is_valid();
 }
 

@@ -1,5 +1,5 @@
 // Pager: the state that the pieces of the pager share: its options, the memory it may use, its
-// shards and its spaces. It decides nothing.
+// shards and its caches. It decides nothing.
 //
 // Any thread; the fault path reads it. The pieces beside it (FaultPath, Filler, Keeper, Flusher, …)
 // hold references to it and to pieces below them. See ARCHITECTURE.md, "One fault".
@@ -47,19 +47,19 @@ enum class Caller : uint8_t {
 };
 
 struct Pager {
-  static constexpr uint32_t kSpacesMax = 1 << 20;
+  static constexpr uint32_t kCachesMax = 1 << 20;
 
   explicit Pager(const PagerOptions& asked) : options(asked), budget(asked.budget_bytes) {}
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
-  ~Pager();  // REQUIRES: no space is left
+  ~Pager();  // REQUIRES: no cache is left
 
   // Tables, buffers and policies, within the budget. Once, before anything else. Errors: EINVAL
   // (the policy; a budget that is too small, with the least that would do), ENOMEM.
   Status allocate();
 
-  PageCache* space_of(uint32_t id) const { return spaces[id].load(std::memory_order_acquire); }
-  Shard& shard_of(const PageCache& space, uint64_t page) const;
+  PageCache* cache_of(uint32_t id) const { return caches[id].load(std::memory_order_acquire); }
+  Shard& shard_of(const PageCache& cache, uint64_t page) const;
   // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
   // REQUIRES: the shard's turn.
   uint64_t usual_page_bytes(const Shard& shard) const {
@@ -75,7 +75,7 @@ struct Pager {
   }
   // Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is
   // quicker.
-  void for_each_framed(const PageCache& space, uint64_t first, uint64_t end,
+  void for_each_framed(const PageCache& cache, uint64_t first, uint64_t end,
                        const std::function<void(uint64_t page)>& f);
 
   // All memory through which bytes travel; constant while the pager lives.
@@ -87,9 +87,9 @@ struct Pager {
   budget::Budget budget;  // of pages and buffers, without what is lent
   budget::FrameTable frames;
   budget::BouncePool bounce;
-  os::Table<std::atomic<PageCache*>> spaces;
-  std::atomic<uint32_t> spaces_end{0};
-  os::Lock spaces_lock;  // of changes of `spaces`, and of the lists of views
+  os::Table<std::atomic<PageCache*>> caches;
+  std::atomic<uint32_t> caches_end{0};
+  os::Lock caches_lock;  // of changes of `caches`, and of the lists of views
   std::vector<std::unique_ptr<Shard>> shards;
   bool policy_wants_rescue =
       false;  // the policy lives on pages that come back before they are freed

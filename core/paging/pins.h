@@ -24,10 +24,10 @@ class Pins {
   // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's
   // writes.
   int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
-  void release(PageCache& space, uint64_t page);
+  void release(PageCache& cache, uint64_t page);
 
  private:
-  Status claim_pins(const PageCache& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
+  Status claim_pins(const PageCache& cache, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
 
   Pager& pager_;
   Remapper& remapper_;

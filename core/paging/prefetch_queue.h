@@ -16,7 +16,7 @@ enum class PrefetchTask : uint8_t { kHint, kDemand, kShareFrames };
 
 struct PrefetchRequest {
   region::View* view = nullptr;  // held (View::users) while it is queued
-  uint64_t first = 0;            // pages of the space
+  uint64_t first = 0;            // pages of the cache
   int64_t stride = 1;
   uint64_t count = 0;
   PrefetchTask task = PrefetchTask::kHint;

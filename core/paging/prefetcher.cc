@@ -15,16 +15,16 @@ using region::PageState;
 using region::View;
 
 void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count) {
-  PageCache& space = *static_cast<PageCache*>(view.space);
+  PageCache& cache = *view.cache;
   OC_CHECK(stride != 0);
   const uint64_t at_once =
-      std::max<uint64_t>(pager_.bounce.shape().chunk_bytes / space.page_bytes, 1);
+      std::max<uint64_t>(pager_.bounce.shape().chunk_bytes / cache.page_bytes, 1);
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
     if (!queue_.push({&view, first, stride, n, PrefetchTask::kHint, false, 0})) {
       AddressMap::let_go(&view);
-      space.counters.add(Counter::prefetch_dropped, count);
+      cache.counters.add(Counter::prefetch_dropped, count);
       return;
     }
     first += static_cast<uint64_t>(stride) * n;
@@ -45,13 +45,13 @@ bool Prefetcher::run_one() {
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
       // Nor may one wait for a page in other hands: a change of views, which holds pages, waits for
       // those behind it in the queue. Whoever demands waits for the page, and demands again.
-      if (PageCache& space = *static_cast<PageCache*>(view.space);
-          os::now_ns() <= request.until_ns && space.claim(request.first))
+      if (PageCache& cache = *view.cache;
+          os::now_ns() <= request.until_ns && cache.claim(request.first))
         static_cast<void>(
-            filler_.fill(space, view, request.first, request.is_write, Caller::kThread));
+            filler_.fill(cache, view, request.first, request.is_write, Caller::kThread));
       break;
     case PrefetchTask::kShareFrames:
-      static_cast<PageCache*>(view.space)->share_frames();
+      view.cache->share_frames();
       break;
   }
   AddressMap::let_go(&view);
@@ -66,11 +66,11 @@ void Prefetcher::run() {
 }
 
 void Prefetcher::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
-  PageCache& space = *static_cast<PageCache*>(view.space);
+  PageCache& cache = *view.cache;
   OC_CHECK(stride != 0);
   OC_CHECK(count != 0);
   uint32_t gathered[512];
-  PageBatch ahead(pager_, supply_, filler_, space, view, Caller::kThread, Counter::prefetch_fills,
+  PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
                   pager_.bounce.shape().chunk_bytes, gathered);
   const uint64_t begin = view.first_page(), end = view.end_page();
   uint64_t page = first, dropped = 0;
@@ -86,41 +86,41 @@ void Prefetcher::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t
   for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
     if (page < begin) continue;
     if (claimed == 0) {
-      if (page >= end || space.is_frozen.load(std::memory_order_acquire)) break;
+      if (page >= end || cache.is_frozen.load(std::memory_order_acquire)) break;
       for (uint64_t next = page;
-           claimed < std::min(kClaimsMax, count - i) && next < end && space.claim(next);
+           claimed < std::min(kClaimsMax, count - i) && next < end && cache.claim(next);
            next += static_cast<uint64_t>(stride))
         ++claimed;
     }
     if (claimed == 0) {
-      const region::PageValue seen = space.words[page].load();
-      if (seen.state() == PageState::kResident && space.frames->can_share() &&
+      const region::PageValue seen = cache.words[page].load();
+      if (seen.state() == PageState::kResident && cache.frames->can_share() &&
           !view.is_shown(page)) {
         ahead.finish();  // whoever waits must hold no buffer
-        static_cast<void>(remapper_.resolve_resident(space, view, page, nullptr, false, seen));
+        static_cast<void>(remapper_.resolve_resident(cache, view, page, nullptr, false, seen));
       }
       ++dropped;
       continue;
     }
     --claimed;
-    if (!PageBatch::can_take(pager_, space, view, page)) {
+    if (!PageBatch::can_take(pager_, cache, view, page)) {
       ahead.finish();
-      if (filler_.fill(space, view, page, false, Caller::kThread) == 0) continue;
+      if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) continue;
     } else {
       uint32_t frame = budget::kNone;
-      if (supply_.allocate(space, Caller::kThread, 1'000'000, &frame) == 0) {
+      if (supply_.allocate(cache, Caller::kThread, 1'000'000, &frame) == 0) {
         ahead.add(page, frame);
         continue;
       }
-      space.leave(page);
+      cache.leave(page);
       dropped += count - i;
     }
-    for (; claimed > 0; --claimed) space.leave(page += static_cast<uint64_t>(stride));
+    for (; claimed > 0; --claimed) cache.leave(page += static_cast<uint64_t>(stride));
     break;
   }
   OC_CHECK(claimed == 0);
   ahead.finish();
-  if (dropped != 0) space.counters.add(Counter::prefetch_dropped, dropped);
+  if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 
 }  // namespace outcore::paging

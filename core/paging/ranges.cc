@@ -30,21 +30,21 @@ bool is_in_other_hands(const PageValue& seen) {
 
 }  // namespace
 
-Status Ranges::evict(PageCache& space, uint64_t first, uint64_t end) {
-  OC_ASSERT(end <= space.page_count());
+Status Ranges::evict(PageCache& cache, uint64_t first, uint64_t end) {
+  OC_ASSERT(end <= cache.page_count());
   constexpr int kTriesMax = 4;
   int error = 0;
   for (const auto& shard : pager_.shards) {
     int tries = 0;
     for (uint64_t page = first; page < end;) {
       uint64_t busy = 0, next = page;
-      space.epoch.wait_until_open();
+      cache.epoch.wait_until_open();
       {
         const os::Locked turn(shard->turn);
-        if (space.epoch.is_closed()) continue;  // what was written must wait for the cut
+        if (cache.epoch.is_closed()) continue;  // what was written must wait for the cut
         Eviction eviction(pager_, *shard, Caller::kThread);
         eviction.drain_inbox();
-        next = eviction.take_range(space, page, end, &busy);
+        next = eviction.take_range(cache, page, end, &busy);
         OC_CHECK(next > page);
         OC_CHECK(next <= end);
         eviction.clean(Bytes::kWriteBack);
@@ -53,15 +53,15 @@ Status Ranges::evict(PageCache& space, uint64_t first, uint64_t end) {
       }
       bool is_again = false;
       for (uint64_t p = page; p < next && busy != 0 && error == 0 && tries < kTriesMax; ++p) {
-        PageValue seen = space.words[p].load();
+        PageValue seen = cache.words[p].load();
         // It may be back already from the hands that it was in when it was passed over.
         const bool is_there = seen.state() == PageState::kResident && seen.pins() == 0;
         if (!is_there && !is_in_other_hands(seen)) continue;
-        if (&pager_.shard_of(space, p) != shard.get()) continue;
+        if (&pager_.shard_of(cache, p) != shard.get()) continue;
         is_again = true;
         while (is_in_other_hands(seen)) {
-          space.words[p].wait_while(seen, 100'000'000);
-          seen = space.words[p].load();
+          cache.words[p].wait_while(seen, 100'000'000);
+          seen = cache.words[p].load();
         }
       }
       tries = is_again ? tries + 1 : 0;
@@ -71,26 +71,26 @@ Status Ranges::evict(PageCache& space, uint64_t first, uint64_t end) {
   if (error != 0)
     return base::system_error(error,
                               "write back pages " + std::to_string(first) + " … " +
-                                  std::to_string(end - 1) + " of " + space.uri,
+                                  std::to_string(end - 1) + " of " + cache.uri,
                               "the bytes stay in memory while the region is mapped: make room or "
                               "repair the store, then flush");
   return {};
 }
 
-void Ranges::make_cold(PageCache& space, uint64_t first, uint64_t end) {
-  OC_ASSERT(end <= space.page_count());
+void Ranges::make_cold(PageCache& cache, uint64_t first, uint64_t end) {
+  OC_ASSERT(end <= cache.page_count());
   for (uint64_t page = first; page < end; ++page) {
-    const PageValue seen = space.words[page].load();
+    const PageValue seen = cache.words[page].load();
     if (seen.state() != PageState::kResident || seen.pins() != 0) continue;
-    Shard& shard = pager_.shard_of(space, page);
+    Shard& shard = pager_.shard_of(cache, page);
     const os::Locked turn(shard.turn);
-    const PageValue now = space.words[page].load();
+    const PageValue now = cache.words[page].load();
     if (now.state() != PageState::kResident || now.pins() != 0) continue;
     // After the look: a page that was rescued a moment ago is resident, and in the inbox.
     Eviction(pager_, shard, Caller::kThread).drain_inbox();
     budget::FrameRecord& record = pager_.frames[now.frame()];
     OC_CHECK(record.page == page);
-    OC_CHECK(record.space == space.id);
+    OC_CHECK(record.cache == cache.id);
     if (record.is_in_policy == 0) continue;  // cold already, or parked
     shard.policy->removed(FrameId{now.frame()});
     record.is_in_policy = 0;
@@ -98,28 +98,28 @@ void Ranges::make_cold(PageCache& space, uint64_t first, uint64_t end) {
   }
 }
 
-Status Ranges::retry_zeroed(PageCache& space, uint64_t first, uint64_t end) {
+Status Ranges::retry_zeroed(PageCache& cache, uint64_t first, uint64_t end) {
   // Before the look at what there is: a fill that comes meanwhile says it again.
-  space.has_zeroed.store(false, std::memory_order_seq_cst);
+  cache.has_zeroed.store(false, std::memory_order_seq_cst);
   Status status;
-  if (space.zeroed_pages.load(std::memory_order_seq_cst) != 0)
-    pager_.for_each_framed(space, first, end, [&](uint64_t page) {
-      const auto is_zeroed = [&] { return space.words[page].load().has(PageValue::kZeroed); };
+  if (cache.zeroed_pages.load(std::memory_order_seq_cst) != 0)
+    pager_.for_each_framed(cache, first, end, [&](uint64_t page) {
+      const auto is_zeroed = [&] { return cache.words[page].load().has(PageValue::kZeroed); };
       if (!is_zeroed()) return;
-      Status s = evict(space, page, page + 1);
+      Status s = evict(cache, page, page + 1);
       if (s.ok() && is_zeroed())
-        s = Error{EBUSY, "read page " + std::to_string(page) + " of " + space.uri +
+        s = Error{EBUSY, "read page " + std::to_string(page) + " of " + cache.uri +
                              " again: it is pinned; unpin it first"};
       if (!s.ok()) status = std::move(s);
     });
-  if (space.zeroed_pages.load(std::memory_order_seq_cst) != 0) space.has_zeroed.store(true);
+  if (cache.zeroed_pages.load(std::memory_order_seq_cst) != 0) cache.has_zeroed.store(true);
   return status;
 }
 
-Status Ranges::end_zeroed(PageCache& space) {
+Status Ranges::end_zeroed(PageCache& cache) {
   const os::SignalBlock block;
-  while (space.zeroed_pages.load(std::memory_order_seq_cst) != 0) {
-    if (Status s = retry_zeroed(space, 0, space.page_count()); !s) return s;
+  while (cache.zeroed_pages.load(std::memory_order_seq_cst) != 0) {
+    if (Status s = retry_zeroed(cache, 0, cache.page_count()); !s) return s;
     os::yield();
   }
   return {};

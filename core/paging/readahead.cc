@@ -22,7 +22,7 @@ constexpr uint64_t kAheadShare = 3;
 
 }  // namespace
 
-prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& space,
+prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
                                                      prefetch::StreamTable::Miss& miss) {
   if (thread_number == 0) thread_number = static_cast<uint32_t>(::gettid());
   prefetch::TablePool::Mine mine(tables_, thread_number);
@@ -32,7 +32,7 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& space,
   const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
   const uint64_t window_bytes = std::min({pager_.options.readahead_bytes, pager_.budget.limit() / 8,
                                           pager_.budget.limit() / kAheadShare / stream_count});
-  miss.window_max = static_cast<uint32_t>(window_bytes / space.page_bytes);
+  miss.window_max = static_cast<uint32_t>(window_bytes / cache.page_bytes);
   if (miss.window_max < 2) return {};
   // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
   // in what was read, and evicted, in the meantime: then only what this thread fills itself.
@@ -42,7 +42,7 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& space,
   return streams.on_miss(miss);
 }
 
-uint32_t Readahead::read_ahead(PageCache& space, View& view, uint64_t page, bool is_in_flight,
+uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool is_in_flight,
                                int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (pager_.options.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
@@ -50,17 +50,17 @@ uint32_t Readahead::read_ahead(PageCache& space, View& view, uint64_t page, bool
   const uint64_t along_bytes =
       pager_.bounce.has_chunk() ? std::min(kAlongBytesMax, pager_.bounce.shape().chunk_bytes) : 0;
   prefetch::StreamTable::Miss miss;
-  miss.space_id = space.id;
+  miss.cache_id = cache.id;
   miss.page = page;
   miss.page_end = view.end_page();
-  miss.along_max = static_cast<uint32_t>(std::max(along_bytes / space.page_bytes, uint64_t{1}) - 1);
+  miss.along_max = static_cast<uint32_t>(std::max(along_bytes / cache.page_bytes, uint64_t{1}) - 1);
   miss.is_sequential = advice == Advice::kSequential;
   miss.is_in_flight = is_in_flight;
-  miss.absent = {&space, [](const void* of, uint64_t next) {
+  miss.absent = {&cache, [](const void* of, uint64_t next) {
                    return static_cast<const PageCache*>(of)->words[next].glance() ==
                           PageState::kAbsent;
                  }};
-  const prefetch::StreamTable::Advice ahead = ask_streams(space, miss);
+  const prefetch::StreamTable::Advice ahead = ask_streams(cache, miss);
   OC_CHECK(ahead.along <= miss.along_max);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
   const uint32_t along = is_neighbourly ? ahead.along + 1 : 0;
@@ -76,7 +76,7 @@ uint32_t Readahead::read_ahead(PageCache& space, View& view, uint64_t page, bool
     if (queue_.hints_waiting() < kHintsMax)
       prefetcher_.prefetch(view, run.first_page, run.stride, run.count);
     else
-      space.counters.add(Counter::prefetch_dropped, run.count);
+      cache.counters.add(Counter::prefetch_dropped, run.count);
   }
   return along;
 }

@@ -25,11 +25,11 @@ class Readahead {
 
   // Issues what the thread's streams advise after this miss. Returns how many neighbours of a
   // sequential reader may be filled along with the page, at this touch, and in which direction.
-  uint32_t read_ahead(PageCache& space, region::View& view, uint64_t page, bool is_in_flight,
+  uint32_t read_ahead(PageCache& cache, region::View& view, uint64_t page, bool is_in_flight,
                       int64_t* stride);
 
  private:
-  prefetch::StreamTable::Advice ask_streams(const PageCache& space,
+  prefetch::StreamTable::Advice ask_streams(const PageCache& cache,
                                             prefetch::StreamTable::Miss& miss);
 
   Pager& pager_;

@@ -19,17 +19,17 @@ class Remapper {
 
   // The page is here. Either somebody else filled it meanwhile, or this view does not show it yet,
   // or the first write must be let through. REQUIRES: it was seen Resident.
-  int resolve_resident(PageCache& space, region::View& view, uint64_t page, std::byte* address,
+  int resolve_resident(PageCache& cache, region::View& view, uint64_t page, std::byte* address,
                        bool is_write, region::PageValue seen);
   // A leaving page is touched: it comes back as it was, without I/O, in every view that showed it.
   // What was written stays written, unless its write-back is through (kCleaned); one still under
   // way is repeated later. REQUIRES: it was seen Leaving.
-  int rescue(PageCache& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
+  int rescue(PageCache& cache, region::View& view, uint64_t page, std::byte* address, bool is_write,
              region::PageValue seen);
 
  private:
-  int make_writable(PageCache& space, region::View& view, uint64_t page, std::byte* address);
-  void note_late_write(PageCache& space, region::View& view);
+  int make_writable(PageCache& cache, region::View& view, uint64_t page, std::byte* address);
+  void note_late_write(PageCache& cache, region::View& view);
 
   Pager& pager_;
   PrefetchQueue& queue_;

@@ -22,20 +22,20 @@ class Reshaper {
       : pager_(pager), ranges_(ranges), views_(views) {}
 
   // Evicts the pages and keeps them out, so that their bytes can change in the store: who touches
-  // one waits. REQUIRES: unblock() soon. Errors: EBUSY (pinned, or touched all the time), those of a
-  // write-back; then none is held.
-  Status evict_and_block(PageCache& space, uint64_t first, uint64_t end);
-  void unblock(PageCache& space, uint64_t first, uint64_t end);
+  // one waits. REQUIRES: unblock() soon. Errors: EBUSY (pinned, or touched all the time), those of
+  // a write-back; then none is blocked.
+  Status evict_and_block(PageCache& cache, uint64_t first, uint64_t end);
+  void unblock(PageCache& cache, uint64_t first, uint64_t end);
   // Puts views of parts of its addresses, sorted, in the place of a view; the kernel's mappings
   // stay. `between` runs when nobody faults through the old one any more and what the parts leave
-  // out is held out. Errors: as evict_and_block, and then nothing has changed.
-  Status swap_view(PageCache& space, region::View* old, std::span<region::View* const> parts,
+  // out is blocked. Errors: as evict_and_block, and then nothing has changed.
+  Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between);
 
  private:
-  Status replace_view(PageCache& space, region::View* old, std::span<region::View* const> parts);
-  Status put_parts(PageCache& space, std::span<region::View* const> parts);
-  void hand_on_shown(PageCache& space, const region::View& old,
+  Status replace_view(PageCache& cache, region::View* old, std::span<region::View* const> parts);
+  Status put_parts(PageCache& cache, std::span<region::View* const> parts);
+  void hand_on_shown(PageCache& cache, const region::View& old,
                      std::span<region::View* const> parts);
 
   Pager& pager_;

@@ -36,14 +36,14 @@ inline constexpr uint8_t kLeavingList = 1, kColdList = 2;
 // A frame on its way out, during one turn.
 struct Victim {
   uint32_t frame = 0;
-  PageCache* space = nullptr;
+  PageCache* cache = nullptr;
   uint64_t page = 0;
   int error = 0;
   bool is_dirty = false;
   bool is_out = false;  // no longer a victim: rescued, put back or freed
 };
 
-inline region::PageWord& word_of(const Victim& victim) { return victim.space->words[victim.page]; }
+inline region::PageWord& word_of(const Victim& victim) { return victim.cache->words[victim.page]; }
 
 struct Shard {
   static constexpr uint32_t kVictimsMax = 256;

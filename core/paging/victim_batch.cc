@@ -20,11 +20,11 @@ void VictimBatch::drain_inbox() {
       return;
     }
     if (record.list == kColdList) return;
-    OC_CHECK(record.space != kNone);
+    OC_CHECK(record.cache != kNone);
     record.is_known = record.is_in_policy = 1;
-    const PageCache& space = *pager_.space_of(record.space);
-    OC_CHECK(record.page < space.page_count());
-    shard_.policy->filled(FrameId{frame}, space.key_of(record.page));
+    const PageCache& cache = *pager_.cache_of(record.cache);
+    OC_CHECK(record.page < cache.page_count());
+    shard_.policy->filled(FrameId{frame}, cache.key_of(record.page));
   });
 }
 
@@ -34,7 +34,7 @@ void VictimBatch::drop_out(uint32_t frame, bool was_chosen) {
     shard_.policy->rescued(FrameId{frame});
   } else if (record.is_in_policy == 0) {
     record.is_in_policy = 1;
-    shard_.policy->filled(FrameId{frame}, pager_.space_of(record.space)->key_of(record.page));
+    shard_.policy->filled(FrameId{frame}, pager_.cache_of(record.cache)->key_of(record.page));
   }
 }
 
@@ -68,18 +68,18 @@ void VictimBatch::stay(Victim& victim, uint64_t minus, uint64_t plus) {
 // finds it there. If the kernel refuses that too, the next touch but one tries again.
 // REQUIRES: the page's state is ours alone.
 void VictimBatch::show_again(const Victim& victim, bool is_dirty) {
-  PageCache& space = *victim.space;
-  if (space.frames->leaving_is_readable()) return;
+  PageCache& cache = *victim.cache;
+  if (cache.frames->leaving_is_readable()) return;
   os::SubpageSet written;
-  if (!space.frames->reports_written()) {
+  if (!cache.frames->reports_written()) {
     if (is_dirty) written.add_range(0, os::SubpageSet::kCount);
   } else {
-    space.look_at_written(victim.page, &written);
+    cache.look_at_written(victim.page, &written);
   }
-  space.for_each_showing(victim.page, [&](View& view) {
+  cache.for_each_showing(victim.page, [&](View& view) {
     const Piece piece = view.piece_of(victim.page);
-    space.frames->show(piece, written);
-    space.frames->wake(piece);
+    cache.frames->show(piece, written);
+    cache.frames->wake(piece);
   });
 }
 

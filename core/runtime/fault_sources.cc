@@ -52,7 +52,7 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
     region::AddressMap::let_go(view);
     return os::FaultOutcome::kFailed;
   }
-  paging::FaultPath* path = static_cast<paging::PageCache*>(view->space)->fault_path;
+  paging::FaultPath* path = view->cache->fault_path;
   OC_CHECK(path != nullptr);
   const os::FaultOutcome outcome = path->fault(*view, address, is_write);
   region::AddressMap::let_go(view);
@@ -66,7 +66,7 @@ void on_many(std::span<const os::Touch> touches) {
     size_t n = 1;
     if (view != nullptr) {
       while (n < touches.size() && view->contains(touches[n].address)) ++n;
-      static_cast<paging::PageCache*>(view->space)->fault_path->fill_many(*view, touches.first(n));
+      view->cache->fault_path->fill_many(*view, touches.first(n));
       region::AddressMap::let_go(view);
     }
     OC_CHECK(n <= touches.size());

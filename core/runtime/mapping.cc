@@ -226,7 +226,7 @@ Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const 
       const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
-  if (Status s = engine->add_space(space.get()); !s) return s.error();
+  if (Status s = engine->add_cache(space.get()); !s) return s.error();
   for (const std::span<std::byte> buffer : engine->pager().buffers())
     space->store.load()->register_buffer(buffer);
   return (spaces[*key] = std::move(space)).get();
@@ -351,7 +351,7 @@ void Runtime::Impl::give_place_back(const Region::Impl& region) {
 void Runtime::Impl::drop_space(const std::string& key) {
   const auto found = spaces.find(key);
   if (found == spaces.end() || found->second->view_count != 0) return;
-  engine->remove_space(found->second.get());
+  engine->remove_cache(found->second.get());
   const Counters counters = found->second->counters.sum();
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
   OUTCORE_COUNTERS(OUTCORE_KEEP)
@@ -363,7 +363,7 @@ void Runtime::Impl::drop_space(const std::string& key) {
 Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   const std::lock_guard<std::mutex> guard(mapping);
   OC_CHECK(region.view != nullptr);
-  OC_CHECK(region.view->space == region.space);
+  OC_CHECK(region.view->cache == region.space);
   PageCache& space = *region.space;
   Status first;
   {

@@ -158,7 +158,7 @@ void Simulation::open_file(const FilePlan& plan) {
   if (plan_.pages_max != 0 && plan.model == FramesModel::kProtected)
     frames->set_pages_max(plan_.pages_max * (plan.page_bytes / 4096));
   space.frames = std::move(frames);
-  const Status added = engine_->add_space(&space);
+  const Status added = engine_->add_cache(&space);
   fibers_.require(added.ok(), "the least budget is enough for the space");
   const uint64_t offset = std::min(plan.view_offset, plan.store_bytes / 2 / 4096 * 4096);
   const Status mapped =
@@ -208,7 +208,7 @@ void Simulation::finish() {
   for (auto& file : files_) {
     if (file->is_handed_back) file->views.clear();
     while (!file->views.empty()) unmap_view(*file, file->views.back().get());
-    engine_->remove_space(file->space.get());
+    engine_->remove_cache(file->space.get());
   }
   fibers_.require(kernel_.resident_bytes() == 0, "memory is left behind", kernel_.resident_bytes());
   fibers_.require(engine_->pager().budget.used() == fixed_bytes_, "budget is left behind",
