@@ -176,7 +176,7 @@ void Simulation::watch_memory() {
   };
 }
 
-// The thread of a keeper, as engine.h describes it.
+// The thread of a keeper, as keeper.h describes it.
 void Simulation::keep(unsigned index) {
   paging::Shard& shard = *engine_->pager().shards[index];
   while (!is_stopping_) {
