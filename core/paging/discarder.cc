@@ -62,9 +62,9 @@ bool Discarder::discard_batch(PageCache& cache, uint64_t first, uint64_t end, ui
   eviction.drain_inbox();
   uint64_t busy = 0;
   eviction.take_range(cache, first, end, &busy);
-  eviction.clean(Bytes::kHold);
-  OC_CHECK(eviction.held() <= end - first);
-  if (eviction.held() != end - first) {
+  eviction.clean(Bytes::kBlock);
+  OC_CHECK(eviction.blocked_count() <= end - first);
+  if (eviction.blocked_count() != end - first) {
     eviction.put_back_all(true);
     return false;
   }
@@ -123,9 +123,9 @@ Status Discarder::discard(PageCache& cache, uint64_t offset, uint64_t size_bytes
       is_absent = word.change(seen, seen.with(PageState::kFilling));
     } else {
       eviction.take_range(cache, page, page + 1, &busy);
-      eviction.clean(Bytes::kHold);
+      eviction.clean(Bytes::kBlock);
     }
-    if (!is_absent && eviction.held() == 0) continue;  // it changed hands: look again
+    if (!is_absent && eviction.blocked_count() == 0) continue;  // it changed hands: look again
     const int result = discard_stored(cache, page, page + 1);
     if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
     if (result != 0) {

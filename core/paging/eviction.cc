@@ -115,8 +115,8 @@ void Eviction::clean(Bytes bytes) {
   for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
-    if (bytes == Bytes::kHold) {
-      hold(victim);
+    if (bytes == Bytes::kBlock) {
+      block(victim);
       continue;
     }
     if (word_of(victim).load().state() != PageState::kUnmapping) continue;
@@ -166,7 +166,7 @@ void Eviction::unmap(uint32_t begin, uint32_t end) {
 }
 
 // Unmapping, or Leaving and at rest → Dropping.
-void Eviction::hold(Victim& victim) {
+void Eviction::block(Victim& victim) {
   PageValue seen = word_of(victim).load();
   bool is_ours = false;
   while (!is_ours && !seen.has(PageValue::kWriting) &&
@@ -175,7 +175,7 @@ void Eviction::hold(Victim& victim) {
   victim.is_out = !is_ours;
 }
 
-uint32_t Eviction::held() const {
+uint32_t Eviction::blocked_count() const {
   return static_cast<uint32_t>(std::count_if(shard_.victim, shard_.victim + shard_.victim_count,
                                              [](const Victim& victim) { return !victim.is_out; }));
 }
@@ -229,7 +229,7 @@ uint64_t Eviction::free() {
       Victim& victim = shard_.victim[i];
       if (victim.is_out) continue;
       PageValue seen = word_of(victim).load();
-      bool is_ours = seen.state() == PageState::kDropping;  // held
+      bool is_ours = seen.state() == PageState::kDropping;  // blocked
       while (!is_ours && seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting))
         is_ours = word_of(victim).change(seen, seen.with(PageState::kDropping));
       victim.is_out = !is_ours;

@@ -20,7 +20,7 @@ enum class Bytes : uint8_t {
   kWriteBack,
   kDrop,
   // Nobody stores or rescues them: until free() or put_back_all() a touch waits.
-  kHold,
+  kBlock,
 };
 
 class Eviction {
@@ -51,21 +51,21 @@ class Eviction {
   void clean(Bytes bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
-  // After Bytes::kHold, instead of free(): the batch stays. `is_stored` is false if its stored
+  // After Bytes::kBlock, instead of free(): the batch stays. `is_stored` is false if its stored
   // bytes may have changed: then all of it counts as written.
   void put_back_all(bool is_stored);
   // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
   // as are too many.
   void rest(uint32_t leaving_target);
 
-  uint32_t held() const;  // how many of the batch are still victims
+  uint32_t blocked_count() const;  // how many of the batch are still victims
   int first_error() const { return writer_.first_error(); }
   // Pages that were chosen, but for those that others are to write back.
   uint32_t looked_at() const { return looked_at_; }
 
  private:
   bool take(uint32_t frame, bool was_chosen);
-  void hold(Victim& victim);
+  void block(Victim& victim);
   void unmap(uint32_t begin, uint32_t end);
   void collect(Victim& victim);
   bool free_alone(const Victim& victim);
