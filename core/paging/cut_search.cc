@@ -143,7 +143,7 @@ bool CutSearch::wait_for(uint32_t index, uint64_t page, PageValue seen) {
   const bool is_short = is_paused_ || seen.pins() != 0;
   const uint64_t most = is_short ? kPausedSettleNsMax : kSettleNsMax;
   if (os::now_ns() - settle_start_ns_ >= most) {
-    obstacle_ = seen.pins() != 0 ? Obstacle::kPinned : Obstacle::kBusyPage;
+    obstacle_.kind = seen.pins() != 0 ? Obstacle::kPinned : Obstacle::kBusyPage;
     obstacle_.index = index;
     obstacle_.page = page;
     return false;
