@@ -138,7 +138,7 @@ bool Cut::freeze() {
   // In this order: whoever gets a turn afterwards sees the gates closed.
   for (PageCache* cache : pages_.caches) cache->epoch.close();
   for (const auto& shard : pager_.shards) shard->turn.lock();
-  search_.begin_waiting(is_quiesced_);
+  search_.begin_waiting(os::now_ns(), is_quiesced_);
   pause_start_ns_ = is_quiesced_ ? os::now_ns() : 0;
   const bool is_found = converge();
   if (!is_found) {
@@ -182,7 +182,7 @@ bool Cut::converge() {
 
 void Cut::begin_pause() {
   pause_start_ns_ = os::now_ns();
-  search_.begin_waiting(true);
+  search_.begin_waiting(pause_start_ns_, true);
 }
 
 void Cut::stop_threads() {
@@ -191,7 +191,7 @@ void Cut::stop_threads() {
   are_stopped_ = true;
   report_.stopped_threads =
       calls_.stop ? calls_.stop() : os::ThreadStop::instance().stop(kStopNsMax);
-  search_.begin_waiting(true);
+  search_.begin_waiting(os::now_ns(), true);
 }
 
 void Cut::let_threads_go() {

@@ -33,8 +33,8 @@ class CutSearch {
 
   // From now on pages in other hands are waited for, for as long as one attempt may take; while the
   // program is paused that is less.
-  void begin_waiting(bool is_paused) {
-    settle_start_ns_ = os::now_ns();
+  void begin_waiting(uint64_t now_ns, bool is_paused) {
+    settle_start_ns_ = now_ns;
     is_paused_ = is_paused;
   }
   const CutObstacle& obstacle() const { return obstacle_; }
