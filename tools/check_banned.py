@@ -14,11 +14,16 @@ import sources
 
 # Files on the fault path: whoever faults runs them, perhaps while holding any lock of the program.
 FAULT_PATH = [
+    "core/paging/failed_pages.cc",
     "core/paging/fault*.cc",
     "core/paging/fill*.cc",
-    "core/paging/prefetch.cc",
-    "core/paging/keep.cc",
-    "core/paging/write_back.cc",
+    "core/paging/frame_supply.cc",
+    "core/paging/page_batch.cc",
+    "core/paging/prefetcher.cc",
+    "core/paging/readahead.cc",
+    "core/paging/remapper.cc",
+    "core/paging/keeper.cc",
+    "core/paging/victim_*.cc",
     "core/os/fault_ranges.cc",
     "core/os/memory_advice.cc",
     "core/os/signal_delivery*.cc",

@@ -20,7 +20,7 @@ Result<std::shared_ptr<CheckpointTarget>> open_target(const std::string& text) {
   return target_of_snapshots(std::move(catalog).value());
 }
 
-Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::Space& space) {
+Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& space) {
   Store* const store = space.store.load();
   if (auto target = target_of_pool(*store)) return target;
   if (store->snapshots() == nullptr || !store->snapshots()->can_snapshot())
@@ -32,10 +32,11 @@ Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::Space& space) 
   return std::shared_ptr<CheckpointTarget>();
 }
 
-Result<std::shared_ptr<CheckpointTarget>> target_of(std::span<const paging::Space* const> spaces) {
-  for (const paging::Space* space : spaces)
+Result<std::shared_ptr<CheckpointTarget>> target_of(
+    std::span<const paging::PageCache* const> spaces) {
+  for (const paging::PageCache* space : spaces)
     if (auto target = target_of_pool(*space->store.load())) return target;
-  for (const paging::Space* space : spaces) {
+  for (const paging::PageCache* space : spaces) {
     auto target = target_of(*space);
     if (!target || target.value() != nullptr) return target;
   }

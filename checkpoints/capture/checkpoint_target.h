@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checkpoints/store/snapshot_catalog.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 #include "outcore/checkpoint_catalog.h"
 #include "outcore/store.h"
 
@@ -64,9 +64,10 @@ class CheckpointTarget {
 Result<std::shared_ptr<CheckpointTarget>> open_target(const std::string& uri);
 // The target of a space's store: its pool, or the store itself if it has snapshots. Null: it has no
 // target. Errors: those of the system.
-Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::Space& space);
+Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& space);
 // The pool of the first space that has one; otherwise the first store that has snapshots.
-Result<std::shared_ptr<CheckpointTarget>> target_of(std::span<const paging::Space* const> spaces);
+Result<std::shared_ptr<CheckpointTarget>> target_of(
+    std::span<const paging::PageCache* const> spaces);
 
 // target_pool.cc, target_snapshots.cc
 Result<std::shared_ptr<CheckpointTarget>> target_of_pool(const std::string& uri);

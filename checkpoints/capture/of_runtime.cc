@@ -25,7 +25,7 @@
 namespace outcore::checkpoints {
 namespace {
 
-using paging::Space;
+using paging::PageCache;
 using std::chrono::steady_clock;
 
 constexpr auto kSlice = std::chrono::milliseconds(20), kBetween = std::chrono::milliseconds(1);
@@ -133,9 +133,9 @@ class OfRuntime {
   Parts gather(Runtime::Impl& runtime) {
     Parts parts;
     parts.runtime = runtime.shared_from_this();
-    std::vector<Space*> held, heaps;
+    std::vector<PageCache*> held, heaps;
     for (const auto& [key, space] : runtime.spaces) {
-      if (!space->is_writable || space->is_given_up.load()) continue;
+      if (!space->is_writable || space->is_handed_to_kernel.load()) continue;
       Store& store = *space->store.load();
       if (key.starts_with("private ")) continue;  // changes that the program wants to be gone
       if (space->is_of_addresses || store::dies_with_process(store.uri())) {
@@ -150,25 +150,25 @@ class OfRuntime {
       held.push_back(space.get());
     }
     // The first anchor stays, as long as it is mapped: its checkpoints go on.
-    std::stable_partition(held.begin(), held.end(), [&](const Space* space) {
+    std::stable_partition(held.begin(), held.end(), [&](const PageCache* space) {
       return space->store.load()->identity() == anchor_;
     });
     parts.target = target_;
     if (target_ == nullptr)
-      if (auto target = target_of(std::vector<const Space*>(held.begin(), held.end())))
+      if (auto target = target_of(std::vector<const PageCache*>(held.begin(), held.end())))
         parts.target = std::move(target).value();
     if (parts.target != nullptr && anchor_.empty())
-      for (const Space* space : held)
+      for (const PageCache* space : held)
         if (anchor_.empty() && parts.target->has(*space->store.load()))
           anchor_ = space->store.load()->identity();
-    const auto is_of_target = [&](const Space* space) {
+    const auto is_of_target = [&](const PageCache* space) {
       return parts.target != nullptr && parts.target->has(*space->store.load());
     };
     has_heap_ = parts.target != nullptr && parts.target->commits_all() &&
                 std::any_of(heaps.begin(), heaps.end(), is_of_target);
     std::set<std::string> names;
-    std::vector<Space*> foreign;
-    for (Space* space : held) {
+    std::vector<PageCache*> foreign;
+    for (PageCache* space : held) {
       if (!is_of_target(space)) {
         foreign.push_back(space);
         continue;
@@ -179,7 +179,7 @@ class OfRuntime {
       parts.spaces.push_back(space);
       parts.members.push_back({name, &store});
     }
-    for (Space* space : foreign) {
+    for (PageCache* space : foreign) {
       std::string name = name_for(*space->store.load());
       for (int n = 2; !names.insert(name).second; ++n)
         name =
@@ -197,7 +197,7 @@ class OfRuntime {
 
   struct Ahead {
     std::string key;
-    Space* space = nullptr;
+    PageCache* space = nullptr;
     std::string copy;  // the object's name; empty: it is of the pool
   };
 

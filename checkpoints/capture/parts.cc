@@ -16,7 +16,7 @@ constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a pro
 // That of the regions.
 Result<std::shared_ptr<CheckpointTarget>> target_of_regions(const std::string& attempted,
                                                             std::span<const CheckpointPart> parts) {
-  std::vector<const paging::Space*> spaces;
+  std::vector<const paging::PageCache*> spaces;
   for (const CheckpointPart& part : parts)
     if (part.region() != nullptr && part.region()->is_mapped())
       spaces.push_back(CheckpointAccess::impl(*part.region())->space);

@@ -14,12 +14,13 @@ namespace outcore::budget {
 
 inline constexpr uint32_t kNone = 0xFFFFFFFF;
 
-// Who may access a record: `page` and `space`, the thread that took the frame, until its page is
-// resident; the other fields, the holder of the shard's turn, except `news_next` (paging/news.h).
+// Who may access a record: `page` and `cache`, the thread that took the frame, until its page is
+// resident; the other fields, the holder of the shard's turn, except `inbox_next`
+// (paging/shard_inbox.h).
 struct FrameRecord {
   uint64_t page = 0;
-  uint32_t space = kNone;
-  uint32_t news_next = kNone;
+  uint32_t cache = kNone;
+  uint32_t inbox_next = kNone;
   uint32_t prev = kNone;  // in the shard's leaving or cold list
   uint32_t next = kNone;
   uint8_t is_in_policy = 0;

@@ -1,298 +1,187 @@
-// Engine: the pager of one runtime. It decides; policy, budget, stores and frames compute and
-// return.
+// Engine: the pager of one runtime, put together. It owns the pieces and passes calls on to them;
+// what a call does is said where its piece declares it.
 //
 // Fault path: fault(). Turns: keeper threads, and fillers that find no free frame. Calls: flush,
 // pin, … from the program's threads, with signals blocked. See ARCHITECTURE.md, "One fault".
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "core/base/assert.h"
-#include "core/budget/bounce_pool.h"
-#include "core/budget/budget.h"
-#include "core/budget/frame_table.h"
-#include "core/metrics/counter_block.h"
 #include "core/os/signal_delivery.h"
+#include "core/paging/budget_control.h"
+#include "core/paging/discarder.h"
+#include "core/paging/failed_pages.h"
+#include "core/paging/fault_path.h"
+#include "core/paging/filler.h"
+#include "core/paging/flusher.h"
+#include "core/paging/frame_supply.h"
+#include "core/paging/freezer.h"
+#include "core/paging/fresh_pages.h"
+#include "core/paging/keeper.h"
 #include "core/paging/lending.h"
+#include "core/paging/page_cache_list.h"
+#include "core/paging/pager.h"
+#include "core/paging/pins.h"
 #include "core/paging/prefetch_queue.h"
-#include "core/paging/shard.h"
-#include "core/paging/space.h"
-#include "core/paging/write_stall.h"
-#include "core/prefetch/reader_count.h"
-#include "core/prefetch/table_pool.h"
+#include "core/paging/prefetcher.h"
+#include "core/paging/ranges.h"
+#include "core/paging/readahead.h"
+#include "core/paging/remapper.h"
+#include "core/paging/reshaper.h"
+#include "core/paging/view_list.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
 
 namespace outcore::paging {
 
-struct EngineOptions {
-  uint64_t budget_bytes = 0;
-  uint64_t frames_max = 0;  // frames that any later budget may need
-  std::string policy = "s3-fifo";
-  unsigned keepers = 1;
-  unsigned prefetch_threads = 1;
-  unsigned high_watermark = 98;  // percent
-  unsigned low_watermark = 97;
-  uint64_t readahead_bytes = 2 << 20;
-  uint64_t wait_ns_max = 30'000'000'000;
-  bool has_threads = true;  // false: a simulation runs turns and prefetches itself
-};
-
-// Who runs: decides what may block, and how stores are called.
-enum class Caller : uint8_t {
-  kFault,   // inside a fault handler: stores that are not fault safe are left to the prefetch
-            // threads
-  kThread,  // a thread of ours, or a call of the program
-};
-
 struct CutCalls;
 struct CutReport;
-class Eviction;
 
 class Engine {
  public:
-  static constexpr uint32_t kSpacesMax = 1 << 20;
-  static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
-  static constexpr uint32_t kAlongMax = 64;     // pages that a sequential reader fills at once
-  static constexpr uint64_t kAlongBytesMax = 128 << 10;
-  static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
-  static constexpr uint64_t kLendPiece = 256 << 10, kLendNs = 5'000'000'000;
-  static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
-
   // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
-  static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
+  static Result<std::unique_ptr<Engine>> start(const PagerOptions& options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  ~Engine();  // REQUIRES: no space is left
+  ~Engine();  // REQUIRES: no cache is left
 
-  // -- spaces and views; calls of the program --
-  Status add_space(
-      Space* space);  // EINVAL: the budget is too small for its pages, with the least that would do
-  // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the space any more.
-  void drop_frames(Space& space);
-  void remove_space(Space* space);  // REQUIRES: no frame and no view of it is left
-  // Replaces frames that only one view can show by others, with the pages evicted in between: a
-  // second view comes.
-  Status replace_frames(Space& space, std::unique_ptr<os::Frames> frames);
-  // The store was found longer than it was: pages from its old end on are evicted, and shown anew.
-  // Errors: EBUSY (one is pinned), those of a write-back.
-  Status lengthen(Space& space, uint64_t store_bytes);
-  // Writes back and evicts everything, and keeps it so until resume(): who touches a page waits.
-  // Errors: as replace_frames, and then nothing is kept.
-  Status halt(Space& space);
-  void resume(Space& space);
-  Status add_view(
-      Space& space,
-      region::View* view);  // attaches frames; the view is in the address map afterwards
-  void remove_view(region::View* view);  // detaches; REQUIRES: flushed, and out of the address map
+  Pager& pager() { return pager_; }
 
-  // -- doors: views change their shape while the program goes on; see reshape.cc. All of these
-  // REQUIRE the runtime's mapping lock, or two of them could wait for each other --
-  // Evicts the pages and keeps them out, so that their bytes can change in the store: who touches
-  // one waits. REQUIRES: let_in() soon. Errors: EBUSY (pinned, or touched all the time), those of a
-  // write-back; then none is held.
-  Status hold_out(Space& space, uint64_t first, uint64_t end);
-  void let_in(Space& space, uint64_t first, uint64_t end);
-  // Puts views of parts of its addresses, sorted, in the place of a view; the kernel's mappings
-  // stay. `between` runs when nobody faults through the old one any more and what the parts leave
-  // out is held out. Errors: as hold_out, and then nothing has changed.
-  Status swap_view(Space& space, region::View* old, std::span<region::View* const> parts,
-                   const std::function<void()>& between);
-  // Makes the view longer, over whatever is mapped there. The store has `store_bytes` now.
-  Status extend_view(Space& space, region::View* view, uint64_t size_bytes, uint64_t store_bytes);
-  // Writes back and evicts everything, and lets `place` put something else where the views are;
-  // from then on the space answers no fault. Errors: as hold_out and what `place` says; then
-  // nothing has changed.
-  Status give_up(Space& space, const std::function<Status()>& place);
-
-  // -- the fault path --
-  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
-  // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
-  // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
-  void fill_many(region::View& view, std::span<const os::Touch> touches);
-  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
-  // written.
-  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
-
-  // -- calls of the program; pages are the space's. All with signals blocked --
-  // What becomes of the rest when nobody reached the store in time.
-  enum class OnTimeout : uint8_t {
-    kStop,  // it stays dirty, unasked: each page would wait
-    kGoOn   // it is tried: it goes afterwards, and other servers may take it
-  };
-  Status flush(Space& space, uint64_t first, uint64_t end, OnTimeout on_timeout = OnTimeout::kStop);
-  // The same for somebody who is not the program: errors of earlier write-backs stay for it.
-  Status flush_aside(Space& space, uint64_t first, uint64_t end);
-  // One consistent cut over the spaces, while the program runs on: see cut.h. One at a time; others
-  // wait. REQUIRES: the spaces live until it returns.
-  Result<CutReport> cut(std::span<Space* const> spaces, const CutCalls& calls);
-  Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
-  Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
-  // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's
-  // writes.
-  int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
-  void release(Space& space, uint64_t page);
-  Status evict(Space& space, uint64_t first, uint64_t end);
-  void make_cold(Space& space, uint64_t first, uint64_t end);
-  Status discard(Space& space, uint64_t offset, uint64_t size_bytes);
-  // False: the poison of some page stays, for want of a mapping.
-  bool retry_failed(Space& space, uint64_t first, uint64_t end);
-  // Evicts pages that are zeros because their read failed: the next touch reads the store again.
-  // Errors: EBUSY (one is pinned).
-  Status retry_zeroed(Space& space, uint64_t first, uint64_t end);
-  // The space has just become writable: afterwards it has no such page, and gets none.
-  Status end_zeroed(Space& space);
-  // Hints: dropped if there is no room. prepare(): fresh pages, to be written.
-  void prepare(region::View& view, uint64_t first, uint64_t end);
-  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
-  Status resize_budget(uint64_t bytes);
-  // Memory of the budget for stores that have no other space; see lending.h. lend() is 0 or
-  // -ENOSPC, with pages evicted meanwhile.
-  int lend(uint64_t bytes);
-  void take_back(uint64_t bytes);  // REQUIRES: lent
-  uint64_t lendable_bytes() const;
-  uint64_t budget_bytes() const { return budget_.limit() + lent_bytes_.load(); }
-  // Whether the policy lives on pages that come back before they are freed.
-  bool policy_wants_rescue() const { return policy_wants_rescue_; }
-  uint64_t least_budget(uint64_t page_bytes) const;
-
-  // -- turns: keeper threads, fillers without a frame, simulations --
-  // One turn of the shard: hears news, evicts up to `victims` frames. Bytes freed. REQUIRES:
-  // shard.turn is held.
-  uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
-  // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
-  // REQUIRES: the shard's turn.
-  uint64_t usual_page_bytes(const Shard& shard) const {
-    OC_ASSERT(shard.turn.is_held());
-    return shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max_.load();
+  // -- caches and views (PageCacheList, ViewList, Freezer) --
+  Status add_cache(PageCache* cache);
+  void drop_frames(PageCache& cache) { caches_.drop_frames(cache); }
+  void remove_cache(PageCache* cache) { caches_.remove(cache); }
+  Status add_view(PageCache& cache, region::View* view) { return views_.add(cache, view); }
+  void remove_view(region::View* view) { views_.remove(view); }
+  Status replace_frames(PageCache& cache, std::unique_ptr<os::Frames> frames) {
+    return freezer_.replace_frames(cache, std::move(frames));
   }
-  // Carries out one queued prefetch or demand; false if there was none.
-  bool run_prefetch();
-  // Evicts down to the low watermark if above the high one; false if nothing could be freed though
-  // it should.
-  bool keep(Shard& shard);
+  Status lengthen(PageCache& cache, uint64_t store_bytes) {
+    return freezer_.lengthen(cache, store_bytes);
+  }
+  Status halt(PageCache& cache) { return freezer_.halt(cache); }
+  void resume(PageCache& cache) { freezer_.resume(cache); }
 
+  // -- views change their shape while the program goes on (Reshaper, Freezer). All of these REQUIRE
+  // the runtime's mapping lock, or two of them could wait for each other --
+  Status evict_and_block(PageCache& cache, uint64_t first, uint64_t end) {
+    return reshaper_.evict_and_block(cache, first, end);
+  }
+  void unblock(PageCache& cache, uint64_t first, uint64_t end) {
+    reshaper_.unblock(cache, first, end);
+  }
+  Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
+                   const std::function<void()>& between) {
+    return reshaper_.swap_view(cache, old, parts, between);
+  }
+  Status extend_view(PageCache& cache, region::View* view, uint64_t size_bytes,
+                     uint64_t store_bytes) {
+    return freezer_.extend_view(cache, view, size_bytes, store_bytes);
+  }
+  Status hand_to_kernel(PageCache& cache, const std::function<Status()>& place) {
+    return freezer_.hand_to_kernel(cache, place);
+  }
+
+  // -- the fault path (FaultPath) --
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write) {
+    return fault_path_.fault(view, address, is_write);
+  }
+  void fill_many(region::View& view, std::span<const os::Touch> touches) {
+    fault_path_.fill_many(view, touches);
+  }
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write,
+               Caller caller) {
+    return fault_path_.bring_in(view, page, address, is_write, caller);
+  }
+
+  // -- calls of the program; pages are the cache's. All with signals blocked --
+  // Flusher, Cut.
+  Status flush(PageCache& cache, uint64_t first, uint64_t end,
+               OnTimeout on_timeout = OnTimeout::kStop) {
+    return flusher_.flush(cache, first, end, on_timeout);
+  }
+  Status flush_aside(PageCache& cache, uint64_t first, uint64_t end) {
+    return flusher_.flush_aside(cache, first, end);
+  }
+  // One consistent cut over the caches, while the program runs on: see cut.h. One at a time; others
+  // wait. REQUIRES: the caches live until it returns.
+  Result<CutReport> cut(std::span<PageCache* const> caches, const CutCalls& calls);
+  // Pins.
+  Status pin(region::View& view, const std::byte* from, uint64_t size_bytes) {
+    return pins_.pin(view, from, size_bytes);
+  }
+  Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes) {
+    return pins_.unpin(view, from, size_bytes);
+  }
+  int hold(region::View& view, uint64_t page, std::byte* address, bool is_write) {
+    return pins_.hold(view, page, address, is_write);
+  }
+  void release(PageCache& cache, uint64_t page) { pins_.release(cache, page); }
+  // Ranges, Discarder, failed pages.
+  Status evict(PageCache& cache, uint64_t first, uint64_t end) {
+    return ranges_.evict(cache, first, end);
+  }
+  void make_cold(PageCache& cache, uint64_t first, uint64_t end) {
+    ranges_.make_cold(cache, first, end);
+  }
+  Status discard(PageCache& cache, uint64_t offset, uint64_t size_bytes) {
+    return discarder_.discard(cache, offset, size_bytes);
+  }
+  bool retry_failed(PageCache& cache, uint64_t first, uint64_t end) {
+    return paging::retry_failed(cache, first, end);
+  }
+  Status retry_zeroed(PageCache& cache, uint64_t first, uint64_t end) {
+    return ranges_.retry_zeroed(cache, first, end);
+  }
+  Status end_zeroed(PageCache& cache) { return ranges_.end_zeroed(cache); }
+  // FreshPages, Prefetcher.
+  void prepare(region::View& view, uint64_t first, uint64_t end) {
+    fresh_pages_.prepare(view, first, end);
+  }
+  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count) {
+    prefetcher_.prefetch(view, first, stride, count);
+  }
+  // BudgetControl.
+  Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
+  uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
   void add_to(Metrics& metrics) const;  // the gauges
-  uint64_t metadata_bytes() const;
-  // All memory through which bytes travel; constant while the engine lives.
-  std::vector<std::span<std::byte>> buffers() const;
-  bool is_valid() const;
 
-  WriteStall& stall() { return stall_; }
-  budget::Budget& budget() { return budget_; }
-  budget::FrameTable& frames() { return frames_; }
-  budget::BouncePool& bounce() { return bounce_; }
-  Space* space_of(uint32_t id) const { return spaces_[id].load(std::memory_order_acquire); }
-  Shard& shard_of(const Space& space, uint64_t page);
-  std::vector<std::unique_ptr<Shard>>& shards() { return shards_; }
-  const EngineOptions& options() const { return options_; }
+  // -- what our threads do, for a simulation that has none --
+  bool run_prefetch() { return prefetcher_.run_one(); }
+  bool keep(Shard& shard) { return keeper_.keep(shard); }
 
  private:
-  friend class Eviction;
-  friend class Ahead;
-  friend class Cut;
-  explicit Engine(const EngineOptions& options);
-  Status prepare();
+  explicit Engine(const PagerOptions& options);
   void start_threads();
-  Status limit_pages(uint64_t bytes);
-  void forget_capacities();
 
-  // keep.cc
-  uint64_t run_turn(Shard& shard, Eviction& eviction, uint32_t victims);
-  // fault.cc
-  int resolve_resident(Space& space, region::View& view, uint64_t page, std::byte* address,
-                       bool is_write, region::PageValue seen);
-  int rescue(Space& space, region::View& view, uint64_t page, std::byte* address, bool is_write,
-             region::PageValue seen);
-  int make_writable(Space& space, region::View& view, uint64_t page, std::byte* address);
-  void note_late_write(Space& space, region::View& view);
-  bool poison(region::View& view, uint64_t page, std::byte* address, int error);
-  void give_up_poisoning(Space& space, uint64_t page, const std::byte* address, int error);
-  bool wait_for_page(Space& space, uint64_t page, region::PageValue seen, Caller caller);
-  bool is_within_wait(uint64_t* start_ns) const;
-  int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
-  prefetch::StreamTable::Advice ask_streams(const Space& space, prefetch::StreamTable::Miss& miss);
-  uint32_t read_ahead(Space& space, region::View& view, uint64_t page, bool is_in_flight,
-                      int64_t* stride);
-  // fill.cc
-  int fill(Space& space, region::View& view, uint64_t page, bool is_write, Caller caller);
-  int take_frame(Space& space, Caller caller, uint64_t wait_ns, uint32_t* frame);
-  void begin_fill(const Space& space, uint64_t page, uint32_t frame);
-  void give_frame(Space& space, uint32_t frame);
-  void call_keepers();
-  bool help(Caller caller, uint32_t first_choice);
-  bool can_repeat(int result, Caller caller, uint32_t* tries);
-  bool may_zero(Space& space, const region::View& view);
-  int fill_zeros(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_written);
-  int read_page(Space& space, region::View& view, uint64_t page, uint32_t frame, bool is_write);
-  int read_store(Space& space, uint64_t offset, std::span<std::byte> into);
-  void take_back(Space& space, const os::Piece& piece, uint64_t page, bool was_seen);
-  void save_written(Space& space, const os::Piece& piece);
-  void show_new(Space& space, region::View& view, uint64_t page);
-  void finish_fill(Space& space, uint64_t page, uint32_t frame, int result,
-                   region::PageValue flags);
-  // prefetch.cc
-  void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
-  bool travels_in_runs(const Space& space, const region::View& view, uint64_t page) const;
-  int fill_along(Space& space, region::View& view, uint64_t page, int64_t stride, uint32_t count,
-                 Caller caller);
-  uint64_t prepare_run(Space& space, region::View& view, uint64_t first, uint64_t count);
-  void io_loop();
-  void keep_loop(Shard& shard);
-  // ranges.cc
-  bool discard_batch(Space& space, uint64_t first, uint64_t end, uint64_t* batch_end);
-  // reshape.cc
-  Status put_parts(Space& space, std::span<region::View* const> parts);
-  Status replace_view(Space& space, region::View* old, std::span<region::View* const> parts);
-  void hand_on_shown(Space& space, const region::View& old, std::span<region::View* const> parts);
-  // pin.cc
-  // What pins must leave of the budget, so that fills can go on beside them.
-  uint64_t pin_reserve_bytes() const {
-    return bounce_.shape().total_bytes() + 8 * page_bytes_max_.load();
-  }
-  Status claim_pins(const Space& space, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
-  // freeze.cc
-  Status empty(Space& space, uint64_t first, uint64_t last_end, const char* what);
-  Status put_view(Space& space, region::View* view);
-  void forget_view(Space& space, region::View* view);
-  void wait_for_lookers(const Space& space, uint64_t first, uint64_t end);
-  void for_each_framed(const Space& space, uint64_t first, uint64_t end,
-                       const std::function<void(uint64_t page)>& f);
-  // flush.cc
-  Status flush_listed(Space& space, std::span<const uint64_t> pages, uint64_t* stored_bytes);
-
-  const EngineOptions options_;
-  budget::Budget budget_;  // of pages and buffers, without what is lent
-  std::atomic<uint64_t> lent_bytes_{0};
-  std::shared_ptr<Lending> lending_;
-  budget::FrameTable frames_;
-  budget::BouncePool bounce_;
-  os::Table<std::atomic<Space*>> spaces_;
-  std::atomic<uint32_t> spaces_end_{0};
-  std::vector<std::unique_ptr<Shard>> shards_;
-  bool policy_wants_rescue_ = false;
-  WriteStall stall_;
+  // Each leans on those before it.
+  Pager pager_;
   PrefetchQueue queue_;
-  prefetch::ReaderCount readers_;
-  prefetch::TablePool tables_;
-  std::atomic<uint64_t> pinned_bytes_{0};
-  std::atomic<uint64_t> pinning_bytes_{0};  // of pins under way, as far as they are not in yet
-  std::atomic<uint64_t> page_bytes_max_{4096};
-  std::atomic<bool> is_stopping_{false};
-  std::atomic<bool> is_crowded_{false};  // some frames have little room left for pages
-  std::vector<std::thread> threads_;
-  os::Lock spaces_lock_;
-  os::Lock resize_lock_;
+  Keeper keeper_;
+  FrameSupply supply_;
+  Filler filler_;
+  Remapper remapper_;
+  Prefetcher prefetcher_;
+  Readahead readahead_;
+  FaultPath fault_path_;
+  FreshPages fresh_pages_;
+  Pins pins_;
+  Flusher flusher_;
+  Ranges ranges_;
+  Discarder discarder_;
+  ViewList views_;
+  Freezer freezer_;
+  Reshaper reshaper_;
+  BudgetControl budget_control_;
+  std::shared_ptr<Lending> lending_;
+  PageCacheList caches_;
   os::Lock cut_lock_;
-  os::Lock spare_lock_;
-  os::Table<std::byte> spare_;  // two system pages, for what must be saved when an install fails
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace outcore::paging

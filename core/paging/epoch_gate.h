@@ -1,4 +1,4 @@
-// EpochGate: who may change a space's store. While a cut is being stored nobody but the cut may:
+// EpochGate: who may change a cache's store. While a cut is being stored nobody but the cut may:
 // what was written after it belongs to the next epoch.
 //
 // Whoever stores something enters first, or holds a turn and looks: a cut closes the gate, and then

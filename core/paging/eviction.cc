@@ -16,45 +16,17 @@ using region::PageValue;
 using region::PageWord;
 using region::View;
 
-void Eviction::hear() {
-  shard_.news.take_all(frames_, [&](uint32_t frame) {
-    FrameRecord& record = frames_[frame];
-    if (record.list == kLeavingList) shard_.leaving.remove(frames_, frame);
-    if (record.is_in_policy != 0) {
-      shard_.policy->rescued(FrameId{frame});
-      return;
-    }
-    if (record.list == kColdList) return;
-    OC_CHECK(record.space != kNone);
-    record.is_known = record.is_in_policy = 1;
-    const Space& space = *engine_.space_of(record.space);
-    OC_CHECK(record.page < space.page_count());
-    shard_.policy->filled(FrameId{frame}, space.key_of(record.page));
-  });
-}
-
-// The frame is resident, and again in the policy's hands.
-void Eviction::drop_out(uint32_t frame, bool was_chosen) {
-  FrameRecord& record = frames_[frame];
-  if (was_chosen && record.is_in_policy != 0) {
-    shard_.policy->rescued(FrameId{frame});
-  } else if (record.is_in_policy == 0) {
-    record.is_in_policy = 1;
-    shard_.policy->filled(FrameId{frame}, engine_.space_of(record.space)->key_of(record.page));
-  }
-}
-
 // Resident → Unmapping, if nobody has it. Pinned pages leave the policy until the last unpin.
 bool Eviction::take(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
-  Space& space = *engine_.space_of(record.space);
-  OC_CHECK(count_ < Shard::kVictimsMax);
-  OC_CHECK(record.page < space.page_count());
-  PageWord& word = space.words[record.page];
+  PageCache& cache = *pager_.cache_of(record.cache);
+  OC_CHECK(shard_.victim_count < Shard::kVictimsMax);
+  OC_CHECK(record.page < cache.page_count());
+  PageWord& word = cache.words[record.page];
   PageValue seen = word.load();
   for (;;) {
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
-      if (was_chosen) drop_out(frame, true);
+      if (was_chosen) victims_.drop_out(frame, true);
       return false;
     }
     if (seen.pins() != 0) {
@@ -68,21 +40,22 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
     if (word.change(seen, seen.with(PageState::kUnmapping).minus(PageValue::kParked))) break;
   }
   OC_CHECK(seen.frame() == frame);
-  Victim& victim = shard_.victim[count_++];
-  victim = {frame, &space, record.page, 0, false, false};
+  Victim& victim = shard_.victim[shard_.victim_count++];
+  victim = {frame, &cache, record.page, 0, false, false};
   return true;
 }
 
 void Eviction::choose(uint32_t count) {
   count = std::min(count, Shard::kVictimsMax);
-  for (uint32_t examined = 0; count_ < count && examined < 4 * count;) {
+  for (uint32_t examined = 0; shard_.victim_count < count && examined < 4 * count;) {
     if (const uint32_t frame = shard_.cold.pop(frames_); frame != kNone) {
       ++examined, ++looked_at_;
       take(frame, true);
       continue;
     }
-    const size_t chosen = shard_.policy->choose_victims({shard_.chosen, count - count_});
-    OC_CHECK(chosen <= count - count_);
+    const size_t chosen =
+        shard_.policy->choose_victims({shard_.chosen, count - shard_.victim_count});
+    OC_CHECK(chosen <= count - shard_.victim_count);
     if (chosen == 0) return;
     for (size_t i = 0; i < chosen; ++i) take(static_cast<uint32_t>(shard_.chosen[i]), true);
     examined += static_cast<uint32_t>(chosen);
@@ -90,61 +63,64 @@ void Eviction::choose(uint32_t count) {
   }
 }
 
-uint64_t Eviction::take_range(Space& space, uint64_t first, uint64_t end, uint64_t* busy) {
+uint64_t Eviction::take_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy) {
   uint64_t page = first;
-  for (; page < end && !is_full(); ++page) take_page(space, page, busy);
+  for (; page < end && !is_full(); ++page) take_page(cache, page, busy);
   return page;
 }
 
-void Eviction::take_page(Space& space, uint64_t page, uint64_t* busy) {
+void Eviction::take_page(PageCache& cache, uint64_t page, uint64_t* busy) {
   OC_CHECK(!is_full());
-  const PageValue seen = space.words[page].load();
+  const PageValue seen = cache.words[page].load();
   if (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed) return;
-  if (&engine_.shard_of(space, page) != &shard_) return;
+  if (&pager_.shard_of(cache, page) != &shard_) return;
   const uint32_t frame = seen.frame();
   if (seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting) &&
       frames_[frame].list == kLeavingList) {
     shard_.leaving.remove(frames_, frame);  // at rest: it leaves with the batch
-    shard_.victim[count_++] = {frame, &space, page, 0, false, false};
+    shard_.victim[shard_.victim_count++] = {frame, &cache, page, 0, false, false};
     return;
   }
   if (seen.state() != PageState::kResident || !take(frame, false)) {
     ++*busy;
     return;
   }
-  OC_CHECK(shard_.victim[count_ - 1].page == page);
-  // Its news may have come while we took it; the policy must know a frame before it can forget it.
-  hear();
+  OC_CHECK(shard_.victim[shard_.victim_count - 1].page == page);
+  // It may have come into the inbox while we took it; the policy must know a frame before it can
+  // forget it.
+  victims_.drain_inbox();
   if (frames_[frame].list == kColdList) shard_.cold.remove(frames_, frame);
   if (frames_[frame].is_in_policy != 0) shard_.policy->removed(FrameId{frame});
   frames_[frame].is_in_policy = 0;
 }
 
 template <typename F>
-void Eviction::for_each_space(const F& f) {
-  for (uint32_t begin = 0; begin < count_;) {
+void Eviction::for_each_cache(const F& f) {
+  for (uint32_t begin = 0; begin < shard_.victim_count;) {
     uint32_t end = begin;
-    while (end < count_ && shard_.victim[end].space == shard_.victim[begin].space) ++end;
+    while (end < shard_.victim_count && shard_.victim[end].cache == shard_.victim[begin].cache)
+      ++end;
     f(begin, end);
     begin = end;
   }
 }
 
 void Eviction::clean(Bytes bytes) {
-  std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {
-    return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
-  });
-  for_each_space([&](uint32_t begin, uint32_t end) { unmap(begin, end); });
-  finished_ = 0;
-  for (uint32_t i = 0; i < count_; ++i) {
+  std::sort(shard_.victim, shard_.victim + shard_.victim_count,
+            [](const Victim& a, const Victim& b) {
+              return a.cache != b.cache ? a.cache->id < b.cache->id : a.page < b.page;
+            });
+  for_each_cache([&](uint32_t begin, uint32_t end) { unmap(begin, end); });
+  writer_.begin();
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
-    if (bytes == Bytes::kHold) {
-      hold(victim);
+    if (bytes == Bytes::kBlock) {
+      block(victim);
       continue;
     }
     if (word_of(victim).load().state() != PageState::kUnmapping) continue;
-    if (bytes == Bytes::kWriteBack && victim.space->is_writable) {
+    if (bytes == Bytes::kWriteBack && victim.cache->is_writable) {
       collect(victim);
       if (victim.is_out) continue;
     }
@@ -157,20 +133,20 @@ void Eviction::clean(Bytes bytes) {
     word_of(victim).update([](PageValue v) {
       return v.with(PageState::kLeaving).minus(PageValue::kDirty).plus(PageValue::kWriting);
     });
-    queue_written(i);
+    writer_.queue_written(i);
   }
-  issue(count_);
-  OC_CHECK(finished_ == count_);
+  writer_.write_until(shard_.victim_count);
+  OC_CHECK(writer_.finished() == shard_.victim_count);
   OC_CHECK(shard_.request_count == 0);
   OC_CHECK(shard_.write_buffer_used == 0);
 }
 
 void Eviction::unmap(uint32_t begin, uint32_t end) {
-  Space& space = *shard_.victim[begin].space;
-  if (space.frames->leaving_is_readable()) return;
-  const uint32_t views_end = space.views_end.load(std::memory_order_acquire);
+  PageCache& cache = *shard_.victim[begin].cache;
+  if (cache.frames->leaving_is_readable()) return;
+  const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
   for (uint32_t v = 0; v < views_end; ++v) {
-    View* view = space.views[v].load(std::memory_order_acquire);
+    View* view = cache.views[v].load(std::memory_order_acquire);
     if (view == nullptr) continue;
     uint32_t pieces = 0;
     for (uint32_t i = begin; i < end; ++i) {
@@ -179,46 +155,18 @@ void Eviction::unmap(uint32_t begin, uint32_t end) {
       if (page >= view->first_page() && page < view->end_page() && view->is_shown(page))
         shard_.piece[pieces++] = view->piece_of(page);
     }
-    if (pieces == 0 || space.frames->unmap({shard_.piece, pieces}) == 0) continue;
+    if (pieces == 0 || cache.frames->unmap({shard_.piece, pieces}) == 0) continue;
     // The kernel refused (memory locked by mlockall, say): what may still be mapped stays resident.
     // What was at rest is not mapped, and may be rescued right now: it is not ours to put back.
     for (uint32_t i = begin; i < end; ++i)
       if (word_of(shard_.victim[i]).load().state() == PageState::kUnmapping)
-        put_back(shard_.victim[i]);
+        victims_.put_back(shard_.victim[i]);
     return;
   }
 }
 
-// Back to Resident, in the policy's hands.
-void Eviction::put_back(Victim& victim) {
-  if (victim.is_out) return;
-  victim.is_out = true;
-  OC_ASSERT(word_of(victim).glance() == PageState::kUnmapping ||
-            word_of(victim).glance() == PageState::kDropping);
-  show_again(victim, word_of(victim).load().has(PageValue::kDirty));
-  word_of(victim).update([](PageValue v) {
-    return v.with(PageState::kResident).minus(PageValue::kCleaned | PageValue::kWriting);
-  });
-  drop_out(victim.frame, true);
-}
-
-// What could not leave stays: Leaving → Resident, in the policy's hands, unless a touch was faster.
-void Eviction::stay(Victim& victim, uint64_t minus, uint64_t plus) {
-  victim.is_out = true;
-  PageValue seen = word_of(victim).load();
-  bool is_ours = false;
-  while (!is_ours && seen.state() == PageState::kLeaving)
-    is_ours = word_of(victim).change(seen, seen.with(PageState::kBusy));
-  if (is_ours) show_again(victim, seen.plus(plus).has(PageValue::kDirty));
-  word_of(victim).update([&](PageValue v) {
-    const PageValue idle = v.minus(minus).plus(plus);
-    return is_ours ? idle.with(PageState::kResident) : idle;
-  });
-  if (is_ours) drop_out(victim.frame, true);
-}
-
 // Unmapping, or Leaving and at rest → Dropping.
-void Eviction::hold(Victim& victim) {
+void Eviction::block(Victim& victim) {
   PageValue seen = word_of(victim).load();
   bool is_ours = false;
   while (!is_ours && !seen.has(PageValue::kWriting) &&
@@ -227,133 +175,114 @@ void Eviction::hold(Victim& victim) {
   victim.is_out = !is_ours;
 }
 
-uint32_t Eviction::held() const {
-  return static_cast<uint32_t>(std::count_if(shard_.victim, shard_.victim + count_,
+uint32_t Eviction::blocked_count() const {
+  return static_cast<uint32_t>(std::count_if(shard_.victim, shard_.victim + shard_.victim_count,
                                              [](const Victim& victim) { return !victim.is_out; }));
 }
 
 void Eviction::put_back_all(bool is_stored) {
-  for (uint32_t i = 0; i < count_; ++i) {
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
-    Space& space = *victim.space;
-    if (!is_stored && space.frames->has_write_faults())
+    PageCache& cache = *victim.cache;
+    if (!is_stored && cache.frames->has_write_faults())
       word_of(victim).update([](PageValue v) { return v.plus(PageValue::kDirty); });
-    put_back(victim);
-    if (!is_stored && space.frames->reports_written())
-      space.restore_written(victim.page, victim.page * space.page_bytes,
-                            (victim.page + 1) * space.page_bytes);
+    victims_.put_back(victim);
+    if (!is_stored && cache.frames->reports_written())
+      cache.restore_written(victim.page, victim.page * cache.page_bytes,
+                            (victim.page + 1) * cache.page_bytes);
   }
-}
-
-// What was unmapped and stays is shown again in every view that showed it: a pin or a system call
-// finds it there. If the kernel refuses that too, the next touch but one tries again.
-// REQUIRES: the page's state is ours alone.
-void Eviction::show_again(const Victim& victim, bool is_dirty) {
-  Space& space = *victim.space;
-  if (space.frames->leaving_is_readable()) return;
-  os::SubpageSet written;
-  if (!space.frames->reports_written()) {
-    if (is_dirty) written.add_range(0, os::SubpageSet::kCount);
-  } else {
-    space.look_at_written(victim.page, &written);
-  }
-  space.for_each_showing(victim.page, [&](View& view) {
-    const Piece piece = view.piece_of(victim.page);
-    space.frames->show(piece, written);
-    space.frames->wake(piece);
-  });
 }
 
 void Eviction::collect(Victim& victim) {
-  Space& space = *victim.space;
-  const bool is_unmapped = !space.frames->leaving_is_readable();
+  PageCache& cache = *victim.cache;
+  const bool is_unmapped = !cache.frames->leaving_is_readable();
   // Where the first write to a page is a fault, most pages need not be asked.
-  if (space.frames->has_write_faults() && !word_of(victim).load().has(PageValue::kDirty)) return;
+  if (cache.frames->has_write_faults() && !word_of(victim).load().has(PageValue::kDirty)) return;
   shard_.written = {};
   int result = 0;
-  if (space.frames->reports_written()) {
-    result = space.take_written(victim.page, !is_unmapped, &shard_.written);
+  if (cache.frames->reports_written()) {
+    result = cache.take_written(victim.page, !is_unmapped, &shard_.written);
   } else {
-    shard_.written.add_range(0, space.page_bytes / base::kSystemPage);
+    shard_.written.add_range(0, cache.page_bytes / base::kSystemPage);
   }
-  victim.is_dirty = !shard_.written.is_empty(space.page_bytes / base::kSystemPage);
+  victim.is_dirty = !shard_.written.is_empty(cache.page_bytes / base::kSystemPage);
   const bool is_left_to_keepers =
-      caller_ == Caller::kFault && (!space.traits.is_fault_safe || space.traits.has_slow_writes);
+      caller_ == Caller::kFault && (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
   // What was written after a cut waits until the cut is stored.
-  const bool must_leave_it = victim.is_dirty && (is_left_to_keepers || space.epoch.is_closed());
+  const bool must_leave_it = victim.is_dirty && (is_left_to_keepers || cache.epoch.is_closed());
   if (result == 0 && !must_leave_it) return;
   if (looked_at_ > 0) --looked_at_;
   if (!is_unmapped && result == 0)
-    space.for_each_showing(victim.page, [&](View& view) {
-      space.frames->restore(view.piece_of(victim.page), shard_.written);
+    cache.for_each_showing(victim.page, [&](View& view) {
+      cache.frames->restore(view.piece_of(victim.page), shard_.written);
     });
-  put_back(victim);
+  victims_.put_back(victim);
 }
 
 uint64_t Eviction::free() {
   uint64_t freed = 0;
-  for_each_space([&](uint32_t begin, uint32_t end) {
-    Space& space = *shard_.victim[begin].space;
+  for_each_cache([&](uint32_t begin, uint32_t end) {
+    PageCache& cache = *shard_.victim[begin].cache;
     uint32_t pieces = 0;
     for (uint32_t i = begin; i < end; ++i) {
       Victim& victim = shard_.victim[i];
       if (victim.is_out) continue;
       PageValue seen = word_of(victim).load();
-      bool is_ours = seen.state() == PageState::kDropping;  // held
+      bool is_ours = seen.state() == PageState::kDropping;  // blocked
       while (!is_ours && seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting))
         is_ours = word_of(victim).change(seen, seen.with(PageState::kDropping));
       victim.is_out = !is_ours;
       if (!is_ours) continue;
-      if (space.frames->can_share()) {
-        shard_.piece[pieces++] = {nullptr, victim.page * space.page_bytes, space.page_bytes, false,
+      if (cache.frames->can_share()) {
+        shard_.piece[pieces++] = {nullptr, victim.page * cache.page_bytes, cache.page_bytes, false,
                                   0};
       } else {
         // One view shows it; or two do, at the same addresses, while one takes the other's place.
         Piece piece;
-        space.for_each_showing(victim.page,
+        cache.for_each_showing(victim.page,
                                [&](View& view) { piece = view.piece_of(victim.page); });
         if (piece.size_bytes != 0) shard_.piece[pieces++] = piece;
       }
     }
     if (pieces == 0) return;
-    const int result = space.frames->free({shard_.piece, pieces});
+    const int result = cache.frames->free({shard_.piece, pieces});
     for (uint32_t i = begin; i < end; ++i) {
       Victim& victim = shard_.victim[i];
       if (victim.is_out) continue;
       // The kernel refused one (locked memory), and those before it are gone: ask for each alone.
       if (result != 0 && !free_alone(victim)) {
-        put_back(victim);
+        victims_.put_back(victim);
         continue;
       }
-      space.for_each_showing(victim.page, [&](View& view) {
-        if (space.frames->can_share()) view.set_shown(victim.page, false);
+      cache.for_each_showing(victim.page, [&](View& view) {
+        if (cache.frames->can_share()) view.set_shown(victim.page, false);
       });
       forget(victim.frame);
-      if (word_of(victim).load().has(PageValue::kZeroed)) space.zeroed_pages.fetch_sub(1);
+      if (word_of(victim).load().has(PageValue::kZeroed)) cache.zeroed_pages.fetch_sub(1);
       word_of(victim).update([](PageValue) { return PageValue(); });
       const uint64_t resident =
-          space.resident_bytes.fetch_sub(space.page_bytes, std::memory_order_relaxed);
-      space.counters.add(Counter::evictions, 1);
-      OC_CHECK(resident >= space.page_bytes);
+          cache.resident_bytes.fetch_sub(cache.page_bytes, std::memory_order_relaxed);
+      cache.counters.add(Counter::evictions, 1);
+      OC_CHECK(resident >= cache.page_bytes);
       frames_.give(victim.frame);
-      freed += space.page_bytes;
+      freed += cache.page_bytes;
     }
   });
-  if (freed != 0) engine_.budget_.give(freed);  // at once: those who wait wake up once
+  if (freed != 0) pager_.budget.give(freed);  // at once: those who wait wake up once
   return freed;
 }
 
 bool Eviction::free_alone(const Victim& victim) {
-  Space& space = *victim.space;
-  if (space.frames->can_share()) {
-    const Piece piece{nullptr, victim.page * space.page_bytes, space.page_bytes, false, 0};
-    return space.frames->free({&piece, 1}) == 0;
+  PageCache& cache = *victim.cache;
+  if (cache.frames->can_share()) {
+    const Piece piece{nullptr, victim.page * cache.page_bytes, cache.page_bytes, false, 0};
+    return cache.frames->free({&piece, 1}) == 0;
   }
   bool is_free = true;
-  space.for_each_showing(victim.page, [&](View& view) {
+  cache.for_each_showing(victim.page, [&](View& view) {
     const Piece piece = view.piece_of(victim.page);
-    is_free = space.frames->free({&piece, 1}) == 0 && is_free;
+    is_free = cache.frames->free({&piece, 1}) == 0 && is_free;
   });
   return is_free;
 }
@@ -361,29 +290,31 @@ bool Eviction::free_alone(const Victim& victim) {
 void Eviction::forget(uint32_t frame) {
   FrameRecord& record = frames_[frame];
   OC_CHECK(record.list == 0);
-  OC_CHECK(record.space != kNone);
+  OC_CHECK(record.cache != kNone);
   if (record.is_in_policy != 0) shard_.policy->freed(FrameId{frame});
   record.is_in_policy = record.is_known = 0;
-  std::atomic_ref(record.space).store(kNone, std::memory_order_relaxed);
+  std::atomic_ref(record.cache).store(kNone, std::memory_order_relaxed);
 }
 
 void Eviction::rest(uint32_t leaving_target) {
-  for (uint32_t i = 0; i < count_; ++i) {
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
     if (victim.is_out) continue;
     if (word_of(victim).load().state() == PageState::kLeaving)
       shard_.leaving.push(frames_, victim.frame);
   }
-  count_ = 0;
-  while (shard_.leaving.size() > leaving_target && count_ < Shard::kVictimsMax) {
+  shard_.victim_count = 0;
+  while (shard_.leaving.size() > leaving_target && shard_.victim_count < Shard::kVictimsMax) {
     const uint32_t frame = shard_.leaving.pop(frames_);
     const FrameRecord& record = frames_[frame];
-    OC_CHECK(record.space != kNone);
-    shard_.victim[count_++] = {frame, engine_.space_of(record.space), record.page, 0, false, false};
+    OC_CHECK(record.cache != kNone);
+    shard_.victim[shard_.victim_count++] = {
+        frame, pager_.cache_of(record.cache), record.page, 0, false, false};
   }
-  std::sort(shard_.victim, shard_.victim + count_, [](const Victim& a, const Victim& b) {
-    return a.space != b.space ? a.space->id < b.space->id : a.page < b.page;
-  });
+  std::sort(shard_.victim, shard_.victim + shard_.victim_count,
+            [](const Victim& a, const Victim& b) {
+              return a.cache != b.cache ? a.cache->id < b.cache->id : a.page < b.page;
+            });
 }
 
 }  // namespace outcore::paging

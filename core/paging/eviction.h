@@ -9,7 +9,9 @@
 #include <cstdint>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/paging/pager.h"
+#include "core/paging/victim_batch.h"
+#include "core/paging/victim_writer.h"
 
 namespace outcore::paging {
 
@@ -18,73 +20,66 @@ enum class Bytes : uint8_t {
   kWriteBack,
   kDrop,
   // Nobody stores or rescues them: until free() or put_back_all() a touch waits.
-  kHold,
+  kBlock,
 };
 
 class Eviction {
  public:
   // REQUIRES: shard.turn is held for the life of this.
-  Eviction(Engine& engine, Shard& shard, Caller caller)
-      : engine_(engine), shard_(shard), frames_(engine.frames_), caller_(caller) {
-    OC_CHECK(shard.turn.is_held());
+  Eviction(Pager& pager, Shard& shard, Caller caller)
+      : pager_(pager),
+        shard_(shard),
+        frames_(pager.frames),
+        caller_(caller),
+        victims_(pager, shard),
+        writer_(pager, shard, victims_, caller) {
+    shard.victim_count = 0;
   }
 
   // Tells the policy what happened since the last turn.
-  void hear();
+  void drain_inbox() { victims_.drain_inbox(); }
   // Takes up to `count` frames that the policy gives up.
   void choose(uint32_t count);
   // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
   // batch, and returns where it stopped. Pages in other hands are passed over and counted in
   // `busy`.
-  uint64_t take_range(Space& space, uint64_t first, uint64_t end, uint64_t* busy);
+  uint64_t take_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy);
   // The same for one page. REQUIRES: !is_full().
-  void take_page(Space& space, uint64_t page, uint64_t* busy);
-  bool is_full() const { return count_ == Shard::kVictimsMax; }
+  void take_page(PageCache& cache, uint64_t page, uint64_t* busy);
+  bool is_full() const { return shard_.victim_count == Shard::kVictimsMax; }
   // Unmaps the batch, and does this with what was written.
   void clean(Bytes bytes);
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
-  // After Bytes::kHold, instead of free(): the batch stays. `is_stored` is false if its stored
+  // After Bytes::kBlock, instead of free(): the batch stays. `is_stored` is false if its stored
   // bytes may have changed: then all of it counts as written.
   void put_back_all(bool is_stored);
   // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
   // as are too many.
   void rest(uint32_t leaving_target);
 
-  uint32_t held() const;  // how many of the batch are still victims
-  int first_error() const { return first_error_; }
+  uint32_t blocked_count() const;  // how many of the batch are still victims
+  int first_error() const { return writer_.first_error(); }
   // Pages that were chosen, but for those that others are to write back.
   uint32_t looked_at() const { return looked_at_; }
 
  private:
   bool take(uint32_t frame, bool was_chosen);
-  void put_back(Victim& victim);
-  void hold(Victim& victim);
-  void stay(Victim& victim, uint64_t minus, uint64_t plus);
-  void show_again(const Victim& victim, bool is_dirty);
-  void drop_out(uint32_t frame, bool was_chosen);
+  void block(Victim& victim);
   void unmap(uint32_t begin, uint32_t end);
   void collect(Victim& victim);
-  void queue_written(uint32_t i);
-  void queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes);
-  void issue(uint32_t finish_end);
-  void fail_request(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim,
-                    Space& space);
-  void finish_write(Victim& victim);
-  region::PageWord& word_of(const Victim& victim) { return victim.space->words[victim.page]; }
   bool free_alone(const Victim& victim);
   void forget(uint32_t frame);
-  // Calls f(begin, end) for every stretch of victims of one space.
+  // Calls f(begin, end) for every stretch of victims of one cache.
   template <typename F>
-  void for_each_space(const F& f);
+  void for_each_cache(const F& f);
 
-  Engine& engine_;
+  Pager& pager_;
   Shard& shard_;
   budget::FrameTable& frames_;
   const Caller caller_;
-  uint32_t count_ = 0;
-  uint32_t finished_ = 0;  // victims before this have no write under way
-  int first_error_ = 0;
+  VictimBatch victims_;
+  VictimWriter writer_;
   uint32_t looked_at_ = 0;
 };
 

@@ -16,10 +16,10 @@ thread_local char fault_reason[512];
 
 }  // namespace
 
-void explain(const Space& space, uint64_t page, const std::byte* address, int error) {
-  const uint64_t offset = page * space.page_bytes;
+void explain(const PageCache& cache, uint64_t page, const std::byte* address, int error) {
+  const uint64_t offset = page * cache.page_bytes;
   const char* why = ::strerrordesc_np(-error);
-  const int write_error = space.write_failures.untold_code();
+  const int write_error = cache.write_failures.untold_code();
   char of_memory[160];
   if (error == -ENOMEM) {
     std::snprintf(
@@ -38,8 +38,8 @@ void explain(const Space& space, uint64_t page, const std::byte* address, int er
   std::snprintf(fault_reason, sizeof fault_reason,
                 "outcore: touch of %p: fill of %llu bytes at %llu of %s: %s",
                 static_cast<const void*>(address),
-                static_cast<unsigned long long>(space.page_bytes),
-                static_cast<unsigned long long>(offset), space.uri.c_str(), why);
+                static_cast<unsigned long long>(cache.page_bytes),
+                static_cast<unsigned long long>(offset), cache.uri.c_str(), why);
 }
 
 const char* last_fault_reason() { return fault_reason; }

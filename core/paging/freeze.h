@@ -1,26 +1,27 @@
-// Freeze: a space whose pages are out of memory and stay out, for changes that concern all of them.
+// Freeze: a cache whose pages are out of memory and stay out, for changes that concern all of them.
 #pragma once
 
 #include "core/os/wait.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
 
 namespace outcore::paging {
 
-// While it lives no page of the space is filled: fills wait in their handlers.
+// While it lives no page of the cache is filled: fills wait in their handlers.
 class Freeze {
  public:
-  explicit Freeze(Space& space) : space_(space) {
-    space_.is_frozen.store(true, std::memory_order_seq_cst);
+  explicit Freeze(PageCache& cache) : cache_(cache) {
+    cache_.is_frozen.store(true, std::memory_order_seq_cst);
   }
   ~Freeze() {
-    if (!space_.is_given_up.load()) space_.is_frozen.store(false, std::memory_order_seq_cst);
+    if (!cache_.is_handed_to_kernel.load())
+      cache_.is_frozen.store(false, std::memory_order_seq_cst);
   }
   Freeze(const Freeze&) = delete;
   Freeze& operator=(const Freeze&) = delete;
 
  private:
   const os::SignalBlock block_;
-  Space& space_;
+  PageCache& cache_;
 };
 
 }  // namespace outcore::paging

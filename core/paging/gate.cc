@@ -9,33 +9,33 @@ namespace outcore::paging {
 namespace {
 
 // Of one process. In a forked child others' transfers would be inside for ever, and the lock
-// perhaps held. Never freed: spaces may end after statics.
-struct Crowds {
+// perhaps held. Never freed: caches may end after statics.
+struct TransferCounts {
   const pid_t process = ::getpid();
   std::mutex mutex;
-  std::map<uint64_t, std::weak_ptr<Crowd>> of_device;
+  std::map<uint64_t, std::weak_ptr<TransferCount>> of_device;
 
-  static Crowds& instance() {
-    static std::atomic<Crowds*> current{nullptr};
-    Crowds* crowds = current.load(std::memory_order_acquire);
-    while (crowds == nullptr || crowds->process != ::getpid()) {
-      auto fresh = std::make_unique<Crowds>();
-      if (current.compare_exchange_strong(crowds, fresh.get(), std::memory_order_acq_rel))
-        crowds = fresh.release();
+  static TransferCounts& instance() {
+    static std::atomic<TransferCounts*> current{nullptr};
+    TransferCounts* counts = current.load(std::memory_order_acquire);
+    while (counts == nullptr || counts->process != ::getpid()) {
+      auto fresh = std::make_unique<TransferCounts>();
+      if (current.compare_exchange_strong(counts, fresh.get(), std::memory_order_acq_rel))
+        counts = fresh.release();
     }
-    return *crowds;
+    return *counts;
   }
 };
 
 }  // namespace
 
-std::shared_ptr<Crowd> Crowd::of_writers(uint64_t device) {
-  Crowds& crowds = Crowds::instance();
-  const std::lock_guard<std::mutex> guard(crowds.mutex);
-  std::weak_ptr<Crowd>& known = crowds.of_device[device];
-  std::shared_ptr<Crowd> crowd = known.lock();
-  if (crowd == nullptr) known = crowd = std::make_shared<Crowd>();
-  return crowd;
+std::shared_ptr<TransferCount> TransferCount::of_writers(uint64_t device) {
+  TransferCounts& counts = TransferCounts::instance();
+  const std::lock_guard<std::mutex> guard(counts.mutex);
+  std::weak_ptr<TransferCount>& known = counts.of_device[device];
+  std::shared_ptr<TransferCount> transfers = known.lock();
+  if (transfers == nullptr) known = transfers = std::make_shared<TransferCount>();
+  return transfers;
 }
 
 }  // namespace outcore::paging

@@ -12,8 +12,8 @@
 
 namespace outcore::paging {
 
-// Crowd: how many are inside the gates that share it.
-struct Crowd {
+// TransferCount: how many transfers are inside the gates that share it.
+struct TransferCount {
   std::atomic<uint32_t> inside{0};
   std::atomic<uint32_t> waiters{0};
   // The smallest that a gate has asked for: one for all, or whoever has a smaller one than the
@@ -22,22 +22,22 @@ struct Crowd {
 
   // Of the writers to a device, one for the whole process, while somebody has it; a forked child
   // has others. Not on the fault path.
-  static std::shared_ptr<Crowd> of_writers(uint64_t device);
+  static std::shared_ptr<TransferCount> of_writers(uint64_t device);
 };
 
 class Gate {
  public:
   // 0: open. REQUIRES, here and below: nobody is inside.
   void set_limit(uint32_t limit) {
-    OC_ASSERT(crowd_->waiters.load() == 0);
+    OC_ASSERT(count_->waiters.load() == 0);
     limit_ = limit;
   }
-  void share(std::shared_ptr<Crowd> crowd) {
-    OC_CHECK(crowd != nullptr);
-    OC_CHECK(crowd_->inside.load() == 0);
-    crowd_ = std::move(crowd);
-    uint32_t least = crowd_->limit.load();
-    while (limit_ != 0 && limit_ < least && !crowd_->limit.compare_exchange_weak(least, limit_)) {
+  void share(std::shared_ptr<TransferCount> transfers) {
+    OC_CHECK(transfers != nullptr);
+    OC_CHECK(count_->inside.load() == 0);
+    count_ = std::move(transfers);
+    uint32_t least = count_->limit.load();
+    while (limit_ != 0 && limit_ < least && !count_->limit.compare_exchange_weak(least, limit_)) {
     }
   }
   uint32_t limit() const { return limit_; }
@@ -48,34 +48,34 @@ class Gate {
   uint32_t enter(uint32_t most = 1) {
     OC_CHECK(most != 0);
     if (limit_ == 0) return most;
-    Crowd& crowd = *crowd_;
-    const uint32_t limit = std::min(limit_, crowd.limit.load(std::memory_order_relaxed));
-    uint32_t inside = crowd.inside.load(std::memory_order_acquire);
+    TransferCount& transfers = *count_;
+    const uint32_t limit = std::min(limit_, transfers.limit.load(std::memory_order_relaxed));
+    uint32_t inside = transfers.inside.load(std::memory_order_acquire);
     for (;;) {
       if (inside >= limit) {
-        crowd.waiters.fetch_add(1, std::memory_order_seq_cst);
-        os::wait(&crowd.inside, inside, 100'000'000);
-        crowd.waiters.fetch_sub(1, std::memory_order_seq_cst);
-        inside = crowd.inside.load(std::memory_order_acquire);
+        transfers.waiters.fetch_add(1, std::memory_order_seq_cst);
+        os::wait(&transfers.inside, inside, 100'000'000);
+        transfers.waiters.fetch_sub(1, std::memory_order_seq_cst);
+        inside = transfers.inside.load(std::memory_order_acquire);
         continue;
       }
       const uint32_t taken = std::min(most, limit - inside);
       OC_CHECK(taken != 0);
-      if (crowd.inside.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
+      if (transfers.inside.compare_exchange_weak(inside, inside + taken, std::memory_order_acq_rel))
         return taken;
     }
   }
   void leave(uint32_t count = 1) {
     if (limit_ == 0) return;
-    Crowd& crowd = *crowd_;
-    const uint32_t before = crowd.inside.fetch_sub(count, std::memory_order_seq_cst);
+    TransferCount& transfers = *count_;
+    const uint32_t before = transfers.inside.fetch_sub(count, std::memory_order_seq_cst);
     OC_CHECK(before >= count);
-    if (crowd.waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&crowd.inside);
+    if (transfers.waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&transfers.inside);
   }
 
  private:
   uint32_t limit_ = 0;
-  std::shared_ptr<Crowd> crowd_ = std::make_shared<Crowd>();
+  std::shared_ptr<TransferCount> count_ = std::make_shared<TransferCount>();
 };
 
 }  // namespace outcore::paging

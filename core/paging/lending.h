@@ -1,4 +1,4 @@
-// Lending: the engine's budget as a room for stores, for as long as there is an engine.
+// Lending: the pager's budget as a room for stores, for as long as there is a pager.
 #pragma once
 
 #include <unistd.h>
@@ -10,25 +10,25 @@
 
 namespace outcore::paging {
 
-class Engine;
+class BudgetControl;
 
 class Lending final : public store::Room {
  public:
-  explicit Lending(Engine& engine) : engine_(&engine) {}
+  explicit Lending(BudgetControl& control) : control_(&control) {}
 
   int take(uint64_t bytes) override;
   void give(uint64_t bytes) override;
   uint64_t free_bytes() const override;
   uint64_t bytes_max() const override;
-  void end();  // stores may live longer than the engine; what they have is then nobody's budget
+  void end();  // stores may live longer than the pager; what they have is then nobody's budget
 
  private:
   // A forked child has the parent's numbers, and locks that nobody unlocks.
   bool is_here() const { return ::getpid() == process_; }
 
   const pid_t process_ = ::getpid();
-  mutable std::shared_mutex lock_;  // alone: the engine ends
-  Engine* engine_;
+  mutable std::shared_mutex lock_;  // alone: the pager ends
+  BudgetControl* control_;
 };
 
 }  // namespace outcore::paging

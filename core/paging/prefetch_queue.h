@@ -12,14 +12,14 @@
 
 namespace outcore::paging {
 
-enum class Errand : uint8_t { kHint, kDemand, kShareFrames };
+enum class PrefetchTask : uint8_t { kHint, kDemand, kShareFrames };
 
 struct PrefetchRequest {
   region::View* view = nullptr;  // held (View::users) while it is queued
-  uint64_t first = 0;            // pages of the space
+  uint64_t first = 0;            // pages of the cache
   int64_t stride = 1;
   uint64_t count = 0;
-  Errand errand = Errand::kHint;
+  PrefetchTask task = PrefetchTask::kHint;
   bool is_write = false;
   uint64_t until_ns = 0;  // a demand: afterwards nobody waits for it
 };
@@ -31,12 +31,12 @@ class PrefetchQueue {
   // False if full. The fault path: the lock is held for a few instructions, with signals blocked.
   bool push(const PrefetchRequest& request) {
     OC_CHECK(request.view != nullptr);
-    OC_CHECK(request.count != 0 || request.errand == Errand::kShareFrames);
+    OC_CHECK(request.count != 0 || request.task == PrefetchTask::kShareFrames);
     OC_ASSERT(request.view->users.load(std::memory_order_relaxed) > 0);
     OC_ASSERT(request.stride != 0);
     {
       const os::Locked locked(lock_);
-      Ring& ring = request.errand == Errand::kHint ? hints_ : demands_;
+      Ring& ring = request.task == PrefetchTask::kHint ? hints_ : demands_;
       OC_CHECK(ring.begin <= ring.end);
       OC_CHECK(ring.end - ring.begin <= kRequestsMax);
       if (ring.end - ring.begin == kRequestsMax) return false;

@@ -10,8 +10,8 @@
 #include "core/budget/frame_table.h"
 #include "core/os/frames.h"
 #include "core/os/wait.h"
-#include "core/paging/news.h"
-#include "core/paging/space.h"
+#include "core/paging/page_cache.h"
+#include "core/paging/shard_inbox.h"
 #include "outcore/policy.h"
 #include "outcore/store.h"
 
@@ -36,19 +36,21 @@ inline constexpr uint8_t kLeavingList = 1, kColdList = 2;
 // A frame on its way out, during one turn.
 struct Victim {
   uint32_t frame = 0;
-  Space* space = nullptr;
+  PageCache* cache = nullptr;
   uint64_t page = 0;
   int error = 0;
   bool is_dirty = false;
   bool is_out = false;  // no longer a victim: rescued, put back or freed
 };
 
+inline region::PageWord& word_of(const Victim& victim) { return victim.cache->words[victim.page]; }
+
 struct Shard {
   static constexpr uint32_t kVictimsMax = 256;
   static constexpr uint32_t kRequestsMax = 256;
 
   os::Lock turn;
-  News news;
+  ShardInbox inbox;
   // The keeper's thread sleeps on it; 1: there is work.
   std::atomic<uint32_t> is_called{0};
 
@@ -62,6 +64,7 @@ struct Shard {
 
   // Scratch of a turn: here, because a turn may run on a small signal stack.
   Victim victim[kVictimsMax];
+  uint32_t victim_count = 0;
   FrameId chosen[kVictimsMax];
   os::Piece piece[kVictimsMax];
   StoreRequest request[kRequestsMax];

@@ -1,4 +1,4 @@
-// WriteFailures: what write-backs of a space could not store, and what of that a flush has to tell.
+// WriteFailures: what write-backs of a cache could not store, and what of that a flush has to tell.
 //
 // Nobody waits for the write-backs of evictions, so the first error of one is kept for the next
 // flush. Their bytes stay in memory: that a store was full is told only as long as they are not

@@ -11,10 +11,10 @@ namespace {
 static_assert(std::is_trivially_default_constructible_v<StreamTable>);
 static_assert(std::is_trivially_destructible_v<StreamTable>);
 
-// Words of pages of one space differ by their distance; words of two spaces differ by far more,
+// Words of pages of one cache differ by their distance; words of two caches differ by far more,
 // except for one pair in 16 million.
-uint64_t word_of(uint64_t space_id, int64_t page) {
-  const uint64_t tag = (space_id + 1) * 0x9E3779B97F4A7C15ull >> 40;
+uint64_t word_of(uint64_t cache_id, int64_t page) {
+  const uint64_t tag = (cache_id + 1) * 0x9E3779B97F4A7C15ull >> 40;
   return (tag << 40 | static_cast<uint64_t>(page)) + 1;
 }
 
@@ -38,7 +38,7 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   Match how = Match::kNone;
   for (Stream& stream : stream_) {
     if (is_stale(stream)) continue;
-    const Match found = match(stream, miss.space_id, here);
+    const Match found = match(stream, miss.cache_id, here);
     if (found > how) how = found, best = &stream;
   }
   if (best != nullptr) {
@@ -54,8 +54,8 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   }
   const bool is_resting = resting_ > 0;
   if (is_resting) --resting_;
-  const int64_t stride = is_resting ? 0 : detect(miss.space_id, here, miss.is_sequential);
-  remember(miss.space_id, here);
+  const int64_t stride = is_resting ? 0 : detect(miss.cache_id, here, miss.is_sequential);
+  remember(miss.cache_id, here);
   if (stride == 0) return {};
   Stream& fresh = start(miss, stride);
   fresh.window =
@@ -111,8 +111,8 @@ bool StreamTable::is_stale(const Stream& stream) const {
   return clock_ - stream.used > kLately + 32 * stream.window;
 }
 
-StreamTable::Match StreamTable::match(const Stream& stream, uint64_t space_id, int64_t page) {
-  if (stream.stride == 0 || stream.space_id != space_id) return Match::kNone;
+StreamTable::Match StreamTable::match(const Stream& stream, uint64_t cache_id, int64_t page) {
+  if (stream.stride == 0 || stream.cache_id != cache_id) return Match::kNone;
   if (page == stream.tripwire || page == stream.end) return Match::kArrived;
   const int64_t distance = page - stream.last;
   if (distance % stream.stride != 0) return Match::kNone;
@@ -173,31 +173,31 @@ void StreamTable::give_up(Stream& stream) {
 
 // The stride of the shortest row of equally spaced misses that ends with `page`; 0 if there is
 // none.
-int64_t StreamTable::detect(uint64_t space_id, int64_t page, bool is_sequential) const {
+int64_t StreamTable::detect(uint64_t cache_id, int64_t page, bool is_sequential) const {
   int64_t best = 0;
-  const uint64_t word = word_of(space_id, page);
+  const uint64_t word = word_of(cache_id, page);
   for (const uint64_t earlier : missed_) {
     const auto stride = static_cast<int64_t>(word - earlier);
     if (earlier == 0 || stride == 0 || magnitude(stride) > kStrideMax) continue;
     if (best != 0 && magnitude(stride) >= magnitude(best)) continue;
-    if (!has_missed(space_id, page - 2 * stride)) continue;
-    if (magnitude(stride) > 1 && !has_missed(space_id, page - 3 * stride)) continue;
+    if (!has_missed(cache_id, page - 2 * stride)) continue;
+    if (magnitude(stride) > 1 && !has_missed(cache_id, page - 3 * stride)) continue;
     best = stride;
   }
   if (best != 0 || !is_sequential) return best;
-  return has_missed(space_id, page + 1) ? 0 : 1;
+  return has_missed(cache_id, page + 1) ? 0 : 1;
 }
 
-bool StreamTable::has_missed(uint64_t space_id, int64_t page) const {
+bool StreamTable::has_missed(uint64_t cache_id, int64_t page) const {
   if (page < 0) return false;
-  const uint64_t word = word_of(space_id, page);
+  const uint64_t word = word_of(cache_id, page);
   return std::find(missed_, missed_ + kHistory, word) != missed_ + kHistory;
 }
 
-void StreamTable::remember(uint64_t space_id, int64_t page) {
+void StreamTable::remember(uint64_t cache_id, int64_t page) {
   OC_CHECK(missed_next_ < kHistory);
   OC_ASSERT(page >= 0);
-  missed_[missed_next_] = word_of(space_id, page);
+  missed_[missed_next_] = word_of(cache_id, page);
   missed_next_ = (missed_next_ + 1) % kHistory;
 }
 
@@ -213,7 +213,7 @@ StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
     }
     if (clock_ - stream.used > clock_ - oldest->used) oldest = &stream;
   }
-  *oldest = {miss.space_id, page, page + stride, page + stride, stride, 0, 0, clock_, 0, 0, 0};
+  *oldest = {miss.cache_id, page, page + stride, page + stride, stride, 0, 0, clock_, 0, 0, 0};
   return *oldest;
 }
 

@@ -72,7 +72,7 @@ class StreamTable {
     uint32_t along;  // how many of the stream's next pages to fill with the miss; all were issued
   };
 
-  // Tells which pages of a space are not in memory. A guess: it may change at any time.
+  // Tells which pages of a cache are not in memory. A guess: it may change at any time.
   struct Pages {
     const void* of = nullptr;
     bool (*is_absent)(const void* of, uint64_t page) = nullptr;  // nullptr: all are absent
@@ -81,7 +81,7 @@ class StreamTable {
     }
   };
   struct Miss {
-    uint64_t space_id = 0, page = 0;
+    uint64_t cache_id = 0, page = 0;
     uint64_t page_end = 0;    // runs stay below this page
     uint32_t window_max = 0;  // largest window, in pages; 0: no advice
     uint32_t along_max = 0;   // pages that the caller can fill together with the miss
@@ -104,7 +104,7 @@ class StreamTable {
   // Pages from `last` to `end`, `stride` apart, were issued or are in memory, except the tripwire.
   // tripwire == end: there is none.
   struct Stream {
-    uint64_t space_id;
+    uint64_t cache_id;
     int64_t last;  // the newest miss: the reader is here
     int64_t end;   // the first page that was not issued yet
     int64_t tripwire;
@@ -118,9 +118,9 @@ class StreamTable {
   enum class Match : uint8_t { kNone, kBeyond, kInside, kArrived };
 
   bool is_stale(const Stream& stream) const;
-  static Match match(const Stream& stream, uint64_t space_id, int64_t page);
-  int64_t detect(uint64_t space_id, int64_t page, bool is_sequential) const;
-  bool has_missed(uint64_t space_id, int64_t page) const;
+  static Match match(const Stream& stream, uint64_t cache_id, int64_t page);
+  int64_t detect(uint64_t cache_id, int64_t page, bool is_sequential) const;
+  bool has_missed(uint64_t cache_id, int64_t page) const;
   Stream& start(const Miss& miss, int64_t stride);
   bool follow(Stream& stream, Match how, const Miss& miss);
   void give_up(Stream& stream);
@@ -131,10 +131,10 @@ class StreamTable {
   }
   Advice issue(Stream& stream, const Miss& miss);
   void fill_along(Stream& stream, int64_t paid_end, const Miss& miss, Advice* advice);
-  void remember(uint64_t space_id, int64_t page);
+  void remember(uint64_t cache_id, int64_t page);
 
   Stream stream_[kStreams];
-  uint64_t missed_[kHistory];  // a ring; space and page in one word; 0: none
+  uint64_t missed_[kHistory];  // a ring; cache and page in one word; 0: none
   uint32_t missed_next_;
   uint32_t clock_;
   uint32_t resting_;   // misses left without detection

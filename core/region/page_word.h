@@ -58,7 +58,7 @@ class PageValue {
   // Written since it was last clean. Only for frames where the first write to a clean page is a
   // fault.
   static constexpr uint64_t kDirty = 1 << 8;
-  // Its bytes are zeros because its read failed (on_error = zero). Only in spaces that nobody
+  // Its bytes are zeros because its read failed (on_error = zero). Only in caches that nobody
   // writes.
   static constexpr uint64_t kZeroed = 1 << 9;
   constexpr bool has(uint64_t flag) const { return (bits_ & flag) != 0; }

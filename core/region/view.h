@@ -1,4 +1,4 @@
-// View: one mapping of bytes of a space at a range of addresses. A Region owns a view. Fields that
+// View: one mapping of bytes of a cache at a range of addresses. A Region owns a view. Fields that
 // can change are atomic; the fault path reads them.
 #pragma once
 
@@ -12,11 +12,15 @@
 #include "core/os/frames.h"
 #include "outcore/options.h"
 
+namespace outcore::paging {
+struct PageCache;  // a higher room's, which alone looks inside
+}  // namespace outcore::paging
+
 namespace outcore::region {
 
 struct View {
   std::byte* address = nullptr;
-  uint64_t offset = 0;                  // of its first byte, in the space and in the store
+  uint64_t offset = 0;                  // of its first byte, in the cache and in the store
   std::atomic<uint64_t> size_bytes{0};  // grows only
   uint64_t reserved_bytes = 0;          // addresses reserved for it
   uint64_t page_bytes = 0;
@@ -29,7 +33,7 @@ struct View {
   std::atomic<Advice> advice{Advice::kNormal};  // normal, random or sequential
   // In a forked child: a region of the parent, which is only a placeholder here.
   std::atomic<bool> is_inherited{false};
-  void* space = nullptr;  // paging::Space
+  paging::PageCache* cache = nullptr;  // whose pages it shows
   // Number of threads that are answering a fault of this view. Unmapping waits until it is 0.
   std::atomic<uint32_t> users{0};
   // One bit a page: its addresses may show bytes. Only for frames that views can share.

@@ -30,14 +30,14 @@ class ViewPool {
     new (&view.shown) os::Table<std::atomic<uint64_t>>();
     view.size_bytes = 0;
     view.advice = Advice::kNormal;
-    view.space = nullptr;
+    view.cache = nullptr;
     view.is_closed = false;
     view.is_replaced = false;
     view.is_inherited = false;
     return &view;
   }
 
-  // A view of the bytes [from, to) of another view. No space knows it yet.
+  // A view of the bytes [from, to) of another view. No cache knows it yet.
   View* take_part(const View& whole, uint64_t from, uint64_t to) {
     OC_CHECK(from < to);
     OC_CHECK(to <= whole.reserved_bytes);

@@ -13,7 +13,7 @@
 #include "core/os/signal_delivery.h"
 #include "core/os/uapi.h"
 #include "core/os/userfaultfd.h"
-#include "core/paging/engine.h"
+#include "core/paging/fault_path.h"
 #include "core/paging/fault_reason.h"
 #include "core/region/address_map.h"
 #include "core/runtime/fork.h"
@@ -52,9 +52,9 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
     region::AddressMap::let_go(view);
     return os::FaultOutcome::kFailed;
   }
-  paging::Engine* engine = static_cast<paging::Space*>(view->space)->engine;
-  OC_CHECK(engine != nullptr);
-  const os::FaultOutcome outcome = engine->fault(*view, address, is_write);
+  paging::FaultPath* path = view->cache->fault_path;
+  OC_CHECK(path != nullptr);
+  const os::FaultOutcome outcome = path->fault(*view, address, is_write);
   region::AddressMap::let_go(view);
   return outcome;
 }
@@ -66,7 +66,7 @@ void on_many(std::span<const os::Touch> touches) {
     size_t n = 1;
     if (view != nullptr) {
       while (n < touches.size() && view->contains(touches[n].address)) ++n;
-      static_cast<paging::Space*>(view->space)->engine->fill_many(*view, touches.first(n));
+      view->cache->fault_path->fill_many(*view, touches.first(n));
       region::AddressMap::let_go(view);
     }
     OC_CHECK(n <= touches.size());

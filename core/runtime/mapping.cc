@@ -20,7 +20,7 @@ using base::format_bytes;
 using base::kPageBytesMax;
 using base::kSystemPage;
 using base::round_up;
-using paging::Space;
+using paging::PageCache;
 
 namespace {
 
@@ -110,8 +110,8 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
   auto region = std::make_unique<Region::Impl>();
-  Result<Space*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
-                                   lent != nullptr ? lent->room_bytes : 0, &region->space_key);
+  Result<PageCache*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
+                                       lent != nullptr ? lent->room_bytes : 0, &region->space_key);
   if (!space) return space.error();
   Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
                                                : place(o, reserve_bytes, space.value()->page_bytes);
@@ -161,9 +161,9 @@ Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
 }
 
 // The space of the store: an existing one with the same bytes, or a new one.
-Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
-                                        const MapOptions& o, uint64_t end_bytes,
-                                        uint64_t room_bytes, std::string* key) {
+Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
+                                            const MapOptions& o, uint64_t end_bytes,
+                                            uint64_t room_bytes, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   *key = key_of(*store);
   if (o.access == Access::kPrivate) {
@@ -181,7 +181,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
     store = std::move(overlay).value();
     *key = "private " + std::to_string(nameless++);
   } else if (const auto found = spaces.find(*key); found != spaces.end()) {
-    Space& space = *found->second;
+    PageCache& space = *found->second;
     if (end_bytes > space.page_count() * space.page_bytes)
       return refuse(EBUSY, uri,
                     "it is mapped already, with less room to grow: unmap it first, or reserve more "
@@ -192,10 +192,10 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
 
   const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
                                o.frames.value_or(options.frames), page_bytes,
-                               o.access != Access::kReadOnly, engine->policy_wants_rescue()};
+                               o.access != Access::kReadOnly, engine->pager().policy_wants_rescue};
   Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
-  auto space = std::make_unique<Space>();
+  auto space = std::make_unique<PageCache>();
   space->traits = store->traits();
   space->uri = uri;
   space->store_bytes = store->size_bytes();
@@ -206,7 +206,7 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
   space->read_gate.set_limit(space->traits.read_concurrency);
   space->write_gate.set_limit(space->traits.write_concurrency);
   if (space->traits.device != 0)
-    space->write_gate.share(paging::Crowd::of_writers(space->traits.device));
+    space->write_gate.share(paging::TransferCount::of_writers(space->traits.device));
   // The table spans the whole store, because a second view may show more than the first. Its memory
   // is used where it is touched.
   const uint64_t span_bytes =
@@ -226,13 +226,13 @@ Result<Space*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std:
       const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
-  if (Status s = engine->add_space(space.get()); !s) return s.error();
-  for (const std::span<std::byte> buffer : engine->buffers())
+  if (Status s = engine->add_cache(space.get()); !s) return s.error();
+  for (const std::span<std::byte> buffer : engine->pager().buffers())
     space->store.load()->register_buffer(buffer);
   return (spaces[*key] = std::move(space)).get();
 }
 
-Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechanism) const {
+Status Runtime::Impl::make_frames(PageCache& space, const runtime::Mechanism& mechanism) const {
   space.delivery = mechanism.delivery;
   const uint64_t bytes = space.page_count() * space.page_bytes;
   OC_CHECK(bytes != 0);
@@ -255,7 +255,7 @@ Status Runtime::Impl::make_frames(Space& space, const runtime::Mechanism& mechan
 }
 
 // REQUIRES: the mapping lock is held.
-Status Runtime::Impl::share_frames(Space& space) const {
+Status Runtime::Impl::share_frames(PageCache& space) const {
   OC_CHECK(!space.frames->can_share());
   Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
   if (!source) return source.error();
@@ -266,8 +266,8 @@ Status Runtime::Impl::share_frames(Space& space) const {
 }
 
 // Adds another view of a space: the same pages, the same frames.
-Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, const MapOptions& o,
-                           uint64_t page_bytes) {
+Status Runtime::Impl::join(PageCache& space, const std::shared_ptr<Store>& store,
+                           const MapOptions& o, uint64_t page_bytes) {
   if (o.page_bytes != 0 && page_bytes != space.page_bytes)
     return refuse(EBUSY, space.uri,
                   "it is mapped already, with pages of " + format_bytes(space.page_bytes) +
@@ -308,7 +308,8 @@ Status Runtime::Impl::join(Space& space, const std::shared_ptr<Store>& store, co
                       " bytes since it was mapped for writing: unmap that region first, or map "
                       "this one for writing, too");
   if ((becomes_writable || is_outgrown) && store.get() != space.store.load()) {
-    for (const std::span<std::byte> buffer : engine->buffers()) store->register_buffer(buffer);
+    for (const std::span<std::byte> buffer : engine->pager().buffers())
+      store->register_buffer(buffer);
     space.owned.push_back(store);
     space.store.store(store.get());
   }
@@ -350,7 +351,7 @@ void Runtime::Impl::give_place_back(const Region::Impl& region) {
 void Runtime::Impl::drop_space(const std::string& key) {
   const auto found = spaces.find(key);
   if (found == spaces.end() || found->second->view_count != 0) return;
-  engine->remove_space(found->second.get());
+  engine->remove_cache(found->second.get());
   const Counters counters = found->second->counters.sum();
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
   OUTCORE_COUNTERS(OUTCORE_KEEP)
@@ -362,22 +363,21 @@ void Runtime::Impl::drop_space(const std::string& key) {
 Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   const std::lock_guard<std::mutex> guard(mapping);
   OC_CHECK(region.view != nullptr);
-  OC_CHECK(region.view->space == region.space);
-  Space& space = *region.space;
+  OC_CHECK(region.view->cache == region.space);
+  PageCache& space = *region.space;
   Status first;
   {
     const os::SignalBlock block;
     if (region.access == Access::kReadWrite)
-      first = engine->flush(
-          space, region.view->first_page(), region.view->end_page(),
-          force ? paging::Engine::OnTimeout::kGoOn : paging::Engine::OnTimeout::kStop);
+      first = engine->flush(space, region.view->first_page(), region.view->end_page(),
+                            force ? paging::OnTimeout::kGoOn : paging::OnTimeout::kStop);
     if (!first.ok() && !force) return first;
   }
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = region.view->first_page(), to = region.view->end_page();
   const bool must_empty = space.view_count > 1 && !space.frames->can_share();
   if (must_empty) {
-    if (Status s = engine->hold_out(space, from, to); !s) return s;
+    if (Status s = engine->evict_and_block(space, from, to); !s) return s;
     region.view->is_replaced = true;
   }
   {
@@ -386,7 +386,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   }
   if (space.view_count == 1) engine->drop_frames(space);
   engine->remove_view(region.view);
-  if (must_empty) engine->let_in(space, from, to);
+  if (must_empty) engine->unblock(space, from, to);
   give_place_back(region);
   region::ViewPool::instance().give_back(region.view);
   region.view = nullptr;

@@ -18,7 +18,7 @@ namespace outcore {
 
 using base::kSystemPage;
 using base::round_up;
-using paging::Space;
+using paging::PageCache;
 
 namespace {
 
@@ -265,7 +265,7 @@ Status Region::grow(uint64_t size_bytes) {
                              std::to_string(impl_->reserve_bytes) +
                              " (reserve_bytes of the map) will do"};
   const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
-  Space& space = *impl_->space;
+  PageCache& space = *impl_->space;
   Store& store = *space.store.load();
   const uint64_t store_bytes = view.offset + size_bytes;
   if (store_bytes > store.size_bytes())

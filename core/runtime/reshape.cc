@@ -11,7 +11,7 @@
 
 namespace outcore {
 
-using paging::Space;
+using paging::PageCache;
 using region::View;
 using region::ViewPool;
 
@@ -63,9 +63,9 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
                                 const std::function<Status()>& place) {
   const std::lock_guard<std::mutex> guard(mapping);
   if (all.empty()) return {};
-  Space& space = *all.front()->space;
+  PageCache& space = *all.front()->space;
   OC_CHECK(space.view_count == all.size());
-  if (Status s = engine->give_up(space, place); !s) return s;
+  if (Status s = engine->hand_to_kernel(space, place); !s) return s;
   for (Region::Impl* region : all) {
     OC_CHECK(region->space == &space);
     OC_CHECK(region->view != nullptr);
@@ -82,18 +82,18 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
   return {};
 }
 
-Status Runtime::Impl::hold_out(Space& space, uint64_t offset, uint64_t size_bytes,
-                               const std::function<void()>& between) {
+Status Runtime::Impl::with_blocked_range(PageCache& space, uint64_t offset, uint64_t size_bytes,
+                                         const std::function<void()>& between) {
   const std::lock_guard<std::mutex> guard(mapping);
   const uint64_t pages = space.page_count();
   const uint64_t first = std::min(offset / space.page_bytes, pages);
   const uint64_t end =
       size_bytes == 0 ? first : std::min((offset + size_bytes - 1) / space.page_bytes + 1, pages);
   const os::SignalBlock block;
-  if (Status s = engine->hold_out(space, first, end); !s) return s;
+  if (Status s = engine->evict_and_block(space, first, end); !s) return s;
   between();
   space.note_change(offset, size_bytes);
-  engine->let_in(space, first, end);
+  engine->unblock(space, first, end);
   return {};
 }
 

@@ -60,7 +60,7 @@ Runtime::Impl::~Impl() {
   sources.reset();  // event threads use the engine, so they end first
   // A store of the program may outlive the buffers that it was lent.
   if (engine != nullptr)
-    for (const std::span<std::byte> buffer : engine->buffers())
+    for (const std::span<std::byte> buffer : engine->pager().buffers())
       store::BufferSet::of_process().forget(buffer);
   engine.reset();
 }
@@ -85,7 +85,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   if (!kernel) return kernel.error();
   impl->kernel = std::move(kernel).value();
   impl->sources = std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads);
-  paging::EngineOptions e;
+  paging::PagerOptions e;
   e.budget_bytes = base::round_down(o.budget_bytes, kSystemPage);
   const uint64_t memory_bytes =
       static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * kSystemPage;
@@ -101,11 +101,12 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   const std::string budget_from = "budget (" + o.source_of("budget") + "): ";
   if (!engine) return Error{engine.code(), budget_from + engine.message()};
   impl->engine = std::move(engine).value();
-  if (o.page_bytes > kSystemPage && impl->engine->least_budget(o.page_bytes) > e.budget_bytes)
+  if (o.page_bytes > kSystemPage &&
+      impl->engine->pager().least_budget(o.page_bytes) > e.budget_bytes)
     return Error{EINVAL, budget_from + "a budget of " + base::format_bytes(e.budget_bytes) +
                              " is too small for pages of " + base::format_bytes(o.page_bytes) +
                              ": the least that would do is " +
-                             base::format_bytes(impl->engine->least_budget(o.page_bytes))};
+                             base::format_bytes(impl->engine->pager().least_budget(o.page_bytes))};
   runtime::install_handlers(true);
   runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {

@@ -127,7 +127,7 @@ class Door {
   ReleaseLink::Answer release(const ReleaseLink::Question& question);
 
   // Calls f(space, mapped bytes) if the file is taken.
-  void with_space(TakenFile& file, const std::function<void(paging::Space&, uint64_t)>& f);
+  void with_space(TakenFile& file, const std::function<void(paging::PageCache&, uint64_t)>& f);
   // Brings a range of the file in, or evicts it.
   Status bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool is_in);
   Report report();

@@ -14,7 +14,7 @@
 namespace outcore::preload {
 
 using base::kSystemPage;
-using paging::Space;
+using paging::PageCache;
 using region::View;
 
 namespace {
@@ -46,7 +46,7 @@ int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
     if (result != 0 || m.region->access != Access::kReadWrite ||
         !pages_of(m, from, to, &first, &end))
       return;
-    Space& space = *m.region->space;
+    PageCache& space = *m.region->space;
     if (const Status s = runtime_->engine->flush(space, first, end); !s.ok()) {
       say("msync: " + s.message(), true);
       result = as_errno(s);
@@ -115,7 +115,7 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
 
 int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
   int result = 0;
-  const Status s = runtime_->hold_out(*m.region->space, offset, size_bytes, [&] {
+  const Status s = runtime_->with_blocked_range(*m.region->space, offset, size_bytes, [&] {
     const uint64_t file_bytes = m.file->store->size_bytes();
     if (offset < file_bytes)
       result = -m.file->store->discard(offset, std::min(size_bytes, file_bytes - offset));
@@ -167,7 +167,7 @@ void Door::undo_locks() {
   }
 }
 
-void Door::with_space(TakenFile& file, const std::function<void(Space&, uint64_t)>& f) {
+void Door::with_space(TakenFile& file, const std::function<void(PageCache&, uint64_t)>& f) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (file.mappings.empty()) return;
@@ -220,7 +220,7 @@ Report Door::report() {
     f.is_taken = !file->mappings.empty();
     f.counters = file->ended;
     for (const auto& [address, m] : file->mappings) f.mapped_bytes += m->size_bytes;
-    if (const Space* space = file->space()) {
+    if (const PageCache* space = file->space()) {
       const Counters now = space->counters.sum();
 #define OUTCORE_ADD(name, unit, help) f.counters.name += now.name;
       OUTCORE_COUNTERS(OUTCORE_ADD)

@@ -25,7 +25,7 @@ namespace outcore::preload {
 
 using base::kSystemPage;
 using base::round_up;
-using paging::Space;
+using paging::PageCache;
 
 // What the kernel would say of a file whose bytes could not be stored.
 int as_errno(const Status& s) {
@@ -43,7 +43,7 @@ void Door::populate(Mapping& mapping) {
 }
 
 void Door::add_ended(TakenFile& file) {
-  const Space* space = file.space();
+  const PageCache* space = file.space();
   if (space == nullptr) return;
   const Counters now = space->counters.sum();
 #define OUTCORE_ADD(name, unit, help) file.ended.name += now.name;
@@ -81,7 +81,7 @@ int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (is_inherited(file)) return 0;
-  Space* space = file.space();
+  PageCache* space = file.space();
   if (space == nullptr || !space->is_writable || size_bytes == 0) return 0;
   const uint64_t end =
       std::min((offset + size_bytes - 1) / space->page_bytes + 1, space->page_count());
@@ -96,7 +96,7 @@ int Door::store_files(const dev_t* device) {
   const os::Locked locked(lock_);
   int result = 0;
   for (const auto& [identity, file] : files_) {
-    Space* space = file->space();
+    PageCache* space = file->space();
     if (space == nullptr || !space->is_writable || is_inherited(*file)) continue;
     struct stat about;
     if (device != nullptr && ::fstat(file->fd, &about) == 0 && about.st_dev != *device) continue;
@@ -119,12 +119,12 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
     is_changed = true;
     change();
   };
-  Space* space = file.space();
+  PageCache* space = file.space();
   // What lies past the end is in no page of ours.
   const uint64_t known = space == nullptr ? 0 : space->store_bytes.load();
   const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
   if (space != nullptr && bytes != 0) {
-    const Status s = runtime_->hold_out(*space, offset, bytes, once);
+    const Status s = runtime_->with_blocked_range(*space, offset, bytes, once);
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) change();
@@ -139,7 +139,7 @@ void Door::note_growth(TakenFile& file) {
 
 void Door::note_growth_locked(TakenFile& file) {
   if (is_inherited(file)) return;
-  const Space* space = file.space();
+  const PageCache* space = file.space();
   if (space == nullptr || file.store->look_at_size(true) != 0) return;
   // Pages may be read by a store from before: the file was opened again since, for writing.
   for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
@@ -175,7 +175,7 @@ bool Door::hand_back(const Identity& identity, const char* why) {
 // Another process has made the file shorter, which we heard too late to store before: what was
 // written behind its end is gone, as with the kernel's mapping, and must not make it longer again.
 void Door::drop_what_was_cut_off(TakenFile& file) {
-  Space* space = file.space();
+  PageCache* space = file.space();
   struct stat about;
   if (space == nullptr || !space->is_writable || ::fstat(file.fd, &about) != 0) return;
   const auto bytes = static_cast<uint64_t>(about.st_size);
@@ -294,7 +294,7 @@ void Door::note_descriptor(int fd) {
 // Piece by piece, so that whoever waits for it hears that it goes on. REQUIRES: the lock.
 void Door::store_pieces(TakenFile& file) {
   constexpr uint64_t kPieceBytes = 16 << 20;
-  Space& space = *file.space();
+  PageCache& space = *file.space();
   const uint64_t piece = std::max<uint64_t>(kPieceBytes / space.page_bytes, 1);
   const uint64_t end = std::min(
       round_up(space.store_bytes.load(), space.page_bytes) / space.page_bytes, space.page_count());

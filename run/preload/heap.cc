@@ -312,7 +312,7 @@ void Heap::add_to(Report& report) {
       report.not_taken.push_back(
           {"(anonymous mapping)", "no room on scratch space", refused_bytes_max_, refused_});
   }
-  const paging::Space& space = views_->space();
+  const paging::PageCache& space = views_->space();
   f.path = "(allocations)";
   f.remark = views_->store().uri();
   if (const std::string remark = views_->store().remark(); !remark.empty())

@@ -26,7 +26,7 @@ class HeapViews {
   uint64_t size_bytes() const { return size_bytes_; }
   uint64_t page_bytes() const { return space_->page_bytes; }
   HeapStore& store() const { return *store_; }
-  paging::Space& space() const { return *space_; }
+  paging::PageCache& space() const { return *space_; }
   paging::Engine& engine() const { return *runtime_->engine; }
 
   // The first `end` bytes can be touched from now on.
@@ -77,7 +77,7 @@ class HeapViews {
 
   std::shared_ptr<Runtime::Impl> runtime_;
   std::shared_ptr<HeapStore> store_;
-  paging::Space* space_ = nullptr;
+  paging::PageCache* space_ = nullptr;
   std::byte* address_ = nullptr;
   uint64_t size_bytes_ = 0;
   std::mutex changing_;  // the parts, and how much is shown

@@ -15,7 +15,7 @@ int fill_pages(paging::Engine& engine, region::View& view, uint64_t first, uint6
 
 int advise_pages(paging::Engine& engine, region::View& view, uint64_t first, uint64_t end,
                  int advice) {
-  paging::Space& space = *static_cast<paging::Space*>(view.space);
+  paging::PageCache& space = *view.cache;
   switch (advice) {
     case MADV_WILLNEED:
       engine.prefetch(view, first, 1, end - first);

@@ -103,7 +103,7 @@ bool is_trusted(int fd) {
 std::string residency(Door& door, TakenFile& file, uint64_t offset, uint64_t size_bytes,
                       uint64_t columns) {
   nlohmann::json answer;
-  door.with_space(file, [&](paging::Space& space, uint64_t mapped_bytes) {
+  door.with_space(file, [&](paging::PageCache& space, uint64_t mapped_bytes) {
     const uint64_t page_bytes = space.page_bytes, bytes = space.store_bytes.load();
     const uint64_t end_bytes =
         size_bytes == 0 ? bytes : std::min(bytes, offset + std::min(size_bytes, bytes));

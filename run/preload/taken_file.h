@@ -66,7 +66,7 @@ struct TakenFile {
   uint64_t file_bytes = 0;
   Counters ended;  // of mappings that are gone
 
-  paging::Space* space() const {
+  paging::PageCache* space() const {
     return mappings.empty() ? nullptr : mappings.begin()->second->region->space;
   }
 };

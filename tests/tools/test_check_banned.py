@@ -44,7 +44,7 @@ class CheckBanned(unittest.TestCase):
         lines = ("malloc(1);", "auto p = new Page;", "delete p;", "std::string s;",
                  "std::mutex m;", "std::lock_guard l(m);", "fprintf(f, x);")
         self.assert_refused(fault, *lines)
-        self.assert_passes("core/paging/keeper.cc", *lines)
+        self.assert_passes("core/paging/engine.cc", *lines)
         self.assert_passes(fault, "new (place) Page;", "A(const A&) = delete;", "std::span<int> s;")
 
     def test_words_are_refused_in_comments_and_documents_too(self):

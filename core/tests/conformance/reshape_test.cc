@@ -298,8 +298,8 @@ TEST_P(ReshapeOf, BytesThatChangeInTheStoreAreSeenAtOnce) {
     });
   for (uint64_t v = 2; v < 40; ++v) {
     for (const uint64_t until = reads + 20; reads < until;) std::this_thread::yield();
-    const Status s = impl_->hold_out(*region.space, first * page_bytes(),
-                                     (end - first) * page_bytes(), [&] { put(v); });
+    const Status s = impl_->with_blocked_range(*region.space, first * page_bytes(),
+                                               (end - first) * page_bytes(), [&] { put(v); });
     ASSERT_TRUE(s.ok()) << s.message();
   }
   is_over_ = true;

@@ -92,7 +92,7 @@ class Regions {
   std::shared_ptr<Runtime::Impl> runtime_;
   std::vector<std::shared_ptr<OpenStore>> stores_;
   std::vector<std::unique_ptr<Region::Impl>> regions_;
-  std::vector<paging::Space*> spaces_;
+  std::vector<paging::PageCache*> spaces_;
   std::string why_not_;
 };
 

@@ -61,7 +61,7 @@ class Memory {
     const auto window =
         static_cast<uint32_t>(std::min<uint64_t>(512, setting_.room / 3 / setting_.readers));
     if (window < 2) return;
-    const StreamTable::Advice ahead = tables_[reader]->table.on_miss({.space_id = 1,
+    const StreamTable::Advice ahead = tables_[reader]->table.on_miss({.cache_id = 1,
                                                                       .page = page,
                                                                       .page_end = setting_.pages,
                                                                       .window_max = window,

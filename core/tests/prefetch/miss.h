@@ -5,11 +5,11 @@
 
 namespace outcore::prefetch {
 
-inline StreamTable::Advice miss(StreamTable& table, uint64_t space, uint64_t page,
+inline StreamTable::Advice miss(StreamTable& table, uint64_t cache, uint64_t page,
                                 uint32_t window_max, uint64_t page_end, bool is_sequential,
                                 bool is_in_flight, StreamTable::Pages absent = {}) {
   StreamTable::Miss miss;
-  miss.space_id = space;
+  miss.cache_id = cache;
   miss.page = page;
   miss.page_end = page_end;
   miss.window_max = window_max;

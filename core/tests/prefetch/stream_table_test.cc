@@ -25,7 +25,7 @@ uint64_t mixed(uint64_t x) {
 struct Reader {
   StreamTable table{};
   std::unordered_set<uint64_t> resident;
-  uint64_t space = 1, page_end = kPageEnd;
+  uint64_t cache = 1, page_end = kPageEnd;
   uint32_t window_max = kWindowMax;
   bool is_sequential = false, drops = false;
   uint64_t misses = 0, advised = 0, useless = 0;
@@ -35,7 +35,7 @@ struct Reader {
     if (!resident.insert(page).second) return false;
     ++misses;
     const StreamTable::Advice ahead =
-        miss(table, space, page, window_max, page_end, is_sequential, false, {this, is_absent});
+        miss(table, cache, page, window_max, page_end, is_sequential, false, {this, is_absent});
     EXPECT_TRUE(table.is_valid());
     for (uint32_t i = 0; i < ahead.run_count; ++i) take(ahead.run[i]);
     return true;
@@ -150,18 +150,18 @@ TEST(StreamTable, AStreamIsFoundAndKeptAmongRandomMisses) {
   EXPECT_LE(missed_by_scan, misses_max(50'000));
 }
 
-TEST(StreamTable, SpacesDoNotMix) {
+TEST(StreamTable, CachesDoNotMix) {
   StreamTable table{};
   for (uint64_t page = 0; page < 30; ++page)
     EXPECT_EQ(miss(table, page, page, 64, 100, false, false).run_count, 0u) << page;
 }
 
-TEST(StreamTable, ThePagesOfTwoSpacesAreTwoStreams) {
+TEST(StreamTable, ThePagesOfTwoCachesAreTwoStreams) {
   StreamTable table{};
   uint64_t advised = 0;
   for (const uint64_t page : {0, 1, 2})
-    for (const uint64_t space : {7, 8})
-      advised += miss(table, space, page, 64, 100, false, false).run_count;
+    for (const uint64_t cache : {7, 8})
+      advised += miss(table, cache, page, 64, 100, false, false).run_count;
   EXPECT_EQ(advised, 2u);
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kPage = 65536, kSystemPage = 4096;
 
-// Shows bytes 4096 … 4096 + 150000 of a space with pages of 64 KiB: it starts and ends inside a
+// Shows bytes 4096 … 4096 + 150000 of a cache with pages of 64 KiB: it starts and ends inside a
 // page.
 class ViewTest : public testing::Test {
  protected:
@@ -40,7 +40,7 @@ TEST_F(ViewTest, ShowsNoPageWhileItIsEmpty) {
   EXPECT_FALSE(view_.contains(base_));
 }
 
-TEST_F(ViewTest, NumbersPagesByTheSpace) {
+TEST_F(ViewTest, NumbersPagesByTheCache) {
   EXPECT_EQ(view_.first_page(), 0u);
   EXPECT_EQ(view_.end_page(), 3u);
   EXPECT_EQ(view_.page_of(base_), 0u);

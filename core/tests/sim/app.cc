@@ -68,7 +68,7 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
     region::View* found = AddressMap::instance().find_and_hold(address);
     if (found == nullptr && file.is_handed_back) continue;
     sim_.fibers_.require(
-        found != nullptr && found->space == file.space.get() &&
+        found != nullptr && found->cache == file.space.get() &&
             found->offset + static_cast<uint64_t>(address - found->address) == offset,
         "the address belongs to its view", offset);
     if (random_.chance(100)) fault_with_others(*found, {address, is_write});

@@ -57,7 +57,7 @@ void Simulation::cut(Random& random) {
       files.push_back(file.get());
   if (files.empty()) return;
   for (SimFile* file : files) ++file->calls;  // no reshape changes the store meanwhile
-  std::vector<paging::Space*> spaces;
+  std::vector<paging::PageCache*> spaces;
   for (SimFile* file : files) spaces.push_back(file->space.get());
   std::vector<Snapshot> snapshots;
   bool is_stored = false;

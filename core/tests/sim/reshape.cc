@@ -70,7 +70,7 @@ void Simulation::check_stored(SimFile& file, uint64_t from, uint64_t to, const c
 void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t to) {
   const os::Locked locked(mapping_);
   if (!has(file, whole) || !begin_reshape(file)) return;
-  paging::Space& space = *file.space;
+  paging::PageCache& space = *file.space;
   View* old = whole.view;
   const uint64_t end = old->reserved_bytes, offset = old->offset;
   if (whole.pins != 0 || to > end || (from == 0 && to == end) || (from == to && from % end == 0))
@@ -125,7 +125,7 @@ void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Ran
   const os::Locked locked(mapping_);
   if (!begin_reshape(file)) return;
   const uint64_t from = first * file.plan.page_bytes, to = end * file.plan.page_bytes;
-  const Status s = engine_->hold_out(*file.space, first, end);
+  const Status s = engine_->evict_and_block(*file.space, first, end);
   if (!s.ok()) return end_reshape(file, s, file.had_pins);
   check_stored(file, from, to, "the store lacks what was written to what is held out");
   for (uint64_t i = 0; i < file.oracle->cell_count(); ++i) {
@@ -137,7 +137,7 @@ void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Ran
     file.store->preset(offset, std::as_bytes(std::span(&cell.value, 1)));
     fibers_.step("write to the store", offset);
   }
-  engine_->let_in(*file.space, first, end);
+  engine_->unblock(*file.space, first, end);
   end_reshape(file, s, false);
 }
 
@@ -148,7 +148,7 @@ void Simulation::hand_back(SimFile& file) {
   if (!begin_reshape(file)) return;
   if (file.pins != 0) return end_reshape(file, Error{EBUSY, "pinned"}, true);
   const bool is_refused = fibers_.random().chance(300);
-  const Status s = engine_->give_up(*file.space, [&]() -> Status {
+  const Status s = engine_->hand_to_kernel(*file.space, [&]() -> Status {
     if (is_refused) return Error{ENOMEM, "no mapping"};
     check_stored(file, 0, file.plan.store_bytes,
                  "the store lacks what was written to what is handed back");

@@ -36,8 +36,8 @@ std::string Simulation::describe() const {
   constexpr const char* kStates[] = {"absent",  "filling",  "resident", "busy",  "unmapping",
                                      "leaving", "dropping", "failed",   "frozen"};
   if (engine_ == nullptr) return {};
-  std::string text = "budget " + std::to_string(engine_->budget().used()) + " of " +
-                     std::to_string(engine_->budget().limit()) + "\n";
+  std::string text = "budget " + std::to_string(engine_->pager().budget.used()) + " of " +
+                     std::to_string(engine_->pager().budget.limit()) + "\n";
   for (const auto& file : files_) {
     const uint64_t pages = file->space == nullptr ? 0 : file->space->page_count();
     for (uint64_t page = 0; page < pages; ++page) {
@@ -52,7 +52,7 @@ std::string Simulation::describe() const {
               (word.pins() == 0 ? "" : " pins " + std::to_string(word.pins()));
       if (word.state() != region::PageState::kFilling &&
           word.state() != region::PageState::kFailed) {
-        const budget::FrameRecord& record = engine_->frames()[word.frame()];
+        const budget::FrameRecord& record = engine_->pager().frames[word.frame()];
         text += record.is_in_policy != 0 ? "" : " not in the policy";
         text += record.list == 0 ? "" : " in list " + std::to_string(record.list);
       }
@@ -104,7 +104,7 @@ void Simulation::live() {
 void Simulation::start_engine() {
   uint64_t page_bytes = 0;
   for (const FilePlan& file : plan_.files) page_bytes = std::max(page_bytes, file.page_bytes);
-  paging::EngineOptions options;
+  paging::PagerOptions options;
   options.policy = plan_.policy;
   options.keepers = plan_.shards;
   options.prefetch_threads = plan_.prefetchers;
@@ -116,14 +116,14 @@ void Simulation::start_engine() {
   for (;; budget += 64 << 10) {
     options.budget_bytes = budget;
     Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(options);
-    if (engine && engine.value()->least_budget(page_bytes) <= budget) break;
+    if (engine && engine.value()->pager().least_budget(page_bytes) <= budget) break;
   }
   budget_least_ = budget;
   budget_most_ = options.budget_bytes = budget + plan_.budget_slack;
   Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(options);
   fibers_.require(engine.ok(), "the engine starts");
   engine_ = std::move(engine).value();
-  fixed_bytes_ = engine_->budget().used();
+  fixed_bytes_ = engine_->pager().budget.used();
 }
 
 void Simulation::open_file(const FilePlan& plan) {
@@ -140,8 +140,8 @@ void Simulation::open_file(const FilePlan& plan) {
     cell.value = random.next();
     file.store->preset(Oracle::offset_of(i), std::as_bytes(std::span(&cell.value, 1)));
   }
-  file.space = std::make_unique<paging::Space>();
-  paging::Space& space = *file.space;
+  file.space = std::make_unique<paging::PageCache>();
+  paging::PageCache& space = *file.space;
   space.traits = file.store->traits();
   space.uri = file.store->uri();
   space.store_bytes = plan.store_bytes;
@@ -158,7 +158,7 @@ void Simulation::open_file(const FilePlan& plan) {
   if (plan_.pages_max != 0 && plan.model == FramesModel::kProtected)
     frames->set_pages_max(plan_.pages_max * (plan.page_bytes / 4096));
   space.frames = std::move(frames);
-  const Status added = engine_->add_space(&space);
+  const Status added = engine_->add_cache(&space);
   fibers_.require(added.ok(), "the least budget is enough for the space");
   const uint64_t offset = std::min(plan.view_offset, plan.store_bytes / 2 / 4096 * 4096);
   const Status mapped =
@@ -168,17 +168,17 @@ void Simulation::open_file(const FilePlan& plan) {
 
 void Simulation::watch_memory() {
   kernel_.on_memory = [this](uint64_t resident_bytes) {
-    const uint64_t used = engine_->budget().used();
+    const uint64_t used = engine_->pager().budget.used();
     fibers_.require(resident_bytes + fixed_bytes_ <= used, "memory is used that was never taken",
                     resident_bytes, used - fixed_bytes_);
-    fibers_.require(is_resizing_ || used <= engine_->budget().limit(), "the budget is exceeded",
-                    used, engine_->budget().limit());
+    fibers_.require(is_resizing_ || used <= engine_->pager().budget.limit(),
+                    "the budget is exceeded", used, engine_->pager().budget.limit());
   };
 }
 
-// The thread of a keeper, as engine.h describes it.
+// The thread of a keeper, as keeper.h describes it.
 void Simulation::keep(unsigned index) {
-  paging::Shard& shard = *engine_->shards()[index];
+  paging::Shard& shard = *engine_->pager().shards[index];
   while (!is_stopping_) {
     if (shard.is_called.load() == 0) os::wait(&shard.is_called, 0, 10'000'000);
     shard.is_called = 0;
@@ -208,12 +208,12 @@ void Simulation::finish() {
   for (auto& file : files_) {
     if (file->is_handed_back) file->views.clear();
     while (!file->views.empty()) unmap_view(*file, file->views.back().get());
-    engine_->remove_space(file->space.get());
+    engine_->remove_cache(file->space.get());
   }
   fibers_.require(kernel_.resident_bytes() == 0, "memory is left behind", kernel_.resident_bytes());
-  fibers_.require(engine_->budget().used() == fixed_bytes_, "budget is left behind",
-                  engine_->budget().used(), fixed_bytes_);
-  fibers_.require(engine_->is_valid(), "the engine is valid at the end");
+  fibers_.require(engine_->pager().budget.used() == fixed_bytes_, "budget is left behind",
+                  engine_->pager().budget.used(), fixed_bytes_);
+  fibers_.require(engine_->pager().is_valid(), "the engine is valid at the end");
 }
 
 void Simulation::finish_file(SimFile& file) {

@@ -35,7 +35,7 @@ struct SimView {
 struct SimFile {
   FilePlan plan;
   std::shared_ptr<SimStore> store;
-  std::unique_ptr<paging::Space> space;
+  std::unique_ptr<paging::PageCache> space;
   std::unique_ptr<Oracle> oracle;
   std::vector<std::unique_ptr<SimView>> views;
   // Like the lock of `outcore run`: calls of the program on its mappings, and changes of their

@@ -17,7 +17,7 @@ Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
                             uint64_t reserved_bytes, bool is_writable) {
   const os::Locked locked(mapping_);
   if (file.is_handed_back) return Error{EBUSY, "it is the kernel's"};
-  paging::Space& space = *file.space;
+  paging::PageCache& space = *file.space;
   if (!file.views.empty() && !space.frames->can_share()) {
     auto frames = std::make_unique<SimFrames>(kernel_, FramesModel::kShared,
                                               space.page_count() * space.page_bytes);
@@ -62,7 +62,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = view->first_page(), to = view->end_page();
   const bool must_empty = file.space->view_count > 1 && !file.space->frames->can_share();
-  while (must_empty && !engine_->hold_out(*file.space, from, to).ok()) {
+  while (must_empty && !engine_->evict_and_block(*file.space, from, to).ok()) {
     fibers_.require(plan_.has_faults, "a view's pages cannot be held out though nothing fails");
     fibers_.let_pass(100'000);
   }
@@ -72,7 +72,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
                            [](Mapping& mapping) { mapping.is_ending = true; });
   if (file.space->view_count == 1) engine_->drop_frames(*file.space);
   engine_->remove_view(view);
-  if (must_empty) engine_->let_in(*file.space, from, to);
+  if (must_empty) engine_->unblock(*file.space, from, to);
   kernel_.unmap(view->address, view->reserved_bytes);
   ViewPool::instance().give_back(view);
 }

@@ -1,4 +1,4 @@
-// Space: the pages of one store, their states and frames, and the views that show them.
+// PageCache: the pages of one store, their states and frames, and the views that show them.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@
 
 namespace outcore::paging {
 
-class Engine;
+class FaultPath;
 
-// CurrentFrames: the frames of a space. They are replaced when a second view comes; the old ones
+// CurrentFrames: the frames of a cache. They are replaced when a second view comes; the old ones
 // stay, empty, for threads that looked at them a moment before.
 class CurrentFrames {
  public:
@@ -46,10 +46,10 @@ class CurrentFrames {
   std::vector<std::unique_ptr<os::Frames>> owned_;
 };
 
-struct Space {
+struct PageCache {
   static constexpr uint32_t kViewsMax = 1 << 16;
 
-  Engine* engine = nullptr;
+  FaultPath* fault_path = nullptr;  // answers the faults of its pages
   uint32_t id = 0;
   // Changes at most once: when a store that was opened read-only gets a writable view. The old one
   // lives on in `owned`.
@@ -65,7 +65,7 @@ struct Space {
   // What it holds is addresses of this process, and means nothing to another.
   std::atomic<bool> is_of_addresses{false};
   // Frozen for good: something else is mapped where the views were.
-  std::atomic<bool> is_given_up{false};
+  std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
   CurrentFrames frames;
@@ -89,10 +89,10 @@ struct Space {
   metrics::CounterBlock counters;
   std::atomic<ChangeLog*> changes{nullptr};  // ours; made when somebody wants to know
 
-  Space() = default;
-  ~Space() { delete changes.load(); }
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
+  PageCache() = default;
+  ~PageCache() { delete changes.load(); }
+  PageCache(const PageCache&) = delete;
+  PageCache& operator=(const PageCache&) = delete;
 
   uint64_t page_count() const { return words.count(); }  // there may be room to grow
   // Of what the store has now.
@@ -109,14 +109,14 @@ struct Space {
   bool is_told_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
 
   // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
-  // absent any more, or the space is frozen.
+  // absent any more, or the cache is frozen.
   bool claim(uint64_t page) {
     using region::PageState;
     region::PageValue seen = words[page].load();
     if (seen.state() != PageState::kAbsent || is_frozen.load(std::memory_order_acquire) ||
         !words[page].change(seen, seen.with(PageState::kFilling)))
       return false;
-    // Asked again now that the page is ours: whoever froze the space waits for it.
+    // Asked again now that the page is ours: whoever froze the cache waits for it.
     if (!is_frozen.load(std::memory_order_seq_cst)) return true;
     leave(page);
     return false;

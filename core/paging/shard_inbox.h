@@ -1,9 +1,10 @@
-// News: frames that were filled, rescued or unpinned, on their way to the shard that keeps them.
+// ShardInbox: frames that were filled, rescued or unpinned, and of which their shard's policy has
+// not been told.
 //
 // A stack that is taken whole. A frame is in it at most once: it is pushed when it is filled; again
-// only when it was rescued or unparked, which needs that the shard has heard of it. News are pushed
-// before the page becomes resident, so whoever holds the turn and sees a resident page can hear of
-// it first.
+// only when it was rescued or unparked, which needs that the policy has been told of it. A frame is
+// pushed before its page becomes resident, so whoever holds the turn and sees a resident page can
+// drain the inbox first, and then the policy knows the frame.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 namespace outcore::paging {
 
-class News {
+class ShardInbox {
  public:
   // Any thread, the fault path.
   void push(budget::FrameTable& frames, uint32_t frame) {
@@ -22,25 +23,25 @@ class News {
     uint32_t head = head_.load(std::memory_order_relaxed);
     do {
       OC_CHECK(head != frame);
-      frames[frame].news_next = head;
+      frames[frame].inbox_next = head;
     } while (!head_.compare_exchange_weak(head, frame, std::memory_order_acq_rel));
   }
 
-  // The turn's holder: calls hear(frame) for each, oldest first.
-  template <typename Hear>
-  void take_all(budget::FrameTable& frames, const Hear& hear) {
+  // The turn's holder: calls tell(frame) for each, oldest first.
+  template <typename Tell>
+  void drain(budget::FrameTable& frames, const Tell& tell) {
     uint32_t newest = head_.exchange(budget::kNone, std::memory_order_acq_rel);
     uint32_t oldest = budget::kNone;
     while (newest != budget::kNone) {
-      const uint32_t next = frames[newest].news_next;
+      const uint32_t next = frames[newest].inbox_next;
       OC_CHECK(next != newest);
-      frames[newest].news_next = oldest;
+      frames[newest].inbox_next = oldest;
       oldest = newest;
       newest = next;
     }
     while (oldest != budget::kNone) {
-      const uint32_t next = frames[oldest].news_next;  // before hear(): it may free the frame
-      hear(oldest);
+      const uint32_t next = frames[oldest].inbox_next;  // before tell(): it may free the frame
+      tell(oldest);
       oldest = next;
     }
   }

@@ -1,24 +1,26 @@
-// How much of the budget is for pages: as much as the program says, less what is lent to stores.
+#include "core/paging/budget_control.h"
+
 #include <algorithm>
 #include <cerrno>
 
 #include "core/base/assert.h"
-#include "core/paging/engine.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
 using base::format_bytes;
 
-Status Engine::resize_budget(uint64_t asked_bytes) {
+Status BudgetControl::resize(uint64_t asked_bytes) {
   const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
-  const uint64_t least = least_budget(page_bytes_max_.load());
+  const uint64_t least = pager_.least_budget(pager_.page_bytes_max.load());
   if (bytes < least)
     return Error{EINVAL, "resize the budget to " + format_bytes(asked_bytes) +
                              ": the least that would do is " + format_bytes(least)};
-  if (bytes / base::kSystemPage > frames_.count())
+  if (bytes / base::kSystemPage > pager_.frames.count())
     return Error{EINVAL, "resize the budget to " + format_bytes(bytes) +
                              ": it can grow to at most " +
-                             format_bytes(uint64_t{frames_.count()} * base::kSystemPage)};
+                             format_bytes(uint64_t{pager_.frames.count()} * base::kSystemPage)};
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);  // or one call could put back what another has changed
   const uint64_t lent = lent_bytes_.load();
@@ -31,56 +33,54 @@ Status Engine::resize_budget(uint64_t asked_bytes) {
 }
 
 // Of the budget, what pages and buffers may use. REQUIRES: resize_lock_, and signals are blocked.
-Status Engine::limit_pages(uint64_t bytes) {
+Status BudgetControl::limit_pages(uint64_t bytes) {
   OC_CHECK(resize_lock_.is_held());
   OC_CHECK(bytes % base::kSystemPage == 0);
-  const uint64_t before = budget_.limit();
-  budget_.set_limit(bytes);
+  const uint64_t before = pager_.budget.limit();
+  pager_.budget.set_limit(bytes);
   // Known at once: fills must not starve meanwhile.
-  const uint64_t pinned = pinned_bytes_.load() + pinning_bytes_.load();
-  if (bytes < before && pinned + pin_reserve_bytes() > bytes) {
-    budget_.set_limit(before);
+  const uint64_t pinned = pager_.pinned_bytes.load() + pager_.pinning_bytes.load();
+  if (bytes < before && pinned + pager_.pin_reserve_bytes() > bytes) {
+    pager_.budget.set_limit(before);
     return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
                             format_bytes(pinned) + " are pinned; the least that would do is " +
-                            format_bytes(pinned + pin_reserve_bytes()) + "; the budget stays at " +
-                            format_bytes(before)};
+                            format_bytes(pinned + pager_.pin_reserve_bytes()) +
+                            "; the budget stays at " + format_bytes(before)};
   }
   const uint64_t start_ns = os::now_ns();
-  while (budget_.used() > bytes) {
+  while (pager_.budget.used() > bytes) {
     bool is_moving = false;
-    for (const auto& shard : shards_) {
+    for (const auto& shard : pager_.shards) {
       const os::Locked turn(shard->turn);
-      const uint64_t over = budget_.used() - std::min(budget_.used(), bytes);
-      const uint64_t share = over / usual_page_bytes(*shard) / shards_.size() + 1;
+      const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), bytes);
+      const uint64_t share = over / pager_.usual_page_bytes(*shard) / pager_.shards.size() + 1;
       const auto victims =
           static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
-      is_moving = run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
+      is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
     }
     if (is_moving) continue;
-    if (os::now_ns() - start_ns > options_.wait_ns_max) {
-      budget_.set_limit(before);
+    if (os::now_ns() - start_ns > pager_.options.wait_ns_max) {
+      pager_.budget.set_limit(before);
       return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
-                              format_bytes(budget_.used() - bytes) +
+                              format_bytes(pager_.budget.used() - bytes) +
                               " more are pinned or cannot be written back; the budget stays at " +
                               format_bytes(before)};
     }
-    budget_.wait_for_change(budget_.changes(), 2'000'000);
+    pager_.budget.wait_for_change(pager_.budget.changes(), 2'000'000);
   }
   forget_capacities();
   return {};
 }
 
-uint64_t Engine::lendable_bytes() const {
-  const uint64_t limit = budget_.limit();
-  const uint64_t kept =
-      std::max(2 * least_budget(page_bytes_max_.load()), (limit + lent_bytes_.load()) / kKeptShare);
+uint64_t BudgetControl::lendable_bytes() const {
+  const uint64_t limit = pager_.budget.limit();
+  const uint64_t kept = std::max(2 * pager_.least_budget(pager_.page_bytes_max.load()),
+                                 (limit + lent_bytes_.load()) / kKeptShare);
   OC_ASSERT(kept != 0);
   return limit > kept ? base::round_down(limit - kept, base::kSystemPage) : 0;
 }
 
-// Taken as a fill takes its page, piece by piece, so that fills go on beside it and the budget
-// holds at every moment; only then it is no pages' any more.
-int Engine::lend(uint64_t bytes) {
+int BudgetControl::lend(uint64_t bytes) {
   OC_CHECK(bytes % base::kSystemPage == 0);
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
@@ -89,57 +89,59 @@ int Engine::lend(uint64_t bytes) {
   const uint64_t start_ns = os::now_ns();
   while (taken < bytes) {
     const uint64_t piece = std::min(bytes - taken, kLendPiece);
-    const uint32_t changes = budget_.changes();
-    if (budget_.take(piece)) {
+    const uint32_t changes = pager_.budget.changes();
+    if (pager_.budget.take(piece)) {
       taken += piece;
       continue;
     }
     uint64_t freed = 0;
-    for (const auto& shard : shards_) {
+    for (const auto& shard : pager_.shards) {
       if (freed >= piece) break;
       const os::Locked turn(shard->turn);
       const auto victims = static_cast<uint32_t>(
-          std::min<uint64_t>(piece / usual_page_bytes(*shard) + 1, Shard::kVictimsMax));
-      freed += run_turn(*shard, victims, Caller::kThread);
+          std::min<uint64_t>(piece / pager_.usual_page_bytes(*shard) + 1, Shard::kVictimsMax));
+      freed += keeper_.run_turn(*shard, victims, Caller::kThread);
     }
     if (freed != 0) continue;
-    if (stall_.error() != 0 || os::now_ns() - start_ns > std::min(kLendNs, options_.wait_ns_max))
+    if (pager_.stall.error() != 0 ||
+        os::now_ns() - start_ns > std::min(kLendNs, pager_.options.wait_ns_max))
       break;
-    budget_.wait_for_change(changes, 2'000'000);
+    pager_.budget.wait_for_change(changes, 2'000'000);
   }
   OC_CHECK(taken <= bytes);
-  const uint64_t limit = budget_.limit();
+  const uint64_t limit = pager_.budget.limit();
   if (taken == bytes) {
     OC_CHECK(bytes < limit);
-    budget_.set_limit(limit - bytes);
+    pager_.budget.set_limit(limit - bytes);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > limit - bytes) {
-      budget_.set_limit(limit);
+    if (pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() >
+        limit - bytes) {
+      pager_.budget.set_limit(limit);
       taken = 0;
-      budget_.give(bytes);
+      pager_.budget.give(bytes);
       return -ENOSPC;
     }
     lent_bytes_.fetch_add(bytes);
   }
-  if (taken != 0) budget_.give(taken);
+  if (taken != 0) pager_.budget.give(taken);
   if (taken != bytes) return -ENOSPC;
   forget_capacities();
   return 0;
 }
 
-void Engine::take_back(uint64_t bytes) {
+void BudgetControl::take_back(uint64_t bytes) {
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
   const uint64_t before = lent_bytes_.fetch_sub(bytes);
   OC_CHECK(before >= bytes);
-  budget_.set_limit(budget_.limit() + bytes);
-  budget_.give(0);  // there is room for who waits
+  pager_.budget.set_limit(pager_.budget.limit() + bytes);
+  pager_.budget.give(0);  // there is room for who waits
   forget_capacities();
 }
 
-// Policies hear at their next turn how many pages fit.
-void Engine::forget_capacities() {
-  for (const auto& shard : shards_) {
+// Policies are told at their next turn how many pages fit.
+void BudgetControl::forget_capacities() {
+  for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);
     shard->capacity_page_bytes = 0;
   }

@@ -1,10 +1,9 @@
-// Write-back: what an eviction found written goes to the store, neighbours joined into one
-// transfer. See eviction.h.
+#include "core/paging/victim_writer.h"
+
 #include <algorithm>
-#include <cerrno>
 
 #include "core/base/assert.h"
-#include "core/paging/eviction.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
@@ -14,19 +13,18 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-// The runs of shard_.written, clipped to the end of the store.
-void Eviction::queue_written(uint32_t i) {
-  OC_CHECK(i < count_);
+void VictimWriter::queue_written(uint32_t i) {
+  OC_CHECK(i < shard_.victim_count);
   const Victim& victim = shard_.victim[i];
   OC_CHECK(victim.is_dirty);
   OC_CHECK(!victim.is_out);
-  const Space& space = *victim.space;
-  OC_ASSERT(space.words[victim.page].peek().has(PageValue::kWriting));
-  const uint64_t start = victim.page * space.page_bytes;
-  const uint64_t store_bytes = space.store_bytes.load(std::memory_order_acquire);
-  const uint64_t end = space.page_bytes / base::kSystemPage;
+  const PageCache& cache = *victim.cache;
+  OC_ASSERT(cache.words[victim.page].peek().has(PageValue::kWriting));
+  const uint64_t start = victim.page * cache.page_bytes;
+  const uint64_t store_bytes = cache.store_bytes.load(std::memory_order_acquire);
+  const uint64_t end = cache.page_bytes / base::kSystemPage;
   const os::SubpageSet written =
-      shard_.written;  // issue() may run in between, and uses the scratch
+      shard_.written;  // write_until() may run in between, and uses the scratch
   for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
     const uint64_t from = start + first * base::kSystemPage;
     const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
@@ -35,15 +33,15 @@ void Eviction::queue_written(uint32_t i) {
 }
 
 // Copies the run into the write buffer, as pieces of the requests of a batch.
-void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
-  OC_CHECK(i < count_);
-  Space& space = *shard_.victim[i].space;
+void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(i < shard_.victim_count);
+  PageCache& cache = *shard_.victim[i].cache;
   OC_ASSERT(offset % base::kSystemPage == 0);
-  OC_ASSERT(offset / space.page_bytes == shard_.victim[i].page);
-  OC_ASSERT(offset + size_bytes <= space.store_bytes.load());
+  OC_ASSERT(offset / cache.page_bytes == shard_.victim[i].page);
+  OC_ASSERT(offset + size_bytes <= cache.store_bytes.load());
   View* view = nullptr;
-  if (!space.frames->can_share())
-    space.for_each_showing(shard_.victim[i].page, [&](View& v) { view = &v; });
+  if (!cache.frames->can_share())
+    cache.for_each_showing(shard_.victim[i].page, [&](View& v) { view = &v; });
   while (size_bytes > 0) {
     OC_CHECK(shard_.request_count <= Shard::kRequestsMax);
     OC_CHECK(shard_.write_buffer_used <= shard_.write_buffer_bytes);
@@ -51,11 +49,11 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
         base::round_down(shard_.write_buffer_bytes - shard_.write_buffer_used, base::kSystemPage);
     const bool is_joined = shard_.request_count > 0 && [&] {
       const StoreRequest& last = shard_.request[shard_.request_count - 1];
-      return shard_.victim[shard_.request_last_victim[shard_.request_count - 1]].space == &space &&
+      return shard_.victim[shard_.request_last_victim[shard_.request_count - 1]].cache == &cache &&
              last.offset + last.size_bytes == offset;
     }();
     if (room == 0 || (!is_joined && shard_.request_count == Shard::kRequestsMax)) {
-      issue(i);
+      write_until(i);
       continue;
     }
     const uint64_t bytes = std::min(size_bytes, room);
@@ -63,9 +61,9 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
     Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
     if (view != nullptr) piece.address = view->address + (offset - view->offset);
     OC_CHECK(piece.size_bytes <= shard_.write_buffer_bytes - shard_.write_buffer_used);
-    const int result = space.frames->copy_out(piece, to);
+    const int result = cache.frames->copy_out(piece, to);
     if (result != 0) {  // nothing of it may reach the store
-      fail_request({offset, nullptr, bytes, true, result}, i, i, space);
+      fail_request({offset, nullptr, bytes, true, result}, i, i, cache);
       offset += bytes;
       size_bytes -= bytes;
       continue;
@@ -86,38 +84,36 @@ void Eviction::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   }
 }
 
-// Carries out the queued transfers, within each store's write concurrency, and finishes the victims
-// before `finish_end`: those that have nothing more to queue.
-void Eviction::issue(uint32_t finish_end) {
-  OC_CHECK(finish_end <= count_);
+void VictimWriter::write_until(uint32_t finish_end) {
+  OC_CHECK(finish_end <= shard_.victim_count);
   OC_CHECK(finished_ <= finish_end);
   for (uint32_t begin = 0; begin < shard_.request_count;) {
-    Space& space = *shard_.victim[shard_.request_first_victim[begin]].space;
+    PageCache& cache = *shard_.victim[shard_.request_first_victim[begin]].cache;
     uint32_t end = begin;
     while (end < shard_.request_count &&
-           shard_.victim[shard_.request_first_victim[end]].space == &space)
+           shard_.victim[shard_.request_first_victim[end]].cache == &cache)
       ++end;
-    const uint32_t at_once = space.write_gate.enter(end - begin);
+    const uint32_t at_once = cache.write_gate.enter(end - begin);
     end = begin + at_once;
     const std::span<StoreRequest> batch{shard_.request + begin, at_once};
     if (caller_ == Caller::kFault) {
       for (StoreRequest& r : batch)
-        r.result = space.store.load()->write(r.offset, {r.bytes, r.size_bytes});
+        r.result = cache.store.load()->write(r.offset, {r.bytes, r.size_bytes});
     } else {
-      space.store.load()->transfer(batch);
+      cache.store.load()->transfer(batch);
     }
-    space.write_gate.leave(at_once);
+    cache.write_gate.leave(at_once);
     for (uint32_t i = begin; i < end; ++i) {
       const StoreRequest& r = shard_.request[i];
       OC_ASSERT(r.result <= 0);
       OC_ASSERT(r.size_bytes != 0);
-      space.counters.add(Counter::write_requests, 1);
-      space.counters.add(Counter::written_bytes, r.size_bytes);
-      space.note_change(r.offset, r.size_bytes);
+      cache.counters.add(Counter::write_requests, 1);
+      cache.counters.add(Counter::written_bytes, r.size_bytes);
+      cache.note_change(r.offset, r.size_bytes);
       if (r.result == 0)
-        engine_.stall_.end();
+        pager_.stall.end();
       else
-        fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], space);
+        fail_request(r, shard_.request_first_victim[i], shard_.request_last_victim[i], cache);
     }
     begin = end;
   }
@@ -129,40 +125,41 @@ void Eviction::issue(uint32_t finish_end) {
   }
 }
 
-void Eviction::fail_request(const StoreRequest& request, uint32_t first_victim,
-                            uint32_t last_victim, Space& space) {
+void VictimWriter::fail_request(const StoreRequest& request, uint32_t first_victim,
+                                uint32_t last_victim, PageCache& cache) {
   OC_CHECK(request.result != 0);
   OC_CHECK(first_victim <= last_victim);
-  OC_CHECK(last_victim < count_);
-  space.counters.add(Counter::write_back_errors, 1);
-  space.write_failures.note_untold({-request.result, request.offset, request.size_bytes, false});
+  OC_CHECK(last_victim < shard_.victim_count);
+  cache.counters.add(Counter::write_back_errors, 1);
+  cache.write_failures.note_untold({-request.result, request.offset, request.size_bytes, false});
   if (first_error_ == 0) first_error_ = request.result;
   for (uint32_t i = first_victim; i <= last_victim; ++i) {
     Victim& victim = shard_.victim[i];
     if (!victim.is_dirty) continue;
-    OC_CHECK(victim.space == &space);
+    OC_CHECK(victim.cache == &cache);
     victim.error = request.result;
     // These frames were protected to freeze them: what was to be written counts as written again.
-    if (space.frames->leaving_is_readable())
-      space.restore_written(victim.page, request.offset, request.offset + request.size_bytes);
+    if (cache.frames->leaving_is_readable())
+      cache.restore_written(victim.page, request.offset, request.offset + request.size_bytes);
   }
 }
 
-void Eviction::finish_write(Victim& victim) {
+void VictimWriter::finish_write(Victim& victim) {
   OC_CHECK(victim.is_dirty);
   OC_CHECK(!victim.is_out);
   OC_ASSERT(word_of(victim).peek().has(PageValue::kWriting));
-  Space& space = *victim.space;
+  PageCache& cache = *victim.cache;
   if (victim.error == 0) {
     word_of(victim).update([](PageValue v) {
       const PageValue idle = v.minus(PageValue::kWriting);
       return v.state() == PageState::kLeaving ? idle.plus(PageValue::kCleaned) : idle;
     });
-    space.counters.add(Counter::write_backs, 1);
+    cache.counters.add(Counter::write_backs, 1);
     return;
   }
   // Dirty and in memory, and tried again when the policy gives it up again.
-  stay(victim, PageValue::kWriting, space.frames->has_write_faults() ? PageValue::kDirty : 0);
+  victims_.stay(victim, PageValue::kWriting,
+                cache.frames->has_write_faults() ? PageValue::kDirty : 0);
 }
 
 }  // namespace outcore::paging

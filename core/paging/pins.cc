@@ -1,10 +1,11 @@
-// Pins and holds: pages that stay. See engine.h.
+#include "core/paging/pins.h"
+
 #include <algorithm>
 #include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/paging/engine.h"
+#include "core/base/units.h"
 
 namespace outcore::paging {
 
@@ -13,94 +14,99 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-int Engine::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
-  Space& space = *static_cast<Space*>(view.space);
+int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
+  PageCache& cache = *view.cache;
   for (;;) {
-    if (const int result = bring_in(view, page, address, is_write, Caller::kThread); result != 0)
+    if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
+        result != 0)
       return result;
-    PageValue seen = space.words[page].load();
+    PageValue seen = cache.words[page].load();
     if (seen.state() == PageState::kLeaving) {  // readable as it is, but it must not leave
-      const int result = rescue(space, view, page, address, is_write, seen);
+      const int result = remapper_.rescue(cache, view, page, address, is_write, seen);
       if (result != 0 && result != -EAGAIN) return result;
       continue;
     }
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
-      if (seen.has(PageValue::kWriting)) space.words[page].wait_while(seen, 100'000'000);
+      if (seen.has(PageValue::kWriting)) cache.words[page].wait_while(seen, 100'000'000);
       continue;
     }
-    if (space.frames->can_share() && !view.is_shown(page)) continue;
+    if (cache.frames->can_share() && !view.is_shown(page)) continue;
     if (seen.pins() == PageValue::kPinsMax) return -EOVERFLOW;
-    OC_CHECK(seen.frame() < frames_.count());
-    if (!space.words[page].change(seen, seen.with_pins(seen.pins() + 1))) continue;
-    if (seen.pins() == 0) pinned_bytes_.fetch_add(space.page_bytes, std::memory_order_relaxed);
+    OC_CHECK(seen.frame() < pager_.frames.count());
+    if (!cache.words[page].change(seen, seen.with_pins(seen.pins() + 1))) continue;
+    if (seen.pins() == 0)
+      pager_.pinned_bytes.fetch_add(cache.page_bytes, std::memory_order_relaxed);
     return 0;
   }
 }
 
-// The last pin of a parked page: the policy lost it when it was found pinned, and must hear of it
-// before it can be evicted again. So the news are pushed while the pin still holds the frame in its
-// place.
-void Engine::release(Space& space, uint64_t page) {
-  region::PageWord& word = space.words[page];
+// The last pin of a parked page: the policy lost it when it was found pinned, and must be told of
+// it before it can be evicted again. So the frame is pushed into the inbox while the pin still
+// holds it in its place.
+void Pins::release(PageCache& cache, uint64_t page) {
+  region::PageWord& word = cache.words[page];
   PageValue seen = word.load();
   for (;;) {
     OC_CHECK(seen.pins() > 0);
     OC_CHECK(seen.state() == PageState::kResident || seen.state() == PageState::kBusy);
     if (seen.pins() == 1 && seen.has(PageValue::kParked)) {
       if (!word.change(seen, seen.minus(PageValue::kParked))) continue;
-      shard_of(space, page).news.push(frames_, seen.frame());
+      pager_.shard_of(cache, page).inbox.push(pager_.frames, seen.frame());
       seen = word.load();
       continue;
     }
     if (!word.change(seen, seen.with_pins(seen.pins() - 1))) continue;
-    if (seen.pins() == 1) pinned_bytes_.fetch_sub(space.page_bytes, std::memory_order_relaxed);
+    if (seen.pins() == 1)
+      pager_.pinned_bytes.fetch_sub(cache.page_bytes, std::memory_order_relaxed);
     return;
   }
 }
 
 // Pins that are under way count with those that are in: two at once could each find the room that
 // is there once, and together leave none to fills.
-Status Engine::claim_pins(const Space& space, uint64_t first, uint64_t end,
-                          uint64_t* claimed_bytes) {
+Status Pins::claim_pins(const PageCache& cache, uint64_t first, uint64_t end,
+                        uint64_t* claimed_bytes) {
   const auto is_too_much = [&] {
-    return pinned_bytes_.load() + pinning_bytes_.load() + pin_reserve_bytes() > budget_.limit();
+    return pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() >
+           pager_.budget.limit();
   };
-  *claimed_bytes = (end - first) * space.page_bytes;
-  pinning_bytes_.fetch_add(*claimed_bytes);
+  *claimed_bytes = (end - first) * cache.page_bytes;
+  pager_.pinning_bytes.fetch_add(*claimed_bytes);
   if (!is_too_much()) return {};
   // Pages that are pinned already are counted twice here: look closer only in that case.
   uint64_t fresh = 0;
   for (uint64_t page = first; page < end; ++page)
-    if (space.words[page].load().pins() == 0) fresh += space.page_bytes;
-  pinning_bytes_.fetch_sub(*claimed_bytes - fresh);
+    if (cache.words[page].load().pins() == 0) fresh += cache.page_bytes;
+  pager_.pinning_bytes.fetch_sub(*claimed_bytes - fresh);
   *claimed_bytes = fresh;
   if (!is_too_much()) return {};
-  pinning_bytes_.fetch_sub(fresh);
-  return Error{ENOMEM, "pin " + base::format_bytes((end - first) * space.page_bytes) + " of " +
-                           space.uri + ": the budget of " + base::format_bytes(budget_.limit()) +
-                           " cannot hold it; the least that would do is " +
-                           base::format_bytes(pinned_bytes_.load() + pinning_bytes_.load() + fresh +
-                                              pin_reserve_bytes())};
+  pager_.pinning_bytes.fetch_sub(fresh);
+  return Error{ENOMEM,
+               "pin " + base::format_bytes((end - first) * cache.page_bytes) + " of " + cache.uri +
+                   ": the budget of " + base::format_bytes(pager_.budget.limit()) +
+                   " cannot hold it; the least that would do is " +
+                   base::format_bytes(pager_.pinned_bytes.load() + pager_.pinning_bytes.load() +
+                                      fresh + pager_.pin_reserve_bytes())};
 }
 
-Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
+Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& cache = *view.cache;
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   uint64_t claimed = 0;
-  if (Status s = claim_pins(space, first, end, &claimed); !s) return s;
+  if (Status s = claim_pins(cache, first, end, &claimed); !s) return s;
   for (uint64_t page = first; page < end; ++page) {
     const Piece piece = view.piece_of(page);
     int result = hold(view, page, piece.address, false);
-    const uint64_t done = result != 0 ? claimed : std::min(claimed, space.page_bytes);
+    const uint64_t done = result != 0 ? claimed : std::min(claimed, cache.page_bytes);
     OC_CHECK(done <= claimed);
-    const uint64_t pinning = pinning_bytes_.fetch_sub(done);
+    const uint64_t pinning = pager_.pinning_bytes.fetch_sub(done);
     OC_CHECK(pinning >= done);
     claimed -= done;
     if (result == 0 && view.is_writable) {
       // The kernel may write through a pin without a fault: from now on it counts as written.
-      region::PageWord& word = space.words[page];
+      region::PageWord& word = cache.words[page];
       PageValue seen = word.load();
       while (seen.state() != PageState::kResident || seen.has(PageValue::kWriting) ||
              !word.change(seen, seen.with(PageState::kBusy))) {
@@ -119,33 +125,33 @@ Status Engine::pin(View& view, const std::byte* from, uint64_t size_bytes) {
       const uint64_t last = base::round_up(static_cast<uint64_t>(from + size_bytes - part.address),
                                            base::kSystemPage);
       if (part.size_bytes > last) part.size_bytes = last;
-      result = space.frames->allow_write(space.frames->reports_written() ? part : piece);
-      const uint64_t flags = space.frames->has_write_faults() ? PageValue::kDirty : 0;
+      result = cache.frames->allow_write(cache.frames->reports_written() ? part : piece);
+      const uint64_t flags = cache.frames->has_write_faults() ? PageValue::kDirty : 0;
       OC_ASSERT(word.glance() == PageState::kBusy);
       word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
-      if (result != 0) release(space, page);
+      if (result != 0) release(cache, page);
     }
     if (result != 0) {
-      pinning_bytes_.fetch_sub(claimed);
-      for (uint64_t p = first; p < page; ++p) release(space, p);
-      return base::system_error(result, "pin page " + std::to_string(page) + " of " + space.uri,
+      pager_.pinning_bytes.fetch_sub(claimed);
+      for (uint64_t p = first; p < page; ++p) release(cache, p);
+      return base::system_error(result, "pin page " + std::to_string(page) + " of " + cache.uri,
                                 WriteStall::remedy(result));
     }
   }
-  pinning_bytes_.fetch_sub(claimed);
+  pager_.pinning_bytes.fetch_sub(claimed);
   return {};
 }
 
-Status Engine::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
+Status Pins::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
-  Space& space = *static_cast<Space*>(view.space);
+  PageCache& cache = *view.cache;
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)
-    if (space.words[page].load().pins() == 0)
+    if (cache.words[page].load().pins() == 0)
       return Error{
-          EINVAL, "unpin page " + std::to_string(page) + " of " + space.uri + ": it is not pinned"};
-  for (uint64_t page = first; page < end; ++page) release(space, page);
+          EINVAL, "unpin page " + std::to_string(page) + " of " + cache.uri + ": it is not pinned"};
+  for (uint64_t page = first; page < end; ++page) release(cache, page);
   return {};
 }
 

@@ -1,0 +1,50 @@
+// BudgetControl: how much of the budget is for pages: as much as the program says, less what is
+// lent to stores.
+//
+// Any thread but the fault path's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/os/wait.h"
+#include "core/paging/keeper.h"
+#include "core/paging/pager.h"
+#include "outcore/result.h"
+
+namespace outcore::paging {
+
+class BudgetControl {
+ public:
+  static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
+  static constexpr uint64_t kLendPiece = 256 << 10, kLendNs = 5'000'000'000;
+
+  BudgetControl(Pager& pager, Keeper& keeper) : pager_(pager), keeper_(keeper) {}
+
+  // Evicts what is too much. Errors: EINVAL (too little, or more than there are frames for), EBUSY
+  // (what is pinned, lent or cannot be written back needs more); then it stays as it was.
+  Status resize(uint64_t bytes);
+  // What the program said.
+  uint64_t total_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
+
+  // Memory of the budget for stores that have no other space; see lending.h. Taken as a fill takes
+  // its page, piece by piece, so that fills go on beside it and the budget holds at every moment;
+  // only then it is no pages' any more. 0; -ENOSPC.
+  int lend(uint64_t bytes);
+  void take_back(uint64_t bytes);  // REQUIRES: lent
+  uint64_t lendable_bytes() const;
+  uint64_t lent_bytes() const { return lent_bytes_.load(); }
+  // What could ever be lent, however the budget changes.
+  uint64_t bytes_max() const { return uint64_t{pager_.frames.count()} * base::kSystemPage; }
+
+ private:
+  Status limit_pages(uint64_t bytes);
+  void forget_capacities();
+
+  Pager& pager_;
+  Keeper& keeper_;
+  std::atomic<uint64_t> lent_bytes_{0};
+  os::Lock resize_lock_;
+};
+
+}  // namespace outcore::paging

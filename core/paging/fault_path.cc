@@ -1,0 +1,242 @@
+#include "core/paging/fault_path.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+#include "core/paging/failed_pages.h"
+#include "core/paging/fault_reason.h"
+#include "core/paging/page_batch.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::FaultOutcome;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+constexpr int kTouchAgain = -ERESTART;  // no store says that
+
+// Whoever puts others in the place of the view may be waiting for the processor.
+int come_again() {
+  os::yield();
+  return kTouchAgain;
+}
+
+// Whether a touch of a frozen cache is repeated, rather than waited for here.
+bool must_leave_frozen(const PageCache& cache, Caller caller) {
+  os::yield();
+  // Event threads must go on reading: of other faults, and of what is done to the frozen.
+  if (cache.delivery == Delivery::kMessages && caller == Caller::kFault) return true;
+  // What is mapped there now is not ours: the touch finds it.
+  return cache.is_handed_to_kernel.load(std::memory_order_acquire);
+}
+
+// Failed for want of room or time, not by the read: a later touch may do better.
+bool is_passing(PageValue failed) {
+  const auto error = static_cast<int>(failed.frame());
+  return error == ENOMEM || error == ETIMEDOUT || error == ENOSPC || error == EDQUOT;
+}
+
+}  // namespace
+
+FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write) {
+  OC_ASSERT(view.contains(address));
+  if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
+    return FaultOutcome::kNotOurs;
+  PageCache& cache = *view.cache;
+  const uint64_t start_ns = os::now_ns();
+  const uint64_t page = view.page_of(address);
+  cache.counters.add(Counter::faults, 1);
+  const int result = bring_in(view, page, address, is_write, Caller::kFault);
+  cache.counters.fault_took(os::now_ns() - start_ns);
+  if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
+  if (cache.delivery == Delivery::kMessages && !poison_page(view, page, address, result))
+    return FaultOutcome::kDone;  // changed meanwhile: the touch comes again
+  explain(cache, page, address, result);
+  if (view.on_error == OnError::kAbort) end_for_fault("");
+  return FaultOutcome::kFailed;
+}
+
+int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_write,
+                        Caller caller) {
+  PageCache& cache = *view.cache;
+  OC_CHECK(page < cache.page_count());
+  region::PageWord& word = cache.words[page];
+  bool is_ahead_asked = caller != Caller::kFault;
+  uint32_t tries = 0;
+  uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
+  uint64_t retried_ns = 0;   // since when it is tried again, others having failed; 0: it is not
+  for (;;) {
+    if (view.is_replaced.load(std::memory_order_acquire)) return come_again();
+    PageValue seen = word.load();
+    switch (seen.state()) {
+      case PageState::kResident: {
+        const int result = remapper_.resolve_resident(cache, view, page, address, is_write, seen);
+        if (result != -EAGAIN && !supply_.can_repeat(result, caller, &tries)) return result;
+        break;
+      }
+      case PageState::kAbsent:
+        if (cache.is_frozen.load(std::memory_order_acquire)) {
+          if (must_leave_frozen(cache, caller)) return kTouchAgain;
+          break;
+        }
+        if (caller == Caller::kFault && !cache.traits.is_fault_safe) {
+          const int result = demand(view, page, is_write, &demanded_ns);
+          if (result != -EAGAIN) return result;
+          break;
+        }
+        if (!cache.claim(page)) break;
+        if (!is_ahead_asked) {
+          is_ahead_asked = true;
+          int64_t stride = 0;
+          const uint32_t along = readahead_.read_ahead(cache, view, page, false, &stride);
+          if (along > 1 && pager_.bounce.has_chunk() &&
+              PageBatch::can_take(pager_, cache, view, page)) {
+            const int result = fill_along(cache, view, page, stride, along, caller);
+            if (result != -EAGAIN) return result;
+            break;
+          }
+        }
+        return filler_.fill(cache, view, page, is_write, caller);
+      case PageState::kLeaving: {
+        if (cache.frames->leaving_is_readable() && !is_write) return 0;
+        const int result = remapper_.rescue(cache, view, page, address, is_write, seen);
+        if (result != -EAGAIN && !supply_.can_repeat(result, caller, &tries)) return result;
+        break;
+      }
+      case PageState::kFailed:
+        // Somebody else waited in vain. That is our answer once we have waited as long ourselves:
+        // a thread that began before memory came may fail the page long after.
+        if (is_passing(seen) && is_within_wait(&retried_ns) && retry_failed(cache, page, page + 1))
+          break;
+        return -static_cast<int>(seen.frame());
+      case PageState::kFilling:
+        if (int64_t stride = 0; !is_ahead_asked) {
+          readahead_.read_ahead(cache, view, page, true, &stride);
+          is_ahead_asked = true;
+        }
+        [[fallthrough]];
+      case PageState::kBusy:
+      case PageState::kUnmapping:
+      case PageState::kDropping:
+      case PageState::kFrozen:
+        if (!wait_for_page(cache, page, seen, caller)) return kTouchAgain;
+        break;
+    }
+  }
+}
+
+// Whether the bound on waits has not passed since `start_ns`, which is set at the first call (0).
+bool FaultPath::is_within_wait(uint64_t* start_ns) const {
+  const uint64_t now_ns = os::now_ns();
+  if (*start_ns == 0) *start_ns = now_ns;
+  return now_ns - *start_ns <= pager_.options.wait_ns_max;
+}
+
+// Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
+// word. A cut may take as long as its store takes, and event threads must go on reading: false, and
+// the touch comes again.
+bool FaultPath::wait_for_page(PageCache& cache, uint64_t page, PageValue seen, Caller caller) {
+  const bool is_short = seen.state() == PageState::kFrozen && caller == Caller::kFault &&
+                        cache.delivery == Delivery::kMessages;
+  const uint64_t start_ns = os::now_ns();
+  cache.words[page].wait_while(seen, is_short ? 1'000'000 : 100'000'000);
+  cache.counters.add(Counter::waits_for_page, 1);
+  cache.counters.add(Counter::wait_for_page_ns, os::now_ns() - start_ns);
+  return !is_short || cache.words[page].load().state() != PageState::kFrozen;
+}
+
+// The store must not be called in a signal handler: a prefetch thread fills, we wait for the page
+// to change. It may be filled and gone again before we look, or its fill may find no memory: so the
+// demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
+int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
+  PageCache& cache = *view.cache;
+  OC_ASSERT(!cache.traits.is_fault_safe);
+  // Not at once: until a prefetch thread has tried, what was found in vain may be over.
+  if (*start_ns != 0 && pager_.stall.error() != 0) return pager_.stall.error();
+  if (!is_within_wait(start_ns)) return -ETIMEDOUT;
+  const PageValue seen = cache.words[page].load();
+  if (seen.state() != PageState::kAbsent) return -EAGAIN;
+  view.users.fetch_add(
+      1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
+  // Less and less often: prefetch threads that wait for memory would find nothing else to do.
+  const uint64_t now_ns = os::now_ns();
+  const uint64_t sleep_ns = std::max<uint64_t>(10'000'000, (now_ns - *start_ns) / 4);
+  const uint64_t until_ns = std::max(*start_ns + pager_.options.wait_ns_max, now_ns + sleep_ns);
+  if (!queue_.push({&view, page, 1, 1, PrefetchTask::kDemand, is_write, until_ns})) {
+    view.users.fetch_sub(1, std::memory_order_release);
+    os::yield();
+    return -EAGAIN;
+  }
+  cache.words[page].wait_while(seen, sleep_ns);
+  return -EAGAIN;
+}
+
+// The page that is touched, and up to `count` - 1 neighbours in the direction of the reader, in one
+// transfer: a reader that is faster than the prefetch threads pays one fault for all of them.
+// REQUIRES: the page is Filling and ours.
+int FaultPath::fill_along(PageCache& cache, View& view, uint64_t page, int64_t stride,
+                          uint32_t count, Caller caller) {
+  OC_CHECK(stride == 1 || stride == -1);
+  OC_CHECK(count > 1);
+  OC_CHECK(cache.words[page].glance() == PageState::kFilling);
+  uint32_t frame[kAlongMax];
+  if (const int result = supply_.allocate(
+          cache, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame[0]);
+      result != 0) {
+    cache.leave(page);
+    return result;
+  }
+  uint32_t n = 1;
+  for (; n < std::min(count, kAlongMax); ++n) {
+    const uint64_t next = page + static_cast<uint64_t>(stride * n);
+    if (next < view.first_page() || next >= view.end_page() ||
+        !PageBatch::can_take(pager_, cache, view, next))
+      break;
+    if (!cache.claim(next)) break;
+    if (supply_.allocate(cache, caller, 0, &frame[n]) == 0) continue;
+    cache.leave(next);
+    break;
+  }
+  OC_CHECK(n <= kAlongMax);
+  uint32_t gathered[kAlongMax];
+  PageBatch along(pager_, supply_, filler_, cache, view, caller, Counter::prefetch_fills,
+                  pager_.bounce.shape().chunk_bytes, gathered);
+  for (uint32_t i = 0; i < n; ++i) {  // in the order of the store
+    const uint32_t which = stride > 0 ? i : n - 1 - i;
+    along.add(page + static_cast<uint64_t>(stride * which), frame[which]);
+  }
+  along.finish();
+  cache.counters.add(Counter::fills, 1);
+  return -EAGAIN;  // it is there, or absent again because the transfer failed: look
+}
+
+void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
+  PageCache& cache = *view.cache;
+  if (!cache.traits.is_fault_safe) return;
+  uint32_t gathered[16];
+  PageBatch many(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::fills,
+                 base::kSystemPage, gathered);
+  for (const os::Touch& touch : touches) {
+    if (touch.is_write && !view.is_writable) continue;
+    const uint64_t page = view.page_of(touch.address);
+    if (!cache.claim(page)) continue;
+    int64_t stride = 0;
+    uint32_t frame = budget::kNone;
+    const bool is_left = !PageBatch::can_take(pager_, cache, view, page) ||
+                         readahead_.read_ahead(cache, view, page, false, &stride) > 1 ||
+                         supply_.allocate(cache, Caller::kThread, 0, &frame) != 0;
+    if (is_left)
+      cache.leave(page);
+    else
+      many.add(page, frame, touch.is_write && cache.page_bytes == base::kSystemPage);
+  }
+  many.finish();
+}
+
+}  // namespace outcore::paging

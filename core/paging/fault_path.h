@@ -1,0 +1,57 @@
+// FaultPath: what a touch of an absent, leaving or protected page leads to.
+//
+// Nothing here allocates or takes a lock that a program could hold; it touches no managed memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/os/signal_delivery.h"
+#include "core/paging/filler.h"
+#include "core/paging/frame_supply.h"
+#include "core/paging/pager.h"
+#include "core/paging/prefetch_queue.h"
+#include "core/paging/readahead.h"
+#include "core/paging/remapper.h"
+
+namespace outcore::paging {
+
+class FaultPath {
+ public:
+  static constexpr uint32_t kAlongMax = 64;  // pages that a sequential reader fills at once
+
+  FaultPath(Pager& pager, FrameSupply& supply, Filler& filler, Remapper& remapper,
+            PrefetchQueue& queue, Readahead& readahead)
+      : pager_(pager),
+        supply_(supply),
+        filler_(filler),
+        remapper_(remapper),
+        queue_(queue),
+        readahead_(readahead) {}
+
+  // A touch of the view's address could not be completed. In the thread that touched, or for it.
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
+  // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
+  // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
+  void fill_many(region::View& view, std::span<const os::Touch> touches);
+  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
+  // written.
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
+
+ private:
+  int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
+                 uint32_t count, Caller caller);
+  bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);
+  bool is_within_wait(uint64_t* start_ns) const;
+  int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
+
+  Pager& pager_;
+  FrameSupply& supply_;
+  Filler& filler_;
+  Remapper& remapper_;
+  PrefetchQueue& queue_;
+  Readahead& readahead_;
+};
+
+}  // namespace outcore::paging

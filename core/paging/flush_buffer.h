@@ -1,0 +1,167 @@
+// FlushBuffer: brings the written runs of pages to their store: one buffer, one transfer at a time.
+//
+// Gathers the runs in a bounce buffer and writes them, neighbours joined. It has the buffer only
+// from the first page to finish(): a fill may wait for one. One thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/budget/bounce_pool.h"
+#include "core/paging/page_cache.h"
+#include "core/paging/write_stall.h"
+
+namespace outcore::paging {
+
+class FlushBuffer {
+ public:
+  FlushBuffer(PageCache& cache, budget::BouncePool& bounce, WriteStall& stall)
+      : cache_(cache), bounce_(bounce), stall_(stall) {}
+
+  // Nobody else's epoch ends while we are inside.
+  void begin() {
+    if (!is_inside_) cache_.epoch.enter();
+    is_inside_ = true;
+  }
+
+  // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are
+  // stored, or have failed.
+  void add(uint64_t page, const os::SubpageSet& written) {
+    OC_CHECK(is_inside_);
+    OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
+    if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
+    if (held_count_ == kHeldMax) write_all();
+    OC_CHECK(held_count_ < kHeldMax);
+    held_[held_count_++] = page;
+    const uint64_t start = page * cache_.page_bytes;
+    const uint64_t store_bytes = cache_.store_bytes.load(std::memory_order_acquire);
+    const uint64_t end = cache_.page_bytes / base::kSystemPage;
+    for (uint64_t first = 0, last = 0; written.next_run(last, end, &first, &last);) {
+      const uint64_t to = std::min(start + last * base::kSystemPage, store_bytes);
+      for (uint64_t from = start + first * base::kSystemPage; from < to;)
+        from += add_run(from, to - from);
+    }
+  }
+
+  // Everything that was added is stored, or the first error is noted.
+  void finish() {
+    write_all();
+    for (uint32_t i = 0; i < held_count_; ++i) let_go(held_[i]);
+    held_count_ = 0;
+    if (!buffer_.empty()) bounce_.give(buffer_);
+    buffer_ = {};
+    if (is_inside_) cache_.epoch.leave();
+    is_inside_ = false;
+  }
+  // What could not even be asked for.
+  void note(const StoreRequest& request) {
+    OC_CHECK(request.result != 0);
+    cache_.counters.add(metrics::Counter::write_back_errors, 1);
+    cache_.write_failures.note(request.offset, request.size_bytes);
+    if (error_ == 0) error_ = request.result, failed_ = request;
+  }
+  int error() const { return error_; }
+  uint64_t stored_bytes() const { return stored_bytes_; }
+  const StoreRequest& failed() const { return failed_; }
+
+ private:
+  static constexpr uint32_t kHeldMax = 256, kRequestsMax = 64;
+
+  uint64_t add_run(uint64_t offset, uint64_t size_bytes) {
+    OC_CHECK(used_ <= buffer_.size());
+    if (used_ == buffer_.size()) write_all();
+    const uint64_t bytes = std::min<uint64_t>(size_bytes, buffer_.size() - used_);
+    OC_CHECK(bytes != 0);
+    StoreRequest* last = request_count_ == 0 ? nullptr : &request_[request_count_ - 1];
+    const bool is_joined = last != nullptr && last->offset + last->size_bytes == offset;
+    if (!is_joined && request_count_ == kRequestsMax) {
+      write_all();
+      return 0;
+    }
+    os::Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
+    if (!cache_.frames->can_share())
+      cache_.for_each_showing(offset / cache_.page_bytes, [&](region::View& v) {
+        piece.address = v.address + (offset - v.offset);
+      });
+    OC_CHECK(piece.size_bytes <= buffer_.size() - used_);
+    OC_ASSERT(offset % base::kSystemPage == 0);
+    OC_ASSERT(offset + bytes <= cache_.store_bytes.load());
+    const int result = cache_.frames->copy_out(piece, buffer_.data() + used_);
+    if (result != 0) {  // nothing of it may reach the store
+      fail({offset, nullptr, bytes, true, result});
+      return bytes;
+    }
+    if (is_joined)
+      last->size_bytes += bytes;
+    else
+      request_[request_count_++] = {offset, buffer_.data() + used_, bytes, true, 0};
+    used_ += piece.size_bytes;
+    return bytes;
+  }
+
+  void write_all() {
+    for (uint32_t begin = 0; begin < request_count_;) {
+      const uint32_t at_once = cache_.write_gate.enter(request_count_ - begin);
+      const std::span<StoreRequest> batch{request_ + begin, at_once};
+      cache_.store.load()->transfer(batch);
+      cache_.write_gate.leave(at_once);
+      for (const StoreRequest& request : batch) account(request);
+      begin += at_once;
+    }
+    request_count_ = 0;
+    used_ = 0;
+    // The last page may have more to write.
+    for (uint32_t i = 0; i + 1 < held_count_; ++i) let_go(held_[i]);
+    if (held_count_ > 1) held_[0] = held_[held_count_ - 1], held_count_ = 1;
+  }
+
+  void account(const StoreRequest& request) {
+    cache_.counters.add(metrics::Counter::write_requests, 1);
+    cache_.counters.add(metrics::Counter::written_bytes, request.size_bytes);
+    cache_.note_change(request.offset, request.size_bytes);
+    OC_ASSERT(request.result <= 0);
+    if (request.result != 0) fail(request);
+    if (request.result != 0) return;
+    stored_bytes_ += request.size_bytes;
+    stall_.end();
+  }
+
+  void fail(const StoreRequest& request) {
+    note(request);
+    // Not stored: written again, as far as anybody asks.
+    const uint64_t end = request.offset + request.size_bytes;
+    for (uint64_t page = request.offset / cache_.page_bytes; page * cache_.page_bytes < end;
+         ++page) {
+      cache_.restore_written(page, request.offset, end);
+      if (cache_.frames->has_write_faults())
+        cache_.words[page].update(
+            [](region::PageValue v) { return v.plus(region::PageValue::kDirty); });
+    }
+  }
+
+  void let_go(uint64_t page) {
+    OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
+    cache_.counters.add(metrics::Counter::write_backs, 1);
+    cache_.words[page].update(
+        [](region::PageValue v) { return v.minus(region::PageValue::kWriting); });
+  }
+
+  PageCache& cache_;
+  budget::BouncePool& bounce_;
+  WriteStall& stall_;
+  std::span<std::byte> buffer_;
+  StoreRequest request_[kRequestsMax];
+  uint32_t request_count_ = 0;
+  uint64_t held_[kHeldMax];
+  uint32_t held_count_ = 0;
+  uint64_t used_ = 0;
+  bool is_inside_ = false;
+  uint64_t stored_bytes_ = 0;
+  int error_ = 0;
+  StoreRequest failed_;
+};
+
+}  // namespace outcore::paging

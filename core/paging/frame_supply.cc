@@ -1,0 +1,62 @@
+#include "core/paging/frame_supply.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+
+int FrameSupply::allocate(PageCache& cache, Caller caller, uint64_t wait_ns, uint32_t* frame) {
+  uint64_t start_ns = 0;
+  for (uint32_t attempt = 0;; ++attempt) {
+    const uint32_t changes = pager_.budget.changes();
+    const os::Room room = cache.frames->room();
+    if (room != os::Room::kAmple) pager_.is_crowded.store(true, std::memory_order_relaxed);
+    if (room != os::Room::kNone && pager_.budget.take(cache.page_bytes)) {
+      *frame = pager_.frames.take();
+      if (*frame != budget::kNone) break;
+      pager_.budget.give(cache.page_bytes);
+    }
+    if (start_ns == 0) {
+      if (wait_ns == 0) return -ENOMEM;
+      start_ns = os::now_ns();
+      cache.counters.add(Counter::waits_for_frame, 1);
+    }
+    if (keeper_.help(caller, attempt)) continue;
+    // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
+    if (const int error = pager_.stall.error(); error != 0) return error;
+    if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
+    keeper_.call_keepers();
+    pager_.budget.wait_for_change(changes, 2'000'000);
+  }
+  OC_CHECK(*frame < pager_.frames.count());
+  if (start_ns != 0) cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
+  const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
+  if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
+  keeper_.call_keepers();
+  // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
+  // saved for all.
+  if (used > limit - std::max(limit / 128, 4 * cache.page_bytes))
+    keeper_.help(caller, static_cast<uint32_t>(*frame));
+  return 0;
+}
+
+void FrameSupply::release(PageCache& cache, uint32_t frame) {
+  OC_CHECK(frame < pager_.frames.count());
+  OC_ASSERT(pager_.frames[frame].list == 0);
+  std::atomic_ref(pager_.frames[frame].cache).store(budget::kNone, std::memory_order_relaxed);
+  pager_.frames.give(frame);
+  pager_.budget.give(cache.page_bytes);
+}
+
+bool FrameSupply::can_repeat(int result, Caller caller, uint32_t* tries) {
+  constexpr uint32_t kTriesMax = 64;
+  OC_ASSERT(*tries <= kTriesMax);
+  return result == -ENOMEM && *tries < kTriesMax && keeper_.help(caller, (*tries)++);
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,149 @@
+#include "core/paging/page_batch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/prefetch/stream_table.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+// What may lie between two pages of a run: to read it as well costs less than a transfer of its own
+// ("data sieving": Thakur et al., Frontiers '99). Not where many readers keep the device busy: they
+// gain nothing by it, and read half as much again (decision 0024).
+constexpr uint64_t kGapBytesMax = 12 << 10;
+
+}  // namespace
+
+void PageBatch::add(uint64_t page, uint32_t frame, bool is_written) {
+  OC_CHECK(frame < pager_.frames.count());
+  OC_CHECK(cache_.words[page].glance() == PageState::kFilling);
+  OC_CHECK(!is_written || cache_.page_bytes == base::kSystemPage);
+  if (page_count_ == frame_.size() || (!extends(page, is_written) && !open_run(page, is_written))) {
+    finish();
+    OC_CHECK(open_run(page, is_written));
+  }
+  OC_CHECK(page_count_ < frame_.size());
+  OC_CHECK(run_count_ != 0);
+  frame_[page_count_++] = frame;
+  ++run_[run_count_ - 1].pages;
+}
+
+void PageBatch::finish() {
+  read_all();
+  for (uint32_t i = 0; i < run_count_; ++i) {
+    install(run_[i]);
+    pager_.bounce.give(run_[i].buffer);
+  }
+  run_count_ = page_count_ = 0;
+}
+
+// Whether the last run can take the page; its second page sets its stride.
+bool PageBatch::extends(uint64_t page, bool is_written) {
+  if (run_count_ == 0) return false;
+  Run& last = run_[run_count_ - 1];
+  if (page <= last.first || last.is_written != is_written) return false;
+  const uint64_t span_bytes = (page - last.first + 1) * cache_.page_bytes;
+  if (span_bytes > last.buffer.size()) return false;
+  if (last.pages == 1) {
+    const uint64_t stride = page - last.first;
+    const uint64_t gap_bytes = (stride - 1) * cache_.page_bytes;
+    if (gap_bytes != 0 && (gap_bytes > kGapBytesMax || !cache_.traits.can_read_while_written ||
+                           pager_.readers.count() > prefetch::StreamTable::kFewReaders))
+      return false;
+    last.stride = stride;
+  }
+  return page == last.first + last.pages * last.stride;
+}
+
+bool PageBatch::open_run(uint64_t page, bool is_written) {
+  if (run_count_ == kRunsMax) return false;
+  // The first may wait for a buffer: this thread holds none. A later one must not.
+  const std::span<std::byte> buffer =
+      run_count_ == 0 ? pager_.bounce.take(run_bytes_) : pager_.bounce.try_take(run_bytes_);
+  if (buffer.empty()) return false;
+  OC_CHECK(buffer.size() >= cache_.page_bytes);
+  run_[run_count_++] = {page, 1, 0, page_count_, is_written, buffer, 0};
+  return true;
+}
+
+void PageBatch::read_all() {
+  StoreRequest request[kRunsMax];
+  uint32_t of_run[kRunsMax], requests = 0;
+  for (uint32_t i = 0; i < run_count_; ++i) {
+    Run& run = run_[i];
+    const uint64_t start = run.first * cache_.page_bytes, bytes = span_bytes(run);
+    OC_CHECK(run.pages != 0);
+    OC_CHECK(bytes <= run.buffer.size());
+    const uint64_t stored = cache_.stored_bytes(start, bytes);
+    OC_CHECK(stored <= bytes);
+    const bool is_hole = stored == 0 || cache_.store.load()->is_hole(start, stored);
+    std::memset(run.buffer.data() + (is_hole ? 0 : stored), 0, bytes - (is_hole ? 0 : stored));
+    if (is_hole) continue;
+    of_run[requests] = i;
+    request[requests++] = {start, run.buffer.data(), static_cast<size_t>(stored), false, 0};
+  }
+  for (uint32_t begin = 0; begin < requests;) {
+    const uint32_t at_once = cache_.read_gate.enter(requests - begin);
+    const std::span<StoreRequest> batch{request + begin, at_once};
+    if (caller_ == Caller::kFault) {  // transfer() may allocate
+      for (StoreRequest& r : batch)
+        r.result = cache_.store.load()->read(r.offset, {r.bytes, r.size_bytes});
+    } else {
+      cache_.store.load()->transfer(batch);
+    }
+    cache_.read_gate.leave(at_once);
+    begin += at_once;
+  }
+  for (uint32_t i = 0; i < requests; ++i) {
+    OC_ASSERT(request[i].result <= 0);
+    run_[of_run[i]].result = request[i].result;
+    cache_.counters.add(Counter::read_requests, 1);
+    cache_.counters.add(Counter::read_bytes, request[i].size_bytes);
+  }
+}
+
+// Neighbours in one step, others page by page.
+void PageBatch::install(Run& run) {
+  const uint32_t at_once = run.stride == 1 ? run.pages : 1;
+  for (uint32_t i = 0; i < run.pages; i += at_once) {
+    const uint64_t first = run.first + i * run.stride;
+    const Piece piece = view_.pieces_of(first, first + at_once);
+    OC_CHECK(piece.size_bytes != 0);
+    OC_CHECK(piece.size_bytes <= at_once * cache_.page_bytes);
+    const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * cache_.page_bytes);
+    for (uint32_t page = 0; run.is_written && page < at_once; ++page)
+      filler_.begin(cache_, first + page, frame_[run.first_frame + i + page]);
+    const int result =
+        run.result != 0 ? run.result : cache_.frames->install(piece, bytes, run.is_written);
+    for (uint32_t page = 0; page < at_once; ++page)
+      finish_page(first + page, frame_[run.first_frame + i + page], result, run);
+  }
+}
+
+void PageBatch::finish_page(uint64_t page, uint32_t frame, int result, const Run& run) {
+  os::Frames& frames = *cache_.frames;
+  if (result == 0) {
+    if (frames.can_share()) view_.set_shown(page, true);
+    cache_.counters.add(counter_, 1);
+    filler_.finish(cache_, page, frame, 0,
+                   PageValue(run.is_written && frames.has_write_faults() ? PageValue::kDirty : 0));
+    return;
+  }
+  // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
+  filler_.undo(cache_, view_.piece_of(page), page, run.result == 0);
+  supply_.release(cache_, frame);
+  cache_.leave(page);
+  frames.wake(view_.piece_of(page));
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,37 @@
+// Pins: pages that stay in memory.
+//
+// Calls of the program, with signals blocked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/paging/fault_path.h"
+#include "core/paging/pager.h"
+#include "core/paging/remapper.h"
+#include "outcore/result.h"
+
+namespace outcore::paging {
+
+class Pins {
+ public:
+  Pins(Pager& pager, Remapper& remapper, FaultPath& fault_path)
+      : pager_(pager), remapper_(remapper), fault_path_(fault_path) {}
+
+  // Errors: ENOMEM (the budget cannot hold it, with the least that would do), those of fills.
+  Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
+  Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
+  // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's
+  // writes.
+  int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
+  void release(PageCache& cache, uint64_t page);
+
+ private:
+  Status claim_pins(const PageCache& cache, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
+
+  Pager& pager_;
+  Remapper& remapper_;
+  FaultPath& fault_path_;
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,126 @@
+#include "core/paging/prefetcher.h"
+
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+#include "core/paging/page_batch.h"
+#include "core/region/address_map.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using region::AddressMap;
+using region::PageState;
+using region::View;
+
+void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count) {
+  PageCache& cache = *view.cache;
+  OC_CHECK(stride != 0);
+  const uint64_t at_once =
+      std::max<uint64_t>(pager_.bounce.shape().chunk_bytes / cache.page_bytes, 1);
+  while (count > 0) {
+    const uint64_t n = std::min(count, at_once);
+    view.users.fetch_add(1, std::memory_order_relaxed);
+    if (!queue_.push({&view, first, stride, n, PrefetchTask::kHint, false, 0})) {
+      AddressMap::let_go(&view);
+      cache.counters.add(Counter::prefetch_dropped, count);
+      return;
+    }
+    first += static_cast<uint64_t>(stride) * n;
+    count -= n;
+  }
+}
+
+bool Prefetcher::run_one() {
+  PrefetchRequest request;
+  if (!queue_.pop(&request)) return false;
+  View& view = *request.view;
+  OC_CHECK(view.users.load() != 0);
+  switch (request.task) {
+    case PrefetchTask::kHint:
+      fill_ahead(view, request.first, request.stride, request.count);
+      break;
+    case PrefetchTask::kDemand:
+      // Demands are repeated: those whose time is up must not each wait for memory in turn.
+      // Nor may one wait for a page in other hands: a change of views, which holds pages, waits for
+      // those behind it in the queue. Whoever demands waits for the page, and demands again.
+      if (PageCache& cache = *view.cache;
+          os::now_ns() <= request.until_ns && cache.claim(request.first))
+        static_cast<void>(
+            filler_.fill(cache, view, request.first, request.is_write, Caller::kThread));
+      break;
+    case PrefetchTask::kShareFrames:
+      view.cache->share_frames();
+      break;
+  }
+  AddressMap::let_go(&view);
+  return true;
+}
+
+void Prefetcher::run() {
+  while (!pager_.is_stopping.load(std::memory_order_acquire)) {
+    const uint32_t changes = queue_.changes();
+    if (!run_one()) queue_.wait_for_change(changes);
+  }
+}
+
+void Prefetcher::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
+  PageCache& cache = *view.cache;
+  OC_CHECK(stride != 0);
+  OC_CHECK(count != 0);
+  uint32_t gathered[512];
+  PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
+                  pager_.bounce.shape().chunk_bytes, gathered);
+  const uint64_t begin = view.first_page(), end = view.end_page();
+  uint64_t page = first, dropped = 0;
+  if (stride < 0) {  // in the order of the store
+    while (count > 0 && page + static_cast<uint64_t>(stride) * (count - 1) >= end) --count;
+    page += static_cast<uint64_t>(stride) * (count - 1);
+    stride = -stride;
+  }
+  // Several pages are claimed at once, before anything else: two threads that walk over the same
+  // pages would otherwise take them in turns, and read all of them twice.
+  constexpr uint64_t kClaimsMax = 32;
+  uint64_t claimed = 0;  // from `page` on
+  for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
+    if (page < begin) continue;
+    if (claimed == 0) {
+      if (page >= end || cache.is_frozen.load(std::memory_order_acquire)) break;
+      for (uint64_t next = page;
+           claimed < std::min(kClaimsMax, count - i) && next < end && cache.claim(next);
+           next += static_cast<uint64_t>(stride))
+        ++claimed;
+    }
+    if (claimed == 0) {
+      const region::PageValue seen = cache.words[page].load();
+      if (seen.state() == PageState::kResident && cache.frames->can_share() &&
+          !view.is_shown(page)) {
+        ahead.finish();  // whoever waits must hold no buffer
+        static_cast<void>(remapper_.resolve_resident(cache, view, page, nullptr, false, seen));
+      }
+      ++dropped;
+      continue;
+    }
+    --claimed;
+    if (!PageBatch::can_take(pager_, cache, view, page)) {
+      ahead.finish();
+      if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) continue;
+    } else {
+      uint32_t frame = budget::kNone;
+      if (supply_.allocate(cache, Caller::kThread, 1'000'000, &frame) == 0) {
+        ahead.add(page, frame);
+        continue;
+      }
+      cache.leave(page);
+      dropped += count - i;
+    }
+    for (; claimed > 0; --claimed) cache.leave(page += static_cast<uint64_t>(stride));
+    break;
+  }
+  OC_CHECK(claimed == 0);
+  ahead.finish();
+  if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
+}
+
+}  // namespace outcore::paging

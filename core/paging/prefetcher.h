@@ -1,0 +1,39 @@
+// Prefetcher: fills ahead of the fault, many pages a transfer, in threads of its own; and what
+// faulting threads leave to those threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/paging/filler.h"
+#include "core/paging/frame_supply.h"
+#include "core/paging/pager.h"
+#include "core/paging/prefetch_queue.h"
+#include "core/paging/remapper.h"
+
+namespace outcore::paging {
+
+class Prefetcher {
+ public:
+  Prefetcher(Pager& pager, FrameSupply& supply, Filler& filler, Remapper& remapper,
+             PrefetchQueue& queue)
+      : pager_(pager), supply_(supply), filler_(filler), remapper_(remapper), queue_(queue) {}
+
+  // Hints, of `count` pages from `first` on: dropped if there is no room. Any thread; the fault
+  // path.
+  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  // Carries out one queued prefetch or demand; false if there was none. A thread of ours.
+  bool run_one();
+  // A prefetch thread, until Pager::is_stopping.
+  void run();
+
+ private:
+  void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+
+  Pager& pager_;
+  FrameSupply& supply_;
+  Filler& filler_;
+  Remapper& remapper_;
+  PrefetchQueue& queue_;
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,84 @@
+#include "core/paging/readahead.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/base/assert.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using region::PageState;
+using region::View;
+
+namespace {
+
+constinit thread_local uint32_t thread_number = 0;
+
+// What was brought in ahead and is not read yet may fill a third of the memory, of all streams
+// together: half of it, and STREAM's kernels in 4 threads read a third of their pages twice.
+constexpr uint64_t kAheadShare = 3;
+
+}  // namespace
+
+prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
+                                                     prefetch::StreamTable::Miss& miss) {
+  if (thread_number == 0) thread_number = static_cast<uint32_t>(::gettid());
+  prefetch::TablePool::Mine mine(tables_, thread_number);
+  if (!mine) return {};
+  prefetch::StreamTable& streams = mine.table();
+  miss.readers = pager_.readers.note(&mine.round());
+  const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
+  const uint64_t window_bytes = std::min({pager_.options.readahead_bytes, pager_.budget.limit() / 8,
+                                          pager_.budget.limit() / kAheadShare / stream_count});
+  miss.window_max = static_cast<uint32_t>(window_bytes / cache.page_bytes);
+  if (miss.window_max < 2) return {};
+  // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
+  // in what was read, and evicted, in the meantime: then only what this thread fills itself.
+  const uint64_t hints = queue_.hints_waiting();
+  miss.has_hints = hints != 0;
+  if (hints >= kHintsMax) miss.window_max = std::min(miss.window_max, std::max(miss.along_max, 1u));
+  return streams.on_miss(miss);
+}
+
+uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool is_in_flight,
+                               int64_t* stride) {
+  const Advice advice = view.advice.load(std::memory_order_relaxed);
+  if (pager_.options.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
+  // There are a few large buffers: who would have to wait for one reads its page alone.
+  const uint64_t along_bytes =
+      pager_.bounce.has_chunk() ? std::min(kAlongBytesMax, pager_.bounce.shape().chunk_bytes) : 0;
+  prefetch::StreamTable::Miss miss;
+  miss.cache_id = cache.id;
+  miss.page = page;
+  miss.page_end = view.end_page();
+  miss.along_max = static_cast<uint32_t>(std::max(along_bytes / cache.page_bytes, uint64_t{1}) - 1);
+  miss.is_sequential = advice == Advice::kSequential;
+  miss.is_in_flight = is_in_flight;
+  miss.absent = {&cache, [](const void* of, uint64_t next) {
+                   return static_cast<const PageCache*>(of)->words[next].glance() ==
+                          PageState::kAbsent;
+                 }};
+  const prefetch::StreamTable::Advice ahead = ask_streams(cache, miss);
+  OC_CHECK(ahead.along <= miss.along_max);
+  const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
+  const uint32_t along = is_neighbourly ? ahead.along + 1 : 0;
+  *stride = ahead.stride;
+  for (uint32_t i = 0; i < ahead.run_count; ++i) {
+    prefetch::PageRun run = ahead.run[i];
+    if (along > 1 && run.first_page == page + static_cast<uint64_t>(ahead.stride)) {
+      const uint32_t ours = std::min(run.count, along - 1);  // this thread's own share
+      run.first_page += static_cast<uint64_t>(ahead.stride * ours);
+      run.count -= ours;
+    }
+    if (run.count == 0) continue;
+    if (queue_.hints_waiting() < kHintsMax)
+      prefetcher_.prefetch(view, run.first_page, run.stride, run.count);
+    else
+      cache.counters.add(Counter::prefetch_dropped, run.count);
+  }
+  return along;
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,38 @@
+// VictimBatch: the victims of one turn, and how one that does not leave becomes resident again.
+//
+// The victims themselves lie in the shard: a turn may run on a small signal stack. Held by whoever
+// holds the shard's turn.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/assert.h"
+#include "core/paging/pager.h"
+
+namespace outcore::paging {
+
+class VictimBatch {
+ public:
+  // REQUIRES: shard.turn is held for the life of this.
+  VictimBatch(Pager& pager, Shard& shard) : pager_(pager), shard_(shard) {
+    OC_CHECK(shard.turn.is_held());
+  }
+
+  // Tells the policy what happened since the last turn.
+  void drain_inbox();
+  // Unmapping or Dropping → Resident, in the policy's hands.
+  void put_back(Victim& victim);
+  // What could not leave stays: Leaving → Resident, in the policy's hands, unless a touch was
+  // faster. Flags that the page's word loses and gets in any case.
+  void stay(Victim& victim, uint64_t minus, uint64_t plus);
+  // The frame is resident, and again in the policy's hands.
+  void drop_out(uint32_t frame, bool was_chosen);
+
+ private:
+  void show_again(const Victim& victim, bool is_dirty);
+
+  Pager& pager_;
+  Shard& shard_;
+};
+
+}  // namespace outcore::paging
