@@ -52,7 +52,7 @@ std::function<RowResult(const Parts&)> at_least(std::vector<double> targets, std
         result.figure += ratio.message();
         continue;
       }
-      result.figure += format("%.2f", ratio->value);
+      result.figure += cli::format("%.2f", ratio->value);
       result.is_met = result.is_met && ratio->value >= targets[std::min(i, targets.size() - 1)];
     }
     return result;
@@ -65,7 +65,7 @@ RowResult judge_miss(const Parts& parts, double target_us) {
   const Series* const device = find(parts[0], "direct");
   if (outcore == nullptr || device == nullptr) return unmeasured("did not run");
   const double more = outcore->median_run().p50_us() - device->median_run().p50_us();
-  return {{}, {}, format("device + %.1f us", more), more <= target_us, true};
+  return {{}, {}, cli::format("device + %.1f us", more), more <= target_us, true};
 }
 
 // Threads beyond the first part's make it no slower than 0.95 of it: the spread of a quiet machine.
@@ -75,7 +75,7 @@ RowResult judge_scaling(const Parts& parts) {
   const double base = find(parts[0], "outcore")->median_rate();
   for (size_t i = 1; i < parts.size(); ++i) {
     const double ratio = find(parts[i], "outcore")->median_rate() / base;
-    result.figure += format(i == 1 ? "%.2f" : ", %.2f", ratio);
+    result.figure += cli::format(i == 1 ? "%.2f" : ", %.2f", ratio);
     result.is_met = result.is_met && ratio >= 0.95;
   }
   return result;
@@ -89,7 +89,7 @@ RowResult judge_loop(const Parts& parts) {
     return unmeasured("did not run");
   const double ratio = static_cast<double>(outcore->median_run().fills) /
                        static_cast<double>(mmap->median_run().fills);
-  return {{}, {}, format("%.2f of the fills", ratio), ratio <= 0.4, true};
+  return {{}, {}, cli::format("%.2f of the fills", ratio), ratio <= 0.4, true};
 }
 
 RowResult judge_resident(const Parts& parts) {
@@ -98,7 +98,7 @@ RowResult judge_resident(const Parts& parts) {
   for (const auto& part : parts) {
     const auto ratio = compare(*find(part, "outcore"), *find(part, "dram"));
     if (!ratio) return unmeasured(ratio.message());
-    result.figure += (result.figure.empty() ? "" : ", ") + format("%.2f", ratio->value);
+    result.figure += (result.figure.empty() ? "" : ", ") + cli::format("%.2f", ratio->value);
     result.is_met = result.is_met && ratio->value >= 0.98;
   }
   return result;
@@ -108,7 +108,7 @@ RowResult judge_write_back(const Parts& parts) {
   const RunResult& run = find(parts[0], "outcore")->median_run();
   const double dirty = static_cast<double>(run.extra.value("writes", uint64_t{0})) * 4096;
   const double ratio = dirty > 0 ? static_cast<double>(run.written_bytes) / dirty : 0;
-  return {{}, {}, format("%.2f of the dirty 4 KiB", ratio), ratio > 0 && ratio <= 1.1, true};
+  return {{}, {}, cli::format("%.2f of the dirty 4 KiB", ratio), ratio > 0 && ratio <= 1.1, true};
 }
 
 RowResult judge_peak(const Parts& parts) {
@@ -119,9 +119,9 @@ RowResult judge_peak(const Parts& parts) {
     if (!run.is_limited) return unmeasured("no memory cgroup: run as root");
     const uint64_t allowed = run.budget_bytes + run.extra.value("metadata_bytes", uint64_t{0}) +
                              run.data_bytes / 512 + 16 * kMiB;
-    result.figure +=
-        (result.figure.empty() ? "" : ", ") +
-        format("%s of %s", format_bytes(run.peak_bytes).c_str(), format_bytes(allowed).c_str());
+    result.figure += (result.figure.empty() ? "" : ", ") +
+                     cli::format("%s of %s", cli::format_bytes(run.peak_bytes).c_str(),
+                                 cli::format_bytes(allowed).c_str());
     result.is_met = result.is_met && run.peak_bytes <= allowed;
   }
   return result;
@@ -187,15 +187,15 @@ void Rows::add_random() {
   for (const auto& [frames, target] : {std::pair("private", 7.0), std::pair("shared", 11.0)}) {
     auto parts = random_io(true, {1}, 0, "in-thread", {"direct", "outcore"});
     parts[0].frames = frames;
-    add(format("p50 of a miss, %s frames", frames), format("device + %.0f us", target), true, parts,
-        [target = target](const Parts& p) { return judge_miss(p, target); });
+    add(cli::format("p50 of a miss, %s frames", frames), cli::format("device + %.0f us", target),
+        true, parts, [target = target](const Parts& p) { return judge_miss(p, target); });
   }
   add("50 % writes, in-thread, 1/4/16 threads", "1.0 x mmap-random", true,
       random_io(true, {1, 4, 16}, 50, "in-thread", both), at_least({1.0}, "mmap-random"));
   add("random reads, event threads, 1/4/16 threads", "0.35/0.5/0.6 x mmap-random", true,
       random_io(true, {1, 4, 16}, 0, "messages", both), at_least({0.35, 0.5, 0.6}, "mmap-random"));
   for (const bool is_fast : {true, false})
-    add(format("64/128/256 threads, %s", is_fast ? "fast device" : "disk"), "as at 16 threads",
+    add(cli::format("64/128/256 threads, %s", is_fast ? "fast device" : "disk"), "as at 16 threads",
         is_fast, random_io(is_fast, {16, 64, 128, 256}, 0, "", {"outcore"}), judge_scaling);
 }
 
@@ -299,15 +299,17 @@ void Rows::add_lookups() {
       for (const unsigned threads : {1U, 4U, 16U})
         parts.push_back(lookups(is_fast, structure, threads, {"mmap-random", "outcore"}));
       const double target = is_fast ? 0.8 : 1.0;
-      add(format("lookups in a %s, 1/4/16 threads, %s", structure.c_str(),
-                 is_fast ? "fast device" : "disk"),
-          format("%.1f x mmap-random", target), is_fast, parts, at_least({target}, "mmap-random"));
+      add(cli::format("lookups in a %s, 1/4/16 threads, %s", structure.c_str(),
+                      is_fast ? "fast device" : "disk"),
+          cli::format("%.1f x mmap-random", target), is_fast, parts,
+          at_least({target}, "mmap-random"));
     }
   for (const bool is_fast : {true, false}) {
     std::vector<Options> parts;
     for (const std::string& structure : structure_names())
       parts.push_back(lookups(is_fast, structure, 4, {"swap", "outcore"}));
-    add(format("lookups in map, hash, vector beside swap, %s", is_fast ? "fast device" : "disk"),
+    add(cli::format("lookups in map, hash, vector beside swap, %s",
+                    is_fast ? "fast device" : "disk"),
         "2 x swap", is_fast, parts, at_least({2}, "swap"));
   }
 }

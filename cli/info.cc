@@ -15,8 +15,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 struct Entry {
   const char* name;
   const char* help;
@@ -48,7 +46,7 @@ constexpr Entry kLimits[] = {
 Result<std::vector<std::string>> option_lines() {
   auto runtime = Runtime::start();
   if (!runtime) return runtime.error();
-  return bench::split(runtime->describe_options(), '\n');
+  return split(runtime->describe_options(), '\n');
 }
 
 void print_rows(const char* title, std::span<const Entry> rows) {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <system_error>
 
-namespace outcore::bench {
+namespace outcore::cli {
 
 Error failure(int code, const std::string& attempted, const std::string& remedy) {
   const int number = std::abs(code);
@@ -62,4 +62,4 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-}  // namespace outcore::bench
+}  // namespace outcore::cli

@@ -7,7 +7,7 @@
 
 #include "outcore/result.h"
 
-namespace outcore::bench {
+namespace outcore::cli {
 
 // "open /x: No such file or directory; remedy". code: an errno value, positive or negative.
 Error failure(int code, const std::string& attempted, const std::string& remedy = {});
@@ -22,4 +22,4 @@ std::vector<std::string> split(const std::string& text, char separator);
 // printf into a string.
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 
-}  // namespace outcore::bench
+}  // namespace outcore::cli

@@ -23,8 +23,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 struct Words {
   std::string uri, name;
   bool is_json = false;

@@ -21,8 +21,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format;
-
 constexpr uint64_t kSideMax = 1024;  // cells
 
 double half(uint16_t bits) {
@@ -196,7 +194,7 @@ Status write_picture(const Picture& picture, const std::string& path) {
   const std::string part = path + "." + std::to_string(::getpid()) + ".part";
   Status s = write_png(picture, part);
   if (s.ok() && ::rename(part.c_str(), path.c_str()) != 0)
-    s = bench::failure(errno, "rename " + part + " to " + path);
+    s = failure(errno, "rename " + part + " to " + path);
   if (!s.ok()) ::unlink(part.c_str());
   return s;
 }

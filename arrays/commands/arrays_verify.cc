@@ -12,8 +12,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 // On a terminal, rewritten; at most once for so many bytes.
 class Progress {
  public:

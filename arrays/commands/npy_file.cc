@@ -17,8 +17,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::failure;
-
 class File {
  public:
   File(const std::string& path, int flags) : path_(path), fd_(::open(path.c_str(), flags, 0666)) {}

@@ -16,7 +16,7 @@ void print_figure(const bench::Figure& figure, bool is_json) {
     std::printf("%s\n", line.dump().c_str());
   } else {
     const std::string value =
-        bench::format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());
+        format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());
     std::printf("%-60s %10s  %s %-8.3g %-3s  %s\n", figure.name.c_str(), value.c_str(),
                 figure.is_most ? "<=" : ">=", figure.asked, figure.is_met() ? "ok" : "NOT",
                 figure.how.c_str());

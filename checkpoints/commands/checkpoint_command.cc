@@ -17,8 +17,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 struct Words {
   std::string pool, name, to, comment, object;
   std::vector<std::string> names;

@@ -19,8 +19,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 struct Words {
   std::string from, to;
   bool is_json = false, may_replace = false, is_expired_only = false;

@@ -74,14 +74,14 @@ void print(const PersistentHeapInfo& info) {
   line("format", std::to_string(info.format));
   line("consistent", info.is_consistent ? "yes" : "no: it is open, or was not closed");
   line("version", std::to_string(info.version));
-  line("size", bench::format_bytes(info.size_bytes));
-  line("in use", bench::format_bytes(info.in_use_bytes));
-  line("metadata", bench::format_bytes(info.metadata_bytes));
+  line("size", format_bytes(info.size_bytes));
+  line("in use", format_bytes(info.in_use_bytes));
+  line("metadata", format_bytes(info.metadata_bytes));
   line("objects", std::to_string(info.objects.size()));
   for (const PersistentObject& o : info.objects)
     std::printf("  %-16s %llu x %s of %s, version %u\n", one_line(o.name).c_str(),
-                static_cast<unsigned long long>(o.count),
-                bench::format_bytes(o.element_bytes).c_str(), readable(o.type).c_str(), o.version);
+                static_cast<unsigned long long>(o.count), format_bytes(o.element_bytes).c_str(),
+                readable(o.type).c_str(), o.version);
 }
 
 int tell(const Words& words) {

@@ -207,8 +207,7 @@ std::vector<Finding> examine_machine() {
                         fact.detail, fact.remedy});
   }
   const auto [budget, why] = default_budget();
-  findings.push_back(
-      {Verdict::kWorks, "budget", bench::format_bytes(budget) + " by default: " + why});
+  findings.push_back({Verdict::kWorks, "budget", format_bytes(budget) + " by default: " + why});
   return findings;
 }
 

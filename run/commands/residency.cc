@@ -24,8 +24,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 constexpr unsigned kColumns = 60;
 // Warm and evict go by pieces, each of which has its time, so that one answer is never waited for
 // longer than a slow disk needs.
@@ -47,7 +45,7 @@ Result<File> find_file(const std::string& name) {
   char path[PATH_MAX];
   struct stat facts {};
   if (::realpath(name.c_str(), path) == nullptr || ::stat(path, &facts) != 0)
-    return bench::failure(errno, "find " + name, "write a path that is there");
+    return failure(errno, "find " + name, "write a path that is there");
   if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode))
     return Error{EINVAL,
                  name + " is no file that can be mapped: use a regular one, or a block device"};
@@ -156,11 +154,10 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
 
 Error tell_no_holder(const File& file) {
   const auto cached = cached_bytes(file);
-  const std::string kernel =
-      cached ? "the kernel's page cache holds " + format_bytes(*cached) + " of " +
-                   format_bytes(file.size_bytes) + " (" +
-                   bench::format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
-             : "what the kernel's page cache holds may not be read";
+  const std::string kernel = cached ? "the kernel's page cache holds " + format_bytes(*cached) +
+                                          " of " + format_bytes(file.size_bytes) + " (" +
+                                          format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
+                                    : "what the kernel's page cache holds may not be read";
   return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel +
                            "; start the program by outcore run --map '" + file.path + "'"};
 }

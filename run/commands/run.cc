@@ -49,8 +49,8 @@ Result<std::string> find_library() {
   if (named != nullptr && *named != 0) {
     path = real_path(named);
     if (path.empty() || ::access(path.c_str(), R_OK) != 0)
-      return bench::failure(errno, std::string("OUTCORE_PRELOAD_LIBRARY=") + named,
-                            "name the file of " + std::string(kLibraryName));
+      return failure(errno, std::string("OUTCORE_PRELOAD_LIBRARY=") + named,
+                     "name the file of " + std::string(kLibraryName));
   } else {
     const std::string own = own_folder();
     for (const char* folder : kLibraryFolders)
@@ -85,8 +85,8 @@ Status add_report_memory() {
   int file = ::memfd_create("outcore-run", kNeverExecuted);
   if (file == -1) file = ::memfd_create("outcore-run", 0);
   if (file == -1)
-    return bench::failure(errno, "make memory for the table of the end",
-                          "allow memfd_create in the sandbox's system calls");
+    return failure(errno, "make memory for the table of the end",
+                   "allow memfd_create in the sandbox's system calls");
   file = keep_descriptor(file);
   const std::string pid = std::to_string(::getpid());
   const std::string report = pid + ":" + std::to_string(file);
@@ -122,7 +122,7 @@ int tell_failed_start(const std::string& name, const Program& found, int why) {
                                                  : "write a path that is there";
   else if (why == EACCES)
     remedy = "name a file that you may execute (chmod +x)";
-  report(bench::failure(why, "run " + name, remedy));
+  report(failure(why, "run " + name, remedy));
   return why == ENOENT ? kNotFound : kCannotStart;
 }
 
