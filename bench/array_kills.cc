@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <optional>
 
 #include "bench/array_life.h"
 #include "bench/clock.h"

@@ -10,7 +10,6 @@
 #include <bit>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "bench/csr.h"

@@ -6,7 +6,6 @@
 #include <boost/interprocess/managed_mapped_file.hpp>
 #include <cerrno>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>

@@ -5,7 +5,6 @@
 // was written.
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cerrno>
 #include <memory>
 #include <mutex>

@@ -1,7 +1,6 @@
 #include "bench/table.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/lookup_data.h"
 #include "cli/text.h"

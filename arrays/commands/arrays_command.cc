@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_picture.h"

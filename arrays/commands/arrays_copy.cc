@@ -1,7 +1,6 @@
 #include "arrays/commands/arrays_copy.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>

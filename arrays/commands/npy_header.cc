@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <limits>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/python_literal.h"

@@ -1,6 +1,5 @@
 // HDF5: datasets and their attributes, by its library. See arrays/commands/array_file.h.
 #include <algorithm>
-#include <cstring>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_pieces.h"

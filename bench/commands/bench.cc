@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <memory>
 
 #include "bench/commands/bench_output.h"

@@ -1,6 +1,5 @@
 #include "core/os/shared_frames.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "core/os/at_fork.h"
 #include "core/os/mapping_count.h"

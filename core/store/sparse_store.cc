@@ -1,13 +1,11 @@
 #include "core/store/sparse_store.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"

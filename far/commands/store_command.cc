@@ -7,9 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
 #include "cli/store_copy.h"

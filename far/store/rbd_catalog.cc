@@ -1,7 +1,6 @@
 #include "far/store/rbd_catalog.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "core/base/error.h"

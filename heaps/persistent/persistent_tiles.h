@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 
 #include "core/base/range_set.h"
 #include "core/os/address_space.h"

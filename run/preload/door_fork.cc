@@ -1,6 +1,5 @@
 // The door in a forked child. See fork.h.
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -22,7 +22,6 @@
 namespace outcore::preload {
 
 using base::kSystemPage;
-using base::round_down;
 using base::round_up;
 
 constinit std::atomic<uint64_t> Heap::bytes_min_{UINT64_MAX};
