@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
+#include "core/os/file_calls.h"
 #include "core/os/file_lock.h"
 #include "outcore/runtime.h"
 
@@ -190,12 +190,8 @@ Status FileStorage::sync() {
     return base::system_error(error, "sync " + path_);
   }
   if (!is_name_unsynced_.exchange(false)) return {};
-  const std::string parent = std::filesystem::path(path_).parent_path().string();
-  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool is_done = folder >= 0 && ::fsync(folder) == 0;
-  const int error = errno;
-  if (folder >= 0) ::close(folder);
-  if (is_done) return {};
+  const int error = os::sync_folder_of(path_);
+  if (error == 0) return {};
   is_name_unsynced_ = true;
   return base::system_error(error, "sync the folder of " + path_);
 }

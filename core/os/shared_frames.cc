@@ -9,6 +9,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/address_space.h"
+#include "core/os/file_calls.h"
 #include "core/os/memory_advice.h"
 #include "core/os/memory_file.h"
 #include "core/os/parents_descriptors.h"
@@ -57,9 +58,7 @@ int SharedFrames::map(const Piece& piece) {
   return ::mprotect(piece.address, piece.size_bytes, protection) == 0 ? 0 : -errno;
 }
 
-int SharedFrames::resize(uint64_t size_bytes) {
-  return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
-}
+int SharedFrames::resize(uint64_t size_bytes) { return set_size(memfd_, size_bytes); }
 
 int SharedFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
   return copy_in(source_, piece.address, bytes, piece.size_bytes, !is_written);
@@ -71,7 +70,7 @@ int SharedFrames::install_zeros(const Piece& piece, bool is_written) {
 
 int SharedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
   OC_ASSERT(offset % base::kSystemPage == 0);
-  return write_memory_file(memfd_, offset, bytes);
+  return write_all(memfd_, offset, bytes);
 }
 
 int SharedFrames::show(const Piece& piece, const SubpageSet& written) {
@@ -172,7 +171,7 @@ int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
 }
 
 int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
-  return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
+  return read_all(memfd_, piece.offset, {into, piece.size_bytes});
 }
 
 bool SharedFrames::holds(uint64_t offset) {
