@@ -16,6 +16,31 @@
 #include "core/os/uapi.h"
 
 namespace outcore::os {
+namespace {
+
+// Of the written system pages of a piece, by runs.
+PagemapScan scan_of(const Piece& piece, std::span<PageRegion> into) {
+  PagemapScan scan{};
+  scan.size = sizeof scan;
+  scan.start = reinterpret_cast<uint64_t>(piece.address);
+  scan.end = scan.start + piece.size_bytes;
+  scan.vec = reinterpret_cast<uint64_t>(into.data());
+  scan.vec_len = into.size();
+  scan.category_mask = kPageIsWritten;
+  scan.return_mask = kPageIsWritten;
+  return scan;
+}
+
+// How many runs it found, or -errno.
+int carry_out(int pagemap, PagemapScan* scan) {
+  while (true) {
+    const int found = ::ioctl(pagemap, OC_PAGEMAP_SCAN, scan);
+    if (found >= 0) return found;
+    if (errno != EINTR && errno != EAGAIN) return -errno;
+  }
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Frames>> SharedFrames::make(const FaultSource& source, uint64_t size_bytes) {
   Result<int> memfd = make_memory_file(size_bytes);
@@ -104,24 +129,13 @@ int SharedFrames::unmap(std::span<const Piece> pieces) {
 }
 
 int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
-  constexpr uint64_t kRegions = 32;
-  PageRegion region[kRegions];
-  PagemapScan scan{};
-  scan.size = sizeof scan;
+  PageRegion region[32];
+  PagemapScan scan = scan_of(piece, region);
   scan.flags = clear ? kPmScanWpMatching : 0;
-  scan.start = reinterpret_cast<uint64_t>(piece.address);
-  scan.end = scan.start + piece.size_bytes;
-  scan.vec = reinterpret_cast<uint64_t>(region);
-  scan.vec_len = kRegions;
-  scan.category_mask = kPageIsWritten;
-  scan.return_mask = kPageIsWritten;
   const uint64_t base = scan.start;
   while (scan.start < scan.end) {
-    const int found = ::ioctl(source_.pagemap, OC_PAGEMAP_SCAN, &scan);
-    if (found < 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
-      return -errno;
-    }
+    const int found = carry_out(source_.pagemap, &scan);
+    if (found < 0) return found;
     for (int i = 0; i < found; ++i)
       written->add_range(piece.first_subpage + (region[i].start - base) / base::kSystemPage,
                          piece.first_subpage + (region[i].end - base) / base::kSystemPage);
@@ -135,29 +149,18 @@ int SharedFrames::find_written(const Piece& piece, std::span<WrittenRun> runs,
                                uint64_t* scanned_bytes) {
   constexpr uint64_t kRegions = 512;  // the kernel collects this many at a time
   PageRegion region[kRegions];
-  PagemapScan scan{};
-  scan.size = sizeof scan;
-  scan.start = reinterpret_cast<uint64_t>(piece.address);
-  scan.end = scan.start + piece.size_bytes;
-  scan.vec = reinterpret_cast<uint64_t>(region);
+  PagemapScan scan = scan_of(piece, region);
   scan.vec_len = runs.size() < kRegions ? runs.size() : kRegions;
-  scan.category_mask = kPageIsWritten;
-  scan.return_mask = kPageIsWritten;
   const uint64_t base = scan.start;
-  for (;;) {
-    const int found = ::ioctl(source_.pagemap, OC_PAGEMAP_SCAN, &scan);
-    if (found < 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
-      return -errno;
-    }
-    for (int i = 0; i < found; ++i)
-      runs[static_cast<size_t>(i)] = {piece.offset + (region[i].start - base),
-                                      piece.offset + (region[i].end - base)};
-    OC_CHECK(static_cast<uint64_t>(found) <= scan.vec_len);
-    OC_ASSERT(scan.walk_end <= scan.end);
-    *scanned_bytes = scan.walk_end <= base ? piece.size_bytes : scan.walk_end - base;
-    return found;
-  }
+  const int found = carry_out(source_.pagemap, &scan);
+  if (found < 0) return found;
+  OC_CHECK(static_cast<uint64_t>(found) <= scan.vec_len);
+  for (int i = 0; i < found; ++i)
+    runs[static_cast<size_t>(i)] = {piece.offset + (region[i].start - base),
+                                    piece.offset + (region[i].end - base)};
+  OC_ASSERT(scan.walk_end <= scan.end);
+  *scanned_bytes = scan.walk_end <= base ? piece.size_bytes : scan.walk_end - base;
+  return found;
 }
 
 int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
