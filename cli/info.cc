@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/policy.h"
 #include "outcore/runtime.h"
@@ -86,7 +87,7 @@ void print_json(const std::vector<std::string>* options, bool has_metrics) {
   all["limits"] = rows_to_json(kLimits);
   if (has_metrics) all["metrics"] = metrics_to_json();
   if (options != nullptr) all["options"] = *options;
-  std::printf("%s\n", all.dump(2).c_str());
+  print_json(all, 2);
 }
 
 void print_text(const std::vector<std::string>* options, bool has_metrics) {

@@ -1,5 +1,8 @@
 #include "cli/text.h"
 
+#include <unistd.h>
+
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +49,13 @@ std::string format_seconds(double seconds) {
   if (seconds >= 1) return format("%.2f s", seconds);
   if (seconds >= 1e-3) return format("%.1f ms", seconds * 1e3);
   return format("%.1f us", seconds * 1e6);
+}
+
+std::string own_folder() {
+  char path[PATH_MAX];
+  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
+  return self.substr(0, self.rfind('/') + 1);
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {

@@ -19,6 +19,8 @@ std::string format_count(double count);
 std::string format_seconds(double seconds);
 // "mmap,outcore" as its parts; empty parts are left out.
 std::vector<std::string> split(const std::string& text, char separator);
+// Where the file of this program lies, with the last '/'.
+std::string own_folder();
 // printf into a string.
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupts.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/arrays_drain.h"
 
@@ -61,7 +62,7 @@ Status drain_arrays(const DrainCommand& command) {
                                  {"bytes", done.bytes},
                                  {"to", command.to},
                                  {"removed", command.may_remove}};
-    std::printf("%s\n", line.dump().c_str());
+    print_json(line);
   } else {
     std::printf("%llu %s, %s, in %s, verified%s\n", static_cast<unsigned long long>(done.arrays),
                 done.arrays == 1 ? "array" : "arrays", format_bytes(done.bytes).c_str(),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -42,7 +43,7 @@ void print_json(const ArraysVerify& words, const ArraysCheck& found,
   const nlohmann::json all = {{"container", words.uri},       {"arrays", found.arrays},
                               {"bytes", found.bytes},         {"damages", found.damages},
                               {"unchecked", found.unchecked}, {"damaged", list}};
-  std::printf("%s\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(all);
 }
 
 void print_text(const ArraysCheck& found) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -13,7 +14,7 @@ void print_figure(const bench::Figure& figure, bool is_json) {
                                  {"asked", figure.asked},     {"is_most", figure.is_most},
                                  {"is_met", figure.is_met()}, {"unit", figure.unit},
                                  {"how", figure.how}};
-    std::printf("%s\n", line.dump().c_str());
+    print_json(line);
   } else {
     const std::string value =
         format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -12,7 +13,7 @@ using bench::Series;
 
 void BenchOutput::run(const RunResult& r) {
   if (is_json_) {
-    std::printf("%s\n", r.to_json().dump().c_str());
+    print_json(r.to_json());
     std::fflush(stdout);
     return;
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/persistent_core.h"
 
@@ -33,15 +34,11 @@ std::string readable(const std::string& type) {
   return one_line(name);
 }
 
-std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 int check(const Words& words) {
   const auto findings = persistent_heap_check(words.heap);
   if (!findings) return report({EIO, findings.message()});
   if (words.is_json)
-    std::printf("%s\n", json_text({{"heap", words.heap}, {"findings", findings.value()}}).c_str());
+    print_json({{"heap", words.heap}, {"findings", findings.value()}});
   else if (findings->empty())
     std::printf("%s: nothing is wrong\n", one_line(words.heap).c_str());
   else
@@ -88,7 +85,7 @@ int tell(const Words& words) {
   const auto info = persistent_heap_info(words.heap);
   if (!info) return report({EIO, info.message()});
   if (words.is_json)
-    std::printf("%s\n", json_text(to_json(info.value())).c_str());
+    print_json(to_json(info.value()));
   else
     print(info.value());
   return 0;

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "run/commands/running_program.h"
 
@@ -148,7 +149,7 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
   // program that is stopped.
   if (holders.empty() && skipped.empty())
     if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
-  std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(all, 2);
 }
 
 Error tell_no_holder(const File& file) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <memory>
 
@@ -30,13 +29,6 @@ constexpr const char* kLibraryName = "liboutcore_preload.so";
 // From the folder of this command, in the order of preference.
 constexpr const char* kLibraryFolders[] = {"", "../lib/", "../lib/x86_64-linux-gnu/", "../lib64/",
                                            "../lib/outcore/"};
-
-std::string own_folder() {
-  char path[PATH_MAX];
-  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
-  return self.substr(0, self.rfind('/') + 1);
-}
 
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
