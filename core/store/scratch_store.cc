@@ -16,6 +16,7 @@
 #include "core/os/disk.h"
 #include "core/os/file_calls.h"
 #include "core/store/range.h"
+#include "core/store/unwritten_zeros.h"
 
 namespace outcore::store {
 namespace {
@@ -133,30 +134,20 @@ int ScratchStore::write(uint64_t offset, std::span<const std::byte> from) {
 }
 
 void ScratchStore::transfer(std::span<StoreRequest> batch) {
-  bool has_untouched = false;
   for (const StoreRequest& r : batch) {
     OC_CHECK(is_range_of(r.offset, r.size_bytes, size_bytes()));
-    if (r.is_write)
-      written_.mark(r.offset, r.size_bytes);
-    else
-      has_untouched = has_untouched || written_.is_untouched(r.offset, r.size_bytes);
+    if (r.is_write) written_.mark(r.offset, r.size_bytes);
   }
-  if (!has_untouched) return file_.transfer(batch, traits_);
-  for (size_t i = 0; i < batch.size();) {  // runs that need I/O, between requests that need none
-    size_t end = i;
-    while (end < batch.size() && (batch[end].is_write ||
-                                  !written_.is_untouched(batch[end].offset, batch[end].size_bytes)))
-      ++end;
-    file_.transfer(batch.subspan(i, end - i), traits_);
-    OC_CHECK(end <= batch.size());
-    for (; end < batch.size() && !batch[end].is_write; ++end) {
-      StoreRequest& r = batch[end];
-      if (!written_.is_untouched(r.offset, r.size_bytes)) break;
-      std::fill_n(r.bytes, r.size_bytes, std::byte{0});
-      r.result = 0;
-    }
-    i = end;
-  }
+  transfer_plain(
+      batch,
+      [this](const StoreRequest& r) {
+        return r.is_write || !written_.is_untouched(r.offset, r.size_bytes);
+      },
+      [this](std::span<StoreRequest> part) { file_.transfer(part, traits_); },
+      [](const StoreRequest& r) {
+        std::fill_n(r.bytes, r.size_bytes, std::byte{0});
+        return 0;
+      });
 }
 
 int ScratchStore::resize(uint64_t size_bytes) {
