@@ -5,6 +5,7 @@
 #define H5_USE_110_API
 #include <hdf5.h>
 
+#include <cerrno>
 #include <string>
 #include <utility>
 

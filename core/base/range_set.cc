@@ -125,9 +125,10 @@ std::optional<RangeSet::Range> RangeSet::first_in(uint64_t first, uint64_t count
 std::vector<RangeSet::Range> RangeSet::all_in(uint64_t first, uint64_t count) const {
   std::vector<Range> all;
   const uint64_t end = first + count;
-  for (uint64_t at = first; const std::optional<Range> found = first_in(at, end - at);
-       at = found->end())
+  while (const std::optional<Range> found = first_in(first, end - first)) {
     all.push_back(*found);
+    first = found->end();
+  }
   return all;
 }
 

@@ -1,6 +1,7 @@
 // Address: where a server listens. A value. parse_numeric() is fit for the fault path.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstdint>
