@@ -87,7 +87,7 @@ void print_json(const std::vector<std::string>* options, bool has_metrics) {
   all["limits"] = rows_to_json(kLimits);
   if (has_metrics) all["metrics"] = metrics_to_json();
   if (options != nullptr) all["options"] = *options;
-  print_json(all, 2);
+  show_json(all, 2);
 }
 
 void print_text(const std::vector<std::string>* options, bool has_metrics) {

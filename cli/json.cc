@@ -5,7 +5,7 @@
 
 namespace outcore::cli {
 
-void print_json(const nlohmann::json& json, int indent) {
+void show_json(const nlohmann::json& json, int indent) {
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
   std::printf("%s\n", json.dump(indent, ' ', false, kReplace).c_str());
 }

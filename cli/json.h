@@ -7,6 +7,6 @@ namespace outcore::cli {
 
 // On standard output: one line, or indented. Names may hold any bytes: what is no UTF-8 is
 // replaced.
-void print_json(const nlohmann::json& json, int indent = -1);
+void show_json(const nlohmann::json& json, int indent = -1);
 
 }  // namespace outcore::cli

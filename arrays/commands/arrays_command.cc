@@ -60,7 +60,7 @@ int list(const Words& words) {
   if (words.is_json) {
     nlohmann::json told = nlohmann::json::array();
     for (const ArrayInfo& info : all) told.push_back(to_json(info));
-    print_json({{"arrays", told}});
+    show_json({{"arrays", told}});
     return 0;
   }
   std::printf("%-8s %-20s %12s  %s\n", "type", "dims", "size", "name");
@@ -92,7 +92,7 @@ int tell_one(const Arrays& arrays, const Words& words) {
   if (words.is_json) {
     nlohmann::json told = to_json(info.value());
     told["attributes"] = attributes.value();
-    print_json(told);
+    show_json(told);
     return 0;
   }
   line("name", info->name);
@@ -134,7 +134,7 @@ int tell(const Words& words) {
                            {"size_bytes", size_bytes},
                            {"attributes", attributes.value()}};
     if (file) told.update({{"file_bytes", file->file_bytes}, {"disk_bytes", file->disk_bytes}});
-    print_json(told);
+    show_json(told);
     return 0;
   }
   line("container", arrays->uri());

@@ -62,7 +62,7 @@ Status drain_arrays(const DrainCommand& command) {
                                  {"bytes", done.bytes},
                                  {"to", command.to},
                                  {"removed", command.may_remove}};
-    print_json(line);
+    show_json(line);
   } else {
     std::printf("%llu %s, %s, in %s, verified%s\n", static_cast<unsigned long long>(done.arrays),
                 done.arrays == 1 ? "array" : "arrays", format_bytes(done.bytes).c_str(),

@@ -120,7 +120,7 @@ Status print_value(const Arrays& arrays, const Shown& shown, const ArraysShow& s
       value = text;
   }
   if (show.is_json)
-    print_json({{"name", info.name}, {"slice", show.slice}, {"value", value}});
+    show_json({{"name", info.name}, {"slice", show.slice}, {"value", value}});
   else
     std::printf("%s\n", one_line(text).c_str());
   return {};
@@ -205,7 +205,7 @@ void print(const ArraysShow& show, const Shown& shown, const Numbers& numbers,
                            {"infinite", numbers.infinite}, {"picture", path}};
     if (numbers.finite != 0)
       told.update({{"min", numbers.min}, {"max", numbers.max}, {"mean", numbers.mean()}});
-    print_json(told);
+    show_json(told);
     return;
   }
   std::printf("%s: %s %s", one_line(shown.words).c_str(), text_of(shown.dims).c_str(),

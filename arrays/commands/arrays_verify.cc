@@ -43,7 +43,7 @@ void print_json(const ArraysVerify& words, const ArraysCheck& found,
   const nlohmann::json all = {{"container", words.uri},       {"arrays", found.arrays},
                               {"bytes", found.bytes},         {"damages", found.damages},
                               {"unchecked", found.unchecked}, {"damaged", list}};
-  print_json(all);
+  show_json(all);
 }
 
 void print_text(const ArraysCheck& found) {

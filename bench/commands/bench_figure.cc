@@ -14,7 +14,7 @@ void print_figure(const bench::Figure& figure, bool is_json) {
                                  {"asked", figure.asked},     {"is_most", figure.is_most},
                                  {"is_met", figure.is_met()}, {"unit", figure.unit},
                                  {"how", figure.how}};
-    print_json(line);
+    show_json(line);
   } else {
     const std::string value =
         format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());

@@ -13,7 +13,7 @@ using bench::Series;
 
 void BenchOutput::run(const RunResult& r) {
   if (is_json_) {
-    print_json(r.to_json());
+    show_json(r.to_json());
     std::fflush(stdout);
     return;
   }

@@ -52,7 +52,7 @@ int list(const Words& words) {
                       {"time_s", c.time_s},
                       {"size_bytes", c.size_bytes},
                       {"only_bytes", c.only_bytes}});
-    print_json({{"checkpoints", told}});
+    show_json({{"checkpoints", told}});
     return 0;
   }
   std::printf("%-19s %12s %12s  %s\n", "made (UTC)", "size", "alone", "name");
@@ -102,7 +102,7 @@ int verify(const Words& words) {
                       {"checkpoint", d.checkpoint},
                       {"offset", d.offset},
                       {"why", d.why}});
-    print_json({{"damaged", told}});
+    show_json({{"damaged", told}});
   } else {
     for (const DamagedChunk& d : damaged.value())
       std::printf("%s of %s: damaged at byte %llu: %s\n", one_line(d.object).c_str(),

@@ -53,7 +53,7 @@ int list(const Words& words) {
                      {"lifetime_ms", s.lifetime_ms},
                      {"is_expired", s.is_expired},
                      {"damage", s.damage}});
-    print_json({{"stores", all}});
+    show_json({{"stores", all}});
     return 0;
   }
   std::printf("%12s %12s  %s\n", "size", "booked", "name");
@@ -70,7 +70,7 @@ int usage(const Words& words) {
   const auto bytes = stored_bytes(words.from);
   if (!bytes) return report(bytes.error());
   if (words.is_json)
-    print_json({{"stored_bytes", bytes.value()}});
+    show_json({{"stored_bytes", bytes.value()}});
   else
     std::printf("%s\n", format_bytes(bytes.value()).c_str());
   return 0;

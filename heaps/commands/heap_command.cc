@@ -38,7 +38,7 @@ int check(const Words& words) {
   const auto findings = persistent_heap_check(words.heap);
   if (!findings) return report({EIO, findings.message()});
   if (words.is_json)
-    print_json({{"heap", words.heap}, {"findings", findings.value()}});
+    show_json({{"heap", words.heap}, {"findings", findings.value()}});
   else if (findings->empty())
     std::printf("%s: nothing is wrong\n", one_line(words.heap).c_str());
   else
@@ -85,7 +85,7 @@ int tell(const Words& words) {
   const auto info = persistent_heap_info(words.heap);
   if (!info) return report({EIO, info.message()});
   if (words.is_json)
-    print_json(to_json(info.value()));
+    show_json(to_json(info.value()));
   else
     print(info.value());
   return 0;

@@ -252,7 +252,7 @@ int run_check(const Words& words) {
   const std::vector<Finding> machine = examine_machine();
   all["machine"] = to_json(machine);
   if (words.is_json)
-    print_json(all, 2);
+    show_json(all, 2);
   else
     print("this machine", machine);
   return works ? 0 : kFailed;

@@ -149,7 +149,7 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
   // program that is stopped.
   if (holders.empty() && skipped.empty())
     if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
-  print_json(all, 2);
+  show_json(all, 2);
 }
 
 Error tell_no_holder(const File& file) {
