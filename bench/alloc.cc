@@ -136,7 +136,7 @@ Status Alloc::run(Stage& stage) {
     }
   if (failed != 0)
     return Error{ENOMEM,
-                 format("%llu allocations failed", static_cast<unsigned long long>(failed))};
+                 cli::format("%llu allocations failed", static_cast<unsigned long long>(failed))};
   stage.result().extra["wrong"] = wrong;
   if (heap) {
     const HeapMetrics m = heap->metrics();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <optional>
 
 #include "bench/stage.h"
 #include "outcore/heap.h"

@@ -340,7 +340,7 @@ Status measure_view(const Io& io, ByArrays& way, double copying, const SeeFigure
   }
   see({"view: time to the first element", median(firsts) * 1e3, 1, true, "ms", "cold"});
   see({"view: every page, of copying by planes", copying / median(all), 1, false, "x",
-       format_seconds(median(all))});
+       cli::format_seconds(median(all))});
   return {};
 }
 
@@ -375,10 +375,10 @@ Status measure_array_io(const ArrayIoOptions& options, const SeeFigure& see) {
   const auto told = [&](const std::string& name, std::map<std::string, std::vector<double>>& all,
                         double asked) {
     double floor = 1e9;
-    std::string how = format_bytes(io.bytes()) + ":";
+    std::string how = cli::format_bytes(io.bytes()) + ":";
     for (const auto& [way, seconds] : all) {
       if (way != "outcore") floor = std::min(floor, median(seconds));
-      how += " " + way + " " + format_seconds(median(seconds));
+      how += " " + way + " " + cli::format_seconds(median(seconds));
     }
     see({name, floor / median(all["outcore"]), asked, false, "x", how});
   };

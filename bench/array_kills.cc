@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <optional>
 
 #include "bench/array_life.h"
 #include "bench/clock.h"
@@ -219,7 +217,7 @@ Status measure_array_kills(const ArrayKillOptions& options, const SeeFigure& see
        double(options.kills), false, "",
        std::to_string(counts.finished) + " sessions finished, " + std::to_string(counts.absent) +
            " cut off, " + std::to_string(counts.arrays) + " arrays compared (" +
-           format_bytes(counts.compared_bytes) + ")"});
+           cli::format_bytes(counts.compared_bytes) + ")"});
   see({"longest opening after a kill", double(counts.open_ns_max) / 1e6, 1000, true, "ms", ""});
   return first;
 }

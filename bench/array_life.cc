@@ -124,13 +124,13 @@ void Trouble::tell(const Error& error) {
 Result<ArrayLife> ArrayLife::start(const LifeOptions& options) {
   void* const memory =
       ::mmap(nullptr, sizeof(LifeNews), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return failure(errno, "share memory with programs to be killed");
+  if (memory == MAP_FAILED) return cli::failure(errno, "share memory with programs to be killed");
   ArrayLife life;
   life.news_ = new (memory) LifeNews;
   const pid_t parent = ::getpid();
   for (unsigned rank = 0; rank < options.processes; ++rank) {
     const pid_t pid = ::fork();
-    if (pid < 0) return failure(errno, "start a program that is to be killed");
+    if (pid < 0) return cli::failure(errno, "start a program that is to be killed");
     if (pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);

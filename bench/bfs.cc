@@ -10,7 +10,6 @@
 #include <bit>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "bench/csr.h"
@@ -24,8 +23,8 @@ namespace {
 constexpr uint64_t kChunkWords = 16;  // a thread takes 1024 vertices of a frontier at a time
 
 std::string graph_name(const Options& options) {
-  return format("outcore-bench-rmat-%u-%u-%llu.csr", options.scale, options.edge_factor,
-                static_cast<unsigned long long>(options.seed));
+  return cli::format("outcore-bench-rmat-%u-%u-%llu.csr", options.scale, options.edge_factor,
+                     static_cast<unsigned long long>(options.seed));
 }
 
 Options for_graph(Options options) {
@@ -116,8 +115,8 @@ class Bfs : public Workload {
         data_(for_graph(options), graph_name(options)),
         levels_(for_levels(options, data_.path()),
                 std::filesystem::path(data_.path()).filename().string() + ".levels"),
-        tag_(format("rmat scale %u edge factor %u seed %llu", options.scale, options.edge_factor,
-                    static_cast<unsigned long long>(options.seed))) {}
+        tag_(cli::format("rmat scale %u edge factor %u seed %llu", options.scale,
+                         options.edge_factor, static_cast<unsigned long long>(options.seed))) {}
 
   uint64_t data_bytes() const override {
     return header_.size_bytes() + (options_.is_fully_external ? levels_bytes() : 0);
@@ -149,9 +148,9 @@ class Bfs : public Workload {
 // In a child, whose memory the kernel then has back at once: not part of any run's own memory.
 Result<uint64_t> Bfs::reference_hash(Medium& medium) const {
   int ends[2];
-  if (pipe(ends) != 0) return failure(errno, "make a pipe");
+  if (pipe(ends) != 0) return cli::failure(errno, "make a pipe");
   const pid_t child = fork();
-  if (child < 0) return failure(errno, "fork");
+  if (child < 0) return cli::failure(errno, "fork");
   if (child == 0) {
     std::vector<std::byte> bytes(header_.size_bytes());
     if (!medium.read(0, bytes)) _exit(1);
@@ -166,7 +165,7 @@ Result<uint64_t> Bfs::reference_hash(Medium& medium) const {
   if (n != sizeof hash)
     return Error{ENOMEM,
                  "the search in memory, which the others are compared with, failed: it needs " +
-                     format_bytes(header_.size_bytes())};
+                     cli::format_bytes(header_.size_bytes())};
   return hash;
 }
 

@@ -28,10 +28,10 @@ OwnFolder::~OwnFolder() {
 
 Status in_child(const std::function<Status(const SeeFigure&)>& work, const SeeFigure& see) {
   int lines[2];
-  if (::pipe(lines) != 0) return failure(errno, "make a pipe");
+  if (::pipe(lines) != 0) return cli::failure(errno, "make a pipe");
   std::fflush(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) return failure(errno, "start a process that measures");
+  if (child < 0) return cli::failure(errno, "start a process that measures");
   if (child == 0) {
     ::close(lines[0]);
     std::FILE* const out = ::fdopen(lines[1], "w");

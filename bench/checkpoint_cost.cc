@@ -166,8 +166,8 @@ class Cost {
     if (!plain) return plain.error();
     see_({"first checkpoint, of the device's sequential write", plain.value() / seconds, 0.8, false,
           "x",
-          format_bytes(size_bytes_) + " in " + format_seconds(seconds) + ", plainly in " +
-              format_seconds(plain.value())});
+          cli::format_bytes(size_bytes_) + " in " + cli::format_seconds(seconds) + ", plainly in " +
+              cli::format_seconds(plain.value())});
     return {};
   }
 
@@ -194,7 +194,7 @@ class Cost {
     const uint64_t written = disk_bytes() - before;
     const uint64_t most = count * kPage * 11 / 10 + count * 32 + kMiB;
     if (before != 0)
-      see_({"bytes written after " + format("%g %%", options_.changed * 100) + " changed",
+      see_({"bytes written after " + cli::format("%g %%", options_.changed * 100) + " changed",
             static_cast<double>(written) / 1e6, static_cast<double>(most) / 1e6, true, "MB",
             std::to_string(count) + " pages of 4 KiB"});
     pause("pause, nobody writes", made.value());
@@ -264,8 +264,9 @@ class Cost {
     for (std::thread& writer : writers) writer.join();
     if (!failed.ok()) return failed;
     for (uint64_t page = 0; page < pages.count(); ++page) pages.value[page] = pages.word(page);
-    const std::string what =
-        hot == pages.count() ? "every page" : format("%g %% of the pages", options_.changed * 100);
+    const std::string what = hot == pages.count()
+                                 ? "every page"
+                                 : cli::format("%g %% of the pages", options_.changed * 100);
     const std::string who = options_.threads == 1
                                 ? "a thread writes "
                                 : std::to_string(options_.threads) + " threads write ";
@@ -274,7 +275,7 @@ class Cost {
     const double busy = static_cast<double>(busy_count) / static_cast<double>(busy_ns);
     see_({"speed beside a checkpoint, " + who + what, busy / quiet, asked, false, "x",
           std::to_string(kCheckpoints) + " checkpoints of " +
-              format_seconds(static_cast<double>(busy_ns) * 1e-9 / kCheckpoints)});
+              cli::format_seconds(static_cast<double>(busy_ns) * 1e-9 / kCheckpoints)});
     return {};
   }
 
@@ -356,7 +357,7 @@ Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& se
     see({std::string(is_write ? "random writes" : "random reads") +
              " with ten checkpoints held, of a plain file",
          rates[1] / rates[0], 0.8, false, "x",
-         format_count(rates[1]) + " and " + format_count(rates[0]) + " a second"});
+         cli::format_count(rates[1]) + " and " + cli::format_count(rates[0]) + " a second"});
   }
   return {};
 }

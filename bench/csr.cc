@@ -70,8 +70,8 @@ Result<std::unique_ptr<CsrBuilder>> CsrBuilder::make(std::string out_uri, uint64
     std::string name = ((dir.empty() ? "." : dir) / "outcore-edges-XXXXXX").string();
     range.file = mkstemp(name.data());
     if (range.file < 0)
-      return failure(errno, "make " + name + " for edges to be sorted",
-                     "name a graph in a folder that can be written");
+      return cli::failure(errno, "make " + name + " for edges to be sorted",
+                          "name a graph in a folder that can be written");
     unlink(name.c_str());
     range.edges.reserve(kSpillEdges);
   }
@@ -89,7 +89,7 @@ Status CsrBuilder::spill(Range& range) {
     const auto position = static_cast<off_t>(range.spilled * sizeof(Edge) + at);
     const ssize_t n = pwrite(range.file, bytes.data() + at, bytes.size() - at, position);
     if (n < 0 && errno != EINTR)
-      return failure(errno, "write edges beside " + path_of(out_uri_), kGraphRemedy);
+      return cli::failure(errno, "write edges beside " + path_of(out_uri_), kGraphRemedy);
     if (n > 0) at += static_cast<size_t>(n);
   }
   range.spilled += range.edges.size();
@@ -116,7 +116,7 @@ Status CsrBuilder::write_range(Range& range, uint64_t first, Medium& out, CsrHea
   }
   const size_t bytes = range.spilled * sizeof(Edge);
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, range.file, 0);
-  if (mapped == MAP_FAILED) return failure(errno, "map edges beside " + path_of(out_uri_));
+  if (mapped == MAP_FAILED) return cli::failure(errno, "map edges beside " + path_of(out_uri_));
   const std::span<const Edge> edges(static_cast<const Edge*>(mapped), range.spilled);
   const uint64_t count = std::min(vertices_ - first, range_vertices_);
   std::vector<uint64_t> start(count + 1), targets(edges.size());

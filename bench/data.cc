@@ -153,8 +153,8 @@ Status Data::open_file() {
   if (lock_ >= 0) return {};
   const int code = errno;
   const bool has_folder = code != ENOENT || is_own_;
-  return failure(code, "open " + path_,
-                 (has_folder ? "" : "make its folder first, or ") + elsewhere_);
+  return cli::failure(code, "open " + path_,
+                      (has_folder ? "" : "make its folder first, or ") + elsewhere_);
 }
 
 // The store is opened before there is a note, which is also what is locked.
@@ -168,7 +168,7 @@ Status Data::open_folder(bool exists) {
     const int code = errno;
     std::error_code ignored;
     if (!exists) std::filesystem::remove_all(path_, ignored);
-    return failure(code, "open " + note_path(), elsewhere_);
+    return cli::failure(code, "open " + note_path(), elsewhere_);
   }
   is_new_ = !exists;
   return {};

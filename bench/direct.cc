@@ -19,13 +19,15 @@ Result<std::unique_ptr<DirectFile>> DirectFile::open(const std::string& path, bo
   const int flags = (is_writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC;
   direct->file_ = ::open(path.c_str(), flags);
   if (direct->file_ < 0)
-    return failure(errno, "open " + path + " with O_DIRECT", "use a file system that takes it");
+    return cli::failure(errno, "open " + path + " with O_DIRECT",
+                        "use a file system that takes it");
   void* const memory = mmap(nullptr, depth * unit_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (memory == MAP_FAILED) return failure(errno, "map " + format_bytes(depth * unit_bytes));
+  if (memory == MAP_FAILED)
+    return cli::failure(errno, "map " + cli::format_bytes(depth * unit_bytes));
   direct->buffer_ = static_cast<std::byte*>(memory);
   if (const int code = io_uring_queue_init(depth, &direct->ring_, 0); code < 0)
-    return failure(code, "start io_uring", "leave out --memory direct where it is blocked");
+    return cli::failure(code, "start io_uring", "leave out --memory direct where it is blocked");
   direct->has_ring_ = true;
   return direct;
 }

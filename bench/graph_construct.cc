@@ -6,7 +6,6 @@
 #include <boost/interprocess/managed_mapped_file.hpp>
 #include <cerrno>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -63,9 +62,10 @@ class GraphConstruct : public Workload {
  public:
   explicit GraphConstruct(const Options& options)
       : options_(options),
-        uri_(options.store.empty() ? format("%s/outcore-bench-graph-%d.heap",
-                                            data_dir(options).c_str(), static_cast<int>(::getpid()))
-                                   : options.store) {}
+        uri_(options.store.empty()
+                 ? cli::format("%s/outcore-bench-graph-%d.heap", data_dir(options).c_str(),
+                               static_cast<int>(::getpid()))
+                 : options.store) {}
 
   uint64_t data_bytes() const override {  // vectors have room for half as much again
     return (uint64_t{2} * options_.edge_factor * 12 + 100) << options_.scale;
@@ -136,7 +136,7 @@ Status GraphConstruct::clear() const {
   } else {
     std::filesystem::remove_all(path, code);
   }
-  return code ? Status(failure(code.value(), "remove " + path)) : Status();
+  return code ? Status(cli::failure(code.value(), "remove " + path)) : Status();
 }
 
 Status GraphConstruct::prepare() {
@@ -211,7 +211,7 @@ Status GraphConstruct::run_mapped(Stage& stage) try {
         MappedGraph::allocator_type(file.get_segment_manager())));
   if (Status s = build(stage, all); !s) return s;
   const uint64_t start_ns = now_ns();
-  if (!file.flush()) return failure(EIO, "flush " + path);
+  if (!file.flush()) return cli::failure(EIO, "flush " + path);
   stage.result().extra["close_seconds"] = seconds_since(start_ns);
   return {};
 } catch (const bi::interprocess_exception& error) {

@@ -129,8 +129,8 @@ class Jacobi : public Workload {
  public:
   explicit Jacobi(const Options& options)
       : options_(options),
-        data_(options, format("outcore-bench-jacobi-%llu.dat",
-                              static_cast<unsigned long long>(options.size_bytes))),
+        data_(options, cli::format("outcore-bench-jacobi-%llu.dat",
+                                   static_cast<unsigned long long>(options.size_bytes))),
         grid_(grid_of(options.size_bytes)),
         loops_(options.loops == 0 ? kJacobiPasses : options.loops) {}
 
@@ -192,9 +192,9 @@ Status Jacobi::run(Stage& stage) {
   result.extra["gosa"] = answer.gosa;
   result.extra["p_hash"] = answer.hash;
   result.extra["mflops"] = operations / result.seconds * 1e-6;
-  result.extra["grid"] =
-      format("%llux%llux%llu", static_cast<unsigned long long>(grid_.i),
-             static_cast<unsigned long long>(grid_.j), static_cast<unsigned long long>(grid_.k));
+  result.extra["grid"] = cli::format("%llux%llux%llu", static_cast<unsigned long long>(grid_.i),
+                                     static_cast<unsigned long long>(grid_.j),
+                                     static_cast<unsigned long long>(grid_.k));
   return stage.finish(operations, "flop/s");
 }
 
@@ -203,8 +203,8 @@ Status Jacobi::check(const RunResult& result) {
   if (!expected_) expected_ = compute_in_memory();
   const Answer found{result.extra.value("gosa", 0.0), result.extra.value("p_hash", uint64_t{0})};
   if (found == *expected_) return {};
-  return Error{EILSEQ, format("gosa is %.9g and must be %.9g, or p is not what it must be",
-                              found.gosa, expected_->gosa)};
+  return Error{EILSEQ, cli::format("gosa is %.9g and must be %.9g, or p is not what it must be",
+                                   found.gosa, expected_->gosa)};
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ Judge at_least(std::vector<double> targets, std::string rival) {
         result.figure += ratio.message();
         continue;
       }
-      result.figure += format("%.2f", ratio->value);
+      result.figure += cli::format("%.2f", ratio->value);
       result.is_met = result.is_met && ratio->value >= targets[std::min(i, targets.size() - 1)];
     }
     return result;
@@ -59,7 +59,7 @@ RowResult judge_miss(const Parts& parts, double target_us) {
   const Series* const device = find(parts[0], "direct");
   if (outcore == nullptr || device == nullptr) return unmeasured("did not run");
   const double more = outcore->median_run().p50_us() - device->median_run().p50_us();
-  return {{}, {}, format("device + %.1f us", more), more <= target_us, true};
+  return {{}, {}, cli::format("device + %.1f us", more), more <= target_us, true};
 }
 
 RowResult judge_scaling(const Parts& parts) {
@@ -68,7 +68,7 @@ RowResult judge_scaling(const Parts& parts) {
   const double base = find(parts[0], "outcore")->median_rate();
   for (size_t i = 1; i < parts.size(); ++i) {
     const double ratio = find(parts[i], "outcore")->median_rate() / base;
-    result.figure += format(i == 1 ? "%.2f" : ", %.2f", ratio);
+    result.figure += cli::format(i == 1 ? "%.2f" : ", %.2f", ratio);
     result.is_met = result.is_met && ratio >= 0.95;
   }
   return result;
@@ -81,7 +81,7 @@ RowResult judge_loop(const Parts& parts) {
     return unmeasured("did not run");
   const double ratio = static_cast<double>(outcore->median_run().fills) /
                        static_cast<double>(mmap->median_run().fills);
-  return {{}, {}, format("%.2f of the fills", ratio), ratio <= 0.4, true};
+  return {{}, {}, cli::format("%.2f of the fills", ratio), ratio <= 0.4, true};
 }
 
 RowResult judge_readahead(const Parts& parts) {
@@ -101,7 +101,8 @@ RowResult judge_readahead(const Parts& parts) {
     const double speed = ratio->value;
     const RunResult &a = with->median_run(), &b = without->median_run();
     const double bytes = double(a.read_bytes) / double(std::max<uint64_t>(b.read_bytes, 1));
-    result.figure += format(result.figure.empty() ? "%.2f (%.2f)" : ", %.2f (%.2f)", speed, bytes);
+    result.figure +=
+        cli::format(result.figure.empty() ? "%.2f (%.2f)" : ", %.2f (%.2f)", speed, bytes);
     const double bytes_max = a.threads <= kFewThreads || speed >= 2 ? 4 : 1.2;
     result.is_met = result.is_met && speed >= 0.9 && bytes <= bytes_max;
   }
@@ -114,7 +115,7 @@ RowResult judge_resident(const Parts& parts) {
   for (const auto& part : parts) {
     const auto ratio = compare(*find(part, "outcore"), *find(part, "dram"));
     if (!ratio) return unmeasured(ratio.message());
-    result.figure += (result.figure.empty() ? "" : ", ") + format("%.2f", ratio->value);
+    result.figure += (result.figure.empty() ? "" : ", ") + cli::format("%.2f", ratio->value);
     result.is_met = result.is_met && ratio->value >= 0.98;
   }
   return result;
@@ -124,7 +125,7 @@ RowResult judge_write_back(const Parts& parts) {
   const RunResult& run = find(parts[0], "outcore")->median_run();
   const double dirty = static_cast<double>(run.extra.value("writes", uint64_t{0})) * 4096;
   const double ratio = dirty > 0 ? static_cast<double>(run.written_bytes) / dirty : 0;
-  return {{}, {}, format("%.2f of the dirty 4 KiB", ratio), ratio > 0 && ratio <= 1.1, true};
+  return {{}, {}, cli::format("%.2f of the dirty 4 KiB", ratio), ratio > 0 && ratio <= 1.1, true};
 }
 
 RowResult judge_peak(const Parts& parts) {
@@ -136,9 +137,9 @@ RowResult judge_peak(const Parts& parts) {
     if (!run.is_limited) return unmeasured("no memory cgroup: run as root");
     const uint64_t allowed = run.budget_bytes + run.extra.value("metadata_bytes", uint64_t{0}) +
                              run.data_bytes / 512 + kBeside;
-    result.figure +=
-        (result.figure.empty() ? "" : ", ") +
-        format("%s of %s", format_bytes(run.peak_bytes).c_str(), format_bytes(allowed).c_str());
+    result.figure += (result.figure.empty() ? "" : ", ") +
+                     cli::format("%s of %s", cli::format_bytes(run.peak_bytes).c_str(),
+                                 cli::format_bytes(allowed).c_str());
     result.is_met = result.is_met && run.peak_bytes <= allowed;
   }
   return result;

@@ -103,12 +103,12 @@ LookupData::LookupData(const Options& options)
     : structure_(options.structure),
       size_bytes_(options.size_bytes),
       seed_(options.seed),
-      file_(options, format("outcore-bench-lookup-%s-%llu-%llu.dat", options.structure.c_str(),
-                            static_cast<unsigned long long>(options.size_bytes),
-                            static_cast<unsigned long long>(options.seed))),
-      tag_(format("lookup %s %llu seed %llu built by %s", options.structure.c_str(),
-                  static_cast<unsigned long long>(options.size_bytes),
-                  static_cast<unsigned long long>(options.seed), __VERSION__)) {}
+      file_(options, cli::format("outcore-bench-lookup-%s-%llu-%llu.dat", options.structure.c_str(),
+                                 static_cast<unsigned long long>(options.size_bytes),
+                                 static_cast<unsigned long long>(options.seed))),
+      tag_(cli::format("lookup %s %llu seed %llu built by %s", options.structure.c_str(),
+                       static_cast<unsigned long long>(options.size_bytes),
+                       static_cast<unsigned long long>(options.seed), __VERSION__)) {}
 
 Status LookupData::build(std::span<std::byte> memory) const {
   auto* const all = new (memory.data()) Catalogue{};
@@ -135,8 +135,9 @@ Status LookupData::build(std::span<std::byte> memory) const {
       all->vector = vector;
     }
   } catch (const std::bad_alloc&) {
-    return failure(ENOMEM, "lay out a " + structure_ + " in " + format_bytes(memory.size()),
-                   "use a larger --size");
+    return cli::failure(ENOMEM,
+                        "lay out a " + structure_ + " in " + cli::format_bytes(memory.size()),
+                        "use a larger --size");
   }
   return {};
 }
@@ -146,8 +147,8 @@ Status LookupData::make() {
   if (file_.is_clean(tag_)) return {};
   const Anonymous memory(address(), size_bytes_);
   if (memory.bytes().empty())
-    return failure(EEXIST, format("map %s at %p", format_bytes(size_bytes_).c_str(),
-                                  static_cast<void*>(address())));
+    return cli::failure(EEXIST, cli::format("map %s at %p", cli::format_bytes(size_bytes_).c_str(),
+                                            static_cast<void*>(address())));
   if (Status s = build(memory.bytes()); !s) return s;
   file_.mark_changed();
   auto medium = open_medium(file_.uri(), size_bytes_, true);

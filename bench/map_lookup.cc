@@ -66,8 +66,8 @@ Status MapLookup::run(Stage& stage) {
 
 Status MapLookup::check(const RunResult& result) {
   if (const uint64_t wrong = result.extra.value("wrong", uint64_t{0}); wrong != 0)
-    return Error{EILSEQ, format("%llu lookups found something else",
-                                static_cast<unsigned long long>(wrong))};
+    return Error{EILSEQ, cli::format("%llu lookups found something else",
+                                     static_cast<unsigned long long>(wrong))};
   return {};
 }
 

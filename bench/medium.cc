@@ -39,7 +39,7 @@ class FileMedium : public Medium {
                 [this](auto* p, size_t n, off_t at) { return pwrite(file_, p, n, at); });
   }
   Status sync() override {
-    return fdatasync(file_) == 0 ? Status() : Status(failure(errno, "sync " + path_));
+    return fdatasync(file_) == 0 ? Status() : Status(cli::failure(errno, "sync " + path_));
   }
   uint64_t size_bytes() const override { return size_bytes_; }
   void set_size(uint64_t size_bytes) { size_bytes_ = size_bytes; }
@@ -50,7 +50,7 @@ class FileMedium : public Medium {
     while (size != 0) {
       const ssize_t n = call(bytes, size, static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return failure(n < 0 ? errno : EIO, "read or write " + path_);
+      if (n <= 0) return cli::failure(n < 0 ? errno : EIO, "read or write " + path_);
       bytes += n;
       offset += static_cast<uint64_t>(n);
       size -= static_cast<size_t>(n);
@@ -76,7 +76,7 @@ class StoreMedium : public Medium {
 
  private:
   Status told(int code, const char* verb) {
-    return code == 0 ? Status() : Status(failure(code, verb + store_->uri()));
+    return code == 0 ? Status() : Status(cli::failure(code, verb + store_->uri()));
   }
   std::shared_ptr<Store> store_;
 };
@@ -92,8 +92,8 @@ Status reserve(int file, const struct stat& before, uint64_t size_bytes, const s
   struct statvfs system {};
   const bool is_full = (code == ENOSPC || code == EDQUOT) && fstatvfs(file, &system) == 0;
   const uint64_t free_bytes = uint64_t{system.f_bavail} * system.f_frsize;
-  return failure(code, "reserve " + format_bytes(size_bytes) + " for " + path,
-                 (is_full ? format_bytes(free_bytes) + " are free: " : "") + remedy);
+  return cli::failure(code, "reserve " + cli::format_bytes(size_bytes) + " for " + path,
+                      (is_full ? cli::format_bytes(free_bytes) + " are free: " : "") + remedy);
 }
 
 // The descriptor, or -1 and errno. `is_new`: this call made it.
@@ -110,18 +110,18 @@ Result<std::unique_ptr<Medium>> open_file(const std::string& path, uint64_t size
   bool is_new = false;
   const int file = open_or_make(path, may_create, is_new);
   if (file < 0)
-    return failure(errno, "open " + path,
-                   may_create ? "name a place that can be written" : "check the name");
+    return cli::failure(errno, "open " + path,
+                        may_create ? "name a place that can be written" : "check the name");
   auto medium = std::make_unique<FileMedium>(file, path);
   struct stat before {};
-  if (fstat(file, &before) != 0) return failure(errno, "look at " + path);
+  if (fstat(file, &before) != 0) return cli::failure(errno, "look at " + path);
   uint64_t present = static_cast<uint64_t>(before.st_size);
   if (S_ISBLK(before.st_mode)) present = static_cast<uint64_t>(lseek(file, 0, SEEK_END));
   if (size_bytes > present) {
     if (!may_create || S_ISBLK(before.st_mode))
-      return Error{EINVAL,
-                   format("open %s: it has %s, and %s are asked for: ask for less", path.c_str(),
-                          format_bytes(present).c_str(), format_bytes(size_bytes).c_str())};
+      return Error{EINVAL, cli::format("open %s: it has %s, and %s are asked for: ask for less",
+                                       path.c_str(), cli::format_bytes(present).c_str(),
+                                       cli::format_bytes(size_bytes).c_str())};
     if (Status s = reserve(file, before, size_bytes, path, room_remedy); !s) {
       if (is_new) unlink(path.c_str());
       return s.error();
@@ -129,7 +129,7 @@ Result<std::unique_ptr<Medium>> open_file(const std::string& path, uint64_t size
   }
   if (size_bytes != 0 && may_create && S_ISREG(before.st_mode) &&
       ftruncate(file, static_cast<off_t>(size_bytes)) != 0)
-    return failure(errno, "resize " + path);
+    return cli::failure(errno, "resize " + path);
   medium->set_size(size_bytes == 0 ? present : size_bytes);
   return std::unique_ptr<Medium>(std::move(medium));
 }
@@ -276,7 +276,7 @@ Device device_of(const std::string& uri) {
     at = parent;
   }
   const dev_t id = S_ISBLK(facts.st_mode) ? facts.st_rdev : facts.st_dev;
-  const std::string link = format("/sys/dev/block/%u:%u", major(id), minor(id));
+  const std::string link = cli::format("/sys/dev/block/%u:%u", major(id), minor(id));
   std::error_code code;
   const std::filesystem::path node = std::filesystem::canonical(link, code);
   if (code) {
@@ -284,7 +284,7 @@ Device device_of(const std::string& uri) {
     static constexpr long kTmpfs = 0x01021994;
     device.name = statfs(at.c_str(), &system) == 0 && static_cast<long>(system.f_type) == kTmpfs
                       ? "tmpfs"
-                      : format("device %u:%u", major(id), minor(id));
+                      : cli::format("device %u:%u", major(id), minor(id));
     return device;
   }
   device.name = node.filename();

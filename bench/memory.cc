@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ class PlainMemory : public Memory {
     Mapping mapping{request, -1, nullptr};
     const int flags = (request.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     mapping.file = open(request.uri.c_str(), flags);
-    if (mapping.file < 0) return failure(errno, "open " + request.uri);
+    if (mapping.file < 0) return cli::failure(errno, "open " + request.uri);
     const int protection = PROT_READ | (request.is_writable || is_anonymous_ ? PROT_WRITE : 0);
     const int fixed = request.address == nullptr ? 0 : MAP_FIXED_NOREPLACE;
     void* const address =
@@ -38,7 +37,8 @@ class PlainMemory : public Memory {
     if (address == MAP_FAILED) {
       const int code = errno;
       ::close(mapping.file);
-      return failure(code, "mmap " + format_bytes(request.size_bytes) + " of " + request.uri);
+      return cli::failure(code,
+                          "mmap " + cli::format_bytes(request.size_bytes) + " of " + request.uri);
     }
     mapping.bytes = static_cast<std::byte*>(address);
     mappings_.push_back(mapping);
@@ -53,7 +53,7 @@ class PlainMemory : public Memory {
         if (m.request.is_fresh) continue;
         if (Status s = copy(m, true); !s) return s;
       } else if (msync(m.bytes, m.request.size_bytes, MS_SYNC) != 0) {
-        return failure(errno, "msync " + m.request.uri);
+        return cli::failure(errno, "msync " + m.request.uri);
       }
     }
     return {};
@@ -82,7 +82,7 @@ class PlainMemory : public Memory {
       return m.request.is_fresh ? Status() : copy(m, false);
     }
     if (name_ == "mmap-random" && madvise(m.bytes, m.request.size_bytes, MADV_RANDOM) != 0)
-      return failure(errno, "madvise " + m.request.uri);
+      return cli::failure(errno, "madvise " + m.request.uri);
     return {};
   }
 
@@ -94,9 +94,9 @@ class PlainMemory : public Memory {
       const ssize_t n = is_write ? pwrite(m.file, m.bytes + at, size, position)
                                  : pread(m.file, m.bytes + at, size, position);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return failure(errno, (is_write ? "write " : "read ") + m.request.uri);
+      if (n < 0) return cli::failure(errno, (is_write ? "write " : "read ") + m.request.uri);
       if (n == 0)
-        return failure(EIO, "read " + m.request.uri, "the file is shorter than asked for");
+        return cli::failure(EIO, "read " + m.request.uri, "the file is shorter than asked for");
       at += static_cast<uint64_t>(n);
     }
     return {};

@@ -20,11 +20,11 @@ namespace {
 
 Status write_text(const std::string& path, const std::string& text) {
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return failure(errno, "open " + path);
+  if (file < 0) return cli::failure(errno, "open " + path);
   const ssize_t n = write(file, text.data(), text.size());
   const int code = errno;
   close(file);
-  return n < 0 ? Status(failure(code, "write " + text + " to " + path)) : Status();
+  return n < 0 ? Status(cli::failure(code, "write " + text + " to " + path)) : Status();
 }
 
 uint64_t read_number(const std::string& path) {
@@ -62,17 +62,17 @@ Result<MemoryGroup> MemoryGroup::make() {
   static std::atomic<unsigned> next{0};
   const bool is_v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
   const std::string root = is_v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-  const std::string path = format("%s/outcore-%d-%u", root.c_str(), getpid(), next++);
+  const std::string path = cli::format("%s/outcore-%d-%u", root.c_str(), getpid(), next++);
   // The root may hand memory down already, or may not: the files below tell.
   if (is_v2) (void)write_text(root + "/cgroup.subtree_control", "+memory");
   sweep(root);
   if (mkdir(path.c_str(), 0755) != 0)
-    return failure(errno, "make the memory cgroup " + path,
-                   "run as root to give all the same memory");
+    return cli::failure(errno, "make the memory cgroup " + path,
+                        "run as root to give all the same memory");
   MemoryGroup group(path, is_v2);
   if (access((path + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes")).c_str(), W_OK) != 0)
-    return failure(errno, "limit the memory cgroup " + path,
-                   "give the memory controller to " + root);
+    return cli::failure(errno, "limit the memory cgroup " + path,
+                        "give the memory controller to " + root);
   // Without this a rival could escape into swap.
   if (is_v2) (void)write_text(path + "/memory.swap.max", "0");
   return group;

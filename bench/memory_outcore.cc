@@ -1,7 +1,6 @@
 // Outcore as a benchmark's memory: what any user of the public API would write.
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 
 #include "bench/data.h"
 #include "bench/memory.h"

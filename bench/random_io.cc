@@ -5,7 +5,6 @@
 // was written.
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cerrno>
 #include <memory>
 #include <mutex>
@@ -134,14 +133,14 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
                                       std::defer_lock);
     if (is_writable) lock.lock();
     if (int code = (*file)->read(offset, size); code != 0)
-      return failure(code, "read " + words_.file().path());
+      return cli::failure(code, "read " + words_.file().path());
     auto* const at =
         reinterpret_cast<uint64_t*>((*file)->bytes().data() + (unit * kUnitBytes - offset));
     wrong += at[0] != word_at(options_.seed, unit * kUnitWords);
     at[1] += is_write;
     if (is_write)
       if (int code = (*file)->write(offset, size); code != 0)
-        return failure(code, "write " + words_.file().path());
+        return cli::failure(code, "write " + words_.file().path());
     if (options_.has_latency) latency.record(now_ns() - start);
     written += is_write;
     if (i % kTouchesPerStep == kTouchesPerStep - 1) stage.progress(kTouchesPerStep);
@@ -205,8 +204,8 @@ Status RandomIo::check(const RunResult& result) {
     return {};
   }
   if (const uint64_t wrong = result.extra.value("wrong", uint64_t{0}); wrong != 0)
-    return Error{EILSEQ, format("%llu touches saw the bytes of another page",
-                                static_cast<unsigned long long>(wrong))};
+    return Error{EILSEQ, cli::format("%llu touches saw the bytes of another page",
+                                     static_cast<unsigned long long>(wrong))};
   if (options_.write_percent == 0) return {};
   auto medium = open_medium(words_.file().uri(), options_.size_bytes, false);
   if (!medium) return medium.error();
@@ -224,11 +223,12 @@ Status RandomIo::check(const RunResult& result) {
   increments_ += result.extra.value("writes", uint64_t{0});
   if (wrong != 0 || grown != increments_) {
     is_ready_ = false;
-    return Error{EILSEQ, format("the file has %llu wrong words, and cells that grew by %llu where "
-                                "%llu increments were made",
-                                static_cast<unsigned long long>(wrong),
-                                static_cast<unsigned long long>(grown),
-                                static_cast<unsigned long long>(increments_))};
+    return Error{
+        EILSEQ,
+        cli::format("the file has %llu wrong words, and cells that grew by %llu where "
+                    "%llu increments were made",
+                    static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(grown),
+                    static_cast<unsigned long long>(increments_))};
   }
   return {};
 }

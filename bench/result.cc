@@ -199,7 +199,7 @@ Result<RunResult> RunResult::from_json(const nlohmann::json& line) {
 Result<std::vector<RunResult>> read_runs(const std::string& path) {
   errno = 0;
   std::ifstream file(path);
-  if (!file) return failure(errno, "open " + path);
+  if (!file) return cli::failure(errno, "open " + path);
   std::vector<RunResult> runs;
   std::string line;
   for (unsigned number = 1; std::getline(file, line); ++number) {
@@ -209,7 +209,7 @@ Result<std::vector<RunResult>> read_runs(const std::string& path) {
       return Error{EINVAL, path + ", line " + std::to_string(number) + ": " + run.message()};
     runs.push_back(std::move(run).value());
   }
-  if (file.bad()) return failure(errno != 0 ? errno : EIO, "read " + path);
+  if (file.bad()) return cli::failure(errno != 0 ? errno : EIO, "read " + path);
   if (runs.empty())
     return Error{EINVAL, path + " has no runs: make it with outcore bench … --json"};
   return runs;

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <new>
 
@@ -79,9 +78,9 @@ Result<std::vector<Child>> fork_children(Workload& workload, const Options& opti
   std::fflush(nullptr);
   for (unsigned process = 0; process < options.processes; ++process) {
     int ends[2];
-    if (pipe(ends) != 0) return failure(errno, "make a pipe");
+    if (pipe(ends) != 0) return cli::failure(errno, "make a pipe");
     const pid_t id = fork();
-    if (id < 0) return failure(errno, "fork");
+    if (id < 0) return cli::failure(errno, "fork");
     if (id == 0) {
       close(ends[0]);
       run_child(workload, options, memory, process, board, group, ends[1]);
@@ -116,7 +115,7 @@ bool watch(std::vector<Child>& children, const Options& options, Board& board, P
       // A child that died said nothing; the others must not wait for it.
       if (children[i].said.empty()) board.has_failed = true;
     }
-    if (is_interrupted())
+    if (cli::is_interrupted())
       for (const Child& child : children) kill(child.id, SIGKILL);
     const uint64_t started = board.started_ns.load();
     if (started == 0) continue;
@@ -137,11 +136,11 @@ bool watch(std::vector<Child>& children, const Options& options, Board& board, P
 
 std::string end_of(const Child& child, const MemoryGroup& group) {
   if (group.kills() != 0)
-    return "the run needed more memory than its limit of " + format_bytes(group.limit_bytes()) +
-           ", and the kernel ended it";
+    return "the run needed more memory than its limit of " +
+           cli::format_bytes(group.limit_bytes()) + ", and the kernel ended it";
   if (WIFSIGNALED(child.status))
-    return format("the run died of signal %d (%s)", WTERMSIG(child.status),
-                  sigdescr_np(WTERMSIG(child.status)));
+    return cli::format("the run died of signal %d (%s)", WTERMSIG(child.status),
+                       sigdescr_np(WTERMSIG(child.status)));
   return "the run ended without a result";
 }
 
@@ -211,13 +210,13 @@ Result<SwapFile> swap_for(const Workload& workload, const std::string& memory,
 
 Result<RunResult> run_once(Workload& workload, const Options& options, const std::string& memory) {
   Progress progress(options.workload + " " + memory);
-  if (is_interrupted()) return Error{EINTR, "interrupted"};
+  if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
   progress.say("making the data");
   if (Status s = workload.prepare(); !s) return s.error();
   workload.forget();
-  if (is_interrupted()) return Error{EINTR, "interrupted"};
+  if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
   SharedBoard board;
-  if (board.get() == nullptr) return failure(errno, "map a page");
+  if (board.get() == nullptr) return cli::failure(errno, "map a page");
   MemoryGroup group;
   std::string why_unlimited;
   if (!options.is_unlimited && !memory.starts_with("dram") && memory != "malloc") {
@@ -232,19 +231,19 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   auto children = fork_children(workload, options, memory, *board.get(), group);
   if (!children) return children.error();
   const bool is_stopped = watch(*children, options, *board.get(), progress);
-  if (is_interrupted()) return Error{EINTR, "interrupted"};
+  if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
   progress.say("verifying");
 
   RunResult result;
   if (is_stopped) {
     result.is_stopped = true;
     result.seconds = options.limit_seconds;
-    result.stop_reason = format("> %.0f s, stopped", options.limit_seconds);
+    result.stop_reason = cli::format("> %.0f s, stopped", options.limit_seconds);
   } else if ((memory.starts_with("mmap") || memory == "swap") && group.kills() != 0) {
     // Not a failure of ours: the kernel reads ahead more than the rival may hold.
     result.is_stopped = true;
     result.stop_reason =
-        "ended by the kernel: it needs more than its " + format_bytes(group.limit_bytes());
+        "ended by the kernel: it needs more than its " + cli::format_bytes(group.limit_bytes());
   } else {
     auto merged = merge(*children, group);
     if (!merged) return merged.error();

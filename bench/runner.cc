@@ -69,8 +69,8 @@ Result<Ratio> compare(const Series& a, const Series& b) {
     if (series->runs.empty() || series->is_stopped())
       return Error{ETIME, series->memory + " did not finish"};
     if (series->outer_difference() > kOuterDifferenceMax)
-      return Error{EAGAIN, format("no ratio: the first and last run of %s differ by %.0f %%",
-                                  series->memory.c_str(), series->outer_difference() * 100)};
+      return Error{EAGAIN, cli::format("no ratio: the first and last run of %s differ by %.0f %%",
+                                       series->memory.c_str(), series->outer_difference() * 100)};
   }
   Ratio ratio;
   ratio.value = a.median_rate() / b.median_rate();
@@ -205,7 +205,7 @@ Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
 Status check_outcore(const Options& o) {
   if (!has(o.memories, "outcore")) return {};
   int ends[2];
-  if (pipe(ends) != 0) return failure(errno, "make a pipe");
+  if (pipe(ends) != 0) return cli::failure(errno, "make a pipe");
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -226,14 +226,14 @@ Status check_outcore(const Options& o) {
     if (n > 0) said.append(text, static_cast<size_t>(n));
   }
   close(ends[0]);
-  if (child < 0) return failure(fork_code, "fork");
+  if (child < 0) return cli::failure(fork_code, "fork");
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
   int code = 0;
   if (said.size() <= sizeof code) return {};  // it is well, or died: then the run tells why
   std::memcpy(&code, said.data(), sizeof code);
   said.erase(0, sizeof code);
   if (code != 0 && o.processes > 1)
-    said += format(" (each of %u processes has its share of --budget)", o.processes);
+    said += cli::format(" (each of %u processes has its share of --budget)", o.processes);
   return code == 0 ? Status() : Status(Error{code, std::move(said)});
 }
 

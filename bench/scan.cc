@@ -98,7 +98,7 @@ Result<uint64_t> Scan::scan_direct(uint64_t first, uint64_t last, Stage& stage) 
   const auto rest_of = [&](uint64_t n) { return (first + whole * units_each + n) * kUnitBytes; };
   if (code == 0)
     code = (*file)->read_all((last - first) - whole * units_each, kUnitBytes, rest_of, see);
-  if (code != 0) return failure(code, "read " + words_.file().path());
+  if (code != 0) return cli::failure(code, "read " + words_.file().path());
   return sum;
 }
 

@@ -79,9 +79,9 @@ class Sort : public Workload {
 
   explicit Sort(const Options& options)
       : options_(options),
-        data_(options, format("outcore-bench-sort-%llu-%llu.dat",
-                              static_cast<unsigned long long>(options.size_bytes),
-                              static_cast<unsigned long long>(options.seed))) {
+        data_(options, cli::format("outcore-bench-sort-%llu-%llu.dat",
+                                   static_cast<unsigned long long>(options.size_bytes),
+                                   static_cast<unsigned long long>(options.seed))) {
     const uint64_t words = options.source.empty() ? options.size_bytes / sizeof(uint64_t) : 0;
     for (uint64_t i = 0; i < words; ++i) expected_.add(word_at(options.seed, i));
   }
@@ -186,8 +186,8 @@ Status Sort::check(const RunResult& result) {
   };
   if (Status s = read_words(**medium, options_.size_bytes, see); !s) return s;
   if (descents != 0)
-    return Error{EILSEQ, format("the words are not sorted: %llu descents",
-                                static_cast<unsigned long long>(descents))};
+    return Error{EILSEQ, cli::format("the words are not sorted: %llu descents",
+                                     static_cast<unsigned long long>(descents))};
   if (!(found == expected_)) return Error{EILSEQ, "the sorted words are not those of the file"};
   return {};
 }

@@ -76,8 +76,8 @@ class Stream : public Workload {
  public:
   explicit Stream(const Options& options)
       : options_(options),
-        data_(options, format("outcore-bench-stream-%llu.dat",
-                              static_cast<unsigned long long>(options.size_bytes))),
+        data_(options, cli::format("outcore-bench-stream-%llu.dat",
+                                   static_cast<unsigned long long>(options.size_bytes))),
         passes_(options.loops == 0 ? kStreamPasses : options.loops),
         count_(options.size_bytes / 3 / kUnitBytes * kUnitBytes / sizeof(double)) {}
 
@@ -88,9 +88,10 @@ class Stream : public Workload {
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override {
     if (result.is_stopped || result.extra.value("wrong", uint64_t{1}) == 0) return {};
-    return Error{EILSEQ,
-                 format("%llu elements of the arrays are not what they must be",
-                        static_cast<unsigned long long>(result.extra.value("wrong", uint64_t{0})))};
+    return Error{
+        EILSEQ,
+        cli::format("%llu elements of the arrays are not what they must be",
+                    static_cast<unsigned long long>(result.extra.value("wrong", uint64_t{0})))};
   }
 
  private:

@@ -52,15 +52,15 @@ std::array<char, kPageBytes> header(uint64_t size_bytes) {
 
 Status write_file(const std::string& path, uint64_t size_bytes) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return failure(errno, "make " + path);
+  if (file < 0) return cli::failure(errno, "make " + path);
   const auto page = header(size_bytes);
   Status status;
   if (const int code = ::posix_fallocate(file, 0, static_cast<off_t>(size_bytes)); code != 0)
-    status = failure(code, "reserve " + format_bytes(size_bytes) + " of swap at " + path,
-                     "use a --dir with more room");
+    status = cli::failure(code, "reserve " + cli::format_bytes(size_bytes) + " of swap at " + path,
+                          "use a --dir with more room");
   else if (::pwrite(file, page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
            ::fsync(file) != 0)
-    status = failure(errno, "write " + path);
+    status = cli::failure(errno, "write " + path);
   ::close(file);
   return status;
 }
@@ -69,7 +69,8 @@ Status write_file(const std::string& path, uint64_t size_bytes) {
 
 Result<SwapFile> SwapFile::make(const std::string& dir, uint64_t size_bytes) {
   if (::geteuid() != 0)
-    return failure(EPERM, "switch on swap in " + dir, "run as root, or leave out --memory swap");
+    return cli::failure(EPERM, "switch on swap in " + dir,
+                        "run as root, or leave out --memory swap");
   sweep();
   size_bytes = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes;
   const std::string path = dir + "/" + std::string(kPrefix) + std::to_string(::getpid());
@@ -77,8 +78,8 @@ Result<SwapFile> SwapFile::make(const std::string& dir, uint64_t size_bytes) {
   if (Status s = write_file(path, size_bytes); !s) return s.error();
   constexpr int kBeforeAllOthers = SWAP_FLAG_PREFER | 32767;
   if (::swapon(path.c_str(), kBeforeAllOthers) != 0)
-    return failure(errno, "switch on swap at " + path,
-                   "use a --dir on ext4 or xfs, or leave out --memory swap");
+    return cli::failure(errno, "switch on swap at " + path,
+                        "use a --dir on ext4 or xfs, or leave out --memory swap");
   return swap;
 }
 

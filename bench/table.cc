@@ -72,15 +72,15 @@ void Rows::add_random() {
   for (const auto& [frames, target] : {std::pair("private", 7.0), std::pair("shared", 11.0)}) {
     auto parts = random_io(true, {1}, 0, "in-thread", {"direct", "outcore"});
     parts[0].frames = frames;
-    add(format("p50 of a miss, %s frames", frames), format("device + %.0f us", target), true, parts,
-        [target = target](const Parts& p) { return judge_miss(p, target); });
+    add(cli::format("p50 of a miss, %s frames", frames), cli::format("device + %.0f us", target),
+        true, parts, [target = target](const Parts& p) { return judge_miss(p, target); });
   }
   add("50 % writes, in-thread, 1/4/16 threads", "1.0 x mmap-random", true,
       random_io(true, {1, 4, 16}, 50, "in-thread", both), at_least({1.0}, "mmap-random"));
   add("random reads, event threads, 1/4/16 threads", "0.35/0.5/0.6 x mmap-random", true,
       random_io(true, {1, 4, 16}, 0, "messages", both), at_least({0.35, 0.5, 0.6}, "mmap-random"));
   for (const bool is_fast : {true, false})
-    add(format("64/128/256 threads, %s", is_fast ? "fast device" : "disk"), "as at 16 threads",
+    add(cli::format("64/128/256 threads, %s", is_fast ? "fast device" : "disk"), "as at 16 threads",
         is_fast, random_io(is_fast, {16, 64, 128, 256}, 0, "", {"outcore"}), judge_scaling);
 }
 
@@ -229,15 +229,17 @@ void Rows::add_lookups() {
       for (const unsigned threads : {1U, 4U, 16U})
         parts.push_back(lookups(is_fast, structure, threads, {"mmap-random", "outcore"}));
       const double target = is_fast ? 0.8 : 1.0;
-      add(format("lookups in a %s, 1/4/16 threads, %s", structure.c_str(),
-                 is_fast ? "fast device" : "disk"),
-          format("%.1f x mmap-random", target), is_fast, parts, at_least({target}, "mmap-random"));
+      add(cli::format("lookups in a %s, 1/4/16 threads, %s", structure.c_str(),
+                      is_fast ? "fast device" : "disk"),
+          cli::format("%.1f x mmap-random", target), is_fast, parts,
+          at_least({target}, "mmap-random"));
     }
   for (const bool is_fast : {true, false}) {
     std::vector<Options> parts;
     for (const std::string& structure : structure_names())
       parts.push_back(lookups(is_fast, structure, 4, {"swap", "outcore"}));
-    add(format("lookups in map, hash, vector beside swap, %s", is_fast ? "fast device" : "disk"),
+    add(cli::format("lookups in map, hash, vector beside swap, %s",
+                    is_fast ? "fast device" : "disk"),
         "2 x swap", is_fast, parts, at_least({2}, "swap"));
   }
 }

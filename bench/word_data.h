@@ -13,11 +13,12 @@ class WordData {
   explicit WordData(const Options& options)
       : size_bytes_(options.size_bytes),
         seed_(options.seed),
-        file_(options, format("outcore-bench-words-%llu-%llu.dat",
-                              static_cast<unsigned long long>(options.size_bytes),
-                              static_cast<unsigned long long>(options.seed))),
-        tag_(format("words %llu seed %llu", static_cast<unsigned long long>(options.size_bytes),
-                    static_cast<unsigned long long>(options.seed))) {}
+        file_(options, cli::format("outcore-bench-words-%llu-%llu.dat",
+                                   static_cast<unsigned long long>(options.size_bytes),
+                                   static_cast<unsigned long long>(options.seed))),
+        tag_(cli::format("words %llu seed %llu",
+                         static_cast<unsigned long long>(options.size_bytes),
+                         static_cast<unsigned long long>(options.seed))) {}
 
   Data& file() { return file_; }
   const Data& file() const { return file_; }

@@ -8,14 +8,13 @@
 #include <span>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/policy.h"
 #include "outcore/runtime.h"
 
 namespace outcore::cli {
 namespace {
-
-using bench::format_bytes;
 
 struct Entry {
   const char* name;
@@ -48,7 +47,7 @@ constexpr Entry kLimits[] = {
 Result<std::vector<std::string>> option_lines() {
   auto runtime = Runtime::start();
   if (!runtime) return runtime.error();
-  return bench::split(runtime->describe_options(), '\n');
+  return split(runtime->describe_options(), '\n');
 }
 
 void print_rows(const char* title, std::span<const Entry> rows) {
@@ -88,7 +87,7 @@ void print_json(const std::vector<std::string>* options, bool has_metrics) {
   all["limits"] = rows_to_json(kLimits);
   if (has_metrics) all["metrics"] = metrics_to_json();
   if (options != nullptr) all["options"] = *options;
-  std::printf("%s\n", all.dump(2).c_str());
+  show_json(all, 2);
 }
 
 void print_text(const std::vector<std::string>* options, bool has_metrics) {

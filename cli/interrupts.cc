@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace outcore::bench {
+namespace outcore::cli {
 namespace {
 
 std::atomic<bool> is_noted{false};
@@ -39,4 +39,4 @@ void catch_interrupts() {
 
 bool is_interrupted() { return is_noted.load(); }
 
-}  // namespace outcore::bench
+}  // namespace outcore::cli

@@ -2,11 +2,11 @@
 // finds no half of what it makes. Any thread.
 #pragma once
 
-namespace outcore::bench {
+namespace outcore::cli {
 
 // From now on the first of them is only noted; whoever interrupts again a second later ends the
 // program at once.
 void catch_interrupts();
 bool is_interrupted();
 
-}  // namespace outcore::bench
+}  // namespace outcore::cli

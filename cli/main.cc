@@ -240,8 +240,7 @@ int finish_output(int status) {
                     remedy = "what was printed is not complete: send it elsewhere";
   // Whoever has read enough (`| head`) need not be told.
   if (why != EPIPE)
-    report(Error{
-        EIO, why != 0 ? bench::failure(why, what, remedy).message : what + " failed; " + remedy});
+    report(Error{EIO, why != 0 ? failure(why, what, remedy).message : what + " failed; " + remedy});
   return status != 0 ? status : kFailed;
 }
 

@@ -1,12 +1,15 @@
 #include "cli/text.h"
 
+#include <unistd.h>
+
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <system_error>
 
-namespace outcore::bench {
+namespace outcore::cli {
 
 Error failure(int code, const std::string& attempted, const std::string& remedy) {
   const int number = std::abs(code);
@@ -48,6 +51,13 @@ std::string format_seconds(double seconds) {
   return format("%.1f us", seconds * 1e6);
 }
 
+std::string own_folder() {
+  char path[PATH_MAX];
+  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
+  return self.substr(0, self.rfind('/') + 1);
+}
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::string part;
@@ -62,4 +72,4 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-}  // namespace outcore::bench
+}  // namespace outcore::cli

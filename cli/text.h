@@ -7,7 +7,7 @@
 
 #include "outcore/result.h"
 
-namespace outcore::bench {
+namespace outcore::cli {
 
 // "open /x: No such file or directory; remedy". code: an errno value, positive or negative.
 Error failure(int code, const std::string& attempted, const std::string& remedy = {});
@@ -19,7 +19,9 @@ std::string format_count(double count);
 std::string format_seconds(double seconds);
 // "mmap,outcore" as its parts; empty parts are left out.
 std::vector<std::string> split(const std::string& text, char separator);
+// Where the file of this program lies, with the last '/'.
+std::string own_folder();
 // printf into a string.
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 
-}  // namespace outcore::bench
+}  // namespace outcore::cli

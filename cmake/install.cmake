@@ -11,13 +11,6 @@ install(DIRECTORY include/outcore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN *.h)
 install(EXPORT outcoreTargets NAMESPACE outcore:: DESTINATION ${OUTCORE_CMAKE_DIR})
 
-# Debian's toml++ may be a library of its own, which then is needed wherever a static Outcore is.
-get_target_property(OUTCORE_LIBRARIES outcore LINK_LIBRARIES)
-set(OUTCORE_TOML "")
-if(OUTCORE_LIBRARIES MATCHES "tomlplusplus::tomlplusplus")
-  set(OUTCORE_TOML tomlplusplus)
-endif()
-
 get_target_property(OUTCORE_KIND outcore TYPE)
 
 configure_package_config_file(cmake/outcoreConfig.cmake.in ${CMAKE_BINARY_DIR}/outcoreConfig.cmake
@@ -32,9 +25,6 @@ install(FILES ${CMAKE_BINARY_DIR}/outcoreConfig.cmake ${CMAKE_BINARY_DIR}/outcor
 if(OUTCORE_KIND STREQUAL "STATIC_LIBRARY")
   set(OUTCORE_PC_REQUIRES "Requires: liburing")
   set(OUTCORE_PC_LIBS "-loutcore -lstdc++ -lm -pthread")
-  if(OUTCORE_TOML)
-    string(APPEND OUTCORE_PC_LIBS " -l${OUTCORE_TOML}")
-  endif()
 else()
   set(OUTCORE_PC_REQUIRES "Requires.private: liburing")
   set(OUTCORE_PC_LIBS "-loutcore")

@@ -7,12 +7,10 @@
 # be installed is said in the table.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/bench_lib.sh
 table=bench/rivals/table.py
 export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
-for option in "$@"; do
-  case $option in --list | --help | -h) exec python3 "$table" "$@" ;; esac
-done
-python3 "$table" --list "$@" >/dev/null # says what is wrong with the options
+list_rows "$table" "$@"
 
 exec 3>&1
 [[ " $* " != *" --json "* ]] || exec 1>&2 # the lines alone go to standard output
@@ -41,29 +39,9 @@ library=$(find build -maxdepth 1 -name 'liboutcore.*' | head -n 1)
 bench/rivals/build.sh "$library" "$into"
 
 bench_dir=${BENCH_DIR:-build}
-needed_mib=3072
-free_mib=$(df --output=avail -m "$bench_dir" | tail -n 1)
-if ((free_mib < needed_mib)); then
-  echo "bench-arrays: $((free_mib)) MiB free in $bench_dir, $needed_mib are needed:" \
-    "set BENCH_DIR" >&2
-  exit 1
-fi
+need_space bench-arrays "$bench_dir" 3072 BENCH_DIR
 folder=$(mktemp -d "$(realpath "$bench_dir")/arrays-XXXXXX")
-running=
-# shellcheck disable=SC2317  # the trap calls it
-take_down() {
-  trap '' INT TERM
-  [[ -z $running ]] || { kill "$running" && wait "$running"; } 2>/dev/null || true
-  rm -rf "$folder"
-}
-trap take_down EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+on_exit 'rm -rf "$folder"'
 
-python3 "$table" --programs "$into" --folder "$folder" --json-file build/bench-arrays.json \
-  "$@" >&3 &
-running=$!
-status=0
-wait "$running" || status=$?
-running=
-exit "$status"
+run_table python3 "$table" --programs "$into" --folder "$folder" \
+  --json-file build/bench-arrays.json "$@" >&3

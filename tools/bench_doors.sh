@@ -5,22 +5,13 @@
 # taken down again, also after an interrupt. Runs are kept in build/bench-doors.json. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/bench_lib.sh
 table=bench/doors/table.py
 export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-for option in "$@"; do
-  case $option in --list | --help | -h) exec python3 "$table" "$@" ;; esac
-done
-python3 "$table" --list "$@" >/dev/null # says what is wrong with the options
+list_rows "$table" "$@"
 
 tools/install_packages.sh build bench programs
-if ((EUID != 0)); then
-  command -v sudo >/dev/null || {
-    echo "bench-doors: needs root to make a device and limit memory: run as root," \
-      "or install sudo" >&2
-    exit 1
-  }
-  exec sudo --preserve-env=BENCH_DIR,DISK_MIB "$0" "$@"
-fi
+need_root bench-doors "make a device and limit memory" BENCH_DIR,DISK_MIB "$@"
 make --no-print-directory build
 
 # The environments that the tests of the package and of the programs use.
@@ -44,39 +35,20 @@ cc -O2 -shared -fPIC -o "$library" bench/doors/mmap_random.c
 
 disk_mib=${DISK_MIB:-5120}
 bench_dir=${BENCH_DIR:-build}
-free_mib=$(df --output=avail -m "$bench_dir" | tail -n 1)
-if ((free_mib < disk_mib + 256)); then
-  echo "bench-doors: $((free_mib)) MiB free in $bench_dir, $((disk_mib + 256)) are needed:" \
-    "set BENCH_DIR" >&2
-  exit 1
-fi
+need_space bench-doors "$bench_dir" $((disk_mib + 256)) BENCH_DIR
 at=$(mktemp -d)
 image=$(realpath "$bench_dir")/doors.$$.img
-running=
 # shellcheck disable=SC2317  # the trap calls it
 take_down() {
-  local device
-  trap '' INT TERM
-  [[ -z $running ]] || { kill "$running" && wait "$running"; } 2>/dev/null || true
   ! mountpoint -q "$at" || tools/loop_device.sh down "$at" || true
-  # An interrupt between the steps of loop_device.sh leaves a device without a mount.
-  device=$(losetup -nO NAME -j "$image" 2>/dev/null || true)
-  [[ -z $device ]] || losetup -d "$device" || true
+  remove_image "$image"
   rmdir "$at" 2>/dev/null || true
-  rm -f "$image"
 }
-trap take_down EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+on_exit take_down
 
 echo "-- the device: $disk_mib MiB on the disk, direct, read_ahead_kb 128"
 tools/loop_device.sh up "$at" "$image" "$disk_mib"
-python3 "$table" --folder "$at" --outcore "$PWD/build/bin/outcore" \
+run_table python3 "$table" --folder "$at" --outcore "$PWD/build/bin/outcore" \
   --python "$PWD/build/python/venv/bin/python" \
   --lmdb-python "$PWD/build/programs-venv/bin/python" --mmap-random "$library" \
-  --json-file build/bench-doors.json "$@" &
-running=$!
-status=0
-wait "$running" || status=$?
-running=
-exit "$status"
+  --json-file build/bench-doors.json "$@"

@@ -26,7 +26,7 @@ PRODUCTS = {
 OUTSIDE_MAY_USE = {
     "cli": {"cli"},
     "bench": {"bench", "cli"},
-    "heaps/occ": set(),
+    "heaps/occ": {"cli"},
     "arrays/formats": {"arrays/commands"},
     "examples": set(),
     **{f"{product}/commands": {"cli"} for product in PRODUCTS},

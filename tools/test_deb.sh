@@ -3,6 +3,7 @@
 # the command, a program in C that is compiled against it, and one in C++. Root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/check_lib.sh
 package=$(tools/deb.sh | tail -n 1)
 root=$PWD/build/clean-root
 tools/clean_root.sh "$root"
@@ -15,17 +16,6 @@ mount -t proc proc "$work/root/proc"
 mount --bind /dev "$work/root/dev"
 inside() { chroot "$work/root" env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 \
   DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy-}" https_proxy="${https_proxy-}" "$@"; }
-
-check() { # WHAT COMMAND…
-  local what=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    echo "  ok: $what"
-  else
-    printf '%s\n  FAILED: %s\n' "$output" "$what"
-    exit 1
-  fi
-}
 
 cp "$package" "$work/root/outcore.deb"
 cp examples/02_words.c examples/10_graph.cc "$work/root/root/"

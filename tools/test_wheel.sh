@@ -3,20 +3,10 @@
 # fresh environment whose programs see an empty PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/check_lib.sh
 wheel=$(tools/wheel.sh | tail -n 1)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-check() { # WHAT COMMAND…
-  local what=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    echo "  ok: $what"
-  else
-    printf '%s\n  FAILED: %s\n' "$output" "$what"
-    exit 1
-  fi
-}
 
 "${PYTHON:-python3}" -m venv "$work/venv"
 alone() { env -i PATH="$work/venv/bin" HOME="$work" http_proxy="${http_proxy-}" \

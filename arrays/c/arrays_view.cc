@@ -1,6 +1,5 @@
 // Arrays as memory, in C. See outcore/arrays_c.h.
 #include <memory>
-#include <vector>
 
 #include "arrays/c/arrays_handle.h"
 

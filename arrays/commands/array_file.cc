@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <climits>
+
+#include "cli/text.h"
 
 namespace outcore::cli {
 namespace {
@@ -25,13 +26,6 @@ constexpr Ending kEndings[] = {
 
 // From the folder of this command, in the order of preference.
 constexpr const char* kFolders[] = {"", OUTCORE_MODULES "/", "../lib/outcore/"};
-
-std::string own_folder() {
-  char path[PATH_MAX];
-  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
-  return self.substr(0, self.rfind('/') + 1);
-}
 
 }  // namespace
 

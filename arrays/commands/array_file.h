@@ -76,6 +76,24 @@ struct ArrayFormat {
   Result<std::unique_ptr<ArrayWriter>> (*create)(const std::string& path);
 };
 
+// A format of its two classes, which have `Status open(const std::string& path)`.
+template <typename Made, typename Known>
+Result<std::unique_ptr<Known>> open_as(const std::string& path) {
+  auto made = std::make_unique<Made>();
+  if (Status s = made->open(path); !s) return s.error();
+  return std::unique_ptr<Known>(std::move(made));
+}
+template <typename Reader, typename Writer>
+constexpr ArrayFormat format_of(const char* name, bool has_many, bool is_folder,
+                                bool has_attributes) {
+  return {name,
+          has_many,
+          is_folder,
+          has_attributes,
+          open_as<Reader, ArrayReader>,
+          open_as<Writer, ArrayWriter>};
+}
+
 // By the ending of the path, or what is there. Errors: EINVAL (an unknown ending), ENOTSUP (the
 // format's library was not there when this was built, or is not now).
 Result<const ArrayFormat*> array_format_of(const std::string& path);

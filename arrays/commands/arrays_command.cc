@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_picture.h"
@@ -17,22 +16,17 @@
 #include "arrays/commands/arrays_show.h"
 #include "arrays/commands/arrays_verify.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/arrays.h"
 
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 struct Words {
   std::string uri, name;
   bool is_json = false;
 };
-
-std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 const char* order_of(const ArrayInfo& info) {
   return info.order == Order::kColumn ? "column" : "row";
@@ -66,7 +60,7 @@ int list(const Words& words) {
   if (words.is_json) {
     nlohmann::json told = nlohmann::json::array();
     for (const ArrayInfo& info : all) told.push_back(to_json(info));
-    std::printf("%s\n", json_text({{"arrays", told}}).c_str());
+    show_json({{"arrays", told}});
     return 0;
   }
   std::printf("%-8s %-20s %12s  %s\n", "type", "dims", "size", "name");
@@ -98,7 +92,7 @@ int tell_one(const Arrays& arrays, const Words& words) {
   if (words.is_json) {
     nlohmann::json told = to_json(info.value());
     told["attributes"] = attributes.value();
-    std::printf("%s\n", json_text(told).c_str());
+    show_json(told);
     return 0;
   }
   line("name", info->name);
@@ -140,7 +134,7 @@ int tell(const Words& words) {
                            {"size_bytes", size_bytes},
                            {"attributes", attributes.value()}};
     if (file) told.update({{"file_bytes", file->file_bytes}, {"disk_bytes", file->disk_bytes}});
-    std::printf("%s\n", json_text(told).c_str());
+    show_json(told);
     return 0;
   }
   line("container", arrays->uri());

@@ -1,7 +1,6 @@
 #include "arrays/commands/arrays_copy.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,15 +22,13 @@ namespace outcore::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using bench::failure;
 
 constexpr uint64_t kWholeBytes = 1 << 20;  // stored at once
 constexpr size_t kAttributeBytesMax = 64 << 10;
 
 // Whoever stops the command finds no half of a file.
 Status check_interrupt() {
-  return bench::is_interrupted() ? Status(Error{EINTR, "interrupted: nothing was written"})
-                                 : Status();
+  return is_interrupted() ? Status(Error{EINTR, "interrupted: nothing was written"}) : Status();
 }
 
 Result<std::vector<ArrayInfo>> chosen(const Arrays& arrays, const std::vector<std::string>& names) {
@@ -162,7 +159,7 @@ Status export_arrays(const ArraysCopy& copy) {
   if (copy.slice.empty())
     for (const ArrayInfo& info : infos.value())
       if (Status s = check_array(arrays.value(), info.name); !s) return s;
-  bench::catch_interrupts();
+  catch_interrupts();
   ExportTarget target(copy.file);
   if (Status s = write_parts(*format.value(), parts, attributes.value(), target.temporary()); !s)
     return target.explain(s.error());
@@ -342,7 +339,7 @@ Status import_arrays(const ArraysCopy& copy) {
   ArrayOptions options;
   options.tiles = std::move(tiles).value();
   options.compress = copy.compress;
-  bench::catch_interrupts();
+  catch_interrupts();
   bool is_new = false;
   if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
   auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupts.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/arrays_drain.h"
 
@@ -18,8 +19,7 @@ constexpr uint64_t kLookEveryMs = 100;
 
 void show(const DrainProgress& progress) {
   std::fprintf(stderr, "\rdrain: %s of %s, array %llu of %llu   ",
-               bench::format_bytes(progress.bytes_done).c_str(),
-               bench::format_bytes(progress.bytes).c_str(),
+               format_bytes(progress.bytes_done).c_str(), format_bytes(progress.bytes).c_str(),
                static_cast<unsigned long long>(progress.arrays_done),
                static_cast<unsigned long long>(progress.arrays));
 }
@@ -37,12 +37,12 @@ Status drain_arrays(const DrainCommand& command) {
       return Error{EINVAL, "--rate 0: give the bytes of a second, or leave it out"};
     options.bytes_per_second = rate.value();
   }
-  bench::catch_interrupts();
+  catch_interrupts();
   auto drain = ArraysDrain::start(command.from, command.to, options);
   if (!drain) return drain.error();
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   while (!drain->wait_for(kLookEveryMs)) {
-    if (bench::is_interrupted()) drain->cancel();
+    if (is_interrupted()) drain->cancel();
     if (is_terminal) show(drain->progress());
   }
   const Status s = drain->wait();
@@ -62,10 +62,10 @@ Status drain_arrays(const DrainCommand& command) {
                                  {"bytes", done.bytes},
                                  {"to", command.to},
                                  {"removed", command.may_remove}};
-    std::printf("%s\n", line.dump().c_str());
+    show_json(line);
   } else {
     std::printf("%llu %s, %s, in %s, verified%s\n", static_cast<unsigned long long>(done.arrays),
-                done.arrays == 1 ? "array" : "arrays", bench::format_bytes(done.bytes).c_str(),
+                done.arrays == 1 ? "array" : "arrays", format_bytes(done.bytes).c_str(),
                 command.to.c_str(), command.may_remove ? ", and removed here" : "");
   }
   return {};

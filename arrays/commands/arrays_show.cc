@@ -15,13 +15,12 @@
 #include "arrays/commands/array_picture.h"
 #include "arrays/commands/array_pieces.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/arrays.h"
 
 namespace outcore::cli {
 namespace {
-
-using bench::format;
 
 constexpr uint64_t kSideMax = 1024;  // cells
 
@@ -89,10 +88,6 @@ std::string default_slice(const Dims& dims) {
   return text;
 }
 
-std::string json_text(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 struct Shown {
   ArrayInfo info;
   Slice slice;
@@ -125,8 +120,7 @@ Status print_value(const Arrays& arrays, const Shown& shown, const ArraysShow& s
       value = text;
   }
   if (show.is_json)
-    std::printf("%s\n",
-                json_text({{"name", info.name}, {"slice", show.slice}, {"value", value}}).c_str());
+    show_json({{"name", info.name}, {"slice", show.slice}, {"value", value}});
   else
     std::printf("%s\n", one_line(text).c_str());
   return {};
@@ -196,7 +190,7 @@ Status write_picture(const Picture& picture, const std::string& path) {
   const std::string part = path + "." + std::to_string(::getpid()) + ".part";
   Status s = write_png(picture, part);
   if (s.ok() && ::rename(part.c_str(), path.c_str()) != 0)
-    s = bench::failure(errno, "rename " + part + " to " + path);
+    s = failure(errno, "rename " + part + " to " + path);
   if (!s.ok()) ::unlink(part.c_str());
   return s;
 }
@@ -211,7 +205,7 @@ void print(const ArraysShow& show, const Shown& shown, const Numbers& numbers,
                            {"infinite", numbers.infinite}, {"picture", path}};
     if (numbers.finite != 0)
       told.update({{"min", numbers.min}, {"max", numbers.max}, {"mean", numbers.mean()}});
-    std::printf("%s\n", json_text(told).c_str());
+    show_json(told);
     return;
   }
   std::printf("%s: %s %s", one_line(shown.words).c_str(), text_of(shown.dims).c_str(),

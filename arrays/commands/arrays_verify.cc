@@ -7,12 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
 namespace {
-
-using bench::format_bytes;
 
 // On a terminal, rewritten; at most once for so many bytes.
 class Progress {
@@ -44,7 +43,7 @@ void print_json(const ArraysVerify& words, const ArraysCheck& found,
   const nlohmann::json all = {{"container", words.uri},       {"arrays", found.arrays},
                               {"bytes", found.bytes},         {"damages", found.damages},
                               {"unchecked", found.unchecked}, {"damaged", list}};
-  std::printf("%s\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  show_json(all);
 }
 
 void print_text(const ArraysCheck& found) {

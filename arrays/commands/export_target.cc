@@ -15,7 +15,6 @@ namespace outcore::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using bench::failure;
 
 void remove(const std::string& path) {
   std::error_code ignored;

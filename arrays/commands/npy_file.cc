@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "arrays/commands/array_box.h"
@@ -17,16 +16,19 @@
 namespace outcore::cli {
 namespace {
 
-using bench::failure;
-
 class File {
  public:
-  File(const std::string& path, int flags) : path_(path), fd_(::open(path.c_str(), flags, 0666)) {}
+  File() = default;
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
+  Status open(const char* verb, const std::string& path, int flags) {
+    path_ = path;
+    fd_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    return fd_ >= 0 ? Status() : failure(errno, verb + path);
+  }
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
 
@@ -55,7 +57,7 @@ class File {
 
  private:
   std::string path_;
-  int fd_;
+  int fd_ = -1;
 };
 
 std::string stem_of(const std::string& path) {
@@ -65,10 +67,8 @@ std::string stem_of(const std::string& path) {
 
 class NpyReader final : public ArrayReader {
  public:
-  explicit NpyReader(const std::string& path) : file_(path, O_RDONLY | O_CLOEXEC) {}
-
-  Status open() {
-    if (file_.fd() < 0) return failure(errno, "open " + file_.path());
+  Status open(const std::string& path) {
+    if (Status s = file_.open("open ", path, O_RDONLY); !s) return s;
     struct stat facts {};
     if (::fstat(file_.fd(), &facts) != 0) return failure(errno, "look at " + file_.path());
     if (!S_ISREG(facts.st_mode)) return Error{EINVAL, file_.path() + " is no file"};
@@ -128,10 +128,8 @@ class NpyReader final : public ArrayReader {
 
 class NpyWriter final : public ArrayWriter {
  public:
-  explicit NpyWriter(const std::string& path)
-      : file_(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC) {}
-  Status open() const {
-    return file_.fd() >= 0 ? Status() : failure(errno, "create " + file_.path());
+  Status open(const std::string& path) {
+    return file_.open("create ", path, O_WRONLY | O_CREAT | O_EXCL);
   }
 
   Status check(const FileArray& array) const override { return check_npy(array); }
@@ -159,11 +157,8 @@ class NpyWriter final : public ArrayWriter {
 
  private:
   Status add_text(const FileArray& array, const LoadBox& load) {
-    const auto text = load_text(array.info, load);
-    if (!text) return text.error();
-    auto letters = utf32_of(text.value());
-    if (!letters) return Error{EINVAL, "'" + array.info.name + "': " + letters.message()};
-    letters->resize(std::max<size_t>(letters->size(), 1));
+    const auto letters = load_letters(array.info, load);
+    if (!letters) return letters.error();
     const std::string header = npy_header_of(array, letters->size());
     if (Status s = file_.write(header.data(), header.size()); !s) return s;
     return file_.write(letters->data(), letters->size() * sizeof(char32_t));
@@ -172,22 +167,10 @@ class NpyWriter final : public ArrayWriter {
   File file_;
 };
 
-Result<std::unique_ptr<ArrayReader>> open_npy(const std::string& path) {
-  auto reader = std::make_unique<NpyReader>(path);
-  if (Status s = reader->open(); !s) return s.error();
-  return std::unique_ptr<ArrayReader>(std::move(reader));
-}
-
-Result<std::unique_ptr<ArrayWriter>> create_npy(const std::string& path) {
-  auto writer = std::make_unique<NpyWriter>(path);
-  if (Status s = writer->open(); !s) return s.error();
-  return std::unique_ptr<ArrayWriter>(std::move(writer));
-}
-
 }  // namespace
 
 const ArrayFormat& npy_format() {
-  static constexpr ArrayFormat kNpy = {".npy", false, false, false, open_npy, create_npy};
+  static constexpr auto kNpy = format_of<NpyReader, NpyWriter>(".npy", false, false, false);
   return kNpy;
 }
 

@@ -1,8 +1,8 @@
 #include "arrays/commands/npy_header.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <limits>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/python_literal.h"
@@ -260,6 +260,15 @@ Result<std::string> utf8_of(std::u32string_view letters) {
     for (int k = more; k-- > 0;) text += static_cast<char>(0x80 | (c >> (6 * k) & 0x3f));
   }
   return text;
+}
+
+Result<std::u32string> load_letters(const ArrayInfo& info, const LoadBox& load) {
+  const auto text = load_text(info, load);
+  if (!text) return text.error();
+  auto letters = utf32_of(text.value());
+  if (!letters) return Error{EINVAL, "'" + info.name + "': " + letters.message()};
+  letters->resize(std::max<size_t>(letters->size(), 1));
+  return letters;
 }
 
 }  // namespace outcore::cli

@@ -52,5 +52,7 @@ bool is_text(const ArrayInfo& info);
 // Texts as NumPy keeps them. EINVAL: it is no UTF-8, or no UTF-32.
 Result<std::u32string> utf32_of(std::string_view text);
 Result<std::string> utf8_of(std::u32string_view letters);
+// The array's one text, as one letter at least.
+Result<std::u32string> load_letters(const ArrayInfo& info, const LoadBox& load);
 
 }  // namespace outcore::cli

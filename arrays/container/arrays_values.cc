@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "arrays/container/arrays_impl.h"
 #include "core/base/units.h"

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -21,7 +20,6 @@
 namespace outcore {
 
 using arrays::ArraysAccess;
-using arrays::Entry;
 
 namespace {
 

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 

@@ -13,6 +13,7 @@
 #include "arrays/container/file_storage.h"
 #include "arrays/container/workers.h"
 #include "core/base/units.h"
+#include "core/os/file_calls.h"
 
 namespace outcore::arrays {
 namespace {
@@ -54,18 +55,8 @@ Group group_of(const Runs& all) {
 // 0 or an errno. Never short: a file that ends before is EIO.
 int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
                         uint64_t size_bytes) const {
-  while (size_bytes > 0) {
-    const ssize_t done = way == Way::kRead
-                             ? ::pread(fd, bytes, size_bytes, static_cast<off_t>(offset))
-                             : ::pwrite(fd, bytes, size_bytes, static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno;
-    if (done == 0) return EIO;
-    offset += static_cast<uint64_t>(done);
-    bytes += done;
-    size_bytes -= static_cast<uint64_t>(done);
-  }
-  return 0;
+  return -(way == Way::kRead ? os::read_all(fd, offset, {bytes, size_bytes})
+                             : os::write_all(fd, offset, {bytes, size_bytes}));
 }
 
 // REQUIRES: offset is a multiple of kFolioBytes. Reads are the kernel's: its readahead is as fast

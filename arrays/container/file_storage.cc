@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
+#include "core/os/file_calls.h"
+#include "core/os/file_lock.h"
 #include "outcore/runtime.h"
 
 namespace outcore::arrays {
@@ -42,15 +42,6 @@ struct KernelMapping final : Mapping {
   std::shared_ptr<ContainerStorage> storage;
   uint64_t size_bytes = 0;
 };
-
-struct flock lock_of(uint64_t byte, short type) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(kLockAt + byte);
-  range.l_len = 1;
-  return range;
-}
 
 }  // namespace
 
@@ -199,12 +190,8 @@ Status FileStorage::sync() {
     return base::system_error(error, "sync " + path_);
   }
   if (!is_name_unsynced_.exchange(false)) return {};
-  const std::string parent = std::filesystem::path(path_).parent_path().string();
-  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool is_done = folder >= 0 && ::fsync(folder) == 0;
-  const int error = errno;
-  if (folder >= 0) ::close(folder);
-  if (is_done) return {};
+  const int error = os::sync_folder_of(path_);
+  if (error == 0) return {};
   is_name_unsynced_ = true;
   return base::system_error(error, "sync the folder of " + path_);
 }
@@ -257,25 +244,16 @@ Status FileStorage::forget(uint64_t offset, uint64_t size_bytes) {
   return {};
 }
 
-std::string FileStorage::identity() const {
-  struct stat about {};
-  if (::fstat(fd_, &about) != 0) return {};
-  return std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
-}
+std::string FileStorage::identity() const { return os::identity_of(fd_); }
 
-Status FileStorage::lock_byte(uint64_t byte, short type, bool may_wait) const {
-  struct flock range = lock_of(byte, type);
-  while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EACCES)
-      return Error{EAGAIN, "lock " + path_ + ": another process has it"};
-    return base::system_error(errno, "lock " + path_);
-  }
-  return {};
+Status FileStorage::lock_byte(uint64_t byte, int type, bool may_wait) const {
+  const int error = os::lock_bytes(fd_, type, kLockAt + byte, 1, may_wait);
+  if (error == -EAGAIN) return Error{EAGAIN, "lock " + path_ + ": another process has it"};
+  return error == 0 ? Status() : base::system_error(-error, "lock " + path_);
 }
 
 Status FileStorage::lock(Lease lease, bool is_exclusive, bool may_wait) {
-  const short type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
+  const int type = is_exclusive && is_writable_ ? F_WRLCK : F_RDLCK;
   return lock_byte(static_cast<uint64_t>(lease), type, may_wait);
 }
 
@@ -292,9 +270,9 @@ void FileStorage::unlock_range(uint64_t offset) {
 }
 
 Result<bool> FileStorage::is_locked_by_others(Lease lease) {
-  struct flock range = lock_of(static_cast<uint64_t>(lease), F_WRLCK);
-  if (::fcntl(fd_, F_OFD_GETLK, &range) != 0)
-    return base::system_error(errno, "look at the locks of " + path_);
+  struct flock range {};
+  const int error = os::find_lock(fd_, kLockAt + static_cast<uint64_t>(lease), 1, &range);
+  if (error != 0) return base::system_error(-error, "look at the locks of " + path_);
   return range.l_type != F_UNLCK;
 }
 

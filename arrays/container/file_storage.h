@@ -55,7 +55,7 @@ class FileStorage final : public ContainerStorage {
   std::string own_path() const;
   Status check_space(uint64_t end) const;
   bool has_room();  // space is reserved, so memory of the file can be written
-  Status lock_byte(uint64_t byte, short type, bool may_wait) const;
+  Status lock_byte(uint64_t byte, int type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   bool is_within(uint64_t first, const Runs& runs) const;
   Status settle(uint64_t offset = 0, uint64_t size_bytes = 0);

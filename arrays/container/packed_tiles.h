@@ -9,7 +9,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <mutex>
 
 #include "arrays/container/catalog.h"

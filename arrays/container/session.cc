@@ -12,7 +12,6 @@
 namespace outcore {
 
 using arrays::Change;
-using arrays::Entry;
 using arrays::Lease;
 using arrays::Session;
 

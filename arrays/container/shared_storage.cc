@@ -69,6 +69,17 @@ class Carrier {
     requests.clear();
     used_bytes_ = sum_bytes_ = 0;
   }
+  // Pushes all pieces of the runs; `carry_out` is called for each batch, and clears it.
+  template <typename CarryOut>
+  Status carry(const Runs& runs, const CarryOut& carry_out) {
+    Status s;
+    for_each_piece(runs, [&](const Piece& piece) {
+      if (!has_room(piece)) s = carry_out();
+      push(piece);
+      return !s.ok();
+    });
+    return s.ok() ? carry_out() : s;
+  }
 
   std::vector<Piece> pieces;
   std::vector<StoreRequest> requests;
@@ -159,13 +170,7 @@ Status SharedStorage::write_runs(uint64_t first, const Runs& runs, const std::by
     carrier.clear();
     return s;
   };
-  Status s;
-  for_each_piece(runs, [&](const Piece& piece) {
-    if (!carrier.has_room(piece)) s = send();
-    carrier.push(piece);
-    return !s.ok();
-  });
-  return s.ok() ? send() : s;
+  return carrier.carry(runs, send);
 }
 
 Status SharedStorage::read_runs(uint64_t first, const Runs& runs, std::byte* into) {
@@ -186,13 +191,7 @@ Status SharedStorage::read_runs(uint64_t first, const Runs& runs, std::byte* int
     carrier.clear();
     return s;
   };
-  Status s;
-  for_each_piece(runs, [&](const Piece& piece) {
-    if (!carrier.has_room(piece)) s = fetch();
-    carrier.push(piece);
-    return !s.ok();
-  });
-  return s.ok() ? fetch() : s;
+  return carrier.carry(runs, fetch);
 }
 
 Status SharedStorage::sync() { return check(writers_->store().sync(), "sync", 0, size_bytes()); }

@@ -1,6 +1,5 @@
 // HDF5: datasets and their attributes, by its library. See arrays/commands/array_file.h.
 #include <algorithm>
-#include <cstring>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_pieces.h"
@@ -226,23 +225,12 @@ class Hdf5Writer final : public ArrayWriter {
   Handle file_;
 };
 
-Result<std::unique_ptr<ArrayReader>> open_hdf5(const std::string& path) {
-  auto reader = std::make_unique<Hdf5Reader>();
-  if (Status s = reader->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayReader>(std::move(reader));
-}
-
-Result<std::unique_ptr<ArrayWriter>> create_hdf5(const std::string& path) {
-  auto writer = std::make_unique<Hdf5Writer>();
-  if (Status s = writer->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayWriter>(std::move(writer));
-}
-
 }  // namespace
 }  // namespace outcore::cli
 
 extern "C" const outcore::cli::ArrayFormat* outcore_array_format() {
-  static constexpr outcore::cli::ArrayFormat kHdf5 = {
-      "HDF5", true, false, true, outcore::cli::open_hdf5, outcore::cli::create_hdf5};
+  static constexpr auto kHdf5 =
+      outcore::cli::format_of<outcore::cli::Hdf5Reader, outcore::cli::Hdf5Writer>("HDF5", true,
+                                                                                  false, true);
   return &kHdf5;
 }

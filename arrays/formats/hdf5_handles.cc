@@ -1,6 +1,5 @@
 #include "arrays/formats/hdf5_handles.h"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 

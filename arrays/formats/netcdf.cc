@@ -353,23 +353,12 @@ class NetcdfWriter final : public ArrayWriter {
   int file_ = -1;
 };
 
-Result<std::unique_ptr<ArrayReader>> open_netcdf(const std::string& path) {
-  auto reader = std::make_unique<NetcdfReader>();
-  if (Status s = reader->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayReader>(std::move(reader));
-}
-
-Result<std::unique_ptr<ArrayWriter>> create_netcdf(const std::string& path) {
-  auto writer = std::make_unique<NetcdfWriter>();
-  if (Status s = writer->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayWriter>(std::move(writer));
-}
-
 }  // namespace
 }  // namespace outcore::cli
 
 extern "C" const outcore::cli::ArrayFormat* outcore_array_format() {
-  static constexpr outcore::cli::ArrayFormat kNetcdf = {
-      "NetCDF", true, false, true, outcore::cli::open_netcdf, outcore::cli::create_netcdf};
+  static constexpr auto kNetcdf =
+      outcore::cli::format_of<outcore::cli::NetcdfReader, outcore::cli::NetcdfWriter>(
+          "NetCDF", true, false, true);
   return &kNetcdf;
 }

@@ -258,11 +258,8 @@ class NpzWriter final : public ArrayWriter {
     stream.load = load;
     zip_error_init(&stream.error);
     if (is_text(array.info)) {
-      const auto text = load_text(array.info, load);
-      if (!text) return text.error();
-      auto letters = utf32_of(text.value());
-      if (!letters) return Error{EINVAL, "'" + array.info.name + "': " + letters.message()};
-      letters->resize(std::max<size_t>(letters->size(), 1));
+      const auto letters = load_letters(array.info, load);
+      if (!letters) return letters.error();
       stream.header = npy_header_of(array, letters->size());
       stream.header.append(reinterpret_cast<const char*>(letters->data()),
                            letters->size() * sizeof(char32_t));
@@ -301,23 +298,12 @@ class NpzWriter final : public ArrayWriter {
   std::deque<Stream> streams_;  // where they are
 };
 
-Result<std::unique_ptr<ArrayReader>> open_npz(const std::string& path) {
-  auto reader = std::make_unique<NpzReader>();
-  if (Status s = reader->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayReader>(std::move(reader));
-}
-
-Result<std::unique_ptr<ArrayWriter>> create_npz(const std::string& path) {
-  auto writer = std::make_unique<NpzWriter>();
-  if (Status s = writer->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayWriter>(std::move(writer));
-}
-
 }  // namespace
 }  // namespace outcore::cli
 
 extern "C" const outcore::cli::ArrayFormat* outcore_array_format() {
-  static constexpr outcore::cli::ArrayFormat kNpz = {
-      ".npz", true, false, false, outcore::cli::open_npz, outcore::cli::create_npz};
+  static constexpr auto kNpz =
+      outcore::cli::format_of<outcore::cli::NpzReader, outcore::cli::NpzWriter>(".npz", true, false,
+                                                                                false);
   return &kNpz;
 }

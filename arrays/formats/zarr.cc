@@ -240,12 +240,9 @@ class ZarrWriter final : public ArrayWriter {
     FileArray array = given;
     std::u32string letters;
     if (is_text(array.info)) {
-      const auto text = load_text(array.info, load);
-      if (!text) return text.error();
-      auto all = utf32_of(text.value());
-      if (!all) return Error{EINVAL, "'" + array.info.name + "': " + all.message()};
+      auto all = load_letters(array.info, load);
+      if (!all) return all.error();
       letters = std::move(all).value();
-      letters.resize(std::max<size_t>(letters.size(), 1));
       array.info.type = {"<U" + std::to_string(letters.size()),
                          static_cast<uint32_t>(letters.size() * 4)};
       array.info.dims.clear();
@@ -345,23 +342,12 @@ class ZarrWriter final : public ArrayWriter {
   std::string path_;
 };
 
-Result<std::unique_ptr<ArrayReader>> open_zarr(const std::string& path) {
-  auto reader = std::make_unique<ZarrReader>();
-  if (Status s = reader->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayReader>(std::move(reader));
-}
-
-Result<std::unique_ptr<ArrayWriter>> create_zarr(const std::string& path) {
-  auto writer = std::make_unique<ZarrWriter>();
-  if (Status s = writer->open(path); !s) return s.error();
-  return std::unique_ptr<ArrayWriter>(std::move(writer));
-}
-
 }  // namespace
 }  // namespace outcore::cli
 
 extern "C" const outcore::cli::ArrayFormat* outcore_array_format() {
-  static constexpr outcore::cli::ArrayFormat kZarr = {
-      "Zarr", true, true, true, outcore::cli::open_zarr, outcore::cli::create_zarr};
+  static constexpr auto kZarr =
+      outcore::cli::format_of<outcore::cli::ZarrReader, outcore::cli::ZarrWriter>("Zarr", true,
+                                                                                  true, true);
   return &kZarr;
 }

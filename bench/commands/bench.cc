@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <memory>
 
 #include "bench/commands/bench_output.h"
@@ -54,7 +53,7 @@ Status resolve_budget(Request& request) {
 Status resolve(Request& request) {
   if (Status s = resolve_budget(request); !s) return s;
   Options& o = request.options;
-  o.memories = bench::split(request.memory, ',');
+  o.memories = split(request.memory, ',');
   if (request.memory == "all") {
     o.memories = bench::memory_names();
     // Not all can do everything: sort, bfs and map-lookup need a mapping.
@@ -102,7 +101,7 @@ void check_rows(CLI::App& table) {
 
 int run(Request& request) {
   if (Status s = resolve(request); !s) return report(s.error());
-  bench::catch_interrupts();
+  catch_interrupts();
   BenchOutput output(request.is_json);
   auto all = bench::run_in_turns(request.options, [&](const auto& r) { output.run(r); });
   if (!all) return report(all.error());

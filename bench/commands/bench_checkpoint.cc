@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <memory>
-#include <string>
 
 #include "bench/checkpoints.h"
 #include "bench/commands/bench_figure.h"

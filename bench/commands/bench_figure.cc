@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -13,10 +14,10 @@ void print_figure(const bench::Figure& figure, bool is_json) {
                                  {"asked", figure.asked},     {"is_most", figure.is_most},
                                  {"is_met", figure.is_met()}, {"unit", figure.unit},
                                  {"how", figure.how}};
-    std::printf("%s\n", line.dump().c_str());
+    show_json(line);
   } else {
     const std::string value =
-        bench::format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());
+        format("%.3g%s%s", figure.value, figure.unit == "x" ? "" : " ", figure.unit.c_str());
     std::printf("%-60s %10s  %s %-8.3g %-3s  %s\n", figure.name.c_str(), value.c_str(),
                 figure.is_most ? "<=" : ">=", figure.asked, figure.is_met() ? "ok" : "NOT",
                 figure.how.c_str());

@@ -3,19 +3,17 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/json.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
 
-using bench::format;
-using bench::format_bytes;
-using bench::format_count;
 using bench::RunResult;
 using bench::Series;
 
 void BenchOutput::run(const RunResult& r) {
   if (is_json_) {
-    std::printf("%s\n", r.to_json().dump().c_str());
+    show_json(r.to_json());
     std::fflush(stdout);
     return;
   }
@@ -35,14 +33,14 @@ void BenchOutput::run(const RunResult& r) {
     std::fflush(stdout);
     return;
   }
-  std::printf(
-      "%-12s %9s %14s %9s %9s %10s %9s %10s %10s  %s\n", r.memory.c_str(),
-      bench::format_seconds(r.seconds).c_str(), (format_count(r.rate()) + " " + r.unit).c_str(),
-      r.p50_us() > 0 ? format("%.1f", r.p50_us()).c_str() : "-",
-      r.p99_us() > 0 ? format("%.1f", r.p99_us()).c_str() : "-",
-      r.peak_bytes > 0 ? format_bytes(r.peak_bytes).c_str() : "-",
-      format_count(static_cast<double>(r.fills)).c_str(), format_bytes(r.read_bytes).c_str(),
-      format_bytes(r.written_bytes).c_str(), r.is_checked ? "verified" : "not verified");
+  std::printf("%-12s %9s %14s %9s %9s %10s %9s %10s %10s  %s\n", r.memory.c_str(),
+              format_seconds(r.seconds).c_str(), (format_count(r.rate()) + " " + r.unit).c_str(),
+              r.p50_us() > 0 ? format("%.1f", r.p50_us()).c_str() : "-",
+              r.p99_us() > 0 ? format("%.1f", r.p99_us()).c_str() : "-",
+              r.peak_bytes > 0 ? format_bytes(r.peak_bytes).c_str() : "-",
+              format_count(static_cast<double>(r.fills)).c_str(),
+              format_bytes(r.read_bytes).c_str(), format_bytes(r.written_bytes).c_str(),
+              r.is_checked ? "verified" : "not verified");
   if (!has_told_unlimited_ && r.extra.contains("unlimited_because")) {
     std::fprintf(stderr, "outcore: memory is not limited: %s\n",
                  r.extra.value("unlimited_because", std::string()).c_str());

@@ -44,8 +44,8 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 std::string title_of(const RunResult& run) {
   std::string title = run.extra.value("row", std::string());
   if (title.empty()) title = run.workload;
-  return title + ": " + bench::format_bytes(run.data_bytes) + " in " +
-         bench::format_bytes(run.budget_bytes) + " on " + run.device;
+  return title + ": " + format_bytes(run.data_bytes) + " in " + format_bytes(run.budget_bytes) +
+         " on " + run.device;
 }
 
 std::string group_of(const RunResult& run) {
@@ -67,7 +67,7 @@ std::vector<Figure> figures_of(const std::vector<RunResult>& runs) {
       found = figures.insert(figures.end(), Figure{title, run.unit, {}, {}, {}});
     std::string memory = run.memory;
     if (memory == "outcore" && run.page_bytes != 4096)
-      memory += ", pages of " + bench::format_bytes(run.page_bytes);
+      memory += ", pages of " + format_bytes(run.page_bytes);
     add_once(found->groups, group);
     add_once(found->memories, memory);
     Series& series = found->bars[{group, memory}];
@@ -206,7 +206,7 @@ int write_all(int file, const std::string& bytes) {
 
 // gnuplot repeats a command and points at the place; what is wrong follows "line 3: ".
 std::string first_error(const std::string& said) {
-  const std::vector<std::string> lines = bench::split(said, '\n');
+  const std::vector<std::string> lines = split(said, '\n');
   for (const std::string& line : lines) {
     const size_t at = line.find(" line "), colon = line.find(": ", at);
     if (!line.starts_with("gnuplot>") && at != std::string::npos && colon != std::string::npos)
@@ -219,9 +219,9 @@ std::string first_error(const std::string& said) {
 Result<std::string> draw(const std::string& script) {
   const MemoryFile in, out, said;
   if (in.file() < 0 || out.file() < 0 || said.file() < 0)
-    return bench::failure(errno, "make a file in memory");
+    return failure(errno, "make a file in memory");
   if (const int why = write_all(in.file(), script); why != 0)
-    return bench::failure(why, "write to a file in memory");
+    return failure(why, "write to a file in memory");
   ::lseek(in.file(), 0, SEEK_SET);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -236,11 +236,11 @@ Result<std::string> draw(const std::string& script) {
   if (failed == ENOENT)
     return Error{ENOENT,
                  "bench report draws with gnuplot, which is not here: apt-get install gnuplot-nox"};
-  if (failed != 0) return bench::failure(failed, "start gnuplot");
+  if (failed != 0) return failure(failed, "start gnuplot");
   int status = 0;
   while (::waitpid(id, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFSIGNALED(status))
-    return Error{EIO, bench::format("gnuplot was ended by signal %d", WTERMSIG(status))};
+    return Error{EIO, format("gnuplot was ended by signal %d", WTERMSIG(status))};
   if (WEXITSTATUS(status) != 0) return Error{EIO, "gnuplot: " + first_error(said.text())};
   return out.text();
 }
@@ -255,13 +255,13 @@ bool is_whole(const std::string& png) {
 Status save(const std::string& path, const std::string& bytes) {
   const std::string part = path + ".part-" + std::to_string(::getpid());
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return bench::failure(errno, "write " + path, "name another directory with --out");
+  if (file < 0) return failure(errno, "write " + path, "name another directory with --out");
   int why = write_all(file, bytes);
   if (::close(file) != 0 && why == 0) why = errno;
   if (why == 0 && ::rename(part.c_str(), path.c_str()) != 0) why = errno;
   if (why == 0) return {};
   ::unlink(part.c_str());
-  return bench::failure(why, "write " + path, "make room, or name another directory with --out");
+  return failure(why, "write " + path, "make room, or name another directory with --out");
 }
 
 struct Request {
@@ -282,7 +282,7 @@ int make_report(const Request& request) {
   std::filesystem::create_directories(request.out, failed);
   if (failed)
     return report(
-        bench::failure(failed.value(), "make " + request.out, "name another directory with --out"));
+        failure(failed.value(), "make " + request.out, "name another directory with --out"));
   std::map<std::string, unsigned> names;
   unsigned drawn = 0;
   for (const Figure& figure : figures_of(runs)) {

@@ -24,7 +24,7 @@ void tell_devices(const bench::TableOptions& options) {
     const bench::Device device = bench::device_of(dir);
     const auto ahead_kb = static_cast<long long>(device.read_ahead_kb);
     std::printf("%s: %s on %s%s\n", what, dir.c_str(), device.name.c_str(),
-                ahead_kb < 0 ? "" : bench::format(", read_ahead_kb %lld", ahead_kb).c_str());
+                ahead_kb < 0 ? "" : format(", read_ahead_kb %lld", ahead_kb).c_str());
   };
   tell("disk", options.disk_dir);
   if (options.fast_dir.empty())
@@ -35,8 +35,8 @@ void tell_devices(const bench::TableOptions& options) {
 
 int run_table(const TableRequest& request) {
   std::ofstream json(request.json_path);
-  if (!json) return report(bench::failure(errno, "write " + request.json_path, "use --json-file"));
-  bench::catch_interrupts();
+  if (!json) return report(failure(errno, "write " + request.json_path, "use --json-file"));
+  catch_interrupts();
   tell_devices(request.options);
   std::printf("\n%-50s %-36s %-30s %s\n", "work", "at least", "figure", "");
   unsigned met = 0, missed = 0, open = 0, left_out = 0;
@@ -64,7 +64,7 @@ int run_table(const TableRequest& request) {
   std::printf("\n%u met, %u not met, %u not measured; all runs are in %s\n", met, missed, open,
               request.json_path.c_str());
   json.close();
-  if (!json) return report(bench::failure(EIO, "write " + request.json_path, "use --json-file"));
+  if (!json) return report(failure(EIO, "write " + request.json_path, "use --json-file"));
   // Rows that were left out for want of a device are no failure; those that could not be run are.
   return missed == 0 && open == left_out ? 0 : kFailed;
 }

@@ -22,10 +22,10 @@ using bench::Series;
 // What makes two runs comparable: the same work. With the memory, where both files have it.
 std::string key_of(const RunResult& run, bool has_memory) {
   const std::string variant = run.extra.value("variant", std::string());
-  return bench::format("%-10s %9s in %9s, %u thread(s), page %s", run.workload.c_str(),
-                       bench::format_bytes(run.data_bytes).c_str(),
-                       bench::format_bytes(run.budget_bytes).c_str(), run.threads * run.processes,
-                       has_memory ? bench::format_bytes(run.page_bytes).c_str() : "any") +
+  return format("%-10s %9s in %9s, %u thread(s), page %s", run.workload.c_str(),
+                format_bytes(run.data_bytes).c_str(), format_bytes(run.budget_bytes).c_str(),
+                run.threads * run.processes,
+                has_memory ? format_bytes(run.page_bytes).c_str() : "any") +
          (variant.empty() ? "" : ", " + variant) + (has_memory ? ", " + run.memory : "");
 }
 
@@ -80,7 +80,7 @@ int tell_graph(const Result<bench::CsrHeader>& header, bench::Data& data) {
   std::printf("%s: %llu vertices, %llu edges, %s; vertex %llu has most, %llu\n", path.c_str(),
               static_cast<unsigned long long>(header->vertices),
               static_cast<unsigned long long>(header->edges),
-              bench::format_bytes(header->size_bytes()).c_str(),
+              format_bytes(header->size_bytes()).c_str(),
               static_cast<unsigned long long>(header->source),
               static_cast<unsigned long long>(header->degree_max));
   return 0;
@@ -130,7 +130,7 @@ int generate(const Paths& p) {
     return report(status.error());
   }
   std::printf("%s: %s of 64-bit words\n", p.out.c_str(),
-              bench::format_bytes(p.options.size_bytes).c_str());
+              format_bytes(p.options.size_bytes).c_str());
   return 0;
 }
 

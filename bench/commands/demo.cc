@@ -22,10 +22,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format;
-using bench::format_bytes;
-using bench::format_count;
-using bench::format_seconds;
 using bench::Options;
 using bench::Series;
 
@@ -251,7 +247,7 @@ int run_demo(Demo& demo) {
   }
   const bool has_groups = bench::MemoryGroup::make().ok();
   tell_what_is_done(demo, has_groups);
-  bench::catch_interrupts();
+  catch_interrupts();
   sort_words(demo);
   if (!demo.edges.empty()) search_edges(demo, count);
   if (demo.scale != 0) search_rmat(demo);

@@ -34,10 +34,10 @@ Result<uint64_t> gather_files(const std::string& folder, uint64_t size_bytes,
     }
   }
   out.close();
-  if (!out) return bench::failure(errno, "write " + to, bench::kRoomRemedy);
+  if (!out) return failure(errno, "write " + to, bench::kRoomRemedy);
   gathered = gathered / kUnit * kUnit;
   fs::resize_file(to, gathered, failed);
-  if (failed) return bench::failure(failed.value(), "shorten " + to, bench::kRoomRemedy);
+  if (failed) return failure(failed.value(), "shorten " + to, bench::kRoomRemedy);
   return gathered;
 }
 

@@ -11,10 +11,6 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format;
-using bench::format_bytes;
-using bench::format_count;
-using bench::format_seconds;
 using bench::RunResult;
 using bench::Series;
 
@@ -148,12 +144,12 @@ std::string DemoPage::to_html() const {
 Status DemoPage::save(const std::string& path) const {
   const std::string remedy = "name another file with --page";
   std::FILE* const file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) return bench::failure(errno, "write " + path, remedy);
+  if (file == nullptr) return failure(errno, "write " + path, remedy);
   const std::string text = to_html();
   const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   int why = is_written ? 0 : errno;
   if (std::fclose(file) != 0 && why == 0) why = errno;
-  return why == 0 ? Status{} : Status(bench::failure(why, "write " + path, remedy));
+  return why == 0 ? Status{} : Status(failure(why, "write " + path, remedy));
 }
 
 }  // namespace outcore::cli

@@ -92,9 +92,7 @@ class Adios final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::Adios rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<Adios>(); }
+
+}  // namespace outcore::rivals

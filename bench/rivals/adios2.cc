@@ -61,9 +61,7 @@ class Adios2 final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::Adios2 rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<Adios2>(); }
+
+}  // namespace outcore::rivals

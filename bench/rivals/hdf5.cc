@@ -84,9 +84,7 @@ class Hdf5 final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::Hdf5 rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<Hdf5>(); }
+
+}  // namespace outcore::rivals

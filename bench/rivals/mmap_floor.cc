@@ -76,9 +76,7 @@ class MmapFloor final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::MmapFloor rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<MmapFloor>(); }
+
+}  // namespace outcore::rivals

@@ -74,9 +74,7 @@ class NetCdf final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::NetCdf rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<NetCdf>(); }
+
+}  // namespace outcore::rivals

@@ -60,9 +60,7 @@ class ByOutcore final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::ByOutcore rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<ByOutcore>(); }
+
+}  // namespace outcore::rivals

@@ -80,9 +80,7 @@ class PnetCdf final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::PnetCdf rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<PnetCdf>(); }
+
+}  // namespace outcore::rivals

@@ -332,8 +332,7 @@ class Program {
   uint64_t start_ns_ = 0;
 };
 
-}  // namespace
-
+// What main() returns: 0; 1 if something was read that was not written; 2 for wrong words.
 int run(Rival& rival, int count, char** words) {
   Asked asked;
   MPI_Init(&count, &words);
@@ -356,4 +355,10 @@ int run(Rival& rival, int count, char** words) {
   return status;
 }
 
+}  // namespace
 }  // namespace outcore::rivals
+
+int main(int count, char** words) {
+  const auto rival = outcore::rivals::make_rival();
+  return outcore::rivals::run(*rival, count, words);
+}

@@ -1,11 +1,13 @@
 // Rival: one I/O library, and the program that measures it as all others are.
 //
-// A program is a class of Rival and a main() that calls run(). It is started by mpirun and does, in
+// A program is a class of Rival, and make_rival(); main() is rival.cc's. It is started by mpirun and does, in
 // this order: write durably by boxes; read by the same boxes; read by planes; look at planes as a
 // view. Before each the files' pages leave the page cache; the time is from the first process'
 // start to the last one's end, with opening, closing and, of writing, fsync(2); every element that
 // was read is compared afterwards. One line of JSON a phase.
 #pragma once
+
+#include <memory>
 
 #include "bench/rivals/work.h"
 
@@ -43,7 +45,6 @@ class Rival {
   virtual void end_views() {}
 };
 
-// Returns main()'s result: 0; 1 if something was read that was not written; 2 for wrong words.
-int run(Rival& rival, int count, char** words);
+std::unique_ptr<Rival> make_rival();  // of each program its own
 
 }  // namespace outcore::rivals

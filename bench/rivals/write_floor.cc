@@ -55,9 +55,7 @@ class WriteFloor final : public Rival {
 };
 
 }  // namespace
-}  // namespace outcore::rivals
 
-int main(int count, char** words) {
-  outcore::rivals::WriteFloor rival;
-  return outcore::rivals::run(rival, count, words);
-}
+std::unique_ptr<Rival> make_rival() { return std::make_unique<WriteFloor>(); }
+
+}  // namespace outcore::rivals

@@ -1,7 +1,6 @@
 // Checkpoints, in C. See outcore.h.
 #include "outcore/checkpoint.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "checkpoints/capture/copies.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "core/base/error.h"

@@ -1,7 +1,5 @@
 #include "checkpoints/capture/periodic_thread.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>

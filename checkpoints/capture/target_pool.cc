@@ -1,5 +1,4 @@
 // PoolTarget: a versioned pool as a checkpoint target.
-#include <cerrno>
 
 #include "checkpoints/capture/checkpoint_target.h"
 #include "checkpoints/store/versioned_pools.h"

@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/store_copy.h"
 #include "cli/text.h"
 #include "outcore/checkpoint_catalog.h"
 
 namespace outcore::cli {
 namespace {
-
-using bench::format_bytes;
 
 struct Words {
   std::string pool, name, to, comment, object;
@@ -31,10 +30,6 @@ struct Words {
     return colon == std::string::npos || pool.find('/') < colon ? "versioned:" + pool : pool;
   }
 };
-
-std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string time_text(int64_t time_s) {
   const auto seconds = static_cast<time_t>(time_s);
@@ -57,7 +52,7 @@ int list(const Words& words) {
                       {"time_s", c.time_s},
                       {"size_bytes", c.size_bytes},
                       {"only_bytes", c.only_bytes}});
-    std::printf("%s\n", json_text({{"checkpoints", told}}).c_str());
+    show_json({{"checkpoints", told}});
     return 0;
   }
   std::printf("%-19s %12s %12s  %s\n", "made (UTC)", "size", "alone", "name");
@@ -107,7 +102,7 @@ int verify(const Words& words) {
                       {"checkpoint", d.checkpoint},
                       {"offset", d.offset},
                       {"why", d.why}});
-    std::printf("%s\n", json_text({{"damaged", told}}).c_str());
+    show_json({{"damaged", told}});
   } else {
     for (const DamagedChunk& d : damaged.value())
       std::printf("%s of %s: damaged at byte %llu: %s\n", one_line(d.object).c_str(),

@@ -12,74 +12,30 @@
 
 #include "core/base/error.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/file_calls.h"
 
 namespace outcore::versioned {
-namespace {
-
-// A call, again while signals interrupt it. 0 or more, or -errno.
-template <typename Call>
-auto repeat(Call call) -> decltype(call()) {
-  while (true) {
-    const auto result = call();
-    if (result >= 0) return result;
-    if (errno != EINTR) return -errno;
-  }
-}
-
-int sync_parent(const std::string& path) {
-  const size_t end = path.find_last_not_of('/');
-  const size_t slash = end == std::string::npos ? end : path.rfind('/', end);
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = os::above_standard(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd < 0) return -errno;
-  const int error = ::fsync(fd) == 0 ? 0 : -errno;
-  ::close(fd);
-  return error == -EINVAL ? 0 : error;
-}
-
-}  // namespace
-
 PlainFile::~PlainFile() { ::close(fd_); }
 
 int PlainFile::read(uint64_t offset, std::span<std::byte> into) {
-  while (!into.empty()) {
-    const ssize_t got =
-        repeat([&] { return ::pread(fd_, into.data(), into.size(), static_cast<off_t>(offset)); });
-    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
-    offset += static_cast<uint64_t>(got);
-    into = into.subspan(static_cast<size_t>(got));
-  }
-  return 0;
+  return os::read_all(fd_, offset, into);
 }
 
 int PlainFile::write(uint64_t offset, std::span<const std::byte> from) {
-  while (!from.empty()) {
-    const ssize_t got =
-        repeat([&] { return ::pwrite(fd_, from.data(), from.size(), static_cast<off_t>(offset)); });
-    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
-    offset += static_cast<uint64_t>(got);
-    from = from.subspan(static_cast<size_t>(got));
-  }
-  return 0;
+  return os::write_all(fd_, offset, from);
 }
 
 int PlainFile::sync() { return ::fdatasync(fd_) == 0 ? 0 : -errno; }
 
 int PlainFile::allocate(uint64_t offset, uint64_t size_bytes) {
-  const int error = repeat([&] {
-    return ::fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-  });
-  if (error != -EOPNOTSUPP && error != -ENOSYS) return error;
+  const int error = os::allocate_space(fd_, offset, size_bytes);
+  if (error != -ENOTSUP) return error;
   const uint64_t end = offset + size_bytes;  // no promise to be had here
-  if (end <= PlainFile::size_bytes()) return 0;
-  return repeat([&] { return ::ftruncate(fd_, static_cast<off_t>(end)); });
+  return end <= PlainFile::size_bytes() ? 0 : os::set_size(fd_, end);
 }
 
 void PlainFile::punch(uint64_t offset, uint64_t size_bytes) {
-  repeat([&] {
-    return ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                       static_cast<off_t>(size_bytes));
-  });
+  os::punch_hole(fd_, offset, size_bytes);
 }
 
 uint64_t PlainFile::size_bytes() const {
@@ -98,7 +54,7 @@ Status FolderDisk::open_folder(const std::string& path, bool may_create) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   if (may_create) {
     if (::mkdir(path_.c_str(), 0777) == 0) {
-      if (const int error = sync_parent(path_); error != 0)
+      if (const int error = os::sync_folder_of(path_); error != 0)
         return base::system_error(error, "make the folder " + path_ + " durable");
     } else if (errno != EEXIST) {
       return base::system_error(errno, "make the folder " + path_,
@@ -128,8 +84,8 @@ Result<std::unique_ptr<File>> FolderDisk::open(const std::string& file, Mode mod
                      : mode == Mode::kWrite  ? O_RDWR
                      : mode == Mode::kCreate ? O_RDWR | O_CREAT | O_TRUNC
                                              : O_RDWR | O_CREAT | O_EXCL);
-  const int fd =
-      repeat([&] { return os::above_standard(::openat(folder_fd_, file.c_str(), flags, 0666)); });
+  const int fd = os::repeat(
+      [&] { return os::above_standard(::openat(folder_fd_, file.c_str(), flags, 0666)); });
   const std::string path = path_ + "/" + file;
   if (fd < 0)
     return base::system_error(fd, "open " + path,

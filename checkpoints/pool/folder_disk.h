@@ -52,7 +52,7 @@ class FolderDisk : public Disk {
   int folder_fd_ = -1;
   int lock_fd_ = -1;
   int readers_fd_ = -1;
-  uint64_t generation_ = 0;  // of the process, counted in forks
+  uint32_t generation_ = 0;  // of the process that has the locks (os::process_generation())
 };
 
 // A file over a descriptor, with plain calls.

@@ -1,66 +1,22 @@
 // Who has a pool open: the locks of FolderDisk. See folder_disk.h.
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <mutex>
 
 #include "checkpoints/pool/folder_disk.h"
 #include "core/base/error.h"
-#include "core/os/descriptor_place.h"
+#include "core/os/at_fork.h"
+#include "core/os/file_lock.h"
 
 namespace outcore::versioned {
 namespace {
-
-// The descriptors that hold locks. A child that inherits one would keep the lock after its parent's
-// end: fork() closes them there.
-class LockDescriptors {
- public:
-  static LockDescriptors& all() {
-    static LockDescriptors& made = *new LockDescriptors;  // as long as there may be a fork
-    return made;
-  }
-  void add(int fd) {
-    const std::lock_guard guard(mutex_);
-    fds_.push_back(fd);
-  }
-  void remove(int fd) {
-    const std::lock_guard guard(mutex_);
-    std::erase(fds_, fd);
-  }
-  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
-
- private:
-  LockDescriptors() {
-    ::pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
-                     [] {
-                       for (const int fd : all().fds_) ::close(fd);
-                       all().fds_.clear();
-                       ++all().generation_;
-                       all().mutex_.unlock();
-                     });
-  }
-  std::mutex mutex_;
-  std::vector<int> fds_;
-  std::atomic<uint64_t> generation_{1};
-};
-
-struct flock byte_lock(int type, uint64_t start, uint64_t count) {
-  struct flock lock {};
-  lock.l_type = static_cast<short>(type);
-  lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(start);
-  lock.l_len = static_cast<off_t>(count);
-  return lock;
-}
 
 std::string comm_of(const std::string& process) {
   std::string name;
@@ -98,28 +54,23 @@ std::vector<std::string> names_in(const std::string& path) {
 
 FolderDisk::~FolderDisk() {
   const bool has_locks = is_of_this_process();
-  for (const int fd : {lock_fd_, readers_fd_}) {
-    if (fd < 0 || !has_locks) continue;  // a forked child has closed them
-    LockDescriptors::all().remove(fd);
-    ::close(fd);
-  }
+  for (const int fd : {lock_fd_, readers_fd_})
+    if (fd >= 0 && has_locks) os::close_locked(fd);  // a forked child has closed them
   if (folder_fd_ >= 0) ::close(folder_fd_);
 }
 
 bool FolderDisk::is_of_this_process() const {
-  return generation_ == 0 || generation_ == LockDescriptors::all().generation();
+  return generation_ == 0 || generation_ == os::process_generation();
 }
 
 Status FolderDisk::lock_writer() {
   const std::string attempted = "open " + path_ + " to write";
-  lock_fd_ = os::above_standard(::openat(folder_fd_, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  lock_fd_ = os::open_to_lock(folder_fd_, "lock", O_RDWR | O_CREAT, 0666);
   if (lock_fd_ < 0)
-    return base::system_error(errno, attempted, "get write permission, or open it with at=");
-  LockDescriptors::all().add(lock_fd_);
-  generation_ = LockDescriptors::all().generation();
-  struct flock lock = byte_lock(F_WRLCK, 0, 0);
-  if (::fcntl(lock_fd_, F_OFD_SETLK, &lock) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return base::system_error(errno, attempted + ": lock");
+    return base::system_error(-lock_fd_, attempted, "get write permission, or open it with at=");
+  generation_ = os::process_generation();
+  if (const int error = os::lock_bytes(lock_fd_, F_WRLCK, 0, 0); error != 0) {
+    if (error != -EAGAIN) return base::system_error(-error, attempted + ": lock");
     char who[128] = {};
     const ssize_t got = ::pread(lock_fd_, who, sizeof who - 1, 0);
     const std::string text = got > 0 ? std::string(who, std::strcspn(who, "\n")) : "another";
@@ -138,18 +89,15 @@ Status FolderDisk::lock_writer() {
 
 int FolderDisk::open_readers(bool may_create) {
   if (readers_fd_ >= 0) return 0;
-  const int flags = (may_create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC;
-  readers_fd_ = os::above_standard(::openat(folder_fd_, "readers", flags, 0666));
-  if (readers_fd_ < 0) return -errno;
-  LockDescriptors::all().add(readers_fd_);
-  generation_ = LockDescriptors::all().generation();
+  readers_fd_ =
+      os::open_to_lock(folder_fd_, "readers", may_create ? O_RDWR | O_CREAT : O_RDONLY, 0666);
+  if (readers_fd_ < 0) return readers_fd_;
+  generation_ = os::process_generation();
   return 0;
 }
 
 int FolderDisk::lock_byte(int type, uint32_t commit) {
-  struct flock lock = byte_lock(type, commit, 1);
-  if (::fcntl(readers_fd_, F_OFD_SETLK, &lock) == 0) return 0;
-  return errno == EACCES ? -EAGAIN : -errno;
+  return os::lock_bytes(readers_fd_, type, commit, 1);
 }
 
 int FolderDisk::hold(uint32_t commit) {
@@ -168,13 +116,14 @@ void FolderDisk::unclaim(uint32_t commit) { lock_byte(F_UNLCK, commit); }
 std::vector<uint32_t> FolderDisk::held_by_others() {
   std::vector<uint32_t> commits;
   for (uint64_t from = 0; from <= UINT32_MAX;) {
-    struct flock lock = byte_lock(F_WRLCK, from, 0);
-    if (::fcntl(readers_fd_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) break;
+    struct flock lock {};
+    if (os::find_lock(readers_fd_, from, 0, &lock) != 0 || lock.l_type == F_UNLCK) break;
     // The one that it tells need not be the first: what is before it is asked again, alone.
     const auto found = static_cast<uint64_t>(lock.l_start);
     for (uint64_t end = found; end > from;) {
-      struct flock before = byte_lock(F_WRLCK, from, end - from);
-      if (::fcntl(readers_fd_, F_OFD_GETLK, &before) != 0 || before.l_type == F_UNLCK) break;
+      struct flock before {};
+      if (os::find_lock(readers_fd_, from, end - from, &before) != 0 || before.l_type == F_UNLCK)
+        break;
       end = static_cast<uint64_t>(before.l_start);
       lock = before;
     }

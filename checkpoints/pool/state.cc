@@ -1,7 +1,6 @@
 #include "checkpoints/pool/state.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "core/base/units.h"
 

@@ -17,7 +17,6 @@ namespace {
 
 using store::SnapshotCatalog;
 using store::VersionedDisk;
-using versioned::Disk;
 using versioned::Pool;
 
 constexpr int64_t kHourSeconds = 3600, kDaySeconds = 86400;

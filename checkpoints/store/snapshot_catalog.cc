@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>

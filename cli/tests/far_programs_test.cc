@@ -1,5 +1,4 @@
 // What programs leave behind on the servers that hold their memory.
-#include <fcntl.h>
 
 #include <cstdlib>
 

@@ -1,6 +1,5 @@
 // What a program that `outcore run` starts finds: its environment, files, signals and words; and
 // what is refused before it starts. The library is any: here nothing is mapped.
-#include <sys/resource.h>
 
 #include <csignal>
 #include <cstdlib>

@@ -1,7 +1,5 @@
 #include "core/budget/bounce_pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include "core/base/assert.h"

@@ -1,7 +1,6 @@
 #include "core/os/address_space.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>

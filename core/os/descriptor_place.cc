@@ -20,4 +20,11 @@ int above_standard(int fd) {
   return moved;
 }
 
+Descriptor::~Descriptor() {
+  if (fd_ < 0) return;
+  const int error = errno;
+  ::close(fd_);
+  errno = error;
+}
+
 }  // namespace outcore::os

@@ -9,6 +9,19 @@ namespace outcore::os {
 // with errno if the process has no other number left; then the descriptor is closed.
 int above_standard(int fd);
 
+// Descriptor: one that is moved so, and closed at the end of a scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(above_standard(fd)) {}
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
 // Set by `outcore run`, whose descriptors must not take numbers that the program may use: moves a
 // descriptor that the library opened without the C library's functions, and returns its new number.
 // Set before any descriptor is opened. nullptr: they stay.

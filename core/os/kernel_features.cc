@@ -31,20 +31,6 @@ constexpr uint64_t kTrackedShmem =
 constexpr uint64_t kMissing = UFFDIO_REGISTER_MODE_MISSING, kMinor = UFFDIO_REGISTER_MODE_MINOR,
                    kProtect = UFFDIO_REGISTER_MODE_WP;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(above_standard(fd)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // Trial: a few pages, of a memfd or anonymous, registered with a userfaultfd while the probe runs.
 class Trial {
  public:

@@ -1,7 +1,6 @@
 // Memory file: the memfd of shared and protected frames. Any thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,9 +13,6 @@ Result<int> make_memory_file(uint64_t size_bytes);
 // Maps the piece, inaccessible, in place of reserved addresses; forked children do not inherit it.
 // 0 or -errno.
 int map_memory_file(int memfd, const Piece& piece);
-// Transfer all bytes. 0 or -errno. The fault path.
-int write_memory_file(int memfd, uint64_t offset, std::span<const std::byte> bytes);
-int read_memory_file(int memfd, uint64_t offset, std::span<std::byte> into);
 // Frees the memory of the pieces' offsets; neighbours are joined. Sorted by offset. If nothing maps
 // the pages, this costs no more than one MADV_REMOVE for all (docs/internals/kernel-facts.md), and
 // it needs no view.

@@ -1,6 +1,5 @@
 #include "core/os/private_frames.h"
 
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -7,6 +7,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/os/file_calls.h"
 #include "core/os/memory_file.h"
 #include "core/os/parents_descriptors.h"
 
@@ -49,9 +50,7 @@ Status ProtectedFrames::attach(const Piece& piece) {
   return {};
 }
 
-int ProtectedFrames::resize(uint64_t size_bytes) {
-  return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
-}
+int ProtectedFrames::resize(uint64_t size_bytes) { return set_size(memfd_, size_bytes); }
 
 int ProtectedFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
   if (const int r = deposit(piece.offset, {bytes, piece.size_bytes}); r != 0) return r;
@@ -64,7 +63,7 @@ int ProtectedFrames::install_zeros(const Piece& piece, bool is_written) {
 }
 
 int ProtectedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
-  return write_memory_file(memfd_, offset, bytes);
+  return write_all(memfd_, offset, bytes);
 }
 
 int ProtectedFrames::show(const Piece& piece, const SubpageSet& written) {
@@ -94,7 +93,7 @@ int ProtectedFrames::restore(const Piece&, const SubpageSet&) {
 }
 
 int ProtectedFrames::copy_out(const Piece& piece, std::byte* into) {
-  return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
+  return read_all(memfd_, piece.offset, {into, piece.size_bytes});
 }
 
 int ProtectedFrames::free(std::span<const Piece> pieces) { return punch_all(memfd_, pieces); }

@@ -1,6 +1,5 @@
 #include "core/os/shared_frames.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,12 +9,38 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/address_space.h"
+#include "core/os/file_calls.h"
 #include "core/os/memory_advice.h"
 #include "core/os/memory_file.h"
 #include "core/os/parents_descriptors.h"
 #include "core/os/uapi.h"
 
 namespace outcore::os {
+namespace {
+
+// Of the written system pages of a piece, by runs.
+PagemapScan scan_of(const Piece& piece, std::span<PageRegion> into) {
+  PagemapScan scan{};
+  scan.size = sizeof scan;
+  scan.start = reinterpret_cast<uint64_t>(piece.address);
+  scan.end = scan.start + piece.size_bytes;
+  scan.vec = reinterpret_cast<uint64_t>(into.data());
+  scan.vec_len = into.size();
+  scan.category_mask = kPageIsWritten;
+  scan.return_mask = kPageIsWritten;
+  return scan;
+}
+
+// How many runs it found, or -errno.
+int carry_out(int pagemap, PagemapScan* scan) {
+  while (true) {
+    const int found = ::ioctl(pagemap, OC_PAGEMAP_SCAN, scan);
+    if (found >= 0) return found;
+    if (errno != EINTR && errno != EAGAIN) return -errno;
+  }
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Frames>> SharedFrames::make(const FaultSource& source, uint64_t size_bytes) {
   Result<int> memfd = make_memory_file(size_bytes);
@@ -58,9 +83,7 @@ int SharedFrames::map(const Piece& piece) {
   return ::mprotect(piece.address, piece.size_bytes, protection) == 0 ? 0 : -errno;
 }
 
-int SharedFrames::resize(uint64_t size_bytes) {
-  return ::ftruncate(memfd_, static_cast<off_t>(size_bytes)) == 0 ? 0 : -errno;
-}
+int SharedFrames::resize(uint64_t size_bytes) { return set_size(memfd_, size_bytes); }
 
 int SharedFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
   return copy_in(source_, piece.address, bytes, piece.size_bytes, !is_written);
@@ -72,7 +95,7 @@ int SharedFrames::install_zeros(const Piece& piece, bool is_written) {
 
 int SharedFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
   OC_ASSERT(offset % base::kSystemPage == 0);
-  return write_memory_file(memfd_, offset, bytes);
+  return write_all(memfd_, offset, bytes);
 }
 
 int SharedFrames::show(const Piece& piece, const SubpageSet& written) {
@@ -106,24 +129,13 @@ int SharedFrames::unmap(std::span<const Piece> pieces) {
 }
 
 int SharedFrames::collect(const Piece& piece, bool clear, SubpageSet* written) {
-  constexpr uint64_t kRegions = 32;
-  PageRegion region[kRegions];
-  PagemapScan scan{};
-  scan.size = sizeof scan;
+  PageRegion region[32];
+  PagemapScan scan = scan_of(piece, region);
   scan.flags = clear ? kPmScanWpMatching : 0;
-  scan.start = reinterpret_cast<uint64_t>(piece.address);
-  scan.end = scan.start + piece.size_bytes;
-  scan.vec = reinterpret_cast<uint64_t>(region);
-  scan.vec_len = kRegions;
-  scan.category_mask = kPageIsWritten;
-  scan.return_mask = kPageIsWritten;
   const uint64_t base = scan.start;
   while (scan.start < scan.end) {
-    const int found = ::ioctl(source_.pagemap, OC_PAGEMAP_SCAN, &scan);
-    if (found < 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
-      return -errno;
-    }
+    const int found = carry_out(source_.pagemap, &scan);
+    if (found < 0) return found;
     for (int i = 0; i < found; ++i)
       written->add_range(piece.first_subpage + (region[i].start - base) / base::kSystemPage,
                          piece.first_subpage + (region[i].end - base) / base::kSystemPage);
@@ -137,29 +149,18 @@ int SharedFrames::find_written(const Piece& piece, std::span<WrittenRun> runs,
                                uint64_t* scanned_bytes) {
   constexpr uint64_t kRegions = 512;  // the kernel collects this many at a time
   PageRegion region[kRegions];
-  PagemapScan scan{};
-  scan.size = sizeof scan;
-  scan.start = reinterpret_cast<uint64_t>(piece.address);
-  scan.end = scan.start + piece.size_bytes;
-  scan.vec = reinterpret_cast<uint64_t>(region);
+  PagemapScan scan = scan_of(piece, region);
   scan.vec_len = runs.size() < kRegions ? runs.size() : kRegions;
-  scan.category_mask = kPageIsWritten;
-  scan.return_mask = kPageIsWritten;
   const uint64_t base = scan.start;
-  for (;;) {
-    const int found = ::ioctl(source_.pagemap, OC_PAGEMAP_SCAN, &scan);
-    if (found < 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
-      return -errno;
-    }
-    for (int i = 0; i < found; ++i)
-      runs[static_cast<size_t>(i)] = {piece.offset + (region[i].start - base),
-                                      piece.offset + (region[i].end - base)};
-    OC_CHECK(static_cast<uint64_t>(found) <= scan.vec_len);
-    OC_ASSERT(scan.walk_end <= scan.end);
-    *scanned_bytes = scan.walk_end <= base ? piece.size_bytes : scan.walk_end - base;
-    return found;
-  }
+  const int found = carry_out(source_.pagemap, &scan);
+  if (found < 0) return found;
+  OC_CHECK(static_cast<uint64_t>(found) <= scan.vec_len);
+  for (int i = 0; i < found; ++i)
+    runs[static_cast<size_t>(i)] = {piece.offset + (region[i].start - base),
+                                    piece.offset + (region[i].end - base)};
+  OC_ASSERT(scan.walk_end <= scan.end);
+  *scanned_bytes = scan.walk_end <= base ? piece.size_bytes : scan.walk_end - base;
+  return found;
 }
 
 int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
@@ -173,7 +174,7 @@ int SharedFrames::restore(const Piece& piece, const SubpageSet& written) {
 }
 
 int SharedFrames::copy_out(const Piece& piece, std::byte* into) {
-  return read_memory_file(memfd_, piece.offset, {into, piece.size_bytes});
+  return read_all(memfd_, piece.offset, {into, piece.size_bytes});
 }
 
 bool SharedFrames::holds(uint64_t offset) {

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
-#include <utility>
 
 #include "core/base/units.h"
 #include "core/os/memory_limit.h"

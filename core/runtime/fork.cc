@@ -1,15 +1,13 @@
 // Fork: what a forked child finds. Children do not inherit regions (MADV_DONTFORK). In the child
 // their addresses become inaccessible placeholders, so that nothing else is mapped there, and a
 // touch ends the child with a message instead of returning wrong bytes.
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstring>
 
+#include "core/os/at_fork.h"
 #include "core/os/mapping_count.h"
 #include "core/os/parents_descriptors.h"
 #include "core/os/process_lock.h"
@@ -20,7 +18,6 @@
 namespace outcore::runtime {
 namespace {
 
-std::atomic<uint64_t> generation{1};
 ForkHooks hooks;
 struct sigaction segv_before {};
 thread_local int errno_before = 0;
@@ -78,7 +75,6 @@ void prepare_child() {
   os::ParentsDescriptors::close_in_child();
   os::ProcessLock::unlock_all();
   os::MappingCount::forget_in_child();
-  generation.fetch_add(1);
   bool has_regions = false;
   region::AddressMap::instance().for_each([&](region::View& view) {
     has_regions = true;
@@ -132,13 +128,14 @@ bool answer_inherited(const std::byte* address) {
 }
 
 uint64_t process_generation() {
-  static const int registered = [] {
+  static const bool is_registered = [] {
     os::ParentsDescriptors::prepare();
     static_cast<void>(region::AddressMap::instance());
-    return ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    os::at_fork(os::ForkOrder::kRuntime, before_fork, after_fork_in_parent, after_fork_in_child);
+    return true;
   }();
-  static_cast<void>(registered);
-  return generation.load(std::memory_order_relaxed);
+  static_cast<void>(is_registered);
+  return os::process_generation();
 }
 
 }  // namespace outcore::runtime

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <limits>
-#include <utility>
 
 #include "core/base/units.h"
 

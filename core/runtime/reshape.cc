@@ -1,7 +1,6 @@
 // Reshaping regions on addresses of the program, for `outcore run`: see runtime_impl.h.
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"

@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/file_calls.h"
 #include "core/store/io_ring.h"
 
 namespace outcore::store {
@@ -39,10 +39,8 @@ std::string why_never_direct(int fd) {
 std::string why_not_direct(int direct_fd) {
   if (std::string why = why_never_direct(direct_fd); !why.empty()) return why;
   alignas(kDirectAlignment) std::byte page[kDirectAlignment];
-  ssize_t got = 0;
-  do got = ::pread(direct_fd, page, sizeof page, 0);
-  while (got < 0 && errno == EINTR);
-  return got < 0 && errno == EINVAL ? "O_DIRECT is refused by the filesystem" : "";
+  const ssize_t got = os::repeat([&] { return ::pread(direct_fd, page, sizeof page, 0); });
+  return got == -EINVAL ? "O_DIRECT is refused by the filesystem" : "";
 }
 
 DirectFile::~DirectFile() {

@@ -4,13 +4,13 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/file_calls.h"
 #include "core/store/io_piece.h"
 
 namespace outcore::store {
@@ -40,12 +40,10 @@ inline int free_blocks(int fd, uint64_t offset, uint64_t size_bytes, DiscardMode
   OC_ASSERT(fd >= 0);
   OC_ASSERT(size_bytes != 0);
   const int how = mode == DiscardMode::kHole ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
-  int result = 0;
-  do
-    result = ::fallocate(fd, how | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                         static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  return result == 0 ? 0 : -errno;
+  return os::repeat([&] {
+    return ::fallocate(fd, how | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                       static_cast<off_t>(size_bytes));
+  });
 }
 
 // Makes a range read zero: with free(offset, size) for whole system pages, and with zero(offset,

@@ -14,6 +14,7 @@
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/disk.h"
+#include "core/os/file_calls.h"
 #include "core/store/range.h"
 
 namespace outcore::store {
@@ -187,16 +188,6 @@ void FileStore::transfer(std::span<StoreRequest> batch) {
     r.result = r.is_write ? -EACCES : file_.read(r.offset, {r.bytes, r.size_bytes});
 }
 
-int FileStore::sync_folder() const {
-  const size_t slash = path_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-  const int fd = os::above_standard(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd < 0) return -errno;
-  const int error = ::fsync(fd) == 0 ? 0 : -errno;
-  ::close(fd);
-  return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync return EINVAL
-}
-
 int FileStore::sync_file() {
   if (const int lost = lost_sync_.error(); lost != 0) return lost;
   const bool is_size_new = is_size_unsynced_.exchange(false);
@@ -210,7 +201,7 @@ int FileStore::sync_file() {
 int FileStore::sync() {
   if (const int error = sync_file(); error != 0) return error;
   if (is_name_unsynced_.load()) {
-    if (const int error = sync_folder(); error != 0) return error;
+    if (const int error = os::sync_folder_of(path_); error != 0) return error;
     is_name_unsynced_ = false;
   }
   return 0;
@@ -221,10 +212,7 @@ int FileStore::resize(uint64_t size_bytes) {
   if (!is_writable_) return -EACCES;
   if (size_bytes > INT64_MAX) return -EFBIG;
   const uint64_t before = this->size_bytes();
-  int result = 0;
-  do result = ::ftruncate(file_.fd(), static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  if (result != 0) return -errno;
+  if (const int error = os::set_size(file_.fd(), size_bytes); error != 0) return error;
   is_size_unsynced_ = true;
   size_bytes_.store(size_bytes, std::memory_order_release);
   if (size_bytes > before) watch_from(before);
@@ -235,12 +223,7 @@ int FileStore::reserve(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (!is_writable_) return -EACCES;
   if (is_block_device_ || size_bytes == 0) return 0;
-  int result = 0;
-  do
-    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return 0;
-  return errno == EOPNOTSUPP || errno == ENOSYS ? -ENOTSUP : -errno;
+  return os::allocate_space(file_.fd(), offset, size_bytes);
 }
 
 int FileStore::discard(uint64_t offset, uint64_t size_bytes) {

@@ -63,7 +63,6 @@ class FileStore final : public Store {
   Status fit_size(const FileStoreOptions& options);
   void watch_from(uint64_t offset);
   int sync_file();
-  int sync_folder() const;
 
   DirectFile file_;
   BufferLeases leases_;

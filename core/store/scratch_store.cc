@@ -14,7 +14,9 @@
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/disk.h"
+#include "core/os/file_calls.h"
 #include "core/store/range.h"
+#include "core/store/unwritten_zeros.h"
 
 namespace outcore::store {
 namespace {
@@ -82,23 +84,17 @@ int ScratchStore::extend(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(file_.fd() >= 0);
   if (size_bytes == 0) return 0;
   if (size_bytes > INT64_MAX - std::min<uint64_t>(offset, INT64_MAX)) return -EFBIG;
-  if (is_sparse_)
-    return ::ftruncate(file_.fd(), static_cast<off_t>(offset + size_bytes)) == 0 ? 0 : -errno;
+  if (is_sparse_) return os::set_size(file_.fd(), offset + size_bytes);
   // Checked first, so that a request that cannot succeed does not fill the disk before it fails.
   if (size_bytes > free_bytes(file_.fd())) return -ENOSPC;
-  int result = 0;
-  do
-    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return 0;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) {
-    result = -errno;
-    // A part may have got its space.
-    static_cast<void>(::ftruncate(file_.fd(), static_cast<off_t>(offset)) == 0);
-    return result;
+  const int error = os::allocate_space(file_.fd(), offset, size_bytes);
+  if (error == 0) return 0;
+  if (error != -ENOTSUP) {
+    os::set_size(file_.fd(), offset);  // a part may have got its space
+    return error;
   }
   is_reserved_ = false;
-  return ::ftruncate(file_.fd(), static_cast<off_t>(offset + size_bytes)) == 0 ? 0 : -errno;
+  return os::set_size(file_.fd(), offset + size_bytes);
 }
 
 Status ScratchStore::reserve_first(uint64_t size_bytes) {
@@ -138,38 +134,28 @@ int ScratchStore::write(uint64_t offset, std::span<const std::byte> from) {
 }
 
 void ScratchStore::transfer(std::span<StoreRequest> batch) {
-  bool has_untouched = false;
   for (const StoreRequest& r : batch) {
     OC_CHECK(is_range_of(r.offset, r.size_bytes, size_bytes()));
-    if (r.is_write)
-      written_.mark(r.offset, r.size_bytes);
-    else
-      has_untouched = has_untouched || written_.is_untouched(r.offset, r.size_bytes);
+    if (r.is_write) written_.mark(r.offset, r.size_bytes);
   }
-  if (!has_untouched) return file_.transfer(batch, traits_);
-  for (size_t i = 0; i < batch.size();) {  // runs that need I/O, between requests that need none
-    size_t end = i;
-    while (end < batch.size() && (batch[end].is_write ||
-                                  !written_.is_untouched(batch[end].offset, batch[end].size_bytes)))
-      ++end;
-    file_.transfer(batch.subspan(i, end - i), traits_);
-    OC_CHECK(end <= batch.size());
-    for (; end < batch.size() && !batch[end].is_write; ++end) {
-      StoreRequest& r = batch[end];
-      if (!written_.is_untouched(r.offset, r.size_bytes)) break;
-      std::fill_n(r.bytes, r.size_bytes, std::byte{0});
-      r.result = 0;
-    }
-    i = end;
-  }
+  transfer_plain(
+      batch,
+      [this](const StoreRequest& r) {
+        return r.is_write || !written_.is_untouched(r.offset, r.size_bytes);
+      },
+      [this](std::span<StoreRequest> part) { file_.transfer(part, traits_); },
+      [](const StoreRequest& r) {
+        std::fill_n(r.bytes, r.size_bytes, std::byte{0});
+        return 0;
+      });
 }
 
 int ScratchStore::resize(uint64_t size_bytes) {
   const uint64_t before = this->size_bytes();
   if (size_bytes > before) {
     if (const int error = extend(before, size_bytes - before); error != 0) return error;
-  } else if (::ftruncate(file_.fd(), static_cast<off_t>(size_bytes)) != 0) {
-    return -errno;
+  } else if (const int error = os::set_size(file_.fd(), size_bytes); error != 0) {
+    return error;
   }
   size_bytes_.store(size_bytes, std::memory_order_release);
   return 0;
@@ -184,12 +170,7 @@ int ScratchStore::reserve(uint64_t offset, uint64_t size_bytes) {
   // It cannot succeed, even with the blocks that are allocated already.
   const uint64_t free = free_bytes(file_.fd()), held = static_cast<uint64_t>(about.st_blocks) * 512;
   if (size_bytes > held && size_bytes - held > free) return -ENOSPC;
-  int result = 0;
-  do
-    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return 0;
-  return errno == EOPNOTSUPP || errno == ENOSYS ? -ENOTSUP : -errno;
+  return os::allocate_space(file_.fd(), offset, size_bytes);
 }
 
 int ScratchStore::release(uint64_t offset, uint64_t size_bytes) {

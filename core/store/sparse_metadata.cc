@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/file_calls.h"
 
 namespace outcore::store {
 namespace {
@@ -25,26 +28,19 @@ int read_text(int folder_fd, std::string& text) {
   if (fd < 0) return -errno;
   text.resize(kFileBytesMax);
   size_t length = 0;
-  ssize_t got = 0;
-  while (length < text.size()) {
-    got = ::read(fd, text.data() + length, text.size() - length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    length += static_cast<size_t>(got);
+  ssize_t got = 1;
+  while (got > 0 && length < text.size()) {
+    got = os::repeat([&] { return ::read(fd, text.data() + length, text.size() - length); });
+    if (got > 0) length += static_cast<size_t>(got);
   }
-  const int error = got < 0 ? -errno : 0;
   ::close(fd);
   text.resize(length);
-  return error;
+  return static_cast<int>(std::min<ssize_t>(got, 0));
 }
 
 int write_text(int fd, const std::string& text) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t put = ::write(fd, text.data() + done, text.size() - done);
-    if (put < 0 && errno != EINTR) return -errno;
-    if (put > 0) done += static_cast<size_t>(put);
-  }
+  if (const int error = os::write_all(fd, 0, std::as_bytes(std::span(text))); error != 0)
+    return error;
   return ::fsync(fd) == 0 ? 0 : -errno;
 }
 

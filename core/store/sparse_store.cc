@@ -1,17 +1,16 @@
 #include "core/store/sparse_store.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/file_calls.h"
 #include "core/store/direct_file.h"
 #include "core/store/discard.h"
 #include "core/store/io_ring.h"
@@ -63,10 +62,7 @@ int SparseStore::open_segment(uint64_t segment, bool is_direct_wanted) const {
   const Name name = segment_name(segment);
   const int flags =
       (is_writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | (is_direct_wanted ? O_DIRECT : 0);
-  int fd = -1;
-  do fd = os::above_standard(::openat(folder_fd_, name.text, flags));
-  while (fd < 0 && errno == EINTR);
-  return fd >= 0 ? fd : -errno;
+  return os::repeat([&] { return os::above_standard(::openat(folder_fd_, name.text, flags)); });
 }
 
 // Creates the segment with its full length under another name, then renames it, so that nobody sees
@@ -81,8 +77,7 @@ int SparseStore::make_segment(uint64_t segment) {
         ::openat(folder_fd_, temporary.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (fd < 0 && (errno == EEXIST || errno == EINTR));
   if (fd < 0) return -errno;
-  int error = 0;
-  if (::ftruncate(fd, static_cast<off_t>(segment_bytes_)) != 0) error = -errno;
+  int error = os::set_size(fd, segment_bytes_);
   ::close(fd);
   const Name name = segment_name(segment);
   if (error == 0 && ::linkat(folder_fd_, temporary.text, folder_fd_, name.text, 0) != 0 &&

@@ -36,6 +36,10 @@ class WrittenMap {
   // True if no unit that the range touches was written. Units past the capacity count as written.
   bool is_untouched(uint64_t offset, uint64_t size_bytes) const;
   bool is_written(uint64_t offset) const { return !is_untouched(offset, 1); }
+  // True if every unit that the range touches was written.
+  bool is_all_written(uint64_t offset, uint64_t size_bytes) const {
+    return is_written(offset) && run_end(offset, offset + size_bytes) == offset + size_bytes;
+  }
   // The first offset after `offset`, at most `end`, whose unit differs from that of `offset`.
   uint64_t run_end(uint64_t offset, uint64_t end) const;
   // The first offset from `offset` on whose unit is written; `end` if there is none below it.

@@ -16,7 +16,7 @@ std::string some_password() {
   unsigned char bytes[16];
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return {};
   std::string text;
-  for (const unsigned char byte : bytes) text += bench::format("%02x", byte);
+  for (const unsigned char byte : bytes) text += format("%02x", byte);
   return text;
 }
 

@@ -117,7 +117,7 @@ Result<std::string> own_address_toward(const std::string& other) {
                         ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) == 0;
   const int error = errno;
   if (fd != -1) ::close(fd);
-  if (!is_known) return bench::failure(error, "find a way to " + other, "look at its network");
+  if (!is_known) return failure(error, "find a way to " + other, "look at its network");
   return text_of(reinterpret_cast<sockaddr*>(&own), size);
 }
 

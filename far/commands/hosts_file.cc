@@ -28,12 +28,12 @@ Result<std::string> read_text(const std::string& path) {
   struct stat facts {};
   std::ifstream file(path, std::ios::binary);
   if (!file || ::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode))
-    return bench::failure(file ? EISDIR : errno, "read the hosts in " + path,
-                          "name a file with a line for each host, as in 'node1 16G'");
+    return failure(file ? EISDIR : errno, "read the hosts in " + path,
+                   "name a file with a line for each host, as in 'node1 16G'");
   std::string text(kFileBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  if (file.bad()) return bench::failure(EIO, "read the hosts in " + path, "look at the disk");
+  if (file.bad()) return failure(EIO, "read the hosts in " + path, "look at the disk");
   if (text.size() > kFileBytesMax)
     return Error{EINVAL, path + " is longer than 1 MiB: name a file with a line for each host"};
   return text;
@@ -61,8 +61,8 @@ Result<Host> read_host(const std::vector<std::string>& words, uint64_t bytes_min
   host.bytes = bytes.value();
   if (host.bytes < bytes_min || host.bytes > kHostBytesMax)
     return Error{EINVAL, words[1] + " is " + (host.bytes < bytes_min ? "less" : "more") +
-                             " than a host can give: say " + bench::format_bytes(bytes_min) +
-                             " to " + bench::format_bytes(kHostBytesMax)};
+                             " than a host can give: say " + format_bytes(bytes_min) + " to " +
+                             format_bytes(kHostBytesMax)};
   return host;
 }
 

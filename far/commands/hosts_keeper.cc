@@ -46,11 +46,11 @@ struct Bonds {
   Status open() {
     program = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
     if (program == -1)
-      return bench::failure(errno, "watch when the program ends (pidfd_open)",
-                            "allow that in the sandbox's system calls, or leave out --hosts");
+      return failure(errno, "watch when the program ends (pidfd_open)",
+                     "allow that in the sandbox's system calls, or leave out --hosts");
     if (::pipe2(lifeline, O_CLOEXEC) != 0 || ::pipe2(outcome, O_CLOEXEC) != 0)
-      return bench::failure(errno, "make a pipe to the servers' keeper",
-                            "raise the limit of open files (ulimit -n)");
+      return failure(errno, "make a pipe to the servers' keeper",
+                     "raise the limit of open files (ulimit -n)");
     return {};
   }
   void close() {
@@ -206,7 +206,7 @@ class HostsKeeper {
 
 std::vector<std::string> ssh_words() {
   const char* const given = std::getenv("OUTCORE_SSH");
-  std::vector<std::string> words = bench::split(given == nullptr ? "" : given, ' ');
+  std::vector<std::string> words = split(given == nullptr ? "" : given, ' ');
   if (words.empty()) words.emplace_back("ssh");
   return words;
 }
@@ -219,7 +219,7 @@ Result<KeptServers> read_outcome(int fd) {
     text.append(part, n > 0 ? static_cast<size_t>(n) : 0);
   }
   KeptServers kept;
-  for (const std::string& line : bench::split(text, '\n')) {
+  for (const std::string& line : split(text, '\n')) {
     const std::string rest = line.substr(std::min<size_t>(line.size(), 2));
     if (line[0] == 'U') kept.uri = rest;
     if (line[0] == 'F') kept.failures.push_back(rest);
@@ -254,8 +254,8 @@ Result<KeptServers> keep_servers(const std::vector<ServerPlan>& plans, const std
   while (child > 0 && ::waitpid(child, nullptr, 0) == -1 && errno == EINTR) continue;
   Result<KeptServers> kept =
       child > 0 ? read_outcome(bonds.outcome[0])
-                : Result<KeptServers>(bench::failure(why, "make a process that keeps the servers",
-                                                     "raise the limit of processes (ulimit -u)"));
+                : Result<KeptServers>(failure(why, "make a process that keeps the servers",
+                                              "raise the limit of processes (ulimit -u)"));
   if (kept) bonds.lifeline[1] = (keep_descriptor(bonds.lifeline[1]), -1);
   bonds.close();
   return kept;

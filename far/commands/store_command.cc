@@ -7,11 +7,10 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/store_copy.h"
 #include "cli/text.h"
 #include "outcore/store_catalog.h"
@@ -19,16 +18,10 @@
 namespace outcore::cli {
 namespace {
 
-using bench::format_bytes;
-
 struct Words {
   std::string from, to;
   bool is_json = false, may_replace = false, is_expired_only = false;
 };
-
-std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // "put: 1.2 GiB of 4 GiB" on a terminal, rewritten.
 Progress progress_of(const char* verb, uint64_t size_bytes) {
@@ -60,7 +53,7 @@ int list(const Words& words) {
                      {"lifetime_ms", s.lifetime_ms},
                      {"is_expired", s.is_expired},
                      {"damage", s.damage}});
-    std::printf("%s\n", json_text({{"stores", all}}).c_str());
+    show_json({{"stores", all}});
     return 0;
   }
   std::printf("%12s %12s  %s\n", "size", "booked", "name");
@@ -77,7 +70,7 @@ int usage(const Words& words) {
   const auto bytes = stored_bytes(words.from);
   if (!bytes) return report(bytes.error());
   if (words.is_json)
-    std::printf("%s\n", json_text({{"stored_bytes", bytes.value()}}).c_str());
+    show_json({{"stored_bytes", bytes.value()}});
   else
     std::printf("%s\n", format_bytes(bytes.value()).c_str());
   return 0;

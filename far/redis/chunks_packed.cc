@@ -1,5 +1,4 @@
 // Values that are stored smaller than they are: always whole chunks. See chunks.h and packer.h.
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

@@ -1,7 +1,6 @@
 // What concerns all parts of a store: its fences, how much there is, its end. See chunks.h.
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/os/at_fork.h"
+
 namespace outcore::redis {
 
 // Never 0. Another one in a forked child.
-uint32_t generation();
+inline uint32_t generation() { return os::process_generation(); }
 
 class Holder {
  public:

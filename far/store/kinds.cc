@@ -1,7 +1,5 @@
 #include "far/store/kinds.h"
 
-#include <cerrno>
-
 #include "core/store/registry.h"
 #include "far/store/far_store.h"
 #include "far/store/rbd_open.h"

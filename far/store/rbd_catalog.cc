@@ -1,7 +1,6 @@
 #include "far/store/rbd_catalog.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "core/base/error.h"
@@ -39,20 +38,18 @@ StoreInfo describe(const RbdLibrary& library, rados_ioctx_t pool, const RbdRecla
 
 Result<std::vector<StoreInfo>> list_images(const RbdStoreOptions& options) {
   const std::string what = "list the images of rbd://" + options.pool;
-  Result<const RbdLibrary*> library = RbdLibrary::load();
-  if (!library) return library.error();
-  auto connection =
-      RbdConnection::open(*library.value(), options.access, options.pool, options.name_space, what);
+  const auto connection = options.connect(what);
   if (!connection) return connection.error();
+  const RbdLibrary& library = connection.value()->library();
   std::vector<RbdReclaim::Image> images;
-  const RbdReclaim reclaim(*library.value(), *connection.value());
+  const RbdReclaim reclaim(library, *connection.value());
   if (const int error = reclaim.list(&images); error != 0)
     return base::system_error(error, what, options.remedy_for(error));
   std::sort(images.begin(), images.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   std::vector<StoreInfo> all;
   for (const RbdReclaim::Image& one : images) {
-    all.push_back(describe(*library.value(), connection.value()->pool(), one));
+    all.push_back(describe(library, connection.value()->pool(), one));
     if (!options.name_space.empty()) all.back().name = options.name_space + "/" + all.back().name;
   }
   return all;
@@ -60,12 +57,9 @@ Result<std::vector<StoreInfo>> list_images(const RbdStoreOptions& options) {
 
 Status give_back_image(const RbdStoreOptions& options) {
   const std::string what = "give back rbd://" + options.pool + "/" + options.image;
-  Result<const RbdLibrary*> library = RbdLibrary::load();
-  if (!library) return library.status();
-  auto connection =
-      RbdConnection::open(*library.value(), options.access, options.pool, options.name_space, what);
+  const auto connection = options.connect(what);
   if (!connection) return connection.status();
-  const RbdReclaim reclaim(*library.value(), *connection.value());
+  const RbdReclaim reclaim(connection.value()->library(), *connection.value());
   const int error = reclaim.give_back(options.image);
   switch (-error) {
     case 0:

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <sstream>
-#include <vector>
 
 #include "core/base/error.h"
 

@@ -41,6 +41,8 @@ struct RbdStoreOptions {
   unsigned write_concurrency = 0;
 
   std::string remedy_for(int error) const;  // -errno; empty: none
+  // To the pool. Errors: those of RbdLibrary::load and RbdConnection::open.
+  Result<std::unique_ptr<RbdConnection>> connect(const std::string& what) const;
 };
 
 class RbdStore final : public Store, public Snapshots {

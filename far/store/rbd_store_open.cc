@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -66,6 +65,12 @@ std::string RbdStoreOptions::remedy_for(int error) const {
   }
 }
 
+Result<std::unique_ptr<RbdConnection>> RbdStoreOptions::connect(const std::string& what) const {
+  Result<const RbdLibrary*> library = RbdLibrary::load();
+  if (!library) return library.error();
+  return RbdConnection::open(*library.value(), access, pool, name_space, what);
+}
+
 Result<std::shared_ptr<Store>> RbdStore::open(const RbdStoreOptions& options) {
   Result<const RbdLibrary*> library = RbdLibrary::load();
   if (!library) return library.error();
@@ -109,12 +114,10 @@ Status RbdStore::remove(const RbdStoreOptions& options) {
   const std::string what = "remove rbd://" + options.pool + "/" + options.image;
   if (!options.snapshot.empty())
     return Error{EINVAL, what + ": a snapshot is named: leave out '@" + options.snapshot + "'"};
-  Result<const RbdLibrary*> library = RbdLibrary::load();
-  if (!library) return library.status();
-  auto connection =
-      RbdConnection::open(*library.value(), options.access, options.pool, options.name_space, what);
+  const auto connection = options.connect(what);
   if (!connection) return connection.status();
-  const int error = library.value()->rbd_remove(connection.value()->pool(), options.image.c_str());
+  const RbdLibrary& library = connection.value()->library();
+  const int error = library.rbd_remove(connection.value()->pool(), options.image.c_str());
   switch (-error) {
     case 0:
       return {};

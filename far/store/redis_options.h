@@ -1,7 +1,6 @@
 // RedisOptions: what a redis:// URI asks for.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

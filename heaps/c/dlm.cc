@@ -2,14 +2,12 @@
 // See outcore/dlm.h.
 #include "outcore/dlm.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -21,6 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/c/outcome.h"
+#include "core/os/at_fork.h"
 #include "core/runtime/exit_report.h"
 #include "core/runtime/resolved_options.h"
 #include "core/store/registry.h"
@@ -121,9 +120,9 @@ Result<Runtime> start_runtime(std::string* metrics_at_exit, bool* is_delivery_se
 }
 
 void register_fork() {
-  static const int registered =
-      ::pthread_atfork([] { lock.lock(); }, [] { lock.unlock(); }, [] { lock.unlock(); });
-  static_cast<void>(registered);
+  outcore::os::at_fork(
+      outcore::os::ForkOrder::kStaticArrays, [] { lock.lock(); }, [] { lock.unlock(); },
+      [] { lock.unlock(); });
 }
 
 // Arrays at `first`, or none and `size_bytes` for dlm_alloc. REQUIRES: the lock.

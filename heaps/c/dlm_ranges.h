@@ -4,11 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
-#include <utility>
+
+#include "core/base/range_set.h"
 
 namespace outcore::c {
 
@@ -29,12 +28,8 @@ class DlmRanges {
   bool is_valid() const;
 
  private:
-  void add(uint64_t offset, uint64_t size_bytes);
-  void remove(std::map<uint64_t, uint64_t>::iterator range);
-
-  std::map<uint64_t, uint64_t> free_;                     // offset → bytes; no two touch
-  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;  // (bytes, offset) of the same
-  std::unordered_map<uint64_t, uint64_t> taken_;          // offset → bytes
+  base::RangeSet free_;
+  std::unordered_map<uint64_t, uint64_t> taken_;  // offset → bytes
   uint64_t end_ = 0;
 };
 

@@ -1,8 +1,6 @@
 // Heaps, in C. See outcore.h.
 #include "outcore/heap.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include "core/c/options.h"
 #include "core/c/outcome.h"
 #include "core/c/sized_struct.h"
+#include "core/os/at_fork.h"
 #include "core/runtime/runtime_impl.h"
 #include "heaps/volatile/thread_cache.h"
 #include "outcore/outcore.h"
@@ -80,13 +79,14 @@ struct Default {
 constinit Default the_default;
 
 // A fork waits until the heap is made, so that a child inherits all of it or nothing. The handlers
-// of what it is made of are registered now, and first: fork calls the last first, and none that
-// comes while it waits.
-[[maybe_unused]] const int registered_at_load = [] {
+// of what it is made of are registered now, too: fork calls none that comes while it waits.
+[[maybe_unused]] const bool is_registered_at_load = [] {
   static_cast<void>(outcore::runtime::process_generation());
   static_cast<void>(outcore::heap::thread_caches::is_parents(0));
-  return ::pthread_atfork([] { the_default.mutex.lock(); }, [] { the_default.mutex.unlock(); },
-                          [] { the_default.mutex.unlock(); });
+  outcore::os::at_fork(
+      outcore::os::ForkOrder::kDefaultHeap, [] { the_default.mutex.lock(); },
+      [] { the_default.mutex.unlock(); }, [] { the_default.mutex.unlock(); });
+  return true;
 }();
 
 thread_local constinit bool is_making = false;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/persistent_core.h"
 
@@ -33,15 +34,11 @@ std::string readable(const std::string& type) {
   return one_line(name);
 }
 
-std::string json_text(const nlohmann::json& json) {  // names may hold any bytes
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 int check(const Words& words) {
   const auto findings = persistent_heap_check(words.heap);
   if (!findings) return report({EIO, findings.message()});
   if (words.is_json)
-    std::printf("%s\n", json_text({{"heap", words.heap}, {"findings", findings.value()}}).c_str());
+    show_json({{"heap", words.heap}, {"findings", findings.value()}});
   else if (findings->empty())
     std::printf("%s: nothing is wrong\n", one_line(words.heap).c_str());
   else
@@ -74,21 +71,21 @@ void print(const PersistentHeapInfo& info) {
   line("format", std::to_string(info.format));
   line("consistent", info.is_consistent ? "yes" : "no: it is open, or was not closed");
   line("version", std::to_string(info.version));
-  line("size", bench::format_bytes(info.size_bytes));
-  line("in use", bench::format_bytes(info.in_use_bytes));
-  line("metadata", bench::format_bytes(info.metadata_bytes));
+  line("size", format_bytes(info.size_bytes));
+  line("in use", format_bytes(info.in_use_bytes));
+  line("metadata", format_bytes(info.metadata_bytes));
   line("objects", std::to_string(info.objects.size()));
   for (const PersistentObject& o : info.objects)
     std::printf("  %-16s %llu x %s of %s, version %u\n", one_line(o.name).c_str(),
-                static_cast<unsigned long long>(o.count),
-                bench::format_bytes(o.element_bytes).c_str(), readable(o.type).c_str(), o.version);
+                static_cast<unsigned long long>(o.count), format_bytes(o.element_bytes).c_str(),
+                readable(o.type).c_str(), o.version);
 }
 
 int tell(const Words& words) {
   const auto info = persistent_heap_info(words.heap);
   if (!info) return report({EIO, info.message()});
   if (words.is_json)
-    std::printf("%s\n", json_text(to_json(info.value())).c_str());
+    show_json(to_json(info.value()));
   else
     print(info.value());
   return 0;

@@ -6,9 +6,12 @@
 #include <optional>
 #include <string_view>
 
-#include "heaps/occ/elf_file.h"
+#include "cli/elf_reader.h"
 
 namespace occ {
+
+using outcore::cli::ElfReader;
+
 namespace {
 
 // What the library, its C++ library and heaps/occ/transfers.c call; of ISO C's, what the latter
@@ -45,18 +48,14 @@ struct Found {
   uint64_t address = 0;
 };
 
-std::optional<Found> find_in(const ElfFile& file, const std::vector<Elf64_Shdr>& sections,
+std::optional<Found> find_in(const ElfReader& file, const std::vector<Elf64_Shdr>& sections,
                              const Elf64_Shdr& table, bool is_static) {
-  if (table.sh_link >= sections.size()) return std::nullopt;
-  std::vector<Elf64_Sym> symbols(table.sh_size / sizeof(Elf64_Sym));
-  std::string names(sections[table.sh_link].sh_size, 0);
-  if (!file.read(table.sh_offset, symbols.data(), symbols.size()) ||
-      !file.read(sections[table.sh_link].sh_offset, names.data(), names.size()))
-    return std::nullopt;
-  for (const Elf64_Sym& symbol : symbols) {
+  const std::string names = file.names(sections, table.sh_link);
+  for (const auto& symbol :
+       file.read<Elf64_Sym>(table.sh_offset, table.sh_size / sizeof(Elf64_Sym))) {
     const bool is_defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE;
     if (!is_defined || !is_shared_by_files(symbol) || symbol.st_name >= names.size()) continue;
-    const std::string_view name(names.data() + symbol.st_name);
+    const std::string_view name(names.c_str() + symbol.st_name);
     if (is_among(name, kWeakElsewhere) || (!is_static && is_among(name, kGlobalElsewhere)))
       return Found{std::string(name), symbol.st_value};
   }
@@ -64,7 +63,7 @@ std::optional<Found> find_in(const ElfFile& file, const std::vector<Elf64_Shdr>&
 }
 
 // In the symbols; of a stripped program, in those for the run-time linker.
-std::optional<Found> find_own_call(const ElfFile& file) {
+std::optional<Found> find_own_call(const ElfReader& file) {
   if (!file.is_open() || !file.is_x86_64()) return std::nullopt;
   const std::vector<Elf64_Shdr> sections = file.sections();
   const auto table_of = [&](uint32_t type) {
@@ -80,7 +79,7 @@ std::optional<Found> find_own_call(const ElfFile& file) {
 }  // namespace
 
 std::string refuse_own_calls(const std::string& program, const Words& inputs) {
-  const ElfFile file(program);
+  const ElfReader file(program);
   if (!file.is_program()) return "";
   const std::optional<Found> found = find_own_call(file);
   if (!found.has_value()) return "";
@@ -89,7 +88,7 @@ std::string refuse_own_calls(const std::string& program, const Words& inputs) {
   std::string where = std::string("at ") + address + " of " + program;
   for (const std::string& input : inputs)
     if (input.size() > 2 && input.substr(input.size() - 2) == ".o")
-      if (const auto inner = find_own_call(ElfFile(input)); inner && inner->name == found->name)
+      if (const auto inner = find_own_call(ElfReader(input)); inner && inner->name == found->name)
         where = "in " + input;
   return "the program defines " + found->name + " (" + where +
          "), which is a call of the system that Outcore needs: make it static, or rename it";

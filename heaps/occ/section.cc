@@ -4,22 +4,27 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
-#include "heaps/occ/elf_file.h"
+#include "cli/elf_reader.h"
 
 namespace occ {
+
+using outcore::cli::ElfReader;
+
 namespace {
 
 constexpr const char* kName = ".outcore_dlm";
 
 // False: the file has no such section, or is cut short.
-bool find_section(const ElfFile& file, Elf64_Shdr* found) {
+bool find_section(const ElfReader& file, Elf64_Shdr* found) {
   const std::vector<Elf64_Shdr> sections = file.sections();
+  const std::string names = file.names(sections, file.head().e_shstrndx);
   for (const Elf64_Shdr& section : sections) {
-    char name[16] = {};
-    const uint64_t at = sections[file.head().e_shstrndx].sh_offset + section.sh_name;
-    if (!file.read(at, name, std::strlen(kName) + 1) || std::strcmp(name, kName) != 0) continue;
+    if (section.sh_name >= names.size() ||
+        names.c_str() + section.sh_name != std::string_view(kName))
+      continue;
     *found = section;
     return true;
   }
@@ -46,17 +51,18 @@ std::string failed(const std::string& what) { return what + ": " + std::strerror
 std::string unload_section(const std::string& program) {
   struct stat facts {};
   if (::stat(program.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return "";
-  const ElfFile file(program, true);
+  const ElfReader file(program, true);
   if (!file.is_open()) return failed("open " + program);
   if (!file.is_elf() || !file.is_program()) return "";
   if (!file.is_x86_64()) return program + " is no x86-64 program: leave out what asks for another";
   Elf64_Shdr section{};
   if (!find_section(file, &section) || section.sh_size == 0) return "";  // dlm_alloc alone
   if (std::string wrong = wrong_with(section); !wrong.empty()) return wrong;
-  for (unsigned i = 0; i < file.head().e_phnum; ++i) {
+  std::vector<Elf64_Phdr> segments = file.segments();
+  if (segments.size() != file.head().e_phnum) return failed("read the segments of " + program);
+  for (size_t i = 0; i < segments.size(); ++i) {
     const uint64_t at = file.head().e_phoff + i * sizeof(Elf64_Phdr);
-    Elf64_Phdr segment{};
-    if (!file.read(at, &segment)) return failed("read the segments of " + program);
+    Elf64_Phdr& segment = segments[i];
     const bool is_section = segment.p_vaddr == section.sh_addr;
     const bool overlaps = segment.p_vaddr < section.sh_addr + section.sh_size &&
                           section.sh_addr < segment.p_vaddr + segment.p_memsz;

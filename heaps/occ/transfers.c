@@ -37,24 +37,6 @@ ssize_t __real___pread_chk(int fd, void* into, size_t size, off_t offset, size_t
 ssize_t __real___recv_chk(int fd, void* into, size_t size, size_t room, int flags);
 size_t __real___fread_chk(void* into, size_t room, size_t size, size_t count, FILE* file);
 
-ssize_t __wrap_read(int fd, void* into, size_t size);
-ssize_t __wrap_write(int fd, const void* from, size_t size);
-ssize_t __wrap_pread(int fd, void* into, size_t size, off_t offset);
-ssize_t __wrap_pwrite(int fd, const void* from, size_t size, off_t offset);
-ssize_t __wrap_pread64(int fd, void* into, size_t size, off_t offset);
-ssize_t __wrap_pwrite64(int fd, const void* from, size_t size, off_t offset);
-ssize_t __wrap_readv(int fd, const struct iovec* list, int count);
-ssize_t __wrap_writev(int fd, const struct iovec* list, int count);
-ssize_t __wrap_recv(int fd, void* into, size_t size, int flags);
-ssize_t __wrap_send(int fd, const void* from, size_t size, int flags);
-size_t __wrap_fread(void* into, size_t size, size_t count, FILE* file);
-size_t __wrap_fwrite(const void* from, size_t size, size_t count, FILE* file);
-ssize_t __wrap___read_chk(int fd, void* into, size_t size, size_t room);
-ssize_t __wrap___pread_chk(int fd, void* into, size_t size, off_t offset, size_t room);
-ssize_t __wrap___pread64_chk(int fd, void* into, size_t size, off_t offset, size_t room);
-ssize_t __wrap___recv_chk(int fd, void* into, size_t size, size_t room, int flags);
-size_t __wrap___fread_chk(void* into, size_t room, size_t size, size_t count, FILE* file);
-
 enum kind { kPlain, kAtOffset, kSocket };
 
 struct transfer {

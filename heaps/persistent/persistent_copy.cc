@@ -74,20 +74,6 @@ int copy_file(int from, int to, uint64_t size_bytes) {
   return 0;
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 }  // namespace
 
 Status PersistentCore::Impl::copy(const std::string& to) {
@@ -113,9 +99,9 @@ Status PersistentCore::Impl::copy(const std::string& to) {
   int error = target.resize(last.size_bytes);
   if (error == 0) {
     // By the path only where both are files, and it names the one that the store has.
-    const Descriptor file(place.lock.fd() >= 0 && !target.identity().empty()
-                              ? os::above_standard(::open(path->c_str(), O_RDWR | O_CLOEXEC))
-                              : -1);
+    const os::Descriptor file(place.lock.fd() >= 0 && !target.identity().empty()
+                                  ? os::above_standard(::open(path->c_str(), O_RDWR | O_CLOEXEC))
+                                  : -1);
     const bool is_file =
         file.get() >= 0 && ::fstat(place.lock.fd(), &about) == 0 && S_ISREG(about.st_mode);
     error = is_file ? copy_file(place.lock.fd(), file.get(), last.size_bytes) : -EOPNOTSUPP;

@@ -106,12 +106,10 @@ Error no_memory(const std::string& uri) {
   return Error{ENOMEM, "open the heap " + uri + ": no memory for its metadata: free some"};
 }
 
-}  // namespace
-
-Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const std::string& uri,
-                                            const PersistentHeapOptions& options) try {
-  const os::CancelBlock uncancelled;
-  auto impl = std::make_unique<Impl>();
+// What is opened next, without its place.
+Result<std::unique_ptr<PersistentCore::Impl>> begin(PersistentCore::Mode mode, Runtime* runtime,
+                                                    const PersistentHeapOptions& options) {
+  auto impl = std::make_unique<PersistentCore::Impl>();
   if (runtime == nullptr) {
     Result<std::shared_ptr<Runtime>> shared = shared_runtime(options.runtime);
     if (!shared) return shared.error();
@@ -120,10 +118,21 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const s
   }
   impl->runtime = runtime;
   impl->process = ::getpid();
+  impl->is_writable = mode != PersistentCore::Mode::kOpenReadOnly;
+  return impl;
+}
+
+}  // namespace
+
+Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const std::string& uri,
+                                            const PersistentHeapOptions& options) try {
+  const os::CancelBlock uncancelled;
+  auto begun = begin(mode, runtime, options);
+  if (!begun) return begun.error();
+  std::unique_ptr<Impl> impl = std::move(begun).value();
   Result<heap::persistent::Place> place = heap::persistent::open_place(mode, uri);
   if (!place) return place.error();
   impl->place = std::move(place).value();
-  impl->is_writable = mode != Mode::kOpenReadOnly;
   const Status s = mode == Mode::kCreate ? impl->create(options) : impl->open(options);
   if (s.ok()) return PersistentCore(std::move(impl));
   if (!impl->place.made_path.empty()) ::unlink(impl->place.made_path.c_str());
@@ -136,18 +145,11 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime,
                                             std::shared_ptr<Store> store,
                                             const PersistentHeapOptions& options) try {
   const os::CancelBlock uncancelled;
-  auto impl = std::make_unique<Impl>();
-  if (runtime == nullptr) {
-    Result<std::shared_ptr<Runtime>> shared = shared_runtime(options.runtime);
-    if (!shared) return shared.error();
-    impl->owned_runtime = std::move(shared).value();
-    runtime = impl->owned_runtime.get();
-  }
-  impl->runtime = runtime;
-  impl->process = ::getpid();
+  auto begun = begin(mode, runtime, options);
+  if (!begun) return begun.error();
+  std::unique_ptr<Impl> impl = std::move(begun).value();
   impl->place.uri = store->uri();
   impl->place.store = std::move(store);
-  impl->is_writable = mode != Mode::kOpenReadOnly;
   const Status s = mode == Mode::kCreate ? impl->create(options) : impl->open(options);
   if (!s.ok()) return s.error();
   return PersistentCore(std::move(impl));

@@ -3,7 +3,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>

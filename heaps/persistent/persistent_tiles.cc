@@ -10,6 +10,9 @@
 #include "core/os/cancel_block.h"
 
 namespace outcore::heap::persistent {
+
+using base::RangeSet;
+
 namespace {
 
 constexpr uint64_t kGrowMin = 64, kGrowMax = 16384;   // 4 MiB, 1 GiB: the store gets no bytes yet
@@ -35,7 +38,7 @@ Result<uint64_t> Tiles::take(uint64_t count, bool is_metadata) {
   const std::lock_guard<std::mutex> guard(lock_);
   const uint64_t limit = is_metadata ? capacity() : limit_;
   try {
-    std::optional<Runs::Found> found = free_.find(count);
+    std::optional<RangeSet::Range> found = free_.find(count);
     if (!found || found->first + count > limit) {
       if (Status s = grow(count, limit); !s) return s.error();
       found = free_.find(count);
@@ -52,7 +55,7 @@ Result<uint64_t> Tiles::take(uint64_t count, bool is_metadata) {
 
 // The free run at the end gets as long as `count`, or longer.
 Status Tiles::grow(uint64_t count, uint64_t limit) {
-  const std::optional<Runs::Found> last = free_.last();
+  const std::optional<RangeSet::Range> last = free_.last();
   const uint64_t at_end = last && last->first + last->count == count_ ? last->count : 0;
   const uint64_t needed = count - std::min(count, at_end), room = limit - std::min(limit, count_);
   if (needed > room || room == 0)
@@ -92,14 +95,14 @@ Status Tiles::reserve(uint64_t first, uint64_t count, uint64_t run_end) {
   if (!can_promise_) return {};
   const uint64_t end = first + count;
   for (uint64_t at = first; at < end;) {
-    const std::optional<Runs::Found> backed = backed_.first_in(at, run_end - at);
+    const std::optional<RangeSet::Range> backed = backed_.first_in(at, run_end - at);
     if (backed && backed->first == at) {
       at += backed->count;
       continue;
     }
     const uint64_t gap_end = backed ? backed->first : run_end;
     const uint64_t needed = std::min(gap_end, end) - at;
-    const uint64_t used = count_ - free_.tile_count();
+    const uint64_t used = count_ - free_.total();
     const uint64_t ahead =
         std::min(gap_end - at - needed, std::clamp(used / 16, kAheadMin, kAheadMax));
     uint64_t got = needed + ahead;
@@ -150,9 +153,8 @@ void Tiles::set_owner(uint64_t first, uint64_t count, Owner owner) {
 }
 
 void Tiles::note_trim() {
-  const uint64_t used = count_ - free_.tile_count();
-  should_trim_.store(backed_.tile_count() >= std::max(kTrimMin, used / 8),
-                     std::memory_order_relaxed);
+  const uint64_t used = count_ - free_.total();
+  should_trim_.store(backed_.total() >= std::max(kTrimMin, used / 8), std::memory_order_relaxed);
 }
 
 Status Tiles::trim() {
@@ -161,10 +163,10 @@ Status Tiles::trim() {
   Status first_error;
   uint64_t from = 0;
   while (true) {
-    Runs::Found run;
+    RangeSet::Range run;
     {
       const std::lock_guard<std::mutex> guard(lock_);
-      const std::optional<Runs::Found> found = backed_.first_in(from, count_ - from);
+      const std::optional<RangeSet::Range> found = backed_.first_in(from, count_ - from);
       if (!found) break;
       run = *found;
       try {  // nobody gets them meanwhile
@@ -198,13 +200,13 @@ uint64_t Tiles::tile_count() const {
 
 uint64_t Tiles::end() const {
   const std::lock_guard<std::mutex> guard(lock_);
-  const std::optional<Runs::Found> last = free_.last();
+  const std::optional<RangeSet::Range> last = free_.last();
   return last && last->first + last->count == count_ ? last->first : count_;
 }
 
 uint64_t Tiles::in_use_count() const {
   const std::lock_guard<std::mutex> guard(lock_);
-  return count_ - free_.tile_count() - trimming_count_ - lost_count_;
+  return count_ - free_.total() - trimming_count_ - lost_count_;
 }
 
 bool Tiles::is_valid() const {
@@ -214,7 +216,7 @@ bool Tiles::is_valid() const {
     for (uint64_t tile = first; tile < first + count; ++tile)
       if (!owner(tile).is_free()) return false;
   for (const auto& [first, count] : backed_.all()) {
-    const std::optional<Runs::Found> found = free_.first_in(first, count);
+    const std::optional<RangeSet::Range> found = free_.first_in(first, count);
     if (!found || found->first != first || found->count != count) return false;
   }
   return true;

@@ -8,10 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 
+#include "core/base/range_set.h"
 #include "core/os/address_space.h"
-#include "heaps/persistent/persistent_runs.h"
 #include "heaps/persistent/persistent_sizes.h"
 #include "outcore/region.h"
 #include "outcore/store.h"
@@ -98,8 +97,8 @@ class Tiles {
   std::atomic<bool> should_trim_{false};
   mutable std::mutex lock_;
   std::mutex trim_lock_;
-  Runs free_;
-  Runs backed_;  // of the free ones: those with space in the store
+  base::RangeSet free_;
+  base::RangeSet backed_;  // of the free ones: those with space in the store
   uint64_t count_ = 0;
   uint64_t limit_ = 0;           // of objects: with more, none is made
   uint64_t trimming_count_ = 0;  // neither free nor in use for the moment

@@ -1,11 +1,11 @@
 #include "heaps/volatile/heap_memory_store.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/store/unwritten_zeros.h"
 
 namespace outcore::heap {
 
@@ -30,26 +30,10 @@ void HeapMemoryStore::use_room(std::shared_ptr<store::Room> room) {
     lodger->use_room(std::move(room));
 }
 
-bool HeapMemoryStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
-  return written_.is_written(offset) &&
-         written_.run_end(offset, offset + size_bytes) == offset + size_bytes;
-}
-
 int HeapMemoryStore::read(uint64_t offset, std::span<std::byte> into) {
-  const uint64_t end = offset + into.size();
-  for (uint64_t at = offset, next; at < end; at = next) {
-    // Asked once: pages of others, in the gaps of a read of many, change meanwhile.
-    const bool is_there = written_.is_written(at);
-    next = base::round_down(at, base::kSystemPage) + base::kSystemPage;
-    while (next < end && written_.is_written(next) == is_there) next += base::kSystemPage;
-    next = std::min(next, end);
-    const std::span<std::byte> part = into.subspan(at - offset, next - at);
-    if (!is_there)
-      std::fill(part.begin(), part.end(), std::byte{0});
-    else if (const int error = inner_->read(at, part); error != 0)
-      return error;
-  }
-  return 0;
+  return store::read_written(
+      written_, offset, into,
+      [this](uint64_t at, std::span<std::byte> part) { return inner_->read(at, part); });
 }
 
 int HeapMemoryStore::write(uint64_t offset, std::span<const std::byte> from) {
@@ -62,21 +46,16 @@ int HeapMemoryStore::write(uint64_t offset, std::span<const std::byte> from) {
 void HeapMemoryStore::transfer(std::span<StoreRequest> batch) {
   const bool is_ended = is_ended_.load(std::memory_order_relaxed);
   const auto is_plain = [&](const StoreRequest& r) {
-    return r.is_write ? !is_ended : is_all_written(r.offset, r.size_bytes);
+    return r.is_write ? !is_ended : written_.is_all_written(r.offset, r.size_bytes);
   };
   if (!is_ended)
     for (const StoreRequest& r : batch)
       if (r.is_write) written_.mark(r.offset, r.size_bytes);
-  for (size_t i = 0; i < batch.size();) {
-    size_t end = i;
-    while (end < batch.size() && is_plain(batch[end])) ++end;
-    if (end > i) inner_->transfer(batch.subspan(i, end - i));
-    for (; end < batch.size() && !is_plain(batch[end]); ++end) {
-      StoreRequest& r = batch[end];
-      r.result = r.is_write ? 0 : read(r.offset, {r.bytes, r.size_bytes});
-    }
-    i = end;
-  }
+  store::transfer_plain(
+      batch, is_plain, [this](std::span<StoreRequest> part) { inner_->transfer(part); },
+      [this](const StoreRequest& r) {
+        return r.is_write ? 0 : read(r.offset, {r.bytes, r.size_bytes});
+      });
 }
 
 int HeapMemoryStore::resize(uint64_t size_bytes) {

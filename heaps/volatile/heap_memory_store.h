@@ -46,7 +46,6 @@ class HeapMemoryStore final : public Store, public store::Lodger {
 
  private:
   HeapMemoryStore() = default;
-  bool is_all_written(uint64_t offset, uint64_t size_bytes) const;
 
   std::shared_ptr<Store> inner_;
   store::WrittenMap written_;  // in system pages

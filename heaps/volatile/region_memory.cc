@@ -1,10 +1,8 @@
 #include "heaps/volatile/region_memory.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "heaps/volatile/heap_memory.h"
 #include "heaps/volatile/heap_memory_store.h"

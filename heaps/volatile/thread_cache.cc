@@ -1,12 +1,11 @@
 #include "heaps/volatile/thread_cache.h"
 
-#include <pthread.h>
-
 #include <map>
 #include <mutex>
 #include <new>
 #include <vector>
 
+#include "core/os/at_fork.h"
 #include "heaps/volatile/allocator.h"
 
 namespace outcore::heap::thread_caches {
@@ -25,15 +24,16 @@ struct Registry {
 
 Registry& registry() {
   static Registry* const all = [] {
-    auto* const made = new Registry;
-    ::pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
-                     [] {
-                       Registry& r = registry();
-                       r.parents_end.store(r.next_number, std::memory_order_relaxed);
-                       for (Near& entry : near) entry = {};
-                       r.mutex.unlock();
-                     });
-    return made;
+    os::at_fork(
+        os::ForkOrder::kHeapThreads, [] { registry().mutex.lock(); },
+        [] { registry().mutex.unlock(); },
+        [] {
+          Registry& r = registry();
+          r.parents_end.store(r.next_number, std::memory_order_relaxed);
+          for (Near& entry : near) entry = {};
+          r.mutex.unlock();
+        });
+    return new Registry;
   }();
   return *all;
 }

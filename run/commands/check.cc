@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/runtime.h"
 #include "run/commands/program.h"
@@ -207,8 +208,7 @@ std::vector<Finding> examine_machine() {
                         fact.detail, fact.remedy});
   }
   const auto [budget, why] = default_budget();
-  findings.push_back(
-      {Verdict::kWorks, "budget", bench::format_bytes(budget) + " by default: " + why});
+  findings.push_back({Verdict::kWorks, "budget", format_bytes(budget) + " by default: " + why});
   return findings;
 }
 
@@ -251,9 +251,8 @@ int run_check(const Words& words) {
   }
   const std::vector<Finding> machine = examine_machine();
   all["machine"] = to_json(machine);
-  // A path may hold bytes that are no text.
   if (words.is_json)
-    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    show_json(all, 2);
   else
     print("this machine", machine);
   return works ? 0 : kFailed;

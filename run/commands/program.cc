@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <sstream>
-#include <string_view>
 
 namespace outcore::cli {
 namespace {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -18,13 +17,12 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "run/commands/running_program.h"
 
 namespace outcore::cli {
 namespace {
-
-using bench::format_bytes;
 
 constexpr unsigned kColumns = 60;
 // Warm and evict go by pieces, each of which has its time, so that one answer is never waited for
@@ -47,7 +45,7 @@ Result<File> find_file(const std::string& name) {
   char path[PATH_MAX];
   struct stat facts {};
   if (::realpath(name.c_str(), path) == nullptr || ::stat(path, &facts) != 0)
-    return bench::failure(errno, "find " + name, "write a path that is there");
+    return failure(errno, "find " + name, "write a path that is there");
   if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode))
     return Error{EINVAL,
                  name + " is no file that can be mapped: use a regular one, or a block device"};
@@ -151,16 +149,15 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
   // program that is stopped.
   if (holders.empty() && skipped.empty())
     if (const auto cached = cached_bytes(file)) all["page_cache_bytes"] = *cached;
-  std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  show_json(all, 2);
 }
 
 Error tell_no_holder(const File& file) {
   const auto cached = cached_bytes(file);
-  const std::string kernel =
-      cached ? "the kernel's page cache holds " + format_bytes(*cached) + " of " +
-                   format_bytes(file.size_bytes) + " (" +
-                   bench::format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
-             : "what the kernel's page cache holds may not be read";
+  const std::string kernel = cached ? "the kernel's page cache holds " + format_bytes(*cached) +
+                                          " of " + format_bytes(file.size_bytes) + " (" +
+                                          format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
+                                    : "what the kernel's page cache holds may not be read";
   return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel +
                            "; start the program by outcore run --map '" + file.path + "'"};
 }

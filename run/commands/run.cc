@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <memory>
 
@@ -31,13 +30,6 @@ constexpr const char* kLibraryName = "liboutcore_preload.so";
 constexpr const char* kLibraryFolders[] = {"", "../lib/", "../lib/x86_64-linux-gnu/", "../lib64/",
                                            "../lib/outcore/"};
 
-std::string own_folder() {
-  char path[PATH_MAX];
-  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
-  return self.substr(0, self.rfind('/') + 1);
-}
-
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
   return real == nullptr ? "" : real.get();
@@ -49,8 +41,8 @@ Result<std::string> find_library() {
   if (named != nullptr && *named != 0) {
     path = real_path(named);
     if (path.empty() || ::access(path.c_str(), R_OK) != 0)
-      return bench::failure(errno, std::string("OUTCORE_PRELOAD_LIBRARY=") + named,
-                            "name the file of " + std::string(kLibraryName));
+      return failure(errno, std::string("OUTCORE_PRELOAD_LIBRARY=") + named,
+                     "name the file of " + std::string(kLibraryName));
   } else {
     const std::string own = own_folder();
     for (const char* folder : kLibraryFolders)
@@ -85,8 +77,8 @@ Status add_report_memory() {
   int file = ::memfd_create("outcore-run", kNeverExecuted);
   if (file == -1) file = ::memfd_create("outcore-run", 0);
   if (file == -1)
-    return bench::failure(errno, "make memory for the table of the end",
-                          "allow memfd_create in the sandbox's system calls");
+    return failure(errno, "make memory for the table of the end",
+                   "allow memfd_create in the sandbox's system calls");
   file = keep_descriptor(file);
   const std::string pid = std::to_string(::getpid());
   const std::string report = pid + ":" + std::to_string(file);
@@ -122,7 +114,7 @@ int tell_failed_start(const std::string& name, const Program& found, int why) {
                                                  : "write a path that is there";
   else if (why == EACCES)
     remedy = "name a file that you may execute (chmod +x)";
-  report(bench::failure(why, "run " + name, remedy));
+  report(failure(why, "run " + name, remedy));
   return why == ENOENT ? kNotFound : kCannotStart;
 }
 

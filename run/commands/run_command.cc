@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "outcore/store_catalog.h"

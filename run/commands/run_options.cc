@@ -112,10 +112,10 @@ Status set_store(const RunOptions& options) {
   if (folder.empty() || folder.starts_with("//")) return {};
   struct stat facts {};
   if (::stat(folder.c_str(), &facts) != 0)
-    return bench::failure(errno, store.place, "name a folder that is there");
+    return failure(errno, store.place, "name a folder that is there");
   if (!S_ISDIR(facts.st_mode) || ::access(folder.c_str(), W_OK | X_OK) != 0)
-    return bench::failure(S_ISDIR(facts.st_mode) ? errno : ENOTDIR, store.place,
-                          "name a folder that you may write to");
+    return failure(S_ISDIR(facts.st_mode) ? errno : ENOTDIR, store.place,
+                   "name a folder that you may write to");
   set("OUTCORE_STORE", scheme + absolute(folder) + store.text->substr(end));
   return {};
 }
@@ -132,8 +132,7 @@ Status set_report(const RunOptions& options) {
     why = EISDIR;
   else if (::access(is_there ? path.c_str() : folder.c_str(), is_there ? W_OK : W_OK | X_OK) != 0)
     why = errno;
-  if (why != 0)
-    return bench::failure(why, json.place, "name a file in a folder that you may write to");
+  if (why != 0) return failure(why, json.place, "name a file in a folder that you may write to");
   set("OUTCORE_RUN_JSON", path);
   return {};
 }

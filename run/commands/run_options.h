@@ -1,7 +1,6 @@
 // RunOptions: what `outcore run` is told, and the environment that hands it to the preload library.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -121,7 +121,7 @@ Reply Call::reply() const {
     const bool is_others = why_ != ECONNREFUSED && ::geteuid() != 0 && peer_.uid != ::geteuid();
     return skipped(is_others ? "another user's; ask as root" : "it has ended");
   }
-  if (why_ != 0 && why_ != EPROTO) return skipped(bench::failure(why_, "ask it").message);
+  if (why_ != 0 && why_ != EPROTO) return skipped(failure(why_, "ask it").message);
   if (text_ == "none\n") return {program_, Kind::kNone, {}, {}};
   static const std::string error = "error ";
   if (text_.starts_with(error))

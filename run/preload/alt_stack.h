@@ -3,8 +3,6 @@
 // place; the program is told its own. Any thread.
 #pragma once
 
-#include <signal.h>
-
 #include <cstddef>
 
 namespace outcore::preload {

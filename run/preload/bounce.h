@@ -6,7 +6,6 @@
 #include <sys/uio.h>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace outcore::preload {
 

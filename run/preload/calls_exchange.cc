@@ -1,6 +1,5 @@
 // Calls with many buffers, or between processes, and random bytes: where system calls cannot wait
 // for what is ours (in-thread), it passes through other memory. See calls.h.
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

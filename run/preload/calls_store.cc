@@ -2,7 +2,6 @@
 // written through mappings. See calls.h.
 #include <fcntl.h>
 #include <linux/btrfs.h>
-#include <linux/falloc.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/userfaultfd.h>

@@ -2,9 +2,6 @@
 // them. Readers take no lock: every read(2) of the program passes here.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "run/preload/taken_file.h"
 
 namespace outcore::preload {

@@ -1,13 +1,12 @@
 // The door in a forked child. See fork.h.
-#include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 
+#include "core/os/at_fork.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/runtime_impl.h"
 #include "run/preload/descriptor_table.h"
@@ -62,7 +61,8 @@ void prepare_fork() {
     const Inside inside;
     runtime::set_fork_hooks(
         {before_fork, after_fork_in_parent, after_fork_in_child, adopt, on_touch});
-    ::pthread_atfork(OwnMemory::before_fork, OwnMemory::after_fork, OwnMemory::after_fork);
+    os::at_fork(os::ForkOrder::kOwnMemory, OwnMemory::before_fork, OwnMemory::after_fork,
+                OwnMemory::after_fork);
     static_cast<void>(runtime::process_generation());
     return true;
   }();

@@ -22,7 +22,6 @@
 namespace outcore::preload {
 
 using base::kSystemPage;
-using base::round_down;
 using base::round_up;
 
 constinit std::atomic<uint64_t> Heap::bytes_min_{UINT64_MAX};
@@ -105,7 +104,7 @@ void Heap::start_once() {
     bytes_min_.store(kNever);
     return;
   }
-  free_.give(0, views_->size_bytes());
+  free_.add(0, views_->size_bytes());
   Door::include(views_->address(), views_->size_bytes());
   low_.store(reinterpret_cast<uint64_t>(views_->address()));
   span_.store(views_->size_bytes(), std::memory_order_release);
@@ -127,27 +126,28 @@ int Heap::back(uint64_t offset, uint64_t bytes) {
 }
 
 void Heap::trim() {
-  std::vector<Range> all;
+  std::vector<base::RangeSet::Range> all;
   {
     const os::Locked locked(lock_);
-    free_.for_each(0, views_->size_bytes(), [&](uint64_t a, uint64_t b) { all.push_back({a, b}); });
-    // Nobody else gets them meanwhile.
-    for (const Range& r : all) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+    all = free_.all_in(0, views_->size_bytes());
+    free_.remove(0, views_->size_bytes());  // nobody else gets them meanwhile
   }
-  for (const Range& r : all) views_->store().take_back(r.from, r.to - r.from);
+  for (const auto& r : all) views_->store().take_back(r.first, r.count);
   const os::Locked locked(lock_);
-  for (const Range& r : all) free_.give(r.from, r.to - r.from);
+  for (const auto& r : all) free_.add(r.first, r.count);
 }
 
 int Heap::take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset) {
   {
     const os::Locked locked(lock_);
-    if (!free_.take(room, std::max(alignment, page_bytes()), offset)) return ENOMEM;
+    const auto found = free_.take(room, std::max(alignment, page_bytes()));
+    if (!found) return ENOMEM;
+    *offset = *found;
   }
   const int error = back(*offset, bytes);
   if (error != 0) {
     const os::Locked locked(lock_);
-    free_.give(*offset, room);
+    free_.add(*offset, room);
   }
   return error;
 }
@@ -237,7 +237,7 @@ void Heap::release(const Range& range) {
     }
     if (is_too_much) views_->store().take_back(r.from, r.to - r.from);
     const os::Locked locked(lock_);
-    free_.give(r.from, r.to - r.from);
+    free_.add(r.from, r.to - r.from);
   }
 }
 

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "run/preload/free_ranges.h"
+#include "core/base/range_set.h"
 #include "run/preload/heap_copy.h"
 #include "run/preload/heap_views.h"
 #include "run/preload/inside.h"
@@ -174,7 +174,7 @@ class Heap {
   std::atomic<bool> is_revived_{false};  // it has
 
   os::Lock lock_;
-  FreeRanges free_;
+  base::RangeSet free_;
   Blocks blocks_;
   uint64_t live_bytes_ = 0, live_bytes_max_ = 0, allocations_ = 0;
   uint64_t refused_ = 0, refused_bytes_max_ = 0;  // mappings for which there was no room

@@ -23,9 +23,6 @@
 
 namespace outcore::preload {
 
-using base::kSystemPage;
-using base::round_up;
-
 namespace {
 
 constexpr int kOpen = PROT_READ | PROT_WRITE;

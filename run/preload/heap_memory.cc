@@ -136,9 +136,7 @@ bool Heap::is_mapped(uint64_t from, uint64_t to) {
 
 // Some of it is.
 bool Heap::is_free(uint64_t from, uint64_t to) {
-  bool is = false;
-  free_.for_each(from, to, [&](uint64_t, uint64_t) { is = true; });
-  return is;
+  return free_.first_in(from, to - from).has_value();
 }
 
 int Heap::unmap_ours(uint64_t from, uint64_t to) {
@@ -176,14 +174,13 @@ bool Heap::take_over(uint64_t from, uint64_t to) {
   std::vector<Range> gone, rest;
   {
     const os::Locked locked(lock_);
-    std::vector<Range> free;
-    free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
-    for (uint64_t at = from; const Range& r : free) {
-      if (!is_mapped(at, r.from)) return false;
-      at = r.to;
+    uint64_t at = from;
+    for (const auto& r : free_.all_in(from, to - from)) {
+      if (!is_mapped(at, r.first)) return false;
+      at = r.end();
     }
-    if (!is_mapped(free.empty() ? from : free.back().to, to)) return false;
-    for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+    if (!is_mapped(at, to)) return false;
+    free_.remove(from, to - from);
     gone = cut_blocks(from, to);
     blocks_[from] = {to - from, to - from, Kind::kMapping};
     add_live(static_cast<int64_t>(to - from));
@@ -222,9 +219,7 @@ int Heap::give_way(std::byte* address, size_t bytes) {
     std::vector<Range> gone;
     {
       const os::Locked locked(lock_);
-      std::vector<Range> free;
-      free_.for_each(from, to, [&](uint64_t a, uint64_t b) { free.push_back({a, b}); });
-      for (const Range& r : free) OC_CHECK(free_.take_at(r.from, r.to - r.from));
+      free_.remove(from, to - from);
       gone = cut_blocks(from, to);
     }
     for (const Range& r : gone)

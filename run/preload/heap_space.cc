@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/file_calls.h"
 #include "core/store/booking.h"
 #include "core/store/registry.h"
 #include "core/store/scratch_store.h"
@@ -79,15 +80,11 @@ class FileSpace final : public HeapSpace {
 
 int FileSpace::reserve(uint64_t offset, uint64_t size_bytes) {
   if (!is_reservable_.load(std::memory_order_relaxed)) return 0;
-  int result = 0;
-  do
-    result = ::fallocate(file_.fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return 0;
-  const int error = errno;
-  if (error != EOPNOTSUPP && error != ENOSYS) {
+  const int error = os::allocate_space(file_.fd(), offset, size_bytes);
+  if (error == 0) return 0;
+  if (error != -ENOTSUP) {
     give_up(offset, size_bytes);  // a part may have got some
-    return -error;
+    return error;
   }
   is_reservable_.store(false, std::memory_order_relaxed);
   return 0;

@@ -4,7 +4,6 @@
 // anything.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <span>
 #include <string>

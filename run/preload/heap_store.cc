@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/store/range.h"
+#include "core/store/unwritten_zeros.h"
 
 namespace outcore::preload {
 
@@ -80,23 +81,11 @@ void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
   }
 }
 
-bool HeapStore::is_all_written(uint64_t offset, uint64_t size_bytes) const {
-  return written_.is_written(offset) &&
-         written_.run_end(offset, offset + size_bytes) == offset + size_bytes;
-}
-
 int HeapStore::read(uint64_t offset, std::span<std::byte> into) {
   OC_CHECK(store::is_range_of(offset, into.size(), size_bytes()));
-  const uint64_t end = offset + into.size();
-  for (uint64_t at = offset, next; at < end; at = next) {
-    next = written_.run_end(at, end);
-    const std::span<std::byte> part = into.subspan(at - offset, next - at);
-    if (!written_.is_written(at))
-      std::fill(part.begin(), part.end(), std::byte{0});
-    else if (const int error = space_->read(at, part); error != 0)
-      return error;
-  }
-  return 0;
+  return store::read_written(
+      written_, offset, into,
+      [this](uint64_t at, std::span<std::byte> part) { return space_->read(at, part); });
 }
 
 int HeapStore::write(uint64_t offset, std::span<const std::byte> from) {
@@ -108,20 +97,17 @@ int HeapStore::write(uint64_t offset, std::span<const std::byte> from) {
 // Those that are in the file as a whole travel together.
 void HeapStore::transfer(std::span<StoreRequest> batch) {
   const auto is_plain = [this](const StoreRequest& r) {
-    return r.is_write || is_all_written(r.offset, r.size_bytes);
+    return r.is_write || written_.is_all_written(r.offset, r.size_bytes);
   };
   for (StoreRequest& r : batch) {
     OC_CHECK(store::is_range_of(r.offset, r.size_bytes, size_bytes()));
     if (r.is_write) written_.mark(r.offset, r.size_bytes);
   }
-  for (size_t i = 0; i < batch.size();) {
-    size_t end = i;
-    while (end < batch.size() && is_plain(batch[end])) ++end;
-    if (end > i) space_->transfer(batch.subspan(i, end - i));
-    for (; end < batch.size() && !is_plain(batch[end]); ++end)
-      batch[end].result = read(batch[end].offset, {batch[end].bytes, batch[end].size_bytes});
-    i = end;
-  }
+  store::transfer_plain(
+      batch, is_plain, [this](std::span<StoreRequest> part) { space_->transfer(part); },
+      [this](const StoreRequest& r) {
+        return read(r.offset, {r.bytes, r.size_bytes});
+      });
 }
 
 int HeapStore::copy_to(int file, uint64_t end) {

@@ -66,7 +66,6 @@ class HeapStore final : public Store, public store::Lodger {
   HeapStore() = default;
   int copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer);
   void give_up(uint64_t from, uint64_t to);
-  bool is_all_written(uint64_t offset, uint64_t size_bytes) const;
 
   std::unique_ptr<HeapSpace> space_;
   store::WrittenMap written_;

@@ -2,14 +2,11 @@
 // the library exports to the program (CMakeLists.txt names them all).
 #include "run/preload/inside.h"
 
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-
-#include <cstdarg>
 
 #include "core/os/uapi.h"
 #include "run/preload/own_descriptors.h"

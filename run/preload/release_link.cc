@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -11,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "core/os/at_fork.h"
 #include "core/os/wait.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/real.h"
@@ -121,7 +121,9 @@ bool is_gone(int link) {
 
 }  // namespace
 
-void ReleaseLink::prepare() { ::pthread_atfork(nullptr, nullptr, close_in_child); }
+void ReleaseLink::prepare() {
+  os::at_fork(os::ForkOrder::kReleaseLink, nullptr, nullptr, close_in_child);
+}
 
 int ReleaseLink::start() {
   if (const int there = answering.load(); there >= 0) return there;

@@ -7,7 +7,6 @@
 // descriptor to ask. When the process is gone, its end is closed: that is seen at once.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "run/preload/identity.h"

@@ -1,7 +1,6 @@
 #include "run/preload/report.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>

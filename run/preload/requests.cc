@@ -1,7 +1,6 @@
 #include "run/preload/requests.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,13 +10,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <sstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/clock.h"
+#include "core/os/at_fork.h"
 #include "run/preload/door.h"
 #include "run/preload/words.h"
 
@@ -169,7 +168,9 @@ int listen_for_requests() {
   return error;
 }
 
-void keep_requests_from_children() { ::pthread_atfork(nullptr, nullptr, close_in_child); }
+void keep_requests_from_children() {
+  os::at_fork(os::ForkOrder::kRequests, nullptr, nullptr, close_in_child);
+}
 
 void answer_request(int listener) {
   const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);

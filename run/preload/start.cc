@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 

@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/fanotify.h>
 #include <unistd.h>
 
 #include <algorithm>

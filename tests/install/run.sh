@@ -7,17 +7,7 @@ here=$source_dir/tests/install
 jobs=${JOBS:-2}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-
-check() { # WHAT COMMAND…: a line that says what holds, or the command's own words
-  local what=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    echo "  ok: $what"
-  else
-    printf '%s\n  FAILED: %s\n' "$output" "$what"
-    return 1
-  fi
-}
+. "$source_dir/tools/check_lib.sh"
 
 by_cmake() { # LANGUAGE: configures, builds and runs the consumer through find_package
   local built=$scratch/$kind-cmake-$1

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <barrier>
 #include <cerrno>
-#include <numeric>
 #include <stdexcept>
 #include <thread>
 

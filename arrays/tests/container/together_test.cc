@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <numeric>
 #include <random>
 #include <thread>
 
@@ -18,7 +17,6 @@ namespace outcore {
 namespace {
 
 using scene::in_processes;
-using testing::HasSubstr;
 
 double value_at(uint64_t x, uint64_t y, uint64_t z) {
   return static_cast<double>(x * 1'000'000 + y * 1'000 + z);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "heaps/tests/heap/persistent_scene.h"

@@ -19,7 +19,6 @@ namespace {
 using versioned::Pool;
 using versioned::Record;
 using versioned::RecordHeader;
-using versioned::RecordType;
 
 constexpr uint64_t kChunk = 512;
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <functional>
 
 #include "checkpoints/pool/pool.h"
 #include "checkpoints/tests/pool/model.h"

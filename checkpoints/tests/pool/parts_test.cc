@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cerrno>
-
 #include "checkpoints/pool/block_heap.h"
 #include "checkpoints/pool/chunk_map.h"
 #include "checkpoints/pool/journal.h"

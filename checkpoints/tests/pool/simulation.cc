@@ -1,7 +1,5 @@
 #include "checkpoints/tests/pool/simulation.h"
 
-#include <algorithm>
-
 namespace outcore::versioned_test {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include <numeric>
 #include <thread>
 
 #include "core/tests/conformance/faulty_store.h"

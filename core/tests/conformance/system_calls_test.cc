@@ -1,8 +1,6 @@
 // System calls on managed memory: which work, which return EFAULT, and the remedies.
 #include <fcntl.h>
 
-#include <thread>
-
 #include "core/tests/conformance/mechanism.h"
 
 namespace outcore {

@@ -1,6 +1,5 @@
 // Cuts on the real kernel, of regions that threads write to continuously.
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 
 #include <atomic>

@@ -1,7 +1,6 @@
 // Fact: the userfaultfd does not watch a forked child: the child reads zeros where the parent's
 // page is absent, and inserts them into the parent's memfd. With MADV_DONTFORK the child has a hole
 // there, in which it may map something else.
-#include <sys/wait.h>
 
 #include <cerrno>
 

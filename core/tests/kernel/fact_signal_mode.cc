@@ -1,6 +1,5 @@
 // Fact: with UFFD_FEATURE_SIGBUS the faulting thread gets SIGBUS with the address, and the
 // processor's error code says whether it was a write; a system call gets EFAULT.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>

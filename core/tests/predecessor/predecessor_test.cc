@@ -1,10 +1,8 @@
 // Defects of UMap, each shown to be absent here; with in-thread and message delivery where the
 // delivery matters.
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "core/os/memory_limit.h"

@@ -1,8 +1,6 @@
 // Cuts in a simulation: when a cut is stored, the stores must contain, byte by byte, what the
 // oracles contained at its moment.
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "core/paging/cut.h"
 #include "core/tests/sim/simulation.h"

@@ -1,7 +1,5 @@
 #include "core/tests/sim/plan.h"
 
-#include <algorithm>
-
 namespace outcore::sim {
 namespace {
 

@@ -11,7 +11,6 @@
 
 namespace outcore::sim {
 
-using base::kSystemPage;
 using region::AddressMap;
 using region::View;
 using region::ViewPool;

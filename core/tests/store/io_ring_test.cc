@@ -1,7 +1,6 @@
 // The ring: one for each thread; its buffers; what happens without it, and after a fork.
 #include "core/store/io_ring.h"
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

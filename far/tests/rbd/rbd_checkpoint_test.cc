@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <thread>
 
 #include "core/tests/store/store_case.h"

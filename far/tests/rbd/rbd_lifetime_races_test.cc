@@ -19,7 +19,6 @@ namespace outcore::rbd_test {
 namespace {
 
 using store_test::Bytes;
-using testing::HasSubstr;
 
 constexpr uint64_t kMiB = 1 << 20;
 

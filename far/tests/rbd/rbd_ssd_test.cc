@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "far/tests/rbd/lifetime_notes.h"
 #include "outcore/outcore.h"

@@ -1,8 +1,6 @@
 // Chunks that are stored smaller than they are: compress=.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <numeric>
 #include <thread>
 
 #include "core/packing/packer.h"

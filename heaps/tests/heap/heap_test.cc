@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <cerrno>
-#include <map>
 #include <thread>
 
 #include "heaps/tests/heap/scene.h"

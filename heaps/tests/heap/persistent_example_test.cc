@@ -1,5 +1,4 @@
 // The example of the documentation, run as it is told there.
-#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>

@@ -1,10 +1,6 @@
-// How persistent heaps grow, shrink and are copied; and the sets of runs that they are kept by.
+// How persistent heaps grow, shrink and are copied.
 #include <sys/stat.h>
 
-#include <random>
-#include <set>
-
-#include "heaps/persistent/persistent_runs.h"
 #include "heaps/tests/heap/persistent_scene.h"
 
 namespace outcore {
@@ -19,34 +15,6 @@ uint64_t disk_bytes(const std::string& path) {
   struct stat about {};
   EXPECT_EQ(::stat(path.c_str(), &about), 0);
   return static_cast<uint64_t>(about.st_blocks) * 512;
-}
-
-TEST(PersistentRuns, AgreeWithASetOfTiles) {
-  std::mt19937_64 random(7);
-  heap::persistent::Runs runs;
-  std::set<uint64_t> model;
-  for (int step = 0; step < 20000; ++step) {
-    const uint64_t first = random() % 500, count = 1 + random() % 20;
-    if (random() % 2 == 0) {
-      runs.remove(first, count);
-      for (uint64_t t = first; t < first + count; ++t) model.erase(t);
-    } else if (!runs.first_in(first, count)) {
-      runs.add(first, count);
-      for (uint64_t t = first; t < first + count; ++t) model.insert(t);
-    }
-    ASSERT_TRUE(runs.is_valid());
-    ASSERT_EQ(runs.tile_count(), model.size());
-    const auto in = runs.first_in(first, count);
-    const auto expected = model.lower_bound(first);
-    ASSERT_EQ(in.has_value(), expected != model.end() && *expected < first + count);
-    if (in) {
-      ASSERT_EQ(in->first, *expected);
-    }
-    if (const auto found = runs.find(count)) {
-      for (uint64_t t = 0; t < found->count; ++t) ASSERT_TRUE(model.contains(found->first + t));
-      ASSERT_GE(found->count, count);
-    }
-  }
 }
 
 class PersistentSpace : public testing::Test {

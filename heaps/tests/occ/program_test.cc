@@ -1,6 +1,5 @@
 // Programs with dlm data: what they compute, whatever the compiler, the delivery and the budget.
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,4 @@
 // What occ refuses, what a program with dlm data refuses before main, and in which words.
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 

@@ -1,7 +1,6 @@
 // Steps on files, by their descriptors and names.
 #include <fcntl.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

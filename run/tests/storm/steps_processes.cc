@@ -1,9 +1,7 @@
 // Steps that make processes, end them, and hand descriptors to them.
-#include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>

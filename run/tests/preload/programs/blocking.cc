@@ -1,7 +1,6 @@
 // blocking DIR [BYTES]: threads that wait in the kernel (for a pipe to be filled, for a FIFO to be
 // opened, for a lock on the file) hold nothing up: others open files, map them and write to what
 // the waiting ones are to change; and what is waited for has its effect.
-#include <poll.h>
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 // kill_oneself DIR [BYTES]: a thread sends its own process a signal that ends it. The call does not
 // return, whichever thread the kernel would choose, and what was written is in the file; where the
 // signal is blocked, ignored, waited for or handled it returns, and the process goes on.
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -2,8 +2,6 @@
 // the containers of a pod: each has the PID 1, and a file mapped. A forked child of each finds the
 // bytes that its parent wrote, and its parent finds the child's, while the other program is there.
 #include <sched.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "program.h"
 

@@ -1,5 +1,4 @@
 // Steps on the files that are mapped: descriptors, reads, writes and sizes.
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
-
 #include "sequence_kinds.h"
 #include "sequence_pick.h"
 

@@ -1,29 +1,30 @@
-#include "heaps/persistent/persistent_runs.h"
+#include "core/base/range_set.h"
 
 #include <algorithm>
 
 #include "core/base/assert.h"
+#include "core/base/units.h"
 
-namespace outcore::heap::persistent {
+namespace outcore::base {
 
-void Runs::put(uint64_t first, uint64_t count) {
+void RangeSet::put(uint64_t first, uint64_t count) {
   const auto length = by_length_.emplace(count, first).first;
   try {
     by_place_.emplace(first, count);
   } catch (...) {
     by_length_.erase(length);
-    throw;  // banned-ok: on to deallocate(), which knows what to do
+    throw;  // banned-ok: on to the caller, who knows what to do
   }
   total_ += count;
 }
 
-void Runs::drop(std::map<uint64_t, uint64_t>::iterator run) {
-  by_length_.erase({run->second, run->first});
-  total_ -= run->second;
-  by_place_.erase(run);
+void RangeSet::drop(std::map<uint64_t, uint64_t>::iterator range) {
+  by_length_.erase({range->second, range->first});
+  total_ -= range->second;
+  by_place_.erase(range);
 }
 
-void Runs::add(uint64_t first, uint64_t count) {
+void RangeSet::add(uint64_t first, uint64_t count) {
   if (count == 0) return;
   uint64_t from = first, end = first + count;
   auto after = by_place_.lower_bound(first);
@@ -61,9 +62,9 @@ void Runs::add(uint64_t first, uint64_t count) {
   by_place_.insert(std::move(place));
 }
 
-void Runs::remove(uint64_t first, uint64_t count) {
+void RangeSet::remove(uint64_t first, uint64_t count) {
   const uint64_t end = first + count;
-  while (const std::optional<Found> part = first_in(first, count)) {
+  while (const std::optional<Range> part = first_in(first, count)) {
     auto run = std::prev(by_place_.upper_bound(part->first));
     const uint64_t run_first = run->first, run_end = run->first + run->second;
     if (run_end > end) put(end, run_end - end);  // what may fail comes first
@@ -79,30 +80,59 @@ void Runs::remove(uint64_t first, uint64_t count) {
   }
 }
 
-std::optional<Runs::Found> Runs::find(uint64_t count) const {
+std::optional<uint64_t> RangeSet::take(uint64_t count, uint64_t alignment) {
+  OC_CHECK(is_power_of_two(alignment));
+  for (auto at = by_length_.lower_bound({count, 0}); at != by_length_.end(); ++at) {
+    const auto [length, place] = *at;
+    const uint64_t first = round_up(place, alignment);
+    if (first - place > length - count) continue;
+    remove(first, count);
+    return first;
+  }
+  return std::nullopt;
+}
+
+bool RangeSet::take_at(uint64_t first, uint64_t count) {
+  const std::optional<Range> found = first_in(first, count);
+  if (!found || found->count != count) return false;
+  remove(first, count);
+  return true;
+}
+
+std::optional<RangeSet::Range> RangeSet::find(uint64_t count) const {
   const auto found = by_length_.lower_bound({count, 0});
   if (found == by_length_.end()) return std::nullopt;
-  return Found{found->second, found->first};
+  return Range{found->second, found->first};
 }
 
-std::optional<Runs::Found> Runs::last() const {
+std::optional<RangeSet::Range> RangeSet::last() const {
   if (by_place_.empty()) return std::nullopt;
-  return Found{by_place_.rbegin()->first, by_place_.rbegin()->second};
+  return Range{by_place_.rbegin()->first, by_place_.rbegin()->second};
 }
 
-std::optional<Runs::Found> Runs::first_in(uint64_t first, uint64_t count) const {
+std::optional<RangeSet::Range> RangeSet::first_in(uint64_t first, uint64_t count) const {
   const uint64_t end = first + count;
   auto run = by_place_.upper_bound(first);
   if (run != by_place_.begin()) {
     const auto before = std::prev(run);
     if (before->first + before->second > first) run = before;
   }
-  if (run == by_place_.end() || run->first >= end) return std::nullopt;
+  if (count == 0 || run == by_place_.end() || run->first >= end) return std::nullopt;
   const uint64_t from = std::max(run->first, first);
-  return Found{from, std::min(run->first + run->second, end) - from};
+  return Range{from, std::min(run->first + run->second, end) - from};
 }
 
-bool Runs::is_valid() const {
+std::vector<RangeSet::Range> RangeSet::all_in(uint64_t first, uint64_t count) const {
+  std::vector<Range> all;
+  const uint64_t end = first + count;
+  while (const std::optional<Range> found = first_in(first, end - first)) {
+    all.push_back(*found);
+    first = found->end();
+  }
+  return all;
+}
+
+bool RangeSet::is_valid() const {
   uint64_t end = 0, total = 0;
   bool is_first = true;
   for (const auto& [first, count] : by_place_) {
@@ -115,4 +145,4 @@ bool Runs::is_valid() const {
   return total == total_ && by_length_.size() == by_place_.size();
 }
 
-}  // namespace outcore::heap::persistent
+}  // namespace outcore::base

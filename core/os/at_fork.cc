@@ -1,0 +1,63 @@
+#include "core/os/at_fork.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "core/base/assert.h"
+
+namespace outcore::os {
+namespace {
+
+struct Handlers {
+  void (*before)() = nullptr;
+  void (*after_in_parent)() = nullptr;
+  void (*after_in_child)() = nullptr;
+};
+constexpr unsigned kCount = static_cast<unsigned>(ForkOrder::kCount);
+
+constinit Handlers all[kCount];
+constinit std::atomic<uint32_t> claimed{0}, registered{0};  // a bit each, by order
+constinit std::atomic<uint32_t> generation{1};
+// Those that this fork() calls: of one that is registered meanwhile, `before` was not called.
+thread_local constinit uint32_t called = 0;
+
+void call(unsigned order, void (*Handlers::*which)()) {
+  if ((called >> order & 1) != 0 && all[order].*which != nullptr) (all[order].*which)();
+}
+
+void before_fork() {
+  called = registered.load(std::memory_order_acquire);
+  for (unsigned order = kCount; order-- > 0;) call(order, &Handlers::before);
+}
+
+void after_in_parent() {
+  for (unsigned order = 0; order < kCount; ++order) call(order, &Handlers::after_in_parent);
+}
+
+void after_in_child() {
+  generation.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned order = 0; order < kCount; ++order) call(order, &Handlers::after_in_child);
+}
+
+// At load: ours come first, so before fork() nothing of the program runs after them, and after it
+// nothing before. Under `outcore run` this call itself comes by at_fork() for the first time.
+__attribute__((constructor)) void begin() {
+  OC_CHECK(::pthread_atfork(before_fork, after_in_parent, after_in_child) == 0);
+}
+
+}  // namespace
+
+void at_fork(ForkOrder order, void (*before)(), void (*after_in_parent)(),
+             void (*after_in_child)()) {
+  const auto index = static_cast<unsigned>(order);
+  OC_CHECK(index < kCount);
+  const uint32_t bit = uint32_t{1} << index;
+  if ((claimed.fetch_or(bit) & bit) != 0) return;
+  all[index] = {before, after_in_parent, after_in_child};
+  registered.fetch_or(bit, std::memory_order_release);
+}
+
+uint32_t process_generation() { return generation.load(std::memory_order_relaxed); }
+
+}  // namespace outcore::os

@@ -1,0 +1,62 @@
+#include "core/os/file_calls.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/base/assert.h"
+#include "core/os/descriptor_place.h"
+
+namespace outcore::os {
+
+int read_all(int fd, uint64_t offset, std::span<std::byte> into) {
+  OC_ASSERT(fd >= 0);
+  while (!into.empty()) {
+    const ssize_t got =
+        repeat([&] { return ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset)); });
+    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
+    offset += static_cast<uint64_t>(got);
+    into = into.subspan(static_cast<size_t>(got));
+  }
+  return 0;
+}
+
+int write_all(int fd, uint64_t offset, std::span<const std::byte> from) {
+  OC_ASSERT(fd >= 0);
+  while (!from.empty()) {
+    const ssize_t put =
+        repeat([&] { return ::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset)); });
+    if (put <= 0) return put == 0 ? -EIO : static_cast<int>(put);
+    offset += static_cast<uint64_t>(put);
+    from = from.subspan(static_cast<size_t>(put));
+  }
+  return 0;
+}
+
+int set_size(int fd, uint64_t size_bytes) {
+  return repeat([&] { return ::ftruncate(fd, static_cast<off_t>(size_bytes)); });
+}
+
+int allocate_space(int fd, uint64_t offset, uint64_t size_bytes) {
+  const int error = repeat([&] {
+    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+  });
+  return error == -EOPNOTSUPP || error == -ENOSYS ? -ENOTSUP : error;
+}
+
+int punch_hole(int fd, uint64_t offset, uint64_t size_bytes) {
+  return repeat([&] {
+    return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                       static_cast<off_t>(size_bytes));
+  });
+}
+
+int sync_folder_of(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = end == std::string::npos ? end : path.rfind('/', end);
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Filesystems whose folders need no sync return EINVAL.
+  return fd.get() >= 0 && (::fsync(fd.get()) == 0 || errno == EINVAL) ? 0 : -errno;
+}
+
+}  // namespace outcore::os

@@ -1,0 +1,34 @@
+// FileCalls: the system's calls on files, again while signals interrupt them, and until all bytes
+// have been transferred. They return 0 or -errno. Any thread, the fault path.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace outcore::os {
+
+// What a call returns that returns -1 with errno for an error: 0 or more, or -errno.
+template <typename Call>
+auto repeat(const Call& call) -> decltype(call()) {
+  while (true) {
+    const auto result = call();
+    if (result >= 0) return result;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+// -EIO: the file ends before.
+int read_all(int fd, uint64_t offset, std::span<std::byte> into);
+int write_all(int fd, uint64_t offset, std::span<const std::byte> from);
+int set_size(int fd, uint64_t size_bytes);
+// Gives the range space, and the file at least that size. -ENOTSUP: the filesystem cannot.
+int allocate_space(int fd, uint64_t offset, uint64_t size_bytes);
+// The range reads zero and takes no space. -EOPNOTSUPP: the filesystem cannot.
+int punch_hole(int fd, uint64_t offset, uint64_t size_bytes);
+// Makes the name of the file or folder durable, in the folder that it lies in. Not the fault path.
+int sync_folder_of(const std::string& path);
+
+}  // namespace outcore::os

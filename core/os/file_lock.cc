@@ -1,0 +1,87 @@
+#include "core/os/file_lock.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <vector>
+
+#include "core/os/at_fork.h"
+#include "core/os/descriptor_place.h"
+
+namespace outcore::os {
+namespace {
+
+struct LockDescriptors {
+  std::mutex mutex;
+  std::vector<int> fds;
+};
+
+LockDescriptors& all() {
+  static LockDescriptors* const made = [] {
+    at_fork(
+        ForkOrder::kFileLocks, [] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+        [] {
+          for (const int fd : all().fds) ::close(fd);
+          all().fds.clear();
+          all().mutex.unlock();
+        });
+    return new LockDescriptors;  // as long as there may be a fork
+  }();
+  return *made;
+}
+
+struct flock range_of(int type, uint64_t first, uint64_t count) {
+  struct flock range {};
+  range.l_type = static_cast<short>(type);
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(first);
+  range.l_len = static_cast<off_t>(count);
+  return range;
+}
+
+}  // namespace
+
+int open_to_lock(int folder, const char* path, int flags, mode_t mode) {
+  const std::lock_guard<std::mutex> guard(all().mutex);  // no fork comes in between
+  int fd = -1;
+  do fd = above_standard(::openat(folder, path, flags | O_CLOEXEC, mode));
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) return -errno;
+  all().fds.push_back(fd);
+  return fd;
+}
+
+void close_locked(int fd) {
+  const std::lock_guard<std::mutex> guard(all().mutex);
+  std::erase(all().fds, fd);
+  ::close(fd);
+}
+
+int lock_file(int fd, bool is_exclusive) {
+  while (::flock(fd, (is_exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
+    if (errno != EINTR) return -errno;
+  return 0;
+}
+
+int lock_bytes(int fd, int type, uint64_t first, uint64_t count, bool may_wait) {
+  struct flock range = range_of(type, first, count);
+  while (::fcntl(fd, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0)
+    if (errno != EINTR) return errno == EACCES ? -EAGAIN : -errno;
+  return 0;
+}
+
+int find_lock(int fd, uint64_t first, uint64_t count, struct flock* found) {
+  *found = range_of(F_WRLCK, first, count);
+  return ::fcntl(fd, F_OFD_GETLK, found) == 0 ? 0 : -errno;
+}
+
+std::string identity_of(int fd) {
+  struct stat about;
+  if (fd < 0 || ::fstat(fd, &about) != 0) return {};
+  return std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
+}
+
+}  // namespace outcore::os
