@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kTextBytesMax = 2048;
 
 // Of a thread. Memory of its own, because a library that dlopen() loads has few bytes for its
-// thread-local variables; given back by a key of threads, for which the first words of a thread need
-// no other memory, as those of a C++ destructor would.
+// thread-local variables; given back by a key of threads, for which the first words of a thread
+// need no other memory, as those of a C++ destructor would.
 thread_local char* text = nullptr;
 thread_local const char* without_text = "";
 
