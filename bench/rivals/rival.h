@@ -1,10 +1,10 @@
 // Rival: one I/O library, and the program that measures it as all others are.
 //
-// A program is a class of Rival, and make_rival(); main() is rival.cc's. It is started by mpirun and
-// does, in this order: write durably by boxes; read by the same boxes; read by planes; look at planes as a
-// view. Before each the files' pages leave the page cache; the time is from the first process'
-// start to the last one's end, with opening, closing and, of writing, fsync(2); every element that
-// was read is compared afterwards. One line of JSON a phase.
+// A program is a class of Rival, and make_rival(); main() is rival.cc's. It is started by mpirun
+// and does, in this order: write durably by boxes; read by the same boxes; read by planes; look at
+// planes as a view. Before each the files' pages leave the page cache; the time is from the first
+// process' start to the last one's end, with opening, closing and, of writing, fsync(2); every
+// element that was read is compared afterwards. One line of JSON a phase.
 #pragma once
 
 #include <memory>
