@@ -3,6 +3,8 @@
 // place; the program is told its own. Any thread.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 
 namespace outcore::preload {
