@@ -2,6 +2,8 @@
 // one of them, linked into the other.
 #include <dlfcn.h>
 
+#include <string>
+
 #include "program.h"
 
 using namespace program;
