@@ -234,9 +234,9 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
         """
         begin, size = self._here().range_of(range)
         if not wait:  # the array lives as long as its flush
-            return ranges.in_background(lambda: ranges.flush(self._region, begin, size, progress))
-        ranges.flush(self._region, begin, size, progress)
-        return None
+            return ranges.in_background(
+                lambda: ranges.flush_range(self._region, begin, size, progress))
+        return ranges.flush_range(self._region, begin, size, progress)
 
     def sync(self) -> None:
         """``flush``, and the store is made durable (fdatasync): a power cut loses nothing."""

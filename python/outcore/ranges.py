@@ -18,7 +18,7 @@ _FLUSH_BYTES = 32 << 20  # Ctrl-C is heard that often
 _SYSTEM_PAGE = 4096
 
 
-def flush(region: _core.Region, begin: int, size: int, progress: Any) -> None:
+def flush_range(region: _core.Region, begin: int, size: int, progress: Any) -> None:
     with Progress(progress, size, "flush") as report:
         for at, piece in walk.slices(begin, size, _FLUSH_BYTES):
             region.flush(at, piece)
