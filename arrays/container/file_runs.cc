@@ -12,6 +12,7 @@
 
 #include "arrays/container/file_storage.h"
 #include "arrays/container/workers.h"
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::arrays {
@@ -54,6 +55,7 @@ Group group_of(const Runs& all) {
 // 0 or an errno. Never short: a file that ends before is EIO.
 int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
                         uint64_t size_bytes) const {
+  OC_ASSERT(fd >= 0);
   while (size_bytes > 0) {
     const ssize_t done = way == Way::kRead
                              ? ::pread(fd, bytes, size_bytes, static_cast<off_t>(offset))
@@ -72,6 +74,7 @@ int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
 // as the disk, and what the page cache has costs a copy alone.
 int FileStorage::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
                        std::byte* buffer) {
+  OC_CHECK(offset % kFolioBytes == 0 && size_bytes <= kPieceBytes);
   if (way == Way::kRead) {
     static_cast<void>(
         ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
@@ -140,7 +143,9 @@ int FileStorage::read_short_runs(uint64_t first, const Runs& runs, std::byte* in
         const int error = all_of(Way::kRead, fd_, begin, block.get(), end - begin);
         if (error != 0) return error;
       }
+      OC_CHECK(at >= begin && end - begin <= block_bytes);
       const uint64_t part = std::min(rest, end - at);
+      OC_ASSERT(part != 0);
       std::memcpy(into + here, block.get() + (at - begin), part);
       at += part, here += part, rest -= part;
     }
@@ -175,6 +180,7 @@ int FileStorage::short_runs(Way way, uint64_t first, const Runs& runs, std::byte
 }
 
 Status FileStorage::all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  OC_ASSERT(runs.run_bytes != 0);
   if (memory_ != nullptr) return runs_of_memory(way, first, runs, bytes);
   const int error = runs.run_bytes < kLongBytes
                         ? short_runs(way, first, runs, bytes)

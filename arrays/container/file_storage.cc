@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
@@ -44,6 +45,7 @@ struct KernelMapping final : Mapping {
 };
 
 struct flock lock_of(uint64_t byte, short type) {
+  OC_ASSERT(byte < kLockAt);
   struct flock range {};
   range.l_type = type;
   range.l_whence = SEEK_SET;
@@ -136,6 +138,7 @@ Status FileStorage::check_space(uint64_t end) const {
 }
 
 Status FileStorage::provide(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(is_writable_);
   if (size_bytes == 0) return {};
   if (Status s = check_space(offset + size_bytes); !s) return s;
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
@@ -175,11 +178,13 @@ Status FileStorage::release(uint64_t offset, uint64_t size_bytes) {
 }
 
 Status FileStorage::read(uint64_t offset, std::span<std::byte> into) {
+  OC_ASSERT(fd_ >= 0);
   const int error = all_of(Way::kRead, fd_, offset, into.data(), into.size());
   return error == 0 ? Status() : failed(error, "read", offset, into.size());
 }
 
 Status FileStorage::write(uint64_t offset, std::span<const std::byte> from) {
+  OC_ASSERT(fd_ >= 0 && is_writable_);
   if (memory_ != nullptr) return write_to_memory(offset, from);
   const int error =
       all_of(Way::kWrite, fd_, offset, const_cast<std::byte*>(from.data()), from.size());
@@ -214,6 +219,7 @@ Status FileStorage::sync() {
 // part of a budget.
 Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<ContainerStorage>& self,
                                                   uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(size_bytes != 0 && offset % base::kSystemPage == 0);
   if (!is_writable_ && memory_ == nullptr && runtime_->is_lent()) {
     MapOptions options;
     options.access = Access::kReadOnly;
@@ -264,6 +270,7 @@ std::string FileStorage::identity() const {
 }
 
 Status FileStorage::lock_byte(uint64_t byte, short type, bool may_wait) const {
+  OC_ASSERT(fd_ >= 0);
   struct flock range = lock_of(byte, type);
   while (::fcntl(fd_, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
     if (errno == EINTR) continue;
