@@ -73,6 +73,7 @@ run_ctest() {
 stage_tools() {
   local status=0
   tools/check_layers.py || status=1
+  tools/check_circles.py || status=1
   tools/check_sizes.py || status=1
   tools/check_banned.py || status=1
   tools/format.sh --check || status=1

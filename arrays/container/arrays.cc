@@ -8,6 +8,7 @@
 
 #include "arrays/container/arrays_impl.h"
 #include "arrays/container/catalog_text.h"
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
 #include "core/store/uri.h"
@@ -97,6 +98,7 @@ bool Arrays::Impl::may_free() const {
 
 Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t bytes,
                           const std::vector<uint64_t>& remove) {
+  OC_CHECK(session != 0);
   entry->id = catalog->next_id();
   entry->session = session;
   if (entry->stamp == 0) entry->stamp = arrays::new_stamp();
@@ -111,6 +113,7 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
                                          base::kSystemPage);
     }
     entry->offset = catalog->find_room(entry->size_bytes, may_free());
+    OC_CHECK(entry->offset % base::kSystemPage == 0);
     const Status s = entry->compress.empty()
                          ? storage->provide(entry->offset, entry->size_bytes)
                          : storage->provide_sparse(entry->offset, entry->size_bytes);
@@ -135,6 +138,7 @@ Status Arrays::Impl::write_value(const std::string& attempted, const Entry& entr
   Change change;
   change.put.push_back(there->second);
   uint8_t* const into = change.put.back().value.data();
+  OC_CHECK(runs.there + runs.span_bytes() <= change.put.back().value.size());
   arrays::for_each_run(runs, [&](uint64_t there_at, uint64_t here) {
     std::memcpy(into + there_at, from + here, runs.run_bytes);
     return false;
@@ -172,10 +176,12 @@ Status Arrays::Impl::write_box(const std::string& attempted, const Entry& entry,
 Status Arrays::Impl::read_box(const Entry& entry, void* data, const Dims& offsets,
                               const Dims& dims) const {
   auto* const into = static_cast<std::byte*>(data);
+  OC_ASSERT(dims.size() == entry.dims.size() && offsets.size() == entry.dims.size());
   const Dims shape = arrays::in_rows(entry, entry.dims), at = arrays::in_rows(entry, offsets),
              box = arrays::in_rows(entry, dims), zero(dims.size(), 0);
   if (entry.is_inline()) {
     const Runs runs = arrays::runs_of(entry.type.size_bytes, shape, at, box, zero, box);
+    OC_CHECK(runs.there + runs.span_bytes() <= entry.value.size());
     arrays::for_each_run(runs, [&](uint64_t there, uint64_t here) {
       std::memcpy(into + here, entry.value.data() + there, runs.run_bytes);
       return false;

@@ -7,6 +7,7 @@
 
 #include "arrays/container/arrays_impl.h"
 #include "arrays/container/workers.h"
+#include "core/base/assert.h"
 
 namespace outcore {
 
@@ -104,6 +105,7 @@ Status Arrays::Impl::hand_over_sums() {
     const auto first = std::find_if(blocks.begin(), blocks.end(), is_touched);
     const auto end = std::find_if(blocks.rbegin(), blocks.rend(), is_touched).base();
     if (first == blocks.end()) continue;
+    OC_CHECK(first < end);
     std::vector<BlockSum> there(static_cast<size_t>(end - first));
     const uint64_t at = arrays::sums_offset(entry) +
                         arrays::sums_bytes(static_cast<uint64_t>(first - blocks.begin()));
@@ -126,6 +128,7 @@ Status Arrays::Impl::hand_over_sums() {
 Result<uint64_t> Arrays::Impl::sum_of_block(const Entry& entry, uint64_t block) const {
   const uint64_t first = block * entry.block_bytes;
   const uint64_t end = std::min(first + entry.block_bytes, arrays::bytes_of(entry));
+  OC_CHECK(entry.block_bytes != 0 && first < end);
   std::vector<std::byte> bytes(std::min(kReadBytes, end - first));
   uint64_t sum = 0;
   for (uint64_t at = first; at < end; at += bytes.size()) {
@@ -138,6 +141,7 @@ Result<uint64_t> Arrays::Impl::sum_of_block(const Entry& entry, uint64_t block) 
 
 Status Arrays::Impl::close_sums(Entry* entry) {
   if (entry->block_bytes == 0) return {};
+  OC_ASSERT(entry->compress.empty());
   const bool is_new = !entry->are_sums_open;
   BlockSums all(*entry);
   const std::span<BlockSum> blocks = all.blocks();
@@ -152,6 +156,7 @@ Status Arrays::Impl::close_sums(Entry* entry) {
                          : blocks[b].cover == arrays::mark_of(blocks[b].sum, b);
   const std::lock_guard<std::mutex> guard(sums_mutex);
   if (const auto mine = sums.find(entry->id); mine != sums.end() && together.size == 1) {
+    OC_CHECK(mine->second.blocks().size() == blocks.size());
     for (size_t b = 0; b < blocks.size(); ++b) {
       const BlockSum& counted = mine->second.blocks()[b];
       if (!is_touched(counted)) continue;

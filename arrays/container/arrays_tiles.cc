@@ -1,5 +1,6 @@
 // Boxes of arrays that are kept in tiles, packed or as they are. See arrays.h.
 #include "arrays/container/arrays_impl.h"
+#include "core/base/assert.h"
 
 namespace outcore {
 
@@ -12,6 +13,7 @@ namespace {
 template <typename Act>
 Status each_tile(const Entry& entry, const Dims& shape, const Dims& tiles, const Dims& at,
                  const Dims& box, const Act& act) {
+  OC_ASSERT(!entry.tiles.empty() && entry.compress.empty());
   const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
   Status s;
   arrays::for_each_tile(entry.type.size_bytes, shape, tiles, at, box,
@@ -25,6 +27,7 @@ Status each_tile(const Entry& entry, const Dims& shape, const Dims& tiles, const
 }  // namespace
 
 Result<std::shared_ptr<const packing::Packer>> Arrays::Impl::packer_of(const Entry& entry) const {
+  OC_CHECK(!entry.compress.empty());
   const uint64_t tile_bytes = arrays::bytes_of_tile(entry);
   const std::lock_guard<std::mutex> guard(packers_mutex);
   std::shared_ptr<const packing::Packer>& packer = packers[{entry.compress, tile_bytes}];
@@ -44,6 +47,7 @@ Status Arrays::Impl::check_packer(const std::string& attempted, const Entry& ent
 
 Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, const Dims& at,
                                  const Dims& box) const {
+  OC_CHECK(entry.tiles.size() == entry.dims.size());
   const Dims shape = arrays::in_rows(entry, entry.dims),
              tiles = arrays::in_rows(entry, entry.tiles);
   if (!entry.compress.empty()) {
@@ -60,6 +64,7 @@ Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, cons
 
 Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims& at,
                                 const Dims& box) const {
+  OC_CHECK(entry.tiles.size() == entry.dims.size());
   const Dims shape = arrays::in_rows(entry, entry.dims),
              tiles = arrays::in_rows(entry, entry.tiles);
   if (!entry.compress.empty()) {

@@ -48,6 +48,7 @@ uint64_t place_hash(uint64_t at) { return mix(at ^ 0x6f75746361727273); }
 
 // Whole words: words[i] × key of first + i.
 uint64_t plain_words(uint64_t first, const std::byte* bytes, uint64_t count) {
+  OC_ASSERT(first + count <= kWords);
   uint64_t sum = 0;
   for (uint64_t i = 0; i < count; ++i) {
     uint32_t word;
@@ -60,6 +61,7 @@ uint64_t plain_words(uint64_t first, const std::byte* bytes, uint64_t count) {
 // The same, eight words at a time: products of the keys' halves, added up apart.
 __attribute__((target("avx2"))) uint64_t wide_words(uint64_t first, const std::byte* bytes,
                                                     uint64_t count) {
+  OC_ASSERT(first + count <= kWords);
   __m256i low = _mm256_setzero_si256(), high = low;
   uint64_t i = 0;
   for (; i + 8 <= count; i += 8) {
@@ -88,6 +90,7 @@ uint64_t words_sum(uint64_t first, const std::byte* bytes, uint64_t count) {
 
 // Within one unit; the bytes of words that are not all here count as if the others were zero.
 uint64_t unit_sum(uint64_t at, const std::byte* bytes, uint64_t size_bytes) {
+  OC_ASSERT(size_bytes != 0 && at % kUnit + size_bytes <= kUnit);
   uint64_t sum = 0;
   uint64_t within = at % kUnit;
   const auto part = [&](uint64_t count) {  // of a word
@@ -129,6 +132,7 @@ uint64_t block_bytes_for(uint64_t array_bytes) {
 }
 
 uint64_t block_count(const Entry& entry) {
+  OC_CHECK(entry.block_bytes != 0);
   return (bytes_of(entry) + entry.block_bytes - 1) / entry.block_bytes;
 }
 
@@ -148,6 +152,7 @@ void BlockSums::add(uint64_t at, const std::byte* bytes, uint64_t size_bytes) {
   for (uint64_t done = 0; done < size_bytes;) {
     const uint64_t from = at + done, block = from / block_bytes_;
     const uint64_t step = std::min(size_bytes - done, (block + 1) * block_bytes_ - from);
+    OC_CHECK(block >= first_ && block - first_ < blocks_.size());
     BlockSum& into = blocks_[block - first_];
     into.cover += place_hash(from + step) - place_hash(from);
     if (bytes != nullptr) into.sum += sum_of(from, {bytes + done, step});

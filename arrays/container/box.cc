@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
+
 namespace outcore::arrays {
 
 std::string text_of(const Dims& dims) {
@@ -13,6 +15,7 @@ std::string text_of(const Dims& dims) {
 }
 
 Result<uint64_t> count_of(const Dims& dims, uint64_t element_bytes) {
+  OC_CHECK(element_bytes != 0);
   if (dims.size() > kDimsMax)
     return Error{EINVAL, std::to_string(dims.size()) + " dimensions: at most " +
                              std::to_string(kDimsMax) + " will do"};
@@ -43,12 +46,17 @@ Status check_box(const std::string& attempted, const Dims& shape, const Dims& of
 Runs runs_of(uint64_t element_bytes, std::span<const uint64_t> there_dims,
              std::span<const uint64_t> there_at, std::span<const uint64_t> here_dims,
              std::span<const uint64_t> here_at, std::span<const uint64_t> dims) {
+  OC_CHECK(element_bytes != 0 && dims.size() <= kDimsMax);
+  OC_CHECK(there_dims.size() == dims.size() && there_at.size() == dims.size());
+  OC_CHECK(here_dims.size() == dims.size() && here_at.size() == dims.size());
   Runs runs;
   runs.run_bytes = element_bytes;
   uint64_t there = element_bytes, here = element_bytes;  // strides
   std::vector<Loop> inner_first;
   bool is_run = true;  // what was seen so far is contiguous on both sides
   for (size_t d = dims.size(); d-- > 0;) {
+    OC_ASSERT(dims[d] != 0 && there_at[d] + dims[d] <= there_dims[d]);
+    OC_ASSERT(here_at[d] + dims[d] <= here_dims[d]);
     runs.there += there_at[d] * there;
     runs.here += here_at[d] * here;
     if (is_run) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "outcore/arrays.h"
 #include "outcore/result.h"
 
@@ -58,6 +59,7 @@ Runs runs_of(uint64_t element_bytes, std::span<const uint64_t> there_dims,
 // Calls visit(there, here) for each run, in order; stops at the first that is not 0 or false.
 template <typename Visit>
 auto for_each_run(const Runs& runs, const Visit& visit) {
+  OC_CHECK(runs.loops.size() <= kDimsMax);
   uint64_t at[kDimsMax] = {};
   uint64_t there = runs.there, here = runs.here;
   for (;;) {
@@ -82,8 +84,10 @@ template <typename Visit>
 auto for_each_tile(uint64_t element_bytes, const Dims& shape, const Dims& tiles,
                    const Dims& offsets, const Dims& dims, const Visit& visit) {
   const size_t n = shape.size();
+  OC_CHECK(n <= kDimsMax && tiles.size() == n && offsets.size() == n && dims.size() == n);
   uint64_t first[kDimsMax], last[kDimsMax], tile[kDimsMax], grid[kDimsMax];
   for (size_t d = 0; d < n; ++d) {
+    OC_ASSERT(tiles[d] != 0 && dims[d] != 0 && offsets[d] + dims[d] <= shape[d]);
     first[d] = tile[d] = offsets[d] / tiles[d];
     last[d] = (offsets[d] + dims[d] - 1) / tiles[d];
     grid[d] = (shape[d] + tiles[d] - 1) / tiles[d];
@@ -94,6 +98,7 @@ auto for_each_tile(uint64_t element_bytes, const Dims& shape, const Dims& tiles,
       number = number * grid[d] + tile[d];
       const uint64_t begin = std::max(offsets[d], tile[d] * tiles[d]);
       const uint64_t end = std::min(offsets[d] + dims[d], (tile[d] + 1) * tiles[d]);
+      OC_ASSERT(end > begin);
       in_tile[d] = begin - tile[d] * tiles[d];
       in_box[d] = begin - offsets[d];
       count[d] = end - begin;

@@ -148,6 +148,7 @@ Result<Catalog::Header> Catalog::read_header() const {
 }
 
 Status Catalog::write_header(const Header& header) {
+  OC_ASSERT(header.generation != 0 && header.offset % kPage == 0);
   std::vector<std::byte> bytes(kPage);
   HeaderPage page{};
   std::memcpy(page.magic, kMagic, sizeof kMagic);

@@ -12,6 +12,7 @@
 
 #include "arrays/container/arrays_access.h"
 #include "arrays/container/pieces.h"
+#include "core/base/assert.h"
 #include "core/os/cancel_block.h"
 #include "core/os/wait.h"
 #include "outcore/arrays.h"
@@ -105,6 +106,7 @@ Status ArraysDrain::Impl::verify(const ArrayInfo& info, const std::vector<uint64
     if (!s.ok()) return true;
     bytes.resize(size);
     s = to->load_box(info.name, info.type, bytes.data(), at, dims);
+    OC_CHECK(next < sums.size());
     if (s.ok() && XXH3_64bits(bytes.data(), size) != sums[next++])
       s = Error{EIO, attempted(info.name) +
                          ": what was read again is not what was written: look at that storage"};
@@ -173,6 +175,7 @@ Status ArraysDrain::Impl::remove_here() {
 }
 
 void ArraysDrain::Impl::run() {
+  OC_ASSERT(from.has_value() && to.has_value());
   for (const std::string& name : names) {
     result = drain_one(name);
     if (!result.ok()) {

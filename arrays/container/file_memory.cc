@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::arrays {
@@ -71,9 +72,11 @@ int FileMemory::window(uint64_t number, std::byte** at) {
 }
 
 int FileMemory::copy(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes) {
+  OC_ASSERT(way == Way::kRead || is_writable_);
   while (size_bytes > 0) {
     const uint64_t in_window = offset % kWindowBytes;
     const uint64_t size = std::min(size_bytes, kWindowBytes - in_window);
+    OC_ASSERT(size != 0 && in_window + size <= kWindowBytes);
     std::byte* at = nullptr;
     if (const int error = window(offset / kWindowBytes, &at); error != 0) return error;
     if (way == Way::kRead)

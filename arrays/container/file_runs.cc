@@ -12,6 +12,7 @@
 
 #include "arrays/container/file_storage.h"
 #include "arrays/container/workers.h"
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
 
@@ -55,6 +56,7 @@ Group group_of(const Runs& all) {
 // 0 or an errno. Never short: a file that ends before is EIO.
 int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
                         uint64_t size_bytes) const {
+  OC_ASSERT(fd >= 0);
   return -(way == Way::kRead ? os::read_all(fd, offset, {bytes, size_bytes})
                              : os::write_all(fd, offset, {bytes, size_bytes}));
 }
@@ -63,6 +65,7 @@ int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
 // as the disk, and what the page cache has costs a copy alone.
 int FileStorage::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
                        std::byte* buffer) {
+  OC_CHECK(offset % kFolioBytes == 0 && size_bytes <= kPieceBytes);
   if (way == Way::kRead) {
     static_cast<void>(
         ::readahead(fd_, static_cast<off_t>(offset), static_cast<size_t>(size_bytes)));
@@ -131,7 +134,9 @@ int FileStorage::read_short_runs(uint64_t first, const Runs& runs, std::byte* in
         const int error = all_of(Way::kRead, fd_, begin, block.get(), end - begin);
         if (error != 0) return error;
       }
+      OC_CHECK(at >= begin && end - begin <= block_bytes);
       const uint64_t part = std::min(rest, end - at);
+      OC_ASSERT(part != 0);
       std::memcpy(into + here, block.get() + (at - begin), part);
       at += part, here += part, rest -= part;
     }
@@ -166,6 +171,7 @@ int FileStorage::short_runs(Way way, uint64_t first, const Runs& runs, std::byte
 }
 
 Status FileStorage::all_runs(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
+  OC_ASSERT(runs.run_bytes != 0);
   if (memory_ != nullptr) return runs_of_memory(way, first, runs, bytes);
   const int error = runs.run_bytes < kLongBytes
                         ? short_runs(way, first, runs, bytes)

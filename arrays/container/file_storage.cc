@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
@@ -127,6 +128,7 @@ Status FileStorage::check_space(uint64_t end) const {
 }
 
 Status FileStorage::provide(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(is_writable_);
   if (size_bytes == 0) return {};
   if (Status s = check_space(offset + size_bytes); !s) return s;
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
@@ -166,11 +168,13 @@ Status FileStorage::release(uint64_t offset, uint64_t size_bytes) {
 }
 
 Status FileStorage::read(uint64_t offset, std::span<std::byte> into) {
+  OC_ASSERT(fd_ >= 0);
   const int error = all_of(Way::kRead, fd_, offset, into.data(), into.size());
   return error == 0 ? Status() : failed(error, "read", offset, into.size());
 }
 
 Status FileStorage::write(uint64_t offset, std::span<const std::byte> from) {
+  OC_ASSERT(fd_ >= 0 && is_writable_);
   if (memory_ != nullptr) return write_to_memory(offset, from);
   const int error =
       all_of(Way::kWrite, fd_, offset, const_cast<std::byte*>(from.data()), from.size());
@@ -201,6 +205,7 @@ Status FileStorage::sync() {
 // part of a budget.
 Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<ContainerStorage>& self,
                                                   uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(size_bytes != 0 && offset % base::kSystemPage == 0);
   if (!is_writable_ && memory_ == nullptr && runtime_->is_lent()) {
     MapOptions options;
     options.access = Access::kReadOnly;
@@ -247,6 +252,8 @@ Status FileStorage::forget(uint64_t offset, uint64_t size_bytes) {
 std::string FileStorage::identity() const { return os::identity_of(fd_); }
 
 Status FileStorage::lock_byte(uint64_t byte, int type, bool may_wait) const {
+  OC_ASSERT(fd_ >= 0);
+  OC_ASSERT(byte < kLockAt);
   const int error = os::lock_bytes(fd_, type, kLockAt + byte, 1, may_wait);
   if (error == -EAGAIN) return Error{EAGAIN, "lock " + path_ + ": another process has it"};
   return error == 0 ? Status() : base::system_error(-error, "lock " + path_);

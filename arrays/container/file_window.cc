@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::arrays {
@@ -46,6 +47,7 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
     begin_ = begin;
     end_ = end;
   }
+  OC_CHECK(begin_ <= offset && to <= end_);
   *at = window_ + (offset - begin_);
   return 0;
 }
@@ -64,6 +66,7 @@ void FileWindow::let_go(uint64_t offset, uint64_t size_bytes) {
 int Writeback::step(int fd, uint64_t offset, FileWindow& window) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
+  OC_ASSERT(left_ <= begun_);
   const auto call = [&](uint64_t at, unsigned flags) {
     const int result =
         ::sync_file_range(fd, static_cast<off_t>(at), static_cast<off_t>(kStepBytes), flags);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays/container/workers.h"
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::arrays {
@@ -38,12 +39,14 @@ bool is_shuffled(const ArrayType& type) {
 }
 
 void shuffle(const std::byte* from, uint64_t bytes, uint32_t element_bytes, std::byte* into) {
+  OC_CHECK(element_bytes != 0 && bytes % element_bytes == 0);
   const uint64_t count = bytes / element_bytes;
   for (uint32_t b = 0; b < element_bytes; ++b)
     for (uint64_t i = 0; i < count; ++i) *into++ = from[i * element_bytes + b];
 }
 
 void unshuffle(const std::byte* from, uint64_t bytes, uint32_t element_bytes, std::byte* into) {
+  OC_CHECK(element_bytes != 0 && bytes % element_bytes == 0);
   const uint64_t count = bytes / element_bytes;
   for (uint32_t b = 0; b < element_bytes; ++b)
     for (uint64_t i = 0; i < count; ++i) into[i * element_bytes + b] = *from++;
@@ -57,6 +60,7 @@ class TileLock {
   TileLock(ContainerStorage& storage, uint64_t offset, TileMutexes* mutexes, uint64_t number,
            bool is_shared)
       : storage_(storage), offset_(offset), is_shared_(is_shared) {
+    OC_ASSERT(!is_shared || mutexes != nullptr);
     if (mutexes != nullptr)
       guard_ = std::unique_lock<std::mutex>((*mutexes)[number % mutexes->size()]);
     if (is_shared_) status_ = storage_.lock_range(offset_);
@@ -107,6 +111,7 @@ struct PackedTiles::Space {
     size_t left = memory.size();
     const size_t need = left - packing::Packer::kAlignment;
     work = static_cast<std::byte*>(std::align(packing::Packer::kAlignment, need, at, left));
+    OC_CHECK(work != nullptr);
   }
   std::vector<std::byte> tile, other, value, memory;
   std::byte* work = nullptr;
@@ -135,6 +140,7 @@ uint64_t PackedTiles::used_bytes(uint64_t number) const {
     bytes *= std::min(tiles_[d], shape_[d] - first);
     number /= across;
   }
+  OC_CHECK(number == 0);  // else there is no such tile
   return bytes;
 }
 
@@ -199,6 +205,7 @@ Status PackedTiles::write_tile(const Task& task, const std::byte* from, Space& s
   SlotHead old;
   if (Status s = storage_.read(place(task.number), std::as_writable_bytes(std::span(&old, 1))); !s)
     return s;
+  OC_ASSERT(task.runs.bytes() <= used_bytes(task.number));
   if (task.runs.bytes() == used_bytes(task.number))
     std::fill(space.tile.begin(), space.tile.end(), std::byte{0});
   else if (Status s = read_tile(task.number, space); !s)
@@ -214,9 +221,11 @@ Status PackedTiles::write_tile(const Task& task, const std::byte* from, Space& s
   }
   SlotHead head;
   head.value_bytes = packer_.pack(task.number, plain, space.work, space.value.data() + sizeof head);
+  OC_CHECK(head.value_bytes != 0 && head.value_bytes <= packer_.value_bytes_max());
   head.inverse = ~head.value_bytes;
   std::memcpy(space.value.data(), &head, sizeof head);
   const uint64_t bytes = sizeof head + head.value_bytes;
+  OC_CHECK(bytes <= slot_bytes_ && bytes <= space.value.size());
   if (Status s = storage_.write(place(task.number), std::span(space.value).first(bytes)); !s)
     return s;
   const uint64_t end = base::round_up(bytes, base::kSystemPage);
@@ -235,6 +244,7 @@ Status PackedTiles::read_tile(uint64_t number, Space& space) const {
   };
   SlotHead head;
   const uint64_t first = std::min<uint64_t>(base::kSystemPage, slot_bytes_);
+  OC_ASSERT(first <= space.value.size());
   if (Status s = storage_.read(place(number), std::span(space.value).first(first)); !s) return s;
   std::memcpy(&head, space.value.data(), sizeof head);
   if (head.value_bytes == 0 && head.inverse == 0) {
@@ -244,6 +254,7 @@ Status PackedTiles::read_tile(uint64_t number, Space& space) const {
   const uint64_t bytes = sizeof head + head.value_bytes;
   if (head.inverse != ~head.value_bytes || head.value_bytes > packer_.value_bytes_max())
     return damaged();
+  OC_CHECK(bytes <= space.value.size());
   if (bytes > first)
     if (Status s = storage_.read(place(number) + first,
                                  std::span(space.value).subspan(first, bytes - first));

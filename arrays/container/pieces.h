@@ -6,6 +6,7 @@
 
 #include "arrays/container/box.h"
 #include "arrays/container/catalog.h"
+#include "core/base/assert.h"
 
 namespace outcore::arrays {
 
@@ -22,6 +23,7 @@ void for_each_piece(const ArrayInfo& info, uint64_t bytes_max, const Visit& visi
   const Dims shape = turned(info.dims);
   const size_t n = shape.size();
   Dims unit = info.tiles.empty() ? Dims(n, 1) : turned(info.tiles);
+  OC_ASSERT(unit.size() == n);
   if (std::count(shape.begin(), shape.end(), uint64_t{0}) != 0) return;
   Dims box = unit;
   uint64_t bytes = info.type.size_bytes;
@@ -30,6 +32,7 @@ void for_each_piece(const ArrayInfo& info, uint64_t bytes_max, const Visit& visi
     const uint64_t units = (shape[d] + unit[d] - 1) / unit[d];
     const uint64_t fit = std::clamp<uint64_t>(bytes_max / std::max<uint64_t>(bytes, 1), 1, units);
     box[d] = std::min(unit[d] * fit, shape[d]);
+    OC_ASSERT(box[d] != 0 && box[d] <= shape[d]);
     if (fit < units) break;
     bytes *= units;
   }

@@ -8,6 +8,7 @@
 #include "arrays/container/container_storage.h"
 #include "arrays/container/file_storage.h"
 #include "arrays/container/shared_storage.h"
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/store/registry.h"
 #include "core/store/uri.h"
@@ -80,9 +81,11 @@ class RegionStorage final : public ContainerStorage {
     return discard(offset, size_bytes);
   }
   Status read(uint64_t offset, std::span<std::byte> into) override {
+    OC_CHECK(region_ != nullptr);
     return region_->read(offset, into);
   }
   Status write(uint64_t offset, std::span<const std::byte> from) override {
+    OC_CHECK(region_ != nullptr && is_writable_);
     return region_->write(offset, from);
   }
   Status read_runs(uint64_t first, const Runs& runs, std::byte* into) override {
@@ -103,6 +106,7 @@ class RegionStorage final : public ContainerStorage {
 
   Result<std::shared_ptr<Mapping>> map(const std::shared_ptr<ContainerStorage>&, uint64_t offset,
                                        uint64_t) override {
+    OC_CHECK(region_ != nullptr);
     auto mapping = std::make_shared<OfRegion>();
     mapping->runtime = runtime_;
     mapping->region = region_;
@@ -116,6 +120,7 @@ class RegionStorage final : public ContainerStorage {
   Status lock(Lease lease, bool, bool) override {
     if (lease != Lease::kWriter) return {};
     const std::lock_guard<std::mutex> guard(Writers::instance().mutex);
+    OC_CHECK(!is_writer_ && is_writable_);
     is_writer_ = Writers::instance().identities.insert(identity_).second;
     if (is_writer_) return {};
     return Error{EBUSY, "open " + uri_ + ": this process writes it already: close that first"};

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "arrays/container/arrays_impl.h"
+#include "core/base/assert.h"
 
 namespace outcore {
 
@@ -33,6 +34,7 @@ Arrays::Impl::CatalogLock::~CatalogLock() {
 }
 
 Status Arrays::Impl::begin() {
+  OC_CHECK(catalog != nullptr && !is_open);
   if (Status s = storage->lock(Lease::kCatalog, mode != ArraysMode::kRead, true); !s) return s;
   Status s;
   if (mode != ArraysMode::kRead) {
@@ -59,6 +61,7 @@ Status Arrays::Impl::begin() {
 
 // REQUIRES: Lease::kCatalog.
 Status Arrays::Impl::begin_to_write() {
+  OC_CHECK(session == 0 && mode != ArraysMode::kRead);
   if (together.size > 1 && !storage->can_be_shared())
     return Error{ENOTSUP, "open " + storage->uri() + ": its store has one writer, not " +
                               std::to_string(together.size) +
@@ -106,6 +109,7 @@ Status Arrays::Impl::join() {
     return Error{EBUSY, "open " + storage->uri() +
                             ": another process writes it: wait until it has closed it" +
                             storage->patience()};
+  OC_ASSERT(joined.joined < joined.size && session == 0);
   ++joined.joined;
   session = joined.number;
   if (Status s = catalog->append(change, false); !s) return s;
@@ -114,6 +118,7 @@ Status Arrays::Impl::join() {
 
 // Nobody closes before all have come: who comes later would begin anew.
 Status Arrays::Impl::wait_for_all() {
+  OC_ASSERT(session != 0 && together.size > 1);
   const auto until = std::chrono::steady_clock::now() + kGatherMax;
   auto pause = std::chrono::microseconds(100);
   for (;;) {
@@ -135,6 +140,7 @@ Status Arrays::Impl::wait_for_all() {
 
 // From now on nobody else reads: what they see would change under them.
 Status Arrays::Impl::change_in_place(uint64_t id) {
+  OC_CHECK(session != 0);
   if (is_in_place) {
     const std::lock_guard<std::mutex> guard(mutex);
     if (restamped.contains(id)) return {};
@@ -170,6 +176,7 @@ Status Arrays::Impl::change_in_place(uint64_t id) {
 
 // What we wrote takes the place of what had its name.
 Status Arrays::Impl::finish(Change change) {
+  OC_CHECK(session != 0);
   std::vector<std::pair<uint64_t, uint64_t>> freed;
   for (const auto& [id, entry] : catalog->entries()) {
     if (entry.session != session) continue;
@@ -222,6 +229,7 @@ void Arrays::Impl::abort() {
 
 // REQUIRES: the traffic alone; is_open is false.
 Status Arrays::Impl::end(Status first) {
+  OC_ASSERT(!is_open && session != 0);
   if (Status s = leave(first); !s && first.ok()) first = s;
   storage->unlock(Lease::kWriter);
   {

@@ -45,10 +45,12 @@ class Carrier {
            sum_bytes_ + piece.size_bytes <= room_bytes_;
   }
   void push(const Piece& piece) {
+    OC_ASSERT(piece.size_bytes != 0 && has_room(piece));
     pieces.push_back(piece);
     sum_bytes_ += piece.size_bytes;
   }
   uint64_t span_bytes() const {
+    OC_CHECK(!pieces.empty());
     return pieces.back().there + pieces.back().size_bytes - pieces.front().there;
   }
   // All pieces are of one size then.
@@ -182,6 +184,7 @@ Status SharedStorage::read_runs(uint64_t first, const Runs& runs, std::byte* int
       if (!is_dense) carrier.add(first + piece.there, piece.size_bytes, false);
     const Status s = transfer(carrier.requests);
     for (size_t i = 0; s.ok() && i < carrier.pieces.size(); ++i) {
+      OC_ASSERT(is_dense ? carrier.requests.size() == 1 : i < carrier.requests.size());
       const Piece& piece = carrier.pieces[i];
       const std::byte* const here =
           is_dense ? carrier.requests[0].bytes + (piece.there - carrier.pieces[0].there)

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "arrays/container/arrays_impl.h"
+#include "core/base/assert.h"
 #include "core/os/cancel_block.h"
 
 namespace outcore {
@@ -63,6 +64,7 @@ void Verification::check_blocks(const Entry& entry) {
   for (uint64_t b = 0; b < blocks.size(); ++b) {
     const uint64_t first = b * entry.block_bytes;
     const uint64_t end = std::min(first + entry.block_bytes, bytes);
+    OC_ASSERT(first < end);
     const std::string which = "bytes " + std::to_string(first) + " to " + std::to_string(end - 1) +
                               ", at " + std::to_string(entry.offset + first) + " of " +
                               impl_.storage->uri();

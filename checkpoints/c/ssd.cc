@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checkpoints/c/ssd_pool.h"
+#include "core/base/assert.h"
 #include "core/c/outcome.h"
 #include "outcore/checkpoint.h"
 #include "outcore/runtime.h"
@@ -51,6 +52,7 @@ class Rest {
  public:
   explicit Rest(Ssd& all) : all_(all) {}
   ~Rest() {
+    OC_CHECK(all_.pool != nullptr);
     if (all_.memory.empty()) all_.pool->rest();
   }
   Rest(const Rest&) = delete;
@@ -112,6 +114,7 @@ int allocate(Ssd& all, const std::string& name, size_t size_bytes, void** memory
   auto region = home.map(*all.runtime, name, size_bytes);
   if (!region) return outcome(region.error());
   *memory = region->data();
+  OC_ASSERT(!all.memory.contains(*memory));
   all.memory.emplace(*memory, Named{name, std::move(region).value()});
   return 0;
 }

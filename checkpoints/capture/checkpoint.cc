@@ -8,6 +8,7 @@
 
 #include "checkpoints/capture/copies.h"
 #include "checkpoints/capture/parts.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/cancel_block.h"
 #include "core/os/wait.h"
@@ -69,6 +70,7 @@ class Maker {
   }
   void leave_heaps(bool is_found) {
     for (; entered_ > 0; --entered_) parts_.heaps[entered_ - 1].heap->leave_cut(is_found);
+    OC_ASSERT(entered_ <= parts_.heaps.size());
   }
   // A heap elsewhere goes on as if nothing had been: only its copy has the new header.
   void end_heaps() {
@@ -82,6 +84,7 @@ class Maker {
 
   Status keep_memory(std::span<const std::byte> copies) {
     for (const checkpoints::Memory& part : parts_.memory) {
+      OC_CHECK(copies.size() >= part.bytes.size());
       auto copy = copy_for(part.name, part.bytes.size());
       if (!copy) return copy.status();
       if (Status s = checkpoints::copy_memory(copy.value(), copies.first(part.bytes.size()),
@@ -94,6 +97,7 @@ class Maker {
   }
 
   Status commit() {
+    OC_ASSERT(!is_stored_);
     for (const checkpoints::Foreign& part : parts_.foreign) {
       Store& store = *part.space->store.load();
       auto copy = copy_for(part.name, store.size_bytes());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/address_space.h"
 
@@ -10,6 +11,7 @@ namespace outcore::checkpoints {
 namespace {
 
 bool is_zero(std::span<const std::byte> bytes) {
+  OC_CHECK(!bytes.empty());
   return bytes[0] == std::byte{0} &&
          std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
 }
@@ -18,6 +20,7 @@ bool is_zero(std::span<const std::byte> bytes) {
 int write_differences(const Copy& copy, uint64_t offset, std::span<const std::byte> bytes,
                       std::span<const std::byte> held, uint64_t* written) {
   const uint64_t chunk = copy.chunk_bytes;
+  OC_CHECK(chunk != 0 && held.size() == bytes.size());
   const auto differs = [&](uint64_t at) {
     const size_t size = std::min<uint64_t>(chunk, bytes.size() - at);
     return std::memcmp(bytes.data() + at, held.data() + at, size) != 0;
@@ -39,6 +42,7 @@ int write_differences(const Copy& copy, uint64_t offset, std::span<const std::by
 
 int copy_piece(const Copy& copy, uint64_t offset, std::span<const std::byte> bytes,
                std::span<std::byte> held, uint64_t* written) {
+  OC_ASSERT(held.size() == bytes.size());
   if (copy.store->is_hole(offset, bytes.size())) {
     if (is_zero(bytes)) return 0;
     std::memset(held.data(), 0, held.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::versioned {
@@ -26,6 +27,7 @@ std::byte* buffer_of_this_thread() {
 }  // namespace
 
 void BatchWriter::set_result(size_t first_part, size_t end_part, int error) {
+  OC_CHECK(first_part <= end_part && end_part <= parts_.size());
   for (size_t i = first_part; i < end_part; ++i)
     if (int& result = batch_[parts_[i].request].result; result == 0) result = error;
 }
@@ -53,6 +55,7 @@ void BatchWriter::cut(std::span<StoreRequest> batch) {
 
 // The parts of one chunk: written with others if they are all of it, alone if not.
 void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
+  OC_CHECK(first_part < end_part && end_part <= parts_.size());
   const uint64_t chunk_bytes = pool_.chunk_bytes_;
   const Part& first = parts_[first_part];
   if (first.size_bytes == chunk_bytes) {
@@ -70,6 +73,7 @@ void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
     if (buffer == nullptr) return set_result(first_part, end_part, -ENOMEM);
     std::byte* const into = buffer + gathered_bytes_;
     gathered_bytes_ += chunk_bytes;
+    OC_CHECK(gathered_bytes_ <= kBufferBytes);
     std::memset(into, 0, chunk_bytes);
     for (size_t i = first_part; i < end_part; ++i)
       std::memcpy(into + parts_[i].skipped, parts_[i].bytes, parts_[i].size_bytes);
@@ -102,6 +106,7 @@ int BatchWriter::allocate() {
     if (error == 0) error = object_.map_->prepare(whole.chunk);
   for (size_t i = 0; i < wholes_.size() && error == 0;) {
     const Run run = pool_.heap_->allocate(static_cast<uint32_t>(wholes_.size() - i), error);
+    OC_CHECK(run.count <= wholes_.size() - i);
     for (uint32_t n = 0; n < run.count; ++n) wholes_[i++].block = run.first + n;
   }
   return error;
@@ -128,10 +133,12 @@ void BatchWriter::join() {
     }
     const std::byte* from = wholes_[i].bytes;
     if (!is_one_piece) {
+      OC_CHECK(buffer != nullptr);
       std::byte* const into = buffer + gathered_bytes_;
       for (size_t n = i; n < end; ++n)
         std::memcpy(into + (n - i) * chunk_bytes, wholes_[n].bytes, chunk_bytes);
       gathered_bytes_ += (end - i) * chunk_bytes;
+      OC_CHECK(gathered_bytes_ <= kBufferBytes);
       from = into;
     }
     for (size_t n = i; n < end; ++n) wholes_[n].transfer = static_cast<uint32_t>(transfers_.size());
@@ -150,6 +157,7 @@ void BatchWriter::publish() {
     for (; i < end; ++i) {
       Whole& whole = wholes_[i];
       if (whole.block == 0) continue;
+      OC_CHECK(whole.transfer < transfers_.size());
       int error = transfers_[whole.transfer].result;
       if (error == 0) error = pool_.publish(object_, whole.chunk, whole.block, whole.sum);
       if (error == 0) continue;

@@ -22,6 +22,7 @@ constexpr uint64_t kPunchedGroupsMax = 256;
 }  // namespace
 
 bool is_needed(const Grave& grave, std::span<const uint32_t> held) {
+  OC_ASSERT(held.empty() || held.front() <= held.back());
   const auto after = std::lower_bound(held.begin(), held.end(), grave.birth);
   return after != held.end() && *after < grave.death;
 }
@@ -31,6 +32,7 @@ bool BlockHeap::cover(uint64_t capacity) {
   if (!bits_.resize((capacity + 63) / 64)) return false;
   if (capacity_ == 0) bits_[0] |= 1;  // block 0 is never given out
   capacity_ = capacity;
+  OC_ASSERT(bits_.size() * 64 >= capacity_ && bit(0));
   return true;
 }
 
@@ -53,6 +55,7 @@ bool BlockHeap::is_used(uint32_t block) const {
 
 // The first free blocks of [begin, end).
 Run BlockHeap::take_from(uint64_t begin, uint64_t end, uint32_t most) {
+  OC_CHECK(end <= capacity_ && most != 0);
   uint64_t at = begin;
   while (at < end) {
     const uint64_t free_bits = ~bits_[at / 64] >> at % 64;
@@ -68,6 +71,8 @@ Run BlockHeap::take_from(uint64_t begin, uint64_t end, uint32_t most) {
     bits_[at / 64] |= uint64_t{1} << at % 64;
   used_count_ += run.count;
   if (run.count > 0) cursor_ = at;
+  OC_CHECK(run.count == 0 || run.first != 0);
+  OC_CHECK(run.count <= most && used_count_ < capacity_);
   return run;
 }
 
@@ -84,6 +89,7 @@ Run BlockHeap::allocate(uint32_t most, int& error) {
     {
       const os::Locked locked(lock_);
       if (const Run run = take_from(cursor_, capacity_, most); got(run)) return run;
+      OC_CHECK(used_count_ < capacity_);
       const uint64_t free_count = capacity_ - 1 - used_count_;
       if (free_count * kFreeShare >= capacity_ || (!may_grow && free_count > 0))
         if (const Run run = take_from(1, capacity_, most); got(run)) return run;
@@ -102,6 +108,7 @@ Run BlockHeap::allocate(uint32_t most, int& error) {
 
 // Makes the file larger by a step, or by as much as there is space for. 0 or -errno.
 int BlockHeap::grow(uint64_t wanted) {
+  OC_ASSERT(wanted != 0 && chunk_bytes_ != 0);
   const uint64_t now = capacity_;  // changes under growing_ alone
   const uint64_t least = std::min<uint64_t>(wanted, 1);
   uint64_t step =
@@ -121,6 +128,7 @@ int BlockHeap::grow(uint64_t wanted) {
 
 void BlockHeap::free_locked(uint32_t block) {
   OC_CHECK(block != 0 && block < capacity_ && bit(block));
+  OC_CHECK(used_count_ != 0);
   bits_[block / 64] &= ~(uint64_t{1} << block % 64);
   --used_count_;
 }
@@ -134,6 +142,8 @@ void BlockHeap::free(uint32_t block) {
 int BlockHeap::bury(const Grave& grave) {
   const os::SignalBlock block_signals;
   const os::Locked locked(lock_);
+  OC_CHECK(grave.block != 0 && grave.birth < grave.death);
+  OC_ASSERT(grave.block < capacity_ && bit(grave.block));
   return fresh_.push_back(grave) ? 0 : -ENOMEM;
 }
 
@@ -174,6 +184,7 @@ std::vector<Run> BlockHeap::take_unneeded(std::span<const uint32_t> held) {
     kept_.truncate(kept_count);
   }
   std::sort(blocks.begin(), blocks.end());
+  OC_ASSERT(std::adjacent_find(blocks.begin(), blocks.end()) == blocks.end());
   std::vector<Run> runs;
   for (const uint32_t block : blocks)
     if (!runs.empty() && runs.back().first + runs.back().count == block)
@@ -184,6 +195,7 @@ std::vector<Run> BlockHeap::take_unneeded(std::span<const uint32_t> held) {
 }
 
 void BlockHeap::give_up(const std::vector<Run>& runs) {
+  OC_ASSERT(std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.count != 0; }));
   std::vector<uint64_t> groups;
   {
     const os::SignalBlock block_signals;
@@ -209,6 +221,7 @@ void BlockHeap::give_up(const std::vector<Run>& runs) {
     data_.punch(first * kGroup * chunk_bytes_, count * kGroup * chunk_bytes_);
     const os::SignalBlock block_signals;
     const os::Locked locked(lock_);
+    OC_CHECK(used_count_ >= count * kGroup);
     for (uint64_t group = first; group < first + count; ++group) bits_[group] = 0;
     used_count_ -= count * kGroup;
   }
@@ -227,6 +240,7 @@ bool BlockHeap::claim_group(uint64_t group) {
 void BlockHeap::resurrect(const MappedArray<uint32_t>& blocks) {
   const os::SignalBlock block_signals;
   const os::Locked locked(lock_);
+  OC_ASSERT(std::is_sorted(blocks.begin(), blocks.end()));
   for (MappedArray<Grave>* const graves : {&kept_, &fresh_}) {
     size_t count = 0;
     for (const Grave& grave : *graves)

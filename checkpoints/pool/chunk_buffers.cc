@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 
 namespace outcore::versioned {
@@ -13,6 +14,7 @@ ChunkBuffers::~ChunkBuffers() {
 }
 
 bool ChunkBuffers::open(uint32_t chunk_bytes) {
+  OC_CHECK(memory_ == nullptr && chunk_bytes != 0);
   void* const got = ::mmap(nullptr, size_t{chunk_bytes} * kCount, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (got == MAP_FAILED) return false;
@@ -22,6 +24,7 @@ bool ChunkBuffers::open(uint32_t chunk_bytes) {
 }
 
 std::span<std::byte> ChunkBuffers::take() {
+  OC_CHECK(memory_ != nullptr);
   constexpr uint64_t kWaitNs = 10'000'000;  // then it looks again
   while (true) {
     uint32_t free = free_.load();
@@ -37,6 +40,8 @@ std::span<std::byte> ChunkBuffers::take() {
 
 void ChunkBuffers::give_back(std::span<std::byte> buffer) {
   const auto index = static_cast<uint32_t>((buffer.data() - memory_) / chunk_bytes_);
+  OC_CHECK(index < kCount && buffer.size() == chunk_bytes_);
+  OC_CHECK((free_.load() & 1u << index) == 0);
   if (free_.fetch_or(1u << index) == 0) os::wake_all(&free_);
 }
 

@@ -57,6 +57,7 @@ int ChunkMap::prepare(uint64_t chunk) {
   auto* const fresh = static_cast<Leaf*>(map_zeros(sizeof(Leaf)));
   if (fresh == nullptr) return -ENOMEM;
   const uint64_t index = chunk / kLeafEntries;
+  OC_ASSERT(index < kLeaves);
   Leaf* none = nullptr;
   if (!leaves_[index].compare_exchange_strong(none, fresh)) {
     ::munmap(fresh, sizeof(Leaf));
@@ -69,8 +70,11 @@ int ChunkMap::prepare(uint64_t chunk) {
 }
 
 void ChunkMap::set(uint64_t chunk, Entry entry) {
+  OC_CHECK(chunk < kChunksMax);
   Leaf* const leaf = leaf_of(chunk);
   OC_CHECK(leaf != nullptr);
+  // Readers would wait for ever.
+  OC_CHECK((uint64_t{entry.birth} << 32 | entry.block) != kMoving);
   Slot& slot = leaf->slots[chunk % kLeafEntries];
   slot.place.exchange(kMoving, std::memory_order_acq_rel);
   slot.sum.store(entry.sum, std::memory_order_release);
@@ -79,6 +83,7 @@ void ChunkMap::set(uint64_t chunk, Entry entry) {
 }
 
 void ChunkMap::mark_changed(uint64_t chunk) {
+  OC_CHECK(chunk < kChunksMax);
   Leaf* const leaf = leaf_of(chunk);
   OC_CHECK(leaf != nullptr);
   const uint64_t at = chunk % kLeafEntries;

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/assert.h"
+
 namespace outcore::versioned {
 
 // A chunk. Block 0: a hole, which reads zero.
@@ -32,6 +34,7 @@ class ChunkMap {
   ChunkMap& operator=(const ChunkMap&) = delete;
 
   Entry get(uint64_t chunk) const {
+    OC_ASSERT(chunk < kChunksMax);
     const Leaf* const leaf = leaf_of(chunk);
     return leaf == nullptr ? Entry{} : read(leaf->slots[chunk % kLeafEntries]);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoints/pool/format.h"
+#include "core/base/assert.h"
 
 namespace outcore::versioned {
 namespace {
@@ -29,6 +30,7 @@ struct Fetch {
 
 int ChunkReader::read_chunk(const ChunkMap& map, const char* object, uint64_t chunk,
                             std::span<std::byte> into) {
+  OC_CHECK(into.size() == chunk_bytes_);
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const Entry entry = map.get(chunk);
     if (entry.block == 0) {
@@ -56,6 +58,7 @@ int ChunkReader::read_chunk(const ChunkMap& map, const char* object, uint64_t ch
 // Whole chunks, into memory that is one piece: blocks that are neighbours are read together.
 int ChunkReader::read_stretch(const ChunkMap& map, const char* object, uint64_t chunk,
                               uint64_t count, std::byte* into) {
+  OC_CHECK(count <= kStretchMax);
   Entry entries[kStretchMax];
   for (uint64_t i = 0; i < count; ++i) entries[i] = map.get(chunk + i);
   for (uint64_t i = 0; i < count;) {
@@ -98,6 +101,7 @@ int ChunkReader::read(const ChunkMap& map, const char* object, uint64_t offset,
         if (error == 0) std::memcpy(into.data(), buffer.bytes().data() + skipped, size);
       }
     }
+    OC_ASSERT(size != 0 && size <= into.size());
     if (error != 0) return error;
     offset += size;
     into = into.subspan(size);
@@ -140,6 +144,7 @@ void ChunkReader::transfer(const ChunkMap& map, const char* object, std::span<St
   }
   if (!pieces.empty()) data_.transfer(pieces);
   for (const Fetch& fetch : fetches) {
+    OC_ASSERT(fetch.piece < pieces.size() && fetch.request < batch.size());
     const std::span<std::byte> bytes(fetch.into, chunk_bytes_);
     if (pieces[fetch.piece].result == 0 && checksum_of(bytes) == fetch.entry.sum) continue;
     const int error = read_chunk(map, object, fetch.chunk, bytes);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
@@ -75,6 +76,7 @@ Status FolderDisk::open_folder(const std::string& path, bool may_create) {
 }
 
 Result<std::unique_ptr<File>> FolderDisk::make_heap(int fd, bool, const std::string&) {
+  OC_ASSERT(fd >= 0);
   return std::unique_ptr<File>(new PlainFile(fd));
 }
 

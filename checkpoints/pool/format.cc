@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "core/base/assert.h"
+
 namespace outcore::versioned {
 
 static_assert(std::endian::native == std::endian::little);
@@ -22,6 +24,7 @@ uint64_t sum_of(const RecordHeader& header) {
 }  // namespace
 
 RecordHeader sealed(RecordHeader header) {
+  OC_ASSERT(header.magic == kRecordMagic && header.format == kFormat);
   header.header_sum = sum_of(header);
   return header;
 }
@@ -31,6 +34,7 @@ bool is_whole(const RecordHeader& header) {
 }
 
 void Encoder::put(std::string_view text) {
+  OC_CHECK(text.size() <= UINT16_MAX);
   put(static_cast<uint16_t>(text.size()));
   const auto bytes = std::as_bytes(std::span(text));
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());

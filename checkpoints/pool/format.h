@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checkpoints/pool/block_heap.h"
+#include "core/base/assert.h"
 
 namespace outcore::versioned {
 
@@ -108,6 +109,7 @@ class Decoder {
   explicit Decoder(std::span<const std::byte> bytes) : bytes_(bytes) {}
   template <typename T>
   T get() {
+    OC_ASSERT(at_ <= bytes_.size());
     T value{};
     if (bytes_.size() - at_ < sizeof value) {
       is_intact_ = false;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 
 namespace outcore::versioned {
@@ -25,6 +26,7 @@ class Gate {
     }
   }
   void leave() {
+    OC_ASSERT((state_.load(std::memory_order_relaxed) & ~kClosed) != 0);
     if (state_.fetch_sub(1, std::memory_order_release) - 1 == kClosed) os::wake_all(&state_);
   }
   // Nobody is inside when it returns. REQUIRES: one caller at a time.
@@ -34,9 +36,12 @@ class Gate {
       os::wait(&state_, state, kWaitNs);
   }
   void open() {
+    OC_ASSERT(is_closed());
     state_.fetch_and(~kClosed, std::memory_order_release);
     os::wake_all(&state_);
   }
+  // For assertions of those who close it.
+  bool is_closed() const { return (state_.load(std::memory_order_relaxed) & kClosed) != 0; }
 
  private:
   static constexpr uint32_t kClosed = 1u << 31;

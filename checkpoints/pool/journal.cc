@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 
@@ -99,6 +100,7 @@ JournalReader::Next JournalReader::next(Record& into) {
   offset_ += padded(header.payload_bytes);
   is_begun_ = true;
   is_torn_ = false;
+  OC_ASSERT(offset_ > record_offset_ && offset_ % kRecordAlignment == 0);
   return Next::kRecord;
 }
 
@@ -126,6 +128,7 @@ bool JournalReader::finds_later(int& error) {
 }
 
 int Journal::make_room(uint64_t need, bool may_use_reserve) {
+  OC_ASSERT(need % kRecordAlignment == 0);
   const uint64_t wanted = end_ + need + kReserveBytes;
   if (wanted <= room_end_) return 0;
   const uint64_t step = std::clamp(end_ / 4, kRoomStepMin, kRoomStepMax);
@@ -141,6 +144,7 @@ int Journal::make_room(uint64_t need, bool may_use_reserve) {
 
 int Journal::append(RecordType type, uint32_t commit, std::span<const std::byte> payload, How how) {
   if (is_broken_) return -EIO;
+  OC_CHECK(end_ % kRecordAlignment == 0);
   RecordHeader header;
   header.type = static_cast<uint16_t>(type);
   header.sequence = sequence_;
@@ -150,9 +154,11 @@ int Journal::append(RecordType type, uint32_t commit, std::span<const std::byte>
   header.commit = commit;
   header = sealed(header);
   bytes_.assign(padded(payload.size()), std::byte{});
+  OC_ASSERT(bytes_.size() >= sizeof header + payload.size());
   std::memcpy(bytes_.data(), &header, sizeof header);
   std::copy(payload.begin(), payload.end(), bytes_.begin() + sizeof header);
   if (const int error = make_room(bytes_.size(), how.may_use_reserve); error != 0) return error;
+  OC_CHECK(end_ + bytes_.size() <= room_end_);
   int error = file_->write(end_, bytes_);
   if (error != 0) {
     // What got there is made no record, for good, before anything else is done.

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "checkpoints/pool/state.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 
 namespace outcore::versioned {
@@ -174,6 +175,7 @@ int write_graves(Journal& journal, uint32_t commit, const MappedArray<Grave>& gr
 
 int write_base(Journal& journal, const State& state, const MappedArray<Grave>& graves) {
   constexpr Journal::How kLater = {false, false};
+  OC_ASSERT(state.chunk_bytes != 0);
   Encoder record;
   record.put(state.chunk_bytes);
   record.put(state.next_object);

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::versioned {
@@ -34,8 +35,14 @@ class MappedArray {
   T* end() { return data_ + size_; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
-  T& operator[](size_t index) { return data_[index]; }
-  const T& operator[](size_t index) const { return data_[index]; }
+  T& operator[](size_t index) {
+    OC_ASSERT(index < size_);
+    return data_[index];
+  }
+  const T& operator[](size_t index) const {
+    OC_ASSERT(index < size_);
+    return data_[index];
+  }
 
   // False: no memory, and nothing has changed.
   bool reserve(size_t count) {
@@ -53,11 +60,13 @@ class MappedArray {
   }
   bool push_back(const T& value) {
     if (!reserve(size_ + 1)) return false;
+    OC_ASSERT(size_ < capacity_);
     data_[size_++] = value;
     return true;
   }
   bool append(const MappedArray& other) {
     if (!reserve(size_ + other.size_)) return false;
+    OC_ASSERT(&other != this);
     std::copy(other.begin(), other.end(), data_ + size_);
     size_ += other.size_;
     return true;

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/assert.h"
+
 namespace outcore::versioned {
 
 class Pins {
@@ -17,6 +19,7 @@ class Pins {
   }
   void remove(uint32_t commit) {
     const std::lock_guard guard(mutex_);
+    OC_CHECK(counts_.contains(commit));
     if (--counts_[commit] == 0) counts_.erase(commit);
   }
   bool has(uint32_t commit) const {

@@ -136,6 +136,7 @@ Result<std::unique_ptr<Journal>> Pool::write_journal(uint32_t number, const Stat
 }
 
 Status Pool::load(const PoolOptions& options, const std::vector<uint32_t>& numbers) {
+  OC_CHECK(!numbers.empty());
   const std::string attempted = "open " + folder_;
   disk_->unlink(kUnfinishedJournal);
   for (const uint32_t number : numbers) {
@@ -174,6 +175,7 @@ Status Pool::load(const PoolOptions& options, const std::vector<uint32_t>& numbe
 }
 
 Status Pool::adopt(Loaded& loaded) {
+  OC_CHECK(chunk_bytes_ != 0 && data_ != nullptr && journal_ != nullptr);
   State& state = loaded.state;
   last_commit_ = state.commit;
   interval_ = state.commit + 1;

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "checkpoints/pool/pool.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 
 namespace outcore::versioned {
@@ -136,6 +137,8 @@ int Pool::restore(const State& state, std::vector<std::shared_ptr<Object>>& miss
   }
   const os::SignalBlock block;
   gate_.close();
+  OC_ASSERT(std::all_of(missing.begin(), missing.end(),
+                        [&](const auto& o) { return state.objects.contains(o->id()); }));
   int error = 0;
   for (const auto& [id, object] : objects_) {
     if (error != 0) break;
@@ -155,10 +158,12 @@ int Pool::restore(const State& state, std::vector<std::shared_ptr<Object>>& miss
 int Pool::restore_object(Object& object, const StateObject& as,
                          MappedArray<uint32_t>& resurrected) {
   const uint32_t now = interval_.load();
+  OC_ASSERT(gate_.is_closed());
   ChunkMap& map = *object.map_;
   int error = 0;
   // In one go for each chunk: others read meanwhile, and find what was or what will be.
   const auto exchange = [&](uint64_t chunk, Entry old, Entry entry) {
+    OC_ASSERT(old.block == 0 || old.birth <= now);
     if (old.block != 0 && old.birth != now) error = heap_->bury({old.block, old.birth, now});
     if (error != 0) return;
     map.set(chunk, entry);

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "checkpoints/pool/pool.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 
 namespace outcore::versioned {
@@ -162,6 +163,7 @@ int Pool::carry_out(Cut& cut, bool& is_lost) {
 // Notes what changed, and begins the next interval. Writes wait meanwhile; nothing is allocated
 // from the heap, as a thread that waits may hold its lock.
 void Pool::take_cut(Cut& cut) {
+  OC_ASSERT(cut.commit == 0 && cut.graves.empty());
   for (const uint32_t id : changed_objects_) {
     const auto object = objects_.find(id);
     if (object == objects_.end() || reborn_objects_.contains(id))
@@ -179,6 +181,7 @@ void Pool::take_cut(Cut& cut) {
   const os::SignalBlock block;
   gate_.close();
   cut.commit = interval_.load();
+  OC_CHECK(cut.commit > last_commit_);
   for (Cut::Group& group : cut.groups)
     group.object->map_->take_changed([&](uint64_t chunk, Entry entry) {
       const Change change{static_cast<uint32_t>(chunk), entry.block, entry.birth, entry.sum};
@@ -202,6 +205,7 @@ void Pool::give_back(Cut& cut) {
 }
 
 int Pool::write_commit(Cut& cut) {
+  OC_ASSERT(cut.commit != 0 && cut.has_memory);
   std::erase_if(cut.groups, [](const Cut::Group& g) { return g.changes.empty(); });
   size_t count = 0;
   for (const Cut::Group& group : cut.groups) count += group.changes.size();
@@ -238,6 +242,7 @@ std::vector<uint32_t> Pool::holds() const {
 
 // The commit is durable: the one before may go, and what only it needed.
 void Pool::settle(Cut& cut) {
+  OC_CHECK(cut.commit > last_commit_);
   const uint32_t before = last_commit_;
   last_commit_ = cut.commit;
   if (cut.is_checkpoint) checkpoints_.push_back(std::move(cut.checkpoint));
@@ -280,6 +285,7 @@ void Pool::renew_base() {
 }
 
 Status Pool::write_new_base() {
+  OC_ASSERT(journal_ != nullptr && !journals_.empty());
   const uint32_t number = journals_.back().number;
   auto loaded = load_journal(*disk_, number);
   if (!loaded) return loaded.status();

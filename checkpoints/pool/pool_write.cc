@@ -42,10 +42,13 @@ int Pool::check_writable(const Object& object) {
 
 // REQUIRES: within the gate, map.prepare(chunk). Block 0: a hole.
 int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) {
+  OC_ASSERT(block != UINT32_MAX);
   if (object.is_removed()) return -ENOENT;
   const uint32_t now = interval_.load(std::memory_order_relaxed);
   const Entry old = object.map_->get(chunk);
+  OC_ASSERT(old.block == 0 || old.birth <= now);
   if (old.block == 0 && block == 0) return 0;
+  OC_CHECK(old.block != block);
   if (block != 0 && chunk * chunk_bytes_ >= object.size_bytes()) return -ENXIO;
   if (old.block != 0 && old.birth != now)
     if (const int error = heap_->bury({old.block, old.birth, now}); error != 0) return error;
@@ -58,6 +61,7 @@ int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) 
 
 // Whole chunks that are neighbours, from memory that is one piece. REQUIRES: count <= kStretchMax.
 int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const std::byte* from) {
+  OC_CHECK(count != 0 && count <= kStretchMax);
   uint32_t blocks[kStretchMax];
   uint64_t sums[kStretchMax];
   int error = 0;
@@ -70,6 +74,7 @@ int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const st
                            {from + size_t{got} * chunk_bytes_, size_t{run.count} * chunk_bytes_});
     got += run.count;
   }
+  OC_CHECK(got <= count);
   for (uint32_t i = 0; i < count && error == 0; ++i) {
     sums[i] = checksum_of({from + size_t{i} * chunk_bytes_, chunk_bytes_});
     error = object.map_->prepare(chunk + i);
@@ -89,6 +94,8 @@ int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const st
 
 // Reads the chunk, lays the patches over it and writes it anew.
 int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> patches) {
+  OC_ASSERT(std::all_of(patches.begin(), patches.end(),
+                        [&](const Patch& p) { return p.skipped + p.size_bytes <= chunk_bytes_; }));
   const os::SignalBlock block;
   const os::Locked locked(stripes_[(chunk ^ object.id() * uint64_t{37}) % stripes_.size()]);
   const bool is_zero = std::all_of(patches.begin(), patches.end(),
@@ -103,6 +110,7 @@ int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> pat
   }
   const ChunkBuffer buffer(reader_->buffers());
   const std::span<std::byte> bytes = buffer.bytes();
+  OC_ASSERT(bytes.size() == chunk_bytes_);
   int error = reader_->read_chunk(*object.map_, object.name().c_str(), chunk, bytes);
   if (error != 0) return error;
   for (const Patch& patch : patches)
@@ -209,12 +217,14 @@ int Pool::resize(Object& object, uint64_t size_bytes) {
 
 // All its chunks die. REQUIRES: the gate is closed.
 int Pool::kill_all(Object& object) {
+  OC_ASSERT(gate_.is_closed());
   const uint32_t now = interval_.load();
   int error = 0;
   // First: who reads looks at it again when it has read.
   object.is_removed_.store(true, std::memory_order_release);
   object.map_->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
     if (error != 0) return;
+    OC_ASSERT(entry.birth <= now);
     if (entry.birth == now)
       heap_->free(entry.block);
     else

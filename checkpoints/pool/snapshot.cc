@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/wait.h"
 
@@ -92,6 +93,7 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
 
 Result<std::shared_ptr<Snapshot>> Snapshot::open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
                                                         std::shared_ptr<Pins> pins) {
+  OC_CHECK(pins != nullptr && pins->has(commit));
   std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
   snapshot->pins_ = std::move(pins);
   snapshot->held_ = commit;
@@ -103,6 +105,7 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open_pinned(std::shared_ptr<Disk> di
 }
 
 Status Snapshot::open_data() {
+  OC_ASSERT(data_ == nullptr && reader_ == nullptr);
   auto data = disk_->open("data", Disk::Mode::kRead, true);
   if (!data) return data.error();
   data_ = std::move(data.value());
@@ -113,6 +116,7 @@ Status Snapshot::open_data() {
 }
 
 Snapshot::~Snapshot() {
+  OC_ASSERT(pins_ == nullptr || !is_holding_);
   if (pins_ != nullptr) pins_->remove(held_);
   if (is_holding_) disk_->unhold(held_);
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "checkpoints/pool/pool.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 
 namespace outcore::versioned {
@@ -52,6 +53,7 @@ class Verification {
 
   void read(Snapshot& snapshot, const StateObject& object, const std::string& checkpoint) {
     const uint64_t chunk_bytes = snapshot.chunk_bytes();
+    OC_CHECK(wanted_.size() * chunk_bytes <= kBufferBytes);
     std::vector<StoreRequest> transfers;
     std::vector<size_t> transfer_of;
     for (size_t i = 0; i < wanted_.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/units.h"
 #include "far/redis/call.h"
@@ -105,12 +106,14 @@ uint32_t chance_of_fence() {
 }
 
 uint64_t needed_bytes(uint64_t size_bytes, uint64_t chunk_bytes, uint32_t part_count) {
+  OC_CHECK(chunk_bytes != 0);
   const uint64_t chunks = (size_bytes + chunk_bytes - 1) / chunk_bytes;
   const double values = static_cast<double>(chunks * chunk_bytes) * kValueFactor;
   return static_cast<uint64_t>(std::ceil(values)) + (chunks + part_count) * kKeyBytes;
 }
 
 uint64_t bookable_bytes(uint64_t room_bytes, uint64_t chunk_bytes, uint32_t part_count) {
+  OC_CHECK(chunk_bytes != 0);
   const uint64_t fences = part_count * kKeyBytes;
   const double room = static_cast<double>(room_bytes - std::min(room_bytes, fences));
   const double chunk = static_cast<double>(chunk_bytes) * kValueFactor + double{kKeyBytes};
@@ -123,6 +126,7 @@ void Claim::be_owned() {
   owner_id = random_digits();
   new_id = random_digits().substr(0, 16);
   owner = "process " + std::to_string(::getpid()) + " on " + host;
+  OC_ASSERT(owner_id.size() == 32 && new_id.size() == 16);
 }
 
 void Claim::be_member() {

@@ -54,6 +54,10 @@ void Chunks::run(std::span<ChunkRequest> batch) {
   OC_ASSERT(batch.size() <= kBatchMax);
   const uint64_t start_ns = base::now_ns(), deadline_ns = start_ns + timeout_ns_;
   for (ChunkRequest& r : batch) {
+    OC_ASSERT(part_of(r) < layout_.part_count);
+    OC_ASSERT(is_of_part(r.act) || (layout_.is_packed && r.act == Act::kWrite) ||
+              uint64_t{r.offset} + r.size_bytes <= layout_.chunk_bytes);
+    OC_ASSERT((r.act != Act::kRead && r.act != Act::kWrite) || r.bytes != nullptr);
     r.result = 0;
     r.is_done = r.is_asking = r.is_plain = r.is_short = false;
   }
@@ -115,6 +119,7 @@ size_t Chunks::find_groups(std::span<const ChunkRequest> batch, Group* groups) c
     *place = wanted;
     ++count;
   }
+  OC_ASSERT(count <= kGroupsMax);
   return count;
 }
 
@@ -130,6 +135,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
         if (r.server == group.server) r.is_asking = false;
       continue;
     }
+    OC_ASSERT(group.line != nullptr && group.line->connection.is_open());
     group.was_returning = servers_.is_returning(group.server);
     group.replicas = servers_.acknowledging(group.server, replicas_);
     for (ChunkRequest& r : batch) {
@@ -150,6 +156,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
 
 // After the look at a new connection: what is lost must not read zero.
 void Chunks::send_unless_lost(Group& group, uint8_t number, ChunkRequest& r) {
+  OC_ASSERT(!r.is_done && r.server == group.server);
   if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
       r.act != Act::kDrop) {
     r.result = -EIO;
@@ -166,6 +173,7 @@ void Chunks::send_unless_lost(Group& group, uint8_t number, ChunkRequest& r) {
 
 // Reads the answers, and notes how it went.
 void Chunks::conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
+  OC_ASSERT(group.line != nullptr);
   const int error = finish(group, number, batch);
   servers_.note_answer(group.server, use_of(group.is_write), error == 0);
   if (error != 0 && error != kAgain) {
@@ -216,6 +224,7 @@ void Chunks::forget_redirections(std::span<ChunkRequest> batch, uint8_t group) {
 // Reads the answers to a group. What is to be asked again stays as it is. -EAGAIN: too few replicas
 // acknowledge. Other errors are the connection's.
 int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
+  OC_CHECK(batch.size() <= kBatchMax);  // `changed` has room for no more
   bool must_load = false, is_short = false;
   Last last(spaces_.get());
   uint32_t changed[kBatchMax];
@@ -268,6 +277,7 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
 
 // Behind the writes of a group.
 void Chunks::send_wait(Group& group, uint64_t deadline_ns) {
+  OC_ASSERT(group.is_write && replicas_ > 0);
   group.is_probe = group.replicas == 0 && servers_.may_probe(group.server);
   if (group.replicas == 0 && !group.is_probe) return;
   Connection& stream = group.line->connection;
@@ -281,6 +291,7 @@ void Chunks::send_wait(Group& group, uint64_t deadline_ns) {
 }
 
 int Chunks::wait_for_replicas(Group& group) {
+  OC_ASSERT(group.is_probe ? group.replicas == 0 : group.replicas > 0);
   Reply reply;
   if (const int result = group.line->connection.read(&reply); result != 0) return result;
   const uint64_t count = reply.type == ':' && reply.number > 0 ? reply.number : 0;

@@ -1,6 +1,7 @@
 // Chunks: small reads of several threads, combined into one batch. See combining_queue.h.
 #include <algorithm>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/os/wait.h"
 #include "far/redis/chunks.h"
@@ -24,6 +25,7 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
                            return r.act == Act::kRead && r.server == server;
                          });
   if (!is_simple) return;
+  OC_CHECK(server < Servers::kServersMax);
   bool is_unopened = false;
   Line* line = servers_.try_take(server, Use::kRead, &is_unopened);
   if (line == nullptr && is_unopened) return;
@@ -50,6 +52,7 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
 
 // The leader: sends its own batch and those of waiting threads, then passes the connection on.
 void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns) {
+  OC_CHECK(line != nullptr && batch.size() <= kTogetherMax);
   const uint32_t server = batch.front().server;
   CombiningQueue& queue = queues_[server];
   ChunkRequest all[kTogetherMax];
@@ -63,6 +66,7 @@ void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_n
     count += waiting->batch.size();
     queued[queued_count++] = waiting;
   }
+  OC_CHECK(count <= kTogetherMax);
   line->connection.set_deadline(deadline_ns);
   line->connection.set_hasty(true);
   ask_together(line, server, {all, count});
@@ -91,6 +95,7 @@ void Chunks::ask_together(Line* line, uint32_t server, std::span<ChunkRequest> a
 // Passes the connection to the thread that has waited longest, which becomes the leader; if nobody
 // waits, returns it to Servers.
 void Chunks::give(Line* line, uint32_t server) {
+  OC_ASSERT(line != nullptr);
   CombiningQueue& queue = queues_[server];
   const bool is_for_queued = line->connection.is_open() && !servers_.has_waiting(server);
   QueuedBatch* const next = is_for_queued ? queue.take(kTogetherMax) : nullptr;

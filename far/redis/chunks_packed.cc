@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/units.h"
 #include "far/redis/chunks.h"
@@ -27,6 +28,7 @@ std::unique_ptr<SpacePool> Chunks::make_spaces(const packing::Packer* packer) {
 }
 
 void Chunks::send_packed(Connection& stream, const ChunkRequest& r) {
+  OC_ASSERT(layout_.is_packed && (r.act == Act::kWrite || r.act == Act::kZero));
   char chunk[kKeyMax], fence[kKeyMax];
   const std::string_view chunk_key(chunk, put_key(chunk, r, false));
   const bool is_put = r.act == Act::kWrite;
@@ -43,6 +45,7 @@ void Chunks::send_packed(Connection& stream, const ChunkRequest& r) {
 // The whole value, of which the request gets its bytes. Those that follow it in the batch may want
 // others of the same: `last` keeps the chunk.
 int Chunks::receive_packed(Connection& stream, const Reply& reply, ChunkRequest& r, Last& last) {
+  OC_CHECK(packer_ != nullptr && uint64_t{r.offset} + r.size_bytes <= packer_->chunk_bytes());
   r.is_absent = reply.type == '_';
   if (r.is_absent) {
     std::memset(r.bytes, 0, r.size_bytes);
@@ -78,6 +81,7 @@ int Chunks::repeat(const Last& last, ChunkRequest& r) const {
   r.result = last.error;
   r.is_short = last.is_short;
   if (last.result != 0 || last.error != 0) return last.result;
+  OC_ASSERT(last.is_short || last.chunk != nullptr);
   if (last.is_short) std::memset(r.bytes, 0, r.size_bytes);
   if (!last.is_short) std::memcpy(r.bytes, last.chunk + r.offset, r.size_bytes);
   return 0;

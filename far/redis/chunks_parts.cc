@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "far/redis/chunks.h"
@@ -26,6 +27,7 @@ int Chunks::learn_scripts() {
 }
 
 int Chunks::run_on_parts(Act act, std::vector<uint64_t>* numbers) {
+  OC_ASSERT(is_of_part(act));
   std::vector<ChunkRequest> batch;
   numbers->clear();
   for (uint32_t part = 0; part < layout_.part_count;) {
@@ -41,6 +43,7 @@ int Chunks::run_on_parts(Act act, std::vector<uint64_t>* numbers) {
       numbers->push_back(r.number);
     }
   }
+  OC_CHECK(numbers->size() == layout_.part_count);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "core/base/assert.h"
 #include "far/redis/chunks.h"
 
 namespace outcore::redis {
@@ -23,6 +24,7 @@ Chunks::Way Chunks::way_of(const ChunkRequest& r) const {
 // No staged key is used twice, nor by two members, whose token is the same: a server that reads
 // late what was sent to it long ago changes nothing that was sent since.
 void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
+  OC_ASSERT(way != Way::kScript && r.act == Act::kWrite);
   char chunk[kKeyMax], fence[kKeyMax], staged[kStagedKeyMax];
   const std::string_view chunk_key(chunk, put_key(chunk, r, false));
   const std::string_view fence_key(fence, put_key(fence, r, true));
@@ -30,6 +32,7 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
   const int used = std::snprintf(staged, sizeof staged, "%.*s:%" PRIu64 ":%s%" PRIu64,
                                  static_cast<int>(fence_key.size()), fence, token, member_.c_str(),
                                  staged_count_.fetch_add(1, std::memory_order_relaxed));
+  OC_CHECK(used > 0 && static_cast<size_t>(used) < sizeof staged);  // else two keys may be the same
   const std::string_view staged_key(staged, static_cast<size_t>(used));
   const auto call = [&](Script script, uint64_t first, uint64_t second = 0) {
     const bool has_member = script == Script::kPlace && !member_.empty();
@@ -69,6 +72,7 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
 
 // The first error is what went wrong: those after it follow from it. The last answer is place's.
 int Chunks::receive_staged(Connection& stream, ChunkRequest& r, Way way) {
+  OC_ASSERT(way != Way::kScript && r.act == Act::kWrite);
   Reply reply;
   bool is_refused = false;
   int refusal = 0;

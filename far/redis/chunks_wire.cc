@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "far/redis/chunks.h"
 #include "far/redis/record.h"
@@ -42,6 +43,7 @@ std::string_view word_at(std::string_view text, size_t index) {
 }  // namespace
 
 void Chunks::send_script(Connection& stream, Script script, const ChunkRequest& r) {
+  OC_ASSERT(!layout_.is_packed || script == Script::kFence);
   char chunk[kKeyMax], fence[kKeyMax];
   const bool is_of_chunk = script != Script::kFence;
   const std::string_view fence_key(fence, put_key(fence, r, true));
@@ -72,6 +74,7 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
     stream.begin(1);
     stream.word("ASKING");
   }
+  OC_ASSERT(r.act != Act::kRead || r.size_bytes != 0);  // else it would ask for all of the value
   switch (r.act) {
     case Act::kRead:
       if (layout_.is_packed) {
@@ -121,6 +124,7 @@ int Chunks::receive(Line& line, ChunkRequest& r, Last& last) {
 }
 
 int Chunks::receive_own(Line& line, ChunkRequest& r, Last& last) {
+  OC_ASSERT(!r.is_same);
   Connection& stream = line.connection;
   Reply reply;
   r.is_short = false;
@@ -200,6 +204,7 @@ int Chunks::refuse(const Reply& reply, ChunkRequest& r) {
 }
 
 void Chunks::lose(uint32_t part) {
+  OC_CHECK(part < layout_.part_count);
   is_lost_[part].store(true);
   has_lost_.store(true);
 }
@@ -207,6 +212,7 @@ void Chunks::lose(uint32_t part) {
 // What a server says of a part, of which at least so much was acknowledged. In a cluster it may be
 // one that has not heard yet that it is replaced: it is asked again for a while.
 int Chunks::judge(uint32_t server, uint32_t part, const ChunkRequest& answer, uint64_t least) {
+  OC_ASSERT(part < layout_.part_count && answer.act == Act::kSeq);
   constexpr uint64_t kDoubtNs = 5'000'000'000;
   std::atomic<uint64_t>& since_ns = suspect_since_ns_[part];
   if (answer.result == 0 && answer.number >= least) {

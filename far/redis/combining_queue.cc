@@ -1,5 +1,6 @@
 #include "far/redis/combining_queue.h"
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 #include "far/redis/chunks.h"
 
@@ -26,6 +27,8 @@ class CombiningQueue::Held {
 
 void CombiningQueue::join(QueuedBatch* waiting) {
   const Held held(*this);
+  OC_CHECK(waiting->line == nullptr && !waiting->batch.empty());
+  OC_ASSERT((first_ == nullptr) == (last_ == nullptr));
   waiting->next = nullptr;
   (first_ == nullptr ? first_ : last_->next) = waiting;
   last_ = waiting;
@@ -39,6 +42,7 @@ bool CombiningQueue::leave(QueuedBatch* waiting) {
     if (r != waiting) continue;
     (before == nullptr ? first_ : before->next) = r->next;
     if (last_ == r) last_ = before;
+    OC_CHECK(count_.load(std::memory_order_relaxed) != 0);
     count_.fetch_sub(1);
     return true;
   }
@@ -50,6 +54,7 @@ QueuedBatch* CombiningQueue::take(size_t requests_max) {
   const Held held(*this);
   QueuedBatch* const waiting = first_;
   if (waiting == nullptr || waiting->batch.size() > requests_max) return nullptr;
+  OC_CHECK(waiting->line == nullptr && count_.load(std::memory_order_relaxed) != 0);
   first_ = waiting->next;
   if (first_ == nullptr) last_ = nullptr;
   count_.fetch_sub(1);

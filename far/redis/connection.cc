@@ -123,6 +123,7 @@ void Connection::put_number(char mark, uint64_t number) {
 
 void Connection::end_piece() {
   if (out_used_ == out_begin_) return;
+  OC_CHECK(out_used_ > out_begin_ && piece_count_ < kPieceMax);
   piece_[piece_count_++] = {out_ + out_begin_, out_used_ - out_begin_};
   out_begin_ = out_used_;
 }
@@ -133,6 +134,7 @@ void Connection::make_room() {
 }
 
 void Connection::begin(uint32_t words) {
+  OC_ASSERT(words != 0);
   make_room();
   put_number('*', words);
 }
@@ -184,6 +186,7 @@ int Connection::flush() {
     if (sent == 0) fail(-ECONNRESET);
     since_ns = 0;
     for (auto left = static_cast<size_t>(sent); left > 0;) {
+      OC_CHECK(at < piece_count_);
       const size_t part = std::min(left, piece_[at].iov_len);
       piece_[at].iov_base = static_cast<char*>(piece_[at].iov_base) + part;
       piece_[at].iov_len -= part;
@@ -254,6 +257,7 @@ int Connection::fill() {
   const int64_t count = receive({}, {in_ + in_end_, sizeof in_ - in_end_});
   if (count < 0) return static_cast<int>(count);
   in_end_ += static_cast<size_t>(count);
+  OC_CHECK(in_end_ <= sizeof in_);
   return 0;
 }
 
@@ -265,6 +269,7 @@ int Connection::ask(std::initializer_list<std::string_view> words, Reply* reply)
 }
 
 int Connection::read(Reply* reply) {
+  OC_ASSERT(in_begin_ <= in_end_);
   OC_ASSERT(bytes_left_ == 0 || error_ != 0);
   const char* end = nullptr;
   for (size_t seen = 0;;) {
@@ -302,6 +307,7 @@ int Connection::read_bytes(std::span<std::byte> into) {
     if (count < 0) return static_cast<int>(count);
     const size_t part = std::min(into.size(), static_cast<size_t>(count));
     in_end_ = static_cast<size_t>(count) - part;
+    OC_CHECK(in_end_ <= sizeof in_);
     into = into.subspan(part);
   }
   return error_;

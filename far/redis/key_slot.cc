@@ -42,6 +42,7 @@ uint32_t slot_of(std::string_view key) {
 
 uint32_t even_tag(uint32_t index, uint32_t count) {
   OC_ASSERT(index < count && count <= 1024);
+  OC_ASSERT((count & (count - 1)) == 0);
   const uint32_t stretch = kSlotCount / count;
   for (uint32_t number = 0;; ++number) {
     char text[16];

@@ -42,6 +42,8 @@ void PartWriter::run(std::span<ChunkRequest> batch) {
   std::byte* const work = space.get(deadline_ns);
   ChunkRequest* sorted[Chunks::kBatchMax];
   for (size_t i = 0; i < batch.size(); ++i) {
+    OC_ASSERT(batch[i].act == Act::kWrite || batch[i].act == Act::kZero);
+    OC_ASSERT(uint64_t{batch[i].offset} + batch[i].size_bytes <= packer_->chunk_bytes());
     sorted[i] = &batch[i];
     batch[i].is_done = work == nullptr;
     batch[i].result = work == nullptr ? -ETIMEDOUT : 0;
@@ -101,6 +103,7 @@ bool PartWriter::lock(Slot& slot, std::span<const Slot> before, uint64_t deadlin
 }
 
 void PartWriter::begin(Slot& slot) {
+  OC_ASSERT(!slot.parts.empty() && slot.covered_bytes() <= packer_->chunk_bytes());
   const bool is_whole = slot.covered_bytes() == packer_->chunk_bytes();
   const bool is_zeroed = slot.is_zeroed();
   const bool is_untouched = is_untouched_(slot.number(), !is_zeroed);
@@ -117,6 +120,7 @@ void PartWriter::begin(Slot& slot) {
 
 // All reads, or all writes, of a round.
 void PartWriter::carry_out(std::span<Slot> slots, bool is_write) {
+  OC_CHECK(slots.size() <= kSlotsMax);
   ChunkRequest batch[kSlotsMax];
   Slot* owner[kSlotsMax];
   size_t count = 0;
@@ -151,9 +155,11 @@ void PartWriter::change(Slot& slot, std::byte* work) {
   slot.write.bytes = slot.value;
   slot.write.size_bytes =
       static_cast<uint32_t>(packer_->pack(slot.number(), chunk, work, slot.value));
+  OC_CHECK(slot.write.size_bytes <= packer_->value_bytes_max());
 }
 
 void PartWriter::end(Slot& slot) {
+  OC_ASSERT(slot.read.act == Act::kRead && slot.write.act != Act::kRead);
   const int result = slot.read.result != 0 ? slot.read.result : slot.write.result;
   for (ChunkRequest* const r : slot.parts) {
     r->result = result;

@@ -33,6 +33,7 @@ void Line::abandon() {
 
 Servers::Servers(Options options) : options_(std::move(options)) {
   OC_CHECK(options_.read_lines <= kLinesMax && options_.write_lines <= kLinesMax);
+  OC_CHECK(options_.read_lines != 0 && options_.write_lines != 0);
   for (auto& slot : slots_) slot.store(kNobody, std::memory_order_relaxed);
   for (const Address& seed : options_.seeds) add(seed);
 }
@@ -59,6 +60,7 @@ uint32_t Servers::add(const Address& address) {
 
 uint32_t Servers::add_new(const Address& address) {
   const uint32_t number = count();
+  OC_CHECK(number <= kServersMax);
   if (number == kServersMax) return kNobody;
   void* const memory =
       ::mmap(nullptr, sizeof(Server), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -71,6 +73,7 @@ uint32_t Servers::add_new(const Address& address) {
 }
 
 uint32_t Servers::find(std::string_view host_and_port, uint32_t asked) {
+  OC_CHECK(asked < count());
   const size_t colon = host_and_port.rfind(':');
   if (colon == std::string_view::npos) return kNobody;
   const std::string_view host = host_and_port.substr(0, colon);
@@ -103,6 +106,7 @@ int Servers::open(Line& line, uint32_t server, Use use, uint64_t deadline_ns) {
 }
 
 std::span<Line> Servers::lines_of(uint32_t server, Use use) const {
+  OC_CHECK(server < count());
   Server& it = *servers_[server].load(std::memory_order_acquire);
   if (use == Use::kRead) return {it.reads, options_.read_lines};
   if (use == Use::kWrite) return {it.writes, options_.write_lines};
@@ -117,6 +121,7 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
       if (!line.holder.try_take()) continue;
       *error = open(line, server, use, deadline_ns);
       if (*error == 0) {
+        OC_ASSERT(line.connection.is_open() && line.server == server);
         line.connection.set_deadline(deadline_ns);
         return &line;
       }
@@ -150,6 +155,7 @@ Line* Servers::try_take(uint32_t server, Use use, bool* is_unopened) {
 
 // Who comes second asks the same once more: nobody writes before it has been answered.
 int Servers::end_abandoned(Line& line) {
+  OC_ASSERT(line.server < count());
   for (Line& other : lines_of(line.server, Use::kWrite)) {
     uint64_t id = other.abandoned_id.load();
     if (id == 0) continue;
@@ -167,6 +173,7 @@ int Servers::end_abandoned(Line& line) {
 }
 
 void Servers::note_answer(uint32_t server, Use use, bool has_answered) {
+  OC_CHECK(server < count());
   auto& since_ns = servers_[server].load()->silent_since_ns[static_cast<size_t>(use)];
   uint64_t seen = since_ns.load(std::memory_order_relaxed);
   if (has_answered && seen != 0) since_ns.store(0, std::memory_order_relaxed);
@@ -174,6 +181,7 @@ void Servers::note_answer(uint32_t server, Use use, bool has_answered) {
 }
 
 void Servers::give(Line* line) {
+  OC_CHECK(line != nullptr && line->server < count());
   Server& it = *servers_[line->server].load(std::memory_order_acquire);
   if (!line->connection.is_open()) line->connection.close();
   line->holder.give();
@@ -229,6 +237,7 @@ int Servers::ask(uint32_t server, uint64_t deadline_ns) {
 }
 
 void Servers::note_moved(uint32_t slot, uint32_t server) {
+  OC_CHECK(slot < kSlotCount && (server == kNobody || server < count()));
   if (server_of(slot) == server) return;
   Server* const it = server == kNobody ? nullptr : servers_[server].load();
   if (it != nullptr) it->moves_begun.fetch_add(1);
@@ -261,6 +270,7 @@ int Servers::read_slots(Connection& stream, uint32_t asked) {
       if (node == 2) master = server;
     }
     if (master == kNobody) continue;
+    OC_ASSERT(master < count());
     servers_[master].load()->replicas.store(static_cast<uint32_t>(range.number - 3));
     std::fill(heard_ + first.number, heard_ + last.number + 1, static_cast<uint16_t>(master));
   }

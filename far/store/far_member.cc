@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/clock.h"
 
 namespace outcore::store {
@@ -39,6 +40,7 @@ Result<uint64_t> FarMember::free_bytes() {
 }
 
 int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
+  OC_CHECK(used_ <= end_);
   int error = 0;
   if (const uint64_t spare = free_.size() + (end_ - used_); spare < count) {
     const uint64_t now_ns = base::now_ns();
@@ -55,6 +57,7 @@ int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
 
 // By so many chunks, or by what there is space for.
 int FarMember::grow(uint64_t count) {
+  OC_ASSERT(count != 0);
   const uint64_t ahead =
       std::clamp(end_ * chunk_bytes() / 8, kStepBytesMin, kStepBytesMax) / chunk_bytes();
   const uint64_t step = std::max(count, ahead);

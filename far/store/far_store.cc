@@ -25,6 +25,7 @@ class Parcel {
   explicit Parcel(const std::vector<std::unique_ptr<FarMember>>& members) : members_(members) {}
 
   void add(uint32_t member, const StoreRequest& part, int* result) {
+    OC_CHECK(member < members_.size() && part.size_bytes != 0);
     if (count_ == kMax || (count_ > 0 && member != member_)) send();
     member_ = member;
     part_[count_] = part;
@@ -57,6 +58,7 @@ void copy(std::byte* there, std::byte* here, size_t size, bool is_write) {
 
 Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, const OpenOptions& how,
                                                  const StoreLimits& limits) {
+  OC_CHECK(!options.members.empty());
   std::shared_ptr<FarStore> store(new FarStore);
   store->uri_ = options.uri;
   store->is_reserved_ = options.is_reserved;
@@ -69,6 +71,7 @@ Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, cons
     store->members_.push_back(std::move(member.value()));
   }
   store->chunk_bytes_ = store->members_.front()->chunk_bytes();
+  OC_CHECK(store->chunk_bytes_ != 0);
   store->local_ = std::make_unique<LocalPart>(store->chunk_bytes_);
   store->traits_ = store->members_.front()->store().traits();
   store->traits_.is_volatile = true;
@@ -209,6 +212,7 @@ int FarStore::place(uint64_t first, uint64_t end) {
 // `lacking`: how many more it would take. REQUIRES: placing_.
 int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local,
                         uint64_t* lacking) {
+  OC_CHECK(first <= end && end <= PlaceTable::kChunksMax);
   uint64_t missing = 0;
   for (uint64_t chunk = first; chunk < end; ++chunk) missing += places_.has(chunk) ? 0 : 1;
   std::vector<Place> found;
@@ -219,6 +223,7 @@ int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
     // One that does not answer is passed over, and told of if the others do not suffice.
     if (const int result = members_[i]->take(missing - found.size(), &taken); error == 0)
       error = result;
+    OC_CHECK(taken.size() <= missing - found.size());
     for (const uint64_t chunk : taken) found.push_back({i, chunk});
   }
   for (; found.size() < missing && !local->empty(); local->pop_back())
@@ -241,6 +246,7 @@ int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
 // What was in local memory is left to the caller, who gives it back without the lock. REQUIRES:
 // placing_.
 void FarStore::give(const Place& place, std::vector<uint64_t>* local) {
+  OC_CHECK(place.member <= local_member());
   if (place.member == local_member())
     local->push_back(place.chunk);
   else
@@ -283,6 +289,7 @@ int FarStore::discard_places(uint64_t offset, uint64_t size_bytes, Local local) 
       if (local == Local::kZero) std::memset(local_->at(place.chunk) + within, 0, size);
       continue;
     }
+    OC_CHECK(place.member < members_.size());
     const uint64_t there = place.chunk * chunk_bytes_ + within;
     if (place.member == run.member && there == run.offset + run.size_bytes) {
       run.size_bytes += size;

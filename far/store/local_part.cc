@@ -15,6 +15,7 @@ namespace outcore::store {
 
 LocalPart::~LocalPart() {
   if (!is_here() || base_.load() == nullptr) return;
+  OC_CHECK(taken_.load() == 0 || room_ != nullptr);
   os::free_table(base_.load(), mapped_bytes_);
   if (const uint64_t taken = taken_bytes(); taken != 0) room_->give(taken);
 }
@@ -46,6 +47,7 @@ int LocalPart::fetch(uint64_t count, std::vector<uint64_t>* chunks) {
         chunks->push_back(free_.back());
         free_.pop_back();
       }
+      OC_CHECK(end_ <= most && end_ - free_.size() == taken_.load());
       return 0;
     }
   }
@@ -55,6 +57,7 @@ int LocalPart::fetch(uint64_t count, std::vector<uint64_t>* chunks) {
 
 // Addresses for all that can ever be taken, once.
 bool LocalPart::map(const Room& room) {
+  OC_CHECK(chunk_bytes_ != 0);
   const uint64_t most = base::round_up(room.bytes_max(), chunk_bytes_);
   const std::lock_guard<std::mutex> guard(lock_);
   if (base_.load() != nullptr) return true;
@@ -88,6 +91,7 @@ void LocalPart::give(std::span<const uint64_t> chunks) {
     OC_CHECK(taken_.load() >= chunks.size());
     free_.insert(free_.end(), chunks.begin(), chunks.end());
     taken_.fetch_sub(chunks.size(), std::memory_order_relaxed);
+    OC_CHECK(end_ - free_.size() == taken_.load());
     room = room_;
   }
   room->give(chunks.size() * chunk_bytes_);

@@ -15,6 +15,7 @@ PlaceTable::~PlaceTable() {
 
 int PlaceTable::set(uint64_t chunk, const Place& place) {
   OC_CHECK(chunk < kChunksMax && place.chunk < kChunkMask);
+  OC_CHECK(place.member <= UINT16_MAX);
   std::atomic<Leaf*>& at = (*leaves_)[chunk / kLeafChunks];
   if (at.load(std::memory_order_relaxed) == nullptr) {
     void* const memory = ::mmap(nullptr, sizeof(Leaf), PROT_READ | PROT_WRITE,
@@ -30,6 +31,7 @@ int PlaceTable::set(uint64_t chunk, const Place& place) {
 }
 
 void PlaceTable::clear(uint64_t chunk) {
+  OC_CHECK(chunk < kChunksMax);
   Leaf* const leaf = (*leaves_)[chunk / kLeafChunks].load(std::memory_order_relaxed);
   if (leaf != nullptr) leaf->word[chunk % kLeafChunks].store(0, std::memory_order_release);
 }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/assert.h"
+
 namespace outcore::store {
 
 struct Place {
@@ -28,6 +30,7 @@ class PlaceTable {
 
   // False: it has none.
   bool find(uint64_t chunk, Place* place) const {
+    OC_ASSERT(chunk < kChunksMax);
     const Leaf* const leaf = (*leaves_)[chunk / kLeafChunks].load(std::memory_order_acquire);
     const uint64_t word =
         leaf == nullptr ? 0 : leaf->word[chunk % kLeafChunks].load(std::memory_order_acquire);

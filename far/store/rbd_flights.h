@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "core/base/assert.h"
 #include "far/store/rbd_library.h"
 
 namespace outcore::store {
@@ -26,6 +27,7 @@ class RbdFlights {
   template <typename Start>
   void begin(int* result, long expected, Start start) {
     if (begun_ - ended_ == kFlightsMax) end_oldest();
+    OC_CHECK(begun_ - ended_ < kFlightsMax);
     rbd_completion_t completion = nullptr;
     *result = library_.rbd_aio_create_completion(nullptr, nullptr, &completion);
     if (*result != 0) return;
@@ -45,6 +47,7 @@ class RbdFlights {
   };
 
   void end_oldest() {
+    OC_CHECK(ended_ < begun_);
     const Flight& flight = flights_[ended_++ % kFlightsMax];
     library_.rbd_aio_wait_for_complete(flight.completion);
     const long said = library_.rbd_aio_get_return_value(flight.completion);

@@ -175,6 +175,7 @@ Status check_alive(const char* what) {
 // More bytes for dlm_alloc, with a step's worth to spare where there is room for that.
 Status lengthen(Data& d, uint64_t least_bytes) {
   const uint64_t before = d.region.size_bytes();
+  OC_CHECK(before <= d.reservation.size_bytes());
   const uint64_t room_bytes = d.reservation.size_bytes() - before;
   least_bytes = round_up(least_bytes, kSystemPage);
   if (least_bytes > room_bytes)

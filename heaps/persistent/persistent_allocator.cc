@@ -155,6 +155,7 @@ Cache* Allocator::take_cache() {
   for (const auto& cache : caches_)
     if (!cache->is_taken) {
       cache->is_taken = true;
+      OC_ASSERT(cache->owner == this);
       return cache.get();
     }
   caches_.push_back(std::make_unique<Cache>());
@@ -167,6 +168,7 @@ Cache* Allocator::take_cache() {
 void Allocator::retire(Cache* cache) noexcept {
   if (process_ != ::getpid()) return;  // a forked child, to which the heap does not belong
   const std::lock_guard<std::mutex> guard(lock_);  // flush() hands caches back, too
+  OC_ASSERT(cache->is_taken && cache->owner == this);
   for (unsigned index = 0; index < kCellSizes; ++index) drain(cache->stacks[index], index, 0);
   cache->is_taken = false;
 }
@@ -190,6 +192,7 @@ Status Allocator::fill(Cache::Stack& stack, unsigned index) {
   const uint32_t wanted = kCachedMax[index] / 2;
   Result<unsigned> got = slabs_.take(index, {cells, wanted});
   if (!got) return got.status();
+  OC_CHECK(got.value() != 0 && got.value() <= wanted);
   std::copy_n(cells + wanted - got.value(), got.value(), stack.cells);
   stack.count = got.value();
   return {};
@@ -197,6 +200,7 @@ Status Allocator::fill(Cache::Stack& stack, unsigned index) {
 
 // The oldest go.
 void Allocator::drain(Cache::Stack& stack, unsigned index, uint32_t keep) noexcept {
+  OC_CHECK(stack.count <= Cache::kCellsMax);
   if (stack.count <= keep) return;
   const uint32_t gone = stack.count - keep;
   slabs_.give(index, {stack.cells, gone});
@@ -224,6 +228,7 @@ void Allocator::deallocate(Cache& cache, void* object, uint64_t size_bytes,
     // An error stays with the tiles, whose space the next trim or close tries to give back again.
     if (cache.owner->tiles_.should_trim()) static_cast<void>(cache.owner->tiles_.trim());
   }
+  OC_CHECK(stack.count < kCachedMax[index]);
   stack.cells[stack.count++] = object;
 }
 

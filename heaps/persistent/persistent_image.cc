@@ -7,6 +7,7 @@
 #include <new>
 #include <set>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "heaps/persistent/persistent_sizes.h"
@@ -181,6 +182,7 @@ std::vector<std::byte> Image::encode() const {
     put(name.type.data(), name.type.size());
     at = start + record.record_bytes;
   }
+  OC_CHECK(at == bytes.data() + bytes.size());
   return bytes;
 }
 

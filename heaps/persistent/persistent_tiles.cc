@@ -23,9 +23,11 @@ constexpr uint64_t kTrimMin = 64;                     // 4 MiB
 
 Status Tiles::start(Region* region, std::shared_ptr<Store> store, uint64_t reserve_bytes,
                     uint64_t spare_bytes) {
+  OC_CHECK(region->size_bytes() <= reserve_bytes && spare_bytes <= reserve_bytes);
   region_ = region;
   store_ = std::move(store);
   count_ = region->size_bytes() / kTileBytes;
+  OC_CHECK(count_ != 0);
   if (Status s = owners_.allocate(reserve_bytes / kTileBytes); !s) return s;
   base_ = region->data();
   limit_ = capacity() - spare_bytes / kTileBytes;
@@ -34,6 +36,7 @@ Status Tiles::start(Region* region, std::shared_ptr<Store> store, uint64_t reser
 }
 
 Result<uint64_t> Tiles::take(uint64_t count, bool is_metadata) {
+  OC_CHECK(count != 0);
   const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> guard(lock_);
   const uint64_t limit = is_metadata ? capacity() : limit_;
@@ -79,6 +82,7 @@ Status Tiles::grow(uint64_t count, uint64_t limit) {
 
 // 0, or -errno and the range has no more space than before.
 int Tiles::promise(uint64_t first, uint64_t count) {
+  OC_ASSERT(count != 0 && first + count <= count_);
   const int error = store_->reserve(first * kTileBytes, count * kTileBytes);
   if (error == 0) return 0;
   if (error == -ENOTSUP) {
@@ -125,6 +129,7 @@ void Tiles::prepare(uint64_t first, uint64_t count) noexcept {
 void Tiles::give(uint64_t first, uint64_t count) noexcept {
   const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> guard(lock_);
+  OC_CHECK(first != 0 && first + count <= count_);
   try {
     free_.add(first, count);
   } catch (const std::bad_alloc&) {
@@ -144,6 +149,7 @@ void Tiles::lose(uint64_t count) noexcept {
 }
 
 void Tiles::set_owner(uint64_t first, uint64_t count, Owner owner) {
+  OC_CHECK(first != 0 && count != 0 && first + count <= capacity());
   const uint64_t inner = owner.is_free() || owner.slab() != nullptr
                              ? owner.word()
                              : Owner(Owner::Kind::kInner, 0).word();
@@ -181,6 +187,7 @@ Status Tiles::trim() {
     if (!s && first_error.ok()) first_error = s;
     from = run.first + run.count;
     const std::lock_guard<std::mutex> guard(lock_);
+    OC_CHECK(trimming_count_ >= run.count);
     trimming_count_ -= run.count;
     try {
       free_.add(run.first, run.count);

@@ -59,6 +59,7 @@ int Allocator::take_slowly(size_t bytes, size_t alignment, bool is_zeroed, void*
 }
 
 int Allocator::take_small(uint8_t c, void** block) {
+  OC_CHECK(c != 0 && c < kSizeClasses);
   ThreadCache* cache = thread_caches::find(number_);
   if (cache == nullptr) cache = thread_caches::far(*this, number_);
   const SizeClass& size = kSizes[c];
@@ -84,6 +85,7 @@ int Allocator::take_small(uint8_t c, void** block) {
     std::reverse(blocks, blocks + taken);
     stack.count = static_cast<uint32_t>(taken);
   }
+  OC_CHECK(stack.count != 0 && stack.count <= size.cached_max);
   *block = stack.blocks[--stack.count];
   cache->count_one(size.block_bytes, 1);
   return 0;
@@ -106,6 +108,7 @@ int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void**
     memory_->expect(span->first * kUnitBytes, span->size_bytes());
   if (is_zeroed && !is_zero) zero(*span);
   *block = extents_.address_of(*span);
+  OC_ASSERT(reinterpret_cast<uintptr_t>(*block) % std::max<size_t>(alignment, 1) == 0);
   count(static_cast<int64_t>(span->size_bytes()), 1);
   return 0;
 }
@@ -149,6 +152,7 @@ void Allocator::give_slowly(void* block) {
 }
 
 void Allocator::give_large(Span* span) {
+  OC_ASSERT(span->kind == SpanKind::kLarge);
   count(-static_cast<int64_t>(span->size_bytes()), -1);
   extents_.give(span);
 }
@@ -156,6 +160,7 @@ void Allocator::give_large(Span* span) {
 // The newest stay: they are warm.
 void Allocator::flush(ThreadCache& cache, uint8_t c, uint32_t keep) {
   ThreadCache::Stack& stack = cache.stacks[c];
+  OC_CHECK(keep <= stack.count && stack.count <= kSizes[c].cached_max);
   const uint32_t gone = stack.count - keep;
   slabs_.give(c, {stack.blocks, gone});
   std::memmove(stack.blocks, stack.blocks + gone, keep * sizeof *stack.blocks);
@@ -186,6 +191,7 @@ size_t Allocator::usable_bytes(const void* block) const {
 }
 
 bool Allocator::resize_in_place(Span* span, size_t bytes) {
+  OC_ASSERT(bytes > 0 && span->kind == SpanKind::kLarge);
   const uint64_t units = base::round_up(bytes, kUnitBytes) / kUnitBytes, before = span->count;
   if (units > before && !extents_.grow(span, units)) return false;
   if (units < before) extents_.shrink(span, units);
@@ -196,6 +202,7 @@ bool Allocator::resize_in_place(Span* span, size_t bytes) {
 }
 
 int Allocator::resize(void* block, size_t bytes, size_t alignment, void** now) {
+  OC_CHECK(bytes > 0 && alignment != 0);
   if (thread_caches::is_parents(number_)) return -EPERM;
   if (bytes > capacity_bytes_) return -ENOMEM;
   const size_t usable = usable_bytes(block);
@@ -232,6 +239,7 @@ ThreadCache* Allocator::lend_cache() {
   const std::lock_guard<std::mutex> guard(caches_mutex_);
   if (idle_ != nullptr) {
     ThreadCache* const cache = idle_;
+    OC_CHECK(cache->owner == this);
     idle_ = cache->next_idle;
     return cache;
   }
@@ -245,6 +253,7 @@ ThreadCache* Allocator::lend_cache() {
 }
 
 void Allocator::take_back(ThreadCache* cache) {
+  OC_CHECK(cache->owner == this);
   flush_all(*cache);
   const std::lock_guard<std::mutex> guard(caches_mutex_);
   cache->next_idle = idle_;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/assert.h"
 #include "heaps/volatile/extents.h"
 #include "heaps/volatile/slabs.h"
 #include "heaps/volatile/thread_cache.h"
@@ -29,6 +30,7 @@ class Allocator {
   // 0 or -errno: -ENOMEM (no addresses or no ordinary memory), -ENOSPC (no space in the store),
   // -EPERM (a forked child). REQUIRES: bytes > 0; `alignment` is a power of two.
   int take(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+    OC_ASSERT(bytes > 0 && (alignment & (alignment - 1)) == 0);
     if (bytes <= kSmallBytesMax && alignment <= 16 && !is_zeroed) {
       ThreadCache* const cache = thread_caches::find(number_);
       const uint8_t c = class_of(bytes);
@@ -47,6 +49,7 @@ class Allocator {
     const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - memory_->base());
     if (at < capacity_bytes_) [[likely]] {
       const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
+      OC_ASSERT(c < kSizeClasses);
       ThreadCache* const cache = thread_caches::find(number_);
       if (c != 0 && cache != nullptr) [[likely]] {
         ThreadCache::Stack& stack = cache->stacks[c];

@@ -50,6 +50,7 @@ size_t Extents::bin_of(uint64_t count) {
 void Extents::list(Span* span) {
   Bins& in = bins(span->kind);
   const size_t bin = bin_of(span->count);
+  OC_CHECK(is_free(span->kind) && !span->is_aged && bin < kBins);
   span->prev = nullptr;
   span->next = in.first[bin];
   if (span->next != nullptr) span->next->prev = span;
@@ -68,6 +69,7 @@ void Extents::list(Span* span) {
 void Extents::unlist(Span* span) {
   Bins& in = bins(span->kind);
   const size_t bin = bin_of(span->count);
+  OC_CHECK(is_free(span->kind) && bin < kBins);
   if (span->next != nullptr) span->next->prev = span->prev;
   (span->prev != nullptr ? span->prev->next : in.first[bin]) = span->next;
   if (in.first[bin] == nullptr) in.used[bin / 64] &= ~(uint64_t{1} << bin % 64);
@@ -82,6 +84,7 @@ void Extents::unlist(Span* span) {
 }
 
 void Extents::set_edges(Span* span) {
+  OC_CHECK(span->count != 0 && span->end() <= unit_count_);
   const auto value = reinterpret_cast<uint64_t>(span);
   map_[span->first].store(value, std::memory_order_release);
   map_[span->end() - 1].store(value, std::memory_order_release);
@@ -101,6 +104,7 @@ Span* Extents::neighbour(uint64_t unit) {
 void Extents::drop(Span* span) { metadata_.give(span, sizeof *span); }
 
 void Extents::put_free(Span* span, SpanKind kind) {
+  OC_CHECK(is_free(kind) && !is_free(span->kind) && !span->is_aged);
   span->kind = kind;
   const auto take_in = [&](Span* other) {
     unlist(other);
@@ -148,6 +152,7 @@ Span* Extents::find_free(SpanKind kind, uint64_t count, uint64_t alignment) {
 Span* Extents::cut(Span* span, uint64_t count, uint64_t alignment) {
   const SpanKind kind = span->kind;
   const uint64_t start = aligned(span->first, alignment), end = span->end();
+  OC_CHECK(start >= span->first && start + count <= end);
   Span *head = nullptr, *tail = nullptr;
   const auto make = [&](uint64_t from, uint64_t to) -> Span* {
     void* const memory = metadata_.take(sizeof(Span));
@@ -304,6 +309,7 @@ bool Extents::grow(Span* span, uint64_t count) {
 }
 
 void Extents::shrink(Span* span, uint64_t count) {
+  OC_CHECK(count != 0 && count < span->count && !is_free(span->kind));
   const os::CancelBlock uncancelled;
   void* const memory = metadata_.take(sizeof(Span));
   if (memory == nullptr) return;

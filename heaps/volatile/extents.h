@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/base/assert.h"
 #include "heaps/volatile/heap_memory.h"
 #include "heaps/volatile/metadata.h"
 #include "heaps/volatile/span.h"
@@ -45,7 +46,10 @@ class Extents {
 
   // The span, and its mark in the upper byte; 0: none. What lies inside of a span that was not
   // marked may be anything.
-  uint64_t find(uint64_t unit) const { return map_[unit].load(std::memory_order_acquire); }
+  uint64_t find(uint64_t unit) const {
+    OC_ASSERT(unit < unit_count_);
+    return map_[unit].load(std::memory_order_acquire);
+  }
   static Span* span_of(uint64_t found) { return reinterpret_cast<Span*>(found & kAddressMask); }
   static uint8_t mark_of(uint64_t found) { return static_cast<uint8_t>(found >> kMarkShift); }
 

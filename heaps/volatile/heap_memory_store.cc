@@ -12,6 +12,7 @@ namespace outcore::heap {
 std::shared_ptr<HeapMemoryStore> HeapMemoryStore::make(std::shared_ptr<Store> inner,
                                                        uint64_t size_bytes,
                                                        uint64_t capacity_bytes) {
+  OC_ASSERT(inner != nullptr && size_bytes <= capacity_bytes);
   std::shared_ptr<HeapMemoryStore> store(new HeapMemoryStore);
   if (store->written_.cover(capacity_bytes, base::kSystemPage) != 0) return nullptr;
   store->inner_ = std::move(inner);

@@ -55,6 +55,7 @@ void* Metadata::take(size_t size_bytes) {
 void Metadata::give(void* piece, size_t size_bytes) {
   if (piece == nullptr) return;
   const size_t units = (size_bytes + kUnitBytes - 1) / kUnitBytes;
+  OC_CHECK(size_bytes > 0 && size_bytes <= kPieceBytesMax);
   const std::lock_guard<std::mutex> guard(mutex_);
   free_[units] = new (piece) Free{free_[units]};
 }

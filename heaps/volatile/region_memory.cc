@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 
@@ -127,6 +128,7 @@ RegionMemory::~RegionMemory() {
 }
 
 int RegionMemory::grow(uint64_t end) {
+  OC_CHECK(end <= capacity_bytes_);
   if (end <= granted_bytes_) return 0;
   end = std::min(base::round_up(end, page_bytes_), capacity_bytes_);
   if (end > region_.size_bytes())  // a try that found no space may have made it larger
@@ -138,16 +140,19 @@ int RegionMemory::grow(uint64_t end) {
 }
 
 int RegionMemory::reserve(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(offset + size_bytes <= capacity_bytes_);
   return store_->reserve(offset, size_bytes);
 }
 
 int RegionMemory::give_back(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(offset + size_bytes <= capacity_bytes_);
   if (const Status s = region_.discard(offset, size_bytes); !s) return -s.code();
   static_cast<void>(store_->release(offset, size_bytes));
   return 0;
 }
 
 void RegionMemory::zero(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(offset + size_bytes <= capacity_bytes_);
   if (!region_.discard(offset, size_bytes)) std::memset(base_ + offset, 0, size_bytes);
 }
 

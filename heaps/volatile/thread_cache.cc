@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/os/at_fork.h"
 #include "heaps/volatile/allocator.h"
 
@@ -110,6 +111,7 @@ void leave(Allocator& allocator, uint64_t number) {
   Registry& r = registry();
   {
     const std::lock_guard<std::mutex> guard(r.mutex);
+    OC_CHECK(r.allocators.contains(number));
     r.allocators.erase(number);
   }
   if (is_parents(number)) return;

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import builtins
+import operator
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from types import EllipsisType
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from . import _core, forks, registry, walk
-from .array_items import ArrayItems, Item
-from .array_memory import ArrayMemory
+from . import _core, dask, description, forks, items, ranges, registry, resizing, table, words
+from .elements import Elements, buffer_format
 from .ndarray_methods import NdarrayMethods
-from .opening import Opened, prepare
+from .opening import Opened, reference_to
+from .plain_errors import plain_errors
 from .row_swaps import RowSwaps
 from .shaped import Shaped
-from .sizes import parse_bytes
-from .view import View, set_block_bytes
+from .view import View
+
+Item = TypeVar("Item", bound=np.generic)  # of an array
+
+_BAR_CELLS = 48
 
 
-def _format_of(dtype: np.dtype[Any]) -> str | None:
-    """The buffer protocol's name of the dtype; None if it has none, or NumPy reads it as another:
-    numpy.asarray asks for a buffer first, and for an ``__array_interface__`` only without one."""
-    try:
-        one: Any = memoryview(np.zeros(1, dtype))  # type: ignore[arg-type]
-        return one.format if np.asarray(one).dtype == dtype else None
-    except (ValueError, TypeError, BufferError, RuntimeError):
-        return None
-
-
-class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory):
+class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
     """An array in a store. ``outcore.open`` and its neighbours make one.
 
     It has the attributes and methods of an ndarray, but is none: ``numpy.asarray(a)`` is the
     ndarray over the same memory, and so is ``a[...]``; both keep the array open. Slicing gives
     views, arithmetic gives plain ndarrays.
+
+    A ``range`` or ``key`` is anything that indexes the array: None for all of it, a slice, a
+    tuple, a number. Where it is about memory it is widened to whole pages, and to one run of bytes.
 
     >>> import outcore
     >>> with outcore.zeros((4, 3)) as a:
@@ -46,40 +44,35 @@ class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory)
     True
     """
 
+    dtype: np.dtype[Item]
+
     def __init__(self, opened: Opened) -> None:
         super().__init__()
         self._opened = opened
-        self._mapped: _core.Region = opened.region
-        self._runtime = opened.runtime
-        self._location = opened.location
-        self._is_leak = not opened.location.is_new  # scratch may be dropped, as memory may
-        layout = opened.layout
-        self.shape: tuple[int, ...] = layout.shape
-        self.dtype: np.dtype[Item] = layout.dtype
+        self._location = opened.plan.location
+        self._is_leak = not self._location.is_new  # scratch may be dropped, as memory may
+        layout = opened.plan.layout
+        self.dtype = layout.dtype
         self.order: str = layout.order
         self.offset: int = layout.offset  # of the first element in the store
-        self.mode: str = opened.mode.name
-        self._lead = layout.offset - opened.region.start
+        self.mode: str = opened.plan.mode.name
+        self._elements = Elements(opened.region, layout.offset - opened.region.start, layout.shape,
+                                  layout.dtype, layout.order, opened.pager)
         self._swaps = RowSwaps()
-        set_block_bytes(self._region, opened.runtime._block_bytes())
         self._share_memory()
-        opened.runtime._arrays[id(self)] = self
+        opened.pager.arrays[id(self)] = self
 
     def _share_memory(self) -> None:
-        self._bind(self._region, self._lead, list(self.shape), list(self.strides),
-                   self.dtype.itemsize, _format_of(self.dtype))
-        self._strides = self.strides
+        elements = self._elements
+        self.shape: tuple[int, ...] = elements.shape
+        self._bind(elements.region, elements.lead, list(elements.shape), list(elements.strides),
+                   elements.itemsize, buffer_format(elements.dtype))
 
     # -- what it is --
 
     @property
     def strides(self) -> tuple[int, ...]:
-        axes = self.shape[1:][::-1] if self.order == "C" else self.shape[:-1]
-        strides = [self.itemsize]
-        for length in axes:
-            strides.append(strides[-1] * max(length, 1))
-        strides = strides[:self.ndim]
-        return tuple(strides[::-1] if self.order == "C" else strides)
+        return self._elements.strides
 
     @property
     def url(self) -> str:
@@ -95,62 +88,114 @@ class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory)
     @property
     def runtime(self) -> Any:
         """The runtime whose budget it shares."""
-        return self._runtime
-
-    @property
-    def flags(self) -> Any:
-        return self._view().flags
-
-    @property
-    def T(self) -> View:  # noqa: N802 (NumPy's name)
-        return self._view().T
-
-    @property
-    def mT(self) -> View:  # noqa: N802 (NumPy's name)
-        return self._view().mT
-
-    @property
-    def real(self) -> Any:
-        return self._view().real
-
-    @property
-    def imag(self) -> Any:
-        return self._view().imag
-
-    @property
-    def flat(self) -> Any:
-        return self._view().flat
+        return self._opened.runtime
 
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
+    def __repr__(self) -> str:
+        return description.line_of(
+            f"outcore.{type(self).__name__} {self.url} {self.shape} {self.dtype} "
+            f"mode={self.mode!r}", self._elements)
+
+    def _repr_html_(self) -> str:
+        if self._mapped.is_inherited or not self._mapped.is_open:
+            return f"<code>{table.html.escape(repr(self))}</code>"
+        return self.info._repr_html_() + table.html_bar(self.residency())
+
     # -- its memory --
 
     @property
-    def _region(self) -> _core.Region:
-        mapped = self._mapped
-        if mapped.is_inherited and forks.may_remap(self):
-            return forks.remap(self)
-        return mapped
+    def _mapped(self) -> _core.Region:
+        """As it is: a parent process may have mapped it."""
+        return self._elements.region
 
-    @_region.setter
-    def _region(self, region: _core.Region) -> None:
-        self._mapped = region
+    def _here(self) -> Elements:
+        """Its elements in this process; mapped anew where a parent mapped them, if they may be."""
+        region = self._elements.region
+        if region.is_inherited and forks.may_remap(region, self._location, self.mode):
+            forks.remap(self._elements, self._location, self._share_memory)
+        return self._elements
+
+    @property
+    def _region(self) -> _core.Region:
+        return self._here().region
 
     def _view(self) -> View:
-        buffer: Any = _core.Lease(self._region)
-        order: Any = self.order
-        return np.ndarray.__new__(View, self.shape, self.dtype, buffer, self._lead, None, order)
+        return self._here().view()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         view = self._view()
         interface = dict(view.__array_interface__)
-        interface["data"] = _core.Lease(self._region, self._lead)  # keeps the array open
+        interface["data"] = _core.Lease(self._region, self._elements.lead)  # keeps the array open
         interface["strides"] = None if self.order == "C" else view.strides
         return interface
+
+    # -- its elements --
+
+    @overload
+    def __getitem__(self, key: slice | EllipsisType | None | str | list[str]) -> View: ...
+    @overload
+    def __getitem__(self, key: list[int] | list[bool] | np.ndarray[Any, Any]
+                    ) -> np.ndarray[Any, np.dtype[Item]]: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any] | tuple[Any, ...]) -> View | Item: ...
+
+    @plain_errors
+    def __getitem__(self, key: Any) -> Any:
+        found = items.get(self._here(), key)
+        if type(key) is int or isinstance(key, np.integer):
+            self._swaps.take(key, found)
+        return found
+
+    @plain_errors
+    def __setitem__(self, key: Any, value: Any) -> None:
+        items.put(self._here(), self._swaps, key, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        for i in range(len(self)):
+            yield self[i]
+
+    @plain_errors
+    def take(self, indices: Any, axis: int | None = None, out: Any = None,
+             mode: Any = "raise") -> Any:
+        """As ndarray.take; whole rows go as by ``gather``."""
+        if axis == 0 and out is None and mode == "raise" and np.ndim(indices) > 0:
+            return self.gather(indices)
+        return self._view().take(indices, axis, out, mode)
+
+    @plain_errors
+    def gather(self, rows: Any) -> np.ndarray[Any, Any]:
+        """A copy of these rows. Their pages are read many at a time, whatever their order.
+
+        >>> import outcore
+        >>> a = outcore.full((100, 2), 7)
+        >>> a.gather([5, 90, 5]).shape
+        (3, 2)
+        """
+        return items.gather(self._here(), rows)
+
+    @plain_errors
+    def read(self, key: Any = ...) -> np.ndarray[Any, Any]:
+        """A copy of ``self[key]`` in ordinary memory. A failed read is an OSError, not a signal.
+
+        There is no method ``copy``: dask.array.from_array would call it. ``a[...].copy()`` works.
+
+        >>> import outcore
+        >>> a = outcore.full(1000, 2.5)
+        >>> a.read(slice(10, 12))
+        array([2.5, 2.5])
+        """
+        return items.read(self._here(), key)
+
+    def __copy__(self) -> np.ndarray[Any, Any]:
+        return self.read()
+
+    def __deepcopy__(self, memo: Any) -> np.ndarray[Any, Any]:
+        return self.read()
 
     def iter_chunks(self, chunk: int | str | None = None,
                     axis: int | None = None) -> Iterator[View]:
@@ -164,61 +209,151 @@ class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory)
         >>> sum(float(part.sum()) for part in a.iter_chunks(300))
         4000.0
         """
-        axis = (0 if self.order == "C" else self.ndim - 1) if axis is None else axis
-        view: Any = np.moveaxis(self._view(), axis, 0)
-        block_bytes = self._block_bytes
-        if isinstance(chunk, str):
-            block_bytes = parse_bytes(chunk)
-        elif chunk is not None:
-            block_bytes = max(1, chunk * max(view.nbytes // max(len(view), 1), 1))
-        part: Any = None
-        try:
-            for part in walk.rows_of(view, self._region, block_bytes):
-                yield np.moveaxis(part, 0, axis)
-        except OSError as error:  # see plain_errors
-            del view, part
-            raise error.with_traceback(None)  # noqa: B904 (the same error)
+        yield from items.chunks(self._here(), chunk, axis)
 
     def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:
         """As ndarray.tofile, by copies of parts: it works with every delivery of faults."""
         if sep:
             self._view().tofile(fid, sep, format)
-        elif hasattr(fid, "write"):
-            # NumPy writes the first axis outermost, whatever the order.
-            for part in self.iter_chunks(axis=0) if self.shape else [self._view()]:
-                np.array(part, order="C").tofile(fid)
         else:
-            with builtins.open(fid, "wb") as file:
-                self.tofile(file)
+            items.save(self._here(), fid)
+
+    # -- its store --
+
+    @plain_errors
+    def flush(self, range: Any = None, wait: bool = True, progress: Any = None) -> Any:
+        """Writes what changed to the store. OSError if that fails; nothing is lost then.
+
+        ``wait=False`` returns a Future at once. Success means that the store has every byte, as
+        other programs that read the file see; ``sync`` also makes them durable.
+
+        >>> import outcore
+        >>> a = outcore.full(1000, 1.0)
+        >>> a.flush()
+        >>> a.flush(slice(0, 10), wait=False).result()
+        """
+        begin, size = self._here().range_of(range)
+        if not wait:  # the array lives as long as its flush
+            return ranges.in_background(
+                lambda: ranges.flush_range(self._region, begin, size, progress))
+        return ranges.flush_range(self._region, begin, size, progress)
+
+    def sync(self) -> None:
+        """``flush``, and the store is made durable (fdatasync): a power cut loses nothing."""
+        self.flush()
+        self._region.sync()
+
+    def resize(self, shape: Any) -> None:
+        """Gives it another shape, and the file the length that this needs.
+
+        Growing works while views live if ``open(…, reserve='10GB')`` kept addresses for it; else,
+        and for shrinking, it is mapped anew: BufferError while views live.
+
+        >>> import outcore
+        >>> a = outcore.open("scratch:", "w", (10, 4), float, reserve="1MiB")
+        >>> a[9] = 9
+        >>> a.resize((1000, 4)); float(a[9, 0]), float(a[999, 0])
+        (9.0, 0.0)
+        """
+        try:
+            resizing.resize(self._here(), self._opened.plan, shape)
+        finally:
+            self._share_memory()  # where it fails it may have been mapped anew, as it was
+
+    # -- what is resident --
+
+    @plain_errors
+    def prefetch(self, key: Any = None, wait: bool = False, progress: Any = None) -> None:
+        """Starts to bring a range in, or rows given as a list or array. A hint: what does not fit
+        within the budget is dropped. With ``wait`` it is there on return, or OSError says why not.
+        """
+        elements = self._here()
+        if isinstance(key, (list, np.ndarray)):
+            return ranges.prefetch_rows(elements, np.asarray(key), wait)
+        return ranges.prefetch(elements.region, *elements.range_of(key), wait, progress)
+
+    def evict(self, key: Any = None) -> None:
+        """Gives the memory of a range back now; what changed is written back first."""
+        elements = self._here()
+        ranges.evict(elements.region, *elements.range_of(key))
+
+    def advise(self, advice: words.RangeAdvice, key: Any = None) -> None:
+        """'random', 'sequential' or 'normal' for all of it; 'will-need', 'dont-need' or 'cold'
+        for a range."""
+        if not isinstance(advice, str):
+            raise TypeError(f"advice {advice!r} is none: write a word, as 'random'")
+        elements = self._here()
+        elements.region.advise(*elements.range_of(key), advice)
+
+    @contextmanager
+    def pin(self, key: Any = None) -> Iterator[Any]:
+        """Keeps a range in memory for the time of a ``with`` block, and gives its view.
+
+        OSError (ENOMEM) if the budget cannot hold it.
+
+        >>> import outcore
+        >>> a = outcore.full((1000, 4), 2.0)
+        >>> with a.pin(slice(0, 10)) as part:
+        ...     float(part.sum())
+        80.0
+        """
+        elements = self._here()
+        with ranges.pinned(elements.region, *elements.range_of(key)):
+            part = elements.view()[... if key is None else key]
+            yield part
+            del part
+
+    def discard(self, key: Any = None) -> None:
+        """The whole pages of a range read zero from now on, and take no space where the store can.
+        What of the range is no whole page is written with zeros."""
+        elements = self._here()
+        ranges.discard(elements.region, *elements.range_of(key))
+
+    @property
+    def resident_bytes(self) -> int:
+        """How much of its store is in memory."""
+        return self._region.metrics()["resident_bytes"]
+
+    def residency(self, cells: int = _BAR_CELLS) -> list[float]:
+        """For each of ``cells`` equal parts the share that is in memory; of large ones a sample."""
+        cells = operator.index(cells)
+        if cells < 0:
+            raise ValueError(f"residency of {cells} parts: write a number of 0 or more")
+        return self._region.residency(cells)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of the store's pages, by the names of docs/reference/metrics.md, with the
+        runtime's budget and fault latency.
+
+        >>> import outcore
+        >>> a = outcore.full(1000, 1.0)
+        >>> a.stats()["resident_bytes"] > 0
+        True
+        """
+        return description.stats_of(self._here())
+
+    @property
+    def info(self) -> table.Table:
+        """What there is to know, as a table for people."""
+        names = [("Name", self.url), ("Data type", str(self.dtype)), ("Shape", str(self.shape)),
+                 ("Order", self.order), ("Offset", f"{self.offset:,}"), ("Mode", self.mode)]
+        return description.info_of(f"outcore.{type(self).__name__}", names, self._elements,
+                                   self.stats(), self.residency())
 
     # -- by reference --
 
-    def _reference(self) -> tuple[Any, ...]:
-        if self._location.is_new:
-            import pickle
-            raise pickle.PicklingError(
-                f"{self.url} is of this process only: open a file instead, or pickle a.read()")
-        if self._location.is_descriptor:
-            import pickle
-            raise pickle.PicklingError("its file has no name by which another process could open "
-                                       "it: pickle a.read()")
+    def __reduce__(self) -> Any:
+        reference = reference_to(self._opened.plan, self.shape)
         self._region.check("pickle")
         self.flush()
-        options = {k: v for k, v in self._opened.options.items() if v not in (None, "auto")}
-        return (self._location.url, self._opened.mode.for_reopening, self.shape, self.dtype,
-                self.order, None if self._opened.is_npy else self.offset, options)
-
-    def __reduce__(self) -> Any:
-        return _reopen, (type(self), self._reference())
+        return self._opened.reopen, (type(self), reference)
 
     def __dask_tokenize__(self) -> Any:
-        from .dask import token_of
-        return token_of(self)
+        return dask.token_of(self._here(), self._location, self.mode, self.offset)
 
     def to_dask(self, chunks: Any = "auto", name: str | None = None) -> Any:
         """A dask array over it. Nothing is copied: tasks open it by reference."""
-        from .dask import to_dask
-        return to_dask(self, chunks, name)
+        return dask.to_dask(self, chunks, name)
 
     # -- its end --
 
@@ -236,8 +371,8 @@ class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory)
         if self._mapped.is_inherited:
             return  # the parent's, who closes it
         self._mapped.unmap()
-        if self._opened.owns_runtime:
-            self._runtime.close()
+        if self._opened.plan.owns_runtime:
+            self._opened.pager.close()
 
     def __enter__(self) -> Array[Item]:
         self._region.check("enter")
@@ -251,23 +386,15 @@ class Array(ArrayItems[Item], ArrayMemory, NdarrayMethods, Shaped, _core.Memory)
                 raise
             # What failed is more important, and its traceback may hold views: closed without them.
             self._region.close_when_unused()
-            if self._opened.owns_runtime:
-                self._runtime.close()
+            if self._opened.plan.owns_runtime:
+                self._opened.pager.close()
 
     def __del__(self) -> None:
-        region = getattr(self, "_mapped", None)
-        if region is None or not region.is_open or region.is_inherited:
+        elements = getattr(self, "_elements", None)
+        if elements is None or not elements.region.is_open or elements.region.is_inherited:
             return
         if self._is_leak:
             warnings.warn(f"unclosed outcore array {self.url}", ResourceWarning, source=self,
                           stacklevel=2)
-        if region.exports == 0:
+        if elements.region.exports == 0:
             self.close()
-
-
-def _reopen(kind: type[Array[Any]], reference: tuple[Any, ...]) -> Array[Any]:
-    """An Array as it was when it was pickled; 'w' comes back as 'r+'."""
-    url, mode, shape, dtype, order, offset, options = reference
-    array = kind.__new__(kind)
-    Array.__init__(array, prepare(url, mode, shape, dtype, order, offset or 0, **options))
-    return array

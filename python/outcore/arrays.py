@@ -54,7 +54,8 @@ class Arrays(MutableMapping[str, Any]):
         location = locate(url)
         self.url = location.url
         self._runtime = runtime
-        self._core = open_core(location, _MODES[mode], rank, size, any_failed, runtime)
+        self._core = open_core(location, _MODES[mode], rank, size, any_failed,
+                               None if runtime is None else runtime._pager)
         self._container = Container(self._core, location, _MODES[mode])
         self.attrs = Attributes(self._core, "")
 

@@ -12,6 +12,7 @@ from typing import Any
 from . import _core
 from .fork_lock import ForkLock
 from .location import Location, locate
+from .pager import Pager, default_pager
 
 
 @dataclass(eq=False)
@@ -42,13 +43,12 @@ class Container:
 
 
 def open_core(location: Location, mode: str, rank: int = 0, size: int = 1, any_failed: Any = None,
-              runtime: Any = None) -> _core.Arrays:
+              pager: Pager | None = None) -> _core.Arrays:
     """Views, and all of stores that are no files, are pages of a runtime."""
-    if runtime is None and (mode == "r" or location.scheme not in ("file", "pmem")):
-        from .runtime import default_runtime
-        runtime = default_runtime()
+    if pager is None and (mode == "r" or location.scheme not in ("file", "pmem")):
+        pager = default_pager()
     return _core.Arrays(location.raw, mode, rank, size, any_failed,
-                        None if runtime is None else runtime._core)
+                        None if pager is None else pager.core)
 
 
 # Arrays that come back in one process share what is open.

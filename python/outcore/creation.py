@@ -11,8 +11,7 @@ import numpy as np
 from . import registry, words
 from .array import Array
 from .location import locate, scratch_url
-from .opening import prepare
-from .runtime import Runtime
+from .runtime import Runtime, open_plan
 
 
 def open(url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
@@ -58,10 +57,10 @@ def open(url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
     ...     a.shape, a.dtype, float(a[999, 0])
     ((1000, 10), dtype('float32'), 999.0)
     """
-    return Array(prepare(url, mode, shape, dtype, order, offset, budget=budget, page=page,
-                         policy=policy, advise=advise, runtime=runtime, reserve=reserve,
-                         format=format, delivery=delivery, frames=frames, on_error=on_error,
-                         storage_options=storage_options))
+    return Array(open_plan(url, mode, shape, dtype, order, offset, budget=budget, page=page,
+                           policy=policy, advise=advise, runtime=runtime, reserve=reserve,
+                           format=format, delivery=delivery, frames=frames, on_error=on_error,
+                           storage_options=storage_options))
 
 
 class memmap(Array[Any]):  # noqa: N801 (NumPy's name)
@@ -88,8 +87,8 @@ class memmap(Array[Any]):  # noqa: N801 (NumPy's name)
         is_grown = mode not in ("r", "readonly", "c", "copyonwrite")
         if not is_grown and location.exists() and location.size_bytes() == 0:
             raise ValueError(f"{location.path}: cannot mmap an empty file")
-        super().__init__(prepare(filename, mode, shape, dtype, order, offset, may_extend=True,
-                                 **options))
+        super().__init__(open_plan(filename, mode, shape, dtype, order, offset, may_extend=True,
+                                   **options))
         self._is_leak = False  # code written for numpy.memmap knows no close()
         if self._location.is_descriptor:
             registry.name(self._region, None)

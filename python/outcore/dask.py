@@ -8,26 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array
+from .elements import Elements
+from .location import Location
 from .view import stamp_of
 
 _writable: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
-def token_of(array: Array[Any]) -> tuple[Any, ...]:
+def token_of(elements: Elements, location: Location, mode: str, offset: int) -> tuple[Any, ...]:
     """Equal for the same data: a file's that can only be read here. Others are each of their own,
     since what they hold can change."""
-    what = (array.shape, str(array.dtype), array.order, array.offset)
-    if array.mode == "r":
-        return ("outcore.Array", *stamp_of(array._location), *what)
-    name = _writable.setdefault(array._region, uuid.uuid4().hex)
+    what = (elements.shape, str(elements.dtype), elements.order, offset)
+    if mode == "r":
+        return ("outcore.Array", *stamp_of(location), *what)
+    name = _writable.setdefault(elements.region, uuid.uuid4().hex)
     return ("outcore.Array", name, *what)
 
 
 class Source:
-    """As little of an array as dask needs: what has more of it, dask copies."""
+    """As little of an Array as dask needs: what has more of it, dask copies."""
 
-    def __init__(self, array: Array[Any]) -> None:
+    def __init__(self, array: Any) -> None:
         self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
 
     def __getitem__(self, key: Any) -> Any:
@@ -37,19 +38,19 @@ class Source:
         return Source, (self.array,)
 
     def __dask_tokenize__(self) -> Any:
-        return token_of(self.array)
+        return self.array.__dask_tokenize__()
 
 
-def _chunks_of(array: Array[Any], chunks: Any) -> Any:
+def _chunks_of(ndim: int, order: str, chunks: Any) -> Any:
     """'auto' as runs of the file: the axes whose elements are neighbours stay whole."""
-    if chunks != "auto" or array.ndim < 2:
+    if chunks != "auto" or ndim < 2:
         return chunks
-    whole = (-1,) * (array.ndim - 1)
-    return ("auto", *whole) if array.order == "C" else (*whole, "auto")
+    whole = (-1,) * (ndim - 1)
+    return ("auto", *whole) if order == "C" else (*whole, "auto")
 
 
-def to_dask(array: Array[Any], chunks: Any = "auto", name: str | None = None) -> Any:
-    """See Array.to_dask.
+def to_dask(array: Any, chunks: Any = "auto", name: str | None = None) -> Any:
+    """Of an Array; see Array.to_dask.
 
     >>> import outcore
     >>> a = outcore.full((1000, 100), 1.0)
@@ -58,7 +59,7 @@ def to_dask(array: Array[Any], chunks: Any = "auto", name: str | None = None) ->
     """
     import dask.array
     from dask.base import tokenize
-    return dask.array.from_array(Source(array), chunks=_chunks_of(array, chunks),
+    return dask.array.from_array(Source(array), chunks=_chunks_of(array.ndim, array.order, chunks),
                                  name=name or f"outcore-{tokenize(array)}", asarray=True,
                                  fancy=True, lock=False,
                                  meta=np.empty((0,) * array.ndim, array.dtype))

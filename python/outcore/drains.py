@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _core
 from .location import Location, locate
+from .pager import default_pager
 from .runtime import Runtime
 from .sizes import format_bytes, parse_bytes
 
@@ -122,9 +123,9 @@ def drain(source: Any, target: Any, names: Iterable[str] | str | None = None, *,
     chosen = [names] if isinstance(names, str) else None if names is None else list(names)
     if chosen is not None and not chosen:
         raise ValueError("names is empty: name arrays, or leave it out for all of them")
-    if runtime is None and not {here.scheme, there.scheme} <= {"file", "pmem"}:
-        from .runtime import default_runtime
-        runtime = default_runtime()
+    pager = None if runtime is None else runtime._pager
+    if pager is None and not {here.scheme, there.scheme} <= {"file", "pmem"}:
+        pager = default_pager()
     core = _core.ArraysDrain(here.raw, there.raw, chosen or [], _rate_of(rate), bool(remove),
-                             None if runtime is None else runtime._core)
+                             None if pager is None else pager.core)
     return ArraysDrain(core, here, there)

@@ -7,37 +7,33 @@ to be the same, so it maps it again when it is first used; all others are refuse
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from . import _core, registry
+from .elements import Elements
 from .fork_lock import ForkLock
-from .view import set_block_bytes
-
-if TYPE_CHECKING:
-    from .array import Array
+from .location import Location
 
 _lock = ForkLock()
 
 
-def may_remap(array: Array[Any]) -> bool:
-    return array.mode == "r" and not array._location.is_new and array._mapped.is_open
+def may_remap(region: _core.Region, location: Location, mode: str) -> bool:
+    return mode == "r" and not location.is_new and region.is_open
 
 
-def remap(array: Array[Any]) -> _core.Region:
-    """The array's region, of this process. OSError (ESTALE) if its file is another by now."""
+def remap(elements: Elements, location: Location, share: Callable[[], None]) -> None:
+    """Gives the elements a region of this process, and calls ``share``. OSError (ESTALE) if the
+    file is another by now."""
     with _lock:
-        inherited = array._mapped
+        inherited = elements.region
         if not inherited.is_inherited:  # another thread was first
-            return inherited
+            return
         source = registry.source_of(inherited)
-        if source.identity is not None and array._location.identity() != source.identity:
+        if source.identity is not None and location.identity() != source.identity:
             raise OSError(errno.ESTALE, "the parent process has it open, and the file of this name "
-                          "is another by now: open that one here", array.filename)
-        array._runtime._renew()
+                          "is another by now: open that one here", registry.filename_of(inherited))
+        elements.pager.renew()
         options = {"access": source.access, "offset": inherited.start,
                    "size_bytes": inherited.size_bytes, **dict(source.options)}
-        region = array._runtime._map(array._location, options, source.budget)
-        set_block_bytes(region, array._runtime._block_bytes())
-        array._mapped = region
-        array._share_memory()
-        return region
+        elements.region = elements.pager.map(location, options, source.budget)
+        share()

@@ -1,4 +1,4 @@
-"""NdarrayMethods: what an Array does as the ndarray over its memory does it."""
+"""NdarrayMethods: the base of Array, which does what the ndarray over its memory does."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ _DELEGATED = (
 
 
 class NdarrayMethods(NDArrayOperatorsMixin):
-    """Methods, operators and functions of NumPy. Results are plain ndarrays, or Views."""
+    """Methods, operators and functions of NumPy. Results are plain ndarrays, or Views.
+
+    All of it by what a derived class says: ``_view`` and ``__setitem__``.
+    """
 
     __array_priority__ = 1.0
 
+    def _view(self) -> View:
+        """The ndarray over the same memory."""
+        raise NotImplementedError
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError
+
     if TYPE_CHECKING:  # the methods below that are made from a list of names
-        def _view(self) -> View: ...
         all: _Method
         any: _Method
         argmax: _Method
@@ -72,6 +81,30 @@ class NdarrayMethods(NDArrayOperatorsMixin):
         var: _Method
         view: _Method
 
+    @property
+    def flags(self) -> Any:
+        return self._view().flags
+
+    @property
+    def T(self) -> View:  # noqa: N802 (NumPy's name)
+        return self._view().T
+
+    @property
+    def mT(self) -> View:  # noqa: N802 (NumPy's name)
+        return self._view().mT
+
+    @property
+    def real(self) -> Any:
+        return self._view().real
+
+    @property
+    def imag(self) -> Any:
+        return self._view().imag
+
+    @property
+    def flat(self) -> Any:
+        return self._view().flat
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The ndarray over the same memory; a copy only where ``dtype`` or ``copy`` asks for it."""
         view = self._view().view(np.ndarray)
@@ -108,10 +141,10 @@ class NdarrayMethods(NDArrayOperatorsMixin):
         """numpy.copyto by blocks, where it is an assignment; False where it is more, or wrong."""
         if where is not True or not isinstance(dst, NdarrayMethods) or not hasattr(src, "dtype"):
             return False
-        to: Any = dst
+        to = dst._view()
         if src.ndim > to.ndim or not np.can_cast(src.dtype, to.dtype, casting):
             return False
-        to[...] = src
+        dst[...] = src
         return True
 
     def dump(self, file: Any) -> None:

@@ -1,4 +1,4 @@
-"""Opening: how a path or URL becomes an array."""
+"""Opening: how a path or URL becomes a region, and which array lies in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import math
 import operator
 import os
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 from . import _core, npy, registry
 from .location import Location, as_region, locate
 from .modes import Mode, parse_mode
-from .runtime import Runtime, default_runtime, page_bytes_of
+from .pager import Pager, page_bytes_of
 from .sizes import parse_bytes
 
 _SYSTEM_PAGE = 4096
@@ -43,17 +45,35 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """All that an Array is made of."""
+class Plan:
+    """What is to be opened and how. Nothing has been made for it yet."""
 
-    region: _core.Region
     location: Location
     mode: Mode
     layout: Layout
     is_npy: bool
-    runtime: Runtime
-    owns_runtime: bool
+    is_there: bool  # what is opened, or emptied
+    is_created: bool
+    is_new_file: bool  # made by opening it
+    map_options: dict[str, Any]
     options: dict[str, Any]  # of ``open``, to open it again
+    runtime: Any  # a Runtime, if one is named
+
+    @property
+    def owns_runtime(self) -> bool:
+        """Whether it gets a runtime of its own, which ends with it."""
+        return self.options["budget"] is not None or self.options["policy"] is not None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """All that an Array is made of."""
+
+    plan: Plan
+    region: _core.Region
+    pager: Pager
+    runtime: Any  # the Runtime of this pager
+    reopen: Callable[..., Any]  # makes an Array of a kind, and of what ``Array.__reduce__`` gives
 
 
 def normalize_shape(shape: Any) -> tuple[int, ...]:
@@ -172,11 +192,11 @@ def _open_file(path: str, flags: int) -> int:
         raise OSError(number, text, path) from None
 
 
-def _empty_store(runtime: Runtime, location: Location) -> None:
+def _empty_store(pager: Pager, location: Location) -> None:
     """Of a store that is no file: what it holds is gone, and its size stays."""
     if location.size_bytes() == 0:
         return
-    region = runtime._map(location, {"access": "read-write"})
+    region = pager.map(location, {"access": "read-write"})
     region.discard(0, region.size_bytes // _SYSTEM_PAGE * _SYSTEM_PAGE)
     rest = region.size_bytes % _SYSTEM_PAGE
     region.write(region.size_bytes - rest, bytes(rest))
@@ -193,14 +213,15 @@ def _check_words(order: str | None, format: str | None, storage_options: Any) ->
                          "stand in its URL (docs/reference/stores.md)")
 
 
-def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
-            order: str | None = None, offset: int = 0, *,
-            budget: Any = None, page: Any = "auto", policy: str | None = None,
-            advise: str = "auto", runtime: Runtime | None = None, reserve: Any = None,
-            format: str | None = None, delivery: str | None = None, frames: str | None = None,
-            on_error: str | None = None, storage_options: Any = None,
-            may_extend: bool = False) -> Opened:
-    """Does all of ``open`` but the Array. ``may_extend``: r+ makes a file longer, as in NumPy."""
+def make_plan(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
+              order: str | None = None, offset: int = 0, *,
+              budget: Any = None, page: Any = "auto", policy: str | None = None,
+              advise: str = "auto", runtime: Any = None, reserve: Any = None,
+              format: str | None = None, delivery: str | None = None, frames: str | None = None,
+              on_error: str | None = None, storage_options: Any = None,
+              may_extend: bool = False) -> Plan:
+    """What these arguments of ``open`` mean. ``may_extend``: r+ makes a file longer, as in NumPy.
+    """
     location, how = as_region(locate(url)), parse_mode(mode)
     _check_words(order, format, storage_options)
     if runtime is not None and (budget is not None or policy is not None):
@@ -240,26 +261,37 @@ def prepare(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
         "reserve_bytes": 0 if reserve is None else max(size, parse_bytes(reserve) + size -
                                                        layout.nbytes),
         "advice": advise, "delivery": delivery, "frames": frames, "on_error": on_error}
-    owns_runtime = budget is not None or policy is not None
-    if owns_runtime:
-        runtime = Runtime(budget, policy=policy)
-    used = runtime if runtime is not None else default_runtime()
-    try:
-        if is_created:
-            _create(location, how, layout)
-        if how.truncates and location.scheme != "file" and is_there:
-            _empty_store(used, location)
-        try:
-            region = used._map(location, map_options, (budget, policy))
-        except BaseException:
-            if is_created and not existed and location.scheme == "file":
-                os.unlink(location.path or "")
-            raise
-    except BaseException:
-        if owns_runtime:
-            used.close()
-        raise
     options = {"budget": budget, "page": page, "policy": policy, "advise": advise,
                "reserve": reserve, "format": "npy" if is_npy else "raw", "delivery": delivery,
                "frames": frames, "on_error": on_error}
-    return Opened(region, location, how, layout, is_npy, used, owns_runtime, options)
+    is_new_file = is_created and not existed and location.scheme == "file"
+    return Plan(location, how, layout, is_npy, is_there, is_created, is_new_file, map_options,
+                options, runtime)
+
+
+def reference_to(plan: Plan, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """What another process opens it by; PicklingError where there is no such thing."""
+    if plan.location.is_new:
+        raise pickle.PicklingError(f"{plan.location.url} is of this process only: open a file "
+                                   "instead, or pickle a.read()")
+    if plan.location.is_descriptor:
+        raise pickle.PicklingError("its file has no name by which another process could open it: "
+                                   "pickle a.read()")
+    options = {k: v for k, v in plan.options.items() if v not in (None, "auto")}
+    return (plan.location.url, plan.mode.for_reopening, shape, plan.layout.dtype,
+            plan.layout.order, None if plan.is_npy else plan.layout.offset, options)
+
+
+def map_plan(plan: Plan, pager: Pager) -> _core.Region:
+    """Makes or empties what is to be, and maps it."""
+    if plan.is_created:
+        _create(plan.location, plan.mode, plan.layout)
+    if plan.mode.truncates and plan.location.scheme != "file" and plan.is_there:
+        _empty_store(pager, plan.location)
+    try:
+        return pager.map(plan.location, plan.map_options,
+                         (plan.options["budget"], plan.options["policy"]))
+    except BaseException:
+        if plan.is_new_file:
+            os.unlink(plan.location.path or "")
+        raise

@@ -46,6 +46,18 @@ def filename_of(region: _core.Region) -> Any:
     return _filenames.get(region, _sources[region].location.path)
 
 
+_block_bytes: weakref.WeakKeyDictionary[_core.Region, int] = weakref.WeakKeyDictionary()
+
+
+def set_block_bytes(region: _core.Region, count: int) -> None:
+    _block_bytes[region] = count
+
+
+def block_bytes_of(region: _core.Region) -> int:
+    """How much of the region is worked on at a time: a small part of the budget."""
+    return _block_bytes.get(region, 1 << 20)
+
+
 def open_regions() -> list[_core.Region]:
     return [r for r in list(_sources) if r.is_mapped and not r.is_inherited]
 

@@ -5,75 +5,71 @@ from __future__ import annotations
 import errno
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import npy
-from .opening import check_size, normalize_shape
-from .view import set_block_bytes
-
-if TYPE_CHECKING:
-    from .array import Array
+from . import npy, registry
+from .elements import Elements
+from .opening import Plan, check_size, normalize_shape
 
 
-def resize(array: Array[Any], shape: Any) -> None:
-    """See Array.resize."""
+def resize(elements: Elements, plan: Plan, shape: Any) -> None:
+    """See Array.resize. ``plan`` is what the array was opened by."""
     shape = normalize_shape(shape)
     if -1 in shape:
         raise ValueError("resize: say all of the shape, not -1")
-    region = array._region
+    region = elements.region
     region.check("resize")
     if region.access != "read-write":
-        raise OSError(errno.EACCES, f"resize: the array is open with mode {array.mode!r}",
-                      array.filename or array.url)
+        raise OSError(errno.EACCES, f"resize: the array is open with mode {plan.mode.name!r}",
+                      registry.filename_of(region) or plan.location.url)
     header = b""
-    if array._opened.is_npy:
-        header = npy.make_header(shape, array.dtype, array.order)
-        if len(header) != array.offset:
+    if plan.is_npy:
+        header = npy.make_header(shape, elements.dtype, elements.order)
+        if len(header) != plan.layout.offset:
             raise ValueError(f"resize: the .npy header of shape {shape} needs {len(header)} bytes, "
-                             f"and {array.offset} are there: make a new file")
-    size = array._lead + math.prod(shape) * array.dtype.itemsize
-    check_size(shape, array.dtype, size)
+                             f"and {plan.layout.offset} are there: make a new file")
+    size = elements.lead + math.prod(shape) * elements.dtype.itemsize
+    check_size(shape, elements.dtype, size)
     if size > region.size_bytes:
-        _grow(array, size)
+        _grow(elements, plan, size)
     elif size < region.size_bytes:
-        _shrink(array, size)
-    array.shape = shape
+        _shrink(elements, plan, size)
+    elements.set_shape(shape)
     if header:
-        array._region.write(0, header)
-        array._region.flush(0, len(header))  # it says what the file's length says
-    array._share_memory()
+        elements.region.write(0, header)
+        elements.region.flush(0, len(header))  # it says what the file's length says
 
 
-def _grow(array: Array[Any], size: int) -> None:
+def _grow(elements: Elements, plan: Plan, size: int) -> None:
     try:
-        array._region.grow(size)
+        elements.region.grow(size)
     except ValueError:  # beyond the addresses that are reserved
-        if array._location.is_new:
-            raise ValueError(f"resize: {array.url} has no room to grow to {size} bytes: open it "
-                             "with reserve=") from None
-        _map_anew(array, size, lambda: None)
+        if plan.location.is_new:
+            raise ValueError(f"resize: {plan.location.url} has no room to grow to {size} bytes: "
+                             "open it with reserve=") from None
+        _map_anew(elements, plan, size, lambda: None)
 
 
-def _shrink(array: Array[Any], size: int) -> None:
-    if array._location.scheme != "file" or array.filename is None:
+def _shrink(elements: Elements, plan: Plan, size: int) -> None:
+    path = registry.filename_of(elements.region)
+    if plan.location.scheme != "file" or path is None:
         return  # what is cut off stays in the store
-    path, length = array.filename, array._region.start + size
-    _map_anew(array, size, lambda: os.truncate(path, length))
+    length = elements.region.start + size
+    _map_anew(elements, plan, size, lambda: os.truncate(path, length))
 
 
-def _map_anew(array: Array[Any], size: int, between: Any) -> None:
-    old = array._region
+def _map_anew(elements: Elements, plan: Plan, size: int, between: Any) -> None:
+    old = elements.region
     start, size_before = old.start, old.size_bytes
-    options = {k: v for k, v in array._opened.options.items() if v != "auto"}
+    options = {k: v for k, v in plan.options.items() if v != "auto"}
     page_bytes = old.page_bytes
 
     def map_it(size: int) -> None:
-        array._region = array._runtime._map(array._location, {
+        elements.region = elements.pager.map(plan.location, {
             "access": "read-write", "offset": start, "size_bytes": size, "may_create": True,
             "page_bytes": page_bytes, "advice": options.get("advise"),
             "delivery": options.get("delivery"), "frames": options.get("frames"),
             "on_error": options.get("on_error")}, (options.get("budget"), options.get("policy")))
-        set_block_bytes(array._region, array._runtime._block_bytes())
 
     old.unmap()  # BufferError while views live
     try:
@@ -81,7 +77,4 @@ def _map_anew(array: Array[Any], size: int, between: Any) -> None:
         map_it(size)
     except (OSError, ValueError):  # then the array is what it was
         map_it(size_before)
-        array._share_memory()
         raise
-
-

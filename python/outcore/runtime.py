@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import _core, registry, table, walk, words
+import numpy as np
+
+from . import _core, table, words
+from .array import Array
 from .fork_lock import ForkLock
-from .location import Location, scratch_url
-from .sizes import format_bytes, parse_budget, parse_bytes, parse_time
-
-if TYPE_CHECKING:
-    from .array import Array
-
-
-# Options that are times, and the field of each.
-_TIMES = {"wait_max": "wait_ms_max", "checkpoint": "checkpoint_every_ms"}
-
-
-@functools.cache
-def _offers_messages() -> bool:
-    return any(name == "message faults" and there for name, there, _, _ in _core.system_facts())
-
-
-def page_bytes_of(page: int | str | None) -> int | None:
-    """``page`` as a number; None for 'auto'."""
-    return None if page is None or page == "auto" else parse_bytes(page)
+from .location import scratch_url
+from .opening import Opened, make_plan, map_plan
+from .pager import Pager, default_pager, set_default_pager
+from .sizes import format_bytes, parse_budget
 
 
 class Runtime:
@@ -52,28 +38,21 @@ class Runtime:
                  page: int | str | None = None, policy: str | None = None,
                  delivery: str | None = None, readahead: int | str | None = None,
                  **options: Any) -> None:
-        for name, field in _TIMES.items():
-            if options.get(name) is not None:
-                options[field] = parse_time(options.pop(name))
-        if budget is not None:
-            options["budget_bytes"] = parse_budget(budget, _core.default_budget()[0])
-        if readahead is not None:
-            options["readahead_bytes"] = parse_bytes(readahead)
-        options["page_bytes"] = page_bytes_of(page)
-        self._asked = {**options, "policy": policy, "delivery": delivery}
-        self._core = _core.Runtime(self._asked)
-        self._inherited: _core.Runtime | None = None  # kept, as nothing of it can be ended here
-        is_decided = "delivery = auto (default)" not in self._core.describe_options()
-        self._delivery = "messages" if not is_decided and _offers_messages() else None
-        self._arrays: weakref.WeakValueDictionary[int, Array[Any]] = weakref.WeakValueDictionary()
+        self._pager = Pager(budget, page=page, policy=policy, delivery=delivery,
+                            readahead=readahead, **options)
+
+    @classmethod
+    def _of(cls, pager: Pager) -> Runtime:
+        made = cls.__new__(cls)
+        made._pager = pager
+        return made
 
     # -- arrays --
 
     def open(self, url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
              order: words.Order | None = None, offset: int = 0, **options: Any) -> Array[Any]:
         """As ``outcore.open``, within this runtime's budget."""
-        from .creation import open as open_array
-        return open_array(url, mode, shape, dtype, order, offset, runtime=self, **options)
+        return Array(open_plan(url, mode, shape, dtype, order, offset, runtime=self, **options))
 
     def empty(self, shape: Any, dtype: Any = float, order: words.Order = "C", *,
               scratch_dir: Any = None, **options: Any) -> Array[Any]:
@@ -85,56 +64,32 @@ class Runtime:
     def full(self, shape: Any, fill_value: Any, dtype: Any = None, order: words.Order = "C",
              **options: Any) -> Array[Any]:
         """As ``outcore.full``, within this runtime's budget."""
-        from .creation import full
-        return full(shape, fill_value, dtype, order, runtime=self, **options)
-
-    def _renew(self) -> None:
-        """Starts one as the parent's was made, in a forked child."""
-        if self._core.is_inherited:
-            self._inherited, self._core = self._core, _core.Runtime(self._asked)
-
-    def _map(self, location: Location, options: dict[str, Any],
-             budget: tuple[Any, Any] = (None, None)) -> _core.Region:
-        """A region. ``budget``: what this runtime was made with, if for this region alone."""
-        asked = options
-        if options.get("delivery") is None:
-            options = {**options, "delivery": self._delivery}
-        region = self._core.map(location.raw, options)
-        kept = tuple((k, asked.get(k)) for k in ("page_bytes", "advice", "delivery", "frames",
-                                                 "on_error"))
-        registry.add(region, registry.Source(location, location.identity(), options["access"], kept,
-                                             budget))
-        return region
-
-    def _block_bytes(self) -> int:
-        """How much of an array is worked on at a time.
-
-        The next block is brought in meanwhile, and both must be there at once: the policy keeps
-        3 % of the budget for what is touched once.
-        """
-        return min(walk.BLOCK_BYTES_MAX, max(self.budget // 128, 1 << 16))
+        array = self.empty(shape, np.asarray(fill_value).dtype if dtype is None else dtype, order,
+                           **options)
+        array[...] = fill_value
+        return array
 
     # -- the budget, and what happened --
 
     @property
     def budget(self) -> int:
         """Bytes of memory for all arrays of this runtime together. May be set, to text, too."""
-        return self._core.budget_bytes
+        return self._pager.core.budget_bytes
 
     @budget.setter
     def budget(self, budget: int | float | str) -> None:
-        self._core.resize_budget(parse_budget(budget, _core.default_budget()[0]))
+        self._pager.core.resize_budget(parse_budget(budget, _core.default_budget()[0]))
 
     @property
     def options(self) -> dict[str, tuple[str, str]]:
         """Each option's value, and where it was set."""
-        lines = (line.partition(" = ") for line in self._core.describe_options().splitlines())
+        lines = (line.partition(" = ") for line in self._pager.core.describe_options().splitlines())
         return {name: (value.rpartition(" (")[0], value.rpartition(" (")[2][:-1])
                 for name, _, value in lines if name}
 
     def stats(self) -> dict[str, Any]:
         """Counters and gauges by the names of docs/reference/metrics.md, and a list of regions."""
-        return self._core.metrics()
+        return self._pager.core.metrics()
 
     @property
     def info(self) -> table.Table:
@@ -151,16 +106,11 @@ class Runtime:
 
     @property
     def closed(self) -> bool:
-        return not self._core.is_open
+        return self._pager.closed
 
     def close(self) -> None:
         """Closes its arrays, and ends its threads. BufferError if one of them has a live view."""
-        if self.closed:
-            return
-        if not self._core.is_inherited:
-            for array in list(self._arrays.values()):
-                array.close()
-        self._core.end()
+        self._pager.close()
 
     def __enter__(self) -> Runtime:
         return self
@@ -172,6 +122,31 @@ class Runtime:
         if self.closed:
             return "<outcore.Runtime, closed>"
         return f"<outcore.Runtime budget={format_bytes(self.budget)}>"
+
+
+def open_plan(*arguments: Any, **options: Any) -> Opened:
+    """Opens what these arguments of ``make_plan`` name: within the runtime that they name, one of
+    its own, or the default one."""
+    plan = make_plan(*arguments, **options)
+    if plan.owns_runtime:
+        runtime = Runtime(plan.options["budget"], policy=plan.options["policy"])
+    else:
+        runtime = default_runtime() if plan.runtime is None else plan.runtime
+    try:
+        region = map_plan(plan, runtime._pager)
+    except BaseException:
+        if plan.owns_runtime:
+            runtime.close()
+        raise
+    return Opened(plan, region, runtime._pager, runtime, _reopen)
+
+
+def _reopen(kind: type[Array[Any]], reference: tuple[Any, ...]) -> Array[Any]:
+    """An Array as it was when it was pickled; 'w' comes back as 'r+'."""
+    url, mode, shape, dtype, order, offset, options = reference
+    array = kind.__new__(kind)
+    Array.__init__(array, open_plan(url, mode, shape, dtype, order, offset or 0, **options))
+    return array
 
 
 _default: Runtime | None = None
@@ -188,8 +163,9 @@ def default_runtime() -> Runtime:
     """
     global _default
     with _default_lock:
-        if _default is None or _default.closed or _default._core.is_inherited:
-            _default = Runtime()
+        pager = default_pager()
+        if _default is None or _default._pager is not pager:
+            _default = Runtime._of(pager)
         return _default
 
 
@@ -198,3 +174,4 @@ def set_default_runtime(runtime: Runtime) -> None:
     global _default
     with _default_lock:
         _default = runtime
+        set_default_pager(runtime._pager)

@@ -17,18 +17,8 @@ import numpy as np
 from . import _core, registry, walk
 from .fork_lock import ForkLock
 from .location import Location
+from .pager import Pager, default_pager
 from .plain_errors import plain_errors
-
-_block_bytes: weakref.WeakKeyDictionary[_core.Region, int] = weakref.WeakKeyDictionary()
-
-
-def set_block_bytes(region: _core.Region, count: int) -> None:
-    _block_bytes[region] = count
-
-
-def block_bytes_of(region: _core.Region) -> int:
-    """How much of the region is worked on at a time: a small part of the budget."""
-    return _block_bytes.get(region, 1 << 20)
 
 
 def lease_of(array: Any) -> _core.Lease | None:
@@ -94,7 +84,7 @@ class View(np.ndarray[Any, Any]):
         if lease is None or not walk.can_reduce(self):
             return None
         return walk.reduce(ufunc, self.view(np.ndarray), lease.region,
-                           block_bytes_of(lease.region))
+                           registry.block_bytes_of(lease.region))
 
     @plain_errors
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
@@ -149,19 +139,17 @@ _reopened_lock = ForkLock()
 def _reopen(where: tuple[registry.Source, int, int], begin: int, shape: tuple[int, ...],
             strides: tuple[int, ...], dtype: np.dtype[Any], is_writable: bool) -> View:
     """A View as it was when it was pickled."""
-    from .runtime import Runtime, default_runtime
     source, start, size = where
     key = (_core.fork_count(), source, start, size)
     with _reopened_lock:
         region = _reopened.get(key)
         if region is None or not region.is_open:
             is_own = source.budget != (None, None)
-            runtime = (Runtime(source.budget[0], policy=source.budget[1]) if is_own
-                       else default_runtime())
+            pager = (Pager(source.budget[0], policy=source.budget[1]) if is_own
+                     else default_pager())
             options = {"access": source.access, "offset": start, "size_bytes": size,
                        **dict(source.options)}
-            region = runtime._map(source.location, options, source.budget)
-            set_block_bytes(region, runtime._block_bytes())
+            region = pager.map(source.location, options, source.budget)
             _reopened[key] = region
     buffer: Any = _core.Lease(region)
     view = np.ndarray.__new__(View, shape, dtype, buffer, begin, strides)

@@ -91,7 +91,7 @@ class OutcoreStore(LocalStore):
             kept = self._arrays.pop(path, None)
             if kept is None or kept[0] != stamp or kept[1]._mapped.is_inherited:
                 runtime = self._runtime or default_runtime()
-                runtime._renew()
+                runtime._pager.renew()
                 array = open_array(Path(path), "r", format="raw", runtime=runtime)
                 array._is_leak = False  # dropped when others are wanted more
                 kept = (stamp, array)

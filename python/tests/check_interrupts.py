@@ -82,7 +82,7 @@ def test_ctrl_c_is_heard_while_a_call_waits_for_the_disk(disk, wait):
         a = runtime.open(name, "w", shape=4 << 20, dtype="f8")  # 32 MiB
         a[:1000] = 1
         disk.freeze()
-        watcher = interrupt_when_main_waits_in({"flush": "_flush_range", "assign": "_assign"}[wait])
+        watcher = interrupt_when_main_waits_in({"flush": "flush_range", "assign": "_assign"}[wait])
         with pytest.raises(KeyboardInterrupt):
             if wait == "flush":
                 a.flush()

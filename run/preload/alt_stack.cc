@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "run/preload/real.h"
 
 namespace outcore::preload {
@@ -38,6 +39,7 @@ std::byte* take_stack() {
 }
 
 void give_stack_back(std::byte* stack) {
+  OC_ASSERT(stack != nullptr);
   for (std::atomic<std::byte*>& slot : pool) {
     std::byte* none = nullptr;
     if (slot.compare_exchange_strong(none, stack)) return;

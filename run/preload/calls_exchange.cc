@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "core/base/assert.h"
 #include "core/os/signal_delivery.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
@@ -136,6 +137,7 @@ ssize_t through(const iovec* near, int near_count, const iovec* far, unsigned lo
       const iovec here{buffer.data(), n}, there{static_cast<std::byte*>(far[i].iov_base) + at, n};
       const ssize_t moved = call(&here, &there);
       if (moved <= 0) return stop();
+      OC_CHECK(static_cast<size_t>(moved) <= n);
       if (!is_write && !scatter(near, near_count, done, buffer.data(), static_cast<size_t>(moved)))
         return errno = EFAULT, stop();
       done += static_cast<size_t>(moved);

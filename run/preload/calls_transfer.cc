@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/base/assert.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
@@ -63,6 +64,7 @@ ssize_t bounce(const Transfer& t) {
     const off_t at = t.offset == kHere ? kHere : t.offset + static_cast<off_t>(done);
     const ssize_t moved = t.call(&one, 1, at);
     if (moved < 0) return done != 0 ? static_cast<ssize_t>(done) : moved;
+    OC_CHECK(static_cast<size_t>(moved) <= n);
     if (!t.is_write && !scatter(t.list, t.count, done, buffer.data(), static_cast<size_t>(moved)))
       return done != 0 ? static_cast<ssize_t>(done) : fail(EFAULT);
     done += static_cast<size_t>(moved);

@@ -1,5 +1,6 @@
 #include "run/preload/descriptor_table.h"
 
+#include "core/base/assert.h"
 #include "run/preload/door.h"
 
 namespace outcore::preload {
@@ -25,6 +26,7 @@ TakenFile* DescriptorTable::file_of(int fd) {
 }
 
 int DescriptorTable::next(int from) {
+  OC_CHECK(from >= 0);
   for (int fd = from; fd < file_end.load(); ++fd)
     if (file[fd].load() != nullptr) return fd;
   return -1;
@@ -39,6 +41,7 @@ void DescriptorTable::set_file(int fd, TakenFile* taken) {
 }
 
 void DescriptorTable::forget_file(const TakenFile* taken) {
+  OC_ASSERT(taken != nullptr);
   for (int fd = 0; fd < file_end.load(); ++fd) {
     TakenFile* expected = const_cast<TakenFile*>(taken);
     file[fd].compare_exchange_strong(expected, nullptr);
@@ -46,6 +49,7 @@ void DescriptorTable::forget_file(const TakenFile* taken) {
 }
 
 bool DescriptorTable::has(const TakenFile* taken) {
+  OC_ASSERT(taken != nullptr);
   for (int fd = 0; fd < file_end.load(); ++fd)
     if (file[fd].load() == taken) return true;
   return false;

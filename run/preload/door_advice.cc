@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
@@ -26,6 +27,7 @@ bool pages_of(const Mapping& m, uint64_t from, uint64_t to, uint64_t* first, uin
   if (from >= to) return false;
   *first = (view.offset + from) / view.page_bytes;
   *end = (view.offset + to - 1) / view.page_bytes + 1;
+  OC_ASSERT(*first < *end);
   return true;
 }
 
@@ -114,6 +116,7 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
 }
 
 int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(size_bytes != 0);
   int result = 0;
   const Status s = runtime_->with_blocked_range(*m.region->space, offset, size_bytes, [&] {
     const uint64_t file_bytes = m.file->store->size_bytes();
@@ -171,6 +174,7 @@ void Door::with_space(TakenFile& file, const std::function<void(PageCache&, uint
   const Inside inside;
   const os::Locked locked(lock_);
   if (file.mappings.empty()) return;
+  OC_ASSERT(file.space() != nullptr);
   uint64_t mapped = 0;
   for (const auto& [address, m] : file.mappings) mapped += m->size_bytes;
   f(*file.space(), mapped);

@@ -28,6 +28,7 @@ bool Door::is_ours(const void* address) {
 Mapping* Door::mapping_at(const std::byte* address) {
   auto at = mappings_.upper_bound(const_cast<std::byte*>(address));
   if (at != mappings_.begin() && std::prev(at)->second->end() > address) --at;
+  OC_ASSERT(at == mappings_.end() || at->second->address == at->first);
   return at == mappings_.end() ? nullptr : at->second;
 }
 
@@ -57,6 +58,7 @@ void Door::for_each_part(const std::byte* address, uint64_t size_bytes,
 
 // Ends a whole mapping of ours: its bytes are stored, its addresses are free for something else.
 Status Door::unmap(TakenFile& file, Mapping& mapping) {
+  OC_CHECK(mapping.file == &file && mapping.region != nullptr);
   const bool is_last = file.mappings.size() == 1;
   for (const Mapping::Lock& l : mapping.locks)
     static_cast<void>(
@@ -73,6 +75,7 @@ Status Door::unmap(TakenFile& file, Mapping& mapping) {
 }
 
 void Door::forget(TakenFile& file, Mapping& mapping) {
+  OC_CHECK(mappings_.contains(mapping.address) && file.mappings.contains(mapping.address));
   mappings_.erase(mapping.address);
   file.mappings.erase(mapping.address);
 }
@@ -80,6 +83,8 @@ void Door::forget(TakenFile& file, Mapping& mapping) {
 // Bytes [from, to) of a mapping are no more.
 int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
               const std::function<void(std::byte*, uint64_t)>& between) {
+  OC_CHECK(mapping.file != nullptr && from <= to && to <= mapping.size_bytes);
+  OC_ASSERT(to != 0 && from != mapping.size_bytes);
   TakenFile& file = *mapping.file;
   // Where pages are closed by mprotect the frames know the mapping as a whole.
   if (!mapping.locks.empty() || mapping.region->space->delivery == Delivery::kMprotect)
@@ -90,6 +95,7 @@ int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
   });
   if (!s.ok()) return s.code();
   const auto add = [&](uint64_t begin, uint64_t end, std::unique_ptr<Region::Impl> region) {
+    OC_CHECK(begin < end && region != nullptr);
     auto part = std::make_unique<Mapping>();
     part->address = mapping.address + begin;
     part->size_bytes = end - begin;
@@ -199,6 +205,7 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
 
 // The mapping begins elsewhere from now on, with other addresses for the same bytes.
 void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new_address) {
+  OC_ASSERT(mapping.file != nullptr && new_bytes != 0);
   TakenFile& file = *mapping.file;
   const bool is_fixed = (flags & MREMAP_FIXED) != 0;
   const int fd = file.fd_of(mapping);

@@ -62,6 +62,7 @@ void Door::close_file(TakenFile& file) {
 }
 
 void Door::close_descriptors(TakenFile& file) {
+  OC_CHECK(file.mappings.empty());
   file.old.emplace_back(file.fd, std::move(file.store));
   for (const auto& [fd, store] : file.old)
     if (fd >= 0) ::close(fd);
@@ -202,6 +203,7 @@ ReleaseLink::Answer Door::release(const ReleaseLink::Question& question) {
 }
 
 bool map_by_kernel(const Mapping& m) {
+  OC_ASSERT(m.file != nullptr && m.size_bytes != 0);
   const int flags = (m.flags & ~(MAP_FIXED_NOREPLACE | MAP_POPULATE)) | MAP_FIXED;
   void* p = real().mmap(m.address, m.size_bytes, m.protection, flags, m.file->fd_of(m),
                         static_cast<off_t>(m.offset));
@@ -231,6 +233,7 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
   if (is_inherited(file) || file.mappings.empty()) return {};
   std::vector<Region::Impl*> regions;
   for (const auto& [address, m] : file.mappings) {
+    OC_CHECK(m->region != nullptr && m->file == &file);
     for (const Mapping::Lock& l : m->locks)
       static_cast<void>(
           runtime_->engine->unpin(*m->region->view, m->address + l.from, l.to - l.from));
@@ -247,6 +250,7 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
     return s;
   }
   for (const auto& [address, m] : file.mappings) {
+    OC_ASSERT(mappings_.contains(address));
     not_taken_.add(file.path, m->size_bytes, std::string("handed back: ") + why);
     mappings_.erase(address);
   }
@@ -293,6 +297,7 @@ void Door::note_descriptor(int fd) {
 
 // Piece by piece, so that whoever waits for it hears that it goes on. REQUIRES: the lock.
 void Door::store_pieces(TakenFile& file) {
+  OC_CHECK(file.space() != nullptr);
   constexpr uint64_t kPieceBytes = 16 << 20;
   PageCache& space = *file.space();
   const uint64_t piece = std::max<uint64_t>(kPieceBytes / space.page_bytes, 1);

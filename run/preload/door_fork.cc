@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "core/base/assert.h"
 #include "core/os/at_fork.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/runtime_impl.h"
@@ -44,6 +45,7 @@ void after_fork_in_parent(bool may_have_failed) {
   Door::instance().after_fork_in_parent();
   Heap::let_start();
   Heap::after_fork_in_parent(may_have_failed);
+  OC_CHECK(inside_depth != 0);
   --inside_depth;
 }
 
@@ -51,6 +53,7 @@ void after_fork_in_child() {
   Heap::after_fork_in_child();
   Door::instance().after_fork_in_child();
   Heap::let_start();
+  OC_CHECK(inside_depth != 0);
   --inside_depth;
 }
 
@@ -97,6 +100,7 @@ void Door::after_fork_in_child() {
   for (auto& [identity, file] : files_) {
     if (file->mappings.empty()) continue;
     if (file->is_writable) {
+      OC_CHECK(taken_count_.load() != 0);
       inherited_.push_back(std::move(file));
       has_inherited_.store(true, std::memory_order_release);
       continue;
@@ -137,12 +141,14 @@ void release_or_end(const TakenFile& file) {
 
 // A file of the parent's becomes the kernel's in both. REQUIRES: the lock.
 void Door::revive_file(TakenFile& file) {
+  OC_ASSERT(!file.mappings.empty());
   release_or_end(file);
   for (const auto& [address, m] : file.mappings) {
     if (!map_by_kernel(*m)) ::_exit(128 + SIGSEGV);
     runtime::forget_inherited(address, m->size_bytes);
   }
   DescriptorTable::forget_file(&file);
+  OC_CHECK(taken_count_.load() != 0);
   taken_count_.fetch_sub(1);
   // Another thread may have found the file before, and wait for the lock: to it nothing is taken
   // any more. Neither the regions nor our descriptors are closed, which belong to the parent.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "run/preload/bounce.h"
@@ -209,6 +210,7 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
 }
 
 bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why) {
+  OC_CHECK(runtime_ != nullptr && file.store != nullptr);
   if (file.mappings.size() >= kMappingsMax) {
     *why = "more than " + std::to_string(kMappingsMax) + " mappings of one file";
     return false;
@@ -216,6 +218,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   static_cast<void>(file.store->look_at_size(!file.mappings.empty()));
   const uint64_t file_bytes = file.store->size_bytes();
   const uint64_t size_bytes = round_up(made.size_bytes, kSystemPage);
+  OC_ASSERT(size_bytes != 0 && made.address != nullptr);
   const uint64_t there = made.offset >= file_bytes ? 0 : file_bytes - made.offset;
   MapOptions options;
   options.access = is_writable_shared(made) ? Access::kReadWrite : Access::kReadOnly;

@@ -91,6 +91,7 @@ void Heap::let_start() { instance().starting_.unlock(); }
 
 // REQUIRES: `starting_`.
 void Heap::start_once() {
+  OC_CHECK(views_ == nullptr);
   std::string why;
   const std::shared_ptr<Runtime::Impl> runtime = Door::instance().runtime_for_heap(&why);
   if (runtime != nullptr) {
@@ -114,11 +115,13 @@ void Heap::start_once() {
 
 // REQUIRES, here and in what follows: Inside.
 void Heap::add_live(int64_t bytes) {
+  OC_ASSERT(bytes >= 0 || live_bytes_ >= static_cast<uint64_t>(-bytes));
   live_bytes_ += static_cast<uint64_t>(bytes);
   live_bytes_max_ = std::max(live_bytes_max_, live_bytes_);
 }
 
 int Heap::back(uint64_t offset, uint64_t bytes) {
+  OC_ASSERT(bytes != 0 && offset + bytes <= views_->size_bytes());
   if (!views_->show(offset + round_up(bytes, page_bytes())).ok()) return ENOMEM;
   if (views_->store().promise(offset, bytes) == 0) return 0;
   trim();  // what is free keeps some space
@@ -153,7 +156,9 @@ int Heap::take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offs
 }
 
 void Heap::put(uint64_t offset, const Block& block) {
+  OC_CHECK(block.bytes != 0 && block.bytes <= block.room);
   const os::Locked locked(lock_);
+  OC_ASSERT(!blocks_.contains(offset));
   blocks_[offset] = block;
   add_live(static_cast<int64_t>(block.bytes));
   ++allocations_;
@@ -165,6 +170,7 @@ void* Heap::add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind) {
   if (!OwnMemory::has_room(2 * OwnMemory::kCallBytes)) return errno = ENOMEM, nullptr;
   bytes = round_up(std::max<uint64_t>(bytes, 1), kSystemPage);
   room = round_up(std::max(room, bytes), page_bytes());
+  OC_ASSERT(bytes <= room && room % page_bytes() == 0);
   const int error = take(bytes, room, alignment, &offset);
   if (error != 0) return errno = error, nullptr;
   put(offset, {bytes, room, kind});
@@ -228,6 +234,7 @@ void Heap::release(const Range& range) {
         return 0;
       }));
   for (const Range& r : ours) {
+    OC_ASSERT(r.from % page_bytes() == 0 && r.to % page_bytes() == 0);
     if (views_->protect(r.from, r.to, PROT_READ | PROT_WRITE) != 0 || empty(r.from, r.to) != 0)
       continue;
     bool is_too_much = false;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
@@ -57,6 +58,7 @@ int Heap::leave(const std::byte* address, size_t bytes) {
 // Offsets in the heap are those of the space. Hints about how it will be read are of one reader,
 // and the view is of all.
 int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
+  OC_ASSERT(from < to && to <= views_->size_bytes());
   const uint64_t bytes = page_bytes();
   switch (advice) {
     case MADV_DONTNEED:

@@ -17,6 +17,7 @@
 #include <ctime>
 #include <new>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/wait.h"
 #include "core/store/scratch_store.h"
@@ -77,6 +78,7 @@ std::unique_ptr<HeapCopy> HeapCopy::prepare(const std::string& folder) {
 }
 
 bool HeapCopy::reserve(uint64_t size_bytes) {
+  OC_ASSERT(file_ >= 0);
   size_bytes_ = size_bytes;
   return ::ftruncate(file_, static_cast<off_t>(size_bytes)) == 0;
 }
@@ -111,6 +113,7 @@ long HeapCopy::threads_of_child() const {
 }
 
 bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
+  OC_ASSERT(shared_ != nullptr);
   const uint64_t start_ns = os::now_ns();
   while (os::now_ns() - start_ns < wait_ns_max) {
     const uint32_t step = shared_->step.load();
@@ -134,12 +137,14 @@ bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
 }
 
 void HeapCopy::finish(int error) {
+  OC_CHECK(shared_ != nullptr);
   shared_->error.store(error);
   shared_->step.store(kDone);
   wake_shared(&shared_->step);
 }
 
 void HeapCopy::become_childs() {
+  OC_ASSERT(shared_ != nullptr);
   shared_->child.store(::getpid());
   ::pthread_mutex_lock(&shared_->childs_life);
   // On a busy machine the parent may have lost its patience, and made the copy, before this.
@@ -149,12 +154,14 @@ void HeapCopy::become_childs() {
 }
 
 int HeapCopy::lay_over(std::byte* address, uint64_t size_bytes, uint64_t offset) {
+  OC_ASSERT(file_ >= 0 && offset + size_bytes <= size_bytes_);
   void* p = real().mmap(address, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                         file_, static_cast<off_t>(offset));
   return p == address ? 0 : errno;
 }
 
 int HeapCopy::fetch() {
+  OC_CHECK(shared_ != nullptr);
   uint32_t begun = kBegun;
   shared_->step.compare_exchange_strong(begun, kAsked);
   for (uint32_t step = kAsked; (step = shared_->step.load()) != kDone;) {

@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/address_space.h"
 #include "core/region/address_map.h"
@@ -75,10 +76,12 @@ void Heap::before_fork() {
     heap.prepare_copy();
   }
   heap.lock_.lock();
+  OC_ASSERT(!heap.is_forking_);
   heap.is_forking_ = true;
 }
 
 void Heap::prepare_copy() {
+  OC_ASSERT(copy_ == nullptr && !is_child_);
   std::unique_ptr<HeapCopy> ready(std::exchange(prepared, nullptr));
   uint64_t live = 0;
   {
@@ -150,6 +153,7 @@ void Heap::after_fork_in_child() {
 }
 
 void Heap::inherit() {
+  OC_ASSERT(childs_.empty() && !is_child_);
   if (copy_ == nullptr && copy_error_ == 0) return;  // nothing was there
   set_needs_bounce();  // the kernel finds nothing there until this thread has touched it
   if (copy_ != nullptr) copy_->become_childs();
@@ -168,6 +172,7 @@ void Heap::inherit() {
 void Heap::revive() {
   const Inside inside;
   const os::Locked locked(reviving_);
+  OC_CHECK(is_child_);
   if (childs_.empty() || is_revived_.load()) return;
   if (copy_error_ == 0) copy_error_ = copy_->fetch();
   if (copy_error_ == ESRCH) end_child("the parent is gone");

@@ -71,6 +71,7 @@ void* Heap::map(size_t bytes) {
 int Heap::on_parts(const std::byte* address, size_t bytes,
                    const std::function<int(uint64_t, uint64_t)>& ours,
                    const std::function<int(std::byte*, size_t)>& others) {
+  OC_CHECK(views_ != nullptr);
   auto* const begin = const_cast<std::byte*>(address);
   std::byte* const end = begin + bytes;
   std::byte* const low = views_->address();
@@ -89,6 +90,7 @@ int Heap::on_parts(const std::byte* address, size_t bytes,
 // The whole pages of ours that no block has any more, now that [from, to) is no block's. REQUIRES,
 // here and in what follows: the lock.
 Heap::Range Heap::pages_in(uint64_t from, uint64_t to) {
+  OC_ASSERT(from <= to);
   const auto is_any_in = [this](uint64_t a, uint64_t b) {
     auto at = blocks_.lower_bound(b);
     if (at == blocks_.begin()) return false;
@@ -103,6 +105,7 @@ Heap::Range Heap::pages_in(uint64_t from, uint64_t to) {
 
 // Mappings in the range are no more, or end where it begins, or begin where it ends.
 std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
+  OC_ASSERT(from <= to);
   std::vector<Range> gone;
   auto at = blocks_.upper_bound(from);
   if (at != blocks_.begin()) --at;
@@ -115,6 +118,7 @@ std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
     }
     at = blocks_.erase(at);
     const uint64_t a = std::max(from, start), b = std::min(to, end);
+    OC_CHECK(a < b && end <= room_end);
     if (start < a) blocks_[start] = {a - start, a - start, Kind::kMapping};
     if (b < end) at = std::next(blocks_.insert({b, {end - b, room_end - b, block.kind}}).first);
     add_live(-static_cast<int64_t>(b - a));
@@ -140,6 +144,7 @@ bool Heap::is_free(uint64_t from, uint64_t to) {
 }
 
 int Heap::unmap_ours(uint64_t from, uint64_t to) {
+  OC_ASSERT(from < to);
   std::vector<Range> gone;
   {
     const os::Locked locked(lock_);
@@ -182,6 +187,7 @@ bool Heap::take_over(uint64_t from, uint64_t to) {
     if (!is_mapped(at, to)) return false;
     free_.remove(from, to - from);
     gone = cut_blocks(from, to);
+    OC_ASSERT(!blocks_.contains(from));
     blocks_[from] = {to - from, to - from, Kind::kMapping};
     add_live(static_cast<int64_t>(to - from));
   }
@@ -322,6 +328,7 @@ bool Heap::is_kernels(uint64_t from, uint64_t to) {
 
 // The place that it leaves stays ours to keep.
 void* Heap::move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed) {
+  OC_ASSERT(from < to && bytes != 0);
   std::byte* const address = views_->address() + from;
   void* const moved = real().mremap(address, to - from, bytes, flags, fixed);
   if (moved == MAP_FAILED) return MAP_FAILED;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
@@ -79,6 +80,7 @@ class FileSpace final : public HeapSpace {
 };
 
 int FileSpace::reserve(uint64_t offset, uint64_t size_bytes) {
+  OC_ASSERT(file_.fd() >= 0 && size_bytes != 0);
   if (!is_reservable_.load(std::memory_order_relaxed)) return 0;
   const int error = os::allocate_space(file_.fd(), offset, size_bytes);
   if (error == 0) return 0;
@@ -126,6 +128,7 @@ class BookedSpace final : public HeapSpace {
   }
   uint64_t granule_bytes() const override { return granule_bytes_; }
   int reserve(uint64_t offset, uint64_t size_bytes) override {
+    OC_CHECK(booking_ != nullptr && granule_bytes_ != 0);
     const uint64_t from = base::round_down(offset, granule_bytes_);
     const uint64_t to = base::round_up(offset + size_bytes, granule_bytes_);
     return store_->reserve(from, std::min(to, store_->size_bytes()) - from);

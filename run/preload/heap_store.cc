@@ -38,6 +38,7 @@ Status HeapStore::cover(uint64_t capacity_bytes, uint64_t page_bytes) {
 }
 
 int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
   const std::lock_guard<std::mutex> guard(reserving_);
   const uint64_t end = offset + size_bytes;
   uint64_t missing = 0;
@@ -60,6 +61,7 @@ int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
 
 // With what is free around it, as far as space goes in larger pieces.
 void HeapStore::give_up(uint64_t from, uint64_t to) {
+  OC_ASSERT(from < to && to <= size_bytes());
   const uint64_t granule = space_->granule_bytes();
   const uint64_t before = base::round_down(from, granule);
   const uint64_t behind = std::min(base::round_up(to, granule), size_bytes());
@@ -69,6 +71,7 @@ void HeapStore::give_up(uint64_t from, uint64_t to) {
 }
 
 void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
   const std::lock_guard<std::mutex> guard(reserving_);
   const uint64_t end = offset + size_bytes;
   OC_ASSERT(written_.is_untouched(offset, size_bytes));
@@ -77,6 +80,7 @@ void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
     next = reserved_.run_end(at, end);
     reserved_.clear_inside(at, next - at);
     give_up(at, next);
+    OC_ASSERT(reserved_bytes_.load(std::memory_order_relaxed) >= next - at);
     reserved_bytes_.fetch_sub(next - at, std::memory_order_relaxed);
   }
 }
@@ -122,6 +126,7 @@ int HeapStore::copy_to(int file, uint64_t end) {
 }
 
 int HeapStore::copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer) {
+  OC_ASSERT(file >= 0 && from <= to);
   constexpr uint64_t kBytesMax = uint64_t{8} << 20;
   while (from < to) {
     auto at = static_cast<off_t>(from), there = at;

@@ -123,12 +123,14 @@ int HeapViews::copy_to(int file, uint64_t end) {
 HeapViews::Parts::iterator HeapViews::part_at(uint64_t offset) {
   auto at = parts_.upper_bound(offset);
   if (at != parts_.begin() && std::prev(at)->second.end > offset) --at;
+  OC_ASSERT(at == parts_.end() || at->second.end > offset);
   return at;
 }
 
 int HeapViews::for_each(uint64_t from, uint64_t to,
                         const std::function<int(View&, uint64_t, uint64_t)>& ours,
                         const std::function<int(uint64_t, uint64_t)>& kernels) {
+  OC_ASSERT(from <= to && to <= size_bytes_);
   const std::lock_guard<std::mutex> guard(changing_);
   int result = 0;
   for (auto at = part_at(from); from < to && result == 0; ++at) {
@@ -148,6 +150,7 @@ bool HeapViews::is_protected_so(uint64_t from, uint64_t to, int protection) {
 }
 
 int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
+  OC_ASSERT(from % base::kSystemPage == 0 && to % base::kSystemPage == 0 && to <= size_bytes_);
   const std::lock_guard<std::mutex> guard(changing_);
   if (protection == PROT_WRITE) protection = kOpen;  // as the processor has it
   if (is_protected_so(from, to, protection)) return 0;
@@ -185,12 +188,14 @@ int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
 }
 
 int HeapViews::protection_at(uint64_t offset) {
+  OC_ASSERT(offset < size_bytes_);
   const std::lock_guard<std::mutex> guard(changing_);
   const auto at = part_at(offset);
   return at == parts_.end() || at->first > offset ? -1 : at->second.protection;
 }
 
 int HeapViews::divide(Parts::iterator part, uint64_t at) {
+  OC_CHECK(at > part->first && at < part->second.end);
   std::unique_ptr<Region::Impl> right;
   const uint64_t from = at - part->first;
   if (const Status s = runtime_->cut(*part->second.region, from, from, &right, [] {}); !s.ok())
@@ -201,6 +206,7 @@ int HeapViews::divide(Parts::iterator part, uint64_t at) {
 }
 
 int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
+  OC_ASSERT(part.region != nullptr && start < part.end);
   // Where mprotect itself shows pages, what is absent must stay inaccessible: all of them leave,
   // and come back as the view has them.
   const bool is_by_protection = space_->delivery == Delivery::kMprotect;
@@ -228,6 +234,7 @@ int HeapViews::hand_over(uint64_t from, uint64_t to) {
 
 // What is shown of the range becomes the kernel's, with the bytes that are there.
 int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
+  OC_CHECK(from % page_bytes() == 0 && to % page_bytes() == 0);
   while (from < to) {
     const auto at = part_at(from);
     if (at == parts_.end() || at->first >= to) return 0;
@@ -251,6 +258,7 @@ int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
 
 int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
                               const std::function<void(std::byte*, uint64_t)>& place) {
+  OC_CHECK(from <= to && to <= size_bytes_);
   const std::lock_guard<std::mutex> guard(changing_);
   while (from < to) {
     const auto at = part_at(from);
@@ -269,6 +277,7 @@ int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
 int HeapViews::take_out(uint64_t from, uint64_t to,
                         const std::function<void(std::byte*, uint64_t)>& place) {
   const auto at = part_at(from);
+  OC_CHECK(at != parts_.end());
   Part& part = at->second;
   const uint64_t start = at->first, end = part.end;
   OC_CHECK(start <= from && to <= end && from < to);

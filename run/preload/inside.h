@@ -3,6 +3,7 @@
 // behalf (malloc, say) is told by a mark of the thread.
 #pragma once
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 
 namespace outcore::preload {
@@ -19,7 +20,10 @@ void become_ours(const char* name);
 class Inside {
  public:
   Inside() { ++inside_depth; }
-  ~Inside() { --inside_depth; }
+  ~Inside() {
+    OC_ASSERT(inside_depth != 0);
+    --inside_depth;
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/assert.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
 #include "run/preload/inside.h"
@@ -64,6 +65,7 @@ void say_that_it_is_stuck(uint64_t seconds) {
                               "outcore: what the program wrote to mapped files could not be stored "
                               "at its end: storing did not go on for %lu s\n",
                               seconds);
+  OC_ASSERT(n > 0 && static_cast<size_t>(n) < sizeof text);
   const ssize_t ignored = real().write(STDERR_FILENO, text, static_cast<size_t>(n));
   static_cast<void>(ignored);
 }

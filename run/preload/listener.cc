@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/os/wait.h"
 #include "run/preload/inside.h"
 #include "run/preload/real.h"
@@ -64,6 +65,7 @@ int Listener::start_of_breaks() {
 }
 
 void Listener::close_all_but(int a, int b) {
+  OC_CHECK(a >= 0 && b >= 0 && a != b);
   const auto low = static_cast<unsigned>(std::min(a, b)),
              high = static_cast<unsigned>(std::max(a, b));
   if (low > 0) real().close_range(0, low - 1, 0);
@@ -72,6 +74,7 @@ void Listener::close_all_but(int a, int b) {
 }
 
 int Listener::lease(const Identity& identity, int fd) {
+  OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);
   if (told_of_breaks_ == 0)
     if (const int error = start_of_breaks(); error != 0) return error;
@@ -111,6 +114,7 @@ int group_on(const std::string& path, unsigned kind, uint64_t events) {
 }  // namespace
 
 int Listener::mark_opens(const Identity& identity, int fd) {
+  OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
   const std::string path = path_of(fd);
   Entry entry{identity};
@@ -127,6 +131,7 @@ int Listener::mark_opens(const Identity& identity, int fd) {
 }
 
 int Listener::mark_changes(const Identity& identity, int fd) {
+  OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
   Entry entry{identity};
   entry.fd = group_on(path_of(fd), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
@@ -140,6 +145,7 @@ void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
     if (!(e.identity == identity) || !e.asks_access) continue;
     if (is_asking && e.quiet_count == 0) continue;  // the mark is younger than the silence
     e.quiet_count += is_asking ? -1 : 1;
+    OC_ASSERT(e.quiet_count >= 0);
     if (e.quiet_count != (is_asking ? 0 : 1)) continue;
     const unsigned how = (is_asking ? FAN_MARK_ADD : FAN_MARK_REMOVE) | FAN_MARK_INODE;
     static_cast<void>(::fanotify_mark(e.fd, how, kPreAccess, AT_FDCWD, path_of(fd).c_str()));
@@ -170,6 +176,7 @@ bool Listener::wait() {
 }
 
 void Listener::allow(const Entry& entry, int fd) {
+  OC_ASSERT(entry.fd >= 0 && fd >= 0);
   const fanotify_response response{fd, FAN_ALLOW};
   while (real().write(entry.fd, &response, sizeof response) < 0 && errno == EINTR) {
   }
@@ -216,6 +223,7 @@ std::vector<Identity> Listener::hear() {
     e.is_told = true;
     heard.push_back(e.identity);
   }
+  OC_ASSERT(heard.size() <= entries_.size());
   return heard;
 }
 

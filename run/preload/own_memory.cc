@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
 #include "run/preload/inside.h"
 
@@ -84,6 +85,7 @@ std::byte* map_bytes(size_t bytes) {
 }
 
 void push(uint32_t index, std::byte* block) {
+  OC_CHECK(index < kClasses && block != nullptr);
   __builtin_memcpy(static_cast<void*>(block), &heap.free[index], sizeof(void*));
   heap.free[index] = block;
 }
@@ -93,6 +95,7 @@ void use_up(Chunk& chunk) {
   while (chunk.room() >= kBytesMin) {
     uint32_t index = class_of(chunk.room());
     if (bytes_of(index) > chunk.room()) --index;
+    OC_ASSERT(bytes_of(index) <= chunk.room());
     push(index, chunk.at);
     chunk.at += bytes_of(index);
   }
@@ -116,6 +119,7 @@ void fill_reserve() {
 }
 
 std::byte* take_small(uint32_t index) {
+  OC_CHECK(index < kClasses);
   if (std::byte* block = heap.free[index]; block != nullptr) {
     __builtin_memcpy(static_cast<void*>(&heap.free[index]), block, sizeof(void*));
     return block;
@@ -142,6 +146,7 @@ Header* header_of(const void* p) {
 
 void* OwnMemory::allocate(size_t bytes, size_t alignment) {
   constexpr size_t kBytesMost = size_t{1} << 46;
+  OC_ASSERT((alignment & (alignment - 1)) == 0);
   if (bytes > kBytesMost || alignment > kBytesMost) return errno = ENOMEM, nullptr;
   const int saved_errno = errno;
   const size_t slack = alignment > 16 ? alignment : 0;
@@ -163,6 +168,7 @@ void* OwnMemory::allocate(size_t bytes, size_t alignment) {
   }
   const auto first = reinterpret_cast<uintptr_t>(start) + sizeof(Header) + (is_large ? 16 : 0);
   const uintptr_t at = slack == 0 ? first : round_up(first, alignment);
+  OC_ASSERT(is_large || at + bytes - reinterpret_cast<uintptr_t>(start) <= bytes_of(index));
   auto* p = start + (at - reinterpret_cast<uintptr_t>(start));
   *header_of(p) = {kMark, index, start};
   return p;
@@ -174,6 +180,7 @@ bool OwnMemory::has(const void* p) {
 }
 
 size_t OwnMemory::usable_bytes(const void* p) {
+  OC_ASSERT(has(p));
   const Header* header = header_of(p);
   uint64_t length = 0;
   if (header->class_index == kLarge)
@@ -184,6 +191,7 @@ size_t OwnMemory::usable_bytes(const void* p) {
 }
 
 void OwnMemory::release(void* p) {
+  OC_CHECK(has(p));
   const Header header = *header_of(p);
   header_of(p)->mark = 0;
   if (header.class_index == kLarge) {

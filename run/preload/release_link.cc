@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/os/at_fork.h"
 #include "core/os/wait.h"
 #include "run/preload/own_descriptors.h"
@@ -71,6 +72,7 @@ Board* board_of(int asking_end) {
 }
 
 bool add_link(int asking_end, Board* board) {
+  OC_ASSERT(asking_end >= 0 && board != nullptr);
   for (Link& link : links) {
     if (link.board.load() != nullptr) continue;
     link.board.store(board);
@@ -105,6 +107,7 @@ void wake_shared(std::atomic<uint32_t>& word) {
 
 // Says that there is a question. 0 or an errno.
 int ring(int link, unsigned char number, uint64_t deadline_ns) {
+  OC_ASSERT(link >= 0 && number < Board::kSlotsMax);
   for (;;) {
     if (real().send(link, &number, 1, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return 0;
     if (errno != EAGAIN && errno != EINTR) return errno;
@@ -175,6 +178,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     if (os::now_ns() >= deadline_ns) return Answer::kLate;
     os::wait(&nothing, 0, 1'000'000);
   }
+  OC_CHECK(slot >= board->slots && slot < board->slots + Board::kSlotsMax);
   slot->question = question;
   slot->state.store(Slot::kAsked);
   Answer answer = Answer::kLate;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "run/preload/door.h"
 #include "run/preload/inside.h"
@@ -55,6 +56,7 @@ struct Watch::Impl {
   void ask(Command* command);  // returns when it is carried out
   int carry_out(const Command& command, Listener& listener);
   static void ring(int event) {
+    OC_ASSERT(event >= 0);
     const uint64_t one = 1;
     while (real().write(event, &one, sizeof one) < 0 && errno == EINTR) {
     }
@@ -161,6 +163,7 @@ void Watch::ask_access(const TakenFile& file, bool is_asking) {
 }
 
 void Watch::Impl::ask(Command* command) {
+  OC_CHECK(command->is_done.load() == 0 && command->next == nullptr);
   {
     const os::SignalBlock block;
     const os::Locked locked(lock);
@@ -219,6 +222,7 @@ bool Watch::Impl::note_opened(Listener& listener) {
       opened.reserve(opened.size() + listener.files_max());
     }
     const std::vector<Identity> heard = listener.hear();
+    OC_ASSERT(heard.size() <= listener.files_max());
     const os::Locked locked(lock);
     opened.insert(opened.end(), heard.begin(), heard.end());
     return !heard.empty();
@@ -240,6 +244,7 @@ void Watch::Impl::hand_back_opened() {
       Door::instance().hand_back(identity, "another process opens it or writes to it");
       const os::Locked locked(lock);
       settled.push_back(identity);
+      OC_CHECK(std::find(opened.begin(), opened.end(), identity) != opened.end());
       opened.erase(std::find(opened.begin(), opened.end(), identity));
     } catch (const std::bad_alloc&) {
       ::poll(nullptr, 0, 10);

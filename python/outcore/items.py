@@ -1,0 +1,183 @@
+"""Items: elements are read as copies or views, and assignments write through.
+
+What is brought in here fails as an OSError; see walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import assignment, walk
+from .elements import Elements
+from .row_swaps import RowSwaps
+from .sizes import parse_bytes
+from .view import View
+
+_INDEX_COUNT_MIN = 8  # fewer scattered rows are left to faults
+
+_Plain = np.ndarray[Any, Any]
+
+
+def _plain(elements: Elements) -> _Plain:
+    return elements.view().view(np.ndarray)
+
+
+def _basic_part(view: _Plain, key: Any) -> _Plain | None:
+    """The part that a key without arrays names, as an array; None for other keys."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if all(type(k) in (int, slice, type(None), type(...)) or isinstance(k, np.integer)
+           for k in keys):
+        return view[(*keys, ...) if ... not in keys else keys]
+    return None
+
+
+def _row_index(elements: Elements, key: Any) -> _Plain | None:
+    """``key`` as numbers of rows, if it takes whole rows that lie scattered; else None."""
+    index = np.asarray(key)
+    shape = elements.shape
+    if elements.order != "C" and len(shape) > 1 or len(shape) == 0 or 0 in shape:
+        return None
+    if index.dtype == np.bool_ and index.shape == shape[:1]:
+        index = np.flatnonzero(index)
+    if index.dtype.kind not in "iu" or index.size < _INDEX_COUNT_MIN:
+        return None
+    index = index.astype(np.int64, copy=False)
+    low, high, count = int(index.min()), int(index.max()), shape[0]
+    if low < -count or high >= count:
+        wrong = low if low < -count else high
+        raise IndexError(f"index {wrong} is out of bounds for axis 0 with size {count}")
+    return np.where(index < 0, index + count, index) if low < 0 else index
+
+
+# -- reading --
+
+
+def get(elements: Elements, key: Any) -> Any:
+    """``array[key]``."""
+    offset = elements.offset_of(key)
+    if offset is not None and elements.shape:
+        item_bytes = elements.dtype.itemsize
+        if elements.dtype.kind != "V":
+            return np.frombuffer(elements.region.read(offset, item_bytes), elements.dtype)[0]
+        elements.region.ensure(offset, item_bytes)
+    elif isinstance(key, (list, np.ndarray)):
+        index = _row_index(elements, key)
+        if index is not None:
+            return walk.gather(_plain(elements), elements.region, index, elements.block_bytes)
+    return elements.view()[key]
+
+
+def gather(elements: Elements, rows: Any) -> _Plain:
+    """A copy of these rows."""
+    index = np.asarray(rows)
+    if index.dtype != np.bool_ and index.dtype.kind not in "iu":
+        raise IndexError(f"rows are numbers or a mask, not {index.dtype}")
+    found = _row_index(elements, index)
+    if found is None:
+        return np.array(elements.view()[index])
+    return walk.gather(_plain(elements), elements.region, found, elements.block_bytes)
+
+
+def read(elements: Elements, key: Any) -> _Plain:
+    """A copy of ``array[key]`` in ordinary memory."""
+    part = _basic_part(_plain(elements), key)
+    if part is None:
+        return np.asarray(get(elements, key))
+    out = np.empty(part.shape, part.dtype, elements.order)  # type: ignore[call-overload]
+    if part.ndim == 0:
+        elements.region.ensure(*walk.bounds_in(elements.region, part))
+        out[...] = part
+        return out
+    axis = 0 if elements.order == "C" else part.ndim - 1
+    at, into = 0, np.moveaxis(out, axis, 0)
+    for rows in walk.rows_of(np.moveaxis(part, axis, 0), elements.region, elements.block_bytes):
+        into[at:at + len(rows)] = rows
+        at += len(rows)
+    return out
+
+
+def chunks(elements: Elements, chunk: int | str | None, axis: int | None) -> Iterator[View]:
+    """Consecutive parts as views, each brought in before it comes."""
+    axis = elements.outer_axis if axis is None else axis
+    view: Any = np.moveaxis(elements.view(), axis, 0)
+    block_bytes = elements.block_bytes
+    if isinstance(chunk, str):
+        block_bytes = parse_bytes(chunk)
+    elif chunk is not None:
+        block_bytes = max(1, chunk * max(view.nbytes // max(len(view), 1), 1))
+    part: Any = None
+    try:
+        for part in walk.rows_of(view, elements.region, block_bytes):
+            yield np.moveaxis(part, 0, axis)
+    except OSError as error:  # see plain_errors
+        del view, part
+        raise error.with_traceback(None)  # noqa: B904 (the same error)
+
+
+def save(elements: Elements, file: Any) -> None:
+    """Writes them to a file, or to the path of one, by copies of parts."""
+    if not hasattr(file, "write"):
+        with open(file, "wb") as opened:
+            save(elements, opened)
+        return
+    # NumPy writes the first axis outermost, whatever the order.
+    for part in chunks(elements, None, 0) if elements.shape else [elements.view()]:
+        np.array(part, order="C").tofile(file)
+
+
+# -- writing --
+
+
+def put(elements: Elements, swaps: RowSwaps, key: Any, value: Any) -> None:
+    """``array[key] = value``."""
+    view = _plain(elements)
+    value = swaps.source_of(view, key, value)
+    part = None
+    if not isinstance(key, (list, np.ndarray)):
+        part = _basic_part(view, key)
+    elif view.flags.writeable and _assign_rows(elements, view, key, value):
+        return
+    if part is None or not view.flags.writeable or part.dtype != view.dtype:
+        view[key] = value
+    elif part.nbytes <= elements.block_bytes or part.ndim == 0:
+        elements.region.ensure(*walk.bounds_in(elements.region, part))
+        view[key] = value
+    else:
+        _assign(elements, part, value)
+
+
+def _assign_rows(elements: Elements, view: _Plain, key: Any, value: Any) -> bool:
+    """False if it is left to NumPy, who says what is wrong or copies what overlaps."""
+    try:
+        index = _row_index(elements, key)
+    except IndexError:
+        return False
+    if index is None or index.ndim != 1 or assignment.may_overlap(view, value):
+        return False
+    # NumPy takes deeper values where the array has one axis; by a mask none at all.
+    is_line, is_mask = view.ndim == 1, np.asarray(key).dtype == np.bool_
+    source = assignment.source_of(value, (len(index), *view.shape[1:]), view.dtype,
+                                  takes_deep=is_line and not is_mask,
+                                  is_flat=is_line and is_mask)
+    if source is None:
+        return False
+    walk.scatter(view, elements.region, index, source, elements.block_bytes)
+    return True
+
+
+def _assign(elements: Elements, part: _Plain, value: Any) -> None:
+    source = None
+    if not assignment.may_overlap(part, value):
+        source = assignment.source_of(value, part.shape, part.dtype)
+    if source is None:
+        part[...] = value  # NumPy says what is wrong, or copies what overlaps
+        return
+    axis = 0 if elements.order == "C" else part.ndim - 1
+    part, source = np.moveaxis(part, axis, 0), np.moveaxis(source, axis, 0)
+    at = 0
+    for rows in walk.rows_of(part, elements.region, elements.block_bytes):
+        rows[...] = source[at:at + len(rows)]
+        at += len(rows)

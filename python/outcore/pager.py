@@ -1,0 +1,111 @@
+"""Pager: a memory budget with its options, and the regions that are mapped within it.
+
+A Runtime shows one to its users. Arrays, views and containers need no more than this.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+from . import _core, registry, walk
+from .fork_lock import ForkLock
+from .location import Location
+from .sizes import parse_budget, parse_bytes, parse_time
+
+# Options that are times, and the field of each.
+_TIMES = {"wait_max": "wait_ms_max", "checkpoint": "checkpoint_every_ms"}
+
+
+@functools.cache
+def _offers_messages() -> bool:
+    return any(name == "message faults" and there for name, there, _, _ in _core.system_facts())
+
+
+def page_bytes_of(page: int | str | None) -> int | None:
+    """``page`` as a number; None for 'auto'."""
+    return None if page is None or page == "auto" else parse_bytes(page)
+
+
+class Pager:
+    """The core's runtime, made with the options that a Runtime names."""
+
+    def __init__(self, budget: int | float | str | None = None, *,
+                 page: int | str | None = None, policy: str | None = None,
+                 delivery: str | None = None, readahead: int | str | None = None,
+                 **options: Any) -> None:
+        for name, field in _TIMES.items():
+            if options.get(name) is not None:
+                options[field] = parse_time(options.pop(name))
+        if budget is not None:
+            options["budget_bytes"] = parse_budget(budget, _core.default_budget()[0])
+        if readahead is not None:
+            options["readahead_bytes"] = parse_bytes(readahead)
+        options["page_bytes"] = page_bytes_of(page)
+        self._asked = {**options, "policy": policy, "delivery": delivery}
+        self.core = _core.Runtime(self._asked)
+        self._inherited: _core.Runtime | None = None  # kept, as nothing of it can be ended here
+        is_decided = "delivery = auto (default)" not in self.core.describe_options()
+        self._delivery = "messages" if not is_decided and _offers_messages() else None
+        # By id, since arrays have no hash. Whoever closes the pager closes them.
+        self.arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+    def renew(self) -> None:
+        """Starts one as the parent's was made, in a forked child."""
+        if self.core.is_inherited:
+            self._inherited, self.core = self.core, _core.Runtime(self._asked)
+
+    def map(self, location: Location, options: dict[str, Any],
+            budget: tuple[Any, Any] = (None, None)) -> _core.Region:
+        """A region. ``budget``: what this pager was made with, if for this region alone."""
+        asked = options
+        if options.get("delivery") is None:
+            options = {**options, "delivery": self._delivery}
+        region = self.core.map(location.raw, options)
+        kept = tuple((k, asked.get(k)) for k in ("page_bytes", "advice", "delivery", "frames",
+                                                 "on_error"))
+        registry.add(region, registry.Source(location, location.identity(), options["access"], kept,
+                                             budget))
+        registry.set_block_bytes(region, self.block_bytes())
+        return region
+
+    def block_bytes(self) -> int:
+        """How much of an array is worked on at a time.
+
+        The next block is brought in meanwhile, and both must be there at once: the policy keeps
+        3 % of the budget for what is touched once.
+        """
+        return min(walk.BLOCK_BYTES_MAX, max(self.core.budget_bytes // 128, 1 << 16))
+
+    @property
+    def closed(self) -> bool:
+        return not self.core.is_open
+
+    def close(self) -> None:
+        """Closes its arrays, and ends its threads. BufferError if one of them has a live view."""
+        if self.closed:
+            return
+        if not self.core.is_inherited:
+            for array in list(self.arrays.values()):
+                array.close()
+        self.core.end()
+
+
+_default: Pager | None = None
+_default_lock = ForkLock()
+
+
+def default_pager() -> Pager:
+    """That of all arrays that name no other runtime. It starts with the first of them."""
+    global _default
+    with _default_lock:
+        if _default is None or _default.closed or _default.core.is_inherited:
+            _default = Pager()
+        return _default
+
+
+def set_default_pager(pager: Pager) -> None:
+    global _default
+    with _default_lock:
+        _default = pager
