@@ -55,8 +55,7 @@ target=all
 configure_and_build() {
   local directory=$1
   shift
-  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON \
-    -DOUTCORE_UNITY=OFF "$@" >/dev/null &&
+  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "$@" >/dev/null &&
     cmake --build "$directory" -j "$jobs" --target "$target" -- --quiet
 }
 
