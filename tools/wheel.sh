@@ -31,7 +31,7 @@ rm -rf "$plain"
 # taken out below. HDF5 and NetCDF are left to h5py and netCDF4: their libraries bring 40 others.
 pip wheel --quiet --no-build-isolation --no-deps -w "$plain" \
   -C "build-dir=$source_dir/build-wheel" -C cmake.build-type=RelWithDebInfo \
-  -C cmake.define.OUTCORE_WERROR=ON -C cmake.define.OUTCORE_UNITY=ON \
+  -C cmake.define.OUTCORE_WERROR=ON \
   -C cmake.define.OUTCORE_FORMATS_WITHOUT="hdf5;netcdf" .
 
 echo "-- its libraries"
