@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "bench/check.h"
 #include "bench/csr.h"
 #include "bench/data.h"
 #include "bench/workload.h"
@@ -47,6 +48,7 @@ class Search {
       : graph_(graph), levels_(levels), current_(&current), next_(&next) {}
 
   void run(uint64_t source, unsigned threads, Stage& stage) {
+    BENCH_CHECK(source / 64 < current_->size() && next_->size() == current_->size());
     levels_[source] = 1;
     (*current_)[source / 64] |= uint64_t{1} << (source % 64);
     for (uint32_t level = 2; has_found_; ++level) {
@@ -57,6 +59,7 @@ class Search {
       std::fill(next_->begin(), next_->end(), 0);
       ++levels_count_;
     }
+    BENCH_CHECK(vertices_seen_.load() != 0);
   }
   uint64_t edges_seen() const { return edges_seen_; }
   uint64_t vertices_seen() const { return vertices_seen_; }
@@ -207,6 +210,7 @@ Status Bfs::run(Stage& stage) {
   if (options_.processes != 1)
     return Error{EINVAL, "bfs runs in one process: leave out --processes"};
   const bool is_external = options_.is_fully_external;
+  BENCH_CHECK(is_ready_);
   std::vector<uint64_t> current((header_.vertices + 63) / 64), next(current.size());
   std::vector<uint32_t> own_levels(is_external ? 0 : header_.vertices);
   if (Status s = stage.settle(); !s) return s;
@@ -223,6 +227,7 @@ Status Bfs::run(Stage& stage) {
   if (Status s = stage.start(header_.vertices); !s) return s;
   search.run(header_.source, options_.threads, stage);
   stage.stop();
+  BENCH_CHECK(search.vertices_seen() <= header_.vertices);
   auto& extra = stage.result().extra;
   extra["vertices"] = header_.vertices;
   extra["edges"] = header_.edges;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "bench/check.h"
 #include "bench/random.h"
 #include "cli/text.h"
 
@@ -108,6 +109,7 @@ Status CsrBuilder::add(uint64_t from, uint64_t to) {
 // Sorts one range by counting, and appends its neighbours to the file.
 Status CsrBuilder::write_range(Range& range, uint64_t first, Medium& out, CsrHeader& header,
                                std::vector<uint64_t>& offsets) {
+  BENCH_CHECK(range.file >= 0 && first < vertices_);
   if (Status s = spill(range); !s) return s;
   if (range.spilled == 0) {
     for (uint64_t v = first; v < std::min(vertices_, first + range_vertices_); ++v)
@@ -119,6 +121,7 @@ Status CsrBuilder::write_range(Range& range, uint64_t first, Medium& out, CsrHea
   if (mapped == MAP_FAILED) return cli::failure(errno, "map edges beside " + path_of(out_uri_));
   const std::span<const Edge> edges(static_cast<const Edge*>(mapped), range.spilled);
   const uint64_t count = std::min(vertices_ - first, range_vertices_);
+  BENCH_CHECK(count != 0 && first + count <= vertices_);
   std::vector<uint64_t> start(count + 1), targets(edges.size());
   for (const Edge& edge : edges) ++start[edge.from - first + 1];
   for (uint64_t v = 0; v < count; ++v) start[v + 1] += start[v];
@@ -154,6 +157,8 @@ Result<CsrHeader> CsrBuilder::finish() {
   for (size_t i = 0; i < ranges_.size(); ++i)
     if (Status s = write_range(ranges_[i], i * range_vertices_, **out, header, offsets); !s)
       return s.error();
+  BENCH_CHECK(header.edges <= added_ && offsets.back() == header.edges);
+  BENCH_CHECK(header.source < vertices_ && header.degree_max <= header.edges);
   std::vector<std::byte> front(header.targets_at);
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + CsrHeader::kBytes, offsets.data(), offsets.size() * sizeof(uint64_t));
@@ -169,6 +174,7 @@ Result<CsrHeader> CsrBuilder::finish() {
 }
 
 std::vector<uint32_t> reference_levels(const CsrView& graph, uint64_t source) {
+  BENCH_CHECK(source < graph.header.vertices);
   std::vector<uint32_t> levels(graph.header.vertices);
   std::vector<uint64_t> queue{source};
   levels[source] = 1;

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <vector>
 
+#include "bench/check.h"
 #include "cli/text.h"
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
@@ -106,6 +107,7 @@ Status Data::claim() {
   const bool is_empty = !exists || (is_sized && std::filesystem::is_empty(path_, ignored));
   if (Status s = check_owner(is_empty); !s) return s;
   if (Status s = is_plain() ? open_file() : open_folder(exists); !s) return s;
+  BENCH_CHECK(lock_ >= 0);
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0)
     return Error{EBUSY, path_ + " is in use by another benchmark: wait for it, or " + elsewhere_};
   is_claimed_ = true;
@@ -200,11 +202,13 @@ bool Data::is_clean(const std::string& tag) const {
 }
 
 void Data::mark_clean(const std::string& tag) {
+  BENCH_CHECK(is_claimed_);
   is_made_ = true;
   write_note(tag, true);
 }
 
 void Data::mark_changed() {
+  BENCH_CHECK(is_claimed_);
   // What cannot be opened for writing does not change.
   if (access(path_.c_str(), W_OK) == 0) write_note("", false);
 }

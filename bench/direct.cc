@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <vector>
 
+#include "bench/check.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
 
 Result<std::unique_ptr<DirectFile>> DirectFile::open(const std::string& path, bool is_writable,
                                                      unsigned depth, uint64_t unit_bytes) {
+  BENCH_CHECK(depth != 0 && unit_bytes != 0);
   std::unique_ptr<DirectFile> direct(new DirectFile);
   direct->depth_ = depth;
   direct->unit_bytes_ = unit_bytes;
@@ -47,7 +49,9 @@ int DirectFile::write(uint64_t offset, uint64_t size_bytes) {
 }
 
 int DirectFile::transfer(uint64_t offset, uint64_t size_bytes, bool is_write) {
+  BENCH_CHECK(size_bytes != 0 && size_bytes <= unit_bytes_);
   io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+  BENCH_CHECK(entry != nullptr);
   const auto size = static_cast<unsigned>(size_bytes);
   if (is_write)
     io_uring_prep_write(entry, file_, buffer_, size, offset);
@@ -66,12 +70,14 @@ int DirectFile::transfer(uint64_t offset, uint64_t size_bytes, bool is_write) {
 int DirectFile::read_all(uint64_t count, uint64_t size_bytes,
                          const std::function<uint64_t(uint64_t)>& offset_of,
                          const std::function<void(uint64_t, std::span<const std::byte>)>& see) {
+  BENCH_CHECK(size_bytes != 0 && size_bytes <= unit_bytes_);
   std::vector<uint64_t> index_of(depth_);  // of the transfer in each part of the buffer
   uint64_t next = 0, seen = 0;
   int first_error = 0;
   const auto begin = [&](unsigned part) {
     index_of[part] = next;
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+    BENCH_CHECK(entry != nullptr);
     io_uring_prep_read(entry, file_, buffer_ + part * unit_bytes_,
                        static_cast<unsigned>(size_bytes), offset_of(next++));
     io_uring_sqe_set_data64(entry, part);
@@ -83,6 +89,7 @@ int DirectFile::read_all(uint64_t count, uint64_t size_bytes,
     io_uring_cqe* done = nullptr;
     while (io_uring_peek_cqe(&ring_, &done) == 0) {
       const auto part = static_cast<unsigned>(io_uring_cqe_get_data64(done));
+      BENCH_CHECK(part < depth_);
       const int result = done->res;
       io_uring_cqe_seen(&ring_, done);
       ++seen;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bench/check.h"
+
 namespace outcore::bench {
 
 class Histogram {
@@ -14,14 +16,21 @@ class Histogram {
   static constexpr size_t kBuckets = 40 * kSteps;
 
   void record(uint64_t ns) { ++count_[bucket_of(ns)]; }
-  void add(size_t bucket, uint64_t count) { count_[bucket] += count; }
+  void add(size_t bucket, uint64_t count) {
+    BENCH_CHECK(bucket < kBuckets);
+    count_[bucket] += count;
+  }
   void merge(const Histogram& other) {
     for (size_t i = 0; i < kBuckets; ++i) count_[i] += other.count_[i];
   }
-  uint64_t count(size_t bucket) const { return count_[bucket]; }
+  uint64_t count(size_t bucket) const {
+    BENCH_CHECK(bucket < kBuckets);
+    return count_[bucket];
+  }
 
   // The share (0 … 1) of the touches of `floor_ns` or longer; 0 if there was none.
   double percentile_ns(double share, uint64_t floor_ns) const {
+    BENCH_CHECK(share >= 0 && share <= 1);
     uint64_t total = 0;
     const size_t first = bucket_of(floor_ns);
     for (size_t i = first; i < kBuckets; ++i) total += count_[i];

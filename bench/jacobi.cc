@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "bench/check.h"
 #include "bench/fresh_data.h"
 #include "bench/random.h"
 #include "bench/workload.h"
@@ -88,6 +89,7 @@ struct Answer {
 // Calls row(plane, first cell of a row, its end) for the inner rows.
 template <typename Row>
 void on_rows(const Grid& grid, unsigned threads, Row row) {
+  BENCH_CHECK(threads != 0 && grid.i > 2 && grid.j > 2 && grid.k > 2);
   on_threads(threads, [&](unsigned t) {
     const uint64_t planes = grid.i - 2;
     for (uint64_t i = 1 + planes * t / threads; i < 1 + planes * (t + 1) / threads; ++i)
@@ -101,6 +103,7 @@ void on_rows(const Grid& grid, unsigned threads, Row row) {
 template <typename Read, typename Progress>
 double iterate(float* p, float* wrk2, const Grid& grid, unsigned threads, Read read,
                Progress progress) {
+  BENCH_CHECK(p != wrk2);
   std::vector<double> of_plane(grid.i);
   on_rows(grid, threads, [&](uint64_t plane, uint64_t first, uint64_t last) {
     for (uint64_t at = first; at < last; ++at) wrk2[at] = relax(p, grid, at, read, of_plane[plane]);
@@ -168,6 +171,7 @@ Status Jacobi::run(Stage& stage) {
   request.is_fresh = true;
   auto mapped = stage.map(request);
   if (!mapped) return mapped.error();
+  BENCH_CHECK(mapped->size() >= kArrays * grid_.array_bytes());
   const auto array = [&](unsigned name) {
     return reinterpret_cast<float*>(mapped->data() + name * grid_.array_bytes());
   };

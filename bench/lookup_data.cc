@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bench/check.h"
 #include "bench/medium.h"
 #include "cli/text.h"
 
@@ -88,6 +89,7 @@ struct Catalogue {
 namespace {
 
 const Catalogue& catalogue_of(std::span<const std::byte> mapped) {
+  BENCH_CHECK(mapped.size() > kStructureAt);
   return *reinterpret_cast<const Catalogue*>(mapped.data());
 }
 
@@ -111,6 +113,7 @@ LookupData::LookupData(const Options& options)
                        static_cast<unsigned long long>(options.seed), __VERSION__)) {}
 
 Status LookupData::build(std::span<std::byte> memory) const {
+  BENCH_CHECK(memory.size() > kUnitBytes);
   auto* const all = new (memory.data()) Catalogue{};
   all->arena = {memory.data() + kUnitBytes, memory.data() + memory.size()};
   all->count = (memory.size() - kUnitBytes) / key_bytes(structure_);

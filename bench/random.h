@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "bench/check.h"
+
 namespace outcore::bench {
 
 // A bijection of 64 bits (splitmix64, Steele et al. 2014): equal inputs only give equal outputs.
@@ -31,6 +33,7 @@ class Random {
 class Permutation {
  public:
   Permutation(uint64_t n, uint64_t seed) : n_(n), seed_(mix(seed) | 1) {
+    BENCH_CHECK(n != 0);
     while ((uint64_t{1} << bits_) < n) ++bits_;
     mask_ = bits_ == 64 ? ~uint64_t{0} : (uint64_t{1} << bits_) - 1;
   }

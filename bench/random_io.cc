@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 
+#include "bench/check.h"
 #include "bench/clock.h"
 #include "bench/direct.h"
 #include "bench/word_data.h"
@@ -127,6 +128,7 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
     const uint64_t unit = first_unit + touches.next_unit();
     const bool is_write = touches.next_is_write();
     const uint64_t offset = unit * kUnitBytes / page * page;
+    BENCH_CHECK(offset < options_.size_bytes);
     const uint64_t size = std::min(page, options_.size_bytes - offset);
     const uint64_t start = now_ns();
     std::unique_lock<std::mutex> lock(stripes_[offset / page % std::size(stripes_)],
@@ -174,6 +176,7 @@ Status RandomIo::run(Stage& stage) {
                              options_.write_percent != 0});
     if (!mapped) return mapped.error();
     bytes = mapped.value();
+    BENCH_CHECK(bytes.size() >= slice * kUnitBytes);
   }
   if (Status s = stage.start(count * threads); !s) return s;
   on_threads(options_.threads, [&](unsigned t) {

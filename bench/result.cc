@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "bench/check.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -113,6 +114,7 @@ double RunResult::p50_us() const { return latency.percentile_ns(0.50, kMissNs) /
 double RunResult::p99_us() const { return latency.percentile_ns(0.99, kMissNs) / 1000; }
 
 nlohmann::json RunResult::to_json() const {
+  BENCH_CHECK(std::isfinite(seconds) && seconds >= 0);
   nlohmann::json line = {{"workload", workload},
                          {"memory", memory},
                          {"store", store},
@@ -140,6 +142,7 @@ nlohmann::json RunResult::to_json() const {
 }
 
 std::string RunResult::to_wire() const {
+  BENCH_CHECK(std::isfinite(seconds) && std::isfinite(work));
   nlohmann::json buckets = nlohmann::json::array();
   for (size_t i = 0; i < Histogram::kBuckets; ++i)
     if (latency.count(i) != 0) buckets.push_back({i, latency.count(i)});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "bench/check.h"
 #include "bench/direct.h"
 #include "bench/word_data.h"
 #include "bench/workload.h"
@@ -65,6 +66,7 @@ class Scan : public Workload {
 
 uint64_t Scan::scan_mapped(const std::byte* bytes, uint64_t first, uint64_t last,
                            Stage& stage) const {
+  BENCH_CHECK(first <= last && last <= units_);
   static constexpr uint64_t kProgressStep = 256;
   uint64_t sum = 0;
   for (uint64_t n = 0; n < last - first; ++n) {
@@ -77,6 +79,7 @@ uint64_t Scan::scan_mapped(const std::byte* bytes, uint64_t first, uint64_t last
 
 // Sequential: large transfers. With a stride: units, or pages where these are larger.
 Result<uint64_t> Scan::scan_direct(uint64_t first, uint64_t last, Stage& stage) const {
+  BENCH_CHECK(first <= last && last <= units_);
   static constexpr uint64_t kSequentialBytes = uint64_t{1} << 20;
   const uint64_t size =
       options_.stride == 1 ? std::max(options_.page_bytes, kSequentialBytes) : kUnitBytes;
@@ -115,6 +118,7 @@ Status Scan::run(Stage& stage) {
     auto mapped = stage.map({words_.file().uri(), 0, options_.size_bytes, false});
     if (!mapped) return mapped.error();
     bytes = mapped.value();
+    BENCH_CHECK(bytes.size() >= options_.size_bytes);
   }
   if (Status s = stage.start(units_ * options_.passes); !s) return s;
   on_threads(options_.threads, [&](unsigned t) {

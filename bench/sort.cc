@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "bench/check.h"
 #include "bench/data.h"
 #include "bench/workload.h"
 #include "cli/text.h"
@@ -40,6 +41,7 @@ class RangeStack {
   }
   void done() {
     const std::lock_guard guard(mutex_);
+    BENCH_CHECK(busy_ != 0);
     if (--busy_ == 0 && waiting_.empty()) has_news_.notify_all();
   }
 
@@ -61,6 +63,7 @@ uint64_t pivot_of(std::span<const uint64_t> range) {
 // Hoare's partition: words of [0, result) are <= those of [result, size). Both parts are smaller
 // than the whole.
 size_t partition(std::span<uint64_t> range) {
+  BENCH_CHECK(range.size() >= 2);
   const uint64_t pivot = pivot_of(range);
   size_t low = 0, high = range.size() - 1;
   while (true) {
@@ -140,6 +143,7 @@ Status Sort::copy_source(Medium& to) {
 void Sort::sort(std::span<uint64_t> range, RangeStack& stack, Stage& stage) const {
   while (range.size() > kSmallWords) {
     const size_t middle = partition(range);
+    BENCH_CHECK(middle != 0 && middle < range.size());
     std::span<uint64_t> larger = range.subspan(middle), smaller = range.first(middle);
     if (larger.size() < smaller.size()) std::swap(larger, smaller);
     if (!stack.push(larger)) sort(larger, stack, stage);
@@ -156,6 +160,7 @@ Status Sort::run(Stage& stage) {
   auto mapped = stage.map({data_.uri(), 0, options_.size_bytes, true});
   if (!mapped) return mapped.error();
   const size_t count = options_.size_bytes / sizeof(uint64_t);
+  BENCH_CHECK(mapped->size() >= count * sizeof(uint64_t));
   const std::span<uint64_t> words(reinterpret_cast<uint64_t*>(mapped->data()), count);
   if (Status s = stage.start(count); !s) return s;
   RangeStack stack(words);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "bench/check.h"
 #include "bench/clock.h"
 #include "bench/medium.h"
 #include "cli/text.h"
@@ -56,6 +57,7 @@ Status Stage::wait_for(const std::atomic<unsigned>& count) const {
 }
 
 Status Stage::settle() {
+  BENCH_CHECK(process_ < options_.processes && memory_ == nullptr);
   if (board_.settled.fetch_add(1) + 1 == options_.processes) {
     const uint64_t own = group_.usage_bytes();
     const uint64_t limit =
@@ -78,6 +80,7 @@ Status Stage::settle() {
 }
 
 Result<std::span<std::byte>> Stage::map(const MapRequest& request) {
+  BENCH_CHECK(memory_ != nullptr);
   MapRequest plain = request;
   // A file's parameters are Outcore's; the rivals open the path.
   if (const std::string path = plain_path(plain.uri); !is_outcore(memory_name_) && !path.empty())
@@ -94,6 +97,7 @@ void Stage::warm_up() const {
 }
 
 Status Stage::start(uint64_t work_total) {
+  BENCH_CHECK(memory_ != nullptr);
   if (options_.is_warm) warm_up();
   board_.total.fetch_add(work_total);
   board_.mapped.fetch_add(1);
@@ -111,11 +115,13 @@ Status Stage::start(uint64_t work_total) {
 }
 
 void Stage::stop() {
+  BENCH_CHECK(start_ns_ != 0);
   result_.seconds = seconds_since(start_ns_);
   if (pauses_) result_.extra["longest_pause_seconds"] = pauses_->stop();
 }
 
 Status Stage::finish(double work, const char* unit) {
+  BENCH_CHECK(memory_ != nullptr && work >= 0);
   const uint64_t flush_start_ns = now_ns();
   if (Status s = memory_->flush(); !s) return s;
   const double flush_seconds = seconds_since(flush_start_ns);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <memory>
 
+#include "bench/check.h"
 #include "bench/clock.h"
 #include "bench/fresh_data.h"
 #include "bench/workload.h"
@@ -111,6 +112,7 @@ class Stream : public Workload {
 
 template <typename Work>
 void Stream::on_shares(Work work) const {
+  BENCH_CHECK(options_.threads != 0);
   on_threads(options_.threads, [&](unsigned t) {
     const uint64_t last = count_ * (t + 1) / options_.threads;
     for (uint64_t i = count_ * t / options_.threads; i < last; i += kStepElements)
@@ -160,6 +162,7 @@ Status Stream::run(Stage& stage) {
   request.is_fresh = true;
   auto mapped = stage.map(request);
   if (!mapped) return mapped.error();
+  BENCH_CHECK(mapped->size() >= 3 * count_ * sizeof(double));
   auto* const at = reinterpret_cast<double*>(mapped->data());
   const Arrays arrays{at, at + count_, at + 2 * count_};
   on_shares([&](uint64_t first, uint64_t last) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "bench/check.h"
 #include "bench/random.h"
 
 namespace outcore::bench {
@@ -14,6 +15,7 @@ namespace outcore::bench {
 class Zipf {
  public:
   Zipf(uint64_t n, double theta) : n_(static_cast<double>(n)), theta_(theta), zeta_(zeta(n)) {
+    BENCH_CHECK(n != 0 && theta > 0 && theta < 1);
     alpha_ = 1 / (1 - theta);
     const double zeta_of_two = 1 + std::pow(0.5, theta);
     eta_ = (1 - std::pow(2 / n_, 1 - theta)) / (1 - zeta_of_two / zeta_);

@@ -25,6 +25,7 @@ inline constexpr uint32_t kChunkBytesMin = 512;
 inline constexpr uint32_t kChunkBytesMax = 1 << 20;
 inline constexpr size_t kNameBytesMax = 255;
 inline constexpr size_t kCommentBytesMax = 4096;
+inline constexpr uint32_t kCommitMax = UINT32_MAX - 2;  // the number after it is one, too
 
 enum class RecordType : uint16_t {
   kBase = 1,       // begins a journal: the state that it continues

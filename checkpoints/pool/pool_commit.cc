@@ -121,7 +121,7 @@ Status Pool::sync_data() {
 Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string& comment) {
   const std::string attempted =
       name.empty() ? "commit " + folder_ : "make the checkpoint '" + name + "' of " + folder_;
-  if (interval_.load() >= UINT32_MAX - 1)
+  if (interval_.load() > kCommitMax)
     return Error{EOVERFLOW, attempted + ": its commits are used up: copy it into a new pool"};
   Cut cut;
   cut.is_checkpoint = !name.empty();

@@ -59,6 +59,7 @@ std::string remove_object(State& state, uint32_t id, uint32_t death) {
 
 std::string apply_commit(State& state, const RecordHeader& header, Decoder& from) {
   if (header.commit <= state.commit) return "its commit is not after the one before";
+  if (header.commit > kCommitMax) return "its commit is past the last that there can be";
   const bool is_checkpoint = from.get<uint32_t>() != 0;
   Checkpoint checkpoint = from.get_checkpoint();
   const auto table_count = from.get<uint32_t>();
@@ -114,6 +115,7 @@ std::string apply_base(State& state, const Record& record, Decoder& from) {
       if (!base::is_power_of_two(state.chunk_bytes) || state.chunk_bytes < kChunkBytesMin ||
           state.chunk_bytes > kChunkBytesMax)
         return "its chunks have a size that cannot be";
+      if (state.commit > kCommitMax) return "its commit is past the last that there can be";
       return {};
     case RecordType::kObject: {
       const auto id = from.get<uint32_t>();

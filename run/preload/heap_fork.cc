@@ -81,12 +81,12 @@ void Heap::before_fork() {
 }
 
 void Heap::prepare_copy() {
-  OC_ASSERT(copy_ == nullptr && !is_child_);
   std::unique_ptr<HeapCopy> ready(std::exchange(prepared, nullptr));
   uint64_t live = 0;
   {
     const os::Locked locked(lock_);
     live = live_bytes_;
+    OC_ASSERT(copy_ == nullptr && !is_child_);  // a fork() before this one took it with it
   }
   copy_error_ = 0;
   if (live == 0) return;
@@ -121,9 +121,9 @@ void Heap::after_fork_in_parent(bool may_have_failed) {
   const Inside inside;
   heap.is_forking_ = false;
   const uint64_t live = heap.live_bytes_;
+  const std::unique_ptr<HeapCopy> copy = std::move(heap.copy_);  // the next fork() has its own
   heap.lock_.unlock();
-  if (heap.copy_ == nullptr) return;
-  const std::unique_ptr<HeapCopy> copy = std::move(heap.copy_);
+  if (copy == nullptr) return;
   int error = ECHILD;  // nobody's
   if (copy->is_wanted(patience_ns(live), may_have_failed)) {
     try {

@@ -138,6 +138,24 @@ void use(const std::shared_ptr<SimDisk>& disk, uint64_t* opened) {
   EXPECT_TRUE(pool.value()->commit("after").ok() || pool.value()->has_checkpoint("after"));
 }
 
+// The number of the next one would begin anew, at 0: it could never be read.
+TEST(Forged, ACommitPastTheLastThatThereCanBeIsRefused) {
+  const auto whole = make_pool();
+  ASSERT_TRUE(Pool::open(whole, {}).value()->commit("behind the base").ok());
+  const std::string name = versioned::journal_name(versioned::list_journals(*whole)->back());
+  for (const uint32_t commit : {UINT32_MAX - 1, UINT32_MAX})
+    for (const RecordType type : {RecordType::kBase, RecordType::kCommit}) {
+      const auto disk = whole->after_kill();
+      std::vector<Record> records = records_of(*disk, name);
+      const auto last = std::find_if(records.rbegin(), records.rend(),
+                                     [&](const Record& r) { return r.type() == type; });
+      ASSERT_NE(last, records.rend());
+      last->header.commit = commit;
+      write_back(*disk, name, records);
+      EXPECT_EQ(Pool::open(disk, {}).code(), EIO) << commit;
+    }
+}
+
 TEST(Forged, RecordsWithRightChecksumsDoNoHarm) {
   const auto whole = make_pool();
   const auto journals = versioned::list_journals(*whole).value();
