@@ -92,8 +92,8 @@ struct Pager {
   std::atomic<uint32_t> caches_end{0};
   os::Lock caches_lock;  // of changes of `caches`, and of the lists of views
   std::vector<std::unique_ptr<Shard>> shards;
-  bool policy_wants_rescue =
-      false;  // the policy lives on pages that come back before they are freed
+  // The policy lives on pages that come back before they are freed.
+  bool policy_wants_rescue = false;
   WriteStall stall;
   prefetch::ReaderCount readers;  // threads that missed pages recently
   std::atomic<uint64_t> pinned_bytes{0};

@@ -60,8 +60,8 @@ void ViewList::forget(PageCache& cache, View* view) {
   while (slot < cache.views_end && cache.views[slot].load() != view) ++slot;
   const uint32_t before = slot < cache.views_end ? cache.view_count.fetch_sub(1) : 1;
   OC_CHECK(before != 0);
-  for (const auto& shard :
-       pager_.shards) {  // after each of their turns nobody who evicts looks at it
+  // After each of their turns nobody who evicts looks at it.
+  for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);
     View* expected = view;
     if (slot < cache.views_end) cache.views[slot].compare_exchange_strong(expected, nullptr);
