@@ -24,14 +24,6 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-// The number that a file contains; nullopt if there is no file, or no number in it ("max").
-std::optional<uint64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  uint64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
-}
-
 // The number after `key` in lines of "key number" or "key: number kB"; nullopt if there is none.
 std::optional<uint64_t> number_behind(const std::vector<std::string>& lines,
                                       const std::string& key) {
@@ -185,6 +177,13 @@ std::pair<uint64_t, std::string> default_budget_of(const MemoryAvailable& availa
   const uint64_t half = base::round_down(available.bytes / 2, kMiB);
   if (half < kLeast) return {kLeast, "the least of a default; " + of};
   return {half, "half of " + of};
+}
+
+std::optional<uint64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  uint64_t number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
 }
 
 }  // namespace outcore::os

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,5 +28,9 @@ MemoryAvailable memory_available(const std::string& root = "/");
 
 // Half of it, in whole MiB and at least 16 MiB, and the reason in words.
 std::pair<uint64_t, std::string> default_budget_of(const MemoryAvailable& available);
+
+// The number that a file of the kernel's contains; nullopt if there is no file, or no number in it
+// ("max").
+std::optional<uint64_t> number_in(const std::string& path);
 
 }  // namespace outcore::os

@@ -6,13 +6,13 @@
 namespace outcore::os {
 namespace {
 
-struct All {
+struct ProcessLocks {
   Lock guard;
   std::vector<ProcessLock*> locks;
 };
 
-All& all() {
-  static All* const made = new All;  // never destroyed: locks may be static
+ProcessLocks& process_locks() {
+  static ProcessLocks* const made = new ProcessLocks;  // never destroyed: locks may be static
   return *made;
 }
 
@@ -20,24 +20,24 @@ All& all() {
 
 ProcessLock::ProcessLock() {
   const SignalBlock block;
-  const Locked locked(all().guard);
-  all().locks.push_back(this);
+  const Locked locked(process_locks().guard);
+  process_locks().locks.push_back(this);
 }
 
 ProcessLock::~ProcessLock() {
   const SignalBlock block;
-  const Locked locked(all().guard);
-  std::erase(all().locks, this);
+  const Locked locked(process_locks().guard);
+  std::erase(process_locks().locks, this);
 }
 
 void ProcessLock::lock_all() {
-  all().guard.lock();
-  for (ProcessLock* lock : all().locks) lock->lock();
+  process_locks().guard.lock();
+  for (ProcessLock* lock : process_locks().locks) lock->lock();
 }
 
 void ProcessLock::unlock_all() {
-  for (ProcessLock* lock : all().locks) lock->unlock();
-  all().guard.unlock();
+  for (ProcessLock* lock : process_locks().locks) lock->unlock();
+  process_locks().guard.unlock();
 }
 
 }  // namespace outcore::os

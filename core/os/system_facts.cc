@@ -15,13 +15,6 @@ namespace {
 constexpr uint64_t kMapsUsual = 65530;
 constexpr uint64_t kLockedBytesUsual = uint64_t{8} << 20;
 
-std::optional<uint64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  uint64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
-}
-
 // Splits "what failed: why; the remedy" into detail and remedy.
 SystemFact missing(const std::string& name, const std::string& why) {
   const size_t cut = why.find("; ");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kReservedBytesMin = uint64_t{16} << 30;
 constexpr uint64_t kSizeBytesMax = uint64_t{1} << 60;
-constexpr uint64_t kWrittenUnitBytes = 64 << 10;
+constexpr uint64_t kMemoryUnitBytes = 64 << 10;
 
 std::byte* map_nothing(uint64_t size_bytes) {
   void* memory =
@@ -50,7 +50,7 @@ Status MemoryStore::make_room(uint64_t size_bytes) {
     bytes_ = map_nothing(needed);
   }
   if (bytes_ == nullptr) return refuse(ENOMEM);
-  if (written_.cover(reserved_bytes_, kWrittenUnitBytes) != 0) return refuse(ENOMEM);
+  if (written_.cover(reserved_bytes_, kMemoryUnitBytes) != 0) return refuse(ENOMEM);
   if (const int error = resize(size_bytes); error != 0) return refuse(error);
   return {};
 }

@@ -144,7 +144,8 @@ TEST(Forged, ACommitPastTheLastThatThereCanBeIsRefused) {
   ASSERT_TRUE(Pool::open(whole, {}).value()->commit("behind the base").ok());
   const std::string name = versioned::journal_name(versioned::list_journals(*whole)->back());
   for (const uint32_t commit : {UINT32_MAX - 1, UINT32_MAX})
-    for (const RecordType type : {RecordType::kBase, RecordType::kCommit}) {
+    for (const versioned::RecordType type :
+         {versioned::RecordType::kBase, versioned::RecordType::kCommit}) {
       const auto disk = whole->after_kill();
       std::vector<Record> records = records_of(*disk, name);
       const auto last = std::find_if(records.rbegin(), records.rend(),
