@@ -19,14 +19,15 @@ struct LockDescriptors {
   std::vector<int> fds;
 };
 
-LockDescriptors& all() {
+LockDescriptors& lock_descriptors() {
   static LockDescriptors* const made = [] {
     at_fork(
-        ForkOrder::kFileLocks, [] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+        ForkOrder::kFileLocks, [] { lock_descriptors().mutex.lock(); },
+        [] { lock_descriptors().mutex.unlock(); },
         [] {
-          for (const int fd : all().fds) ::close(fd);
-          all().fds.clear();
-          all().mutex.unlock();
+          for (const int fd : lock_descriptors().fds) ::close(fd);
+          lock_descriptors().fds.clear();
+          lock_descriptors().mutex.unlock();
         });
     return new LockDescriptors;  // as long as there may be a fork
   }();
@@ -45,18 +46,18 @@ struct flock range_of(int type, uint64_t first, uint64_t count) {
 }  // namespace
 
 int open_to_lock(int folder, const char* path, int flags, mode_t mode) {
-  const std::lock_guard<std::mutex> guard(all().mutex);  // no fork comes in between
+  const std::lock_guard<std::mutex> guard(lock_descriptors().mutex);  // no fork comes in between
   int fd = -1;
   do fd = above_standard(::openat(folder, path, flags | O_CLOEXEC, mode));
   while (fd < 0 && errno == EINTR);
   if (fd < 0) return -errno;
-  all().fds.push_back(fd);
+  lock_descriptors().fds.push_back(fd);
   return fd;
 }
 
 void close_locked(int fd) {
-  const std::lock_guard<std::mutex> guard(all().mutex);
-  std::erase(all().fds, fd);
+  const std::lock_guard<std::mutex> guard(lock_descriptors().mutex);
+  std::erase(lock_descriptors().fds, fd);
   ::close(fd);
 }
 
