@@ -23,9 +23,25 @@ def files_of(results, stage):
     return sorted(results.glob(f"{stage}.xml")) + sorted(results.glob(f"{stage}-*.xml"))
 
 
+def verdict_of(results, stage):
+    status = results / f"{stage}.status"
+    text = status.read_text(encoding="utf-8") if status.exists() else "failed"
+    return text.split(":")[0].strip()
+
+
+def has_failed_without_a_test(results, stage):
+    try:
+        named = sum(count_file(path)[1] for path in files_of(results, stage))
+    except xml.ParseError:
+        return False
+    return verdict_of(results, stage) == "failed" and named == 0
+
+
 def failures_of(results, stage):
     """Lines that name each failed test, with its last words."""
     lines = []
+    if has_failed_without_a_test(results, stage):
+        lines.append(f"failed: {stage}: a step without a name; its output says which")
     for path in files_of(results, stage):
         try:
             cases = list(xml.parse(path).getroot().iter("testcase"))
@@ -56,9 +72,7 @@ def count_stage(results, stage):
             counts = [a + b for a, b in zip(counts, count_file(path))]
         except xml.ParseError:
             counts[1] += 1
-    status = results / f"{stage}.status"
-    text = status.read_text(encoding="utf-8") if status.exists() else "failed"
-    verdict = text.split(":")[0].strip()
+    verdict = verdict_of(results, stage)
     if sum(counts) == 0 or (verdict == "failed" and counts[1] == 0):
         counts[OUTCOMES.index(verdict)] += 1
     return counts

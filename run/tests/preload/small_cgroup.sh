@@ -5,7 +5,7 @@
 # made here.
 set -uo pipefail
 outcore=$1 programs=$2
-limit=$(dirname "$0")/../../tools/memory_limit.sh
+limit=$(dirname "$0")/../../../tools/memory_limit.sh
 folder=$(mktemp -d "${TMPDIR:-/var/tmp}/outcore-cgroup-XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 

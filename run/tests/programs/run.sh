@@ -5,7 +5,7 @@
 # PLAIN=1: all runs are plain. SECONDS_MAX: the time limit of each program. JOBS: how many at once.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-source_dir=$(cd "$here/../.." && pwd)
+source_dir=$(cd "$here/../../.." && pwd)
 work=${WORK:-$source_dir/build/programs}
 result=${RESULT:-$work/programs.xml}
 seconds_max=${SECONDS_MAX:-120}
