@@ -4,20 +4,14 @@
 #include <outcore/outcore.h>
 #include <stdio.h>
 
-#define FUNCTIONS(X)     \
-  X(oc_data)             \
-  X(oc_last_error)       \
-  X(oc_map)              \
-  X(oc_map_options_init) \
-  X(oc_options_init) X(oc_start) X(oc_stop) X(oc_sync) X(oc_unmap) X(oc_version)
+#define FUNCTIONS(X) \
+  X(oc_data) X(oc_last_error) X(oc_map) X(oc_start) X(oc_stop) X(oc_sync) X(oc_unmap) X(oc_version)
 #define POINTER(name) static __typeof__(&(name)) p_##name;
 FUNCTIONS(POINTER)
 
 #define oc_data (*p_oc_data)
 #define oc_last_error (*p_oc_last_error)
 #define oc_map (*p_oc_map)
-#define oc_map_options_init (*p_oc_map_options_init)
-#define oc_options_init (*p_oc_options_init)
 #define oc_start (*p_oc_start)
 #define oc_stop (*p_oc_stop)
 #define oc_sync (*p_oc_sync)
