@@ -72,9 +72,8 @@ def count_stage(results, stage):
             counts = [a + b for a, b in zip(counts, count_file(path))]
         except xml.ParseError:
             counts[1] += 1
-    verdict = verdict_of(results, stage)
-    if sum(counts) == 0 or (verdict == "failed" and counts[1] == 0):
-        counts[OUTCOMES.index(verdict)] += 1
+    if sum(counts) == 0 or has_failed_without_a_test(results, stage):
+        counts[OUTCOMES.index(verdict_of(results, stage))] += 1
     return counts
 
 

@@ -10,6 +10,7 @@
 
 #include "core/os/at_fork.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/file_calls.h"
 
 namespace outcore::os {
 namespace {
@@ -47,10 +48,9 @@ struct flock range_of(int type, uint64_t first, uint64_t count) {
 
 int open_to_lock(int folder, const char* path, int flags, mode_t mode) {
   const std::lock_guard<std::mutex> guard(lock_descriptors().mutex);  // no fork comes in between
-  int fd = -1;
-  do fd = above_standard(::openat(folder, path, flags | O_CLOEXEC, mode));
-  while (fd < 0 && errno == EINTR);
-  if (fd < 0) return -errno;
+  const int fd =
+      repeat([&] { return above_standard(::openat(folder, path, flags | O_CLOEXEC, mode)); });
+  if (fd < 0) return fd;
   lock_descriptors().fds.push_back(fd);
   return fd;
 }
@@ -62,16 +62,14 @@ void close_locked(int fd) {
 }
 
 int lock_file(int fd, bool is_exclusive) {
-  while (::flock(fd, (is_exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
-    if (errno != EINTR) return -errno;
-  return 0;
+  return repeat([&] { return ::flock(fd, (is_exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB); });
 }
 
 int lock_bytes(int fd, int type, uint64_t first, uint64_t count, bool may_wait) {
   struct flock range = range_of(type, first, count);
-  while (::fcntl(fd, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0)
-    if (errno != EINTR) return errno == EACCES ? -EAGAIN : -errno;
-  return 0;
+  const int error =
+      repeat([&] { return ::fcntl(fd, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range); });
+  return error == -EACCES ? -EAGAIN : error;
 }
 
 int find_lock(int fd, uint64_t first, uint64_t count, struct flock* found) {

@@ -42,6 +42,14 @@ class CountTests(unittest.TestCase):
         self.assertEqual(self.stage("failed"), [0, 1, 0])
         self.assertEqual(self.stage("failed", JUNIT.format("")), [2, 1, 1])
 
+    def test_a_stage_that_failed_without_a_failed_test_is_named(self):
+        self.stage("failed", JUNIT.format(""))
+        self.assertIn("failed: s: ", count_tests.failures_of(self.results, "s")[0])
+        self.stage("failed", JUNIT.format(FAILED))
+        self.assertTrue(count_tests.failures_of(self.results, "s")[0].startswith("failed: s: d"))
+        self.stage("passed", JUNIT.format(""))
+        self.assertEqual(count_tests.failures_of(self.results, "s"), [])
+
     def test_a_stage_that_never_ended_is_a_failure(self):
         self.assertEqual(count_tests.count_stage(self.results, "never"), [0, 1, 0])
         self.assertEqual(self.stage("failed", "<testsuite"), [0, 1, 0])

@@ -29,6 +29,12 @@ struct State {
   void* last = nullptr;  // of those that were allocated when little was left
 };
 
+// Mappings of so many bytes, until there is no room for another.
+void use_up_mappings(size_t bytes) {
+  while (::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
+  }
+}
+
 void use_up_addresses(State& s) {
   char text[64] = "";
   const int number = ::open("/proc/self/statm", O_RDONLY);
@@ -37,9 +43,7 @@ void use_up_addresses(State& s) {
   const rlim_t used = std::strtoull(text, nullptr, 10) * kPageBytes;
   const rlimit limit{used + (1 << 20), RLIM_INFINITY};
   require(::setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
-  for (size_t bytes = 1 << 20; bytes >= kPageBytes; bytes /= 2)
-    while (::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
-    }
+  for (size_t bytes = 1 << 20; bytes >= kPageBytes; bytes /= 2) use_up_mappings(bytes);
   for (size_t bytes = 1 << 15; bytes >= 16;)
     if (std::malloc(bytes) == nullptr) bytes /= 2;
   // What is to be known of memory in pieces needs memory, too: pages of a mapping, and allocations,
@@ -172,9 +176,7 @@ constexpr struct {
     {"fdopen", [](State& s) { require(may_be(::fdopen(s.number, "r+") != nullptr), "fdopen"); }},
     {"a child",
      [](State& s) {
-       while (::mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
-              MAP_FAILED) {
-       }
+       use_up_mappings(kPageBytes);
        const pid_t child = ::fork();
        require(may_be(child >= 0), "fork");
        if (child == 0) ::_exit(s.blocks[0][0] == word_at(10, 0) ? 0 : 3);
