@@ -7,32 +7,35 @@ source_dir=$PWD
 results=$source_dir/build/results
 jobs=${JOBS:-$(nproc)}
 tests_at_once=$((jobs + 1)) # many wait for servers
-# Objects are the same in every checkout of the same sources, and by the same name of the compiler.
-export CC=${CC:-gcc} CXX=${CXX:-g++}
+# Objects are the same in every checkout of the same sources, and by the same name of the compiler:
+# that of `make build`, where it is g++.
+if [[ $(c++ --version 2>/dev/null) == *"Free Software Foundation"* ]]; then
+  export CC=${CC:-cc} CXX=${CXX:-c++}
+else
+  export CC=${CC:-gcc} CXX=${CXX:-g++}
+fi
 export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 # On a miss the compiler alone reads the sources; ccache would, too, and twice.
 export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-ctest_seconds_max=${CTEST_SECONDS_MAX:-300}
+test_seconds_max=${TEST_SECONDS_MAX:-300}
 
-# Conformance at 4 KiB and 64 KiB shows what a second compiler and sanitizers have to say, at 4 KiB
-# what differs for nobody; all sizes run with g++.
-large_pages='Mechanisms/.*/[A-Za-z]*1024KiB'
-
-default_stages=(tools gcc programs python unprivileged install clang)
+default_stages=(tools gcc clang checked tsan programs python unprivileged install)
 # By name: with these, two cores would take longer than a commit may wait.
-all_stages=("${default_stages[@]}" all changed asan masked tidy tsan qemu wheel deb)
+all_stages=("${default_stages[@]}" all changed asan masked tidy tsan-all qemu wheel deb)
 
 describe() {
   case $1 in
   tools) echo "layers, sizes, banned calls, formatting" ;;
-  gcc) echo "build with g++ -Werror, what the sanitizers leave out" ;;
+  gcc) echo "g++ -Werror: what the sanitizers leave out, and stress without them" ;;
+  checked) echo "g++, all checks, no sanitizer: the simulations with all their seeds" ;;
   all) echo "build with g++ -Werror, all tests" ;;
   programs) echo "real programs under \`outcore run\`" ;;
   python) echo "the Python package: built, installed, its tests and examples" ;;
   clang) echo "clang++ -Werror, checked: AddressSanitizer and UndefinedBehaviorSanitizer" ;;
   tidy) echo "clang-tidy" ;;
   asan) echo "the same sanitizers with g++" ;;
-  tsan) echo "build with ThreadSanitizer" ;;
+  tsan) echo "ThreadSanitizer: what is concurrent in the core" ;;
+  tsan-all) echo "ThreadSanitizer: all tests" ;;
   unprivileged) echo "as user nobody, with vm.unprivileged_userfaultfd=0" ;;
   masked) echo "conformance and integration with the kernel features of 5.15, 6.1 and 6.8" ;;
   install) echo "installation, static and shared, and programs that use it" ;;
@@ -50,23 +53,26 @@ skip() {
   return 77
 }
 
-target=all
-# configure_and_build DIRECTORY [CMAKE OPTION…]
+targets=(all)
+# configure_and_build DIRECTORY [CMAKE OPTION…]. A new folder compiles in batches; one that is there
+# stays as it was configured.
 configure_and_build() {
-  local directory=$1
+  local directory=$1 batches=() began=$SECONDS
   shift
-  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "$@" >/dev/null &&
-    cmake --build "$directory" -j "$jobs" --target "$target" -- --quiet
+  [[ -e $directory/CMakeCache.txt ]] || batches=(-DOUTCORE_UNITY=ON)
+  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "${batches[@]}" \
+    "$@" >/dev/null &&
+    cmake --build "$directory" -j "$jobs" --target "${targets[@]}" -- --quiet &&
+    echo "-- $directory is built, $((SECONDS - began)) s"
 }
 
-# run_ctest NAME DIRECTORY [CTEST OPTION…]: the closing lines of ctest stay the last ones.
+# run_tests NAME DIRECTORY [OPTION OF run_tests.py…]
 launcher=
-run_ctest() {
+run_tests() {
   local name=$1 directory=$2
   shift 2
-  $launcher ctest --test-dir "$directory" -j "$tests_at_once" --timeout "$ctest_seconds_max" \
-    --output-on-failure --no-tests=error --output-junit "$results/$name.xml" "$@" |
-    grep --line-buffered -v '^ *Start *[0-9]'
+  $launcher tools/run_tests.py "$directory" --jobs "$tests_at_once" \
+    --timeout "$test_seconds_max" --junit "$results/$name.xml" "$@"
 }
 
 stage_tools() {
@@ -79,19 +85,16 @@ stage_tools() {
   return "$status"
 }
 
-# What `clang` runs with sanitizers and all checks, pages of 4 and 64 KiB, is not run a second time;
-# `tools/test.sh all` does.
-sanitized='^(budget|capture|container|cut|heap|integration|metrics|options|os_facts|policy'
-sanitized+='|predecessor|prefetch|redis|region|store)$'
+# `clang` runs all that it can, with sanitizers and all checks. Here is what they cannot run, and of
+# the rest what shows another compiler's order of loads and stores in the code that users have.
+without_sanitizers='^(preload|storm|occ|cli|rbd|kinds|tools|c|example|stress|kernel|integration)$'
 
 stage_gcc() {
-  configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
-    run_ctest gcc build -LE "$sanitized" -E 'Mechanisms/.*/[A-Za-z]*(4|64)KiB'
+  configure_and_build build && run_tests gcc build --label "$without_sanitizers"
 }
 
 stage_all() {
-  configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
-    run_ctest all build
+  configure_and_build build && OUTCORE_MECHANISMS=all run_tests all build
 }
 
 # For daily work. What the core, the public headers or the build are made of concerns every product.
@@ -112,8 +115,9 @@ stage_changed() {
   folders=$(for product in $products; do find "$product/tests" -mindepth 1 -maxdepth 1 -type d \
     -printf '%f\n' 2>/dev/null; done; grep -qx cli <<<"$products" && echo cli; echo tools)
   echo "-- of $(xargs <<<"$products")"
-  configure_and_build build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc &&
-    run_ctest changed build -L "^($(xargs <<<"$folders" | tr ' ' '|'))\$"
+  # Each source by itself, so that a change compiles little.
+  configure_and_build build -DOUTCORE_UNITY=OFF &&
+    run_tests changed build --label "^($(xargs <<<"$folders" | tr ' ' '|'))\$"
 }
 
 stage_programs() {
@@ -139,39 +143,59 @@ stage_tidy() {
 }
 
 configure_and_build_sanitized() {
-  local target=tests/all
+  local targets=(tests/all)
   configure_and_build "$@" -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" \
     -DOUTCORE_CHECKED=ON -DOUTCORE_SANITIZE=address,undefined
 }
 
+# Each step takes several times as long; `checked` runs all seeds.
 run_sanitized() {
   local options="detect_stack_use_after_return=0:allow_user_segv_handler=1:handle_sigbus=0"
   options+=":handle_segv=0"
-  # Each step takes several times as long; g++ runs all seeds.
   OUTCORE_SIM_SEEDS=40 VERSIONED_SEEDS=40 \
     ASAN_OPTIONS=$options UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    run_ctest "$@" -LE '^nosan$' -E "$large_pages"
+    run_tests "$@" --without-label '^nosan$'
 }
 
 stage_asan() {
   configure_and_build_sanitized build-asan && run_sanitized asan build-asan
 }
 
-stage_tsan() {
-  local target=tests/all
-  local options="halt_on_error=1:second_deadlock_stack=1:handle_sigbus=0:handle_segv=0"
+# Pure computations: simulations of the pager, the policies and the disks of pools.
+stage_checked() {
+  local targets=(test_sim test_policy test_prefetch test_predecessor test_pool)
+  configure_and_build build-checked -DOUTCORE_CHECKED=ON &&
+    run_tests checked build-checked --label '^(sim|policy|prefetch|predecessor|pool)$'
+}
+
+configure_and_build_for_threads() {
+  configure_and_build build-tsan -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" \
+    -DOUTCORE_SANITIZE=thread
+}
+
+run_for_threads() {
   # g++ 12's runtime cannot place its shadow memory where newer kernels put libraries at random.
   local launcher="setarch --addr-no-randomize"
-  configure_and_build build-tsan -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" \
-    -DOUTCORE_SANITIZE=thread &&
-    TSAN_OPTIONS=$options run_ctest tsan build-tsan -LE '^nosan$'
+  local options="halt_on_error=1:second_deadlock_stack=1:handle_sigbus=0:handle_segv=0"
+  TSAN_OPTIONS=$options run_tests "$1" build-tsan --without-label '^nosan$' "${@:2}"
+}
+
+stage_tsan() {
+  local targets=(test_stress test_region test_budget test_integration test_prefetch)
+  configure_and_build_for_threads &&
+    run_for_threads tsan --label '^(stress|region|budget|integration|prefetch)$'
+}
+
+stage_tsan-all() {
+  local targets=(tests/all)
+  configure_and_build_for_threads && run_for_threads tsan-all
 }
 
 stage_unprivileged() {
   ((EUID == 0)) || skip "needs root, to set vm.unprivileged_userfaultfd and to become nobody" ||
     return
   configure_and_build build || return 1
-  RESULT=$results/unprivileged.xml JOBS=$tests_at_once CTEST_SECONDS_MAX=$ctest_seconds_max \
+  RESULT=$results/unprivileged.xml JOBS=$tests_at_once TEST_SECONDS_MAX=$test_seconds_max \
     tests/unprivileged/run.sh build
 }
 
@@ -180,7 +204,7 @@ stage_masked() {
   configure_and_build build || return 1
   for kernel in 5.15 6.1 6.8; do
     echo "-- OUTCORE_KERNEL=$kernel"
-    OUTCORE_KERNEL=$kernel run_ctest "masked-$kernel" build -L '^(conformance|integration)$' ||
+    OUTCORE_KERNEL=$kernel run_tests "masked-$kernel" build --label '^(conformance|integration)$' ||
       status=1
   done
   return "$status"

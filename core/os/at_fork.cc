@@ -43,7 +43,8 @@ void after_in_child() {
 // At load: ours come first, so before fork() nothing of the program runs after them, and after it
 // nothing before. Under `outcore run` this call itself comes by at_fork() for the first time.
 __attribute__((constructor)) void begin() {
-  OC_CHECK(::pthread_atfork(before_fork, after_in_parent, after_in_child) == 0);
+  const int error = ::pthread_atfork(before_fork, after_in_parent, after_in_child);
+  OC_CHECK(error == 0);
 }
 
 }  // namespace

@@ -12,7 +12,10 @@ AddressMap& AddressMap::instance() {
   return *map;
 }
 
-AddressMap::AddressMap() { OC_CHECK(entry_.allocate(kViewsMax).ok()); }
+AddressMap::AddressMap() {
+  const Status allocated = entry_.allocate(kViewsMax);
+  OC_CHECK(allocated.ok());
+}
 
 uint64_t AddressMap::position_of(const std::byte* address) const {
   uint64_t low = 0, high = count_.load(std::memory_order_acquire);
