@@ -11,11 +11,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <system_error>
 #include <vector>
 
 #include "bench/check.h"
+#include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
@@ -53,13 +54,12 @@ Note read_note(const std::string& path) {
   note.is_there = true;
   if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) > kNoteBytesMax) return note;
   std::ifstream file(path);
-  const nlohmann::json said = nlohmann::json::parse(file, nullptr, false);
-  note.is_ours = said.is_object() && said.size() == 2 && said.contains("content") &&
-                 said["content"].is_string() && said.contains("clean") &&
-                 said["clean"].is_boolean();
-  if (!note.is_ours) return note;
-  note.content = said["content"].get<std::string>();
-  note.is_clean = said["clean"].get<bool>();
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const cli::Json said = cli::Json::parse_or_null(text);
+  cli::JsonFields fields(said);
+  note.content = fields.get<std::string>("content");
+  note.is_clean = fields.get<bool>("clean");
+  note.is_ours = fields.ok() && said.size() == 2;
   return note;
 }
 
@@ -217,7 +217,7 @@ void Data::write_note(const std::string& tag, bool is_so) {
   if (is_remote()) return;
   struct stat facts {};
   if (stat(path_.c_str(), &facts) == 0 && S_ISBLK(facts.st_mode)) return;
-  const std::string text = nlohmann::json{{"content", tag}, {"clean", is_so}}.dump() + '\n';
+  const std::string text = cli::Json{{"content", tag}, {"clean", is_so}}.dump() + '\n';
   // Written over and then cut, not made anew: a full device has room for it.
   const int file = open(note_path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   const bool is_written = file >= 0 &&

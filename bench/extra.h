@@ -1,5 +1,4 @@
-// Extra: what else a run has to say, by name: truths, numbers and texts. In JSON only where it is
-// written and read (result.cc), which takes as long to compile as everything else.
+// Extra: what else a run has to say, by name: truths, numbers and texts.
 #pragma once
 
 #include <concepts>

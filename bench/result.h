@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/extra.h"
 #include "bench/histogram.h"
+#include "cli/json.h"
 #include "outcore/result.h"
 
 namespace outcore::bench {
@@ -33,12 +33,12 @@ struct RunResult {
   double p50_us() const;
   double p99_us() const;
 
-  nlohmann::json to_json() const;  // the line
-  std::string to_wire() const;     // between processes: with the histogram
-  static std::optional<RunResult> from_wire(const std::string& text);
+  cli::Json to_json() const;    // the line
+  std::string to_wire() const;  // between processes: with the histogram
+  static std::optional<RunResult> from_wire(const cli::Json& wire);
   // Errors: EINVAL, with the key, what it holds and what it must be. A run that was not stopped has
   // a rate and a time above 0.
-  static Result<RunResult> from_json(const nlohmann::json& line);
+  static Result<RunResult> from_json(const cli::Json& line);
 };
 
 // The runs of a file of such lines. Errors: no file, a line that is none (with its number), no

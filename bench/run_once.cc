@@ -5,10 +5,10 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <new>
 
@@ -60,7 +60,7 @@ class SharedBoard {
   std::string text = stage.result().to_wire();
   if (!status) {
     board.has_failed = true;
-    text = nlohmann::json{{"error", status.message()}, {"code", status.code()}}.dump();
+    text = cli::Json{{"error", status.message()}, {"code", status.code()}}.dump();
   }
   for (size_t at = 0; at < text.size();) {
     const ssize_t n = write(pipe, text.data() + at, text.size() - at);
@@ -148,12 +148,12 @@ Result<RunResult> merge(const std::vector<Child>& children, const MemoryGroup& g
   std::optional<RunResult> all;
   Error first_error;
   for (const Child& child : children) {
-    const nlohmann::json said = nlohmann::json::parse(child.said, nullptr, false);
-    std::optional<RunResult> one = RunResult::from_wire(child.said);
+    const cli::Json said = cli::Json::parse_or_null(child.said);
+    std::optional<RunResult> one = RunResult::from_wire(said);
     if (!one) {
-      const bool is_told = said.is_object() && said.contains("error");
-      const Error error =
-          is_told ? Error{said["code"], said["error"]} : Error{ECHILD, end_of(child, group)};
+      const Error error = said.contains("error")
+                              ? Error{said.value("code", EIO), said.value("error", "")}
+                              : Error{ECHILD, end_of(child, group)};
       // A process that only waited for another is not the cause.
       if (first_error.code == 0 || first_error.code == ECANCELED) first_error = error;
       continue;

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "cli/command.h"
@@ -55,14 +54,14 @@ void print_rows(const char* title, std::span<const Entry> rows) {
   for (const Entry& row : rows) std::printf("  %-16s %s\n", row.name, row.help);
 }
 
-nlohmann::json rows_to_json(std::span<const Entry> rows) {
-  nlohmann::json list = nlohmann::json::array();
+Json rows_to_json(std::span<const Entry> rows) {
+  Json list = Json::array();
   for (const Entry& row : rows) list.push_back({{"name", row.name}, {"help", row.help}});
   return list;
 }
 
-nlohmann::json metrics_to_json() {
-  nlohmann::json list = nlohmann::json::array();
+Json metrics_to_json() {
+  Json list = Json::array();
   for (const MetricInfo& m : metric_list())
     list.push_back({{"name", m.name},
                     {"unit", m.unit},
@@ -72,8 +71,8 @@ nlohmann::json metrics_to_json() {
 }
 
 void print_json(const std::vector<std::string>* options, bool has_metrics) {
-  nlohmann::json all = {{"version", version()}};
-  nlohmann::json facts = nlohmann::json::array();
+  Json all = {{"version", version()}};
+  Json facts = Json::array();
   for (const SystemFact& fact : system_facts())
     facts.push_back({{"name", fact.name},
                      {"available", fact.is_available},

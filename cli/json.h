@@ -1,12 +1,15 @@
-// Json: what commands print with --json.
+// Json: what commands print with --json, and read. The core's own type, which this header alone
+// gives to what is outside of the library.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include "core/base/json_fields.h"
 
 namespace outcore::cli {
 
-// On standard output: one line, or indented. Names may hold any bytes: what is no UTF-8 is
-// replaced.
-void show_json(const nlohmann::json& json, int indent = -1);
+using base::Json;
+using base::JsonFields;
+
+// On standard output: one line, or indented.
+void show_json(const Json& json, int indent = -1);
 
 }  // namespace outcore::cli

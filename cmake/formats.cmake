@@ -18,7 +18,7 @@ function(outcore_add_format name package library) # SOURCE…
   target_include_directories(outcore_${name} PRIVATE
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(outcore_${name} PRIVATE
-    ${library} outcore_flags nlohmann_json::nlohmann_json)
+    ${library} outcore_flags)
   if(NOT OUTCORE_SANITIZE)  # nothing of the command's or the library's is there when it is loaded
     target_link_options(outcore_${name} PRIVATE LINKER:-z,defs)
   endif()
@@ -47,7 +47,11 @@ if(TARGET outcore_cli)
     arrays/formats/netcdf_attributes.cc ${OUTCORE_BOX_SOURCES})
   outcore_add_format(png libpng-dev PkgConfig::LIBPNG arrays/formats/png.cc)
   outcore_add_format(zarr zlib1g-dev PkgConfig::ZLIB_OF_ZARR arrays/formats/zarr.cc
-    arrays/formats/zarr_codecs.cc arrays/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES})
+    arrays/formats/zarr_codecs.cc arrays/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES}
+    core/base/json.cc core/base/assert.cc)
+  if(TARGET outcore_zarr)
+    target_link_libraries(outcore_zarr PRIVATE nlohmann_json::nlohmann_json)
+  endif()
   if(TARGET outcore_zarr AND ZSTD_OF_ZARR_FOUND)
     target_link_libraries(outcore_zarr PRIVATE PkgConfig::ZSTD_OF_ZARR)
     target_compile_definitions(outcore_zarr PRIVATE OUTCORE_ZSTD)

@@ -30,7 +30,7 @@ set_target_properties(outcore_preload PROPERTIES
 target_include_directories(outcore_preload PRIVATE include ${CMAKE_SOURCE_DIR})
 target_compile_options(outcore_preload PRIVATE -fvisibility=hidden -ftls-model=initial-exec)
 target_link_libraries(outcore_preload PRIVATE $<TARGET_FILE:outcore_inside> outcore_flags
-  nlohmann_json::nlohmann_json ${OUTCORE_URING_STATIC} ${CMAKE_DL_LIBS} Threads::Threads)
+  ${OUTCORE_URING_STATIC} ${CMAKE_DL_LIBS} Threads::Threads)
 add_dependencies(outcore_preload outcore_inside)
 # The set-up calls of liburing are taken over, too: the copy in here has them as well, unused.
 target_link_options(outcore_preload PRIVATE -static-libstdc++ -static-libgcc LINKER:-z,muldefs

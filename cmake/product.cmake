@@ -16,7 +16,10 @@ function(outcore_product name)
   target_include_directories(outcore_${name}_objects PRIVATE
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(outcore_${name}_objects PRIVATE Threads::Threads outcore_flags
-    PkgConfig::URING nlohmann_json::nlohmann_json)
+    PkgConfig::URING)
+  if(name STREQUAL core)
+    target_link_libraries(outcore_core_objects PRIVATE nlohmann_json::nlohmann_json)
+  endif()
   target_compile_definitions(outcore_${name}_objects PRIVATE OUTCORE_VERSION="${PROJECT_VERSION}")
   # Precompiled, they save a third of the time of a build; ccache cannot share such objects between
   # builds, and the library's are shared with the wheel's unless they are sanitized.

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -37,7 +36,7 @@ std::string tiles_of(const ArrayInfo& info) {
          (info.compress.empty() ? "" : ", " + info.compress);
 }
 
-nlohmann::json to_json(const ArrayInfo& info) {
+Json to_json(const ArrayInfo& info) {
   return {{"name", info.name},
           {"type", info.type.name},
           {"dims", info.dims},
@@ -58,7 +57,7 @@ int list(const Words& words) {
   if (!arrays) return report(arrays.error());
   const auto all = arrays->list();
   if (words.is_json) {
-    nlohmann::json told = nlohmann::json::array();
+    Json told = Json::array();
     for (const ArrayInfo& info : all) told.push_back(to_json(info));
     show_json({{"arrays", told}});
     return 0;
@@ -90,7 +89,7 @@ int tell_one(const Arrays& arrays, const Words& words) {
   const auto attributes = load_attributes(arrays, words.name);
   if (!attributes) return report(attributes.error());
   if (words.is_json) {
-    nlohmann::json told = to_json(info.value());
+    Json told = to_json(info.value());
     told["attributes"] = attributes.value();
     show_json(told);
     return 0;
@@ -128,11 +127,11 @@ int tell(const Words& words) {
   for (const ArrayInfo& info : all) size_bytes += info.size_bytes;
   const auto file = file_size(arrays.value());
   if (words.is_json) {
-    nlohmann::json told = {{"container", arrays->uri()},
-                           {"bytes_travel", arrays->describe()},
-                           {"arrays", all.size()},
-                           {"size_bytes", size_bytes},
-                           {"attributes", attributes.value()}};
+    Json told = {{"container", arrays->uri()},
+                 {"bytes_travel", arrays->describe()},
+                 {"arrays", all.size()},
+                 {"size_bytes", size_bytes},
+                 {"attributes", attributes.value()}};
     if (file) told.update({{"file_bytes", file->file_bytes}, {"disk_bytes", file->disk_bytes}});
     show_json(told);
     return 0;

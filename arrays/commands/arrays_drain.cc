@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/interrupts.h"
@@ -58,10 +57,10 @@ Status drain_arrays(const DrainCommand& command) {
                             " arrays are there: the same command goes on with the others"};
   if (!s.ok()) return s;
   if (command.is_json) {
-    const nlohmann::json line = {{"arrays", done.arrays},
-                                 {"bytes", done.bytes},
-                                 {"to", command.to},
-                                 {"removed", command.may_remove}};
+    const Json line = {{"arrays", done.arrays},
+                       {"bytes", done.bytes},
+                       {"to", command.to},
+                       {"removed", command.may_remove}};
     show_json(line);
   } else {
     std::printf("%llu %s, %s, in %s, verified%s\n", static_cast<unsigned long long>(done.arrays),

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_picture.h"
@@ -98,7 +97,7 @@ struct Shown {
 Status print_value(const Arrays& arrays, const Shown& shown, const ArraysShow& show) {
   const ArrayInfo& info = shown.info;
   std::string text;
-  nlohmann::json value;
+  Json value;
   if (info.type.name == "text") {
     const auto loaded = arrays.load<std::string>(info.name);
     if (!loaded) return loaded.error();
@@ -199,10 +198,10 @@ void print(const ArraysShow& show, const Shown& shown, const Numbers& numbers,
            const std::string& path) {
   const std::string value = shown.info.type.name[1] == 'c' ? "magnitude " : "";
   if (show.is_json) {
-    nlohmann::json told = {{"name", shown.info.name},      {"slice", shown.words},
-                           {"type", shown.info.type.name}, {"dims", shown.dims},
-                           {"finite", numbers.finite},     {"nan", numbers.nan},
-                           {"infinite", numbers.infinite}, {"picture", path}};
+    Json told = {{"name", shown.info.name},      {"slice", shown.words},
+                 {"type", shown.info.type.name}, {"dims", shown.dims},
+                 {"finite", numbers.finite},     {"nan", numbers.nan},
+                 {"infinite", numbers.infinite}, {"picture", path}};
     if (numbers.finite != 0)
       told.update({{"min", numbers.min}, {"max", numbers.max}, {"mean", numbers.mean()}});
     show_json(told);

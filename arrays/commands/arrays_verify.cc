@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/json.h"
@@ -37,12 +36,12 @@ class Progress {
 
 void print_json(const ArraysVerify& words, const ArraysCheck& found,
                 const std::vector<ArrayDamage>& damages) {
-  nlohmann::json list = nlohmann::json::array();
+  Json list = Json::array();
   for (const ArrayDamage& damage : damages)
     list.push_back({{"array", damage.array}, {"where", damage.where}});
-  const nlohmann::json all = {{"container", words.uri},       {"arrays", found.arrays},
-                              {"bytes", found.bytes},         {"damages", found.damages},
-                              {"unchecked", found.unchecked}, {"damaged", list}};
+  const Json all = {{"container", words.uri},       {"arrays", found.arrays},
+                    {"bytes", found.bytes},         {"damages", found.damages},
+                    {"unchecked", found.unchecked}, {"damaged", list}};
   show_json(all);
 }
 

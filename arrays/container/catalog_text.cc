@@ -3,36 +3,40 @@
 #include <cerrno>
 
 #include "arrays/container/block_sums.h"
+#include "core/base/json_fields.h"
 #include "core/base/units.h"
 #include "core/packing/packer.h"
 
 namespace outcore::arrays {
 namespace {
 
-using nlohmann::json;
+using base::Json;
+using base::JsonFields;
 
 // Names and texts may hold any bytes.
-json binary(const std::string& text) {
-  return json::binary(std::vector<uint8_t>(text.begin(), text.end()));
-}
-std::string text(const json& from) {
-  const auto& bytes = from.get_binary();
-  return {bytes.begin(), bytes.end()};
-}
+Json binary(const std::string& text) { return Json::binary({text.begin(), text.end()}); }
+std::string text(const Json::Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
-json encode_attributes(const std::map<std::string, std::string>& attributes) {
-  json all = json::array();
-  for (const auto& [key, value] : attributes) all.push_back({binary(key), binary(value)});
+Json encode_attributes(const std::map<std::string, std::string>& attributes) {
+  Json all = Json::array();
+  for (const auto& [key, value] : attributes)
+    all.push_back(Json::array({binary(key), binary(value)}));
   return all;
 }
-std::map<std::string, std::string> decode_attributes(const json& from) {
+std::map<std::string, std::string> decode_attributes(JsonFields& fields) {
   std::map<std::string, std::string> all;
-  for (const json& one : from) all[text(one.at(0))] = text(one.at(1));
+  for (const Json& one : fields.items("attributes")) {
+    const auto key = one[0].as<Json::Bytes>(), value = one[1].as<Json::Bytes>();
+    if (key && value)
+      all[text(*key)] = text(*value);
+    else
+      fields.refuse("attributes", "pairs of bytes");
+  }
   return all;
 }
 
-json encode_entry(const Entry& entry) {
-  json one = {{"id", entry.id},           {"name", binary(entry.name)},
+Json encode_entry(const Entry& entry) {
+  Json one = {{"id", entry.id},           {"name", binary(entry.name)},
               {"type", entry.type.name},  {"dims", entry.dims},
               {"offset", entry.offset},   {"bytes", entry.size_bytes},
               {"session", entry.session}, {"column", entry.order == Order::kColumn}};
@@ -41,34 +45,33 @@ json encode_entry(const Entry& entry) {
   if (!entry.compress.empty()) one["compress"] = entry.compress;
   if (entry.block_bytes != 0) one["sums"] = entry.block_bytes;
   if (entry.are_sums_open) one["sums_open"] = true;
-  if (!entry.value.empty()) one["value"] = json::binary(entry.value);
+  if (!entry.value.empty()) one["value"] = Json::binary(entry.value);
   if (!entry.attributes.empty()) one["attributes"] = encode_attributes(entry.attributes);
   return one;
 }
 
-// What is not of the right kind throws, as the library does; what makes no sense is !*is_good.
-Entry decode_entry(const json& one, bool* is_good) {
+Result<Entry> decode_entry(const Json& from) {
+  JsonFields fields(from);
   Entry entry;
-  entry.id = one.at("id").get<uint64_t>();
-  entry.name = text(one.at("name"));
-  auto type = ArrayType::parse(one.at("type").get<std::string>());
-  if (!type) {
-    *is_good = false;
-    return entry;
-  }
+  entry.id = fields.get<uint64_t>("id");
+  entry.name = text(fields.get<Json::Bytes>("name"));
+  auto type = ArrayType::parse(fields.get<std::string>("type"));
+  entry.dims = fields.get<Dims>("dims");
+  entry.offset = fields.get<uint64_t>("offset");
+  entry.size_bytes = fields.get<uint64_t>("bytes");
+  entry.session = fields.get<uint64_t>("session");
+  entry.order = fields.get<bool>("column") ? Order::kColumn : Order::kRow;
+  entry.tiles = fields.get("tiles", Dims());
+  entry.stamp = fields.get("stamp", uint64_t{0});
+  entry.block_bytes = fields.get("sums", uint64_t{0});
+  entry.are_sums_open = fields.get("sums_open", false);
+  entry.compress = fields.get("compress", std::string());
+  entry.value = fields.get("value", Json::Bytes());
+  if (fields.contains("attributes")) entry.attributes = decode_attributes(fields);
+  if (!fields.ok()) return fields.error();
+  if (!type) return type.error();
   entry.type = std::move(type).value();
-  entry.dims = one.at("dims").get<Dims>();
-  entry.offset = one.at("offset").get<uint64_t>();
-  entry.size_bytes = one.at("bytes").get<uint64_t>();
-  entry.session = one.at("session").get<uint64_t>();
-  entry.order = one.at("column").get<bool>() ? Order::kColumn : Order::kRow;
-  if (one.contains("tiles")) entry.tiles = one.at("tiles").get<Dims>();
-  if (one.contains("stamp")) entry.stamp = one.at("stamp").get<uint64_t>();
-  if (one.contains("sums")) entry.block_bytes = one.at("sums").get<uint64_t>();
-  if (one.contains("sums_open")) entry.are_sums_open = one.at("sums_open").get<bool>();
-  if (one.contains("compress")) entry.compress = one.at("compress").get<std::string>();
-  if (one.contains("value")) entry.value = one.at("value").get_binary();
-  if (one.contains("attributes")) entry.attributes = decode_attributes(one.at("attributes"));
+  if (!is_sound(entry)) return Error{EINVAL, "an array that cannot be"};
   return entry;
 }
 
@@ -106,36 +109,8 @@ bool is_sound(const Entry& entry) {
   return entry.size_bytes >= bytes_of(entry) && entry.offset % base::kSystemPage == 0;
 }
 
-namespace {
-
-// The library reads what is nested by calling itself: forged depths would use up the stack.
-class Depth : public nlohmann::json_sax<json> {
- public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ <= kDepthMax; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return --depth_ >= 0; }
-  bool start_array(std::size_t) override { return ++depth_ <= kDepthMax; }
-  bool end_array() override { return --depth_ >= 0; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
-
- private:
-  static constexpr int kDepthMax = 8;
-  int depth_ = 0;
-};
-
-}  // namespace
-
 std::vector<uint8_t> encode(const Change& change) {
-  json record = json::object();
+  Json record = Json::object();
   for (const Entry& entry : change.put) record["put"].push_back(encode_entry(entry));
   if (!change.remove.empty()) record["remove"] = change.remove;
   if (change.has_session)
@@ -144,38 +119,34 @@ std::vector<uint8_t> encode(const Change& change) {
         {"joined", change.session.joined},     {"closed", change.session.closed},
         {"failed", change.session.has_failed}, {"in_place", change.session.is_in_place}};
   if (change.has_attributes) record["attributes"] = encode_attributes(change.attributes);
-  return json::to_cbor(record);
+  return record.to_cbor();
 }
 
-Result<Change> decode(std::span<const uint8_t> record) try {
-  Depth depth;
-  if (!json::sax_parse(record.begin(), record.end(), &depth, json::input_format_t::cbor))
-    return Error{EINVAL, "it cannot be read"};
-  const json from = json::from_cbor(record.begin(), record.end());
+Result<Change> decode(std::span<const uint8_t> record) {
+  const auto from = Json::from_cbor(record.data(), record.size());
+  if (!from) return from.error();
+  JsonFields fields(from.value());
   Change change;
-  bool is_good = from.is_object();
-  if (from.contains("put"))
-    for (const json& one : from.at("put")) {
-      change.put.push_back(decode_entry(one, &is_good));
-      is_good = is_good && is_sound(change.put.back());
+  if (fields.contains("put"))
+    for (const Json& one : fields.items("put")) {
+      auto entry = decode_entry(one);
+      if (!entry) return entry.error();
+      change.put.push_back(std::move(entry).value());
     }
-  if (from.contains("remove")) change.remove = from.at("remove").get<std::vector<uint64_t>>();
-  if (from.contains("session")) {
-    const json& session = from.at("session");
-    change.has_session = true;
-    is_good = is_good && session.at("number").get<uint64_t>() <= kBytesMax;
-    change.session = {session.at("number").get<uint64_t>(), session.at("size").get<unsigned>(),
-                      session.at("joined").get<unsigned>(), session.at("closed").get<unsigned>(),
-                      session.at("failed").get<bool>(),     session.at("in_place").get<bool>()};
-  }
-  if (from.contains("attributes")) {
-    change.has_attributes = true;
-    change.attributes = decode_attributes(from.at("attributes"));
-  }
-  if (!is_good) return Error{EINVAL, "an array that cannot be"};
+  change.remove = fields.get("remove", std::vector<uint64_t>());
+  change.has_attributes = fields.contains("attributes");
+  if (change.has_attributes) change.attributes = decode_attributes(fields);
+  change.has_session = fields.contains("session");
+  if (!fields.ok()) return fields.error();
+  if (!change.has_session) return change;
+  JsonFields session(from.value()["session"]);
+  change.session = {session.get<uint64_t>("number"), session.get<unsigned>("size"),
+                    session.get<unsigned>("joined"), session.get<unsigned>("closed"),
+                    session.get<bool>("failed"),     session.get<bool>("in_place")};
+  if (change.session.number > kBytesMax)
+    session.refuse("number", JsonFields::whole_number(0, kBytesMax));
+  if (!session.ok()) return session.error();
   return change;
-} catch (const std::exception& why) {
-  return Error{EINVAL, why.what()};
 }
 
 }  // namespace outcore::arrays

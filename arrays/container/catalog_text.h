@@ -1,7 +1,7 @@
 // CatalogText: what is in a record of the catalog's journal, as CBOR.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
 #include "arrays/container/catalog.h"

@@ -21,12 +21,10 @@ namespace outcore::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 // Chunks of an array that has no tiles.
 constexpr uint64_t kChunkBytes = 16 << 20;
 constexpr int kDepthMax = 32;
-constexpr int kJsonDepthMax = 64;
 constexpr off_t kFileBytesMax = off_t{1} << 32;
 
 // Nothing, and errno: there is no such file (ENOENT), it is no regular one (EINVAL), too large
@@ -63,19 +61,13 @@ Status write_file(const std::string& path, const void* data, size_t size) {
                "write " + path + ": " + ::strerrordesc_np(errno != 0 ? errno : EIO)};
 }
 
-Status write_json(const std::string& path, const json& value) {
-  const std::string text = value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+Status write_json(const std::string& path, const Json& value) {
+  const std::string text = value.dump({.indent = 2}) + "\n";
   return write_file(path, text.data(), text.size());
 }
 
-json read_json(const std::string& path) {
-  const auto text = read_file(path);
-  if (!text) return {};
-  // What is nested deeper would use up the stack of whoever walks through it.
-  const json::parser_callback_t look = [](int depth, json::parse_event_t, json&) {
-    return depth <= kJsonDepthMax;
-  };
-  return json::parse(*text, look, false);
+Json read_json(const std::string& path) {
+  return Json::parse_or_null(read_file(path).value_or(""));
 }
 
 bool is_there(const std::string& path) {
@@ -100,16 +92,14 @@ class ZarrReader final : public ArrayReader {
   Status look(const std::string& folder, const std::string& name, int depth) {
     const bool is_array2 = is_there(folder + "/.zarray");
     const bool is_node3 = is_there(folder + "/zarr.json");
-    const json metadata = read_json(folder + (is_node3 ? "/zarr.json" : "/.zarray"));
-    const bool is_array = is_array2 || (is_node3 && metadata.is_object() &&
-                                        metadata.value("node_type", json()) == "array");
+    const Json metadata = read_json(folder + (is_node3 ? "/zarr.json" : "/.zarray"));
+    const bool is_array = is_array2 || (is_node3 && metadata["node_type"] == "array");
     is_zarr_ = is_zarr_ || is_array || is_node3 || is_there(folder + "/.zgroup");
     if ((is_array2 || is_node3) && !metadata.is_object())
       return Error{EINVAL, folder + ": its metadata are no JSON"};
     if (is_array) return add(folder, name, metadata, is_node3);
     if (depth == 0)
-      attributes_ = texts_of(is_node3 ? metadata.value("attributes", json())
-                                      : read_json(folder + "/.zattrs"));
+      attributes_ = texts_of(is_node3 ? metadata["attributes"] : read_json(folder + "/.zattrs"));
     if (depth == kDepthMax) return {};
     std::error_code error;
     std::set<std::string> names;
@@ -124,7 +114,7 @@ class ZarrReader final : public ArrayReader {
     return {};
   }
 
-  Status add(const std::string& folder, const std::string& name, const json& metadata,
+  Status add(const std::string& folder, const std::string& name, const Json& metadata,
              bool is_format3) {
     auto zarr =
         is_format3 ? parse_zarr3(metadata) : parse_zarr2(metadata, read_json(folder + "/.zattrs"));
@@ -233,7 +223,7 @@ class ZarrWriter final : public ArrayWriter {
   }
 
   Status set_attributes(const Texts& attributes) override {
-    return attributes.empty() ? Status() : write_json(path_ + "/.zattrs", json(attributes));
+    return attributes.empty() ? Status() : write_json(path_ + "/.zattrs", Json(attributes));
   }
 
   Status add(const FileArray& given, const LoadBox& load) override {
@@ -252,7 +242,7 @@ class ZarrWriter final : public ArrayWriter {
     if (Status s = make_folder(array.info.name); !s) return s;
     const Dims chunks = chunks_of(array.info);
     if (Status s = write_json(folder + "/.zarray", zarr2_of(array, chunks)); !s) return s;
-    json attributes = array.attributes;
+    Json attributes = array.attributes;
     attributes.erase(kDimsNote);
     attributes[kZarrDims] = dimension_names(array);  // as xarray wants it
     if (Status s = write_json(folder + "/.zattrs", attributes); !s) return s;

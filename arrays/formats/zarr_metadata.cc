@@ -13,32 +13,15 @@
 namespace outcore::cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr uint64_t kChunkBytesMax = uint64_t{1} << 31;
 constexpr uint64_t kArrayBytesMax = uint64_t{1} << 62;
 
 Error wrong(const std::string& why) { return {EINVAL, why}; }
 
-const json& at(const json& object, const char* key) {
-  static const json kNone;
-  if (!object.is_object()) return kNone;
-  const auto found = object.find(key);
-  return found == object.end() ? kNone : *found;
-}
-
-std::string string_at(const json& object, const char* key) {
-  const json& value = at(object, key);
-  return value.is_string() ? value.get<std::string>() : "";
-}
-
-bool read_dims(const json& value, Dims* dims) {
-  if (!value.is_array()) return false;
-  for (const json& n : value) {
-    if (!n.is_number_unsigned()) return false;
-    dims->push_back(n.get<uint64_t>());
-  }
-  return true;
+bool read_dims(const Json& value, Dims* dims) {
+  const auto all = value.as<Dims>();
+  if (all) *dims = *all;
+  return all.has_value();
 }
 
 // Shapes, and how large a chunk is.
@@ -85,8 +68,8 @@ std::string half_of(double value) {
 }
 
 // Nothing: it is no number.
-std::optional<double> number_of(const json& value) {
-  if (value.is_number()) return value.get<double>();
+std::optional<double> number_of(const Json& value) {
+  if (const auto number = value.as<double>()) return number;
   if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (value == "Infinity") return std::numeric_limits<double>::infinity();
   if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
@@ -99,7 +82,7 @@ std::string bytes_of(T value) {
 }
 
 // Bytes of the value; zeros for none. Nothing: it is not known what it means.
-std::optional<std::string> fill_of(const ArrayType& type, const json& value) {
+std::optional<std::string> fill_of(const ArrayType& type, const Json& value) {
   const uint32_t size = type.size_bytes;
   const std::string zeros(size, '\0');
   if (value.is_null()) return zeros;
@@ -109,18 +92,19 @@ std::optional<std::string> fill_of(const ArrayType& type, const json& value) {
   if (kind == 'f' && number && size == 2) return half_of(*number);
   if (kind == 'f' && number && size == 4) return bytes_of(static_cast<float>(*number));
   if (kind == 'f' && number && size == 8) return bytes_of(*number);
-  if (kind == 'b' && value.is_boolean()) return bytes_of(static_cast<uint8_t>(value.get<bool>()));
+  if (const auto truth = value.as<bool>(); kind == 'b' && truth)
+    return bytes_of(static_cast<uint8_t>(*truth));
   if (kind == 'b' && number) return bytes_of(static_cast<uint8_t>(*number != 0));
   if (kind == 'c' && size <= 16) {
     const ArrayType part{size == 8 ? "<f4" : "<f8", size / 2};
     const bool is_pair = value.is_array() && value.size() == 2;
     const auto real = fill_of(part, is_pair ? value[0] : value);
-    const auto imaginary = fill_of(part, is_pair ? value[1] : json());
+    const auto imaginary = fill_of(part, is_pair ? value[1] : Json());
     if (real && imaginary) return *real + *imaginary;
   }
   if (kind == 'i' || kind == 'u') {
-    if (value.is_number_unsigned()) return bytes_of(value.get<uint64_t>()).substr(0, size);
-    if (value.is_number_integer()) return bytes_of(value.get<int64_t>()).substr(0, size);
+    if (const auto whole = value.as<uint64_t>()) return bytes_of(*whole).substr(0, size);
+    if (const auto whole = value.as<int64_t>()) return bytes_of(*whole).substr(0, size);
     if (number && std::trunc(*number) == *number && std::abs(*number) < 9e15)
       return bytes_of(static_cast<int64_t>(*number)).substr(0, size);
   }
@@ -129,15 +113,14 @@ std::optional<std::string> fill_of(const ArrayType& type, const json& value) {
 }
 
 // Chunks that are not there hold it.
-void set_fill(const json& value, ZarrArray* zarr) {
+void set_fill(const Json& value, ZarrArray* zarr) {
   if (!zarr->array.refusal.empty()) return;
   auto fill = fill_of(zarr->array.info.type, value);
   if (fill)
     zarr->fill = std::move(*fill);
   else
-    zarr->array.refusal = "its fill_value " +
-                          value.dump(-1, ' ', true, json::error_handler_t::replace) +
-                          " is not known here: write it with 0";
+    zarr->array.refusal =
+        "its fill_value " + value.dump({.is_ascii = true}) + " is not known here: write it with 0";
 }
 
 void add_codec(ZarrArray* zarr, const std::string& codec) {
@@ -146,25 +129,24 @@ void add_codec(ZarrArray* zarr, const std::string& codec) {
 }
 
 // Names of dimensions that somebody gave, as kDimsNote.
-void note_dims(const json& names, FileArray* array) {
+void note_dims(const Json& names, FileArray* array) {
   std::string text;
   array->attributes.erase(kZarrDims);
-  if (!names.is_array() || names.size() != array->info.dims.size()) return;
-  for (const json& name : names) {
-    if (!name.is_string()) return;
-    text += (text.empty() ? "" : " ") + name.get<std::string>();
-  }
+  const auto all = names.as<std::vector<std::string>>();
+  if (!all || all->size() != array->info.dims.size()) return;
+  for (const std::string& name : *all) text += (text.empty() ? "" : " ") + name;
   if (!text.empty() && !text.starts_with("dim_")) array->attributes[kDimsNote] = text;
 }
 
 // The words of a type as Python writes them.
-std::string python_of(const json& dtype) {
-  if (dtype.is_string()) return "'" + dtype.get<std::string>() + "'";
+std::string python_of(const Json& dtype) {
+  if (const auto name = dtype.as<std::string>()) return "'" + *name + "'";
   std::string text = "[";
   if (!dtype.is_array()) return text;
-  for (const json& field : dtype) {
-    if (!field.is_array() || field.size() < 2 || !field[0].is_string()) return "[";
-    text += "('" + field[0].get<std::string>() + "', " + python_of(field[1]);
+  for (const Json& field : dtype) {
+    const auto name = field[0].as<std::string>();
+    if (!name || field.size() < 2) return "[";
+    text += "('" + *name + "', " + python_of(field[1]);
     if (field.size() > 2) {
       Dims dims;
       if (!read_dims(field[2], &dims)) return "[";
@@ -186,29 +168,27 @@ std::string ZarrArray::chunk_path(const Dims& number) const {
   return folder + "/" + name;
 }
 
-Texts texts_of(const json& attributes) {
+Texts texts_of(const Json& attributes) {
   Texts texts;
-  if (!attributes.is_object()) return texts;
-  for (const auto& [key, value] : attributes.items())
-    texts[key] = value.is_string() ? value.get<std::string>()
-                                   : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  for (const auto& [key, value] : attributes.members())
+    texts[key] = value.is_text() ? *value.as<std::string>() : value.dump();
   return texts;
 }
 
-Result<ZarrArray> parse_zarr2(const json& metadata, const json& attributes) {
+Result<ZarrArray> parse_zarr2(const Json& metadata, const Json& attributes) {
   ZarrArray zarr;
   FileArray& array = zarr.array;
-  if (at(metadata, "zarr_format") != 2) return wrong("it is not of format 2");
-  if (!read_dims(at(metadata, "shape"), &array.info.dims) ||
-      !read_dims(at(metadata, "chunks"), &array.info.tiles))
+  if (metadata["zarr_format"] != 2) return wrong("it is not of format 2");
+  if (!read_dims(metadata["shape"], &array.info.dims) ||
+      !read_dims(metadata["chunks"], &array.info.tiles))
     return wrong("its shape or chunks are not lists of numbers");
-  const json& dtype = at(metadata, "dtype");
+  const Json& dtype = metadata["dtype"];
   const auto type = parse_numpy_type(python_of(dtype));
   if (!type) return wrong("its dtype: " + type.message());
   array.info.type = type->type;
   array.refusal = type->refusal;
   array.attributes = texts_of(attributes);
-  note_dims(at(attributes, kZarrDims), &array);
+  note_dims(attributes[kZarrDims], &array);
   if (!type->note.empty()) array.attributes[kNumpyNote] = type->note;
   if (dtype == "|O")
     array.refusal =
@@ -220,28 +200,27 @@ Result<ZarrArray> parse_zarr2(const json& metadata, const json& attributes) {
     array.refusal =
         "its elements are texts of 4 bytes a letter: encode it, "
         "numpy.char.encode(values)";
-  if (string_at(metadata, "order") == "F" && array.info.dims.size() > 1)
+  if (metadata.value("order", "") == "F" && array.info.dims.size() > 1)
     array.info.order = Order::kColumn;
-  if (string_at(metadata, "dimension_separator") == "/") zarr.separator = "/";
-  if (const json& packed = at(metadata, "compressor"); packed.is_object())
-    add_codec(&zarr, string_at(packed, "id"));
-  if (const json& filters = at(metadata, "filters"); filters.is_array() && !filters.empty())
+  if (metadata.value("dimension_separator", "") == "/") zarr.separator = "/";
+  if (const Json& packed = metadata["compressor"]; packed.is_object())
+    add_codec(&zarr, packed.value("id", ""));
+  if (const Json& filters = metadata["filters"]; filters.is_array() && !filters.empty())
     array.refusal =
-        "it has the filter '" + string_at(filters[0], "id") + "', which is not known here";
+        "it has the filter '" + filters[0].value("id", "") + "', which is not known here";
   if (Status s = check_shapes(&zarr); !s) return s.error();
-  set_fill(at(metadata, "fill_value"), &zarr);
+  set_fill(metadata["fill_value"], &zarr);
   return zarr;
 }
 
 namespace {
 
 // The codecs of format 3 stand in the order of packing.
-void read_codecs(const json& codecs, ZarrArray* zarr) {
-  if (!codecs.is_array()) return;
+void read_codecs(const Json& codecs, ZarrArray* zarr) {
   for (size_t i = codecs.size(); i-- > 0;) {
-    const std::string name = string_at(codecs[i], "name");
+    const std::string name = codecs[i].value("name", "");
     if (name == "bytes") {
-      zarr->is_swapped = string_at(at(codecs[i], "configuration"), "endian") == "big";
+      zarr->is_swapped = codecs[i]["configuration"].value("endian", "") == "big";
     } else if (name == "sharding_indexed") {
       zarr->array.refusal = "it is kept in shards, which are not known here: write it without";
     } else {
@@ -250,7 +229,7 @@ void read_codecs(const json& codecs, ZarrArray* zarr) {
   }
 }
 
-ArrayType type_of_zarr3(const json& type) {
+ArrayType type_of_zarr3(const Json& type) {
   const std::pair<const char*, ArrayType> kTypes[] = {
       {"bool", {"|b1", 1}},      {"int8", {"|i1", 1}},        {"int16", {"<i2", 2}},
       {"int32", {"<i4", 4}},     {"int64", {"<i8", 8}},       {"uint8", {"|u1", 1}},
@@ -259,9 +238,9 @@ ArrayType type_of_zarr3(const json& type) {
       {"complex64", {"<c8", 8}}, {"complex128", {"<c16", 16}}};
   for (const auto& [name, known] : kTypes)
     if (type == name) return known;
-  const json& size = at(at(type, "configuration"), "length_bytes");
-  const uint64_t n = size.is_number_unsigned() ? size.get<uint64_t>() : 0;
-  const std::string name = string_at(type, "name");
+  const Json& size = type["configuration"]["length_bytes"];
+  const uint64_t n = size.as<uint64_t>().value_or(0);
+  const std::string name = type.value("name", "");
   if (n == 0 || n > (1 << 20)) return {};
   if (name == "null_terminated_bytes") return {"S" + std::to_string(n), static_cast<uint32_t>(n)};
   if (name == "raw_bytes") return {"V" + std::to_string(n), static_cast<uint32_t>(n)};
@@ -270,43 +249,43 @@ ArrayType type_of_zarr3(const json& type) {
 
 }  // namespace
 
-Result<ZarrArray> parse_zarr3(const json& metadata) {
+Result<ZarrArray> parse_zarr3(const Json& metadata) {
   ZarrArray zarr;
   FileArray& array = zarr.array;
-  const json& grid = at(metadata, "chunk_grid");
-  const json& keys = at(metadata, "chunk_key_encoding");
-  if (!read_dims(at(metadata, "shape"), &array.info.dims)) return wrong("its shape is none");
-  if (!read_dims(at(at(grid, "configuration"), "chunk_shape"), &array.info.tiles))
+  const Json& grid = metadata["chunk_grid"];
+  const Json& keys = metadata["chunk_key_encoding"];
+  if (!read_dims(metadata["shape"], &array.info.dims)) return wrong("its shape is none");
+  if (!read_dims(grid["configuration"]["chunk_shape"], &array.info.tiles))
     return wrong("its chunk_shape is none");
-  array.attributes = texts_of(at(metadata, "attributes"));
-  note_dims(at(metadata, "dimension_names"), &array);
-  array.info.type = type_of_zarr3(at(metadata, "data_type"));
-  zarr.has_prefix = string_at(keys, "name") != "v2";
-  const std::string separator = string_at(at(keys, "configuration"), "separator");
+  array.attributes = texts_of(metadata["attributes"]);
+  note_dims(metadata["dimension_names"], &array);
+  array.info.type = type_of_zarr3(metadata["data_type"]);
+  zarr.has_prefix = keys.value("name", "") != "v2";
+  const std::string separator = keys["configuration"].value("separator", "");
   zarr.separator = !separator.empty() ? separator : zarr.has_prefix ? "/" : ".";
   if (zarr.separator != "/" && zarr.separator != ".")
     return wrong("the separator of its chunks is neither / nor .");
-  read_codecs(at(metadata, "codecs"), &zarr);
+  read_codecs(metadata["codecs"], &zarr);
   if (array.info.type.size_bytes == 0) {
     array.info.type = {"|u1", 1};
-    array.refusal = "its data_type " + at(metadata, "data_type").dump() + " is not known here";
+    array.refusal = "its data_type " + metadata["data_type"].dump() + " is not known here";
   }
-  if (string_at(grid, "name") != "regular") array.refusal = "its chunks are not regular";
+  if (grid.value("name", "") != "regular") array.refusal = "its chunks are not regular";
   if (Status s = check_shapes(&zarr); !s) return s.error();
-  set_fill(at(metadata, "fill_value"), &zarr);
+  set_fill(metadata["fill_value"], &zarr);
   return zarr;
 }
 
-json zarr2_of(const FileArray& array, const Dims& chunks) {
+Json zarr2_of(const FileArray& array, const Dims& chunks) {
   const ArrayInfo& info = array.info;
   std::string type = info.type.name;
   if (type[0] == 'S' || type[0] == 'V') type = "|" + type;
   const char kind = type[1];
-  json fill = nullptr;
+  Json fill = nullptr;
   if (kind == 'f') fill = 0.0;
   if (kind == 'i' || kind == 'u') fill = 0;
   if (kind == 'b') fill = false;
-  json compressor = nullptr;
+  Json compressor = nullptr;
   if (!info.compress.empty() && packing() == "blosc")
     compressor = {
         {"id", "blosc"}, {"cname", "zstd"}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "arrays/commands/array_file.h"
+#include "core/base/json.h"
 
 namespace outcore::cli {
+
+using base::Json;
 
 // The attribute with the names of dimensions, by the custom of xarray.
 inline constexpr const char* kZarrDims = "_ARRAY_DIMENSIONS";
@@ -28,12 +30,12 @@ struct ZarrArray {
 };
 
 // EINVAL: what is wrong. What is right, and not known here, is in array.refusal.
-Result<ZarrArray> parse_zarr2(const nlohmann::json& metadata, const nlohmann::json& attributes);
-Result<ZarrArray> parse_zarr3(const nlohmann::json& metadata);
-Texts texts_of(const nlohmann::json& attributes);
+Result<ZarrArray> parse_zarr2(const Json& metadata, const Json& attributes);
+Result<ZarrArray> parse_zarr3(const Json& metadata);
+Texts texts_of(const Json& attributes);
 
 // As format 2, with these chunks. REQUIRES: check_zarr().
-nlohmann::json zarr2_of(const FileArray& array, const Dims& chunks);
+Json zarr2_of(const FileArray& array, const Dims& chunks);
 // EINVAL: what Zarr cannot hold.
 Status check_zarr(const FileArray& array);
 

@@ -1,7 +1,6 @@
 #include "bench/commands/bench_figure.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/json.h"
 #include "cli/text.h"
@@ -10,10 +9,10 @@ namespace outcore::cli {
 
 void print_figure(const bench::Figure& figure, bool is_json) {
   if (is_json) {
-    const nlohmann::json line = {{"name", figure.name},       {"value", figure.value},
-                                 {"asked", figure.asked},     {"is_most", figure.is_most},
-                                 {"is_met", figure.is_met()}, {"unit", figure.unit},
-                                 {"how", figure.how}};
+    const Json line = {{"name", figure.name},       {"value", figure.value},
+                       {"asked", figure.asked},     {"is_most", figure.is_most},
+                       {"is_met", figure.is_met()}, {"unit", figure.unit},
+                       {"how", figure.how}};
     show_json(line);
   } else {
     const std::string value =

@@ -1,7 +1,6 @@
 #include "bench/commands/bench_output.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/json.h"
 #include "cli/text.h"

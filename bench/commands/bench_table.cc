@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "bench/medium.h"
 #include "bench/table.h"
@@ -48,7 +47,7 @@ int run_table(const TableRequest& request) {
       ++left_out;
     } else {
       result = bench::run_row(row, [&](const bench::RunResult& run) {
-        nlohmann::json line = run.to_json();
+        Json line = run.to_json();
         line["row"] = row.name;
         json << line.dump() << '\n' << std::flush;
       });

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -44,7 +43,7 @@ int list(const Words& words) {
   const auto all = list_checkpoints(words.uri());
   if (!all) return report(all.error());
   if (words.is_json) {
-    nlohmann::json told = nlohmann::json::array();
+    Json told = Json::array();
     for (const CheckpointInfo& c : all.value())
       told.push_back({{"name", c.name},
                       {"comment", c.comment},
@@ -96,7 +95,7 @@ int verify(const Words& words) {
   const auto damaged = verify_checkpoints(words.uri());
   if (!damaged) return report(damaged.error());
   if (words.is_json) {
-    nlohmann::json told = nlohmann::json::array();
+    Json told = Json::array();
     for (const DamagedChunk& d : damaged.value())
       told.push_back({{"object", d.object},
                       {"checkpoint", d.checkpoint},

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <ctime>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/json_fields.h"
 #include "core/store/uri.h"
 
 namespace outcore::store {
@@ -20,49 +20,51 @@ constexpr const char* kStates[] = {"making", "whole", "removed"};
 
 // Names may hold any bytes, JSON may not.
 std::string text_of(const SnapshotEntry& entry, const std::string& anchor) {
-  nlohmann::json objects = nlohmann::json::array();
+  base::Json objects = base::Json::array();
   for (const SnapshotObject& one : entry.objects)
     objects.push_back({{"name", encode_percents(one.name)},
                        {"place", encode_percents(one.place)},
                        {"size_bytes", one.size_bytes}});
-  return nlohmann::json{{"version", 1},
-                        {"anchor", encode_percents(anchor)},
-                        {"state", kStates[static_cast<size_t>(entry.state)]},
-                        {"number", entry.number},
-                        {"name", encode_percents(entry.name)},
-                        {"comment", encode_percents(entry.comment)},
-                        {"time_s", entry.time_s},
-                        {"objects", objects}}
+  return base::Json{{"version", 1},
+                    {"anchor", encode_percents(anchor)},
+                    {"state", kStates[static_cast<size_t>(entry.state)]},
+                    {"number", entry.number},
+                    {"name", encode_percents(entry.name)},
+                    {"comment", encode_percents(entry.comment)},
+                    {"time_s", entry.time_s},
+                    {"objects", objects}}
       .dump();
 }
 
 // Without a number: it is a copy of another anchor's.
-Result<SnapshotEntry> entry_of(const std::string& text, const std::string& anchor) try {
-  const auto json = nlohmann::json::parse(text);
-  if (json.at("version") != 1)
+Result<SnapshotEntry> entry_of(const std::string& text, const std::string& anchor) {
+  const Error damaged{EIO, "its note is damaged"};
+  const base::Json json = base::Json::parse_or_null(text);
+  base::JsonFields fields(json);
+  if (fields.get<uint64_t>("version") != 1 && fields.ok())
     return Error{ENOTSUP, "a newer version of Outcore has made it: take that one"};
   bool is_text = true;
-  const auto string = [&](const nlohmann::json& of, const char* key) {
+  const auto string = [&](base::JsonFields& of, const char* key) {
     std::string decoded;
-    is_text = decode_percents(of.at(key).get<std::string>(), decoded) && is_text;
+    is_text = decode_percents(of.get<std::string>(key), decoded) && is_text;
     return decoded;
   };
   SnapshotEntry entry;
-  if (string(json, "anchor") != anchor) return entry;
-  entry.number = json.at("number").get<uint32_t>();
-  entry.name = string(json, "name");
-  entry.comment = string(json, "comment");
-  entry.time_s = json.at("time_s").get<int64_t>();
-  for (const auto& one : json.at("objects"))
+  if (string(fields, "anchor") != anchor && fields.ok()) return entry;
+  entry.number = fields.get<uint32_t>("number");
+  entry.name = string(fields, "name");
+  entry.comment = string(fields, "comment");
+  entry.time_s = fields.get<int64_t>("time_s");
+  for (const base::Json& one : fields.items("objects")) {
+    base::JsonFields of(one);
     entry.objects.push_back(
-        {string(one, "name"), string(one, "place"), one.at("size_bytes").get<uint64_t>()});
-  const auto state = std::find(std::begin(kStates), std::end(kStates), string(json, "state"));
-  if (!is_text || state == std::end(kStates) || entry.number == 0)
-    return Error{EIO, "its note is damaged"};
+        {string(of, "name"), string(of, "place"), of.get<uint64_t>("size_bytes")});
+    if (!of.ok()) return damaged;
+  }
+  const auto state = std::find(std::begin(kStates), std::end(kStates), string(fields, "state"));
+  if (!fields.ok() || !is_text || state == std::end(kStates) || entry.number == 0) return damaged;
   entry.state = static_cast<SnapshotEntry::State>(state - std::begin(kStates));
   return entry;
-} catch (const std::exception&) {
-  return Error{EIO, "its note is damaged"};
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST_F(ArraysVerifyCommand, EachDamageIsALineWithItsPlaceAndTheStatusIs1) {
   EXPECT_EQ(run("arrays verify " + container_ + " v").status, 0);
   const Outcome json = run("arrays verify --json " + container_);
   EXPECT_EQ(json.status, 1);
-  const auto told = nlohmann::json::parse(json.out, nullptr, false);
+  const auto told = Json::parse_or_null(json.out);
   EXPECT_EQ(told["damages"], 2) << json.out;
   EXPECT_EQ(told["damaged"][0]["array"], "u");
 }

@@ -14,20 +14,21 @@ namespace {
 class Check : public CommandTest {
  protected:
   // The object of one program.
-  nlohmann::json check(const std::string& program, int status) const {
+  Json check(const std::string& program, int status) const {
     const Outcome outcome = run("check --json '" + program + "'");
     EXPECT_EQ(outcome.status, status) << outcome.out;
-    const auto all = nlohmann::json::parse(outcome.out, nullptr, false);
+    const auto all = Json::parse_or_null(outcome.out);
     if (!all.is_object() || !all["programs"].is_array()) return {};
     EXPECT_FALSE(all["machine"].empty());
     return all["programs"][0];
   }
   // What is said about one thing; empty if nothing is.
-  static std::string said(const nlohmann::json& program, const std::string& about,
+  static std::string said(const Json& program, const std::string& about,
                           const std::string& verdict) {
-    for (const auto& finding : program.value("findings", nlohmann::json::array()))
+    for (const auto& finding : program["findings"])
       if (finding["about"] == about && finding["verdict"] == verdict)
-        return finding["text"].get<std::string>() + "; " + finding["remedy"].get<std::string>();
+        return finding["text"].as<std::string>().value() + "; " +
+               finding["remedy"].as<std::string>().value();
     return "";
   }
   static bool has(const std::string& text, const std::string& part) {
@@ -66,7 +67,7 @@ constexpr const char* kMapping =
 TEST_F(Check, AProgramOfTheSystemWorks) {
   const auto program = check("sh", 0);
   EXPECT_NE(program["verdict"], "cannot work");
-  EXPECT_TRUE(program["path"].get<std::string>().starts_with("/")) << program;
+  EXPECT_TRUE(program["path"].as<std::string>().value().starts_with("/")) << program;
   EXPECT_TRUE(has(said(program, "linking", "works"), "ld-linux")) << program;
 }
 
@@ -168,7 +169,7 @@ TEST_F(Check, AScriptIsFollowedToItsInterpreter) {
     write_script("found.sh", line);
     const auto program = check(path("found.sh"), 0);
     EXPECT_EQ(program["findings"][0]["text"], "it is run by /usr/bin/env");
-    EXPECT_TRUE(has(program["findings"][1]["text"], "/sh")) << program;
+    EXPECT_TRUE(has(program["findings"][1].value("text", ""), "/sh")) << program;
     EXPECT_TRUE(has(said(program, "linking", "works"), "ld-linux")) << program;
   }
   write_script("lost.sh", "#!/missing/interpreter -x\n");

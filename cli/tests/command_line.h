@@ -10,14 +10,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "core/base/json.h"
 #include "gtest/gtest.h"
 
 namespace outcore::cli {
+
+using base::Json;
 
 struct Outcome {
   int status = -1;  // exit status; -1 if a signal ended it
@@ -26,12 +28,11 @@ struct Outcome {
   size_t error_lines() const {
     return static_cast<size_t>(std::count(err.begin(), err.end(), '\n'));
   }
-  // Each line of standard output as JSON; a line that is none gives a discarded value.
-  std::vector<nlohmann::json> lines() const {
-    std::vector<nlohmann::json> all;
+  // Each line of standard output as JSON; a line that is none gives null.
+  std::vector<Json> lines() const {
+    std::vector<Json> all;
     std::istringstream text(out);
-    for (std::string line; std::getline(text, line);)
-      all.push_back(nlohmann::json::parse(line, nullptr, false));
+    for (std::string line; std::getline(text, line);) all.push_back(Json::parse_or_null(line));
     return all;
   }
 };

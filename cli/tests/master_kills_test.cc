@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
+#include "core/base/json.h"
 #include "far/tests/redis/redis_case.h"
 
 namespace outcore::redis_test {
@@ -128,8 +128,8 @@ TEST_F(MasterKills, OfTheSmallestClusterCostASortNothingButTime) {
     while (servers_->info(victim, "role") != "master") victim = (victim + 1) % 6;
     servers_->kill(victim);
     const int status = run.wait(120);
-    const auto result = nlohmann::json::parse(
-        run.said().substr(std::min(run.said().find('{'), run.said().size())), nullptr, false);
+    const auto result = base::Json::parse_or_null(
+        run.said().substr(std::min(run.said().find('{'), run.said().size())));
     ASSERT_TRUE(status == 0 && result.is_object() && result.value("checked", false))
         << "kill " << tries << " of server " << victim << " after " << when << " s: status "
         << status << ": " << run.said();

@@ -24,9 +24,9 @@ TEST_F(MetricsAtExit, OfSeveralProcessesStandInOneFileWhichEachRunBeginsAnew) {
     std::ifstream in(metrics);
     int lines = 0;
     for (std::string line; std::getline(in, line); ++lines) {
-      const auto json = nlohmann::json::parse(line, nullptr, false);
+      const auto json = Json::parse_or_null(line);
       ASSERT_TRUE(json.is_object()) << line;
-      EXPECT_GT(json["counters"]["fills"].get<uint64_t>(), 0U) << line;
+      EXPECT_GT(json["counters"]["fills"].as<uint64_t>().value(), 0U) << line;
     }
     EXPECT_EQ(lines, 3) << "of run " << i;
   }

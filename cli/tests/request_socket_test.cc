@@ -117,8 +117,7 @@ TEST_F(RequestSocket, SaysOfAFileThatIsNotTakenThatThereIsNone) {
   std::ofstream(other) << std::string(1 << 20, 'y');
   for (const std::string verb : {"residency", "warm", "evict"}) {
     const std::string question = verb + " 0 0 8 ";
-    const auto answer =
-        nlohmann::json::parse(answer_to(question + file_, ::geteuid()), nullptr, false);
+    const auto answer = Json::parse_or_null(answer_to(question + file_, ::geteuid()));
     ASSERT_TRUE(answer.is_object()) << verb;
     EXPECT_EQ(answer["file"], file_);
     EXPECT_EQ(answer_to(question + other, ::geteuid()), "none\n") << verb;

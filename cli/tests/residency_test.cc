@@ -94,7 +94,7 @@ class Residency : public CommandTest {
     std::filesystem::resize_file(path(name), 1 << 20);
     return std::filesystem::canonical(path(name));
   }
-  static nlohmann::json answer_of(const std::string& file, unsigned resident) {
+  static Json answer_of(const std::string& file, unsigned resident) {
     return {{"pid", ::getpid()},
             {"program", "kraken2"},
             {"file", file},
@@ -103,7 +103,7 @@ class Residency : public CommandTest {
             {"resident", resident},
             {"dirty", 12},
             {"mapped_bytes", 1 << 20},
-            {"columns", {0, 1, 49, 50, 99, 100}}};
+            {"columns", Json::array({0, 1, 49, 50, 99, 100})}};
   }
 };
 
@@ -122,7 +122,7 @@ TEST_F(Residency, IsOneJsonObjectOnRequest) {
   Program program([&](const std::string&) { return answer_of(file, 64).dump() + "\n"; });
   const Outcome outcome = run("residency --json " + path("file"));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const auto all = nlohmann::json::parse(outcome.out, nullptr, false);
+  const auto all = Json::parse_or_null(outcome.out);
   ASSERT_TRUE(all.is_object()) << outcome.out;
   EXPECT_EQ(all["file"], file);
   EXPECT_EQ(all["file_bytes"], 1 << 20);
@@ -141,9 +141,9 @@ TEST_F(Residency, OfAFileThatNobodyHasIsWhatTheKernelHolds) {
   EXPECT_NE(outcome.err.find("of 1 MiB"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("outcore run --map"), std::string::npos) << outcome.err;
   EXPECT_EQ(program.questions().size(), 1U);
-  const auto all = nlohmann::json::parse(run("residency --json " + file).out, nullptr, false);
+  const auto all = Json::parse_or_null(run("residency --json " + file).out);
   ASSERT_TRUE(all.is_object());
-  EXPECT_TRUE(all["processes"].empty());
+  EXPECT_EQ(all["processes"], Json::array());
   EXPECT_TRUE(all.contains("page_cache_bytes"));
 }
 
@@ -162,7 +162,7 @@ TEST_F(Residency, OfWarmAndEvictIsToldBeforeAndAfter) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("evicted: 251 pages fewer"), std::string::npos) << outcome.out;
   outcome = run("warm --json --offset 64k " + path("file"));
-  const auto all = nlohmann::json::parse(outcome.out, nullptr, false);
+  const auto all = Json::parse_or_null(outcome.out);
   ASSERT_TRUE(all.is_object()) << outcome.out;
   EXPECT_EQ(all["processes"][0]["resident_before"], 5);
   EXPECT_EQ(all["processes"][0]["resident"], 256);
@@ -319,12 +319,12 @@ TEST_F(InTheWay, AStoppedProgramIsNamedAndTheOthersAnswer) {
     EXPECT_NE(outcome.err.find("(pid " + stopped.pid() + "): no answer in time"), std::string::npos)
         << outcome.err;
   }
-  const auto all = nlohmann::json::parse(run_bounded("evict --json " + file).out, nullptr, false);
+  const auto all = Json::parse_or_null(run_bounded("evict --json " + file).out);
   ASSERT_TRUE(all.is_object());
   ASSERT_EQ(all["processes"].size(), 1U);
-  EXPECT_EQ(std::to_string(all["processes"][0]["pid"].get<int>()), other.pid());
+  EXPECT_EQ(std::to_string(all["processes"][0]["pid"].as<int>().value()), other.pid());
   ASSERT_EQ(all["skipped"].size(), 1U);
-  EXPECT_EQ(std::to_string(all["skipped"][0]["pid"].get<int>()), stopped.pid());
+  EXPECT_EQ(std::to_string(all["skipped"][0]["pid"].as<int>().value()), stopped.pid());
 }
 
 // Whoever opens the file now waits for the program: the command must not.

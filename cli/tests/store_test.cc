@@ -30,11 +30,11 @@ TEST_F(StoreCommand, PutsVerifiesGetsAndRemoves) {
   EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
   EXPECT_EQ(store("get " + uri("a") + " " + path("copy")).status, 0);
   EXPECT_EQ(outcome_of("cmp " + path("file") + " " + path("copy")).status, 0);
-  const auto all = nlohmann::json::parse(store("ls --json " + uri("")).out)["stores"];
+  const auto all = Json::parse_or_null(store("ls --json " + uri("")).out)["stores"];
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0]["name"], "a");
   EXPECT_EQ(all[0]["size_bytes"], 5'000'000);
-  EXPECT_EQ(nlohmann::json::parse(store("du --json " + uri("a")).out)["stored_bytes"], 77 * 65'536);
+  EXPECT_EQ(Json::parse_or_null(store("du --json " + uri("a")).out)["stored_bytes"], 77 * 65'536);
   EXPECT_NE(store("ls " + uri("")).out.find("4.8 MiB"), std::string::npos);
   EXPECT_EQ(store("rm " + uri("a")).status, 0);
   EXPECT_EQ(store("ls --json " + uri("")).out, "{\"stores\":[]}\n");
@@ -48,7 +48,7 @@ TEST_F(StoreCommand, PutsAndGetsWhatIsCompressed) {
   EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
   EXPECT_EQ(store("get " + uri("a") + " " + path("copy")).status, 0);
   EXPECT_EQ(outcome_of("cmp " + path("file") + " " + path("copy")).status, 0);
-  EXPECT_LT(nlohmann::json::parse(store("du --json " + uri("a")).out)["stored_bytes"], 500'000);
+  EXPECT_LT(Json::parse_or_null(store("du --json " + uri("a")).out)["stored_bytes"], 500'000);
   for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:7"}).items)
     servers_->ask(0, {"SETRANGE", key.text, "3", "!!"});
   const Outcome damaged = store("verify " + uri("a"));

@@ -76,10 +76,10 @@ TEST_F(Command, AWordThatIsNoWorkloadGetsTheListOfThem) {
 TEST_F(Command, InfoIsOneJsonObjectOnRequest) {
   const Outcome outcome = run("info --json --metrics --options");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  const auto all = nlohmann::json::parse(outcome.out, nullptr, false);
+  const auto all = Json::parse_or_null(outcome.out);
   ASSERT_TRUE(all.is_object()) << outcome.out;
   EXPECT_FALSE(all["system"].empty());
-  EXPECT_GT(all["default_budget"]["bytes"].get<uint64_t>(), 0U);
+  EXPECT_GT(all["default_budget"]["bytes"].as<uint64_t>().value(), 0U);
   EXPECT_FALSE(all["stores"].empty());
   EXPECT_FALSE(all["policies"].empty());
   EXPECT_FALSE(all["metrics"].empty());

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/base/json.h"
 #include "core/c/handles.h"
 #include "core/c/outcome.h"
 #include "core/c/sized_struct.h"
@@ -49,23 +49,15 @@ int check(const char* function, const oc_metric_values* values) {
 }
 
 std::string info_json() {
-  nlohmann::ordered_json info;
-  info["version"] = version();
-  info["system"] = nlohmann::ordered_json::array();
-  for (const SystemFact& fact : system_facts()) {
-    nlohmann::ordered_json entry;
-    entry["name"] = fact.name;
-    entry["available"] = fact.is_available;
-    entry["detail"] = fact.detail;
-    entry["remedy"] = fact.remedy;
-    info["system"].push_back(std::move(entry));
-  }
+  base::Json info = {{"version", version()}, {"system", base::Json::array()}};
+  for (const SystemFact& fact : system_facts())
+    info["system"].push_back({{"name", fact.name},
+                              {"available", fact.is_available},
+                              {"detail", fact.detail},
+                              {"remedy", fact.remedy}});
   const auto [bytes, why] = default_budget();
-  info["default_budget"]["bytes"] = bytes;
-  info["default_budget"]["why"] = why;
-  // A cgroup's name may contain any bytes; invalid UTF-8 is replaced, because the default would
-  // throw.
-  return info.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  info["default_budget"] = {{"bytes", bytes}, {"why", why}};
+  return info.dump({.is_as_added = true});
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
 
 namespace outcore {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using base::Json;
 
 Json json_of(const Counters& counters) {
   Json json;
@@ -32,7 +33,7 @@ Json json_of(const LatencyHistogram& latency) {
   json["p99_ns"] = latency.percentile_ns(0.99);
   json["p999_ns"] = latency.percentile_ns(0.999);
   json["max_ns"] = latency.percentile_ns(1);
-  json["buckets"] = latency.count;
+  json["buckets"] = Json::Array(latency.count.begin(), latency.count.end());
   return json;
 }
 
@@ -73,8 +74,7 @@ std::string Metrics::to_json() const {
   json["fault_latency"] = json_of(fault_latency);
   json["regions"] = Json::array();
   for (const RegionMetrics& region : regions) json["regions"].push_back(json_of(region));
-  // File names may contain any bytes; invalid UTF-8 is replaced, because the default would throw.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump({.is_as_added = true});
 }
 
 const std::vector<MetricInfo>& metric_list() {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "core/base/error.h"
+#include "core/base/json_fields.h"
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
@@ -74,34 +74,33 @@ Result<std::optional<SparseMetadata>> read_metadata(int folder_fd, const std::st
     return Error{EINVAL, file + " is corrupt (" + why +
                              "): restore it from a copy, the segments alone do not tell the size"};
   };
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return corrupt("no JSON object");
-  const auto format = json.find("format");
-  if (format == json.end() || *format != "outcore-sparse")
-    return corrupt("format is not outcore-sparse");
-  for (const char* key : {"version", "size_bytes", "segment_bytes"})
-    if (!json.contains(key) || !json[key].is_number_unsigned())
-      return corrupt(std::string(key) + " is no number");
-  if (json["version"] > SparseMetadata::kVersion)
-    return Error{EINVAL, file + " has version " + json["version"].dump() + ", this Outcore knows " +
-                             std::to_string(SparseMetadata::kVersion) +
-                             ": use the Outcore that wrote it, or a newer one"};
+  const auto json = base::Json::parse(text);
+  if (!json) return corrupt(json.message());
+  base::JsonFields fields(json.value());
+  if (fields.get<std::string>("format") != "outcore-sparse")
+    fields.refuse("format", "outcore-sparse");
+  const auto version = fields.get<uint64_t>("version");
   SparseMetadata metadata;
-  metadata.size_bytes = json["size_bytes"].get<uint64_t>();
-  metadata.segment_bytes = json["segment_bytes"].get<uint64_t>();
+  metadata.size_bytes = fields.get<uint64_t>("size_bytes");
+  metadata.segment_bytes = fields.get<uint64_t>("segment_bytes");
+  if (!fields.ok()) return corrupt(fields.error().message);
+  if (version > SparseMetadata::kVersion)
+    return Error{EINVAL, file + " has version " + std::to_string(version) +
+                             ", this Outcore knows " + std::to_string(SparseMetadata::kVersion) +
+                             ": use the Outcore that wrote it, or a newer one"};
   if (Status status = check_metadata(metadata, file); !status) return status.error();
   return std::optional(metadata);
 }
 
 int write_metadata(int folder_fd, const SparseMetadata& metadata) {
-  const nlohmann::ordered_json json = {{"format", "outcore-sparse"},
-                                       {"version", SparseMetadata::kVersion},
-                                       {"size_bytes", metadata.size_bytes},
-                                       {"segment_bytes", metadata.segment_bytes}};
+  const base::Json json = {{"format", "outcore-sparse"},
+                           {"version", SparseMetadata::kVersion},
+                           {"size_bytes", metadata.size_bytes},
+                           {"segment_bytes", metadata.segment_bytes}};
   const int fd = os::above_standard(
       ::openat(folder_fd, kTemporaryName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (fd < 0) return -errno;
-  int error = write_text(fd, json.dump(2) + "\n");
+  int error = write_text(fd, json.dump({.indent = 2, .is_as_added = true}) + "\n");
   ::close(fd);
   if (error == 0 &&
       ::renameat(folder_fd, kTemporaryName, folder_fd, SparseMetadata::kFileName) != 0)

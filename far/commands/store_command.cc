@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/command.h"
@@ -44,7 +43,7 @@ int list(const Words& words) {
   const auto stores = list_stores(words.from);
   if (!stores) return report(stores.error());
   if (words.is_json) {
-    nlohmann::json all = nlohmann::json::array();
+    Json all = Json::array();
     for (const StoreInfo& s : stores.value())
       all.push_back({{"name", s.name},
                      {"size_bytes", s.size_bytes},

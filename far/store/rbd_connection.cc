@@ -4,30 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/store/uri.h"
 
 namespace outcore::store {
 namespace {
 
-using Json = nlohmann::json;
-
-Json parsed(std::string_view text) { return Json::parse(text, nullptr, false); }
-
-// The number at the end of the keys, or nothing.
-std::optional<uint64_t> number_in(const Json& json, const char* key) {
-  if (!json.is_object()) return std::nullopt;
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number()) return std::nullopt;
-  return found->is_number_unsigned() ? found->get<uint64_t>() : 0;
-}
-
-bool is_named(const Json& json, const char* key, const std::string& name) {
-  return json.is_object() && json.contains(key) && json[key] == name;
-}
+using base::Json;
 
 void consider(PoolSpace& space, uint64_t bytes, const char* reason) {
   if (space.bytes.has_value() && *space.bytes <= bytes) return;
@@ -62,17 +48,18 @@ std::string address_of(const RbdAccess& access) {
 PoolSpace pool_space(std::string_view df, std::string_view pools, const std::string& pool) {
   PoolSpace space;
   uint64_t used = 0;
-  const Json all = parsed(df);
-  if (all.is_object() && all.contains("pools"))
-    for (const Json& one : all["pools"]) {
-      if (!is_named(one, "name", pool) || !one.contains("stats")) continue;
-      used = number_in(one["stats"], "stored").value_or(0);
-      if (const auto free = number_in(one["stats"], "max_avail"))
-        consider(space, *free, "the free space of the cluster");
-    }
-  for (const Json& one : parsed(pools)) {
-    if (!is_named(one, "pool_name", pool)) continue;
-    const uint64_t most = number_in(one, "quota_max_bytes").value_or(0);
+  const Json all = Json::parse_or_null(df);
+  for (const Json& one : all["pools"]) {
+    if (one["name"] != pool) continue;
+    const Json& stats = one["stats"];
+    used = stats.value("stored", uint64_t{0});
+    if (const auto free = stats["max_avail"].as<uint64_t>())
+      consider(space, *free, "the free space of the cluster");
+  }
+  const Json told = Json::parse_or_null(pools);
+  for (const Json& one : told) {
+    if (one["pool_name"] != pool) continue;
+    const uint64_t most = one.value("quota_max_bytes", uint64_t{0});
     if (most != 0) consider(space, most - std::min(most, used), "its quota");
   }
   return space;

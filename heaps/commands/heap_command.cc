@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/command.h"
@@ -46,8 +45,8 @@ int check(const Words& words) {
   return findings->empty() ? 0 : kFailed;
 }
 
-nlohmann::json to_json(const PersistentHeapInfo& info) {
-  nlohmann::json objects = nlohmann::json::array();
+Json to_json(const PersistentHeapInfo& info) {
+  Json objects = Json::array();
   for (const PersistentObject& o : info.objects)
     objects.push_back({{"name", o.name},
                        {"type", readable(o.type)},

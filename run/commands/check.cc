@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "cli/command.h"
@@ -220,8 +219,8 @@ void print(const std::string& title, const std::vector<Finding>& findings) {
         one_line(finding.text + (finding.remedy.empty() ? "" : "; " + finding.remedy)).c_str());
 }
 
-nlohmann::json to_json(const std::vector<Finding>& findings) {
-  nlohmann::json list = nlohmann::json::array();
+Json to_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
   for (const Finding& finding : findings)
     list.push_back({{"verdict", text_of(finding.verdict)},
                     {"about", finding.about},
@@ -236,7 +235,7 @@ struct Words {
 };
 
 int run_check(const Words& words) {
-  nlohmann::json all = {{"programs", nlohmann::json::array()}};
+  Json all = {{"programs", Json::array()}};
   bool works = true;
   for (const std::string& name : words.programs) {
     const Examined examined = examine(name);

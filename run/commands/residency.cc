@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -100,7 +99,7 @@ double percent(uint64_t part, uint64_t whole) {
 // -- What is printed --
 
 struct Holder {
-  nlohmann::json answer;
+  Json answer;
   uint64_t resident_before = 0;  // of warm and evict
 };
 
@@ -111,18 +110,18 @@ char column_of(uint64_t resident_percent) {
 }
 
 void print_holder(const Words& words, const Holder& holder) {
-  const nlohmann::json& answer = holder.answer;
-  const auto number = [&](const char* key) { return answer[key].get<uint64_t>(); };
+  const Json& answer = holder.answer;
+  const auto number = [&](const char* key) { return answer.value(key, uint64_t{0}); };
   const uint64_t pages = number("pages"), resident = number("resident"), dirty = number("dirty");
   const uint64_t page_bytes = number("page_bytes");
   std::string bar;
-  for (const auto& column : answer["columns"]) bar += column_of(column.get<uint64_t>());
+  for (const Json& column : answer["columns"]) bar += column_of(column.as<uint64_t>().value_or(0));
   std::printf("[%s] %llu/%llu pages  %s of %s  %.1f%%  ", bar.c_str(),
               static_cast<unsigned long long>(resident), static_cast<unsigned long long>(pages),
               format_bytes(resident * page_bytes).c_str(), format_bytes(pages * page_bytes).c_str(),
               percent(resident, pages));
   if (dirty != 0) std::printf("%llu dirty  ", static_cast<unsigned long long>(dirty));
-  std::printf("%s (pid %llu)\n", one_line(answer["program"].get<std::string>()).c_str(),
+  std::printf("%s (pid %llu)\n", one_line(answer.value("program", "")).c_str(),
               static_cast<unsigned long long>(number("pid")));
   if (words.verb == "residency") return;
   const uint64_t before = holder.resident_before;
@@ -135,14 +134,14 @@ void print_holder(const Words& words, const Holder& holder) {
 
 void print_json(const Words& words, const File& file, const std::vector<Holder>& holders,
                 const std::vector<Reply>& skipped) {
-  nlohmann::json all = {{"verb", words.verb}, {"file", file.path}, {"file_bytes", file.size_bytes}};
-  all["processes"] = nlohmann::json::array();
+  Json all = {{"verb", words.verb}, {"file", file.path}, {"file_bytes", file.size_bytes}};
+  all["processes"] = Json::array();
   for (const Holder& holder : holders) {
-    nlohmann::json one = holder.answer;
+    Json one = holder.answer;
     if (words.verb != "residency") one["resident_before"] = holder.resident_before;
     all["processes"].push_back(one);
   }
-  all["skipped"] = nlohmann::json::array();
+  all["skipped"] = Json::array();
   for (const Reply& reply : skipped)
     all["skipped"].push_back({{"pid", reply.program.pid}, {"why", reply.why}});
   // To open a file that is mapped for writing would hand it back to the kernel, or wait for a
@@ -207,7 +206,7 @@ Findings find_holders(const Words& words, const File& file) {
   for (const Reply& reply : residency_of(running_programs(), file)) {
     if (!all.take(reply)) continue;
     if (is_looking) all.holders.push_back({reply.answer});
-    resident_before[reply.program] = reply.answer["resident"].get<uint64_t>();
+    resident_before[reply.program] = reply.answer.value("resident", uint64_t{0});
     programs.push_back(reply.program);
   }
   if (is_looking) return all;

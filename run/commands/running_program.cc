@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,16 +28,14 @@ using Clock = std::chrono::steady_clock;
 using Kind = Reply::Kind;
 
 // Numbers where numbers belong, so that nobody who prints it need ask again.
-bool is_answer(const nlohmann::json& answer) {
-  if (!answer.is_object()) return false;
+bool is_answer(const Json& answer) {
   for (const char* key : {"pid", "page_bytes", "pages", "resident", "dirty", "mapped_bytes"})
-    if (!answer.contains(key) || !answer[key].is_number_unsigned()) return false;
+    if (!answer[key].as<uint64_t>()) return false;
   for (const char* key : {"program", "file"})
-    if (!answer.contains(key) || !answer[key].is_string()) return false;
-  if (!answer.contains("columns") || !answer["columns"].is_array()) return false;
-  return std::all_of(answer["columns"].begin(), answer["columns"].end(), [](const auto& percent) {
-    return percent.is_number_unsigned() && percent.template get<uint64_t>() <= 100;
-  });
+    if (!answer[key].is_text()) return false;
+  const auto columns = answer["columns"].as<std::vector<uint64_t>>();
+  return columns && std::all_of(columns->begin(), columns->end(),
+                                [](uint64_t percent) { return percent <= 100; });
 }
 
 // One question to one program. It never waits: poll() tells when there is something to hear.
@@ -129,7 +126,7 @@ Reply Call::reply() const {
             Kind::kUndone,
             {},
             "process " + std::to_string(program_.pid) + ": " + text_.substr(error.size())};
-  nlohmann::json answer = nlohmann::json::parse(text_, nullptr, false);
+  Json answer = Json::parse_or_null(text_);
   if (why_ == EPROTO || !is_answer(answer))
     return skipped(
         "its answer cannot be read; it may be of another version of Outcore: use the command of "

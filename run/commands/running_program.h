@@ -7,9 +7,10 @@
 
 #include <compare>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/json.h"
 
 namespace outcore::cli {
 
@@ -40,7 +41,7 @@ struct Reply {
   };
   RunningProgram program;
   Kind kind = Kind::kNone;
-  nlohmann::json answer;
+  Json answer;
   std::string why;
 };
 

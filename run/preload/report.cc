@@ -9,8 +9,6 @@
 #include <cstring>
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/units.h"
 #include "run/preload/real.h"
 #include "run/preload/report_next.h"
@@ -20,7 +18,7 @@
 namespace outcore::preload {
 
 using base::format_bytes;
-using nlohmann::json;
+using base::Json;
 
 void NotTaken::add(const std::string& path, uint64_t size_bytes, const std::string& reason) {
   for (Entry& e : entries_)
@@ -34,17 +32,15 @@ void NotTaken::add(const std::string& path, uint64_t size_bytes, const std::stri
 
 namespace {
 
-constexpr auto kReplace = json::error_handler_t::replace;
-
-json json_of(const FileReport& f) {
+Json json_of(const FileReport& f) {
   const Counters& c = f.counters;
-  json j = {{"path", f.path},
+  Json j = {{"path", f.path},
             {"file_bytes", f.file_bytes},
             {"mapped_bytes", f.mapped_bytes},
             {"is_taken", f.is_taken},
             {"coherence", f.remark},
             {"fills", c.fills + c.prefetch_fills + c.zero_fills}};
-  json counters;
+  Json counters;
 #define OUTCORE_PUT(name, unit, help) counters[#name] = c.name;
   OUTCORE_COUNTERS(OUTCORE_PUT)
 #undef OUTCORE_PUT
@@ -54,12 +50,12 @@ json json_of(const FileReport& f) {
   return j;
 }
 
-json json_of(const Report& r) {
-  json j = {{"program", r.program},         {"pid", r.pid},
+Json json_of(const Report& r) {
+  Json j = {{"program", r.program},         {"pid", r.pid},
             {"delivery", r.delivery},       {"budget_bytes", r.budget_bytes},
             {"peak_bytes", r.peak_bytes},   {"page_bytes", r.page_bytes},
             {"allocations", r.allocations}, {"alloc_bytes_max", r.alloc_bytes_max},
-            {"files", json::array()},       {"not_taken", json::array()}};
+            {"files", Json::array()},       {"not_taken", Json::array()}};
   for (const FileReport& f : r.files) j["files"].push_back(json_of(f));
   for (const NotTaken::Entry& e : r.not_taken)
     j["not_taken"].push_back(
@@ -68,15 +64,15 @@ json json_of(const Report& r) {
 }
 
 // One object for the whole run: sums and maxima, the files of all, and the processes each.
-json joined(const std::vector<json>& all) {
-  json j = {{"files", json::array()}, {"not_taken", json::array()},
+Json joined(const std::vector<Json>& all) {
+  Json j = {{"files", Json::array()}, {"not_taken", Json::array()},
             {"processes", all},       {"budget_bytes", 0},
             {"peak_bytes", 0},        {"page_bytes", 0}};
-  for (const json& p : all) {
+  for (const Json& p : all) {
     for (const char* list : {"files", "not_taken"})
-      for (const json& entry : p.value(list, json::array())) j[list].push_back(entry);
+      for (const Json& entry : p[list]) j[list].push_back(entry);
     for (const char* largest : {"budget_bytes", "peak_bytes", "page_bytes"})
-      j[largest] = std::max(j[largest].get<uint64_t>(), p.value(largest, uint64_t{0}));
+      j[largest] = std::max(j.value(largest, uint64_t{0}), p.value(largest, uint64_t{0}));
   }
   return j;
 }
@@ -86,19 +82,18 @@ std::string shortened(const std::string& path) {
   return path.size() <= kMax ? path : "…" + path.substr(path.size() - kMax + 1);
 }
 
-void print_process(std::string* out, const json& p) {
+void print_process(std::string* out, const Json& p) {
   char line[512];
   const std::string before = *out;
-  const auto number = [](const json& j, const char* name) { return j.value(name, uint64_t{0}); };
-  std::snprintf(
-      line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use, %s\n",
-      p.value("program", std::string()).c_str(), static_cast<unsigned long long>(number(p, "pid")),
-      format_bytes(number(p, "budget_bytes")).c_str(),
-      format_bytes(number(p, "peak_bytes")).c_str(), p.value("delivery", std::string()).c_str());
+  const auto number = [](const Json& j, const char* name) { return j.value(name, uint64_t{0}); };
+  std::snprintf(line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use, %s\n",
+                p.value("program", "").c_str(), static_cast<unsigned long long>(number(p, "pid")),
+                format_bytes(number(p, "budget_bytes")).c_str(),
+                format_bytes(number(p, "peak_bytes")).c_str(), p.value("delivery", "").c_str());
   *out += line;
   if (number(p, "budget_bytes") == 0)
-    *out = before + "outcore: " + p.value("program", std::string()) + " (" +
-           std::to_string(number(p, "pid")) + "): nothing went through Outcore\n";
+    *out = before + "outcore: " + p.value("program", "") + " (" + std::to_string(number(p, "pid")) +
+           "): nothing went through Outcore\n";
   if (number(p, "allocations") != 0) {
     std::snprintf(line, sizeof line, "  %llu allocations, at most %s at a time\n",
                   static_cast<unsigned long long>(number(p, "allocations")),
@@ -106,7 +101,7 @@ void print_process(std::string* out, const json& p) {
     *out += line;
   }
   bool has_head = false;
-  for (const json& f : p.value("files", json::array())) {
+  for (const Json& f : p["files"]) {
     if (!has_head) {
       std::snprintf(line, sizeof line, "  %-32s %10s %10s %10s %8s %10s\n", "file", "size", "fills",
                     "read", "of size", "written");
@@ -118,21 +113,21 @@ void print_process(std::string* out, const json& p) {
     std::snprintf(ratio, sizeof ratio, "%.2f x",
                   size == 0 ? 0.0 : static_cast<double>(read) / static_cast<double>(size));
     std::snprintf(line, sizeof line, "  %-32s %10s %10llu %10s %8s %10s%s\n",
-                  shortened(f.value("path", std::string())).c_str(), format_bytes(size).c_str(),
+                  shortened(f.value("path", "")).c_str(), format_bytes(size).c_str(),
                   static_cast<unsigned long long>(number(f, "fills")), format_bytes(read).c_str(),
                   ratio, format_bytes(number(f, "written_bytes")).c_str(),
                   f.value("is_taken", true) ? "" : "  *");
     *out += line;
-    if (settings().is_explaining) *out += "    " + f.value("coherence", std::string()) + "\n";
+    if (settings().is_explaining) *out += "    " + f.value("coherence", "") + "\n";
   }
   size_t told = 0;
-  for (const json& e : p.value("not_taken", json::array())) {
+  for (const Json& e : p["not_taken"]) {
     if (++told > 8 && !settings().is_explaining) {
       *out += "  … and more: --explain lists them\n";
       break;
     }
-    *out += "  left to the kernel: " + shortened(e.value("path", std::string())) + " (" +
-            format_bytes(number(e, "size_bytes")) + "): " + e.value("reason", std::string()) + "\n";
+    *out += "  left to the kernel: " + shortened(e.value("path", "")) + " (" +
+            format_bytes(number(e, "size_bytes")) + "): " + e.value("reason", "") + "\n";
   }
 }
 
@@ -151,11 +146,11 @@ std::string calls_taken_over() {
   return text + "\n";
 }
 
-std::vector<json> read_reports(const std::string& path) {
-  std::vector<json> all;
+std::vector<Json> read_reports(const std::string& path) {
+  std::vector<Json> all;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    json j = json::parse(line, nullptr, false);
+    Json j = Json::parse_or_null(line);
     if (j.is_object()) all.push_back(std::move(j));
   }
   return all;
@@ -171,7 +166,7 @@ void append(const std::string& path, const std::string& line) {
 
 }  // namespace
 
-std::string Report::to_json() const { return json_of(*this).dump(-1, ' ', false, kReplace); }
+std::string Report::to_json() const { return json_of(*this).dump(); }
 
 void publish(const Report& report) {
   const Settings& s = settings();
@@ -180,20 +175,20 @@ void publish(const Report& report) {
     if (!report.is_empty() && !s.report.empty()) append(s.report, report.to_json() + "\n");
     return;
   }
-  std::vector<json> all;
+  std::vector<Json> all;
   if (!s.report.empty()) all = read_reports(s.report);
   if (!report.is_empty()) all.push_back(json_of(report));
-  const json whole = joined(all);
+  const Json whole = joined(all);
   if (!s.json.empty()) {
     const int fd = real().open(s.json.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    const std::string text = whole.dump(2, ' ', false, kReplace) + "\n";
+    const std::string text = whole.dump({.indent = 2}) + "\n";
     if (fd < 0 || real().write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       say("write " + s.json + ": " + ::strerrordesc_np(errno), true);
     if (fd >= 0) real().close(fd);
   }
   if (s.is_quiet || all.empty()) return;
   std::string out;
-  for (const json& p : all) print_process(&out, p);
+  for (const Json& p : all) print_process(&out, p);
   if (s.is_explaining) out += calls_taken_over();
   out += next_command(all, s.command);
   const ssize_t ignored = real().write(STDERR_FILENO, out.data(), out.size());

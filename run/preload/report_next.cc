@@ -11,7 +11,7 @@
 namespace outcore::preload {
 namespace {
 
-using nlohmann::json;
+using base::Json;
 
 constexpr uint64_t kPagesMin = 4096;  // fewer are no trouble
 constexpr uint64_t kLargerPageBytes = 64 << 10;
@@ -24,12 +24,12 @@ struct Sums {
   uint64_t size_bytes = 0, read_bytes = 0, read_again_bytes = 0;
 };
 
-uint64_t number(const json& j, const char* name) { return j.value(name, uint64_t{0}); }
+uint64_t number(const Json& j, const char* name) { return j.value(name, uint64_t{0}); }
 
-Sums sums_of(const json& process) {
+Sums sums_of(const Json& process) {
   Sums sums;
-  for (const json& f : process.value("files", json::array())) {
-    const json counters = f.value("counters", json::object());
+  for (const Json& f : process["files"]) {
+    const Json& counters = f["counters"];
     const uint64_t size = number(f, "file_bytes"), read = number(f, "read_bytes");
     sums.faults += number(counters, "faults");
     sums.pages += number(f, "fills");
@@ -55,14 +55,14 @@ bool is_messages_asked_for() {
   return delivery != nullptr && std::string_view(delivery) == "messages";
 }
 
-Change find_change(const json& process, const Sums& sums) {
+Change find_change(const Json& process, const Sums& sums) {
   if (sums.pages < kPagesMin) return {};
   const uint64_t budget = number(process, "budget_bytes");
   const uint64_t page_bytes = std::max<uint64_t>(number(process, "page_bytes"), 1);
   if (sums.read_again_bytes * 2 > sums.read_bytes && budget < sums.size_bytes &&
       os::memory_available().bytes >= budget)
     return {"--budget", size_of(2 * budget), "pages were read again and again"};
-  if (process.value("delivery", std::string()) != "messages") return {};
+  if (process.value("delivery", "") != "messages") return {};
   const uint64_t pages_read = sums.read_bytes / page_bytes;
   const bool is_in_order = pages_read >= kPagesMin && pages_read > 2 * sums.fills;
   if (page_bytes < kLargerPageBytes && is_in_order && budget >= kLargerPagesMin * kLargerPageBytes)
@@ -75,10 +75,10 @@ Change find_change(const json& process, const Sums& sums) {
 
 }  // namespace
 
-std::string next_command(const std::vector<json>& processes, std::vector<std::string> command) {
+std::string next_command(const std::vector<Json>& processes, std::vector<std::string> command) {
   Change change;
   uint64_t pages_max = 0;
-  for (const json& process : processes) {
+  for (const Json& process : processes) {
     const Sums sums = sums_of(process);
     if (sums.pages <= pages_max) continue;
     pages_max = sums.pages;

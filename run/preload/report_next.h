@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "core/base/json.h"
 
 namespace outcore::preload {
 
 // Two lines, the reason and the command; or nothing. `processes`: their reports as JSON.
 // `command`: OUTCORE_RUN_COMMAND, the lines that run/commands/run_command.h makes: the option is
 // replaced, or added as the last one.
-std::string next_command(const std::vector<nlohmann::json>& processes,
+std::string next_command(const std::vector<base::Json>& processes,
                          std::vector<std::string> command);
 
 }  // namespace outcore::preload

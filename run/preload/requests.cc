@@ -13,9 +13,8 @@
 #include <sstream>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/clock.h"
+#include "core/base/json.h"
 #include "core/os/at_fork.h"
 #include "run/preload/door.h"
 #include "run/preload/words.h"
@@ -101,7 +100,7 @@ bool is_trusted(int fd) {
 
 std::string residency(Door& door, TakenFile& file, uint64_t offset, uint64_t size_bytes,
                       uint64_t columns) {
-  nlohmann::json answer;
+  base::Json answer;
   door.with_space(file, [&](paging::PageCache& space, uint64_t mapped_bytes) {
     const uint64_t page_bytes = space.page_bytes, bytes = space.store_bytes.load();
     const uint64_t end_bytes =
@@ -130,7 +129,7 @@ std::string residency(Door& door, TakenFile& file, uint64_t offset, uint64_t siz
         {"dirty", dirty},           {"columns", percent},        {"mapped_bytes", mapped_bytes}};
   });
   if (answer.is_null()) return "none\n";
-  return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return answer.dump() + "\n";
 }
 
 std::string answer_to(const std::string& line) {

@@ -54,6 +54,14 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(len(problems("far/commands/a.cc", include("far/store/far_store.h"))), 1)
         self.assertEqual(problems("examples/sort.cc", "#include <outcore/runtime.h>\n"), [])
 
+    def test_the_type_of_json_alone_is_handed_on(self):
+        text = include("core/base/json_fields.h")
+        self.assertEqual(problems("cli/json.h", text), [])
+        self.assertEqual(problems("bench/result.h", include("cli/json.h")), [])
+        self.assertEqual(len(problems("bench/result.h", text)), 1)
+        self.assertEqual(len(problems("far/commands/a.cc", text)), 1)
+        self.assertEqual(problems("arrays/formats/zarr.cc", include("core/base/json.h")), [])
+
     def test_an_include_without_a_room_is_refused(self):
         self.assertEqual(len(problems("core/os/wait.cc", include("wait.h"))), 1)
 

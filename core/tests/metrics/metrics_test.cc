@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/json.h"
 #include "core/metrics/metric_text.h"
 
 namespace outcore::metrics {
@@ -78,7 +78,7 @@ Metrics example() {
 TEST(Metrics, JsonIsOneLineWithEveryMetric) {
   const std::string text = example().to_json();
   EXPECT_THAT(text, Not(HasSubstr("\n")));
-  const auto json = nlohmann::json::parse(text);
+  const auto json = base::Json::parse_or_null(text);
   for (const MetricInfo& metric : metric_list())
     EXPECT_TRUE(json[metric.is_counter ? "counters" : "gauges"].contains(metric.name))
         << metric.name;
@@ -94,13 +94,13 @@ TEST(Metrics, JsonIsOneLineWithEveryMetric) {
 }
 
 TEST(Metrics, JsonWithoutRegionsHasAnEmptyList) {
-  EXPECT_EQ(nlohmann::json::parse(Metrics{}.to_json())["regions"], nlohmann::json::array());
+  EXPECT_EQ(base::Json::parse_or_null(Metrics{}.to_json())["regions"], base::Json::array());
 }
 
 TEST(Metrics, AFileNameThatIsNoTextDoesNotSpoilTheJson) {
   Metrics m = example();
   m.regions[0].uri = "file:/x\xff\xfe";
-  EXPECT_THAT(nlohmann::json::parse(m.to_json())["regions"][0]["uri"].get<std::string>(),
+  EXPECT_THAT(base::Json::parse_or_null(m.to_json())["regions"][0]["uri"].as<std::string>().value(),
               HasSubstr("file:/x"));
 }
 

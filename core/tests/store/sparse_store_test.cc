@@ -189,10 +189,10 @@ TEST(SparseStore, CorruptOrNewerMetadataIsRefused) {
     EXPECT_THAT(message_of(good.substr(0, length)), HasSubstr("is corrupt"));
   EXPECT_THAT(message_of("[1]"), HasSubstr("is corrupt"));
   EXPECT_THAT(message_of(R"({"format":"other","version":1,"size_bytes":10,"segment_bytes":4096})"),
-              HasSubstr("format is not outcore-sparse"));
+              HasSubstr("'format' is \"other\" and must be outcore-sparse"));
   EXPECT_THAT(
       message_of(R"({"format":"outcore-sparse","version":1,"size_bytes":-1,"segment_bytes":4096})"),
-      HasSubstr("size_bytes is no number"));
+      HasSubstr("'size_bytes' is -1 and must be a whole number, 0 or more"));
   EXPECT_THAT(
       message_of(R"({"format":"outcore-sparse","version":1,"size_bytes":10,"segment_bytes":4097})"),
       HasSubstr("power of two"));
