@@ -1,5 +1,4 @@
 // outcore info: what the kernel and this process offer, what is missing, and the remedy.
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +6,7 @@
 #include <span>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/policy.h"
@@ -137,18 +137,16 @@ int run_info(const Flags& flags) {
 
 }  // namespace
 
-void add_info(CLI::App& app, int& status) {
+void add_info(CommandSyntax& outcore) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* const info = app.add_subcommand(
-      "info", "What the kernel and this process offer, what is missing and the remedy");
-  info->add_flag("--json", flags->is_json, "one JSON object");
-  info->add_flag("--options", flags->has_options,
-                 "also every option, its value and where it was set");
-  info->add_flag("--metrics", flags->has_metrics, "also the list of metrics, with units and help");
-  info->footer(
-      "Examples:\n  outcore info\n  OUTCORE_BUDGET=4G outcore info --options\n"
-      "  outcore info --json | jq .default_budget");
-  info->callback([flags, &status] { status = run_info(*flags); });
+  outcore.add("info", "What the kernel and this process offer, what is missing and the remedy")
+      .flag("--json", flags->is_json, "one JSON object")
+      .flag("--options", flags->has_options, "also every option, its value and where it was set")
+      .flag("--metrics", flags->has_metrics, "also the list of metrics, with units and help")
+      .footer(
+          "Examples:\n  outcore info\n  OUTCORE_BUDGET=4G outcore info --options\n"
+          "  outcore info --json | jq .default_budget")
+      .runs([flags] { return run_info(*flags); });
 }
 
 }  // namespace outcore::cli

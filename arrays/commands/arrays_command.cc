@@ -2,7 +2,6 @@
 // outside.
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "arrays/commands/arrays_show.h"
 #include "arrays/commands/arrays_verify.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/arrays.h"
@@ -152,118 +152,120 @@ int done(const Status& status) { return status ? 0 : report(status.error()); }
 constexpr const char* kContainer = "the container: a file, or another store";
 constexpr const char* kFile = ".npy, .npz, .h5 (.hdf5), .nc or .zarr (a folder), by its ending";
 
-void add_looks(CLI::App& parent, int& status) {
+constexpr const char* kJson = "one JSON object in place of text";
+
+void add_looks(CommandSyntax& parent) {
   const auto words = std::make_shared<Words>();
-  CLI::App* const ls = parent.add_subcommand("ls", "which arrays there are");
-  CLI::App* const info = parent.add_subcommand("info", "the container, or one array, in full");
-  for (CLI::App* command : {ls, info}) {
-    command->add_option("URI", words->uri, kContainer)->required();
-    command->add_flag("--json", words->is_json, "one JSON object in place of text");
-  }
-  info->add_option("NAME", words->name, "an array");
-  ls->callback([words, &status] { status = list(*words); });
-  info->callback([words, &status] { status = tell(*words); });
-  ls->footer("Example:\n  outcore arrays ls run.oca");
-  info->footer("Example:\n  outcore arrays info run.oca u");
+  parent.add("ls", "which arrays there are")
+      .word("URI", words->uri, kContainer)
+      .flag("--json", words->is_json, kJson)
+      .footer("Example:\n  outcore arrays ls run.oca")
+      .runs([words] { return list(*words); });
+  parent.add("info", "the container, or one array, in full")
+      .word("URI", words->uri, kContainer)
+      .flag("--json", words->is_json, kJson)
+      .optional_word("NAME", words->name, "an array")
+      .footer("Example:\n  outcore arrays info run.oca u")
+      .runs([words] { return tell(*words); });
 }
 
-void add_copies(CLI::App& parent, int& status) {
+void add_copies(CommandSyntax& parent) {
   const auto copy = std::make_shared<ArraysCopy>();
-  CLI::App* const out = parent.add_subcommand("export", "copy arrays into a file that others read");
-  out->add_option("URI", copy->uri, kContainer)->required();
-  out->add_option("NAME", copy->names, "of arrays (all)");
-  out->add_option("--to", copy->file, kFile)->required();
-  out->add_option("--slice", copy->slice, "a part of one array, as in Python: 10:20,:,5");
-  out->add_flag("--replace", copy->may_replace, "replace the file that is there");
-  out->callback([copy, &status] { status = done(export_arrays(*copy)); });
-  out->footer(
-      "Attributes go along where the format has some: HDF5, NetCDF, Zarr.\n"
-      "Examples:\n  outcore arrays export run.oca u --to u.npy\n"
-      "  outcore arrays export run.oca --to run.h5\n"
-      "  outcore arrays export run.oca u --slice 0:10,:,5 --to plane.nc");
-  CLI::App* const in = parent.add_subcommand("import", "copy arrays of a file into a container");
-  in->add_option("FILE", copy->file, kFile)->required();
-  in->add_option("NAME", copy->names, "of arrays in it (all)");
-  in->add_option("--to", copy->uri, "the container; made if there is none")->required();
-  in->add_flag("--replace", copy->may_replace, "replace arrays that are there");
-  in->add_option("--compress", copy->compress, "lz4, zstd or zstd:LEVEL, each tile (none)");
-  in->add_option(
-      "--tiles", copy->tiles,
-      "64,64,64: of arrays with so many dimensions (one piece; compressed: about 1 MiB)");
-  in->callback([copy, &status] { status = done(import_arrays(*copy)); });
-  in->footer(
-      "All of them are there afterwards, or none.\n"
-      "Examples:\n  outcore arrays import u.npy --to run.oca\n"
-      "  outcore arrays import climate.nc temperature --to run.oca\n"
-      "  outcore arrays import u.npy --to run.oca --compress zstd --tiles 64,64,64");
+  parent.add("export", "copy arrays into a file that others read")
+      .word("URI", copy->uri, kContainer)
+      .optional_word("NAME", copy->names, "of arrays (all)")
+      .option("--to", copy->file, kFile)
+      .required()
+      .option("--slice", copy->slice, "a part of one array, as in Python: 10:20,:,5")
+      .flag("--replace", copy->may_replace, "replace the file that is there")
+      .footer(
+          "Attributes go along where the format has some: HDF5, NetCDF, Zarr.\n"
+          "Examples:\n  outcore arrays export run.oca u --to u.npy\n"
+          "  outcore arrays export run.oca --to run.h5\n"
+          "  outcore arrays export run.oca u --slice 0:10,:,5 --to plane.nc")
+      .runs([copy] { return done(export_arrays(*copy)); });
+  parent.add("import", "copy arrays of a file into a container")
+      .word("FILE", copy->file, kFile)
+      .optional_word("NAME", copy->names, "of arrays in it (all)")
+      .option("--to", copy->uri, "the container; made if there is none")
+      .required()
+      .flag("--replace", copy->may_replace, "replace arrays that are there")
+      .option("--compress", copy->compress, "lz4, zstd or zstd:LEVEL, each tile (none)")
+      .option("--tiles", copy->tiles,
+              "64,64,64: of arrays with so many dimensions (one piece; compressed: about 1 MiB)")
+      .footer(
+          "All of them are there afterwards, or none.\n"
+          "Examples:\n  outcore arrays import u.npy --to run.oca\n"
+          "  outcore arrays import climate.nc temperature --to run.oca\n"
+          "  outcore arrays import u.npy --to run.oca --compress zstd --tiles 64,64,64")
+      .runs([copy] { return done(import_arrays(*copy)); });
 }
 
-void add_drain(CLI::App& parent, int& status) {
+void add_drain(CommandSyntax& parent) {
   const auto drain = std::make_shared<DrainCommand>();
-  CLI::App* const command =
-      parent.add_subcommand("drain", "copy finished arrays to another container, verified");
-  command->add_option("URI", drain->from, kContainer)->required();
-  command->add_option("NAME", drain->names, "of arrays (all)");
-  command->add_option("--to", drain->to, "the other container; made if there is none")->required();
-  command->add_option("--rate", drain->rate, "at most so many bytes a second: 200M (no limit)");
-  command->add_flag("--remove", drain->may_remove,
-                    "remove them here when all are there; who reads here finds them there");
-  command->add_flag("--json", drain->is_json, "one JSON object in place of text");
-  command->callback([drain, &status] { status = done(drain_arrays(*drain)); });
-  command->footer(
-      "Arrays that are there already are not copied again: after an interruption it goes on.\n"
-      "Example:\n  outcore arrays drain /pmem/run.oca --to /archive/run.oca --rate 200M --remove");
+  parent.add("drain", "copy finished arrays to another container, verified")
+      .word("URI", drain->from, kContainer)
+      .optional_word("NAME", drain->names, "of arrays (all)")
+      .option("--to", drain->to, "the other container; made if there is none")
+      .required()
+      .option("--rate", drain->rate, "at most so many bytes a second: 200M (no limit)")
+      .flag("--remove", drain->may_remove,
+            "remove them here when all are there; who reads here finds them there")
+      .flag("--json", drain->is_json, kJson)
+      .footer(
+          "Arrays that are there already are not copied again: after an interruption it goes on.\n"
+          "Example:\n  outcore arrays drain /pmem/run.oca --to /archive/run.oca --rate 200M "
+          "--remove")
+      .runs([drain] { return done(drain_arrays(*drain)); });
 }
 
-void add_verify(CLI::App& parent, int& status) {
+void add_verify(CommandSyntax& parent) {
   const auto words = std::make_shared<ArraysVerify>();
-  CLI::App* const command =
-      parent.add_subcommand("verify", "read arrays, and compare them with their checksums");
-  command->add_option("URI", words->uri, kContainer)->required();
-  command->add_option("NAME", words->name, "an array (all)");
-  command->add_flag("--json", words->is_json, "one JSON object in place of text");
-  command->callback([words, &status] { status = verify_arrays(*words); });
-  command->footer(
-      "A line for each damage, with where it is.\n"
-      "Exit status: 0 all of it is what was stored; 1 it is damaged, or cannot be opened; 2 "
-      "usage.\n"
-      "Examples:\n  outcore arrays verify run.oca\n  outcore arrays verify run.oca u");
+  parent.add("verify", "read arrays, and compare them with their checksums")
+      .word("URI", words->uri, kContainer)
+      .optional_word("NAME", words->name, "an array (all)")
+      .flag("--json", words->is_json, kJson)
+      .footer(
+          "A line for each damage, with where it is.\n"
+          "Exit status: 0 all of it is what was stored; 1 it is damaged, or cannot be opened; 2 "
+          "usage.\n"
+          "Examples:\n  outcore arrays verify run.oca\n  outcore arrays verify run.oca u")
+      .runs([words] { return verify_arrays(*words); });
 }
 
-void add_picture(CLI::App& parent, int& status) {
+void add_picture(CommandSyntax& parent) {
   const auto show = std::make_shared<ArraysShow>();
-  CLI::App* const command = parent.add_subcommand("show", "a slice as a picture, or one value");
-  command->add_option("URI", show->uri, kContainer)->required();
-  command->add_option("NAME", show->name, "of the array")->required();
-  command->add_option("--slice", show->slice,
-                      "a plane or a row, as in Python: 5,:,10:20 (the plane in the middle)");
-  command->add_option("--out", show->picture, "the picture, .png (NAME.png)");
-  command->add_option("--colors", show->colors, "viridis, magma, coolwarm or gray (viridis)")
-      ->check(CLI::IsMember(color_names()));
-  command->add_option("--range", show->range, "LOW:HIGH, the ends of the colours (all numbers)");
-  command->add_flag("--replace", show->may_replace, "replace the picture that is there");
-  command->add_flag("--json", show->is_json, "one JSON object in place of text");
-  command->callback([show, &status] { status = done(show_array(*show)); });
-  command->footer(
-      "A plane is a map, its first row on top; a row is a curve. NaNs are hatched. Of complex "
-      "numbers\nit shows the magnitudes.\n"
-      "Example:\n  outcore arrays show run.oca u --slice 5,:,: --out plane.png");
+  parent.add("show", "a slice as a picture, or one value")
+      .word("URI", show->uri, kContainer)
+      .word("NAME", show->name, "of the array")
+      .option("--slice", show->slice,
+              "a plane or a row, as in Python: 5,:,10:20 (the plane in the middle)")
+      .option("--out", show->picture, "the picture, .png (NAME.png)")
+      .option("--colors", show->colors, "viridis, magma, coolwarm or gray (viridis)")
+      .one_of(color_names())
+      .option("--range", show->range, "LOW:HIGH, the ends of the colours (all numbers)")
+      .flag("--replace", show->may_replace, "replace the picture that is there")
+      .flag("--json", show->is_json, kJson)
+      .footer(
+          "A plane is a map, its first row on top; a row is a curve. NaNs are hatched. Of complex "
+          "numbers\nit shows the magnitudes.\n"
+          "Example:\n  outcore arrays show run.oca u --slice 5,:,: --out plane.png")
+      .runs([show] { return done(show_array(*show)); });
 }
 
 }  // namespace
 
-void add_arrays(CLI::App& app, int& status) {
-  CLI::App* const parent = app.add_subcommand(
+void add_arrays(CommandSyntax& outcore) {
+  CommandSyntax& parent = outcore.add(
       "arrays", "containers of named arrays: ls, info, export, import, drain, show, verify");
-  parent->require_subcommand(1);
-  parent->footer(
+  parent.footer(
       "Examples:\n  outcore arrays ls run.oca\n  outcore arrays export run.oca u --to u.npy\n"
       "  outcore arrays show run.oca u --slice 5,:,:");
-  add_looks(*parent, status);
-  add_copies(*parent, status);
-  add_drain(*parent, status);
-  add_picture(*parent, status);
-  add_verify(*parent, status);
+  add_looks(parent);
+  add_copies(parent);
+  add_drain(parent);
+  add_picture(parent);
+  add_verify(parent);
 }
 
 }  // namespace outcore::cli

@@ -1,5 +1,4 @@
 // outcore bench arrays: named arrays beside plain files, and after kills.
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <memory>
 
@@ -8,6 +7,7 @@
 #include "bench/commands/bench_figure.h"
 #include "bench/progress.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 
 namespace outcore::cli {
 namespace {
@@ -51,23 +51,24 @@ int run(const Request& request) {
 
 }  // namespace
 
-void add_bench_arrays(CLI::App& bench, int& status) {
+void add_bench_arrays(CommandSyntax& bench) {
   const auto request = std::make_shared<Request>();
-  CLI::App* const app = bench.add_subcommand(
-      "arrays",
-      "Named arrays by several processes, beside plain files: written, read, viewed, and killed");
   bench::ArrayIoOptions& o = request->options;
-  add_bytes(*app, "--size", o.size_bytes, "of all variables together (1G)");
-  app->add_option("--processes", o.processes, "that write and read at once (4)");
-  app->add_option("--variables", o.variables, "arrays of three dimensions (2)");
-  app->add_option("--rounds", o.rounds, "medians of so many are shown (3)");
-  add_number(*app, "--kills", request->kills, "of processes that write arrays (0)");
-  app->add_flag("--kills-only", request->is_kills_alone, "nothing but the kills");
-  add_bytes(*app, "--kill-size", request->kill_bytes, "of the largest array of them (8M)");
-  add_number(*app, "--seed", o.seed, "of the values, and of who does what (1)");
-  app->add_option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)");
-  app->add_flag("--json", request->is_json, "one line of JSON a figure");
-  app->callback([request, &status] { status = run(*request); });
+  bench
+      .add("arrays",
+           "Named arrays by several processes, beside plain files: written, read, viewed, and "
+           "killed")
+      .size("--size", o.size_bytes, "of all variables together (1G)")
+      .option("--processes", o.processes, "that write and read at once (4)")
+      .option("--variables", o.variables, "arrays of three dimensions (2)")
+      .option("--rounds", o.rounds, "medians of so many are shown (3)")
+      .number("--kills", request->kills, "of processes that write arrays (0)")
+      .flag("--kills-only", request->is_kills_alone, "nothing but the kills")
+      .size("--kill-size", request->kill_bytes, "of the largest array of them (8M)")
+      .number("--seed", o.seed, "of the values, and of who does what (1)")
+      .option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")
+      .flag("--json", request->is_json, "one line of JSON a figure")
+      .runs([request] { return run(*request); });
 }
 
 }  // namespace outcore::cli

@@ -1,5 +1,4 @@
 // outcore bench checkpoint: what checkpoints cost, and what is there after a kill.
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <memory>
 
@@ -7,6 +6,7 @@
 #include "bench/commands/bench_figure.h"
 #include "bench/progress.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 
 namespace outcore::cli {
 namespace {
@@ -44,22 +44,21 @@ int run(Request& request) {
 
 }  // namespace
 
-void add_bench_checkpoint(CLI::App& bench, int& status) {
+void add_bench_checkpoint(CommandSyntax& bench) {
   const auto request = std::make_shared<Request>();
-  CLI::App* const app = bench.add_subcommand(
-      "checkpoint", "Checkpoints of a running program: bytes, pauses, speed, and kills");
   bench::CheckpointOptions& o = request->options;
-  add_bytes(*app, "--size", o.size_bytes, "of the region (4G)");
-  add_bytes(*app, "--budget", o.budget_bytes, "of the program (a quarter more than --size)");
-  app->add_option("--changed", request->changed, "percent of the pages, before a later one (1)");
-  app->add_option("--threads", o.threads, "that write meanwhile (1)");
-  add_number(*app, "--kills", o.kills, "of a program that checkpoints every 100 ms (0)");
-  app->add_flag("--kills-only", request->is_kills_alone, "nothing but the kills");
-  add_bytes(*app, "--kill-size", o.kill_bytes, "of the region of that program (16M)");
-  add_number(*app, "--seed", o.seed, "the same seed, the same writes (1)");
-  app->add_option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)");
-  app->add_flag("--json", request->is_json, "one line of JSON a figure");
-  app->callback([request, &status] { status = run(*request); });
+  bench.add("checkpoint", "Checkpoints of a running program: bytes, pauses, speed, and kills")
+      .size("--size", o.size_bytes, "of the region (4G)")
+      .size("--budget", o.budget_bytes, "of the program (a quarter more than --size)")
+      .option("--changed", request->changed, "percent of the pages, before a later one (1)")
+      .option("--threads", o.threads, "that write meanwhile (1)")
+      .number("--kills", o.kills, "of a program that checkpoints every 100 ms (0)")
+      .flag("--kills-only", request->is_kills_alone, "nothing but the kills")
+      .size("--kill-size", o.kill_bytes, "of the region of that program (16M)")
+      .number("--seed", o.seed, "the same seed, the same writes (1)")
+      .option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")
+      .flag("--json", request->is_json, "one line of JSON a figure")
+      .runs([request] { return run(*request); });
 }
 
 }  // namespace outcore::cli

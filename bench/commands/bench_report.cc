@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +16,7 @@
 
 #include "bench/runner.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -309,16 +309,16 @@ int make_report(const Request& request) {
 
 }  // namespace
 
-void add_bench_report(CLI::App& bench_app, int& status) {
+void add_bench_report(CommandSyntax& bench_part) {
   auto request = std::make_shared<Request>();
-  CLI::App* const app =
-      bench_app.add_subcommand("report", "draws figures of files of --json lines (with gnuplot)");
-  app->add_option("FILE", request->files, "files that --json or `bench table` wrote")->required();
-  app->add_option("--out", request->out, "the directory that the figures go to (bench-report)");
-  app->footer(
-      "Example:\n  outcore bench sort --size 1G --budget 256M --repeat 3 --json > sort.json\n"
-      "  outcore bench report sort.json");
-  app->callback([request, &status] { status = make_report(*request); });
+  bench_part.add("report", "draws figures of files of --json lines (with gnuplot)")
+      .word("FILE", request->files, "files that --json or `bench table` wrote")
+      .option("--out", request->out, "the directory that the figures go to (bench-report)")
+      .footer(
+          "Example:\n"
+          "  outcore bench sort --size 1G --budget 256M --repeat 3 --json > sort.json\n"
+          "  outcore bench report sort.json")
+      .runs([request] { return make_report(*request); });
 }
 
 }  // namespace outcore::cli

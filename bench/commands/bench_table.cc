@@ -1,5 +1,4 @@
 // outcore bench table: what Outcore must show, row by row.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -7,6 +6,7 @@
 #include "bench/medium.h"
 #include "bench/table.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/interrupts.h"
 #include "cli/text.h"
 
@@ -68,24 +68,33 @@ int run_table(const TableRequest& request) {
   return missed == 0 && open == left_out ? 0 : kFailed;
 }
 
+// A part of a name that no row has is told before the file of all runs is emptied.
+std::string check_rows(const std::string& text) {
+  bench::TableOptions options;
+  options.only = text;
+  return bench::table_rows(options).empty()
+             ? "no row has '" + text + "' in its name: use a part of one, as in sort or scan"
+             : std::string();
+}
+
 }  // namespace
 
-void add_bench_table(CLI::App& bench_app, int& status) {
+void add_bench_table(CommandSyntax& bench_part) {
   auto request = std::make_shared<TableRequest>();
-  CLI::App* const table = bench_app.add_subcommand(
-      "table", "what Outcore must show, row by row: target, figure, verdict");
-  table->add_flag("--quick", request->options.is_quick, "a quarter of the data, one run each");
-  request->options.disk_dir = "/var/tmp";
-  table->add_option("--disk", request->options.disk_dir, "a directory on the disk (/var/tmp)")
-      ->check(CLI::ExistingDirectory);
-  table
-      ->add_option("--fast", request->options.fast_dir,
-                   "a directory on a device of a few microseconds, as tools/fast_device.sh makes")
-      ->check(CLI::ExistingDirectory);
-  table->add_option("--only", request->options.only, "rows whose name has this");
-  table->add_option("--json-file", request->json_path, "all runs, one a line (bench-table.json)");
-  table->footer("Example:\n  outcore bench table --quick --disk /var/tmp --fast /mnt/fast");
-  table->callback([request, &status] { status = run_table(*request); });
+  bench::TableOptions& o = request->options;
+  o.disk_dir = "/var/tmp";
+  bench_part.add("table", "what Outcore must show, row by row: target, figure, verdict")
+      .flag("--quick", o.is_quick, "a quarter of the data, one run each")
+      .option("--disk", o.disk_dir, "a directory on the disk (/var/tmp)")
+      .folder()
+      .option("--fast", o.fast_dir,
+              "a directory on a device of a few microseconds, as tools/fast_device.sh makes")
+      .folder()
+      .option("--only", o.only, "rows whose name has this")
+      .check(check_rows)
+      .option("--json-file", request->json_path, "all runs, one a line (bench-table.json)")
+      .footer("Example:\n  outcore bench table --quick --disk /var/tmp --fast /mnt/fast")
+      .runs([request] { return run_table(*request); });
 }
 
 }  // namespace outcore::cli

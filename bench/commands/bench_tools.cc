@@ -1,5 +1,4 @@
 // outcore bench compare, ingest, generate: what goes with the benchmarks.
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "bench/data.h"
 #include "bench/runner.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -146,40 +146,38 @@ int ingest_graph(const Paths& p) {
 
 }  // namespace
 
-void add_bench_tools(CLI::App& bench_app, int& status) {
+void add_bench_tools(CommandSyntax& bench_part) {
   auto paths = std::make_shared<Paths>();
-  CLI::App* const compare =
-      bench_app.add_subcommand("compare", "ratios of two files of --json lines, with their spread");
-  compare->add_option("A", paths->in, "the file whose rates are divided")->required();
-  compare->add_option("B", paths->out, "by the rates of this one")->required();
-  compare->footer("Example:\n  outcore bench compare after.json before.json");
-  compare->callback([paths, &status] { status = compare_files(paths->in, paths->out); });
+  bench::Options& o = paths->options;
+  bench_part.add("compare", "ratios of two files of --json lines, with their spread")
+      .word("A", paths->in, "the file whose rates are divided")
+      .word("B", paths->out, "by the rates of this one")
+      .footer("Example:\n  outcore bench compare after.json before.json")
+      .runs([paths] { return compare_files(paths->in, paths->out); });
 
-  CLI::App* const ingest =
-      bench_app.add_subcommand("ingest", "makes a graph file of lines of two vertex numbers");
-  ingest->add_option("EDGES", paths->in, "the text file; # and % begin comments")->required();
-  ingest->add_option("OUT", paths->out, "the graph file, for bfs --graph")->required();
-  ingest->add_flag("--directed", paths->is_directed, "edges lead one way only");
-  ingest->add_flag("--overwrite", paths->options.may_overwrite, "OUT may hold something else");
-  ingest->footer(
-      "Example:\n  outcore bench ingest edges.txt graph.csr\n"
-      "  outcore bench bfs --graph graph.csr --budget 64M");
-  ingest->callback([paths, &status] { status = ingest_graph(*paths); });
+  bench_part.add("ingest", "makes a graph file of lines of two vertex numbers")
+      .word("EDGES", paths->in, "the text file; # and % begin comments")
+      .word("OUT", paths->out, "the graph file, for bfs --graph")
+      .flag("--directed", paths->is_directed, "edges lead one way only")
+      .flag("--overwrite", o.may_overwrite, "OUT may hold something else")
+      .footer(
+          "Example:\n  outcore bench ingest edges.txt graph.csr\n"
+          "  outcore bench bfs --graph graph.csr --budget 64M")
+      .runs([paths] { return ingest_graph(*paths); });
 
-  CLI::App* const make = bench_app.add_subcommand("generate", "makes a file of words, or a graph");
-  make->add_option("KIND", paths->kind, "words or rmat")
-      ->required()
-      ->check(CLI::IsMember({"words", "rmat"}));
-  make->add_option("OUT", paths->out, "the file")->required();
-  add_bytes(*make, "--size", paths->options.size_bytes, "bytes of words (1G)");
-  make->add_option("--scale", paths->options.scale, "2^scale vertices (18)")
-      ->check(CLI::Range(6, 32));
-  make->add_option("--edge-factor", paths->options.edge_factor, "edges a vertex (16)")
-      ->check(CLI::Range(1, 1024));
-  make->add_option("--seed", paths->options.seed, "the same seed, the same file (1)");
-  make->add_flag("--overwrite", paths->options.may_overwrite, "OUT may hold something else");
-  make->footer("Example:\n  outcore bench generate rmat graph.csr --scale 20");
-  make->callback([paths, &status] { status = generate(*paths); });
+  bench_part.add("generate", "makes a file of words, or a graph")
+      .word("KIND", paths->kind, "words or rmat")
+      .one_of({"words", "rmat"})
+      .word("OUT", paths->out, "the file")
+      .size("--size", o.size_bytes, "bytes of words (1G)")
+      .option("--scale", o.scale, "2^scale vertices (18)")
+      .range(6, 32)
+      .option("--edge-factor", o.edge_factor, "edges a vertex (16)")
+      .range(1, 1024)
+      .number("--seed", o.seed, "the same seed, the same file (1)")
+      .flag("--overwrite", o.may_overwrite, "OUT may hold something else")
+      .footer("Example:\n  outcore bench generate rmat graph.csr --scale 20")
+      .runs([paths] { return generate(*paths); });
 }
 
 }  // namespace outcore::cli

@@ -1,6 +1,5 @@
 // outcore demo: work on this machine's own files and packages, through Outcore and through plain
 // mmap under the same memory, with default settings.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "bench/memory_group.h"
 #include "bench/runner.h"
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/interrupts.h"
 #include "cli/text.h"
 
@@ -260,27 +260,26 @@ int run_demo(Demo& demo) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, int& status) {
+void add_demo(CommandSyntax& outcore) {
   auto demo = std::make_shared<Demo>();
-  CLI::App* const command = app.add_subcommand(
-      "demo", "Sort files and search graphs of four times their memory, in Outcore and plain mmap");
-  command
-      ->add_option("--dir", demo->dir,
-                   "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")
-      ->check(CLI::ExistingDirectory);
-  add_bytes(*command, "--size", demo->size_bytes, "bytes to sort (256M)");
-  command->add_option("--files", demo->files, "the folder whose files are sorted (/usr)")
-      ->check(CLI::ExistingDirectory);
-  command->add_option("--page", demo->page_path, "a file for the figures as a page to look at");
-  command
-      ->add_option("--edges", demo->edges, "a text file of edges, as tools/package_graph.py prints")
-      ->check(CLI::ExistingFile);
-  command->add_option("--scale", demo->scale, "also an R-MAT graph of 2^scale vertices")
-      ->check(CLI::Range(6, 30));
-  command->add_option("--threads", demo->threads, "threads (4)")->check(CLI::Range(1, 256));
-  command->add_option("--limit", demo->limit_seconds, "seconds after which a run is stopped (60)");
-  command->footer("Example:\n  outcore demo --size 1G --page demo.html");
-  command->callback([demo, &status] { status = run_demo(*demo); });
+  outcore
+      .add("demo",
+           "Sort files and search graphs of four times their memory, in Outcore and plain mmap")
+      .option("--dir", demo->dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")
+      .folder()
+      .size("--size", demo->size_bytes, "bytes to sort (256M)")
+      .option("--files", demo->files, "the folder whose files are sorted (/usr)")
+      .folder()
+      .option("--page", demo->page_path, "a file for the figures as a page to look at")
+      .option("--edges", demo->edges, "a text file of edges, as tools/package_graph.py prints")
+      .file()
+      .option("--scale", demo->scale, "also an R-MAT graph of 2^scale vertices")
+      .range(6, 30)
+      .option("--threads", demo->threads, "threads (4)")
+      .range(1, 256)
+      .option("--limit", demo->limit_seconds, "seconds after which a run is stopped (60)")
+      .footer("Example:\n  outcore demo --size 1G --page demo.html")
+      .runs([demo] { return run_demo(*demo); });
 }
 
 }  // namespace outcore::cli

@@ -1,6 +1,5 @@
 // outcore checkpoint ls, make, rm, mv, prune, rollback, verify, export, clone: checkpoints from
 // outside.
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/store_copy.h"
 #include "cli/text.h"
@@ -143,75 +143,68 @@ int clone(const Words& words) {
   return done(clone_checkpoint(words.uri(), words.name, object.value(), words.to));
 }
 
-CLI::App* add(CLI::App& parent, const char* name, const char* help,
-              const std::shared_ptr<Words>& words, int& status, int (*run)(const Words&)) {
-  CLI::App* const command = parent.add_subcommand(name, help);
-  command->add_option("POOL", words->pool, "versioned:FOLDER, or the folder; or rbd://POOL/IMAGE")
-      ->required();
-  command->callback([words, &status, run] { status = run(*words); });
-  return command;
+CommandSyntax& add(CommandSyntax& parent, const char* name, const char* help,
+                   const std::shared_ptr<Words>& words, int (*run)(const Words&)) {
+  return parent.add(name, help)
+      .word("POOL", words->pool, "versioned:FOLDER, or the folder; or rbd://POOL/IMAGE")
+      .runs([words, run] { return run(*words); });
 }
 
-void add_changes(CLI::App& parent, const std::shared_ptr<Words>& words, int& status) {
-  CLI::App* const command =
-      add(parent, "make", "hold what the pool's stores have, under a name", words, status, make);
-  command->add_option("NAME", words->name, "of the checkpoint")->required();
-  command->add_option("--comment", words->comment, "kept with it");
-  command->footer("Example:\n  outcore checkpoint make /data/run before-analysis");
-  CLI::App* const rm = add(parent, "rm", "remove checkpoints, all or none", words, status, remove);
-  rm->add_option("NAME", words->names, "of checkpoints")->required();
-  rm->footer("Example:\n  outcore checkpoint rm /data/run step-100 step-200");
-  CLI::App* const mv = add(parent, "mv", "give a checkpoint another name", words, status, rename);
-  mv->add_option("NAME", words->name, "that it has")->required();
-  mv->add_option("TO", words->to, "that it shall have")->required();
-  mv->footer("Example:\n  outcore checkpoint mv /data/run step-300 submitted");
-  CLI::App* const thin = add(parent, "prune", "remove all but some", words, status, prune);
-  thin->add_option("--last", words->kept.last, "keep the last N");
-  thin->add_option("--hourly", words->kept.hourly, "and the newest of each of the last N hours");
-  thin->add_option("--daily", words->kept.daily, "and of each of the last N days (UTC)");
-  thin->add_flag("--dry-run", words->is_dry_run, "only say which would go");
-  thin->footer("Example:\n  outcore checkpoint prune /data/run --last 3 --hourly 24 --daily 7");
-  CLI::App* const back =
-      add(parent, "rollback", "make the objects what they were", words, status, go_back);
-  back->add_option("NAME", words->name, "of the checkpoint")->required();
-  back->footer("Example:\n  outcore checkpoint rollback /data/run step-300");
+void add_changes(CommandSyntax& parent, const std::shared_ptr<Words>& words) {
+  add(parent, "make", "hold what the pool's stores have, under a name", words, make)
+      .word("NAME", words->name, "of the checkpoint")
+      .option("--comment", words->comment, "kept with it")
+      .footer("Example:\n  outcore checkpoint make /data/run before-analysis");
+  add(parent, "rm", "remove checkpoints, all or none", words, remove)
+      .word("NAME", words->names, "of checkpoints")
+      .footer("Example:\n  outcore checkpoint rm /data/run step-100 step-200");
+  add(parent, "mv", "give a checkpoint another name", words, rename)
+      .word("NAME", words->name, "that it has")
+      .word("TO", words->to, "that it shall have")
+      .footer("Example:\n  outcore checkpoint mv /data/run step-300 submitted");
+  add(parent, "prune", "remove all but some", words, prune)
+      .option("--last", words->kept.last, "keep the last N")
+      .option("--hourly", words->kept.hourly, "and the newest of each of the last N hours")
+      .option("--daily", words->kept.daily, "and of each of the last N days (UTC)")
+      .flag("--dry-run", words->is_dry_run, "only say which would go")
+      .footer("Example:\n  outcore checkpoint prune /data/run --last 3 --hourly 24 --daily 7");
+  add(parent, "rollback", "make the objects what they were", words, go_back)
+      .word("NAME", words->name, "of the checkpoint")
+      .footer("Example:\n  outcore checkpoint rollback /data/run step-300");
 }
 
 }  // namespace
 
-void add_checkpoint(CLI::App& app, int& status) {
-  CLI::App* const parent = app.add_subcommand(
+void add_checkpoint(CommandSyntax& outcore) {
+  CommandSyntax& parent = outcore.add(
       "checkpoint", "checkpoints of a versioned: pool: ls, make, rm, mv, prune, rollback, …");
-  parent->require_subcommand(1);
-  parent->footer(
+  parent.footer(
       "Examples:\n  outcore checkpoint ls /data/run\n"
       "  outcore checkpoint export /data/run step-300 state.bin");
+  constexpr const char* kJson = "one JSON object in place of text";
   const auto words = std::make_shared<Words>();
-  CLI::App* const ls = add(*parent, "ls", "which there are", words, status, list);
-  ls->add_flag("--json", words->is_json, "one JSON object in place of text");
-  ls->footer(
-      "alone: what removing this one would give back.\n"
-      "Example:\n  outcore checkpoint ls /data/run");
-  add_changes(*parent, words, status);
-  CLI::App* const check =
-      add(*parent, "verify", "read everything that is held, and check it", words, status, verify);
-  check->add_flag("--json", words->is_json, "one JSON object in place of text");
-  check->footer(
-      "Exit status: 0 all is as it was written; 1 otherwise.\n"
-      "Example:\n  outcore checkpoint verify /data/run");
-  CLI::App* const out =
-      add(*parent, "export", "copy an object as it was into a file", words, status, export_to);
-  out->add_option("NAME", words->name, "of the checkpoint")->required();
-  out->add_option("FILE", words->to, "a file, or another store")->required();
-  out->add_option("--object", words->object, "which (its only one)");
-  out->add_flag("--replace", words->may_replace, "replace what is there");
-  out->footer("Example:\n  outcore checkpoint export /data/run step-300 state.bin");
-  CLI::App* const copy = add(*parent, "clone", "a new image that begins as an object was (rbd://)",
-                             words, status, clone);
-  copy->add_option("NAME", words->name, "of the checkpoint")->required();
-  copy->add_option("TO", words->to, "rbd://POOL/NEW-IMAGE")->required();
-  copy->add_option("--object", words->object, "which (its only one)");
-  copy->footer("Example:\n  outcore checkpoint clone rbd://far/matrix step-300 rbd://far/what-if");
+  add(parent, "ls", "which there are", words, list)
+      .flag("--json", words->is_json, kJson)
+      .footer(
+          "alone: what removing this one would give back.\n"
+          "Example:\n  outcore checkpoint ls /data/run");
+  add_changes(parent, words);
+  add(parent, "verify", "read everything that is held, and check it", words, verify)
+      .flag("--json", words->is_json, kJson)
+      .footer(
+          "Exit status: 0 all is as it was written; 1 otherwise.\n"
+          "Example:\n  outcore checkpoint verify /data/run");
+  add(parent, "export", "copy an object as it was into a file", words, export_to)
+      .word("NAME", words->name, "of the checkpoint")
+      .word("FILE", words->to, "a file, or another store")
+      .option("--object", words->object, "which (its only one)")
+      .flag("--replace", words->may_replace, "replace what is there")
+      .footer("Example:\n  outcore checkpoint export /data/run step-300 state.bin");
+  add(parent, "clone", "a new image that begins as an object was (rbd://)", words, clone)
+      .word("NAME", words->name, "of the checkpoint")
+      .word("TO", words->to, "rbd://POOL/NEW-IMAGE")
+      .option("--object", words->object, "which (its only one)")
+      .footer("Example:\n  outcore checkpoint clone rbd://far/matrix step-300 rbd://far/what-if");
 }
 
 }  // namespace outcore::cli

@@ -1,7 +1,6 @@
 // outcore store ls, du, rm, put, get, verify: stores from outside.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/store_copy.h"
 #include "cli/text.h"
@@ -152,61 +152,57 @@ int verify(const Words& words) {
   return 0;
 }
 
-CLI::App* add(CLI::App& store, const char* name, const char* help,
-              const std::shared_ptr<Words>& words, int& status, int (*run)(const Words&)) {
-  CLI::App* const command = store.add_subcommand(name, help);
-  command->callback([words, &status, run] { status = run(*words); });
-  return command;
+CommandSyntax& add(CommandSyntax& store, const char* name, const char* help,
+                   const std::shared_ptr<Words>& words, int (*run)(const Words&)) {
+  return store.add(name, help).runs([words, run] { return run(*words); });
 }
 
-void add_copies(CLI::App& store, const std::shared_ptr<Words>& words, int& status) {
+void add_copies(CommandSyntax& store, const std::shared_ptr<Words>& words) {
   constexpr const char* kReplace = "replace what is there";
-  CLI::App* const to_store = add(store, "put", "copy a file into a store", words, status, put);
-  to_store->add_option("FILE", words->from, "a file, or another store")->required();
-  to_store->add_option("URI", words->to, "the store")->required();
-  to_store->add_flag("--replace", words->may_replace, kReplace);
-  to_store->footer("Example:\n  outcore store put hg38.fa redis://node-1:7000/hg38");
-  CLI::App* const to_file = add(store, "get", "copy a store into a file", words, status, get);
-  to_file->add_option("URI", words->from, "the store")->required();
-  to_file->add_option("FILE", words->to, "a file, or another store")->required();
-  to_file->add_flag("--replace", words->may_replace, kReplace);
-  to_file->footer("Example:\n  outcore store get redis://node-1:7000/result result.bin");
-  CLI::App* const check =
-      add(store, "verify", "read all of a store, and compare it with a file, or with what was put",
-          words, status, verify);
-  check->add_option("URI", words->from, "the store")->required();
-  check->add_option("FILE", words->to, "what it should hold");
-  check->footer(
-      "Exit status: 0 all of it could be read, and is the same; 1 otherwise.\n"
-      "Example:\n  outcore store verify redis://node-1:7000/hg38 hg38.fa");
+  add(store, "put", "copy a file into a store", words, put)
+      .word("FILE", words->from, "a file, or another store")
+      .word("URI", words->to, "the store")
+      .flag("--replace", words->may_replace, kReplace)
+      .footer("Example:\n  outcore store put hg38.fa redis://node-1:7000/hg38");
+  add(store, "get", "copy a store into a file", words, get)
+      .word("URI", words->from, "the store")
+      .word("FILE", words->to, "a file, or another store")
+      .flag("--replace", words->may_replace, kReplace)
+      .footer("Example:\n  outcore store get redis://node-1:7000/result result.bin");
+  add(store, "verify", "read all of a store, and compare it with a file, or with what was put",
+      words, verify)
+      .word("URI", words->from, "the store")
+      .optional_word("FILE", words->to, "what it should hold")
+      .footer(
+          "Exit status: 0 all of it could be read, and is the same; 1 otherwise.\n"
+          "Example:\n  outcore store verify redis://node-1:7000/hg38 hg38.fa");
 }
 
 }  // namespace
 
-void add_store(CLI::App& app, int& status) {
-  CLI::App* const store =
-      app.add_subcommand("store", "stores on servers: ls, du, rm, put, get, verify");
-  store->require_subcommand(1);
-  store->footer(
+void add_store(CommandSyntax& outcore) {
+  CommandSyntax& store = outcore.add("store", "stores on servers: ls, du, rm, put, get, verify");
+  store.footer(
       "Examples:\n  outcore store put hg38.fa redis://node-1:7000/hg38\n"
       "  outcore store ls redis://node-1:7000/");
+  constexpr const char* kJson = "one JSON object in place of text";
   const auto words = std::make_shared<Words>();
-  CLI::App* const ls = add(*store, "ls", "the stores that servers keep", words, status, list);
-  ls->add_option("URI", words->from, "redis://HOST:PORT/ or rbd://POOL/")->required();
-  ls->add_flag("--json", words->is_json, "one JSON object in place of text");
-  ls->footer("Example:\n  outcore store ls redis://node-1:7000/");
-  CLI::App* const du = add(*store, "du", "what a store takes on them", words, status, usage);
-  du->add_option("URI", words->from, "the store")->required();
-  du->add_flag("--json", words->is_json, "one JSON object in place of text");
-  du->footer("Example:\n  outcore store du redis://node-1:7000/hg38");
-  CLI::App* const rm = add(*store, "rm", "remove a store", words, status, remove);
-  rm->add_option("URI", words->from, "the store")->required();
-  rm->add_flag("--expired", words->is_expired_only,
-               "all whose lifetime is over, in place of the one that is named");
-  rm->footer(
-      "Examples:\n  outcore store rm redis://node-1:7000/hg38\n"
-      "  outcore store rm --expired rbd://far/");
-  add_copies(*store, words, status);
+  add(store, "ls", "the stores that servers keep", words, list)
+      .word("URI", words->from, "redis://HOST:PORT/ or rbd://POOL/")
+      .flag("--json", words->is_json, kJson)
+      .footer("Example:\n  outcore store ls redis://node-1:7000/");
+  add(store, "du", "what a store takes on them", words, usage)
+      .word("URI", words->from, "the store")
+      .flag("--json", words->is_json, kJson)
+      .footer("Example:\n  outcore store du redis://node-1:7000/hg38");
+  add(store, "rm", "remove a store", words, remove)
+      .word("URI", words->from, "the store")
+      .flag("--expired", words->is_expired_only,
+            "all whose lifetime is over, in place of the one that is named")
+      .footer(
+          "Examples:\n  outcore store rm redis://node-1:7000/hg38\n"
+          "  outcore store rm --expired rbd://far/");
+  add_copies(store, words);
 }
 
 }  // namespace outcore::cli

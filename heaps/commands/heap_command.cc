@@ -1,7 +1,5 @@
-#include "heaps/commands/heap_command.h"
-
+// outcore heap check, outcore heap info: looking at persistent heaps from outside.
 #include <cxxabi.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/persistent_core.h"
@@ -90,29 +89,27 @@ int tell(const Words& words) {
   return 0;
 }
 
-CLI::App* add(CLI::App& heap, const char* name, const char* help,
-              const std::shared_ptr<Words>& words, int& status, int (*run)(const Words&)) {
-  CLI::App* const command = heap.add_subcommand(name, help);
-  command->add_option("HEAP", words->heap, "the heap's file, or store")->required();
-  command->add_flag("--json", words->is_json, "one JSON object in place of text");
-  command->callback([words, &status, run] { status = run(*words); });
-  return command;
+CommandSyntax& add(CommandSyntax& heap, const char* name, const char* help,
+                   const std::shared_ptr<Words>& words, int (*run)(const Words&)) {
+  return heap.add(name, help)
+      .word("HEAP", words->heap, "the heap's file, or store")
+      .flag("--json", words->is_json, "one JSON object in place of text")
+      .runs([words, run] { return run(*words); });
 }
 
 }  // namespace
 
-void add_heap(CLI::App& app, int& status) {
-  CLI::App* const heap = app.add_subcommand("heap", "look at a persistent heap: check, info");
-  heap->require_subcommand(1);
-  heap->footer("Examples:\n  outcore heap check graph.heap\n  outcore heap info graph.heap");
+void add_heap(CommandSyntax& outcore) {
+  CommandSyntax& heap = outcore.add("heap", "look at a persistent heap: check, info");
+  heap.footer("Examples:\n  outcore heap check graph.heap\n  outcore heap info graph.heap");
   const auto words = std::make_shared<Words>();
-  add(*heap, "check", "all that is wrong with its headers and metadata", words, status, check)
-      ->footer(
+  add(heap, "check", "all that is wrong with its headers and metadata", words, check)
+      .footer(
           "One line a finding. Exit status: 0 nothing is wrong, 1 something is, or it could not be "
           "read.\nThe objects themselves are not looked at: only their program knows them.\n"
           "Example:\n  outcore heap check graph.heap");
-  add(*heap, "info", "its sizes, and the objects with names", words, status, tell)
-      ->footer("Example:\n  outcore heap info graph.heap --json");
+  add(heap, "info", "its sizes, and the objects with names", words, tell)
+      .footer("Example:\n  outcore heap info graph.heap --json");
 }
 
 }  // namespace outcore::cli

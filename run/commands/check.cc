@@ -1,7 +1,6 @@
 // outcore check: what would keep `outcore run` from working with a program, and what to do.
 #include <fcntl.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/runtime.h"
@@ -259,19 +259,18 @@ int run_check(const Words& words) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& status) {
+void add_check(CommandSyntax& outcore) {
   auto words = std::make_shared<Words>();
-  CLI::App* const check = app.add_subcommand(
-      "check", "Say what would keep `outcore run` from working with a program, and what to do");
-  check->add_option("program", words->programs, "names, as in PATH, or paths")
-      ->required()
-      ->type_name("PROGRAM")
-      ->allow_extra_args(true);
-  check->add_flag("--json", words->is_json, "one JSON object");
-  check->footer(
-      "Exit status: 0 works, perhaps in part; 1 cannot work; 2 usage.\n"
-      "Examples:\n  outcore check kraken2\n  outcore check ./prog --json | jq .programs[].verdict");
-  check->callback([words, &status] { status = run_check(*words); });
+  outcore
+      .add("check", "Say what would keep `outcore run` from working with a program, and what to do")
+      .word("program", words->programs, "names, as in PATH, or paths")
+      .type("PROGRAM")
+      .flag("--json", words->is_json, "one JSON object")
+      .footer(
+          "Exit status: 0 works, perhaps in part; 1 cannot work; 2 usage.\n"
+          "Examples:\n  outcore check kraken2\n"
+          "  outcore check ./prog --json | jq .programs[].verdict")
+      .runs([words] { return run_check(*words); });
 }
 
 }  // namespace outcore::cli

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "run/commands/running_program.h"
@@ -249,38 +249,33 @@ int run(const Words& words) {
   return all.has_failed ? kFailed : report(tell_no_holder(file.value()));
 }
 
-void add(CLI::App& app, int& status, const char* verb, const char* help, const char* example) {
+void add(CommandSyntax& outcore, const char* verb, const char* help, const char* example) {
   auto words = std::make_shared<Words>();
   words->verb = verb;
-  CLI::App* const command = app.add_subcommand(verb, help);
-  command->add_option("file", words->file, "a file that they have mapped")
-      ->required()
-      ->type_name("FILE");
-  if (words->verb != "residency") {
-    add_bytes(*command, "--offset", words->offset, "first byte (0)");
-    add_bytes(*command, "--size", words->size_bytes, "bytes; 0: to the end (0)");
-  }
-  command->add_flag("--json", words->is_json, "one JSON object");
-  command->footer(
-      "The bar: blank, nothing resident; '.', less than half; 'o', half or more; 'O', all.\n"
-      "Who does not answer in time, has ended, or is another user's, is named on standard error "
-      "and\n"
-      "skipped.\n"
-      "Exit status: 0 done, in all that answer; 1 none of them has taken the file, or one failed; "
-      "2 "
-      "usage.\nExample:\n  " +
-      std::string(example));
-  command->callback([words, &status] { status = run(*words); });
+  CommandSyntax& command = outcore.add(verb, help);
+  command.word("file", words->file, "a file that they have mapped").type("FILE");
+  if (words->verb != "residency")
+    command.size("--offset", words->offset, "first byte (0)")
+        .size("--size", words->size_bytes, "bytes; 0: to the end (0)");
+  command.flag("--json", words->is_json, "one JSON object")
+      .footer(
+          "The bar: blank, nothing resident; '.', less than half; 'o', half or more; 'O', all.\n"
+          "Who does not answer in time, has ended, or is another user's, is named on standard "
+          "error and\nskipped.\n"
+          "Exit status: 0 done, in all that answer; 1 none of them has taken the file, or one "
+          "failed; 2 usage.\nExample:\n  " +
+          std::string(example))
+      .runs([words] { return run(*words); });
 }
 
 }  // namespace
 
-void add_residency(CLI::App& app, int& status) {
-  add(app, status, "residency", "Show what programs started by `outcore run` hold of a file",
+void add_residency(CommandSyntax& outcore) {
+  add(outcore, "residency", "Show what programs started by `outcore run` hold of a file",
       "outcore residency standard/hash.k2d");
-  add(app, status, "warm", "Fill a file's pages in programs started by `outcore run`",
+  add(outcore, "warm", "Fill a file's pages in programs started by `outcore run`",
       "outcore warm standard/hash.k2d --size 1G");
-  add(app, status, "evict", "Let a file's pages go in programs started by `outcore run`",
+  add(outcore, "evict", "Let a file's pages go in programs started by `outcore run`",
       "outcore evict standard/hash.k2d --offset 1G");
 }
 

@@ -2,7 +2,6 @@
 // same process, exit status, signals, input and output.
 #include <sys/mman.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/kept_descriptor.h"
 #include "cli/text.h"
 #include "outcore/runtime.h"
@@ -118,7 +118,7 @@ int tell_failed_start(const std::string& name, const Program& found, int why) {
   return why == ENOENT ? kNotFound : kCannotStart;
 }
 
-int start(const CLI::App& run, const RunOptions& options, char** words) {
+int start(const CommandSyntax& run, const RunOptions& options, char** words) {
   if (*words == nullptr)
     return report(Error{
         EINVAL, "a program is missing: say which, as in outcore run --budget 4G -- sort FILE"});
@@ -148,16 +148,12 @@ int start(const CLI::App& run, const RunOptions& options, char** words) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& status, char** const& program) {
+CommandSyntax& add_run(CommandSyntax& outcore, char** const& program) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* const run = app.add_subcommand(
-      "run", "Start an unmodified program with its large file mappings in Outcore");
-  add_run_options(*run, *options);
-  // For the help alone: these words are set apart before.
-  run->add_option_function<std::vector<std::string>>(
-         "program", [](const std::vector<std::string>&) {}, "The program, then what it takes")
-      ->type_name("[--] PROGRAM [ARGUMENT]");
-  run->footer(
+  CommandSyntax& run =
+      outcore.add("run", "Start an unmodified program with its large file mappings in Outcore");
+  add_run_options(run, *options);
+  run.footer(
       "Sizes are numbers with k, M, G or T. Each option has a variable, and wins over it: "
       "--min-size\nis OUTCORE_RUN_MIN_SIZE, --budget is OUTCORE_BUDGET.\n"
       "Examples:\n"
@@ -166,7 +162,7 @@ void add_run(CLI::App& app, int& status, char** const& program) {
       "  outcore run --alloc 64M --store scratch:. -- sort big.txt\n"
       "  outcore run --alloc 1M --hosts hosts.txt -- sort -S 40G big.txt\n"
       "  outcore check kraken2         says beforehand what would not work");
-  run->callback([run, options, &status, &program] { status = start(*run, *options, program); });
+  return run.runs([&run, options, &program] { return start(run, *options, program); });
 }
 
 }  // namespace outcore::cli

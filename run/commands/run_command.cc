@@ -1,10 +1,10 @@
 #include "run/commands/run_command.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <fstream>
 #include <string_view>
 
+#include "cli/command_syntax.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::cli {
@@ -84,14 +84,13 @@ std::string shell_word(const std::string& word) {
   return is_shown(word) ? in_quotes(word) : in_escapes(word);
 }
 
-std::string run_command(const CLI::App& run, const std::vector<std::string>& own,
+std::string run_command(const CommandSyntax& run, const std::vector<std::string>& own,
                         char* const* program) {
   std::vector<std::string> lines{shell_word(own[0]) + " " + shell_word(own[1])};
   for (size_t i = 2; i < own.size(); ++i) {
     const size_t equals = own[i].find('=');
     const std::string name = own[i].substr(0, equals);
-    const CLI::Option* const option = run.get_option_no_throw(name);
-    if (option == nullptr || option->get_items_expected_max() == 0)
+    if (!run.takes_value(name))
       lines.push_back(shell_word(own[i]));
     else if (equals != std::string::npos)
       lines.push_back(name + " " + shell_word(without_password(own[i].substr(equals + 1))));

@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace outcore::cli {
+
+class CommandSyntax;
 
 inline constexpr size_t kRunCommandBytesMax = 4096;
 
@@ -21,7 +19,7 @@ std::string shell_word(const std::string& word);
 // ("outcore run"); each option, and its value ("--budget 64M"); "-- PROGRAM ARGUMENT…". If that is
 // more than kRunCommandBytesMax, "…" stands for the arguments, or for all that follows the command.
 // `own`: the words before the program; `program`: its words, ended by nullptr.
-std::string run_command(const CLI::App& run, const std::vector<std::string>& own,
+std::string run_command(const CommandSyntax& run, const std::vector<std::string>& own,
                         char* const* program);
 
 // The words of this process before its program's. Without /proc: "outcore run".

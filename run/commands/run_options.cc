@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -12,6 +11,7 @@
 #include <iterator>
 
 #include "cli/command.h"
+#include "cli/command_syntax.h"
 #include "cli/text.h"
 #include "outcore/store_catalog.h"
 
@@ -190,36 +190,37 @@ std::string RuntimeOption::variable() const {
   return text;
 }
 
-void add_run_options(CLI::App& run, RunOptions& options) {
+void add_run_options(CommandSyntax& run, RunOptions& options) {
   options.runtime.resize(std::size(kRuntimeOptions));
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i)
-    run.add_option(kRuntimeOptions[i].flag(), options.runtime[i], kRuntimeOptions[i].help)
-        ->type_name(kRuntimeOptions[i].type);
-  const auto add_globs = [&](const char* name, std::vector<std::string>& globs, const char* help) {
-    run.add_option(name, globs, help)->type_name("GLOB")->allow_extra_args(false);
-  };
-  add_globs("--map", options.map, "files to take, and no others; may be given again");
-  add_globs("--not-map", options.not_map, "files to leave alone; may be given again");
-  run.add_option("--min-size", options.min_size,
-                 "smallest file to take that --map does not name (64M)")
-      ->type_name("SIZE");
-  run.add_option("--alloc", options.alloc,
-                 "allocations of this size and more go to scratch space (none)")
-      ->type_name("SIZE");
-  run.add_flag("--allow-aio", options.allows_aio,
-               "io_uring and aio beside --alloc: they never read into memory of it");
-  run.add_option("--store", options.store, "where memory of --alloc rests (scratch:)")
-      ->type_name("scratch:DIR");
-  run.add_option(
-         "--hosts", options.hosts,
-         "machines that give memory to this run, a line each: [USER@]HOST SIZE; this one first")
-      ->type_name("FILE");
-  run.add_option("--replicas", options.replicas,
-                 "copies of each host's memory on the next: 0, 1 (0)")
-      ->type_name("N");
-  run.add_option("--json", options.json, "keeps the table of the end, as JSON")->type_name("FILE");
-  run.add_flag("--explain", options.is_explained, "says of each mapping why it was taken, or not");
-  run.add_flag("-q,--quiet", options.is_quiet, "no table at the end, no warning before");
+    run.option(kRuntimeOptions[i].flag(), options.runtime[i], kRuntimeOptions[i].help)
+        .type(kRuntimeOptions[i].type);
+  run.option("--map", options.map, "files to take, and no others; may be given again")
+      .type("GLOB")
+      .option("--not-map", options.not_map, "files to leave alone; may be given again")
+      .type("GLOB")
+      .option("--min-size", options.min_size,
+              "smallest file to take that --map does not name (64M)")
+      .type("SIZE")
+      .option("--alloc", options.alloc,
+              "allocations of this size and more go to scratch space (none)")
+      .type("SIZE")
+      .flag("--allow-aio", options.allows_aio,
+            "io_uring and aio beside --alloc: they never read into memory of it")
+      .option("--store", options.store, "where memory of --alloc rests (scratch:)")
+      .type("scratch:DIR")
+      .option("--hosts", options.hosts,
+              "machines that give memory to this run, a line each: [USER@]HOST SIZE; this one "
+              "first")
+      .type("FILE")
+      .option("--replicas", options.replicas, "copies of each host's memory on the next: 0, 1 (0)")
+      .type("N")
+      .option("--json", options.json, "keeps the table of the end, as JSON")
+      .type("FILE")
+      .flag("--explain", options.is_explained, "says of each mapping why it was taken, or not")
+      .flag("-q,--quiet", options.is_quiet, "no table at the end, no warning before")
+      .optional_word("program", options.program, "The program, then what it takes")
+      .type("[--] PROGRAM [ARGUMENT]");
 }
 
 bool has_runtime_options(const RunOptions& options) {

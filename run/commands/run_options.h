@@ -7,11 +7,9 @@
 
 #include "outcore/result.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace outcore::cli {
+
+class CommandSyntax;
 
 // An option of the runtime (docs/reference/options.md): as a long option, and as a variable.
 struct RuntimeOption {
@@ -28,6 +26,7 @@ struct RunOptions {
 
   std::vector<std::optional<std::string>> runtime;  // as the table of options goes
   std::vector<std::string> map, not_map;
+  std::vector<std::string> program;  // for the help alone: its words are set apart before
   std::optional<std::string> min_size, alloc, store, hosts, replicas, json;
   bool allows_aio = false, is_explained = false, is_quiet = false;
 };
@@ -44,7 +43,7 @@ struct GivenOption {
 };
 
 // The options of `outcore run`. `options` outlives the command.
-void add_run_options(CLI::App& run, RunOptions& options);
+void add_run_options(CommandSyntax& run, RunOptions& options);
 
 // Sets the environment of the program; an option wins over its variable. What is wrong, in either,
 // is an error here rather than in the program. Errors: EINVAL; those of files that are named.
