@@ -128,10 +128,19 @@ void FlushWork::work(bool is_first) {
   }
 }
 
+// Of [at, end) the first pages that are in the store only: nearly all of a large region that is
+// hardly used, so that they get one look each and no more.
+uint64_t FlushWork::count_absent(uint64_t at, uint64_t end) const {
+  const uint64_t first = at;
+  while (at < end && cache_.words[page_at(at)].load().state() == PageState::kAbsent) ++at;
+  return at - first;
+}
+
 // Of [at, end) the first few. How many are done with.
 uint64_t FlushWork::flush_some(FlushBuffer& buffer, uint64_t at, uint64_t end) {
   OC_CHECK(at < end);
   OC_CHECK(end <= end_);
+  if (const uint64_t absent = count_absent(at, end); absent != 0) return absent;
   const uint64_t page = page_at(at), subpages = cache_.page_bytes / base::kSystemPage;
   uint64_t neighbours = listed_ == nullptr ? end - at : 1;
   OC_CHECK(page < cache_.page_count());

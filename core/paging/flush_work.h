@@ -53,6 +53,7 @@ class FlushWork {
 
   void work(bool is_first);
   uint64_t page_at(uint64_t i) const { return listed_ == nullptr ? i : listed_[i]; }
+  uint64_t count_absent(uint64_t at, uint64_t end) const;
   uint64_t flush_some(FlushBuffer& buffer, uint64_t at, uint64_t end);
   void start_helpers();
 

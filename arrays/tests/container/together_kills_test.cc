@@ -36,7 +36,7 @@ class TogetherKills : public TogetherRedis {
 
 TEST_F(TogetherKills, AfterAKillEveryArrayIsWholeOrAbsentAndTheOthersEnd) {
   const char* const asked = std::getenv("OUTCORE_ARRAY_KILLS");
-  const long kills = asked == nullptr ? 12 : std::strtol(asked, nullptr, 10);
+  const long kills = asked == nullptr ? 8 : std::strtol(asked, nullptr, 10);
   std::mt19937_64 random(7);
   int finished = 0, absent = 0;
   for (long kill = 1; kill <= kills; ++kill) {

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "arrays/tests/container/processes.h"
 
 namespace outcore::together {
@@ -177,14 +179,15 @@ TEST_F(TogetherRedis, ASessionIsOfItsSizeAndAlone) {
 
 // The journal is written anew, elsewhere, while others make room for arrays.
 TEST_F(TogetherRedis, MoreArraysThanTheJournalHasRoomFor) {
-  constexpr uint64_t kCount = 900;
+  constexpr uint64_t kCount = 300;
+  const auto name_at = [](unsigned rank, uint64_t i) {  // long, so that the journal is soon full
+    return std::string(230, 'n') + std::to_string(rank) + " " + std::to_string(i);
+  };
   const auto results = in_processes(3, [&](unsigned rank) {
     auto out = open(ArraysMode::kWrite, 3);
     if (!out) return 1;
     for (uint64_t i = 0; i < kCount; ++i)
-      if (!out->store(std::to_string(rank) + " " + std::to_string(i),
-                      std::vector<uint64_t>(600, i * 3 + rank)))
-        return 2;
+      if (!out->store(name_at(rank, i), std::vector<uint64_t>(600, i * 3 + rank))) return 2;
     return out->close().ok() ? 0 : 3;
   });
   ASSERT_EQ(results, std::vector<int>(3, 0));
@@ -192,9 +195,13 @@ TEST_F(TogetherRedis, MoreArraysThanTheJournalHasRoomFor) {
   ASSERT_TRUE(in.ok()) << in.message();
   for (unsigned rank = 0; rank < 3; ++rank)
     for (uint64_t i = 0; i < kCount; ++i)
-      ASSERT_EQ(
-          in->load<std::vector<uint64_t>>(std::to_string(rank) + " " + std::to_string(i)).value(),
-          std::vector<uint64_t>(600, i * 3 + rank));
+      ASSERT_EQ(in->load<std::vector<uint64_t>>(name_at(rank, i)).value(),
+                std::vector<uint64_t>(600, i * 3 + rank));
+  const auto store = open_store(uri(), {});
+  ASSERT_TRUE(store.ok()) << store.message();
+  redis_test::Bytes first(7);
+  EXPECT_EQ(store.value()->read(0, first), 0);
+  EXPECT_EQ(std::memcmp(first.data(), "OUTCARR", 7), 0) << "there is no header of a second journal";
 }
 
 TEST_F(TogetherRedis, OneProcessWritesACompressedStore) {

@@ -78,10 +78,12 @@ TEST_F(Together, LongAndShortRunsAreNeighbours) {
     for (int i = 0; i < 3; ++i) {
       const auto rows = in.load<std::vector<char>>("rows" + std::to_string(i)).value();
       const auto runs = in.load<std::vector<char>>("long" + std::to_string(i)).value();
-      for (uint64_t at = 0; at < rows.size(); ++at)
-        ASSERT_EQ(rows[at], 'a' + static_cast<char>(at / kRow % 2)) << at;
-      for (uint64_t at = 0; at < runs.size(); ++at)
-        ASSERT_EQ(runs[at], 'A' + static_cast<char>(at / kLong)) << at;
+      ASSERT_EQ(rows.size(), kRows * 2 * kRow);
+      for (uint64_t at = 0; at < rows.size(); at += kRow)
+        ASSERT_EQ(std::string(&rows[at], kRow), std::string(kRow, at / kRow % 2 == 0 ? 'a' : 'b'));
+      ASSERT_EQ(runs.size(), 2 * kLong);
+      for (const uint64_t at : {uint64_t{0}, kLong})
+        ASSERT_TRUE(std::string(&runs[at], kLong) == std::string(kLong, at == 0 ? 'A' : 'B')) << at;
     }
   }
 }

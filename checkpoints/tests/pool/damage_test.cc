@@ -1,7 +1,7 @@
 // Bit rot: never other bytes than those that were written, and never a crash. This is also the fuzz
 // of what reads the format.
 //
-// VERSIONED_SEEDS=N flips as many bits.
+// VERSIONED_SEEDS=N flips as many bits; OUTCORE_TEST_SHARE=N: one part in N of the usual ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include "checkpoints/tests/pool/model.h"
 #include "checkpoints/tests/pool/pools.h"
 #include "checkpoints/tests/pool/sim_disk.h"
+#include "tests/share.h"
 
 namespace outcore::versioned_test {
 namespace {
@@ -23,7 +24,7 @@ constexpr uint64_t kChunk = 1024;
 constexpr uint32_t kChunks = 20;
 constexpr uint32_t kStates = 12;  // each has a checkpoint
 
-uint64_t seeds() { return number_of("VERSIONED_SEEDS", 2000); }
+uint64_t seeds() { return number_of("VERSIONED_SEEDS", scene::share_of(2000)); }
 
 uint32_t stamp_of(uint32_t state, uint32_t chunk) {
   while (state > 1 && (state * 7 + chunk) % 3 != 0) --state;  // the state that wrote it last

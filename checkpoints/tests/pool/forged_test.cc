@@ -2,7 +2,7 @@
 // writer would. Whatever they say, nothing crashes, hangs or takes all memory; a pool that opens
 // can be verified and written.
 //
-// VERSIONED_SEEDS=N: half as many forgeries.
+// VERSIONED_SEEDS=N: half as many forgeries; OUTCORE_TEST_SHARE=N: one part in N of the usual ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "checkpoints/tests/pool/model.h"
 #include "checkpoints/tests/pool/pools.h"
 #include "checkpoints/tests/pool/sim_disk.h"
+#include "tests/share.h"
 
 namespace outcore::versioned_test {
 namespace {
@@ -22,7 +23,7 @@ using versioned::RecordHeader;
 
 constexpr uint64_t kChunk = 512;
 
-uint64_t seeds() { return number_of("VERSIONED_SEEDS", 2000) / 2; }
+uint64_t seeds() { return number_of("VERSIONED_SEEDS", scene::share_of(2000)) / 2; }
 
 std::shared_ptr<SimDisk> make_pool() {
   const auto disk = std::make_shared<SimDisk>(1);

@@ -1,13 +1,17 @@
 // Whole or absent: a pool after a loss of power between any two operations of the disk.
 //
-// VERSIONED_SEEDS=N runs as many seeds, from VERSIONED_SEED on.
+// VERSIONED_SEEDS=N runs as many seeds, from VERSIONED_SEED on; OUTCORE_TEST_SHARE=N one part in N
+// of the usual ones.
 #include <gtest/gtest.h>
 
 #include "checkpoints/tests/pool/pools.h"
 #include "checkpoints/tests/pool/simulation.h"
+#include "tests/share.h"
 
 namespace outcore::versioned_test {
 namespace {
+
+uint64_t seeds() { return number_of("VERSIONED_SEEDS", scene::share_of(100)); }
 
 struct Found {
   uint64_t seeds = 0, failed = 0, checks = 0, bases = 0;
@@ -33,8 +37,7 @@ Found run_seeds(uint64_t first, uint64_t count, const SimulationOptions& options
 
 TEST(PowerLoss, LeavesTheLastCommitOrTheOneUnderWay) {
   SimulationOptions options;
-  const Found found =
-      run_seeds(number_of("VERSIONED_SEED", 1), number_of("VERSIONED_SEEDS", 100), options, true);
+  const Found found = run_seeds(number_of("VERSIONED_SEED", 1), seeds(), options, true);
   EXPECT_EQ(found.first, "");
   EXPECT_GT(found.checks, found.seeds * 20);
   EXPECT_GT(found.bases, 0u);
@@ -44,8 +47,7 @@ TEST(PowerLoss, LeavesTheLastCommitOrTheOneUnderWay) {
 TEST(PowerLoss, LeavesTheSameWhereTheDiskIsFullOrFails) {
   SimulationOptions options;
   options.has_faults = true;
-  const Found found =
-      run_seeds(number_of("VERSIONED_SEED", 1), number_of("VERSIONED_SEEDS", 100), options, true);
+  const Found found = run_seeds(number_of("VERSIONED_SEED", 1), seeds(), options, true);
   EXPECT_EQ(found.first, "");
 }
 

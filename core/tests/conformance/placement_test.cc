@@ -239,7 +239,7 @@ TEST_P(PlacementOf, ATebibyteCanBeReserved) {
 }
 
 TEST_P(PlacementOf, ThousandsOfRegionsLiveAtOnce) {
-  constexpr uint64_t kRegions = 5000;
+  constexpr uint64_t kRegions = 2000;
   const std::string path = file_of(4096 * 64);
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);

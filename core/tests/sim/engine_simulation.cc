@@ -1,7 +1,7 @@
 // The engine under seeded simulation: see docs/internals/simulation.md.
 //
-// OUTCORE_SIM_SEEDS=N runs N seeds of each kind of frames, OUTCORE_SIM_SEED=S only that one,
-// OUTCORE_SIM_TRACE=1 prints every event.
+// OUTCORE_SIM_SEEDS=N runs N seeds of each kind of frames, OUTCORE_TEST_SHARE=N one part in N of
+// the usual ones, OUTCORE_SIM_SEED=S only that one; OUTCORE_SIM_TRACE=1 prints every event.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/tests/sim/simulation.h"
+#include "tests/share.h"
 
 // A function of LeakSanitizer, if it is there: a failed run leaves its fibers and what they own.
 extern "C" [[gnu::weak]] void __lsan_disable();
@@ -66,7 +67,7 @@ Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
 
 void run_seeds(FramesModel model, const char* test) {
   const uint64_t only = number_from("OUTCORE_SIM_SEED", 0);
-  const uint64_t seeds = only != 0 ? 1 : number_from("OUTCORE_SIM_SEEDS", 120);
+  const uint64_t seeds = only != 0 ? 1 : number_from("OUTCORE_SIM_SEEDS", scene::share_of(120));
   Simulation::Tally sum;
   for (uint64_t i = 0; i < seeds; ++i) {
     const Plan plan = Plan::make(only != 0 ? only : i + 1, model);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -27,7 +29,10 @@ using Bytes = std::vector<std::byte>;
 inline Bytes random_bytes(size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   Bytes bytes(count);
-  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
+    const uint64_t word = random();
+    std::memcpy(bytes.data() + at, &word, std::min(count - at, sizeof word));
+  }
   return bytes;
 }
 

@@ -89,7 +89,7 @@ TEST_P(RedisClusterCopies, GoesOnWithoutACopyThatNobodyCanHaveUntilOneCan) {
 // Replicas that are only stopped could still take over with what they have: they are waited for.
 TEST_P(RedisClusterCopies, WaitsForAReplicaThatTheClusterHasNotGivenUp) {
   for (int i = 0; i < 6; ++i) servers_->ask(i, {"CONFIG", "SET", "cluster-node-timeout", "60000"});
-  const auto store = make("a", kSize, "replicas=1&timeout=3s");
+  const auto store = make("a", kSize, "replicas=1&timeout=1s");
   for (int i = 3; i < 6; ++i) servers_->send(i, SIGSTOP);
   EXPECT_EQ(store->write(0, random_bytes(1000, 1)), -ETIMEDOUT);
   EXPECT_FALSE(store->is_unreplicated());
@@ -112,7 +112,7 @@ TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
 }
 
 TEST_P(RedisClusterCopies, AcknowledgesNothingWithoutAReplicaThatMustBeThere) {
-  const auto store = make("a", kSize, "replicas=1!&timeout=2s");
+  const auto store = make("a", kSize, "replicas=1!&timeout=1s");
   for (int i = 3; i < 6; ++i) servers_->kill(i);
   const Bytes bytes = random_bytes(1000, 1);
   EXPECT_TRUE(becomes([&] {

@@ -64,6 +64,8 @@ class FarSpace : public PackingTest {
   std::vector<std::unique_ptr<TestServers>> singles_;
 };
 
+class FarCopies : public FarSpace {};
+
 TEST_P(FarSpace, FillsItsServersInTheirOrder) {
   start_single({"16mb", "64mb"});
   const auto store = open(uri(","), 20 << 20);
@@ -173,7 +175,7 @@ TEST_P(FarSpace, GoesOnWithTheCopyOfAServerThatDied) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_P(FarSpace, NeverGoesBackToAServerThatWasStopped) {
+TEST_P(FarCopies, NeverGoesBackToAServerThatWasStopped) {
   start_pair();
   const auto store = open(uri("+"), kSize);
   const int wrong = use_while(*store, [&] {
@@ -187,7 +189,7 @@ TEST_P(FarSpace, NeverGoesBackToAServerThatWasStopped) {
   EXPECT_EQ(wrong, 0) << store->remark();
 }
 
-TEST_P(FarSpace, GoesOnWithoutACopyThatDied) {
+TEST_P(FarCopies, GoesOnWithoutACopyThatDied) {
   start_pair();
   const auto store = open(uri("+"), kSize);
   singles_[1]->kill(0);
@@ -208,7 +210,7 @@ TEST_P(FarSpace, IsToldOfAServerThatDiedWithoutACopy) {
   EXPECT_EQ(store->read((20 << 20) - kChunk, now), -EIO) << "zeros would be wrong";
 }
 
-TEST_P(FarSpace, RefusesWrongInput) {
+TEST_P(FarCopies, RefusesWrongInput) {
   start_single({"16mb", "16mb"});
   const auto message = [](const std::string& uri) { return open_store(uri, writable()).message(); };
   EXPECT_THAT(message("far://127.0.0.1:1/name"), HasSubstr("no name"));
@@ -225,6 +227,9 @@ TEST_P(FarSpace, RefusesWrongInput) {
   const auto store = open("far://:open%20sesame@" + servers_->address(0), kSize);
   EXPECT_EQ(store->write(0, random_bytes(kSize, 8)), 0) << "a cluster alone will do";
 }
+
+// However chunks are stored, a copy is given up, and input refused, in one way.
+INSTANTIATE_TEST_SUITE_P(Plain, FarCopies, testing::Values(""), packing_name);
 
 INSTANTIATE_TEST_SUITE_P(Chunks, FarSpace, testing::Values("", "&compress=lz4&chunk=64k"),
                          packing_name);

@@ -44,7 +44,7 @@ inline bool becomes(const std::function<bool()>& is_true, int seconds_max = 60) 
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds_max);
   while (!is_true()) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // banned-ok: between two looks
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // banned-ok: between two looks
   }
   return true;
 }

@@ -1,9 +1,11 @@
 // Thousands of damaged heaps: whatever their bytes, checking and opening them ends, and says so.
+// OUTCORE_TEST_SHARE=N: one part in N of them.
 #include <random>
 
 #include "heaps/persistent/persistent_format.h"
 #include "heaps/persistent/persistent_image.h"
 #include "heaps/tests/heap/persistent_scene.h"
+#include "tests/share.h"
 
 namespace outcore {
 namespace {
@@ -101,7 +103,8 @@ TEST(PersistentFuzz, DamagedBytesAreFindingsAndNoMore) {
   std::memcpy(&header, sound.data(), sizeof header);
   std::mt19937_64 random(11);
   uint64_t refused = 0, opened = 0;
-  for (int round = 0; round < 4000; ++round) {
+  const uint64_t rounds = scene::share_of(4000);
+  for (uint64_t round = 0; round < rounds; ++round) {
     std::vector<std::byte> bytes = sound;
     const unsigned changes = 1 + random() % 4;
     for (unsigned i = 0; i < changes; ++i) {
@@ -134,8 +137,8 @@ TEST(PersistentFuzz, DamagedBytesAreFindingsAndNoMore) {
       }
     }
   }
-  EXPECT_GT(refused, 1000u);
-  EXPECT_GT(opened, 50u);
+  EXPECT_GT(refused, rounds / 4);
+  EXPECT_GT(opened, rounds / 80);
 }
 
 // What is opened to be written may be used, and never reaches outside.
@@ -146,7 +149,8 @@ TEST(PersistentFuzz, WhatOpensCanBeUsed) {
   std::memcpy(&header, sound.data(), sizeof header);
   std::mt19937_64 random(12);
   uint64_t opened = 0;
-  for (int round = 0; round < 600; ++round) {
+  const uint64_t rounds = scene::share_of(600);
+  for (uint64_t round = 0; round < rounds; ++round) {
     std::vector<std::byte> bytes = sound;
     damage(bytes, header.metadata_offset, header.metadata_bytes, random);
     sign(bytes);
@@ -161,7 +165,7 @@ TEST(PersistentFuzz, WhatOpensCanBeUsed) {
     }
     ASSERT_TRUE(heap->close().ok());
   }
-  EXPECT_GT(opened, 20u);
+  EXPECT_GT(opened, rounds / 30);
 }
 
 }  // namespace

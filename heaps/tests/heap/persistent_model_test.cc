@@ -58,7 +58,7 @@ TEST_P(PersistentModel, HoldsAcrossClosings) {
   std::mt19937_64 random(GetParam());
   std::map<uint64_t, uint64_t> model;  // key, size
   std::map<std::string, std::string> names;
-  Runtime runtime = start_runtime(uint64_t{8} << 20);
+  Runtime runtime = start_runtime(uint64_t{4} << 20);
   uint64_t next = 1;
   for (int cycle = 0; cycle < 6; ++cycle) {
     PersistentHeap heap = take(cycle == 0 ? PersistentHeap::create(runtime, path)
@@ -66,7 +66,7 @@ TEST_P(PersistentModel, HoldsAcrossClosings) {
     Table& table = *take(heap.find_or_construct<Table>("table"));
     ASSERT_EQ(table.size(), model.size());
     const bool is_shrinking = cycle % 3 == 2;
-    for (int step = 0; step < 4000; ++step) {
+    for (int step = 0; step < 2000; ++step) {
       if (random() % 10 < (is_shrinking ? 3u : 7u) || model.empty()) {
         const uint64_t key = next++, size = random_size(random);
         const Entry entry{static_cast<std::byte*>(take(heap.allocate(size))), size};
@@ -132,7 +132,7 @@ TEST_P(PersistentThreads, AllocateAndFreeAtTheSameTime) {
       all.emplace_back([&, t] {
         std::mt19937_64 random(t + 10 * static_cast<unsigned>(round));
         std::vector<Entry> mine;
-        for (int step = 0; step < 3000; ++step) {
+        for (unsigned step = 0; step < std::min(3000U, 8000 / threads); ++step) {
           const uint64_t size = random_size(random);
           const Result<void*> made = heap.allocate(size);
           if (!made) {

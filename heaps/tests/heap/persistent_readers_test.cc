@@ -14,17 +14,19 @@ using scene::wait_for;
 using Map = persistent::map<int, persistent::string>;
 
 TEST(PersistentReaders, OfSeveralProcessesSeeTheSame) {
+  constexpr int kCount = 50000;
   const Folder folder;
   const std::string path = folder / "heap";
   {
     Runtime runtime = start_runtime();
     PersistentHeap heap = take(PersistentHeap::create(runtime, path));
     Map& map = *take(heap.construct<Map>("map"));
-    for (int i = 0; i < 100000; ++i)
+    for (int i = 0; i < kCount; ++i)
       map.emplace(i,
                   persistent::string(static_cast<size_t>(20 + i % 50), 'x', map.get_allocator()));
     EXPECT_OK(heap.close());
   }
+  ASSERT_GT(std::filesystem::file_size(path), uint64_t{4} << 20);
   int ready[2], go[2];
   ASSERT_EQ(::pipe(ready), 0);
   ASSERT_EQ(::pipe(go), 0);
@@ -42,7 +44,7 @@ TEST(PersistentReaders, OfSeveralProcessesSeeTheSame) {
           return 2;
         ++i;
       }
-      if (i != 100000) return 3;
+      if (i != kCount) return 3;
       return heap.close().ok() ? 0 : 4;
     }));
   char bytes[3] = {};

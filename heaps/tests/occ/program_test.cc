@@ -109,7 +109,7 @@ TEST_P(OccProgram, ForksAndItsChildHasNoArrays) {
 
 TEST_P(OccProgram, RunsUnderSanitizers) {
   for (const char* kind : {"address,undefined", "thread"})
-    expect_right("-g -O1 -fsanitize=" + std::string(kind) + " " + program("units_main.c") + " " +
+    expect_right("-O1 -fsanitize=" + std::string(kind) + " " + program("units_main.c") + " " +
                      program("units_part.c"),
                  "OUTCORE_BUDGET=8M");
 }

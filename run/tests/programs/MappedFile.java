@@ -10,8 +10,8 @@ import java.util.SplittableRandom;
 
 /** Fills a mapped file, changes it here and there, sums it: java MappedFile write|read FILE. */
 public final class MappedFile {
-    private static final int NUMBERS = 16 << 20; // of 8 bytes
-    private static final int CHANGES = 8_000;
+    private static final int NUMBERS = 8 << 20; // of 8 bytes
+    private static final int CHANGES = 4_000;
 
     private static LongBuffer map(FileChannel channel, MapMode mode) throws IOException {
         MappedByteBuffer bytes = channel.map(mode, 0, 8L * NUMBERS);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # bfs.sh : a breadth-first search in a graph that is allocated by new and verifies itself.
-BUDGET=12M
+BUDGET=6M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs g++

@@ -11,8 +11,8 @@
 
 namespace {
 
-constexpr uint32_t kVertices = 1 << 16;
-constexpr uint32_t kDegree = 192;  // edges of a vertex: 48 MiB in all
+constexpr uint32_t kVertices = 1 << 15;
+constexpr uint32_t kDegree = 192;  // edges of a vertex: 24 MiB in all
 constexpr uint32_t kNone = ~0u;
 constexpr unsigned kThreads = 2;
 
@@ -94,7 +94,7 @@ int main() {
   Graph graph;
   fill(graph);
   Depths depths(kVertices);
-  for (const uint32_t source : {1u, 40000u}) {
+  for (const uint32_t source : {1u, 20000u}) {
     search(graph, depths, source);
     std::vector<uint32_t> counts;
     for (const auto& depth : depths) {

@@ -5,7 +5,7 @@ BUDGET=3M MIN_SIZE=64K
 . "$(dirname "$0")/lib.sh"
 needs bowtie2 bowtie2-build
 
-python3 "$here/make_genomes.py" 8 1000000 300
+python3 "$here/make_genomes.py" 4 1000000 150
 bowtie2-build -q --bmaxdivn 2 genomes.fa index # few large blocks: quicker
 align() { "${@:2}" -f -x index -U reads.fa -S "$1" -p 2 --seed 1; }
 alignments() { grep -v '^@' "$1" | sort; }

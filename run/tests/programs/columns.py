@@ -6,10 +6,10 @@ Usage: columns.py build|arrow|polars|polars-lazy, or columns.py create FILE
 import hashlib
 import sys
 
-ROWS = 8_000_000
-ROWS_OF_A_BATCH = 500_000
+ROWS = 4_000_000
+ROWS_OF_A_BATCH = 250_000
 TABLE = "table.arrow"
-MAP_BYTES = 40 << 20
+MAP_BYTES = 20 << 20
 
 
 def build():

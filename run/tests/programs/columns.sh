@@ -1,12 +1,12 @@
 #!/bin/bash
-# columns.sh : Arrow's memory maps, read and written, and polars' scans of the same file; 128 MiB.
-BUDGET=24M
+# columns.sh : Arrow's memory maps, read and written, and polars' scans of the same file; 64 MiB.
+BUDGET=12M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_python
 
 "$PYTHON" "$here/columns.py" build
-sum=31999996000000 # of the numbers below 8,000,000
+sum=7999998000000 # of the numbers below 4,000,000
 for way in arrow polars polars-lazy; do
   plain=$("$PYTHON" "$here/columns.py" "$way")
   under=$(rt -- "$PYTHON" "$here/columns.py" "$way")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # faiss.sh : nearest neighbours in a mapped index, and in inverted lists on disk.
-BUDGET=16M
+BUDGET=8M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_python

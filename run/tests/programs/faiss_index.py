@@ -10,8 +10,8 @@ import faiss
 import numpy as np
 from faiss.contrib.ondisk import merge_ondisk
 
-VECTORS, DIMENSIONS, LISTS = 220_000, 64, 128  # 56 MB
-QUERIES, PROBES, NEIGHBOURS = 60, 8, 5
+VECTORS, DIMENSIONS, LISTS = 110_000, 64, 128  # 28 MB
+QUERIES, PROBES, NEIGHBOURS = 40, 8, 5
 
 
 def make_vectors():
@@ -23,7 +23,7 @@ def build():
     quantizer = faiss.IndexFlatL2(DIMENSIONS)
     index = faiss.IndexIVFFlat(quantizer, DIMENSIONS, LISTS)
     index.cp.niter = 4
-    index.train(vectors[:20_000])
+    index.train(vectors[:10_000])
     faiss.write_index(index, "empty.index")
     index.add(vectors)
     faiss.write_index(index, "ivf.index")

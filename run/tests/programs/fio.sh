@@ -1,6 +1,6 @@
 #!/bin/bash
 # fio.sh : random writes and reads through maps, by a child and by threads, each block verified.
-BUDGET=16M
+BUDGET=8M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs fio
@@ -27,5 +27,5 @@ works() {
   echo "verified: $*"
 }
 
-works '*/v.bin' --filename=v.bin --size=64m --rw=randwrite
-works '*/v.[01].0' --size=32m --rw=randrw --thread --numjobs=2
+works '*/v.bin' --filename=v.bin --size=32m --rw=randwrite
+works '*/v.[01].0' --size=16m --rw=randrw --thread --numjobs=2

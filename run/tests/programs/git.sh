@@ -1,6 +1,6 @@
 #!/bin/bash
 # git.sh : fsck of a repository with one big pack, mapped whole and by windows.
-BUDGET=16M MIN_SIZE=64K
+BUDGET=8M MIN_SIZE=64K
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs git
@@ -12,7 +12,7 @@ cd repository
 # What cannot be compressed, so that the pack is as large as the files.
 python3 -c '
 import random
-for number in range(48):
+for number in range(24):
     with open(f"file{number}", "wb") as file:
         file.write(random.Random(number).randbytes(2 << 20))'
 git -c core.compression=0 add .

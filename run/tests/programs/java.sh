@@ -1,6 +1,6 @@
 #!/bin/bash
-# java.sh : FileChannel.map of 128 MiB, written and read; the JVM has its own signal handlers.
-BUDGET=24M
+# java.sh : FileChannel.map of 64 MiB, written and read; the JVM has its own signal handlers.
+BUDGET=12M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs javac java

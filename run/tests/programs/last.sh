@@ -1,11 +1,11 @@
 #!/bin/bash
 # last.sh : lastal looks reads up in a mapped suffix array.
-BUDGET=12M
+BUDGET=6M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs lastdb lastal
 
-python3 "$here/make_genomes.py" 8 1500000 100
+python3 "$here/make_genomes.py" 8 750000 50
 lastdb -P2 index genomes.fa
 search() { "$@" lastal -P2 -f TAB index reads.fa; }
 alignments() { grep -v '^#' | sort; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # lmdb-python.sh : LMDB writes, changes and reads a database, with its map writable and not.
-BUDGET=24M
+BUDGET=12M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_python

@@ -9,10 +9,10 @@ import sys
 
 import lmdb
 
-MAP_BYTES = 256 << 20  # longer than the file, as LMDB's users do
-RECORDS = 72_000  # 96 MiB of pages
-RECORDS_OF_A_COMMIT = 10_000
-RANDOM_READS = 5_000
+MAP_BYTES = 128 << 20  # longer than the file, as LMDB's users do
+RECORDS = 36_000  # 48 MiB of pages
+RECORDS_OF_A_COMMIT = 5_000
+RANDOM_READS = 2_500
 
 
 def key_of(number):

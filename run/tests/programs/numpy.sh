@@ -1,6 +1,6 @@
 #!/bin/bash
-# numpy.sh : numpy.memmap in all modes, and np.load with mmap_mode; 256 MiB each.
-BUDGET=48M
+# numpy.sh : numpy.memmap in all modes, and np.load with mmap_mode; 128 MiB each.
+BUDGET=24M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_python

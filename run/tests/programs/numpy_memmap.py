@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 
-SHAPE = (32768, 1024)  # of 8 bytes: 256 MiB
-PART_ROWS = 2048
-CHANGED_ROWS = 1500
+SHAPE = (16384, 1024)  # of 8 bytes: 128 MiB
+PART_ROWS = 1024
+CHANGED_ROWS = 750
 
 
 def fill(array):
@@ -28,7 +28,7 @@ def change_rows(array):
 
 def look(array):
     total = sum(float(array[i : i + PART_ROWS].sum()) for i in range(0, SHAPE[0], PART_ROWS))
-    rows = np.random.default_rng(5).integers(0, SHAPE[0], 1500)
+    rows = np.random.default_rng(5).integers(0, SHAPE[0], 750)
     print(total, float(array[rows, ::7].sum()), float(array[3, 5]), float(array[::64, 9].sum()))
 
 
