@@ -160,15 +160,17 @@ TEST_F(Output, OfAReportOfStoppedRunsSaysWhyThereIsNoFigure) {
 
 // -- Lines that are none --
 
-struct Wrong {
+struct WrongValue {
   const char* key;
   const char* value;
 };
 
 // Makes parameters readable in a failure.
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.key << ": " << wrong.value; }
+void PrintTo(const WrongValue& wrong, std::ostream* out) {
+  *out << wrong.key << ": " << wrong.value;
+}
 
-class WrongLine : public Output, public testing::WithParamInterface<Wrong> {};
+class WrongLine : public Output, public testing::WithParamInterface<WrongValue> {};
 
 TEST_P(WrongLine, IsToldByFileLineAndKey) {
   const auto& [key, value] = GetParam();
@@ -188,14 +190,18 @@ TEST_P(WrongLine, IsToldByFileLineAndKey) {
   EXPECT_FALSE(std::filesystem::exists(path("figures")));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Values, WrongLine,
-    testing::Values(Wrong{"rate", "0"}, Wrong{"rate", "-5"}, Wrong{"rate", "\"fast\""},
-                    Wrong{"rate", "null"}, Wrong{"rate", "1e300"}, Wrong{"seconds", "0"},
-                    Wrong{"seconds", "-1"}, Wrong{"threads", "-1"}, Wrong{"threads", "0"},
-                    Wrong{"threads", "1.5"}, Wrong{"threads", "5000000000"},
-                    Wrong{"processes", "[1]"}, Wrong{"data_bytes", "-1"}, Wrong{"workload", "7"},
-                    Wrong{"device", "{}"}, Wrong{"memory", "null"}, Wrong{"stopped", "\"no\""}));
+INSTANTIATE_TEST_SUITE_P(Values, WrongLine,
+                         testing::Values(WrongValue{"rate", "0"}, WrongValue{"rate", "-5"},
+                                         WrongValue{"rate", "\"fast\""}, WrongValue{"rate", "null"},
+                                         WrongValue{"rate", "1e300"}, WrongValue{"seconds", "0"},
+                                         WrongValue{"seconds", "-1"}, WrongValue{"threads", "-1"},
+                                         WrongValue{"threads", "0"}, WrongValue{"threads", "1.5"},
+                                         WrongValue{"threads", "5000000000"},
+                                         WrongValue{"processes", "[1]"},
+                                         WrongValue{"data_bytes", "-1"},
+                                         WrongValue{"workload", "7"}, WrongValue{"device", "{}"},
+                                         WrongValue{"memory", "null"},
+                                         WrongValue{"stopped", "\"no\""}));
 
 TEST_F(Output, OfCompareRefusesANumberBeyondAll) {
   const std::string wrong = file_of("wrong.json", line("\"rate\": 1e999"));

@@ -198,14 +198,14 @@ TEST_F(Residency, OfALargeFileIsWarmedByPieces) {
                                       "warm 134217728 0 0 " + file, look}));
 }
 
-struct Wrong {
+struct BadAnswer {
   const char* answer;
   const char* said;
 };
 
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.said; }
+void PrintTo(const BadAnswer& bad, std::ostream* out) { *out << bad.said; }
 
-class WrongAnswer : public Residency, public testing::WithParamInterface<Wrong> {};
+class WrongAnswer : public Residency, public testing::WithParamInterface<BadAnswer> {};
 
 TEST_P(WrongAnswer, IsOneLineAndAFailure) {
   const auto& [answer, said] = GetParam();
@@ -220,10 +220,10 @@ TEST_P(WrongAnswer, IsOneLineAndAFailure) {
 
 INSTANTIATE_TEST_SUITE_P(
     Answers, WrongAnswer,
-    testing::Values(Wrong{"error the disk is full\n", "the disk is full"},
-                    Wrong{"nonsense\n", "cannot be read"}, Wrong{"{}\n", "cannot be read"},
-                    Wrong{"[1]\n", "cannot be read"}, Wrong{"silence", "no answer in time"},
-                    Wrong{"{\"pid\": -1}", "cannot be read"}, Wrong{"", "it has ended"}));
+    testing::Values(BadAnswer{"error the disk is full\n", "the disk is full"},
+                    BadAnswer{"nonsense\n", "cannot be read"}, BadAnswer{"{}\n", "cannot be read"},
+                    BadAnswer{"[1]\n", "cannot be read"}, BadAnswer{"silence", "no answer in time"},
+                    BadAnswer{"{\"pid\": -1}", "cannot be read"}, BadAnswer{"", "it has ended"}));
 
 // -- Programs that are in the way --
 

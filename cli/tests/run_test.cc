@@ -200,14 +200,14 @@ TEST_F(Run, ClosedFilesAndIgnoredSignalsStayAsTheyWere) {
 
 // -- What is refused --
 
-struct Mistake {
+struct BadOptions {
   const char* arguments;
   const char* said;
 };
 
-void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.arguments; }
+void PrintTo(const BadOptions& bad, std::ostream* out) { *out << bad.arguments; }
 
-class RunRefused : public Run, public testing::WithParamInterface<Mistake> {};
+class RunRefused : public Run, public testing::WithParamInterface<BadOptions> {};
 
 TEST_P(RunRefused, InOneLineBeforeTheProgramStarts) {
   const auto& [arguments, said] = GetParam();
@@ -218,18 +218,20 @@ TEST_P(RunRefused, InOneLineBeforeTheProgramStarts) {
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, RunRefused,
     testing::Values(
-        Mistake{"--budget 12q", "--budget 12q: '12q'"}, Mistake{"--budget 200%", "--budget 200%"},
-        Mistake{"--page 5000", "--page 5000"}, Mistake{"--policy nonsense", "--policy nonsense"},
-        Mistake{"--delivery carrier", "--delivery carrier"},
-        Mistake{"--frames round", "--frames round"},
-        Mistake{"--on-error shrug", "--on-error shrug"}, Mistake{"--keepers 0", "--keepers 0"},
-        Mistake{"--prefetch-threads many", "--prefetch-threads many"},
-        Mistake{"--wait-max 5", "--wait-max 5"}, Mistake{"--budget ''", "--budget"},
-        Mistake{"--min-size 1q", "--min-size 1q"}, Mistake{"--alloc 4k", "--alloc 4k"},
-        Mistake{"--alloc x", "--alloc x"}, Mistake{"--store memory:", "scratch:DIR"},
-        Mistake{"--store sparse:/x", "scratch:DIR"}, Mistake{"--map ''", "--map"},
-        Mistake{"--nonsense", "'--nonsense'"}, Mistake{"--json", "--json needs a value"},
-        Mistake{"--quiet --quiet=maybe", "quiet"}));
+        BadOptions{"--budget 12q", "--budget 12q: '12q'"},
+        BadOptions{"--budget 200%", "--budget 200%"}, BadOptions{"--page 5000", "--page 5000"},
+        BadOptions{"--policy nonsense", "--policy nonsense"},
+        BadOptions{"--delivery carrier", "--delivery carrier"},
+        BadOptions{"--frames round", "--frames round"},
+        BadOptions{"--on-error shrug", "--on-error shrug"},
+        BadOptions{"--keepers 0", "--keepers 0"},
+        BadOptions{"--prefetch-threads many", "--prefetch-threads many"},
+        BadOptions{"--wait-max 5", "--wait-max 5"}, BadOptions{"--budget ''", "--budget"},
+        BadOptions{"--min-size 1q", "--min-size 1q"}, BadOptions{"--alloc 4k", "--alloc 4k"},
+        BadOptions{"--alloc x", "--alloc x"}, BadOptions{"--store memory:", "scratch:DIR"},
+        BadOptions{"--store sparse:/x", "scratch:DIR"}, BadOptions{"--map ''", "--map"},
+        BadOptions{"--nonsense", "'--nonsense'"}, BadOptions{"--json", "--json needs a value"},
+        BadOptions{"--quiet --quiet=maybe", "quiet"}));
 
 TEST_F(Run, AWrongVariableIsToldByItsName) {
   expect_refusal(start("true", "OUTCORE_BUDGET=12q"), 2, "OUTCORE_BUDGET=12q");

@@ -15,7 +15,7 @@
 namespace outcore::rbd_test {
 namespace {
 
-Ceph* started = nullptr;
+Ceph* started_ceph = nullptr;
 
 bool is_program(const std::string& name) {
   for (const char* folder : {"/usr/bin/", "/usr/sbin/", "/usr/local/bin/"})
@@ -44,7 +44,7 @@ void run_detached(const std::string& script, const std::string& folder, int inpu
 class EndsCeph : public testing::Environment {
  public:
   void TearDown() override {
-    if (started != nullptr) started->stop();
+    if (started_ceph != nullptr) started_ceph->stop();
   }
 };
 [[maybe_unused]] testing::Environment* const ends_ceph =
@@ -60,7 +60,7 @@ std::string Ceph::why_not() {
 }
 
 Ceph& Ceph::instance() {
-  static Ceph* const ceph = started = new Ceph;
+  static Ceph* const ceph = started_ceph = new Ceph;
   return *ceph;
 }
 

@@ -9,8 +9,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kSize = 1 << 20;
-
 class RedisTls : public RedisTest {
  protected:
   void SetUp() override {
