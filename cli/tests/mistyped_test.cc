@@ -49,7 +49,7 @@ class BadConfig : public CommandTest, public testing::WithParamInterface<const c
 TEST_P(BadConfig, IsOneLineWithTheLineAndTheRemedyBeforeAnythingElse) {
   std::ofstream(path("bad.toml")) << "budget = \"64M\"\nbugdet = \"4G\"\n";
   const Outcome outcome = outcome_of("cd " + dir() + " && OUTCORE_CONFIG=bad.toml " +
-                                     OUTCORE_COMMAND + " " + GetParam());
+                                     command_path() + " " + GetParam());
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_EQ(outcome.err,
             "outcore: bad.toml:2: there is no option 'bugdet'; did you mean 'budget'?\n");
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, BadConfig,
 class Environment : public CommandTest {
  protected:
   Outcome with(const std::string& variables, const std::string& arguments) const {
-    return outcome_of(variables + " " + OUTCORE_COMMAND + " " + arguments);
+    return outcome_of(variables + " " + command_path() + " " + arguments);
   }
 };
 
@@ -100,7 +100,7 @@ TEST_F(Environment, AnUnknownVariableIsNamedOnceWithTheNearestAndIsNoError) {
     EXPECT_EQ(outcome.err, line) << command;
   }
   Outcome run =
-      with("OUTCORE_BUDGT=1G OUTCORE_BUDGET=64M", "run -- " OUTCORE_COMMAND " info --options");
+      with("OUTCORE_BUDGT=1G OUTCORE_BUDGET=64M", "run -- " + command_path() + " info --options");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.err.rfind(line, 0), 0U) << run.err;
   EXPECT_EQ(run.err.find("OUTCORE_BUDGT", line.size()), std::string::npos) << run.err;

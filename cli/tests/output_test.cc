@@ -88,7 +88,7 @@ TEST_F(Output, NeverGoesIntoTheDataOfABenchmark) {
 TEST_F(Output, AReaderThatHasGoneIsAFailureOfAtMostOneLine) {
   // The reader closes the pipe before the command starts.
   const Outcome outcome = shell("mkfifo " + path("gate") + "; { cat " + path("gate") +
-                                " >/dev/null; " + OUTCORE_COMMAND + " info; echo $? >" +
+                                " >/dev/null; " + command_path() + " info; echo $? >" +
                                 path("status") + "; } | { exec <&-; echo >" + path("gate") + "; }");
   int status = -1;
   std::ifstream(path("status")) >> status;
@@ -129,7 +129,7 @@ TEST_F(Output, OfAReportOnAFullFileSystemIsAFailureAndNoFile) {
   const std::string runs = file_of("runs.json", line());
   std::filesystem::create_directory(path("full"));
   file_of("script", "mount -t tmpfs -o size=4k none " + path("full") + " || exit 77\n" +
-                        OUTCORE_COMMAND + " bench report " + runs + " --out " + path("full") +
+                        command_path() + " bench report " + runs + " --out " + path("full") +
                         " >/dev/null\nstatus=$?\nls -A " + path("full") + " >" + path("left") +
                         "\nexit $status\n");
   const Outcome outcome = shell("unshare -rm sh " + path("script"));
@@ -142,7 +142,7 @@ TEST_F(Output, OfAReportOnAFullFileSystemIsAFailureAndNoFile) {
 TEST_F(Output, OfAReportThatIsCutShortIsAFailureAndNoFile) {
   const std::string runs = file_of("runs.json", line());
   std::filesystem::create_directory(path("figures"));
-  const Outcome outcome = shell("ulimit -f 4; " OUTCORE_COMMAND " bench report " + runs +
+  const Outcome outcome = shell("ulimit -f 4; " + command_path() + " bench report " + runs +
                                 " --out " + path("figures") + " >/dev/null");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;

@@ -15,8 +15,8 @@ class Run : public CommandTest {
  protected:
   // `before`: variables, as a shell takes them.
   Outcome start(const std::string& arguments, const std::string& before = "") const {
-    return shell("OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before +
-                 " " OUTCORE_COMMAND " run " + arguments);
+    return shell("OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before + " " + command_path() +
+                 " run " + arguments);
   }
   Outcome shell(const std::string& line) const { return run_lines("sh", line); }
   static std::map<std::string, std::string> variables(const Outcome& outcome) {
@@ -130,7 +130,7 @@ TEST_F(Run, TheLibraryComesBeforeOthersAndOnce) {
   EXPECT_EQ(variables(outcome)["LD_PRELOAD"], a_library() + ":" + other) << outcome.err;
   outcome = start("env -0", "LD_PRELOAD='" + other + " " + a_library() + "'");
   EXPECT_EQ(variables(outcome)["LD_PRELOAD"], other + " " + a_library()) << outcome.err;
-  outcome = start(OUTCORE_COMMAND " run env -0");
+  outcome = start(command_path() + " run env -0");
   EXPECT_EQ(variables(outcome)["LD_PRELOAD"], a_library()) << outcome.err;
 }
 
@@ -152,7 +152,7 @@ TEST_F(Run, ASignalThatEndsTheProgramIsSeen) {
 
 TEST_F(Run, InputAndOutputPassThrough) {
   const Outcome outcome = shell("printf 'a\\0b' | OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " +
-                                OUTCORE_COMMAND + " run cat");
+                                command_path() + " run cat");
   EXPECT_EQ(outcome.out, std::string("a\0b", 3)) << outcome.err;
 }
 
@@ -174,7 +174,7 @@ TEST_F(Run, OpenFilesAreTheOnesBeforeAndTheReport) {
 
 TEST_F(Run, TheReportLiesAboveTheNumbersOfPrograms) {
   const std::string command =
-      "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " OUTCORE_COMMAND " run ";
+      "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + command_path() + " run ";
   Outcome outcome = shell("ulimit -n 1024; " + command + "sh -c 'echo ${OUTCORE_RUN_REPORT#*:}'");
   EXPECT_GE(std::stoi("0" + outcome.out), 900) << outcome.err;
   outcome =
@@ -187,8 +187,8 @@ TEST_F(Run, ClosedFilesAndIgnoredSignalsStayAsTheyWere) {
   EXPECT_EQ(outcome.out, "closed\n") << outcome.err;
   for (const char* options : {"", "--budget 64M "}) {
     const std::string grep = "run " + std::string(options) + "grep SigIgn /proc/self/status";
-    outcome = shell("export OUTCORE_PRELOAD_LIBRARY=" + a_library() + "; " OUTCORE_COMMAND " " +
-                    grep + "; trap '' PIPE SEGV HUP; " OUTCORE_COMMAND " " + grep +
+    outcome = shell("export OUTCORE_PRELOAD_LIBRARY=" + a_library() + "; " + command_path() + " " +
+                    grep + "; trap '' PIPE SEGV HUP; " + command_path() + " " + grep +
                     "; grep SigIgn /proc/self/status");
     std::istringstream lines(outcome.out);
     std::string none, ignored, plain;
@@ -270,10 +270,10 @@ TEST_F(Run, AProgramThatCannotStartHasTheStatusOfShells) {
 }
 
 TEST_F(Run, ALibraryThatIsNotThereIsToldWithTheRemedy) {
-  const std::string command = OUTCORE_COMMAND " run true";
+  const std::string command = command_path() + " run true";
   expect_refusal(shell("OUTCORE_PRELOAD_LIBRARY=missing.so " + command), 1, "missing.so");
   std::filesystem::create_directory(path("bin"));
-  std::filesystem::copy_file(OUTCORE_COMMAND, path("bin/outcore"));
+  std::filesystem::copy_file(command_path(), path("bin/outcore"));
   expect_refusal(shell("unset OUTCORE_PRELOAD_LIBRARY; bin/outcore run true"), 1,
                  "OUTCORE_PRELOAD_LIBRARY");
 }
@@ -283,7 +283,7 @@ TEST_F(Run, TheLibraryIsFoundBesideTheCommand) {
     const std::string prefix = path("prefix");
     std::filesystem::create_directories(prefix + "/bin");
     std::filesystem::create_directories(prefix + "/" + folder);
-    std::filesystem::copy_file(OUTCORE_COMMAND, prefix + "/bin/outcore");
+    std::filesystem::copy_file(command_path(), prefix + "/bin/outcore");
     const std::string library = prefix + "/" + folder + "/liboutcore_preload.so";
     std::filesystem::copy_file(a_library(), library);
     const Outcome outcome = shell("unset OUTCORE_PRELOAD_LIBRARY; " + prefix +
@@ -297,7 +297,7 @@ TEST_F(Run, ALibraryWhoseNameTheLoaderWouldCutIsRefused) {
   for (const char* name : {"a b.so", "a:b.so"}) {
     std::filesystem::copy_file(a_library(), path(name));
     expect_refusal(
-        shell("OUTCORE_PRELOAD_LIBRARY='" + path(name) + "' " OUTCORE_COMMAND " run true"), 1,
+        shell("OUTCORE_PRELOAD_LIBRARY='" + path(name) + "' " + command_path() + " run true"), 1,
         "space or colon");
   }
 }

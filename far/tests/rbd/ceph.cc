@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "tests/folder.h"
+#include "tests/places.h"
 
 namespace outcore::rbd_test {
 namespace {
@@ -72,7 +73,7 @@ Ceph::Ceph() : folder_(scene::usual_parent() + "/outcore-ceph-XXXXXX") {
     ::perror("the folder of the Ceph cluster");
     ::abort();
   }
-  run_detached(OUTCORE_SOURCE_DIR "/far/tests/rbd/ceph_cluster.sh", folder_, commands[0],
+  run_detached(scene::source_folder() + "/far/tests/rbd/ceph_cluster.sh", folder_, commands[0],
                answers[1]);
   ::close(commands[0]);
   ::close(answers[1]);
