@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -20,6 +21,10 @@
 #include "outcore/runtime.h"
 
 namespace outcore {
+
+inline Error wrong(const std::string& attempted, const std::string& why, int code = EINVAL) {
+  return {code, attempted + ": " + why};
+}
 
 struct Arrays::Impl {
   using Entry = arrays::Entry;

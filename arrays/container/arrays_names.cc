@@ -15,10 +15,6 @@ namespace {
 
 constexpr size_t kAttributeBytesMax = 64 << 10;
 
-Error wrong(const std::string& attempted, const std::string& why, int code = EINVAL) {
-  return {code, attempted + ": " + why};
-}
-
 }  // namespace
 
 Result<ArrayInfo> Arrays::info(const std::string& name) const {

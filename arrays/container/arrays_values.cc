@@ -18,10 +18,6 @@ constexpr uint64_t kPackedBytesMin = 512;
 constexpr size_t kNameBytesMax = 255;
 constexpr uint32_t kElementBytesMax = 1 << 20;
 
-Error wrong(const std::string& attempted, const std::string& why, int code = EINVAL) {
-  return {code, attempted + ": " + why};
-}
-
 struct OfValue final : arrays::Mapping {
   std::vector<uint8_t> bytes;
 };

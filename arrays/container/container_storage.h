@@ -116,6 +116,8 @@ class ContainerStorage {
   virtual std::string describe() const = 0;
 };
 
+inline constexpr uint64_t kNewContainerBytes = 1 << 20;
+
 struct StorageOptions {
   std::string uri;
   bool is_writable = false, may_create = false;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "arrays/container/workers.h"
 #include "core/base/assert.h"
 #include "core/base/units.h"
 
@@ -18,7 +19,6 @@ namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{1} << 30;  // mapped at a time, at its multiples
-constexpr uint64_t kPieceBytes = 4 << 20;             // of a long range, by one thread at a time
 constexpr unsigned kThreadsMax = 4;
 
 }  // namespace

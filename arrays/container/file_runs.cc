@@ -23,7 +23,6 @@ constexpr uint64_t kAlign = base::kSystemPage;
 // What goes past the page cache is made of whole ones: none has a neighbour's bytes, which a large
 // folio in the page cache would write back over ours as they were.
 constexpr uint64_t kFolioBytes = base::kHugePage;
-constexpr uint64_t kPieceBytes = 4 << 20;    // of a long run, by one thread at a time
 constexpr uint64_t kLongBytes = 4 << 20;     // worth to go past the page cache
 constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs are written as memory
 constexpr uint64_t kBlockBytes = 256 << 10;  // of short runs, read by one call

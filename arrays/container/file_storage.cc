@@ -20,7 +20,7 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr size_t kFirstBytes = 64 << 10;
+constexpr size_t kReadAheadBytes = 64 << 10;
 constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
 constexpr uint64_t kRangesAt = 16;               // behind the leases
 
@@ -78,7 +78,7 @@ Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions
   if (options.is_writable)
     file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
   else  // the catalog, in one request
-    static_cast<void>(::readahead(file->fd_, 0, kFirstBytes));
+    static_cast<void>(::readahead(file->fd_, 0, kReadAheadBytes));
   return std::shared_ptr<ContainerStorage>(std::move(file));
 }
 
@@ -236,7 +236,7 @@ Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<Containe
       ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
   if (made == MAP_FAILED) return failed(errno, "map", offset, size_bytes);
   // The first element need not wait for as much as the kernel reads ahead (8 MiB of some disks).
-  static_cast<void>(::readahead(fd_, static_cast<off_t>(offset), kFirstBytes));
+  static_cast<void>(::readahead(fd_, static_cast<off_t>(offset), kReadAheadBytes));
   mapping->data = static_cast<const std::byte*>(made);
   mapping->size_bytes = size_bytes;
   return std::shared_ptr<Mapping>(std::move(mapping));

@@ -12,7 +12,7 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr uint64_t kWindowBytes = uint64_t{1} << 36;  // mapped at a time
+constexpr uint64_t kReachBytes = uint64_t{1} << 36;  // mapped at a time
 
 }  // namespace
 
@@ -25,7 +25,7 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
     const uint64_t begin =
         base::round_down(offset, is_dense_ ? base::kHugePage : base::kSystemPage);
     const uint64_t end =
-        std::min(begin + std::max(kWindowBytes, base::round_up(to - begin, base::kHugePage)),
+        std::min(begin + std::max(kReachBytes, base::round_up(to - begin, base::kHugePage)),
                  base::round_up(file_bytes_, base::kSystemPage));
     const uint64_t size = end - begin;
     void* const space = ::mmap(nullptr, size + base::kHugePage, PROT_NONE,

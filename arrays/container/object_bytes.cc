@@ -9,8 +9,8 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr char kMagic[8] = {'O', 'U', 'T', 'C', 'O', 'B', 'J', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr char kObjectMagic[8] = {'O', 'U', 'T', 'C', 'O', 'B', 'J', '\n'};
+constexpr uint32_t kObjectVersion = 1;
 constexpr size_t kTypeBytesMax = 64 << 10;
 
 // What the bytes begin with; little-endian. The type's name follows, then the archive.
@@ -47,8 +47,8 @@ std::string one_line(std::string_view text) {
 
 std::string object_head(std::string_view type) {
   Head head{};
-  std::memcpy(head.magic, kMagic, sizeof kMagic);
-  head.version = kVersion;
+  std::memcpy(head.magic, kObjectMagic, sizeof kObjectMagic);
+  head.version = kObjectVersion;
   head.type_bytes = static_cast<uint32_t>(type.size());
   return std::string(reinterpret_cast<const char*>(&head), sizeof head).append(type);
 }
@@ -80,12 +80,12 @@ Result<ObjectBytes> load_object_bytes(const Arrays& arrays, const std::string& n
   Head head{};
   if (object.bytes.size() < sizeof head) return damaged(name, "it has no head");
   std::memcpy(&head, object.bytes.data(), sizeof head);
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0)
+  if (std::memcmp(head.magic, kObjectMagic, sizeof kObjectMagic) != 0)
     return wrong(name, "it is no object of outcore::store_object: load it as text");
-  if (head.version > kVersion)
+  if (head.version > kObjectVersion)
     return wrong(name, "it has version " + std::to_string(head.version) +
-                           " of the format, newer than this Outcore's " + std::to_string(kVersion) +
-                           ": take a newer one");
+                           " of the format, newer than this Outcore's " +
+                           std::to_string(kObjectVersion) + ": take a newer one");
   const std::string_view rest = std::string_view(object.bytes).substr(sizeof head);
   if (head.sum != sum_of(head, rest)) return damaged(name, "its checksum differs");
   if (head.type_bytes > rest.size()) return damaged(name, "it ends within its type's name");

@@ -18,7 +18,6 @@ namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kReserveBytes = uint64_t{1} << 40;
-constexpr uint64_t kFirstBytes = 1 << 20;
 
 // The stores in which this process writes containers: a second writer would have a catalog of its
 // own.
@@ -41,7 +40,7 @@ class RegionStorage final : public ContainerStorage {
     OpenOptions how;
     how.is_writable = options.is_writable;
     how.may_create = options.may_create;
-    how.size_bytes = options.may_create ? kFirstBytes : 0;
+    how.size_bytes = options.may_create ? kNewContainerBytes : 0;
     auto store = open_store(options.uri, how);
     if (!store) return store.error();
     storage->identity_ = store.value()->identity();

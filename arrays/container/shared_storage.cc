@@ -11,9 +11,8 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr uint64_t kFirstBytes = 1 << 20;
 constexpr size_t kPiecesMax = 512;  // of one batch
-constexpr uint64_t kPieceBytes = 4 << 20, kBatchBytes = 8 << 20;
+constexpr uint64_t kCallBytes = 4 << 20, kBatchBytes = 8 << 20;
 // Short runs are read with what is between them, if that is not more than they are.
 constexpr uint64_t kShortBytes = 8 << 10;
 
@@ -25,8 +24,8 @@ struct Piece {
 template <typename Visit>
 void for_each_piece(const Runs& runs, const Visit& visit) {
   for_each_run(runs, [&](uint64_t there, uint64_t here) {
-    for (uint64_t at = 0; at < runs.run_bytes; at += kPieceBytes)
-      if (visit(Piece{there + at, here + at, std::min(kPieceBytes, runs.run_bytes - at)}))
+    for (uint64_t at = 0; at < runs.run_bytes; at += kCallBytes)
+      if (visit(Piece{there + at, here + at, std::min(kCallBytes, runs.run_bytes - at)}))
         return true;
     return false;
   });
@@ -101,7 +100,7 @@ Result<std::shared_ptr<ContainerStorage>> SharedStorage::open(const StorageOptio
   OpenOptions how;
   how.is_writable = true;
   how.may_create = options.may_create;
-  how.size_bytes = options.may_create ? kFirstBytes : 0;
+  how.size_bytes = options.may_create ? kNewContainerBytes : 0;
   auto writers = outcore::open_shared_store(options.uri, how);
   if (!writers) return writers.error();
   auto storage = std::make_shared<SharedStorage>();

@@ -11,6 +11,7 @@
 namespace outcore::arrays {
 
 inline constexpr unsigned kWorkersMax = 4;
+inline constexpr uint64_t kPieceBytes = 4 << 20;  // of a long run, by one thread at a time
 
 // Calls work() in so many threads at once, the caller's always; fewer, if there are no more to
 // have. Signals are the program's: none of them reaches the others. Returns when all have returned.

@@ -24,10 +24,6 @@ StoreTraits traits_of(uint32_t chunk_bytes, const StoreLimits& limits) {
   return traits;
 }
 
-Error refuse(const Uri& uri, const std::string& why, int code = EINVAL) {
-  return {code, "store '" + uri.text + "': " + why};
-}
-
 struct Asked {
   std::string object = "main";
   VersionedPoolOptions pool;

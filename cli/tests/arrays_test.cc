@@ -266,7 +266,7 @@ TEST_F(ArraysCommand, AnInterruptLeavesNoHalfOfAFile) {
   ASSERT_TRUE(out->close().ok());
   std::filesystem::create_directory(path("to"));
   const Outcome outcome = outcome_of(
-      "cd " + dir() + "; " + OUTCORE_COMMAND + " arrays export large.oca --to to/large.npy & " +
+      "cd " + dir() + "; " + command_path() + " arrays export large.oca --to to/large.npy & " +
       "n=0; until [ -n \"$(ls -A to)\" ] || [ $n -gt 100000 ]; do n=$((n+1)); done; "
       "kill -TERM $!; kill -INT $!; wait $!; echo $?; ls -A to");
   EXPECT_EQ(outcome.out, "1\n") << outcome.err;

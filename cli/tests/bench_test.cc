@@ -149,7 +149,7 @@ TEST_F(Bench, LeavesNoDataUnlessAsked) {
 }
 
 TEST_F(Bench, AnInterruptedRunLeavesNoData) {
-  const std::string command = "timeout --preserve-status -s INT 2 " OUTCORE_COMMAND
+  const std::string command = "timeout --preserve-status -s INT 2 " + command_path() +
                               " bench scan --size 1M --passes 1000000000 --memory dram --dir " +
                               path("work") + " 2>" + path("err");
   std::filesystem::create_directory(path("work"));

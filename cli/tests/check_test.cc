@@ -237,7 +237,7 @@ TEST_F(Check, WithoutAProgramIsAMistakeOfUse) {
 TEST_F(Check, RunWarnsOnceAndStartsTheProgramAllTheSame) {
   if (!compile("static", kPlain, "-static"))
     GTEST_SKIP() << "needs a C compiler and a static C library";
-  ::setenv("OUTCORE_PRELOAD_LIBRARY", OUTCORE_COMMAND, 1);
+  ::setenv("OUTCORE_PRELOAD_LIBRARY", command_path().c_str(), 1);
   const Outcome told = run("run " + path("static")), quiet = run("run --quiet " + path("static"));
   ::unsetenv("OUTCORE_PRELOAD_LIBRARY");
   EXPECT_EQ(told.out, "x\n");

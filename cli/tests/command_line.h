@@ -16,10 +16,12 @@
 
 #include "core/base/json.h"
 #include "gtest/gtest.h"
+#include "tests/places.h"
 
 namespace outcore::cli {
 
 using base::Json;
+using scene::command_path;
 
 struct Outcome {
   int status = -1;  // exit status; -1 if a signal ended it
@@ -52,7 +54,7 @@ class CommandTest : public testing::Test {
 
   // `arguments` as a shell would take them.
   Outcome run(const std::string& arguments) const {
-    return outcome_of(std::string(OUTCORE_COMMAND) + " " + arguments);
+    return outcome_of(command_path() + " " + arguments);
   }
   // Lines of a shell, which runs in the directory.
   Outcome run_lines(const std::string& shell, const std::string& lines) const {

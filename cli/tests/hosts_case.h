@@ -106,8 +106,8 @@ class HostsCase : public CommandTest {
   void write_hosts(const std::string& lines) const { std::ofstream(path("hosts")) << lines; }
   // The shell's line that starts a run; `before`: variables.
   std::string line(const std::string& arguments, const std::string& before = "") const {
-    return "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before + " " OUTCORE_COMMAND " run " +
-           arguments;
+    return "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before + " " + command_path() +
+           " run " + arguments;
   }
   Outcome start(const std::string& arguments, const std::string& before = "") const {
     return run_lines("sh", line(arguments, before));

@@ -18,13 +18,13 @@ class HostsFileCase : public HostsCase {
   }
 };
 
-struct Mistake {
+struct WrongLines {
   std::string lines, said;
 };
 
-void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.lines; }
+void PrintTo(const WrongLines& wrong, std::ostream* out) { *out << wrong.lines; }
 
-class WrongHostsFile : public HostsFileCase, public testing::WithParamInterface<Mistake> {};
+class WrongHostsFile : public HostsFileCase, public testing::WithParamInterface<WrongLines> {};
 
 TEST_P(WrongHostsFile, IsToldInOneLineAndNothingStarts) {
   expect_refusal(start_with(GetParam().lines, "-- touch made"), 2, GetParam().said);
@@ -39,23 +39,25 @@ std::string many_hosts() {
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, WrongHostsFile,
     testing::Values(
-        Mistake{"", "hosts names no host"}, Mistake{"# nothing\n\n", "names no host"},
-        Mistake{"localhost 64M\n", "hosts:1: only the machine that calculates"},
-        Mistake{"198.51.100.1 64M\nlocalhost 32M\n", "hosts:1: '198.51.100.1' is not this machine"},
-        Mistake{"0.0.0.0 64M\nlocalhost 32M\n", "hosts:1: '0.0.0.0' is not this machine"},
-        Mistake{"root@localhost 64M\nlocalhost 32M\n", "leave out 'root@'"},
-        Mistake{"localhost\nlocalhost 32M\n", "hosts:1: 'localhost' has no size"},
-        Mistake{"localhost 10k\nlocalhost 32M\n", "hosts:1: 10k is less"},
-        Mistake{"localhost 64M\nlocalhost 32Q\n", "hosts:2: '32Q' is no size"},
-        Mistake{"localhost 64M\n\n# a\n  localhost 1M # b\n", "hosts:4: 1M is less"},
-        Mistake{"localhost 64M\nlocalhost 2000P\n", "hosts:2: 2000P is more"},
-        Mistake{"localhost 64M\nlocalhost 32M twice\n", "hosts:2: 'localhost' has more words"},
-        Mistake{"localhost 64M\n-oProxyCommand=x 32M\n", "hosts:2: '-oProxyCommand=x' is no name"},
-        Mistake{"localhost 64M\na;b 32M\n", "hosts:2: 'a;b' is no name"},
-        Mistake{"localhost 64M\n-l@b 32M\n", "hosts:2: '-l' is no user's name"},
-        Mistake{"localhost 64M\n@b 32M\n", "hosts:2: '' is no user's name"},
-        Mistake{"localhost 64M\na@ 32M\n", "hosts:2: '' is no name"},
-        Mistake{many_hosts(), "hosts:130: more than 128 hosts"}));
+        WrongLines{"", "hosts names no host"}, WrongLines{"# nothing\n\n", "names no host"},
+        WrongLines{"localhost 64M\n", "hosts:1: only the machine that calculates"},
+        WrongLines{"198.51.100.1 64M\nlocalhost 32M\n",
+                   "hosts:1: '198.51.100.1' is not this machine"},
+        WrongLines{"0.0.0.0 64M\nlocalhost 32M\n", "hosts:1: '0.0.0.0' is not this machine"},
+        WrongLines{"root@localhost 64M\nlocalhost 32M\n", "leave out 'root@'"},
+        WrongLines{"localhost\nlocalhost 32M\n", "hosts:1: 'localhost' has no size"},
+        WrongLines{"localhost 10k\nlocalhost 32M\n", "hosts:1: 10k is less"},
+        WrongLines{"localhost 64M\nlocalhost 32Q\n", "hosts:2: '32Q' is no size"},
+        WrongLines{"localhost 64M\n\n# a\n  localhost 1M # b\n", "hosts:4: 1M is less"},
+        WrongLines{"localhost 64M\nlocalhost 2000P\n", "hosts:2: 2000P is more"},
+        WrongLines{"localhost 64M\nlocalhost 32M twice\n", "hosts:2: 'localhost' has more words"},
+        WrongLines{"localhost 64M\n-oProxyCommand=x 32M\n",
+                   "hosts:2: '-oProxyCommand=x' is no name"},
+        WrongLines{"localhost 64M\na;b 32M\n", "hosts:2: 'a;b' is no name"},
+        WrongLines{"localhost 64M\n-l@b 32M\n", "hosts:2: '-l' is no user's name"},
+        WrongLines{"localhost 64M\n@b 32M\n", "hosts:2: '' is no user's name"},
+        WrongLines{"localhost 64M\na@ 32M\n", "hosts:2: '' is no name"},
+        WrongLines{many_hosts(), "hosts:130: more than 128 hosts"}));
 
 TEST_F(HostsFileCase, AFileThatIsNotThereIsTold) {
   expect_refusal(start("--hosts missing -- touch made"), 1, "read the hosts in missing");

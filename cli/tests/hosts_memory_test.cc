@@ -21,7 +21,7 @@ class HostsMemory : public HostsCase {
     ASSERT_EQ(outcome_of("LC_ALL=C sort " + path("lines") + " > " + path("expected")).status, 0);
   }
   static std::string library() {
-    const std::string command = OUTCORE_COMMAND;
+    const std::string command = command_path();
     return command.substr(0, command.rfind('/') + 1) + "liboutcore_preload.so";
   }
   static std::string with_library() { return "LC_ALL=C OUTCORE_PRELOAD_LIBRARY=" + library(); }

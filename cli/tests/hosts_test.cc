@@ -81,7 +81,7 @@ TEST_F(Hosts, MayBeNamedByTheVariableWhichTheProgramDoesNotGet) {
   write_hosts(kTwo);
   const Outcome outcome =
       start("-- sh -c 'echo $OUTCORE_STORE; echo \"[$OUTCORE_HOSTS$OUTCORE_RUN_REPLICAS]\"; " +
-                std::string(OUTCORE_COMMAND) + " run -q -- sh -c \"echo \\$OUTCORE_STORE\"'",
+                command_path() + " run -q -- sh -c \"echo \\$OUTCORE_STORE\"'",
             "OUTCORE_HOSTS=hosts OUTCORE_RUN_REPLICAS=0");
   std::istringstream lines(outcome.out);
   std::string outer, variables, inner;
@@ -94,7 +94,7 @@ TEST_F(Hosts, MayBeNamedByTheVariableWhichTheProgramDoesNotGet) {
 TEST_F(Hosts, MayBeNamedAsTheStoreWhichReachesTheProgram) {
   const Outcome outcome =
       start_with(kTwo, "-- sh -c 'echo $OUTCORE_STORE; store=$OUTCORE_STORE; " +
-                           std::string("unset OUTCORE_STORE; ") + OUTCORE_COMMAND +
+                           std::string("unset OUTCORE_STORE; ") + command_path() +
                            " run -q --store \"$store\" -- sh -c \"echo \\$OUTCORE_STORE\"'");
   std::istringstream lines(outcome.out);
   std::string outer, inner;

@@ -14,6 +14,7 @@
 
 #include "core/base/json.h"
 #include "far/tests/redis/redis_case.h"
+#include "tests/places.h"
 
 namespace outcore::redis_test {
 namespace {
@@ -80,7 +81,7 @@ class MasterKills : public RedisTest {
     start(options);
   }
   std::vector<std::string> sort(uint64_t number) const {
-    return {OUTCORE_COMMAND,
+    return {scene::command_path(),
             "bench",
             "sort",
             "--size",

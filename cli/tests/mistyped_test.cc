@@ -5,11 +5,11 @@
 namespace outcore::cli {
 namespace {
 
-struct Mistake {
+struct Typo {
   const char *command, *word, *meant;
 };
 
-class Mistyped : public CommandTest, public testing::WithParamInterface<Mistake> {};
+class Mistyped : public CommandTest, public testing::WithParamInterface<Typo> {};
 
 TEST_P(Mistyped, OptionsAreNamedWithTheNearest) {
   const Outcome outcome = run(GetParam().command);
@@ -26,30 +26,30 @@ TEST_P(Mistyped, OptionsAreNamedWithTheNearest) {
 
 INSTANTIATE_TEST_SUITE_P(
     Options, Mistyped,
-    testing::Values(Mistake{"run --budgt 1G -- echo ran", "--budgt", "--budget"},
-                    Mistake{"run --budgt=1G echo ran", "--budgt", "--budget"},
-                    Mistake{"run --budgt 1G echo ran", "--budgt", "--budget"},
-                    Mistake{"run --budget 1G --aloc 1M -- echo ran", "--aloc", "--alloc"},
-                    Mistake{"run --quite echo ran", "--quite", "--quiet"},
-                    Mistake{"check --jsn ls", "--jsn", "--json"},
-                    Mistake{"info --metrcs", "--metrcs", "--metrics"},
-                    Mistake{"residency f --jso", "--jso", "--json"},
-                    Mistake{"warm f --sise 1G", "--sise", "--size"},
-                    Mistake{"heap check --jsno x", "--jsno", "--json"},
-                    Mistake{"store put --replce a b", "--replce", "--replace"},
-                    Mistake{"checkpoint ls --jsno versioned:x", "--jsno", "--json"},
-                    Mistake{"arrays export x.oca --too u.npy", "--too", "--to"},
-                    Mistake{"arrays verify x.oca --jsno", "--jsno", "--json"},
-                    Mistake{"bench sort --sise 1G", "--sise", "--size"},
-                    Mistake{"bench table --onyl sort", "--onyl", "--only"},
-                    Mistake{"demo --sise 1G", "--sise", "--size"}));
+    testing::Values(Typo{"run --budgt 1G -- echo ran", "--budgt", "--budget"},
+                    Typo{"run --budgt=1G echo ran", "--budgt", "--budget"},
+                    Typo{"run --budgt 1G echo ran", "--budgt", "--budget"},
+                    Typo{"run --budget 1G --aloc 1M -- echo ran", "--aloc", "--alloc"},
+                    Typo{"run --quite echo ran", "--quite", "--quiet"},
+                    Typo{"check --jsn ls", "--jsn", "--json"},
+                    Typo{"info --metrcs", "--metrcs", "--metrics"},
+                    Typo{"residency f --jso", "--jso", "--json"},
+                    Typo{"warm f --sise 1G", "--sise", "--size"},
+                    Typo{"heap check --jsno x", "--jsno", "--json"},
+                    Typo{"store put --replce a b", "--replce", "--replace"},
+                    Typo{"checkpoint ls --jsno versioned:x", "--jsno", "--json"},
+                    Typo{"arrays export x.oca --too u.npy", "--too", "--to"},
+                    Typo{"arrays verify x.oca --jsno", "--jsno", "--json"},
+                    Typo{"bench sort --sise 1G", "--sise", "--size"},
+                    Typo{"bench table --onyl sort", "--onyl", "--only"},
+                    Typo{"demo --sise 1G", "--sise", "--size"}));
 
 class BadConfig : public CommandTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(BadConfig, IsOneLineWithTheLineAndTheRemedyBeforeAnythingElse) {
   std::ofstream(path("bad.toml")) << "budget = \"64M\"\nbugdet = \"4G\"\n";
   const Outcome outcome = outcome_of("cd " + dir() + " && OUTCORE_CONFIG=bad.toml " +
-                                     OUTCORE_COMMAND + " " + GetParam());
+                                     command_path() + " " + GetParam());
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_EQ(outcome.err,
             "outcore: bad.toml:2: there is no option 'bugdet'; did you mean 'budget'?\n");
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, BadConfig,
 class Environment : public CommandTest {
  protected:
   Outcome with(const std::string& variables, const std::string& arguments) const {
-    return outcome_of(variables + " " + OUTCORE_COMMAND + " " + arguments);
+    return outcome_of(variables + " " + command_path() + " " + arguments);
   }
 };
 
@@ -100,7 +100,7 @@ TEST_F(Environment, AnUnknownVariableIsNamedOnceWithTheNearestAndIsNoError) {
     EXPECT_EQ(outcome.err, line) << command;
   }
   Outcome run =
-      with("OUTCORE_BUDGT=1G OUTCORE_BUDGET=64M", "run -- " OUTCORE_COMMAND " info --options");
+      with("OUTCORE_BUDGT=1G OUTCORE_BUDGET=64M", "run -- " + command_path() + " info --options");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.err.rfind(line, 0), 0U) << run.err;
   EXPECT_EQ(run.err.find("OUTCORE_BUDGT", line.size()), std::string::npos) << run.err;

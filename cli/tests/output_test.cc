@@ -88,7 +88,7 @@ TEST_F(Output, NeverGoesIntoTheDataOfABenchmark) {
 TEST_F(Output, AReaderThatHasGoneIsAFailureOfAtMostOneLine) {
   // The reader closes the pipe before the command starts.
   const Outcome outcome = shell("mkfifo " + path("gate") + "; { cat " + path("gate") +
-                                " >/dev/null; " + OUTCORE_COMMAND + " info; echo $? >" +
+                                " >/dev/null; " + command_path() + " info; echo $? >" +
                                 path("status") + "; } | { exec <&-; echo >" + path("gate") + "; }");
   int status = -1;
   std::ifstream(path("status")) >> status;
@@ -129,7 +129,7 @@ TEST_F(Output, OfAReportOnAFullFileSystemIsAFailureAndNoFile) {
   const std::string runs = file_of("runs.json", line());
   std::filesystem::create_directory(path("full"));
   file_of("script", "mount -t tmpfs -o size=4k none " + path("full") + " || exit 77\n" +
-                        OUTCORE_COMMAND + " bench report " + runs + " --out " + path("full") +
+                        command_path() + " bench report " + runs + " --out " + path("full") +
                         " >/dev/null\nstatus=$?\nls -A " + path("full") + " >" + path("left") +
                         "\nexit $status\n");
   const Outcome outcome = shell("unshare -rm sh " + path("script"));
@@ -142,7 +142,7 @@ TEST_F(Output, OfAReportOnAFullFileSystemIsAFailureAndNoFile) {
 TEST_F(Output, OfAReportThatIsCutShortIsAFailureAndNoFile) {
   const std::string runs = file_of("runs.json", line());
   std::filesystem::create_directory(path("figures"));
-  const Outcome outcome = shell("ulimit -f 4; " OUTCORE_COMMAND " bench report " + runs +
+  const Outcome outcome = shell("ulimit -f 4; " + command_path() + " bench report " + runs +
                                 " --out " + path("figures") + " >/dev/null");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
@@ -160,15 +160,17 @@ TEST_F(Output, OfAReportOfStoppedRunsSaysWhyThereIsNoFigure) {
 
 // -- Lines that are none --
 
-struct Wrong {
+struct WrongValue {
   const char* key;
   const char* value;
 };
 
 // Makes parameters readable in a failure.
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.key << ": " << wrong.value; }
+void PrintTo(const WrongValue& wrong, std::ostream* out) {
+  *out << wrong.key << ": " << wrong.value;
+}
 
-class WrongLine : public Output, public testing::WithParamInterface<Wrong> {};
+class WrongLine : public Output, public testing::WithParamInterface<WrongValue> {};
 
 TEST_P(WrongLine, IsToldByFileLineAndKey) {
   const auto& [key, value] = GetParam();
@@ -188,14 +190,18 @@ TEST_P(WrongLine, IsToldByFileLineAndKey) {
   EXPECT_FALSE(std::filesystem::exists(path("figures")));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Values, WrongLine,
-    testing::Values(Wrong{"rate", "0"}, Wrong{"rate", "-5"}, Wrong{"rate", "\"fast\""},
-                    Wrong{"rate", "null"}, Wrong{"rate", "1e300"}, Wrong{"seconds", "0"},
-                    Wrong{"seconds", "-1"}, Wrong{"threads", "-1"}, Wrong{"threads", "0"},
-                    Wrong{"threads", "1.5"}, Wrong{"threads", "5000000000"},
-                    Wrong{"processes", "[1]"}, Wrong{"data_bytes", "-1"}, Wrong{"workload", "7"},
-                    Wrong{"device", "{}"}, Wrong{"memory", "null"}, Wrong{"stopped", "\"no\""}));
+INSTANTIATE_TEST_SUITE_P(Values, WrongLine,
+                         testing::Values(WrongValue{"rate", "0"}, WrongValue{"rate", "-5"},
+                                         WrongValue{"rate", "\"fast\""}, WrongValue{"rate", "null"},
+                                         WrongValue{"rate", "1e300"}, WrongValue{"seconds", "0"},
+                                         WrongValue{"seconds", "-1"}, WrongValue{"threads", "-1"},
+                                         WrongValue{"threads", "0"}, WrongValue{"threads", "1.5"},
+                                         WrongValue{"threads", "5000000000"},
+                                         WrongValue{"processes", "[1]"},
+                                         WrongValue{"data_bytes", "-1"},
+                                         WrongValue{"workload", "7"}, WrongValue{"device", "{}"},
+                                         WrongValue{"memory", "null"},
+                                         WrongValue{"stopped", "\"no\""}));
 
 TEST_F(Output, OfCompareRefusesANumberBeyondAll) {
   const std::string wrong = file_of("wrong.json", line("\"rate\": 1e999"));

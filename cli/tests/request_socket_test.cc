@@ -20,7 +20,7 @@ class RequestSocket : public CommandTest {
  protected:
   void SetUp() override {
     CommandTest::SetUp();
-    const std::string folder = std::filesystem::path(OUTCORE_COMMAND).parent_path();
+    const std::string folder = std::filesystem::path(command_path()).parent_path();
     if (!std::filesystem::exists(folder + "/liboutcore_preload.so"))
       GTEST_SKIP() << "the preload library is not built here";
     ::unsetenv("OUTCORE_PRELOAD_LIBRARY");
@@ -64,8 +64,8 @@ class RequestSocket : public CommandTest {
     if (program_ == 0) {
       ::dup2(in[0], STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
-      ::execl(OUTCORE_COMMAND, "outcore", "run", "-q", "--map", file_.c_str(), "--min-size", "4k",
-              "--budget", "8M", "--", "python3", "-c",
+      ::execl(command_path().c_str(), "outcore", "run", "-q", "--map", file_.c_str(), "--min-size",
+              "4k", "--budget", "8M", "--", "python3", "-c",
               "import mmap, os, sys\n"
               "memory = mmap.mmap(os.open(sys.argv[1], os.O_RDONLY), 0, access=1)\n"
               "memory[0:65536]\n"

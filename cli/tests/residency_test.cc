@@ -176,10 +176,10 @@ TEST_F(Residency, OfWarmAndEvictIsToldBeforeAndAfter) {
 TEST_F(Residency, OfAnotherUsersProgramIsNeitherAskedNorBelieved) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two other users";
   const std::string as_user =
-      "setpriv --reuid 65533 --regid 65533 --clear-groups " OUTCORE_COMMAND " ";
+      "setpriv --reuid 65533 --regid 65533 --clear-groups " + command_path() + " ";
   if (outcome_of(as_user + "--version").status != 0)
-    GTEST_SKIP() << "other users cannot run " OUTCORE_COMMAND;
-  const std::string file = OUTCORE_COMMAND;  // which all can read
+    GTEST_SKIP() << "other users cannot run " << command_path();
+  const std::string file = command_path();  // which all can read
   Program program([&](const std::string&) { return answer_of(file, 64).dump() + "\n"; }, 65534);
   const Outcome outcome = outcome_of(as_user + "residency " + file);
   EXPECT_NE(outcome.err.find("another user's; ask as root"), std::string::npos) << outcome.err;
@@ -198,14 +198,14 @@ TEST_F(Residency, OfALargeFileIsWarmedByPieces) {
                                       "warm 134217728 0 0 " + file, look}));
 }
 
-struct Wrong {
+struct BadAnswer {
   const char* answer;
   const char* said;
 };
 
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.said; }
+void PrintTo(const BadAnswer& bad, std::ostream* out) { *out << bad.said; }
 
-class WrongAnswer : public Residency, public testing::WithParamInterface<Wrong> {};
+class WrongAnswer : public Residency, public testing::WithParamInterface<BadAnswer> {};
 
 TEST_P(WrongAnswer, IsOneLineAndAFailure) {
   const auto& [answer, said] = GetParam();
@@ -220,10 +220,10 @@ TEST_P(WrongAnswer, IsOneLineAndAFailure) {
 
 INSTANTIATE_TEST_SUITE_P(
     Answers, WrongAnswer,
-    testing::Values(Wrong{"error the disk is full\n", "the disk is full"},
-                    Wrong{"nonsense\n", "cannot be read"}, Wrong{"{}\n", "cannot be read"},
-                    Wrong{"[1]\n", "cannot be read"}, Wrong{"silence", "no answer in time"},
-                    Wrong{"{\"pid\": -1}", "cannot be read"}, Wrong{"", "it has ended"}));
+    testing::Values(BadAnswer{"error the disk is full\n", "the disk is full"},
+                    BadAnswer{"nonsense\n", "cannot be read"}, BadAnswer{"{}\n", "cannot be read"},
+                    BadAnswer{"[1]\n", "cannot be read"}, BadAnswer{"silence", "no answer in time"},
+                    BadAnswer{"{\"pid\": -1}", "cannot be read"}, BadAnswer{"", "it has ended"}));
 
 // -- Programs that are in the way --
 
@@ -249,8 +249,8 @@ class RealProgram {
     if (pid_ == 0) {
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
-      ::execl(OUTCORE_COMMAND, "outcore", "run", "-q", "--map", file.c_str(), "--min-size", "4k",
-              "--budget", "8M", "--", "python3", "-c", script, file.c_str(),
+      ::execl(command_path().c_str(), "outcore", "run", "-q", "--map", file.c_str(), "--min-size",
+              "4k", "--budget", "8M", "--", "python3", "-c", script, file.c_str(),
               std::to_string(static_cast<int>(kind)).c_str(), nullptr);
       ::_exit(127);
     }
@@ -291,14 +291,14 @@ class InTheWay : public Residency {
  protected:
   void SetUp() override {
     Residency::SetUp();
-    const std::string folder = std::filesystem::path(OUTCORE_COMMAND).parent_path();
+    const std::string folder = std::filesystem::path(command_path()).parent_path();
     if (!IsSkipped() && !std::filesystem::exists(folder + "/liboutcore_preload.so"))
       GTEST_SKIP() << "the preload library is not built here";
     ::unsetenv("OUTCORE_PRELOAD_LIBRARY");
   }
   // Ended if it does not answer at all; far more time than it may take.
   Outcome run_bounded(const std::string& arguments) const {
-    return outcome_of("timeout 60 " OUTCORE_COMMAND " " + arguments);
+    return outcome_of("timeout 60 " + command_path() + " " + arguments);
   }
 };
 
@@ -360,7 +360,7 @@ TEST_F(InTheWay, AStoppedProgramMayBeAskedForEver) {
   const RealProgram stopped(file);
   ASSERT_TRUE(stopped.is_ready() && stopped.stop());
   std::string all;
-  for (int i = 0; i < 20; ++i) all += " & timeout 60 " OUTCORE_COMMAND " residency " + file;
+  for (int i = 0; i < 20; ++i) all += " & timeout 60 " + command_path() + " residency " + file;
   const std::string shown = path("shown");
   EXPECT_EQ(std::system(("{ " + all.substr(2) + " & wait; } 2>" + shown).c_str()), 0);
   std::ifstream lines(shown);

@@ -31,23 +31,23 @@ while True:
 )";
   const Outcome outcome = run_lines("bash", R"(
 truncate -s 64k a b
-)" + std::string(OUTCORE_COMMAND) + R"( run --quiet --budget 8M --min-size 4k --map a --map b \
+)" + command_path() + R"( run --quiet --budget 8M --min-size 4k --map a --map b \
   --checkpoint 10ms --checkpoint-pool versioned:pool -- python3 count.py &
 program=$!
 for tries in $(seq 6000); do
-  made=$()" + std::string(OUTCORE_COMMAND) + R"( checkpoint ls --json versioned:pool 2>/dev/null |
+  made=$()" + command_path() + R"( checkpoint ls --json versioned:pool 2>/dev/null |
     grep -o '"name"' | wc -l)
   if ((made >= 3)) || ! kill -0 $program; then break; fi
 done
 kill -9 $program; wait $program 2>/dev/null
 rm a b
-name=$()" + std::string(OUTCORE_COMMAND) + R"( checkpoint ls --json versioned:pool |
+name=$()" + command_path() + R"( checkpoint ls --json versioned:pool |
   python3 -c 'import json,sys; print(json.load(sys.stdin)["checkpoints"][-1]["name"])')
 for file in a b; do
-  )" + std::string(OUTCORE_COMMAND) + R"( checkpoint export versioned:pool "$name" $file \
+  )" + command_path() + R"( checkpoint export versioned:pool "$name" $file \
     --object "$PWD/$file" || exit
 done
-)" + std::string(OUTCORE_COMMAND) + R"( checkpoint verify versioned:pool
+)" + command_path() + R"( checkpoint verify versioned:pool
 )");
   ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   const uint64_t a = word_of("a"), b = word_of("b");

@@ -48,7 +48,7 @@ class RunCommand : public CommandTest {
   std::string handed_on(const std::string& options, const std::vector<std::string>& words) const {
     std::ofstream(path("show")) << "#!/bin/sh\nprintf %s \"$OUTCORE_RUN_COMMAND\"\n";
     std::filesystem::permissions(path("show"), std::filesystem::perms::owner_all);
-    std::string line = "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " OUTCORE_COMMAND " run " +
+    std::string line = "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + command_path() + " run " +
                        options + " ./show";
     for (const std::string& word : words) line += " " + quoted(word);
     const Outcome outcome = bash(line);
@@ -59,9 +59,9 @@ class RunCommand : public CommandTest {
 
 TEST_F(RunCommand, IsHandedOnInLinesOfWords) {
   EXPECT_EQ(handed_on("--map='*.k2d' --map x -q --budget 64M --json=j.json --", {"a b", "c"}),
-            std::string(OUTCORE_COMMAND) +
+            command_path() +
                 " run\n--map '*.k2d'\n--map x\n-q\n--budget 64M\n--json j.json\n-- ./show 'a b' c");
-  EXPECT_EQ(handed_on("", {}), std::string(OUTCORE_COMMAND) + " run\n-- ./show");
+  EXPECT_EQ(handed_on("", {}), command_path() + " run\n-- ./show");
 }
 
 TEST_F(RunCommand, IsReadByBashAsItWasTyped) {
@@ -70,7 +70,7 @@ TEST_F(RunCommand, IsReadByBashAsItWasTyped) {
   for (const char c : command) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << command;
   const Outcome outcome = bash("printf '%s\\0' " + command);
   std::string expected;
-  for (const char* word : {OUTCORE_COMMAND, "run", "--not-map", "it's", "--", "./show"})
+  for (const char* word : {command_path().c_str(), "run", "--not-map", "it's", "--", "./show"})
     expected += word + std::string(1, '\0');
   for (const std::string& word : kWords) expected += word + std::string(1, '\0');
   EXPECT_EQ(outcome.out, expected) << command;
@@ -79,8 +79,8 @@ TEST_F(RunCommand, IsReadByBashAsItWasTyped) {
 TEST_F(RunCommand, LeavesOutWhatIsTooLong) {
   const std::string long_word(5000, 'x');
   EXPECT_EQ(handed_on("--budget 64M", {"a", long_word}),
-            std::string(OUTCORE_COMMAND) + " run\n--budget 64M\n-- ./show …");
-  EXPECT_EQ(handed_on("--map " + long_word, {"a"}), std::string(OUTCORE_COMMAND) + " run\n…");
+            command_path() + " run\n--budget 64M\n-- ./show …");
+  EXPECT_EQ(handed_on("--map " + long_word, {"a"}), command_path() + " run\n…");
 }
 
 // -- The line itself --
@@ -89,7 +89,7 @@ class NextCommand : public RunCommand {
  protected:
   void SetUp() override {
     RunCommand::SetUp();
-    const std::string folder = std::filesystem::path(OUTCORE_COMMAND).parent_path();
+    const std::string folder = std::filesystem::path(command_path()).parent_path();
     if (!std::filesystem::exists(folder + "/liboutcore_preload.so"))
       GTEST_SKIP() << "the preload library is not built here";
     ::unsetenv("OUTCORE_PRELOAD_LIBRARY");
@@ -114,7 +114,7 @@ for at in range(0, len(memory), 4096):
     for (size_t i = 0; i < mib; ++i) file << bytes;
   }
   Outcome run_under(const std::string& words) const {
-    return bash(OUTCORE_COMMAND " run " + words);
+    return bash(command_path() + " run " + words);
   }
   // The command on the line behind "next, as …"; empty: there is none.
   static std::string next_of(const Outcome& outcome) {
@@ -133,9 +133,9 @@ TEST_F(NextCommand, IsTheWholeCommandWithTwiceTheBudget) {
   const Outcome first = run_under(options + " " + words);
   EXPECT_EQ(first.out, "[\"it's\", '$HOME']\n") << first.err;
   const std::string next = next_of(first);
-  EXPECT_EQ(next, "    " OUTCORE_COMMAND
-                  " run --min-size 4k --budget 16M --map '*.bin' --readahead 64k -- sh -c "
-                  "'python3 \"$@\"; true' sh scan.py data.bin 4 'it'\\''s' '$HOME'")
+  EXPECT_EQ(next, "    " + command_path() +
+                      " run --min-size 4k --budget 16M --map '*.bin' --readahead 64k -- sh -c "
+                      "'python3 \"$@\"; true' sh scan.py data.bin 4 'it'\\''s' '$HOME'")
       << first.err;
   const Outcome second = bash(next);
   EXPECT_EQ(second.out, first.out) << second.err;

@@ -15,8 +15,8 @@ class Run : public CommandTest {
  protected:
   // `before`: variables, as a shell takes them.
   Outcome start(const std::string& arguments, const std::string& before = "") const {
-    return shell("OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before +
-                 " " OUTCORE_COMMAND " run " + arguments);
+    return shell("OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + before + " " + command_path() +
+                 " run " + arguments);
   }
   Outcome shell(const std::string& line) const { return run_lines("sh", line); }
   static std::map<std::string, std::string> variables(const Outcome& outcome) {
@@ -130,7 +130,7 @@ TEST_F(Run, TheLibraryComesBeforeOthersAndOnce) {
   EXPECT_EQ(variables(outcome)["LD_PRELOAD"], a_library() + ":" + other) << outcome.err;
   outcome = start("env -0", "LD_PRELOAD='" + other + " " + a_library() + "'");
   EXPECT_EQ(variables(outcome)["LD_PRELOAD"], other + " " + a_library()) << outcome.err;
-  outcome = start(OUTCORE_COMMAND " run env -0");
+  outcome = start(command_path() + " run env -0");
   EXPECT_EQ(variables(outcome)["LD_PRELOAD"], a_library()) << outcome.err;
 }
 
@@ -152,7 +152,7 @@ TEST_F(Run, ASignalThatEndsTheProgramIsSeen) {
 
 TEST_F(Run, InputAndOutputPassThrough) {
   const Outcome outcome = shell("printf 'a\\0b' | OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " +
-                                OUTCORE_COMMAND + " run cat");
+                                command_path() + " run cat");
   EXPECT_EQ(outcome.out, std::string("a\0b", 3)) << outcome.err;
 }
 
@@ -174,7 +174,7 @@ TEST_F(Run, OpenFilesAreTheOnesBeforeAndTheReport) {
 
 TEST_F(Run, TheReportLiesAboveTheNumbersOfPrograms) {
   const std::string command =
-      "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " OUTCORE_COMMAND " run ";
+      "OUTCORE_PRELOAD_LIBRARY=" + a_library() + " " + command_path() + " run ";
   Outcome outcome = shell("ulimit -n 1024; " + command + "sh -c 'echo ${OUTCORE_RUN_REPORT#*:}'");
   EXPECT_GE(std::stoi("0" + outcome.out), 900) << outcome.err;
   outcome =
@@ -187,8 +187,8 @@ TEST_F(Run, ClosedFilesAndIgnoredSignalsStayAsTheyWere) {
   EXPECT_EQ(outcome.out, "closed\n") << outcome.err;
   for (const char* options : {"", "--budget 64M "}) {
     const std::string grep = "run " + std::string(options) + "grep SigIgn /proc/self/status";
-    outcome = shell("export OUTCORE_PRELOAD_LIBRARY=" + a_library() + "; " OUTCORE_COMMAND " " +
-                    grep + "; trap '' PIPE SEGV HUP; " OUTCORE_COMMAND " " + grep +
+    outcome = shell("export OUTCORE_PRELOAD_LIBRARY=" + a_library() + "; " + command_path() + " " +
+                    grep + "; trap '' PIPE SEGV HUP; " + command_path() + " " + grep +
                     "; grep SigIgn /proc/self/status");
     std::istringstream lines(outcome.out);
     std::string none, ignored, plain;
@@ -200,14 +200,14 @@ TEST_F(Run, ClosedFilesAndIgnoredSignalsStayAsTheyWere) {
 
 // -- What is refused --
 
-struct Mistake {
+struct BadOptions {
   const char* arguments;
   const char* said;
 };
 
-void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.arguments; }
+void PrintTo(const BadOptions& bad, std::ostream* out) { *out << bad.arguments; }
 
-class RunRefused : public Run, public testing::WithParamInterface<Mistake> {};
+class RunRefused : public Run, public testing::WithParamInterface<BadOptions> {};
 
 TEST_P(RunRefused, InOneLineBeforeTheProgramStarts) {
   const auto& [arguments, said] = GetParam();
@@ -218,18 +218,20 @@ TEST_P(RunRefused, InOneLineBeforeTheProgramStarts) {
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, RunRefused,
     testing::Values(
-        Mistake{"--budget 12q", "--budget 12q: '12q'"}, Mistake{"--budget 200%", "--budget 200%"},
-        Mistake{"--page 5000", "--page 5000"}, Mistake{"--policy nonsense", "--policy nonsense"},
-        Mistake{"--delivery carrier", "--delivery carrier"},
-        Mistake{"--frames round", "--frames round"},
-        Mistake{"--on-error shrug", "--on-error shrug"}, Mistake{"--keepers 0", "--keepers 0"},
-        Mistake{"--prefetch-threads many", "--prefetch-threads many"},
-        Mistake{"--wait-max 5", "--wait-max 5"}, Mistake{"--budget ''", "--budget"},
-        Mistake{"--min-size 1q", "--min-size 1q"}, Mistake{"--alloc 4k", "--alloc 4k"},
-        Mistake{"--alloc x", "--alloc x"}, Mistake{"--store memory:", "scratch:DIR"},
-        Mistake{"--store sparse:/x", "scratch:DIR"}, Mistake{"--map ''", "--map"},
-        Mistake{"--nonsense", "'--nonsense'"}, Mistake{"--json", "--json needs a value"},
-        Mistake{"--quiet --quiet=maybe", "quiet"}));
+        BadOptions{"--budget 12q", "--budget 12q: '12q'"},
+        BadOptions{"--budget 200%", "--budget 200%"}, BadOptions{"--page 5000", "--page 5000"},
+        BadOptions{"--policy nonsense", "--policy nonsense"},
+        BadOptions{"--delivery carrier", "--delivery carrier"},
+        BadOptions{"--frames round", "--frames round"},
+        BadOptions{"--on-error shrug", "--on-error shrug"},
+        BadOptions{"--keepers 0", "--keepers 0"},
+        BadOptions{"--prefetch-threads many", "--prefetch-threads many"},
+        BadOptions{"--wait-max 5", "--wait-max 5"}, BadOptions{"--budget ''", "--budget"},
+        BadOptions{"--min-size 1q", "--min-size 1q"}, BadOptions{"--alloc 4k", "--alloc 4k"},
+        BadOptions{"--alloc x", "--alloc x"}, BadOptions{"--store memory:", "scratch:DIR"},
+        BadOptions{"--store sparse:/x", "scratch:DIR"}, BadOptions{"--map ''", "--map"},
+        BadOptions{"--nonsense", "'--nonsense'"}, BadOptions{"--json", "--json needs a value"},
+        BadOptions{"--quiet --quiet=maybe", "quiet"}));
 
 TEST_F(Run, AWrongVariableIsToldByItsName) {
   expect_refusal(start("true", "OUTCORE_BUDGET=12q"), 2, "OUTCORE_BUDGET=12q");
@@ -268,10 +270,10 @@ TEST_F(Run, AProgramThatCannotStartHasTheStatusOfShells) {
 }
 
 TEST_F(Run, ALibraryThatIsNotThereIsToldWithTheRemedy) {
-  const std::string command = OUTCORE_COMMAND " run true";
+  const std::string command = command_path() + " run true";
   expect_refusal(shell("OUTCORE_PRELOAD_LIBRARY=missing.so " + command), 1, "missing.so");
   std::filesystem::create_directory(path("bin"));
-  std::filesystem::copy_file(OUTCORE_COMMAND, path("bin/outcore"));
+  std::filesystem::copy_file(command_path(), path("bin/outcore"));
   expect_refusal(shell("unset OUTCORE_PRELOAD_LIBRARY; bin/outcore run true"), 1,
                  "OUTCORE_PRELOAD_LIBRARY");
 }
@@ -281,7 +283,7 @@ TEST_F(Run, TheLibraryIsFoundBesideTheCommand) {
     const std::string prefix = path("prefix");
     std::filesystem::create_directories(prefix + "/bin");
     std::filesystem::create_directories(prefix + "/" + folder);
-    std::filesystem::copy_file(OUTCORE_COMMAND, prefix + "/bin/outcore");
+    std::filesystem::copy_file(command_path(), prefix + "/bin/outcore");
     const std::string library = prefix + "/" + folder + "/liboutcore_preload.so";
     std::filesystem::copy_file(a_library(), library);
     const Outcome outcome = shell("unset OUTCORE_PRELOAD_LIBRARY; " + prefix +
@@ -295,7 +297,7 @@ TEST_F(Run, ALibraryWhoseNameTheLoaderWouldCutIsRefused) {
   for (const char* name : {"a b.so", "a:b.so"}) {
     std::filesystem::copy_file(a_library(), path(name));
     expect_refusal(
-        shell("OUTCORE_PRELOAD_LIBRARY='" + path(name) + "' " OUTCORE_COMMAND " run true"), 1,
+        shell("OUTCORE_PRELOAD_LIBRARY='" + path(name) + "' " + command_path() + " run true"), 1,
         "space or colon");
   }
 }

@@ -8,15 +8,12 @@
 #include "core/store/registry.h"
 #include "core/store/scratch_store.h"
 #include "core/store/sparse_store.h"
+#include "core/store/uri.h"
 
 namespace outcore::store {
 namespace {
 
 using Opened = Result<std::shared_ptr<Store>>;
-
-Error refuse(const Uri& uri, const std::string& why) {
-  return {EINVAL, "store '" + uri.text + "': " + why};
-}
 
 Opened open_file(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
   if (uri.path.empty()) return refuse(uri, "no path: write " + uri.scheme + ":PATH");

@@ -14,10 +14,6 @@
 namespace outcore::store {
 namespace {
 
-Error refuse(const Uri& uri, const std::string& why) {
-  return {EINVAL, "store '" + uri.text + "': " + why};
-}
-
 // Kinds are never removed or moved: pointers to them stay valid.
 class Kinds {
  public:

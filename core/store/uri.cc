@@ -12,10 +12,6 @@
 namespace outcore::store {
 namespace {
 
-Error refuse(const std::string& uri, const std::string& why) {
-  return {EINVAL, "store '" + uri + "': " + why};
-}
-
 // The length of a scheme at the start of the text, without its colon; 0 if there is none.
 size_t scheme_length(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {

@@ -2,6 +2,7 @@
 // outcore/store_kind.h.
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,13 @@ namespace outcore::store {
 
 using Uri = StoreUri;
 
+// What is wrong with the name of a store.
+inline Error refuse(const std::string& text, const std::string& why, int code = EINVAL) {
+  return {code, "store '" + text + "': " + why};
+}
+inline Error refuse(const Uri& uri, const std::string& why, int code = EINVAL) {
+  return refuse(uri.text, why, code);
+}
 inline Result<Uri> parse_uri(const std::string& text) { return parse_store_uri(text); }
 // Appends the text with percent escapes decoded. False if a '%' has no two hex digits.
 bool decode_percents(std::string_view text, std::string& into);

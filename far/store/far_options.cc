@@ -10,10 +10,6 @@ constexpr size_t kMembersMax = 1024;
 // After the lease of a process that died: others may have its space then.
 constexpr int64_t kLifetimeMs = 300'000;
 
-Error refuse(const Uri& uri, const std::string& why) {
-  return {EINVAL, "store '" + uri.text + "': " + why};
-}
-
 }  // namespace
 
 Result<FarOptions> read_far_options(const Uri& uri) {

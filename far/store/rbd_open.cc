@@ -14,10 +14,6 @@ constexpr unsigned kTimeoutMax = 3600;
 constexpr uint64_t kLifetimeMsMin = 60'000, kLifetimeMsMax = uint64_t{3650} * 86'400'000;
 constexpr unsigned kOrderMin = 12, kOrderMax = 25;  // librbd's own limits
 
-Error refuse(const Uri& uri, const std::string& why) {
-  return {EINVAL, "store '" + uri.text + "': " + why};
-}
-
 // /image, /namespace/image, either with @snapshot.
 Status take_names(const Uri& uri, RbdStoreOptions& into) {
   into.pool = uri.authority;

@@ -17,10 +17,6 @@ using redis::kChunkBytesMin;
 constexpr size_t kNameBytesMax = 200;
 constexpr uint64_t kReplicasMax = 16;
 
-Error refuse(const Uri& uri, const std::string& why) {
-  return {EINVAL, "store '" + uri.text + "': " + why};
-}
-
 Status read_authority(const Uri& uri, RedisOptions* options) {
   std::string hosts = uri.authority;
   if (const size_t at = hosts.rfind('@'); at != std::string::npos) {

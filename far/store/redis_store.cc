@@ -208,12 +208,12 @@ std::string RedisStore::remark() const {
 // A lease ends with its owner, and the owner's with its renewal: whoever is stopped for longer than
 // the lease finds his token refused if another took over meanwhile.
 void RedisStore::keep_lease() {
-  constexpr uint64_t kPauseNs = redis::kLeaseMs * 1'000'000 / 3;
+  constexpr uint64_t kRenewalNs = redis::kLeaseMs * 1'000'000 / 3;
   // Tries more than once within a lease, and does not keep anybody who closes.
-  const uint64_t timeout_ns = std::min<uint64_t>(options_.timeout_ms * 1'000'000, kPauseNs);
+  const uint64_t timeout_ns = std::min<uint64_t>(options_.timeout_ms * 1'000'000, kRenewalNs);
   redis::Catalog impatient(*servers_->servers, options_.replicas, timeout_ns);
   while (is_closing_.load(std::memory_order_acquire) == 0) {
-    os::wait(&is_closing_, 0, kPauseNs);
+    os::wait(&is_closing_, 0, kRenewalNs);
     if (is_closing_.load(std::memory_order_acquire) != 0) return;
     if (shared_lease_ != nullptr && !has_lease()) return;
     const Status renewed = shared_lease_ == nullptr ? impatient.renew(options_.name, record_.token)

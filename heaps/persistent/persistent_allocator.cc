@@ -67,8 +67,8 @@ struct ThreadCaches {
   Cache* find(const void* base) {
     Open& open = open_heaps();
     const os::Locked guard(open.lock);
-    std::erase_if(all, [&](const Known& known) {
-      return std::none_of(open.all.begin(), open.all.end(),
+    std::erase_if(all, [&heaps = open.all](const Known& known) {
+      return std::none_of(heaps.begin(), heaps.end(),
                           [&](const Allocator* owner) { return owner->number_ == known.heap; });
     });
     for (Allocator* owner : open.all) {

@@ -16,8 +16,6 @@ namespace {
 using scene::expect_not_cancelled_within;
 using scene::Folder;
 
-const Dims kShape = {100, 4000};
-
 void expect_ok(const Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
 
 // Contiguous, in tiles, and compressed.
@@ -30,6 +28,7 @@ std::vector<ArrayOptions> kinds() {
 
 class CancelledThreads : public testing::Test {
  protected:
+  static inline const Dims kShape = {100, 4000};
   void SetUp() override {
     if (scene::takes_cancellation_over()) GTEST_SKIP() << "a sanitizer unwinds";
     std::iota(cells_.begin(), cells_.end(), 0.5);

@@ -21,9 +21,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr uint64_t kSide = 37;
-const Dims kShape = {kSide, kSide, kSide};
+const Dims kCube = {kSide, kSide, kSide};
 
-double value_at(uint64_t x, uint64_t y, uint64_t z) {
+double value_in_cube(uint64_t x, uint64_t y, uint64_t z) {
   return static_cast<double>(x * 10'000 + y * 100 + z) / 8;
 }
 
@@ -31,7 +31,7 @@ std::vector<double> box_of(const Dims& at, const Dims& dims) {
   std::vector<double> box;
   for (uint64_t x = at[0]; x < at[0] + dims[0]; ++x)
     for (uint64_t y = at[1]; y < at[1] + dims[1]; ++y)
-      for (uint64_t z = at[2]; z < at[2] + dims[2]; ++z) box.push_back(value_at(x, y, z));
+      for (uint64_t z = at[2]; z < at[2] + dims[2]; ++z) box.push_back(value_in_cube(x, y, z));
   return box;
 }
 
@@ -46,7 +46,7 @@ Status store(Arrays& out, const Dims& at, const Dims& dims) {
   return out.store("u", box_of(at, dims).data(), at, dims);
 }
 
-void expect_u(const Arrays& in, const Dims& at = {0, 0, 0}, const Dims& dims = kShape) {
+void expect_cube(const Arrays& in, const Dims& at = {0, 0, 0}, const Dims& dims = kCube) {
   std::vector<double> box(dims[0] * dims[1] * dims[2]);
   const Status s = in.load("u", box.data(), at, dims);
   ASSERT_TRUE(s.ok()) << s.message();
@@ -57,7 +57,7 @@ class CompressedArrays : public testing::Test {
  protected:
   Arrays make(const ArrayOptions& options, const std::string& uri) {
     Arrays out = Arrays::open(uri, ArraysMode::kWrite).value();
-    const Status s = out.alloc<double>("u", kShape, options);
+    const Status s = out.alloc<double>("u", kCube, options);
     EXPECT_TRUE(s.ok()) << s.message();
     return out;
   }
@@ -78,9 +78,9 @@ TEST_F(CompressedArrays, AnyBoxComesBackOnFilesAndOtherStores) {
       // In pieces that share tiles, one after the other.
       for (uint64_t x = 0; x < kSide; x += 5)
         ASSERT_TRUE(store(out, {x, 0, 0}, {std::min<uint64_t>(5, kSide - x), kSide, kSide}).ok());
-      expect_u(out, {3, 4, 5}, {9, 20, 30});  // before it is finished, too
+      expect_cube(out, {3, 4, 5}, {9, 20, 30});  // before it is finished, too
       ASSERT_TRUE(out.flush().ok());
-      expect_u(out);
+      expect_cube(out);
       std::mt19937_64 random(1);
       for (int i = 0; i < 50; ++i) {
         Dims at(3), dims(3);
@@ -88,7 +88,7 @@ TEST_F(CompressedArrays, AnyBoxComesBackOnFilesAndOtherStores) {
           at[d] = random() % kSide;
           dims[d] = 1 + random() % (kSide - at[d]);
         }
-        expect_u(out, at, dims);
+        expect_cube(out, at, dims);
       }
       ASSERT_TRUE(out.close().ok());
     }
@@ -100,8 +100,8 @@ TEST_F(CompressedArrays, WhatWasNotStoredReadsZero) {
   ASSERT_TRUE(out.close().ok());
   const Arrays in = Arrays::open(path_).value();
   std::vector<double> all(kSide * kSide * kSide);
-  ASSERT_TRUE(in.load("u", all.data(), {0, 0, 0}, kShape).ok());
-  EXPECT_EQ(all[(8 * kSide + 16) * kSide + 10], value_at(8, 16, 10));
+  ASSERT_TRUE(in.load("u", all.data(), {0, 0, 0}, kCube).ok());
+  EXPECT_EQ(all[(8 * kSide + 16) * kSide + 10], value_in_cube(8, 16, 10));
   EXPECT_EQ(std::count_if(all.begin(), all.end(), [](double x) { return x != 0; }), 1);
 }
 
@@ -195,7 +195,7 @@ TEST_F(CompressedArrays, ThreadsAndProcessesShareTiles) {
   constexpr unsigned kProcesses = 4;
   const auto results = scene::in_processes(kProcesses, [&](unsigned rank) {
     auto out = Arrays::open(path_, ArraysMode::kWrite, Communicator::processes(kProcesses));
-    bool is_good = out.ok() && out->alloc<double>("u", kShape, compressed()).ok();
+    bool is_good = out.ok() && out->alloc<double>("u", kCube, compressed()).ok();
     // Columns one element wide, so that all of them have part of every tile.
     std::vector<std::thread> threads;
     std::atomic<bool> all_good{is_good};
@@ -209,12 +209,12 @@ TEST_F(CompressedArrays, ThreadsAndProcessesShareTiles) {
     return is_good ? 0 : 1;
   });
   EXPECT_EQ(results, std::vector<int>(kProcesses, 0));
-  expect_u(Arrays::open(path_).value());
+  expect_cube(Arrays::open(path_).value());
 }
 
 TEST_F(CompressedArrays, WhatIsWrongIsRefused) {
   Arrays out = make(compressed(), path_);
-  const auto message = [&](const ArrayOptions& options, const Dims& dims = kShape) {
+  const auto message = [&](const ArrayOptions& options, const Dims& dims = kCube) {
     const Status s = out.alloc<double>("v", dims, options);
     EXPECT_FALSE(s.ok());
     return s.message();
@@ -223,23 +223,23 @@ TEST_F(CompressedArrays, WhatIsWrongIsRefused) {
   EXPECT_THAT(message(compressed("zstd:99")), HasSubstr("zstd:99"));
   EXPECT_THAT(message(compressed("zstd", {1 << 30}), {uint64_t{1} << 40}), HasSubstr("256 MiB"));
   EXPECT_FALSE(out.has("v"));
-  ASSERT_TRUE(store(out, {0, 0, 0}, kShape).ok());
+  ASSERT_TRUE(store(out, {0, 0, 0}, kCube).ok());
   EXPECT_EQ(out.view<double>("u").code(), ENOTSUP);
   ASSERT_TRUE(out.flush().ok());
   const Status in_place = store(out, {0, 0, 0}, {1, 1, 1});
   EXPECT_EQ(in_place.code(), ENOTSUP);
   EXPECT_THAT(in_place.message(), HasSubstr("store it as a whole"));
-  ASSERT_TRUE(out.store_whole("u", array_type<double>(), kShape, box_of({0, 0, 0}, kShape).data(),
+  ASSERT_TRUE(out.store_whole("u", array_type<double>(), kCube, box_of({0, 0, 0}, kCube).data(),
                               compressed("lz4"))
                   .ok());
   ASSERT_TRUE(out.close().ok());
-  expect_u(Arrays::open(path_).value());
+  expect_cube(Arrays::open(path_).value());
 }
 
 TEST_F(CompressedArrays, DamageIsToldAndNeverServed) {
   {
     Arrays out = make(compressed(), path_);
-    ASSERT_TRUE(store(out, {0, 0, 0}, kShape).ok());
+    ASSERT_TRUE(store(out, {0, 0, 0}, kCube).ok());
     ASSERT_TRUE(out.close().ok());
   }
   std::ifstream file(path_, std::ios::binary);
@@ -251,9 +251,9 @@ TEST_F(CompressedArrays, DamageIsToldAndNeverServed) {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
     const Arrays in = Arrays::open(path_).value();
     std::vector<double> all(kSide * kSide * kSide);
-    const Status s = in.load("u", all.data(), {0, 0, 0}, kShape);
+    const Status s = in.load("u", all.data(), {0, 0, 0}, kCube);
     if (s.ok()) {  // a byte that nothing uses
-      EXPECT_EQ(all, box_of({0, 0, 0}, kShape)) << at;
+      EXPECT_EQ(all, box_of({0, 0, 0}, kCube)) << at;
       continue;
     }
     ++told;

@@ -22,8 +22,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const Dims kShape = {50, 60, 70};
-
 std::vector<double> cells(double first) {
   std::vector<double> all(50 * 60 * 70);
   std::iota(all.begin(), all.end(), first);
@@ -32,6 +30,7 @@ std::vector<double> cells(double first) {
 
 class Drains : public testing::Test {
  protected:
+  static inline const Dims kShape = {50, 60, 70};
   // Four arrays: contiguous, column order, tiled, compressed; and small values.
   void make() {
     Arrays out = Arrays::open(near_, ArraysMode::kWrite).value();

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "arrays/tests/container/cells.h"
 #include "arrays/tests/container/processes.h"
 #include "outcore/arrays.h"
 #include "tests/folder.h"
@@ -14,15 +15,12 @@
 namespace outcore {
 namespace {
 
-// 40 MiB; rows of half its width are short.
-const Dims kShape = {40, 256, 512};
-
-double value_at(uint64_t x, uint64_t y, uint64_t z) {
-  return static_cast<double>(x * 1'000'000 + y * 1'000 + z);
-}
+using scene::value_at;
 
 class ShortRuns : public testing::Test {
  protected:
+  // 40 MiB; rows of half its width are short.
+  static inline const Dims kShape = {40, 256, 512};
   void SetUp() override {
     auto out = Arrays::open(path(), ArraysMode::kWrite);
     ASSERT_TRUE(out.ok()) << out.message();

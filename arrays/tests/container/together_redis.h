@@ -8,6 +8,7 @@
 #include <csignal>
 #include <thread>
 
+#include "arrays/tests/container/cells.h"
 #include "far/tests/redis/redis_case.h"
 #include "outcore/arrays.h"
 
@@ -15,9 +16,7 @@ namespace outcore::together {
 
 inline constexpr const char* kAlone = "replicas=0";
 
-inline double value_at(uint64_t x, uint64_t y, uint64_t z) {
-  return static_cast<double>(x * 10'000'000 + y * 10'000 + z);
-}
+using scene::value_at;
 
 // Of an array of the shape, the box of one of across * along processes.
 struct Box {

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "arrays/tests/container/cells.h"
 #include "arrays/tests/container/processes.h"
 #include "outcore/arrays.h"
 #include "tests/folder.h"
@@ -17,10 +18,7 @@ namespace outcore {
 namespace {
 
 using scene::in_processes;
-
-double value_at(uint64_t x, uint64_t y, uint64_t z) {
-  return static_cast<double>(x * 1'000'000 + y * 1'000 + z);
-}
+using scene::value_at;
 
 // Its box of u, as `across` processes divide the second and the others the third dimension.
 Status write_box(Arrays& out, unsigned rank, unsigned across, unsigned along) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/folder.h"
+#include "tests/places.h"
 
 namespace outcore {
 namespace {
@@ -27,7 +28,7 @@ Life run(const std::string& folder, int checkpoints_max) {
   if (child == 0) {
     ::dup2(lines[1], 1);
     ::close(lines[0]);
-    const std::string command = OUTCORE_COMMAND;  // beside which the examples lie
+    const std::string command = scene::command_path();  // beside which the examples lie
     const std::string program = command.substr(0, command.rfind('/')) + "/example_checkpoints";
     ::setenv("OUTCORE_BUDGET", "8M", 1);
     ::execl(program.c_str(), program.c_str(), folder.c_str(), "200", "10", nullptr);

@@ -20,28 +20,28 @@ using testing::HasSubstr;
 using versioned::Pool;
 using versioned::Snapshot;
 
-constexpr uint64_t kChunk = 1024;
-constexpr uint32_t kChunks = 20;
+constexpr uint64_t kSmallChunk = 1024;
+constexpr uint32_t kSmallChunks = 20;
 constexpr uint32_t kStates = 12;  // each has a checkpoint
 
-uint64_t seeds() { return number_of("VERSIONED_SEEDS", scene::share_of(2000)); }
+uint64_t flip_count() { return number_of("VERSIONED_SEEDS", scene::share_of(2000)); }
 
 uint32_t stamp_of(uint32_t state, uint32_t chunk) {
   while (state > 1 && (state * 7 + chunk) % 3 != 0) --state;  // the state that wrote it last
   return state * 100 + chunk;
 }
 
-std::shared_ptr<SimDisk> make_pool() {
+std::shared_ptr<SimDisk> make_pool_of_states() {
   const auto disk = std::make_shared<SimDisk>(1);
-  const auto pool = open_pool(disk, kChunk, 1500);
-  const auto object = pool->create("a", kChunks * kChunk).value();
+  const auto pool = open_pool(disk, kSmallChunk, 1500);
+  const auto object = pool->create("a", kSmallChunks * kSmallChunk).value();
   for (uint32_t state = 1; state <= kStates; ++state) {
-    for (uint32_t chunk = 0; chunk < kChunks; ++chunk) {
+    for (uint32_t chunk = 0; chunk < kSmallChunks; ++chunk) {
       if (state > 1 && (state * 7 + chunk) % 3 != 0) continue;
-      std::vector<std::byte> bytes(kChunk);
-      for (uint64_t at = 0; at < kChunk; at += kUnit)
+      std::vector<std::byte> bytes(kSmallChunk);
+      for (uint64_t at = 0; at < kSmallChunk; at += kUnit)
         fill_unit(bytes.data() + at, stamp_of(state, chunk));
-      EXPECT_EQ(pool->write(*object, chunk * kChunk, bytes), 0);
+      EXPECT_EQ(pool->write(*object, chunk * kSmallChunk, bytes), 0);
     }
     EXPECT_TRUE(pool->commit("s" + std::to_string(state)).ok());
   }
@@ -52,9 +52,9 @@ std::shared_ptr<SimDisk> make_pool() {
 // True if what can be read is what was written; chunks that are not told from damage.
 template <typename Read>
 bool has_right_bytes(uint32_t state, uint64_t& refused, Read read) {
-  for (uint32_t chunk = 0; chunk < kChunks; ++chunk) {
-    std::vector<std::byte> bytes(kChunk);
-    const int error = read(chunk * kChunk, std::span(bytes));
+  for (uint32_t chunk = 0; chunk < kSmallChunks; ++chunk) {
+    std::vector<std::byte> bytes(kSmallChunk);
+    const int error = read(chunk * kSmallChunk, std::span(bytes));
     refused += error != 0;
     if (error == 0 && !is_unit(bytes.data(), stamp_of(state, chunk))) return false;
     if (error != 0 && error != -EIO) return false;
@@ -71,7 +71,8 @@ std::string check_all(const std::shared_ptr<SimDisk>& disk, uint64_t& refused) {
       continue;
     }
     const versioned::StateObject* const object = at.value()->find("a");
-    if (object == nullptr || object->size_bytes != kChunks * kChunk) return "another object";
+    if (object == nullptr || object->size_bytes != kSmallChunks * kSmallChunk)
+      return "another object";
     if (!has_right_bytes(state, refused, [&](uint64_t offset, std::span<std::byte> into) {
           return at.value()->read(*object, offset, into);
         }))
@@ -93,8 +94,8 @@ std::string check_all(const std::shared_ptr<SimDisk>& disk, uint64_t& refused) {
 }
 
 TEST(Damage, OfABitOfTheDataIsFoundByReadsAndNamedByVerify) {
-  for (uint64_t seed = 0; seed < seeds() / 10; ++seed) {
-    const auto disk = make_pool();
+  for (uint64_t seed = 0; seed < flip_count() / 10; ++seed) {
+    const auto disk = make_pool_of_states();
     ASSERT_TRUE(disk->flip_bit("data", seed));
     uint64_t refused = 0;
     ASSERT_EQ(check_all(disk, refused), "") << seed;
@@ -108,11 +109,11 @@ TEST(Damage, OfABitOfTheDataIsFoundByReadsAndNamedByVerify) {
 }
 
 TEST(Damage, OfABitOfAJournalIsRefusedOrDoesNoHarm) {
-  const auto whole = make_pool();
+  const auto whole = make_pool_of_states();
   const auto journals = versioned::list_journals(*whole).value();
   ASSERT_GT(journals.size(), 2u);
   uint64_t refused_runs = 0;
-  for (uint64_t seed = 0; seed < seeds(); ++seed) {
+  for (uint64_t seed = 0; seed < flip_count(); ++seed) {
     const auto disk = whole->after_kill();
     const uint64_t flips = 1 + seed % 3;
     for (uint64_t i = 0; i < flips; ++i)
@@ -122,11 +123,11 @@ TEST(Damage, OfABitOfAJournalIsRefusedOrDoesNoHarm) {
     ASSERT_EQ(check_all(disk, refused), "") << seed;
     refused_runs += refused > 0;
   }
-  EXPECT_GT(refused_runs, seeds() / 4);
+  EXPECT_GT(refused_runs, flip_count() / 4);
 }
 
 TEST(Damage, InTheMiddleOfTheLastJournalNamesFileOffsetAndWhatCanBeRead) {
-  const auto whole = make_pool();
+  const auto whole = make_pool_of_states();
   const std::string last = versioned::journal_name(versioned::list_journals(*whole)->back());
   bool is_told = false;
   for (uint64_t seed = 0; seed < 300 && !is_told; ++seed) {

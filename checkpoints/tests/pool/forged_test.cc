@@ -21,18 +21,19 @@ using versioned::Pool;
 using versioned::Record;
 using versioned::RecordHeader;
 
-constexpr uint64_t kChunk = 512;
+constexpr uint64_t kSmallestChunk = versioned::kChunkBytesMin;
 
-uint64_t seeds() { return number_of("VERSIONED_SEEDS", scene::share_of(2000)) / 2; }
+uint64_t forgery_count() { return number_of("VERSIONED_SEEDS", scene::share_of(2000)) / 2; }
 
-std::shared_ptr<SimDisk> make_pool() {
+std::shared_ptr<SimDisk> make_pool_to_forge() {
   const auto disk = std::make_shared<SimDisk>(1);
-  const auto pool = open_pool(disk, kChunk, 1000);
-  const auto a = pool->create("a", 12 * kChunk).value(), b = pool->create("b", kChunk).value();
-  const std::vector<std::byte> bytes(kChunk, std::byte{7});
+  const auto pool = open_pool(disk, kSmallestChunk, 1000);
+  const auto a = pool->create("a", 12 * kSmallestChunk).value(),
+             b = pool->create("b", kSmallestChunk).value();
+  const std::vector<std::byte> bytes(kSmallestChunk, std::byte{7});
   for (uint64_t state = 1; state <= 8; ++state) {
     for (uint64_t chunk = state % 3; chunk < 12; chunk += 2)
-      EXPECT_EQ(pool->write(*a, chunk * kChunk, bytes), 0);
+      EXPECT_EQ(pool->write(*a, chunk * kSmallestChunk, bytes), 0);
     EXPECT_EQ(pool->write(*b, 0, bytes), 0);
     EXPECT_TRUE(pool->commit("s" + std::to_string(state), "of a test").ok());
     if (state == 4) {
@@ -75,9 +76,9 @@ void write_back(SimDisk& disk, const std::string& name, const std::vector<Record
 
 // Numbers at which mistakes are made.
 uint64_t strange(sim::Random& random) {
-  constexpr uint64_t kStrange[] = {0,          1,          2,          0x7F,       0xFF,
-                                   0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 0x100000000,
-                                   INT64_MAX,  UINT64_MAX, 1u << 20,   kChunk,     13};
+  constexpr uint64_t kStrange[] = {0,          1,          2,          0x7F,           0xFF,
+                                   0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF,     0x100000000,
+                                   INT64_MAX,  UINT64_MAX, 1u << 20,   kSmallestChunk, 13};
   return kStrange[random.below(std::size(kStrange))];
 }
 
@@ -112,10 +113,11 @@ void use(const std::shared_ptr<SimDisk>& disk, uint64_t* opened) {
   for (const char* name : {"", "s1", "three", "s8"}) {
     const auto at = versioned::Snapshot::open(disk, name);
     if (!at) continue;
-    std::vector<std::byte> bytes(kChunk);
+    std::vector<std::byte> bytes(kSmallestChunk);
     if (const auto* object = at.value()->find("a"); object != nullptr)
-      for (uint64_t chunk = 0; chunk < std::min<uint64_t>(object->size_bytes / kChunk, 50); ++chunk)
-        static_cast<void>(at.value()->read(*object, chunk * kChunk, bytes));
+      for (uint64_t chunk = 0; chunk < std::min<uint64_t>(object->size_bytes / kSmallestChunk, 50);
+           ++chunk)
+        static_cast<void>(at.value()->read(*object, chunk * kSmallestChunk, bytes));
   }
   const auto pool = Pool::open(disk, {});
   if (!pool) {
@@ -128,11 +130,11 @@ void use(const std::shared_ptr<SimDisk>& disk, uint64_t* opened) {
   EXPECT_TRUE(pool.value()->is_valid());
   const auto bad = pool.value()->verify();
   EXPECT_TRUE(bad.ok() || bad.code() == EIO || bad.code() == ENOENT) << bad.message();
-  const std::vector<std::byte> bytes(kChunk, std::byte{9});
+  const std::vector<std::byte> bytes(kSmallestChunk, std::byte{9});
   for (const auto& object : pool.value()->objects())
-    if (object->size_bytes() >= kChunk) {
+    if (object->size_bytes() >= kSmallestChunk) {
       EXPECT_EQ(pool.value()->write(*object, 0, bytes), 0);
-      std::vector<std::byte> back(kChunk);
+      std::vector<std::byte> back(kSmallestChunk);
       EXPECT_EQ(pool.value()->read(*object, 0, back), 0);
       EXPECT_EQ(back, bytes);
     }
@@ -141,7 +143,7 @@ void use(const std::shared_ptr<SimDisk>& disk, uint64_t* opened) {
 
 // The number of the next one would begin anew, at 0: it could never be read.
 TEST(Forged, ACommitPastTheLastThatThereCanBeIsRefused) {
-  const auto whole = make_pool();
+  const auto whole = make_pool_to_forge();
   ASSERT_TRUE(Pool::open(whole, {}).value()->commit("behind the base").ok());
   const std::string name = versioned::journal_name(versioned::list_journals(*whole)->back());
   for (const uint32_t commit : {UINT32_MAX - 1, UINT32_MAX})
@@ -159,10 +161,10 @@ TEST(Forged, ACommitPastTheLastThatThereCanBeIsRefused) {
 }
 
 TEST(Forged, RecordsWithRightChecksumsDoNoHarm) {
-  const auto whole = make_pool();
+  const auto whole = make_pool_to_forge();
   const auto journals = versioned::list_journals(*whole).value();
   uint64_t opened = 0;
-  for (uint64_t seed = 0; seed < seeds() && !testing::Test::HasFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < forgery_count() && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto disk = whole->after_kill();
     sim::Random random(seed);
@@ -191,7 +193,7 @@ TEST(Forged, RecordsWithRightChecksumsDoNoHarm) {
     write_back(*disk, name, records);
     use(disk, &opened);
   }
-  EXPECT_GT(opened, seeds() / 20) << "most of what is forged is not even looked at";
+  EXPECT_GT(opened, forgery_count() / 20) << "most of what is forged is not even looked at";
 }
 
 }  // namespace

@@ -18,8 +18,6 @@ using versioned::Pool;
 using versioned::PoolOptions;
 using versioned::RecordType;
 
-constexpr uint64_t kChunk = 4096;
-
 std::shared_ptr<Pool> open_on(const std::shared_ptr<SimDisk>& disk) {
   return open_pool(disk, kChunk);
 }

@@ -10,6 +10,8 @@
 
 namespace outcore::versioned_test {
 
+inline constexpr uint64_t kChunk = 4096;  // of pools whose size of chunks is not the point
+
 inline std::shared_ptr<versioned::Pool> open_pool(
     const std::shared_ptr<versioned::Disk>& disk, uint32_t chunk_bytes,
     uint64_t delta_bytes_min = versioned::PoolOptions().delta_bytes_min) {

@@ -19,6 +19,7 @@
 #include "checkpoints/pool/pool.h"
 #include "checkpoints/store/versioned_pools.h"
 #include "checkpoints/tests/pool/model.h"
+#include "checkpoints/tests/pool/pools.h"
 #include "tests/folder.h"
 
 namespace outcore::versioned_test {
@@ -29,7 +30,6 @@ using testing::HasSubstr;
 using versioned::Object;
 using versioned::Pool;
 
-constexpr uint64_t kChunk = 4096;
 constexpr uint64_t kChunks = 64;
 
 Result<std::shared_ptr<Pool>> open_pool(const std::string& folder) {

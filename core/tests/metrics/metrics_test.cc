@@ -10,6 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/metrics/metric_text.h"
+#include "tests/places.h"
 
 namespace outcore::metrics {
 namespace {
@@ -144,7 +145,7 @@ TEST(MetricText, ValuesHaveTheirUnit) {
 // The page of the documentation is generated from the list. To write it again:
 // OUTCORE_UPDATE_DOCS=1.
 TEST(MetricText, TheDocumentationIsUpToDate) {
-  const std::string path = std::string(OUTCORE_SOURCE_DIR) + "/docs/reference/metrics.md";
+  const std::string path = scene::source_folder() + "/docs/reference/metrics.md";
   if (std::getenv("OUTCORE_UPDATE_DOCS") != nullptr) std::ofstream(path) << metric_table_markdown();
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

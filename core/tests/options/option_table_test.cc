@@ -10,6 +10,7 @@
 
 #include "core/base/units.h"
 #include "core/runtime/option_text.h"
+#include "tests/places.h"
 
 namespace outcore::runtime {
 namespace {
@@ -87,7 +88,7 @@ TEST(OptionText, BytesAreWrittenExactly) {
 // The page of the documentation is generated from the table. To write it again:
 // OUTCORE_UPDATE_DOCS=1.
 TEST(OptionTable, TheDocumentationIsUpToDate) {
-  const std::string path = std::string(OUTCORE_SOURCE_DIR) + "/docs/reference/options.md";
+  const std::string path = scene::source_folder() + "/docs/reference/options.md";
   if (std::getenv("OUTCORE_UPDATE_DOCS") != nullptr) std::ofstream(path) << option_table_markdown();
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -5,12 +5,11 @@
 namespace outcore::region {
 namespace {
 
-constexpr uint64_t kPage = 65536, kSystemPage = 4096;
-
 // Shows bytes 4096 … 4096 + 150000 of a cache with pages of 64 KiB: it starts and ends inside a
 // page.
 class ViewTest : public testing::Test {
  protected:
+  static constexpr uint64_t kPage = 65536, kSystemPage = 4096;
   ViewTest() {
     view_.address = base_;
     view_.offset = kSystemPage;

@@ -55,7 +55,6 @@ class App {
   Random random_;
   std::vector<Pin> pins_;
   bool is_inside_ = false;  // a call, which signals do not interrupt
-  uint64_t walk_ = 0;       // the position of a scan of cells
 };
 
 }  // namespace outcore::sim

@@ -11,11 +11,12 @@
 #include <fstream>
 
 #include "tests/folder.h"
+#include "tests/places.h"
 
 namespace outcore::rbd_test {
 namespace {
 
-Ceph* started = nullptr;
+Ceph* started_ceph = nullptr;
 
 bool is_program(const std::string& name) {
   for (const char* folder : {"/usr/bin/", "/usr/sbin/", "/usr/local/bin/"})
@@ -44,7 +45,7 @@ void run_detached(const std::string& script, const std::string& folder, int inpu
 class EndsCeph : public testing::Environment {
  public:
   void TearDown() override {
-    if (started != nullptr) started->stop();
+    if (started_ceph != nullptr) started_ceph->stop();
   }
 };
 [[maybe_unused]] testing::Environment* const ends_ceph =
@@ -60,7 +61,7 @@ std::string Ceph::why_not() {
 }
 
 Ceph& Ceph::instance() {
-  static Ceph* const ceph = started = new Ceph;
+  static Ceph* const ceph = started_ceph = new Ceph;
   return *ceph;
 }
 
@@ -72,7 +73,7 @@ Ceph::Ceph() : folder_(scene::usual_parent() + "/outcore-ceph-XXXXXX") {
     ::perror("the folder of the Ceph cluster");
     ::abort();
   }
-  run_detached(OUTCORE_SOURCE_DIR "/far/tests/rbd/ceph_cluster.sh", folder_, commands[0],
+  run_detached(scene::source_folder() + "/far/tests/rbd/ceph_cluster.sh", folder_, commands[0],
                answers[1]);
   ::close(commands[0]);
   ::close(answers[1]);

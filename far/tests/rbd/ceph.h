@@ -4,10 +4,13 @@
 // closes, and the cluster is ended and removed.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
 namespace outcore::rbd_test {
+
+inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class Ceph {
  public:

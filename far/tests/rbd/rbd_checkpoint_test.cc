@@ -21,10 +21,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kPage = 4096, kPages = 512, kSize = kPages * kPage;
-
 class RbdCheckpoints : public testing::Test {
  protected:
+  static constexpr uint64_t kPage = 4096, kPages = 512, kSize = kPages * kPage;
   void SetUp() override {
     OUTCORE_NEEDS_CEPH();
     start();

@@ -20,8 +20,6 @@ namespace {
 
 using store_test::Bytes;
 
-constexpr uint64_t kMiB = 1 << 20;
-
 class RbdLifetimeRaces : public testing::Test {
  protected:
   void SetUp() override { OUTCORE_NEEDS_CEPH(); }

@@ -20,8 +20,6 @@ using store_test::Bytes;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr uint64_t kMiB = 1 << 20;
-
 class RbdLifetime : public testing::Test {
  protected:
   void SetUp() override { OUTCORE_NEEDS_CEPH(); }

@@ -15,14 +15,13 @@
 namespace outcore::rbd_test {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-
 double seconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
 class RbdRegion : public testing::Test {
  protected:
+  static constexpr uint64_t kPage = 4096;
   void SetUp() override { OUTCORE_NEEDS_CEPH(); }
   void start(uint64_t budget_bytes) {
     RuntimeOptions options;

@@ -23,8 +23,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr uint64_t kMiB = 1 << 20;
-
 OpenOptions writable(uint64_t size_bytes = 0) {
   OpenOptions options;
   options.is_writable = true;

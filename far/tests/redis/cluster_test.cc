@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kSize = 4 << 20;
+constexpr uint64_t kClusterSize = 4 << 20;
 
 class RedisCluster : public PackingTest {
  protected:
@@ -31,8 +31,8 @@ class RedisCluster : public PackingTest {
 class RedisClusterCopies : public RedisCluster {};
 
 TEST_P(RedisCluster, SpreadsAStoreOverAllItsServers) {
-  const auto store = make("a", kSize, "replicas=1");
-  const Bytes bytes = random_bytes(kSize, 1);
+  const auto store = make("a", kClusterSize, "replicas=1");
+  const Bytes bytes = random_bytes(kClusterSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
   EXPECT_EQ(read_all(*store), bytes);
   // 64 chunks and 256 fences; the catalog is on one of them.
@@ -42,13 +42,14 @@ TEST_P(RedisCluster, SpreadsAStoreOverAllItsServers) {
 }
 
 TEST_P(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
-  const auto store = make("a", kSize, "replicas=1");
+  const auto store = make("a", kClusterSize, "replicas=1");
   std::atomic<bool> is_over{false};
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t)
-    threads.emplace_back(
-        [&, t] { wrong += use(*store, t * kSize / 4, kSize / 4, [&] { return !is_over; }); });
+    threads.emplace_back([&, t] {
+      wrong += use(*store, t * kClusterSize / 4, kClusterSize / 4, [&] { return !is_over; });
+    });
   servers_->kill(0);
   // Its replica has become a master: three of the five that are left.
   EXPECT_TRUE(becomes([&] { return masters() == 3; }));
@@ -59,7 +60,7 @@ TEST_P(RedisCluster, LosesNothingWithAMasterWhileItIsUsed) {
 
 // The smallest cluster: nobody is left to be the replica of the one that took over.
 TEST_P(RedisClusterCopies, GoesOnWithoutACopyThatNobodyCanHaveUntilOneCan) {
-  const auto store = make("a", kSize, "replicas=1");
+  const auto store = make("a", kClusterSize, "replicas=1");
   EXPECT_FALSE(store->is_unreplicated());
   testing::internal::CaptureStderr();
   const int wrong = use_while(*store, [&] {
@@ -89,7 +90,7 @@ TEST_P(RedisClusterCopies, GoesOnWithoutACopyThatNobodyCanHaveUntilOneCan) {
 // Replicas that are only stopped could still take over with what they have: they are waited for.
 TEST_P(RedisClusterCopies, WaitsForAReplicaThatTheClusterHasNotGivenUp) {
   for (int i = 0; i < 6; ++i) servers_->ask(i, {"CONFIG", "SET", "cluster-node-timeout", "60000"});
-  const auto store = make("a", kSize, "replicas=1&timeout=1s");
+  const auto store = make("a", kClusterSize, "replicas=1&timeout=1s");
   for (int i = 3; i < 6; ++i) servers_->send(i, SIGSTOP);
   EXPECT_EQ(store->write(0, random_bytes(1000, 1)), -ETIMEDOUT);
   EXPECT_FALSE(store->is_unreplicated());
@@ -98,7 +99,7 @@ TEST_P(RedisClusterCopies, WaitsForAReplicaThatTheClusterHasNotGivenUp) {
 }
 
 TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
-  const auto store = make("a", kSize, "replicas=1");
+  const auto store = make("a", kClusterSize, "replicas=1");
   const int wrong = use_while(*store, [&] {
     servers_->send(1, SIGSTOP);
     EXPECT_TRUE(becomes([&] {
@@ -112,7 +113,7 @@ TEST_P(RedisCluster, LosesNothingWithAMasterThatIsStopped) {
 }
 
 TEST_P(RedisClusterCopies, AcknowledgesNothingWithoutAReplicaThatMustBeThere) {
-  const auto store = make("a", kSize, "replicas=1!&timeout=1s");
+  const auto store = make("a", kClusterSize, "replicas=1!&timeout=1s");
   for (int i = 3; i < 6; ++i) servers_->kill(i);
   const Bytes bytes = random_bytes(1000, 1);
   EXPECT_TRUE(becomes([&] {
@@ -120,7 +121,7 @@ TEST_P(RedisClusterCopies, AcknowledgesNothingWithoutAReplicaThatMustBeThere) {
     return store->remark().find("too few of its replicas") != std::string::npos;
   }));
   // Then nothing is written anywhere: whoever has to write does not go on by halves.
-  for (uint64_t at = 0; at < kSize; at += 65'536)
+  for (uint64_t at = 0; at < kClusterSize; at += 65'536)
     EXPECT_EQ(store->write(at, bytes), -ETIMEDOUT) << at;
   EXPECT_FALSE(store->is_unreplicated());
   for (int i = 3; i < 6; ++i) servers_->start(i);
@@ -129,14 +130,14 @@ TEST_P(RedisClusterCopies, AcknowledgesNothingWithoutAReplicaThatMustBeThere) {
 
 // Two failures at once are more than one replica bears. Zeros in their place would be wrong bytes.
 TEST_P(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
-  const auto store = make("a", kSize, "replicas=1&timeout=20s");
-  const Bytes bytes = random_bytes(kSize, 1);
+  const auto store = make("a", kClusterSize, "replicas=1&timeout=20s");
+  const Bytes bytes = random_bytes(kClusterSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
   for (const int i : {0, 3}) servers_->kill(i);
   for (const int i : {0, 3}) servers_->start(i);
   Bytes now(65'536);
   int lost = 0, right = 0;
-  for (uint64_t chunk = 0; chunk < kSize / 65'536; ++chunk) {
+  for (uint64_t chunk = 0; chunk < kClusterSize / 65'536; ++chunk) {
     const int result = store->read(chunk * 65'536, now);
     if (result == 0)
       right += std::equal(now.begin(), now.end(),
@@ -150,8 +151,8 @@ TEST_P(RedisCluster, IsFoundOutIfAMasterAndItsReplicaComeBackEmpty) {
 
 // One slot goes from the first server to the second, key by key, while it is used.
 TEST_P(RedisCluster, FollowsASlotThatMoves) {
-  const auto store = make("a", kSize, "replicas=1");
-  const Bytes bytes = random_bytes(kSize, 9);
+  const auto store = make("a", kClusterSize, "replicas=1");
+  const Bytes bytes = random_bytes(kClusterSize, 9);
   EXPECT_EQ(store->write(0, bytes), 0);
   const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
   std::string slot;
@@ -186,8 +187,8 @@ TEST_P(RedisCluster, FollowsASlotThatMoves) {
 
 // As an administrator's reshard leaves it that was interrupted.
 TEST_P(RedisCluster, WritesToASlotThatHasOnlyBegunToMove) {
-  const auto store = make("a", kSize, "replicas=1");
-  EXPECT_EQ(store->write(0, random_bytes(kSize, 9)), 0);
+  const auto store = make("a", kClusterSize, "replicas=1");
+  EXPECT_EQ(store->write(0, random_bytes(kClusterSize, 9)), 0);
   const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
   std::set<std::string> slots;
   for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:f"}).items)
@@ -196,17 +197,17 @@ TEST_P(RedisCluster, WritesToASlotThatHasOnlyBegunToMove) {
     EXPECT_EQ(servers_->ask(1, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id(0)}).text, "OK");
     EXPECT_EQ(servers_->ask(0, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id(1)}).text, "OK");
   }
-  const Bytes bytes = random_bytes(kSize, 10);
+  const Bytes bytes = random_bytes(kClusterSize, 10);
   EXPECT_EQ(store->write(0, bytes), 0) << store->remark();
-  for (uint64_t at = 0; at + 20'000 < kSize; at += 65'536)
+  for (uint64_t at = 0; at + 20'000 < kClusterSize; at += 65'536)
     EXPECT_EQ(store->write(at + 10'000, std::span(bytes).subspan(at + 10'000, 9'000)), 0);
   EXPECT_EQ(read_all(*store), bytes);
 }
 
 // Values that have moved already, in a slot that has not: each read is sent on.
 TEST_P(RedisCluster, ReadsASlotThatIsHalfMoved) {
-  const auto store = make("a", kSize, "replicas=1");
-  const Bytes bytes = random_bytes(kSize, 10);
+  const auto store = make("a", kClusterSize, "replicas=1");
+  const Bytes bytes = random_bytes(kClusterSize, 10);
   EXPECT_EQ(store->write(0, bytes), 0);
   const auto id = [&](int server) { return servers_->ask(server, {"CLUSTER", "MYID"}).text; };
   const std::string port = servers_->address(1).substr(servers_->address(1).find(':') + 1);
@@ -238,9 +239,9 @@ TEST_F(FreshRedisCluster, TakesReplicasThatHaveGotNothingYet) {
   options.masters = 3;
   options.is_fresh = true;
   start(options);
-  const auto store = make("a", kSize, "replicas=1");
+  const auto store = make("a", kClusterSize, "replicas=1");
   ASSERT_NE(store, nullptr);
-  const Bytes bytes = random_bytes(kSize, 1);
+  const Bytes bytes = random_bytes(kClusterSize, 1);
   EXPECT_EQ(store->write(0, bytes), 0);
   EXPECT_EQ(read_all(*store), bytes);
 }

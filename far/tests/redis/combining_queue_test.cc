@@ -12,8 +12,6 @@
 namespace outcore::redis_test {
 namespace {
 
-constexpr uint64_t kSize = 8 << 20;
-
 TEST(CombiningQueue, IsLeftInTheOrderInWhichItWasJoined) {
   redis::CombiningQueue queue;
   redis::ChunkRequest requests[3];
@@ -67,6 +65,7 @@ TEST(CombiningQueue, LosesNobodyAmongManyThreads) {
 
 class RedisCrowd : public PackingTest {
  protected:
+  static constexpr uint64_t kSize = 8 << 20;
   // Threads that read at random for so long; how many reads were wrong.
   int read_in_threads(Store& store, const Bytes& bytes, int count,
                       const std::function<bool()>& go_on) {

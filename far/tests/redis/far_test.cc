@@ -12,11 +12,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kChunk = 64 << 10;
-constexpr uint64_t kSize = 4 << 20;
-
 class FarSpace : public PackingTest {
  protected:
+  static constexpr uint64_t kChunk = 64 << 10, kSize = 4 << 20;
   // Single servers with so much memory each.
   void start_single(const std::vector<std::string>& memory) {
     for (const std::string& bytes : memory) {

@@ -11,8 +11,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr uint64_t kSize = 1 << 20;
-constexpr char kAlone[] = "replicas=0&timeout=3s";
 const std::string kMissing = "(missing)";
 const std::string kLong(3000, '9');
 
@@ -63,6 +61,7 @@ const std::vector<Forgery>& forgeries() {
 
 class RedisForged : public RedisTest {
  protected:
+  static constexpr char kAlone[] = "replicas=0&timeout=3s";
   void SetUp() override {
     RedisTest::SetUp();
     if (IsSkipped()) return;

@@ -8,10 +8,9 @@
 namespace outcore::redis_test {
 namespace {
 
-constexpr uint64_t kSize = 4 << 20;
-
 class RedisNetwork : public PackingTest {
  protected:
+  static constexpr uint64_t kSize = 4 << 20;
   void SetUp() override {
     PackingTest::SetUp();
     if (IsSkipped()) return;

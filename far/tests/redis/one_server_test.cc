@@ -15,11 +15,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr uint64_t kSize = 1 << 20;
-constexpr char kAlone[] = "replicas=0&timeout=1s";
-
 class RedisOneServer : public PackingTest {
  protected:
+  static constexpr char kAlone[] = "replicas=0&timeout=1s";
   void SetUp() override {
     PackingTest::SetUp();
     if (!IsSkipped()) start();
@@ -192,7 +190,7 @@ TEST_F(RedisAddress, MayBeOfIpv6) {
   ServerOptions options;
   options.more = {"--bind", "127.0.0.1", "::1"};
   start(options);
-  std::string uri = servers_->uri("a", kAlone);
+  std::string uri = servers_->uri("a", "replicas=0&timeout=1s");
   uri.replace(uri.find("127.0.0.1"), 9, "[::1]");
   const auto store = open_store(uri, writable(kSize));
   ASSERT_TRUE(store.ok()) << store.message();

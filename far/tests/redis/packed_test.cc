@@ -15,8 +15,6 @@ using packing::Packer;
 using packing::Packing;
 using testing::HasSubstr;
 
-constexpr uint64_t kSize = 1 << 20, kChunk = 16 << 10;
-
 Bytes text_bytes(size_t count) {
   Bytes bytes(count);
   for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>("a line of text\n"[i % 15]);
@@ -25,6 +23,7 @@ Bytes text_bytes(size_t count) {
 
 class RedisPacked : public PackingTest {
  protected:
+  static constexpr uint64_t kChunk = 16 << 10;
   void SetUp() override {
     PackingTest::SetUp();
     if (!IsSkipped()) start();

@@ -44,6 +44,8 @@ inline OpenOptions writable(uint64_t size_bytes = 0) {
 
 class RedisTest : public testing::Test {
  protected:
+  static constexpr uint64_t kSize = 1 << 20;  // of a store; suites have larger ones of this name
+
   void SetUp() override {
     if (!TestServers::is_installed())
       GTEST_SKIP() << "redis-server is not installed: tools/install_packages.sh engines";

@@ -15,12 +15,11 @@ namespace {
 using outcore::SharedWriters;
 using testing::HasSubstr;
 
-constexpr const char* kAlone = "replicas=0";
-constexpr uint64_t kSize = 1 << 20;
 constexpr const char* kCatalog = SharedWriters::kCatalogLock;
 
 class RedisShared : public RedisTest {
  protected:
+  static constexpr const char* kAlone = "replicas=0";
   void SetUp() override {
     RedisTest::SetUp();
     if (!IsSkipped()) start();

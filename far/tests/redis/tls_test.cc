@@ -9,7 +9,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kSize = 1 << 20;
 // Made at once; one of RSA takes a second now and then.
 const std::string kKey = "ec -pkeyopt ec_paramgen_curve:P-256";
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "heaps/tests/heap/persistent_scene.h"
+#include "tests/places.h"
 
 namespace outcore {
 namespace {
@@ -21,7 +22,7 @@ std::string run(const std::string& command) {
 
 TEST(PersistentExample, RemembersTheWordsOfEarlierRuns) {
   const std::string command =
-      std::filesystem::path(OUTCORE_COMMAND).parent_path() / "example_persistent_heap";
+      std::filesystem::path(scene::command_path()).parent_path() / "example_persistent_heap";
   if (::access(command.c_str(), X_OK) != 0) GTEST_SKIP() << "it is not built: " << command;
   const scene::Folder folder;
   const std::string call = command + " " + (folder / "words");

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heaps/tests/heap/scene.h"
 #include "heaps/volatile/heap_memory_store.h"
 #include "outcore/heap.h"
 #include "outcore/runtime.h"
@@ -17,7 +18,7 @@
 namespace outcore {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+using tests::kMiB;
 
 class HeapSpace : public testing::TestWithParam<bool> {
  protected:

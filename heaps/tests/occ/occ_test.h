@@ -15,15 +15,13 @@ using outcore::cli::Outcome;
 class OccTest : public outcore::cli::CommandTest {
  protected:
   static std::string command() {
-    const std::string other = OUTCORE_COMMAND;
+    const std::string other = scene::command_path();
     return other.substr(0, other.rfind('/')) + "/occ";
   }
   static std::string program(const std::string& name) {
-    return std::string(OUTCORE_SOURCE_DIR) + "/heaps/tests/occ/programs/" + name;
+    return scene::source_folder() + "/heaps/tests/occ/programs/" + name;
   }
-  static std::string example() {
-    return std::string(OUTCORE_SOURCE_DIR) + "/examples/04_matrix_vector.c";
-  }
+  static std::string example() { return scene::source_folder() + "/examples/04_matrix_vector.c"; }
   // occ with these arguments, in the test's folder. What is linked and not to be debugged is linked
   // without what the library has for debuggers, 70 MB a program: an eighth of the time.
   Outcome occ(const std::string& arguments) const {

@@ -177,7 +177,7 @@ class DlmHeader : public OccCompilerTest {
     const std::string c = GetParam();
     const std::string cxx = c == "gcc" ? "g++" : "clang++";
     return "cd " + dir() + " && " + (is_cxx ? cxx : c) + " -Wall -Wextra -Werror -O1 -I" +
-           OUTCORE_SOURCE_DIR + "/include " + arguments;
+           scene::source_folder() + "/include " + arguments;
   }
 };
 INSTANTIATE_TEST_SUITE_P(With, DlmHeader, testing::Values("gcc", "clang"),

@@ -65,6 +65,7 @@ Window* split(Window& w, uint64_t page);
 void prepare_private(Window& w);
 
 // --- descriptors ---
+inline off_t as_off(uint64_t value) { return static_cast<off_t>(value); }
 Descriptor* pick_descriptor(bool is_to_read, bool is_to_write);
 Descriptor* free_descriptor();
 // Opens one if none of this file is there that may do so.

@@ -14,8 +14,6 @@ namespace storm {
 
 namespace {
 
-off_t as_off(uint64_t value) { return static_cast<off_t>(value); }
-
 // Memory for a call's bytes: beside, or a window of another file that may be read or written.
 struct Buffer {
   uint8_t* bytes;

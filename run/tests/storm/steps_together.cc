@@ -17,8 +17,6 @@ namespace storm {
 
 namespace {
 
-off_t as_off(uint64_t value) { return static_cast<off_t>(value); }
-
 const Range& my_range() { return stage->ranges[me.actor()]; }
 
 // A part of the range that a window of this process shows; false: none does.
