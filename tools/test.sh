@@ -152,7 +152,7 @@ configure_and_build_sanitized() {
 run_sanitized() {
   local options="detect_stack_use_after_return=0:allow_user_segv_handler=1:handle_sigbus=0"
   options+=":handle_segv=0"
-  OUTCORE_SIM_SEEDS=40 VERSIONED_SEEDS=40 \
+  OUTCORE_TEST_SHARE=10 \
     ASAN_OPTIONS=$options UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     run_tests "$@" --without-label '^nosan$'
 }
