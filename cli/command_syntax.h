@@ -3,6 +3,7 @@
 // includes it: command_syntax.cc alone does. One thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
