@@ -15,7 +15,9 @@ function(outcore_add_format name package library) # SOURCE…
     return()
   endif()
   set(sources ${ARGN})
-  outcore_batches(sources ${name} 12)
+  if(NOT name STREQUAL zarr)  # its sources have small names of the same kind, each its own
+    outcore_batches(sources ${name} 12)
+  endif()
   add_library(outcore_${name} MODULE ${sources})
   target_include_directories(outcore_${name} PRIVATE
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
