@@ -14,7 +14,9 @@ function(outcore_add_format name package library) # SOURCE…
     message(STATUS "without ${package}: `outcore arrays` does without ${name}")
     return()
   endif()
-  add_library(outcore_${name} MODULE ${ARGN})
+  set(sources ${ARGN})
+  outcore_batches(sources ${name} 12)
+  add_library(outcore_${name} MODULE ${sources})
   target_include_directories(outcore_${name} PRIVATE
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(outcore_${name} PRIVATE

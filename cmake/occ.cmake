@@ -6,7 +6,9 @@ set(OCC_PARTS ${OCC_UP}${CMAKE_INSTALL_LIBDIR}/outcore)
 set(OCC_BUILT_PARTS ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/outcore)
 
 file(GLOB OCC_SOURCES CONFIGURE_DEPENDS heaps/occ/*.cc)
-add_executable(occ ${OCC_SOURCES} cli/elf_reader.cc)
+list(APPEND OCC_SOURCES ${CMAKE_SOURCE_DIR}/cli/elf_reader.cc)
+outcore_batches(OCC_SOURCES occ 12)
+add_executable(occ ${OCC_SOURCES})
 target_include_directories(occ PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(occ PRIVATE outcore_flags)
 target_compile_definitions(occ PRIVATE OUTCORE_VERSION="${PROJECT_VERSION}"

@@ -21,12 +21,13 @@ else()
 endif()
 
 find_library(OUTCORE_URING_STATIC NAMES liburing.a REQUIRED)
+# Never in batches: --wrap changes calls of what another object defines, and what is called within
+# the object that defines it would be taken over.
 file(GLOB OUTCORE_PRELOAD_SOURCES CONFIGURE_DEPENDS run/preload/*.cc)
 add_library(outcore_preload MODULE ${OUTCORE_PRELOAD_SOURCES})
 set(OUTCORE_PRELOAD_SYMBOLS ${CMAKE_SOURCE_DIR}/run/preload/preload.map)
 set_target_properties(outcore_preload PROPERTIES
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin LINK_DEPENDS ${OUTCORE_PRELOAD_SYMBOLS}
-  UNITY_BUILD OFF)  # many small sources of one kind, with the same names in each
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin LINK_DEPENDS ${OUTCORE_PRELOAD_SYMBOLS})
 target_include_directories(outcore_preload PRIVATE include ${CMAKE_SOURCE_DIR})
 target_compile_options(outcore_preload PRIVATE -fvisibility=hidden -ftls-model=initial-exec)
 target_link_libraries(outcore_preload PRIVATE $<TARGET_FILE:outcore_inside> outcore_flags

@@ -12,6 +12,7 @@ function(outcore_product name)
   if(OUTCORE_PRODUCT_WITHOUT)
     list(FILTER sources EXCLUDE REGEX "${OUTCORE_PRODUCT_WITHOUT}")
   endif()
+  outcore_batches(sources ${name} 12)
   add_library(outcore_${name}_objects OBJECT ${sources})
   target_include_directories(outcore_${name}_objects PRIVATE
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)

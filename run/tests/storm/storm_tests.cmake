@@ -2,6 +2,7 @@
 # Included by tests/CMakeLists.txt after preload_tests.cmake, whose agree() it uses. A few
 # seeds here; `run.sh` takes as many as one likes, and `shrink.sh` makes a storm that fails shorter.
 file(GLOB parts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/run/tests/storm/*.cc)
+outcore_batches(parts preload_storm 12)
 add_executable(preload_storm ${parts})
 target_compile_features(preload_storm PRIVATE cxx_std_20)
 target_include_directories(preload_storm PRIVATE ${CMAKE_SOURCE_DIR})

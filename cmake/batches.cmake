@@ -1,0 +1,31 @@
+# Several sources compiled as one, with -DOUTCORE_UNITY=ON. As CMake's own unity builds, but by
+# paths from the top: theirs have the folder of the checkout in them, so that the compiler cache
+# could not give one checkout what it has from another.
+#
+# outcore_batches(VARIABLE NAME SIZE): of the list that VARIABLE has each SIZE become one. Where
+# batches are not wanted it stays as it is. The target must find includes from the top.
+function(outcore_batches variable name size)
+  if(NOT OUTCORE_UNITY)
+    return()
+  endif()
+  set(batches "")
+  set(batch "")
+  set(count 0)
+  list(LENGTH ${variable} left)
+  foreach(source ${${variable}})
+    get_filename_component(path ${source} ABSOLUTE)
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${path})
+    string(APPEND batch "#include \"${path}\"\n")
+    math(EXPR count "${count} + 1")
+    math(EXPR left "${left} - 1")
+    if(count EQUAL size OR left EQUAL 0)
+      list(LENGTH batches number)
+      set(file ${CMAKE_BINARY_DIR}/batches/${name}_${number}.cc)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${batch}" @ONLY)  # written if it differs
+      list(APPEND batches ${file})
+      set(batch "")
+      set(count 0)
+    endif()
+  endforeach()
+  set(${variable} ${batches} PARENT_SCOPE)
+endfunction()
