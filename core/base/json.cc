@@ -143,6 +143,10 @@ Json& Json::operator=(const Json& other) = default;
 Json& Json::operator=(Json&& other) noexcept = default;
 Json::~Json() = default;
 
+void Json::set_bool(bool is_true) { any_ = is_true; }
+void Json::set_double(double number) { any_ = number; }
+void Json::set_unsigned(uint64_t number) { any_ = number; }
+void Json::set_negative(int64_t number) { any_ = number; }
 Json Json::object() {
   Json json;
   json.any_ = Object();

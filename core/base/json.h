@@ -126,14 +126,18 @@ class Json {
   template <typename T>
   void set_number(T number) {
     if constexpr (std::is_same_v<T, bool>)
-      any_ = number;
+      set_bool(number);
     else if constexpr (std::is_floating_point_v<T>)
-      any_ = static_cast<double>(number);
+      set_double(static_cast<double>(number));
     else if (std::is_unsigned_v<T> || number >= 0)
-      any_ = static_cast<uint64_t>(number);
+      set_unsigned(static_cast<uint64_t>(number));
     else
-      any_ = static_cast<int64_t>(number);
+      set_negative(static_cast<int64_t>(number));
   }
+  void set_bool(bool is_true);
+  void set_double(double number);
+  void set_unsigned(uint64_t number);
+  void set_negative(int64_t number);
 
   Any any_;
 };
