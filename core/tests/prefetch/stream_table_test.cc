@@ -112,7 +112,9 @@ TEST(StreamTable, StridesMissOncePerWindowInBothDirections) {
       const uint64_t count = std::min<uint64_t>(kPageEnd / stride, 100 * kWindowMax);
       for (uint64_t i = 0; i < count; ++i) reader.read((is_backward ? count - 1 - i : i) * stride);
       EXPECT_LE(reader.misses, misses_max(count)) << stride;
-      EXPECT_LE(reader.advised, count) << stride;
+      // What is ahead where the reader stops is advised in vain.
+      const bool stops_early = count < kPageEnd / stride;
+      EXPECT_LE(reader.advised, count + (stops_early ? kWindowMax : 0)) << stride;
     }
   }
 }
