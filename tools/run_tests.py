@@ -45,8 +45,10 @@ class Test:
     def __init__(self, entry, seconds_max):
         properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
         self.name = entry["name"].split("  # ")[0]
-        self.command = entry["command"]
-        self.labels = properties.get("LABELS", [])
+        self.command = entry.get("command", [])  # none: its program is not built
+        # ctest knows no label of what is not built: test_NAME_NOT_BUILT has the label NAME.
+        built_none = re.fullmatch(r"test_(.+)_NOT_BUILT", self.name)
+        self.labels = [built_none[1]] if built_none else properties.get("LABELS", [])
         self.folder = properties.get("WORKING_DIRECTORY")
         self.environment = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
         self.timeout = min(properties.get("TIMEOUT", seconds_max), seconds_max)
@@ -269,10 +271,7 @@ def tell(number, count, shard, seconds):
 def tests_of(build, seconds_max):
     listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
                             stdout=subprocess.PIPE)
-    for entry in json.loads(listed.stdout)["tests"]:
-        if "command" not in entry:
-            sys.exit(f"run_tests: {entry['name']}: not built: cmake --build {build}")
-        yield Test(entry, seconds_max)
+    return [Test(entry, seconds_max) for entry in json.loads(listed.stdout)["tests"]]
 
 
 def is_chosen(test, options):
@@ -340,8 +339,10 @@ def main(arguments):
     times_path = pathlib.Path(options.build) / "test_times.json"
     times = read_times(times_path)
     tests = [t for t in tests_of(options.build, options.timeout) if is_chosen(t, options)]
-    if not tests:
-        print("run_tests: no test is chosen", file=sys.stderr)
+    missing = [t.name for t in tests if not t.command]
+    if missing or not tests:
+        why = f"{missing[0]}: cmake --build {options.build}" if missing else "no test is chosen"
+        print(f"run_tests: {why}", file=sys.stderr)
         return 2
     runner = Runner(options.jobs)
     runner.run(in_shards(tests, times))

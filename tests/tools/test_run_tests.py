@@ -129,6 +129,14 @@ class RunTests(unittest.TestCase):
                          {"S.A": "run", "S.Fails": "fail", "S.Skips": "notrun"})
         self.assertIn("said by Fails", cases["S.Fails"].findtext("system-out"))
 
+    def test_what_is_not_built_is_chosen_by_the_name_of_its_folder(self):
+        test = run_tests.Test({"name": "test_pool_NOT_BUILT"}, 60)
+        options = run_tests.parse(["build", "--junit", "x", "--label", "^pool$"])
+        self.assertTrue(run_tests.is_chosen(test, options))
+        options = run_tests.parse(["build", "--junit", "x", "--label", "^sim$"])
+        self.assertFalse(run_tests.is_chosen(test, options))
+        self.assertEqual(test.command, [])
+
     def test_times_that_are_damaged_are_not_known(self):
         path = self.path / "times.json"
         self.assertEqual(run_tests.read_times(path), {})
