@@ -12,7 +12,8 @@ others is run again alone: it stays failed, and the report says what it did alon
 cases must not share a process have the label `alone`. Everything that is no case of Google Test
 runs as ctest would run it.
 
-How long each test took stays in BUILD/test_times.json: the longest shards start first.
+How long each test took stays in BUILD/test_times.json: the longest shards start first. Before the
+first run ctest's COST says it, where it is set.
 """
 
 import argparse
@@ -53,6 +54,7 @@ class Test:
         self.environment = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
         self.timeout = min(properties.get("TIMEOUT", seconds_max), seconds_max)
         self.skip_code = properties.get("SKIP_RETURN_CODE")
+        self.seconds_expected = float(properties.get("COST", UNKNOWN_SECONDS))
         cases = [a for a in self.command if a.startswith("--gtest_filter=")]
         self.case = cases[0].split("=", 1)[1] if cases else None
         self.outcome = None  # passed, failed or skipped
@@ -286,7 +288,7 @@ def in_shards(tests, times):
     """Neighbours of one program together, the longest shards first."""
     shards = []
     for test in tests:
-        seconds = times.get(test.name, UNKNOWN_SECONDS)
+        seconds = times.get(test.name, test.seconds_expected)
         joins = (shards and test.case and "alone" not in test.labels and
                  shards[-1][0][0].case and shards[-1][0][0].command[0] == test.command[0] and
                  shards[-1][0][0].environment == test.environment and
