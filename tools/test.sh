@@ -181,9 +181,9 @@ run_for_threads() {
 }
 
 stage_tsan() {
-  local targets=(test_stress test_region test_budget test_integration test_prefetch)
+  local targets=(test_stress test_region test_budget test_integration)
   configure_and_build_for_threads &&
-    run_for_threads tsan --label '^(stress|region|budget|integration|prefetch)$'
+    run_for_threads tsan --label '^(stress|region|budget|integration)$'
 }
 
 stage_tsan-all() {
