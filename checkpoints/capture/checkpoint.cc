@@ -99,10 +99,10 @@ class Maker {
   Status commit() {
     OC_ASSERT(!is_stored_);
     for (const checkpoints::Foreign& part : parts_.foreign) {
-      Store& store = *part.space->store.load();
+      Store& store = *part.cache->store.load();
       auto copy = copy_for(part.name, store.size_bytes());
       if (!copy) return copy.status();
-      const auto copied = checkpoints::copy_store(copy.value(), store, *part.space->changes.load(),
+      const auto copied = checkpoints::copy_store(copy.value(), store, *part.cache->changes.load(),
                                                   &report_.copied_bytes);
       if (!copied) return copied.status();
     }
@@ -136,7 +136,7 @@ class Maker {
   }
 
   int write_header(const checkpoints::HeapPart& part, const std::vector<std::byte>& header) {
-    if (!part.is_foreign) return part.space->store.load()->write(0, header);
+    if (!part.is_foreign) return part.cache->store.load()->write(0, header);
     const auto copy = copies_.find(part.object);
     return copy == copies_.end() ? -ENOENT : copy->second.store->write(0, header);
   }
@@ -145,7 +145,7 @@ class Maker {
     const auto copy = copies_.find(part.object);
     if (copy == copies_.end()) return;
     if (copy->second.wrote) copy->second.wrote();
-    paging::ChangeLog& log = *part.space->changes.load();
+    paging::ChangeLog& log = *part.cache->changes.load();
     const std::lock_guard<std::mutex> guard(log.copying);
     log.note(0, part.heap->closed_header().size());
     log.copy_state = copy->second.state();
@@ -176,7 +176,7 @@ class Maker {
       const Error why = base::system_error(
           error, "mark the heap " + part.heap->name_of() + " as open",
           "nothing more is committed, since it would pass for closed; go back to a checkpoint");
-      parts_.target->refuse_commits(*part.space->store.load(), why);
+      parts_.target->refuse_commits(*part.cache->store.load(), why);
       if (failure_.ok()) failure_ = why;
     }
   }
@@ -199,17 +199,17 @@ namespace checkpoints {
 // cut is over what it has written waits in memory.
 static Status copy_ahead(Parts& parts, uint64_t* copied) {
   for (const Foreign& part : parts.foreign) {
-    const auto is_new = part.space->log_changes();
+    const auto is_new = part.cache->log_changes();
     if (!is_new) return is_new.status();
     if (is_new.value()) continue;  // a write that is under way may not be noted
-    Store& store = *part.space->store.load();
+    Store& store = *part.cache->store.load();
     const os::SignalBlock block;
-    if (Status s = parts.runtime->engine->flush_aside(*part.space, 0, part.space->stored_pages());
+    if (Status s = parts.runtime->engine->flush_aside(*part.cache, 0, part.cache->stored_pages());
         !s)
       return s;
     auto copy = parts.target->copy_for(part.name, store.size_bytes());
     if (!copy) return copy.status();
-    const auto is_done = copy_store(copy.value(), store, *part.space->changes.load(), copied);
+    const auto is_done = copy_store(copy.value(), store, *part.cache->changes.load(), copied);
     if (!is_done) return is_done.status();
   }
   return {};
@@ -223,7 +223,7 @@ Result<CheckpointReport> make(const std::string& name, Parts& parts,
   uint64_t ahead = 0;
   if (Status s = copy_ahead(parts, &ahead); !s)
     return Error{s.code(), attempted + ": " + s.message()};
-  const auto cut = parts.runtime->engine->cut(parts.spaces, maker.calls());
+  const auto cut = parts.runtime->engine->cut(parts.caches, maker.calls());
   if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
   if (const Status& s = maker.failure(); !s.ok())
     return Error{s.code(), attempted + ": it is made, but " + s.message()};

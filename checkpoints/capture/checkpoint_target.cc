@@ -20,12 +20,12 @@ Result<std::shared_ptr<CheckpointTarget>> open_target(const std::string& text) {
   return target_of_snapshots(std::move(catalog).value());
 }
 
-Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& space) {
-  Store* const store = space.store.load();
+Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& cache) {
+  Store* const store = cache.store.load();
   if (auto target = target_of_pool(*store)) return target;
   if (store->snapshots() == nullptr || !store->snapshots()->can_snapshot())
     return std::shared_ptr<CheckpointTarget>();
-  for (const std::shared_ptr<Store>& owned : space.owned)
+  for (const std::shared_ptr<Store>& owned : cache.owned)
     if (owned.get() == store)
       return target_of_snapshots(
           store::SnapshotCatalog(owned, store::SnapshotCatalog::open_by_uri));
@@ -33,11 +33,11 @@ Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& spa
 }
 
 Result<std::shared_ptr<CheckpointTarget>> target_of(
-    std::span<const paging::PageCache* const> spaces) {
-  for (const paging::PageCache* space : spaces)
-    if (auto target = target_of_pool(*space->store.load())) return target;
-  for (const paging::PageCache* space : spaces) {
-    auto target = target_of(*space);
+    std::span<const paging::PageCache* const> caches) {
+  for (const paging::PageCache* cache : caches)
+    if (auto target = target_of_pool(*cache->store.load())) return target;
+  for (const paging::PageCache* cache : caches) {
+    auto target = target_of(*cache);
     if (!target || target.value() != nullptr) return target;
   }
   return std::shared_ptr<CheckpointTarget>();

@@ -62,12 +62,12 @@ class CheckpointTarget {
 // The target that a URI names: versioned:FOLDER, created if it does not exist, or rbd://POOL/IMAGE,
 // which must exist.
 Result<std::shared_ptr<CheckpointTarget>> open_target(const std::string& uri);
-// The target of a space's store: its pool, or the store itself if it has snapshots. Null: it has no
+// The target of a cache's store: its pool, or the store itself if it has snapshots. Null: it has no
 // target. Errors: those of the system.
-Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& space);
-// The pool of the first space that has one; otherwise the first store that has snapshots.
+Result<std::shared_ptr<CheckpointTarget>> target_of(const paging::PageCache& cache);
+// The pool of the first cache that has one; otherwise the first store that has snapshots.
 Result<std::shared_ptr<CheckpointTarget>> target_of(
-    std::span<const paging::PageCache* const> spaces);
+    std::span<const paging::PageCache* const> caches);
 
 // target_pool.cc, target_snapshots.cc
 Result<std::shared_ptr<CheckpointTarget>> target_of_pool(const std::string& uri);

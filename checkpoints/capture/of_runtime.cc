@@ -1,7 +1,7 @@
 // What periodic checkpoints of a runtime are made of: everything that it has mapped for writing.
 //
 // A region of the pool costs what changed. Of any other store the pool keeps a copy, of which the
-// parts are written that the space's log says have changed. What is long is done in slices, between
+// parts are written that the cache's log says have changed. What is long is done in slices, between
 // which the program may map and unmap; the cut itself holds them off.
 #include "checkpoints/capture/of_runtime.h"
 
@@ -66,7 +66,7 @@ class OfRuntime {
     {
       const std::lock_guard<std::mutex> guard(runtime->mapping);
       const Parts parts = gather(*runtime);
-      if (parts.spaces.empty()) return CheckpointReport{};
+      if (parts.caches.empty()) return CheckpointReport{};
       if (Status s = check(parts); !s) return s.error();
       *target = parts.target;
       all = list(*runtime, parts);
@@ -107,7 +107,7 @@ class OfRuntime {
                                const std::string& name) {
     const std::lock_guard<std::mutex> guard(runtime.mapping);
     Parts parts = gather(runtime);
-    if (parts.spaces.empty() || parts.target == nullptr || !parts.target->is_same(target))
+    if (parts.caches.empty() || parts.target == nullptr || !parts.target->is_same(target))
       return CheckpointReport{};
     if (Status s = check(parts); !s) return s.error();
     parts.may_wait = false;
@@ -133,58 +133,58 @@ class OfRuntime {
     Parts parts;
     parts.runtime = runtime.shared_from_this();
     std::vector<PageCache*> held, heaps;
-    for (const auto& [key, space] : runtime.spaces) {
-      if (!space->is_writable || space->is_handed_to_kernel.load()) continue;
-      Store& store = *space->store.load();
+    for (const auto& [key, cache] : runtime.caches) {
+      if (!cache->is_writable || cache->is_handed_to_kernel.load()) continue;
+      Store& store = *cache->store.load();
       if (key.starts_with("private ")) continue;  // changes that the program wants to be gone
-      if (space->is_of_addresses || store::dies_with_process(store.uri())) {
+      if (cache->is_of_addresses || store::dies_with_process(store.uri())) {
         leave_out(store, "its addresses end with the process");
         continue;
       }
       if (store::has_signature(store)) {
-        heaps.push_back(space.get());
+        heaps.push_back(cache.get());
         leave_out(store, "a heap is a part of PeriodicCheckpoints, with a quiesce function");
         continue;
       }
-      held.push_back(space.get());
+      held.push_back(cache.get());
     }
     // The first anchor stays, as long as it is mapped: its checkpoints go on.
-    std::stable_partition(held.begin(), held.end(), [&](const PageCache* space) {
-      return space->store.load()->identity() == anchor_;
+    std::stable_partition(held.begin(), held.end(), [&](const PageCache* cache) {
+      return cache->store.load()->identity() == anchor_;
     });
     parts.target = target_;
     if (target_ == nullptr)
       if (auto target = target_of(std::vector<const PageCache*>(held.begin(), held.end())))
         parts.target = std::move(target).value();
     if (parts.target != nullptr && anchor_.empty())
-      for (const PageCache* space : held)
-        if (anchor_.empty() && parts.target->has(*space->store.load()))
-          anchor_ = space->store.load()->identity();
-    const auto is_of_target = [&](const PageCache* space) {
-      return parts.target != nullptr && parts.target->has(*space->store.load());
+      for (const PageCache* cache : held)
+        if (anchor_.empty() && parts.target->has(*cache->store.load()))
+          anchor_ = cache->store.load()->identity();
+    const auto is_of_target = [&](const PageCache* cache) {
+      return parts.target != nullptr && parts.target->has(*cache->store.load());
     };
     has_heap_ = parts.target != nullptr && parts.target->commits_all() &&
                 std::any_of(heaps.begin(), heaps.end(), is_of_target);
     std::set<std::string> names;
     std::vector<PageCache*> foreign;
-    for (PageCache* space : held) {
-      if (!is_of_target(space)) {
-        foreign.push_back(space);
+    for (PageCache* cache : held) {
+      if (!is_of_target(cache)) {
+        foreign.push_back(cache);
         continue;
       }
-      Store& store = *space->store.load();
+      Store& store = *cache->store.load();
       std::string name = parts.target->object_of(store);
       if (!names.insert(name).second) names.insert(name = store.uri());  // of another Ceph pool
-      parts.spaces.push_back(space);
+      parts.caches.push_back(cache);
       parts.members.push_back({name, &store});
     }
-    for (PageCache* space : foreign) {
-      std::string name = name_for(*space->store.load());
+    for (PageCache* cache : foreign) {
+      std::string name = name_for(*cache->store.load());
       for (int n = 2; !names.insert(name).second; ++n)
         name =
-            name_for(*space->store.load()).substr(0, kNameBytesMax - 8) + " " + std::to_string(n);
-      parts.spaces.push_back(space);
-      parts.foreign.push_back({name, space, space->uri});
+            name_for(*cache->store.load()).substr(0, kNameBytesMax - 8) + " " + std::to_string(n);
+      parts.caches.push_back(cache);
+      parts.foreign.push_back({name, cache, cache->uri});
     }
     return parts;
   }
@@ -196,19 +196,19 @@ class OfRuntime {
 
   struct Ahead {
     std::string key;
-    PageCache* space = nullptr;
+    PageCache* cache = nullptr;
     std::string copy;  // the object's name; empty: it is of the pool
   };
 
   // REQUIRES: the mapping lock.
   static std::vector<Ahead> list(const Runtime::Impl& runtime, const Parts& parts) {
     std::vector<Ahead> all;
-    for (const auto& [key, space] : runtime.spaces) {
-      if (std::find(parts.spaces.begin(), parts.spaces.end(), space.get()) == parts.spaces.end())
+    for (const auto& [key, cache] : runtime.caches) {
+      if (std::find(parts.caches.begin(), parts.caches.end(), cache.get()) == parts.caches.end())
         continue;
-      all.push_back({key, space.get(), {}});
+      all.push_back({key, cache.get(), {}});
       for (const Foreign& part : parts.foreign)
-        if (part.space == space.get()) all.back().copy = part.name;
+        if (part.cache == cache.get()) all.back().copy = part.name;
     }
     return all;
   }
@@ -225,12 +225,12 @@ class OfRuntime {
     return target.sync_copies();  // no commit: it would be of many moments
   }
 
-  // The lock, if the space is there still: else none.
+  // The lock, if the cache is there still: else none.
   static std::unique_lock<std::mutex> slice(Runtime::Impl& runtime, const Ahead& one) {
     std::this_thread::sleep_for(kBetween);  // whoever waits for the lock has it now
     std::unique_lock<std::mutex> guard(runtime.mapping);
-    const auto found = runtime.spaces.find(one.key);
-    if (found == runtime.spaces.end() || found->second.get() != one.space) guard.unlock();
+    const auto found = runtime.caches.find(one.key);
+    if (found == runtime.caches.end() || found->second.get() != one.cache) guard.unlock();
     return guard;
   }
 
@@ -240,11 +240,11 @@ class OfRuntime {
     for (uint64_t page = 0, end = 1; page < end && s.ok();) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
-      end = one.space->stored_pages();
-      const uint64_t at_once = std::max<uint64_t>(kFlushBytes / one.space->page_bytes, 1);
+      end = one.cache->stored_pages();
+      const uint64_t at_once = std::max<uint64_t>(kFlushBytes / one.cache->page_bytes, 1);
       const auto until = steady_clock::now() + kSlice;
       for (; page < end && s.ok() && steady_clock::now() < until; page += at_once)
-        s = runtime.engine->flush_aside(*one.space, page, std::min(page + at_once, end));
+        s = runtime.engine->flush_aside(*one.cache, page, std::min(page + at_once, end));
     }
     return s;
   }
@@ -255,13 +255,13 @@ class OfRuntime {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
-      Store& store = *one.space->store.load();
+      Store& store = *one.cache->store.load();
       const auto copy = target.copy_for(one.copy, store.size_bytes());
       if (!copy) return copy.status();
       uint64_t written = 0;
       const auto until = steady_clock::now() + kSlice;
       const auto is_done =
-          copy_store(copy.value(), store, *one.space->changes.load(), &written, [&] {
+          copy_store(copy.value(), store, *one.cache->changes.load(), &written, [&] {
             copied += kPieceBytes;
             return steady_clock::now() < until;
           });

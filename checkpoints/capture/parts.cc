@@ -16,11 +16,11 @@ constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a pro
 // That of the regions.
 Result<std::shared_ptr<CheckpointTarget>> target_of_regions(const std::string& attempted,
                                                             std::span<const CheckpointPart> parts) {
-  std::vector<const paging::PageCache*> spaces;
+  std::vector<const paging::PageCache*> caches;
   for (const CheckpointPart& part : parts)
     if (part.region() != nullptr && part.region()->is_mapped())
-      spaces.push_back(CheckpointAccess::impl(*part.region())->space);
-  auto target = target_of(spaces);
+      caches.push_back(CheckpointAccess::impl(*part.region())->cache);
+  auto target = target_of(caches);
   if (!target || target.value() != nullptr) return target;
   return Error{EINVAL, attempted +
                            ": no part is a region of a versioned: pool or an rbd:// image: name "
@@ -60,8 +60,8 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
       if (found.runtime != nullptr && found.runtime != impl->runtime)
         return wrong("its regions are of two runtimes, whose pages cannot be held together");
       found.runtime = impl->runtime;
-      found.spaces.push_back(impl->space);
-      Store& store = *impl->space->store.load();
+      found.caches.push_back(impl->cache);
+      Store& store = *impl->cache->store.load();
       if (found.target->has(store)) {
         const std::string own = found.target->object_of(store);
         if (!name.empty() && name != own && !found.target->may_rename())
@@ -69,7 +69,7 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
                        "': leave the name out");
         if (name.empty()) name = own;
         if (part.member() != nullptr)
-          found.heaps.push_back({part.member(), name, false, impl->space});
+          found.heaps.push_back({part.member(), name, false, impl->cache});
         const auto is_it = [&](const CheckpointTarget::Member& member) {
           return member.store == &store;
         };
@@ -82,8 +82,8 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
       if (name.empty())
         return wrong("the region of " + impl->uri +
                      " is not of it, and is copied: give the copy a name");
-      found.foreign.push_back({name, impl->space, impl->uri});
-      if (part.member() != nullptr) found.heaps.push_back({part.member(), name, true, impl->space});
+      found.foreign.push_back({name, impl->cache, impl->uri});
+      if (part.member() != nullptr) found.heaps.push_back({part.member(), name, true, impl->cache});
     }
     if (name.empty() || name.size() > 255) return wrong("names of parts have 1 to 255 bytes");
     if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");

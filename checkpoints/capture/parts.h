@@ -23,7 +23,7 @@ namespace checkpoints {
 // A region whose store does not belong to the target: it is copied.
 struct Foreign {
   std::string name;
-  paging::PageCache* space = nullptr;
+  paging::PageCache* cache = nullptr;
   std::string uri;
 };
 
@@ -32,7 +32,7 @@ struct HeapPart {
   CutMember* heap = nullptr;
   std::string object;
   bool is_foreign = false;
-  paging::PageCache* space = nullptr;
+  paging::PageCache* cache = nullptr;
 };
 
 struct Memory {
@@ -43,7 +43,7 @@ struct Memory {
 struct Parts {
   std::shared_ptr<Runtime::Impl> runtime;  // null: there is no region
   std::shared_ptr<CheckpointTarget> target;
-  std::vector<paging::PageCache*> spaces;
+  std::vector<paging::PageCache*> caches;
   std::vector<CheckpointTarget::Member> members;  // the parts that belong to the target
   std::vector<Foreign> foreign;
   std::vector<Memory> memory;

@@ -41,9 +41,9 @@ Metrics collect(Runtime::Impl& impl) {
       metrics.fault_latency.count[i] += latency.count[i];
   };
   add(impl.ended);
-  for (const auto& [key, space] : impl.spaces) {
-    add(space->counters);
-    metrics.gauges.degraded += space->is_told_degraded();
+  for (const auto& [key, cache] : impl.caches) {
+    add(cache->counters);
+    metrics.gauges.degraded += cache->is_told_degraded();
   }
   for (const Region::Impl* region : impl.regions)
     metrics.regions.push_back(runtime::metrics_of(*region));

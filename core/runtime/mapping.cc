@@ -85,13 +85,13 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   const std::lock_guard<std::mutex> guard(mapping);
   MapOptions o = asked;
   if (Status s = check_size(uri, o); !s) return s.error();
-  // The claim comes before any change; if no writable space results, it is given back.
+  // The claim comes before any change; if no writable cache results, it is given back.
   struct Settle {
     Impl& impl;
     const std::string key;
     ~Settle() {
-      const auto found = impl.spaces.find(key);
-      if (found == impl.spaces.end() || !found->second->is_writable) impl.claims.erase(key);
+      const auto found = impl.caches.find(key);
+      if (found == impl.caches.end() || !found->second->is_writable) impl.claims.erase(key);
     }
   } const settle{*this, key_of(*store)};
   if (o.access == Access::kReadWrite)
@@ -110,17 +110,17 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
 
   auto region = std::make_unique<Region::Impl>();
-  Result<PageCache*> space = space_for(std::move(store), uri, o, o.offset + reserve_bytes,
+  Result<PageCache*> cache = cache_for(std::move(store), uri, o, o.offset + reserve_bytes,
                                        lent != nullptr ? lent->room_bytes : 0, &region->space_key);
-  if (!space) return space.error();
+  if (!cache) return cache.error();
   Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
-                                               : place(o, reserve_bytes, space.value()->page_bytes);
+                                               : place(o, reserve_bytes, cache.value()->page_bytes);
   if (!address) {
     drop_space(region->space_key);
     return address.error();
   }
   region->runtime = shared_from_this();
-  region->space = space.value();
+  region->cache = cache.value();
   region->uri = uri;
   region->access = o.access;
   region->reserve_bytes = reserve_bytes;
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   view->is_writable = o.access != Access::kReadOnly;
   view->on_error = o.on_error.value_or(options.on_error);
   view->advice = o.advice;
-  if (Status s = engine->add_view(*region->space, view); !s) {
+  if (Status s = engine->add_view(*region->cache, view); !s) {
     engine->remove_view(view);
     give_place_back(*region);
     region::ViewPool::instance().give_back(view);
@@ -148,7 +148,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   return region;
 }
 
-// Claims the store: no other runtime of this process may write its bytes until its space is
+// Claims the store: no other runtime of this process may write its bytes until its cache is
 // dropped.
 Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
   const std::string identity = store.identity();
@@ -160,14 +160,14 @@ Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
                 "what the other writes: map it by that runtime, or unmap it there first");
 }
 
-// The space of the store: an existing one with the same bytes, or a new one.
-Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const std::string& uri,
+// The cache of the store: an existing one with the same bytes, or a new one.
+Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                             const MapOptions& o, uint64_t end_bytes,
                                             uint64_t room_bytes, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   *key = key_of(*store);
   if (o.access == Access::kPrivate) {
-    if (const auto found = spaces.find(*key); found != spaces.end() && found->second->is_writable) {
+    if (const auto found = caches.find(*key); found != caches.end() && found->second->is_writable) {
       const os::SignalBlock block;
       if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
         return s.error();
@@ -180,14 +180,14 @@ Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const 
     if (!overlay) return overlay.error();
     store = std::move(overlay).value();
     *key = "private " + std::to_string(nameless++);
-  } else if (const auto found = spaces.find(*key); found != spaces.end()) {
-    PageCache& space = *found->second;
-    if (end_bytes > space.page_count() * space.page_bytes)
+  } else if (const auto found = caches.find(*key); found != caches.end()) {
+    PageCache& cache = *found->second;
+    if (end_bytes > cache.page_count() * cache.page_bytes)
       return refuse(EBUSY, uri,
                     "it is mapped already, with less room to grow: unmap it first, or reserve more "
                     "at the first map");
-    if (Status s = join(space, store, o, page_bytes); !s) return s.error();
-    return &space;
+    if (Status s = join(cache, store, o, page_bytes); !s) return s.error();
+    return &cache;
   }
 
   const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
@@ -195,133 +195,133 @@ Result<PageCache*> Runtime::Impl::space_for(std::shared_ptr<Store> store, const 
                                o.access != Access::kReadOnly, engine->pager().policy_wants_rescue};
   Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
-  auto space = std::make_unique<PageCache>();
-  space->traits = store->traits();
-  space->uri = uri;
-  space->store_bytes = store->size_bytes();
-  space->store = store.get();
-  space->owned.push_back(std::move(store));
-  space->page_bytes = page_bytes;
-  space->is_writable = o.access != Access::kReadOnly;
-  space->read_gate.set_limit(space->traits.read_concurrency);
-  space->write_gate.set_limit(space->traits.write_concurrency);
-  if (space->traits.device != 0)
-    space->write_gate.share(paging::TransferCount::of_writers(space->traits.device));
+  auto cache = std::make_unique<PageCache>();
+  cache->traits = store->traits();
+  cache->uri = uri;
+  cache->store_bytes = store->size_bytes();
+  cache->store = store.get();
+  cache->owned.push_back(std::move(store));
+  cache->page_bytes = page_bytes;
+  cache->is_writable = o.access != Access::kReadOnly;
+  cache->read_gate.set_limit(cache->traits.read_concurrency);
+  cache->write_gate.set_limit(cache->traits.write_concurrency);
+  if (cache->traits.device != 0)
+    cache->write_gate.share(paging::TransferCount::of_writers(cache->traits.device));
   // The table spans the whole store, because a second view may show more than the first. Its memory
   // is used where it is touched.
   const uint64_t span_bytes =
-      std::max({end_bytes, room_bytes, round_up(space->store_bytes, kSystemPage)});
-  if (Status s = space->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
+      std::max({end_bytes, room_bytes, round_up(cache->store_bytes, kSystemPage)});
+  if (Status s = cache->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
-  if (Status s = make_frames(*space, mechanism.value()); !s)
+  if (Status s = make_frames(*cache, mechanism.value()); !s)
     return refuse(s.code(), uri, s.message());
   if (options.checkpoint_every_ms != 0)  // each checkpoint copies what has changed since the last
-    if (const auto logged = space->log_changes(); !logged) return logged.error();
-  if (wanted.frames == FrameKind::kAuto && space->delivery == Delivery::kInThread &&
-      kernel.has_write_tracking && space->frames->has_write_faults())
-    space->share_frames = [this, s = space.get()] {
+    if (const auto logged = cache->log_changes(); !logged) return logged.error();
+  if (wanted.frames == FrameKind::kAuto && cache->delivery == Delivery::kInThread &&
+      kernel.has_write_tracking && cache->frames->has_write_faults())
+    cache->share_frames = [this, s = cache.get()] {
       // While frames are replaced, touches raise SIGSEGV, which a handler of the program would see.
       if (os::is_segv_handler_replaced()) return;
       // A thread that maps or unmaps may be waiting for the caller's view: then not now.
       const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
-  if (Status s = engine->add_cache(space.get()); !s) return s.error();
+  if (Status s = engine->add_cache(cache.get()); !s) return s.error();
   for (const std::span<std::byte> buffer : engine->pager().buffers())
-    space->store.load()->register_buffer(buffer);
-  return (spaces[*key] = std::move(space)).get();
+    cache->store.load()->register_buffer(buffer);
+  return (caches[*key] = std::move(cache)).get();
 }
 
-Status Runtime::Impl::make_frames(PageCache& space, const runtime::Mechanism& mechanism) const {
-  space.delivery = mechanism.delivery;
-  const uint64_t bytes = space.page_count() * space.page_bytes;
+Status Runtime::Impl::make_frames(PageCache& cache, const runtime::Mechanism& mechanism) const {
+  cache.delivery = mechanism.delivery;
+  const uint64_t bytes = cache.page_count() * cache.page_bytes;
   OC_CHECK(bytes != 0);
   if (mechanism.delivery == Delivery::kMprotect) {
     Result<std::unique_ptr<os::Frames>> frames = os::ProtectedFrames::make(bytes);
     if (!frames) return frames.error();
-    space.frames = std::move(frames).value();
+    cache.frames = std::move(frames).value();
     return {};
   }
   Result<const os::FaultSource*> source = sources->source_for(mechanism);
   if (!source) return source.error();
   if (mechanism.frames == FrameKind::kPrivate) {
-    space.frames = os::PrivateFrames::make(*source.value());
+    cache.frames = os::PrivateFrames::make(*source.value());
     return {};
   }
   Result<std::unique_ptr<os::Frames>> frames = os::SharedFrames::make(*source.value(), bytes);
   if (!frames) return frames.error();
-  space.frames = std::move(frames).value();
+  cache.frames = std::move(frames).value();
   return {};
 }
 
 // REQUIRES: the mapping lock is held.
-Status Runtime::Impl::share_frames(PageCache& space) const {
-  OC_CHECK(!space.frames->can_share());
-  Result<const os::FaultSource*> source = sources->source_for({space.delivery, FrameKind::kShared});
+Status Runtime::Impl::share_frames(PageCache& cache) const {
+  OC_CHECK(!cache.frames->can_share());
+  Result<const os::FaultSource*> source = sources->source_for({cache.delivery, FrameKind::kShared});
   if (!source) return source.error();
   Result<std::unique_ptr<os::Frames>> frames =
-      os::SharedFrames::make(*source.value(), space.page_count() * space.page_bytes);
+      os::SharedFrames::make(*source.value(), cache.page_count() * cache.page_bytes);
   if (!frames) return frames.error();
-  return engine->replace_frames(space, std::move(frames).value());
+  return engine->replace_frames(cache, std::move(frames).value());
 }
 
-// Adds another view of a space: the same pages, the same frames.
-Status Runtime::Impl::join(PageCache& space, const std::shared_ptr<Store>& store,
+// Adds another view of a cache: the same pages, the same frames.
+Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store,
                            const MapOptions& o, uint64_t page_bytes) {
-  if (o.page_bytes != 0 && page_bytes != space.page_bytes)
-    return refuse(EBUSY, space.uri,
-                  "it is mapped already, with pages of " + format_bytes(space.page_bytes) +
+  if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
+    return refuse(EBUSY, cache.uri,
+                  "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +
                       ": use the same, or unmap it first");
-  if (o.delivery.has_value() && *o.delivery != Delivery::kAuto && *o.delivery != space.delivery)
-    return refuse(EBUSY, space.uri,
+  if (o.delivery.has_value() && *o.delivery != Delivery::kAuto && *o.delivery != cache.delivery)
+    return refuse(EBUSY, cache.uri,
                   "it is mapped already, with another delivery: use the same, or unmap it first");
-  if (!space.frames->can_share()) {
+  if (!cache.frames->can_share()) {
     if (!kernel.has_write_tracking)
-      return refuse(ENOTSUP, space.uri,
+      return refuse(ENOTSUP, cache.uri,
                     "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
                     "can): map it with delivery=mprotect");
     // While frames are replaced, touches raise SIGSEGV, except with message delivery.
-    if (space.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
-      return refuse(EBUSY, space.uri,
+    if (cache.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
+      return refuse(EBUSY, cache.uri,
                     "it is mapped already with private frames, which are replaced by means of "
                     "SIGSEGV, and that signal's handler is not Outcore's any more: map the first "
                     "with frames=shared");
-    if (Status s = share_frames(space); !s) return s;
+    if (Status s = share_frames(cache); !s) return s;
   }
-  const bool becomes_writable = o.access == Access::kReadWrite && !space.is_writable;
-  if (space.is_writable && o.on_error == OnError::kZeroFill)
-    return refuse(EINVAL, space.uri, kNoZeros);
+  const bool becomes_writable = o.access == Access::kReadWrite && !cache.is_writable;
+  if (cache.is_writable && o.on_error == OnError::kZeroFill)
+    return refuse(EINVAL, cache.uri, kNoZeros);
   const auto wants_zeros = [&](const Region::Impl* r) {
-    return r->space == &space && r->wants_zeros;
+    return r->cache == &cache && r->wants_zeros;
   };
   if (becomes_writable && std::any_of(regions.begin(), regions.end(), wants_zeros))
     return refuse(
-        EBUSY, space.uri,
+        EBUSY, cache.uri,
         "it is mapped with on_error=zero, which goes only with reading: unmap that region "
         "first, or map it with on_error=signal or abort");
   // The existing store may have been opened read-only, and knows the size it had then.
-  const uint64_t store_bytes = std::max(store->size_bytes(), space.store.load()->size_bytes());
-  const bool is_outgrown = store_bytes > space.store.load()->size_bytes();
-  if (is_outgrown && space.is_writable && o.access != Access::kReadWrite)
-    return refuse(EBUSY, space.uri,
+  const uint64_t store_bytes = std::max(store->size_bytes(), cache.store.load()->size_bytes());
+  const bool is_outgrown = store_bytes > cache.store.load()->size_bytes();
+  if (is_outgrown && cache.is_writable && o.access != Access::kReadWrite)
+    return refuse(EBUSY, cache.uri,
                   "it has grown to " + std::to_string(store_bytes) +
                       " bytes since it was mapped for writing: unmap that region first, or map "
                       "this one for writing, too");
-  if ((becomes_writable || is_outgrown) && store.get() != space.store.load()) {
+  if ((becomes_writable || is_outgrown) && store.get() != cache.store.load()) {
     for (const std::span<std::byte> buffer : engine->pager().buffers())
       store->register_buffer(buffer);
-    space.owned.push_back(store);
-    space.store.store(store.get());
+    cache.owned.push_back(store);
+    cache.store.store(store.get());
   }
   if (becomes_writable) {
-    space.is_writable.store(true, std::memory_order_seq_cst);
+    cache.is_writable.store(true, std::memory_order_seq_cst);
     // If zeros were only the runtime's default, the option counts as not set from now on.
-    if (Status s = engine->end_zeroed(space); !s) {
-      space.is_writable = false;
+    if (Status s = engine->end_zeroed(cache); !s) {
+      cache.is_writable = false;
       return s;
     }
   }
-  return engine->lengthen(space, store_bytes);
+  return engine->lengthen(cache, store_bytes);
 }
 
 Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
@@ -349,44 +349,44 @@ void Runtime::Impl::give_place_back(const Region::Impl& region) {
 }
 
 void Runtime::Impl::drop_space(const std::string& key) {
-  const auto found = spaces.find(key);
-  if (found == spaces.end() || found->second->view_count != 0) return;
+  const auto found = caches.find(key);
+  if (found == caches.end() || found->second->view_count != 0) return;
   engine->remove_cache(found->second.get());
   const Counters counters = found->second->counters.sum();
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
   OUTCORE_COUNTERS(OUTCORE_KEEP)
 #undef OUTCORE_KEEP
-  spaces.erase(found);
+  caches.erase(found);
   claims.erase(key);
 }
 
 Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   const std::lock_guard<std::mutex> guard(mapping);
   OC_CHECK(region.view != nullptr);
-  OC_CHECK(region.view->cache == region.space);
-  PageCache& space = *region.space;
+  OC_CHECK(region.view->cache == region.cache);
+  PageCache& cache = *region.cache;
   Status first;
   {
     const os::SignalBlock block;
     if (region.access == Access::kReadWrite)
-      first = engine->flush(space, region.view->first_page(), region.view->end_page(),
+      first = engine->flush(cache, region.view->first_page(), region.view->end_page(),
                             force ? paging::OnTimeout::kGoOn : paging::OnTimeout::kStop);
     if (!first.ok() && !force) return first;
   }
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = region.view->first_page(), to = region.view->end_page();
-  const bool must_empty = space.view_count > 1 && !space.frames->can_share();
+  const bool must_empty = cache.view_count > 1 && !cache.frames->can_share();
   if (must_empty) {
-    if (Status s = engine->evict_and_block(space, from, to); !s) return s;
+    if (Status s = engine->evict_and_block(cache, from, to); !s) return s;
     region.view->is_replaced = true;
   }
   {
     const os::SignalBlock block;
     region::AddressMap::instance().remove(region.view);
   }
-  if (space.view_count == 1) engine->drop_frames(space);
+  if (cache.view_count == 1) engine->drop_frames(cache);
   engine->remove_view(region.view);
-  if (must_empty) engine->unblock(space, from, to);
+  if (must_empty) engine->unblock(cache, from, to);
   give_place_back(region);
   region::ViewPool::instance().give_back(region.view);
   region.view = nullptr;

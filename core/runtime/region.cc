@@ -40,21 +40,21 @@ RegionMetrics metrics_of(const Region::Impl& region) {
   m.uri = region.uri;
   m.address = reinterpret_cast<uint64_t>(region.view->address);
   m.size_bytes = region.view->size_bytes.load();
-  m.page_bytes = region.space->page_bytes;
-  m.resident_bytes = region.space->resident_bytes.load();
+  m.page_bytes = region.cache->page_bytes;
+  m.resident_bytes = region.cache->resident_bytes.load();
   m.access = name_of(region.access);
-  m.delivery = name_of(region.space->delivery);
-  m.frames = region.space->frames->kind() == FrameKind::kShared ? "shared" : "private";
-  m.is_degraded = region.space->is_told_degraded();
-  m.is_unreplicated = region.space->store.load()->is_unreplicated();
-  m.counters = region.space->counters.sum();
+  m.delivery = name_of(region.cache->delivery);
+  m.frames = region.cache->frames->kind() == FrameKind::kShared ? "shared" : "private";
+  m.is_degraded = region.cache->is_told_degraded();
+  m.is_unreplicated = region.cache->store.load()->is_unreplicated();
+  m.counters = region.cache->counters.sum();
   return m;
 }
 
 namespace {
 
 // A call on the bytes [offset, offset + size) of a region: checks them, and converts them to pages
-// of the space.
+// of the cache.
 struct Call {
   Status status;
   std::byte* from = nullptr;
@@ -79,7 +79,7 @@ struct Call {
     first = r->view->page_of(from);
     end = size_bytes == 0 ? first : r->view->page_of(from + size_bytes - 1) + 1;
     OC_CHECK(first <= end);
-    OC_ASSERT(end <= r->space->page_count());
+    OC_ASSERT(end <= r->cache->page_count());
   }
 };
 
@@ -111,11 +111,11 @@ Region::~Region() {
 bool Region::is_mapped() const { return impl_ != nullptr && impl_->view != nullptr; }
 std::byte* Region::data() const { return is_mapped() ? impl_->view->address : nullptr; }
 uint64_t Region::size_bytes() const { return is_mapped() ? impl_->view->size_bytes.load() : 0; }
-uint64_t Region::page_bytes() const { return is_mapped() ? impl_->space->page_bytes : 0; }
+uint64_t Region::page_bytes() const { return is_mapped() ? impl_->cache->page_bytes : 0; }
 Access Region::access() const { return impl_ == nullptr ? Access::kReadOnly : impl_->access; }
-Delivery Region::delivery() const { return is_mapped() ? impl_->space->delivery : Delivery::kAuto; }
+Delivery Region::delivery() const { return is_mapped() ? impl_->cache->delivery : Delivery::kAuto; }
 FrameKind Region::frames() const {
-  return is_mapped() ? impl_->space->frames->kind() : FrameKind::kAuto;
+  return is_mapped() ? impl_->cache->frames->kind() : FrameKind::kAuto;
 }
 const std::string& Region::uri() const {
   static const std::string none;
@@ -202,9 +202,9 @@ Status Region::advise(uint64_t offset, uint64_t size_bytes, Advice advice) {
       engine.prefetch(*impl_->view, call.first, 1, call.end - call.first);
       return {};
     case Advice::kDontNeed:
-      return engine.evict(*impl_->space, call.first, call.end);
+      return engine.evict(*impl_->cache, call.first, call.end);
     case Advice::kCold:
-      engine.make_cold(*impl_->space, call.first, call.end);
+      engine.make_cold(*impl_->cache, call.first, call.end);
       return {};
   }
   return Error{EINVAL, "advise: unknown advice"};
@@ -215,7 +215,7 @@ Status Region::flush(uint64_t offset, uint64_t size_bytes) {
   if (!call.status.ok()) return call.status;
   if (impl_->access != Access::kReadWrite) return {};
   const os::SignalBlock block;
-  return impl_->runtime->engine->flush(*impl_->space, call.first, call.end);
+  return impl_->runtime->engine->flush(*impl_->cache, call.first, call.end);
 }
 
 Status Region::flush() { return flush(0, is_mapped() ? impl_->view->mapped_bytes() : 0); }
@@ -224,7 +224,7 @@ Status Region::sync() {
   const os::CancelBlock uncancelled;
   if (Status s = flush(); !s) return s;
   if (impl_->access != Access::kReadWrite) return {};
-  const int result = impl_->space->store.load()->sync();
+  const int result = impl_->cache->store.load()->sync();
   return result == 0 ? Status() : base::system_error(result, "sync " + impl_->uri);
 }
 
@@ -237,7 +237,7 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
     return Error{EINVAL,
                  "discard in " + impl_->uri + ": offset and size must be multiples of 4096"};
   // Whole pages are discarded; parts of pages at either end are overwritten with zeros.
-  const uint64_t page_bytes = impl_->space->page_bytes, start = impl_->view->offset;
+  const uint64_t page_bytes = impl_->cache->page_bytes, start = impl_->view->offset;
   const uint64_t from = start + offset, to = from + size_bytes;
   const uint64_t first = std::min(round_up(from, page_bytes), to),
                  last = std::max(base::round_down(to, page_bytes), first);
@@ -248,7 +248,7 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(first <= last);
   if (first == last) return {};
   const os::SignalBlock block;
-  return impl_->runtime->engine->discard(*impl_->space, first, last - first);
+  return impl_->runtime->engine->discard(*impl_->cache, first, last - first);
 }
 
 Status Region::grow(uint64_t size_bytes) {
@@ -265,15 +265,15 @@ Status Region::grow(uint64_t size_bytes) {
                              std::to_string(impl_->reserve_bytes) +
                              " (reserve_bytes of the map) will do"};
   const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
-  PageCache& space = *impl_->space;
-  Store& store = *space.store.load();
+  PageCache& cache = *impl_->cache;
+  Store& store = *cache.store.load();
   const uint64_t store_bytes = view.offset + size_bytes;
   if (store_bytes > store.size_bytes())
     if (const int result = store.resize(store_bytes); result != 0)
       return base::system_error(
           result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
   const os::SignalBlock block;
-  return impl_->runtime->engine->extend_view(space, &view, size_bytes, store_bytes);
+  return impl_->runtime->engine->extend_view(cache, &view, size_bytes, store_bytes);
 }
 
 // Copies through a buffer of our own while the page is pinned, because the caller's memory may be
@@ -294,7 +294,7 @@ static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint6
     std::memcpy(at, buffer, size_bytes);
   else
     std::memcpy(buffer, at, size_bytes);
-  engine.release(*r.space, page);
+  engine.release(*r.cache, page);
   return {};
 }
 
@@ -334,8 +334,8 @@ Status Region::retry_failed() {
   const Call call(impl_.get(), "retry", 0, is_mapped() ? impl_->view->mapped_bytes() : 0);
   if (!call.status.ok()) return call.status;
   const os::SignalBlock block;
-  impl_->runtime->engine->retry_failed(*impl_->space, call.first, call.end);
-  return impl_->runtime->engine->retry_zeroed(*impl_->space, call.first, call.end);
+  impl_->runtime->engine->retry_failed(*impl_->cache, call.first, call.end);
+  return impl_->runtime->engine->retry_zeroed(*impl_->cache, call.first, call.end);
 }
 
 RegionMetrics Region::metrics() const {

@@ -28,7 +28,7 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
   size_t count = 0;
   if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
   if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
-  if (Status s = engine->swap_view(*region.space, old, {parts.data(), count}, between); !s) {
+  if (Status s = engine->swap_view(*region.cache, old, {parts.data(), count}, between); !s) {
     for (size_t i = 0; i < count; ++i) ViewPool::instance().give_back(parts[i]);
     return s;
   }
@@ -40,7 +40,7 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
   if (count == 2) {
     *right = std::make_unique<Region::Impl>();
     (*right)->runtime = region.runtime;
-    (*right)->space = region.space;
+    (*right)->cache = region.cache;
     (*right)->view = parts[1];
     (*right)->space_key = region.space_key;
     (*right)->uri = region.uri;
@@ -55,18 +55,18 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
 Status Runtime::Impl::extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes) {
   const std::lock_guard<std::mutex> guard(mapping);
   OC_CHECK(size_bytes <= region.reserve_bytes);
-  return engine->extend_view(*region.space, region.view, size_bytes, store_bytes);
+  return engine->extend_view(*region.cache, region.view, size_bytes, store_bytes);
 }
 
 Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
                                 const std::function<Status()>& place) {
   const std::lock_guard<std::mutex> guard(mapping);
   if (all.empty()) return {};
-  PageCache& space = *all.front()->space;
-  OC_CHECK(space.view_count == all.size());
-  if (Status s = engine->hand_to_kernel(space, place); !s) return s;
+  PageCache& cache = *all.front()->cache;
+  OC_CHECK(cache.view_count == all.size());
+  if (Status s = engine->hand_to_kernel(cache, place); !s) return s;
   for (Region::Impl* region : all) {
-    OC_CHECK(region->space == &space);
+    OC_CHECK(region->cache == &cache);
     OC_CHECK(region->view != nullptr);
     {
       const os::SignalBlock block;
@@ -81,18 +81,18 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
   return {};
 }
 
-Status Runtime::Impl::with_blocked_range(PageCache& space, uint64_t offset, uint64_t size_bytes,
+Status Runtime::Impl::with_blocked_range(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                                          const std::function<void()>& between) {
   const std::lock_guard<std::mutex> guard(mapping);
-  const uint64_t pages = space.page_count();
-  const uint64_t first = std::min(offset / space.page_bytes, pages);
+  const uint64_t pages = cache.page_count();
+  const uint64_t first = std::min(offset / cache.page_bytes, pages);
   const uint64_t end =
-      size_bytes == 0 ? first : std::min((offset + size_bytes - 1) / space.page_bytes + 1, pages);
+      size_bytes == 0 ? first : std::min((offset + size_bytes - 1) / cache.page_bytes + 1, pages);
   const os::SignalBlock block;
-  if (Status s = engine->evict_and_block(space, first, end); !s) return s;
+  if (Status s = engine->evict_and_block(cache, first, end); !s) return s;
   between();
-  space.note_change(offset, size_bytes);
-  engine->unblock(space, first, end);
+  cache.note_change(offset, size_bytes);
+  engine->unblock(cache, first, end);
   return {};
 }
 
@@ -102,7 +102,7 @@ Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_wr
   View& view = *region.view;
   const os::SignalBlock block;
   const auto evict = [&] {
-    return engine->evict(*region.space, view.first_page(), view.end_page());
+    return engine->evict(*region.cache, view.first_page(), view.end_page());
   };
   const bool was_writable = view.is_writable;
   // Pages that become writable were filled as read-only: they must be evicted and filled again.

@@ -35,11 +35,11 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
 
   // Spaces by the identity of their store. The lock makes mapping and unmapping one at a time.
   std::mutex mapping;
-  std::map<std::string, std::unique_ptr<paging::PageCache>> spaces;
+  std::map<std::string, std::unique_ptr<paging::PageCache>> caches;
   // Of the stores that are mapped for writing, as long as they are.
   std::map<std::string, runtime::WriterClaim> claims;
   uint64_t nameless = 0;
-  metrics::CounterBlock ended;  // counters of spaces that are gone
+  metrics::CounterBlock ended;  // counters of caches that are gone
   std::vector<Reservation::Impl*> reservations;
   std::vector<Region::Impl*> regions;
 
@@ -81,7 +81,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Ends all regions of a store; `place` maps something else over them first.
   Status hand_back(const std::vector<Region::Impl*>& all, const std::function<Status()>& place);
   // Runs `between`, which changes bytes of the store, while none of them is in memory.
-  Status with_blocked_range(paging::PageCache& space, uint64_t offset, uint64_t size_bytes,
+  Status with_blocked_range(paging::PageCache& cache, uint64_t offset, uint64_t size_bytes,
                             const std::function<void()>& between);
   // Changes whether the program may read or write the region; `tell` changes it in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
@@ -89,13 +89,13 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 
  private:
-  Result<paging::PageCache*> space_for(std::shared_ptr<Store> store, const std::string& uri,
+  Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,
                                        uint64_t room_bytes, std::string* key);
-  Status join(paging::PageCache& space, const std::shared_ptr<Store>& store,
+  Status join(paging::PageCache& cache, const std::shared_ptr<Store>& store,
               const MapOptions& options, uint64_t page_bytes);
-  Status share_frames(paging::PageCache& space) const;
-  Status make_frames(paging::PageCache& space, const runtime::Mechanism& mechanism) const;
+  Status share_frames(paging::PageCache& cache) const;
+  Status make_frames(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
   void give_place_back(const Region::Impl& region);
   void drop_space(const std::string& key);
@@ -103,7 +103,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
 
 struct Region::Impl {
   std::shared_ptr<Runtime::Impl> runtime;
-  paging::PageCache* space = nullptr;
+  paging::PageCache* cache = nullptr;
   region::View* view = nullptr;
   std::string space_key;
   std::string uri;

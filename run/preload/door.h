@@ -125,8 +125,8 @@ class Door {
   // What a descendant asks for.
   ReleaseLink::Answer release(const ReleaseLink::Question& question);
 
-  // Calls f(space, mapped bytes) if the file is taken.
-  void with_space(TakenFile& file, const std::function<void(paging::PageCache&, uint64_t)>& f);
+  // Calls f(cache, mapped bytes) if the file is taken.
+  void with_cache(TakenFile& file, const std::function<void(paging::PageCache&, uint64_t)>& f);
   // Brings a range of the file in, or evicts it.
   Status bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool is_in);
   Report report();

@@ -20,7 +20,7 @@ using region::View;
 
 namespace {
 
-// Pages of the space that [from, to) of a mapping shows; false if it shows none of it.
+// Pages of the cache that [from, to) of a mapping shows; false if it shows none of it.
 bool pages_of(const Mapping& m, uint64_t from, uint64_t to, uint64_t* first, uint64_t* end) {
   const View& view = *m.region->view;
   to = std::min<uint64_t>(to, view.mapped_bytes());
@@ -48,14 +48,14 @@ int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
     if (result != 0 || m.region->access != Access::kReadWrite ||
         !pages_of(m, from, to, &first, &end))
       return;
-    PageCache& space = *m.region->space;
-    if (const Status s = runtime_->engine->flush(space, first, end); !s.ok()) {
+    PageCache& cache = *m.region->cache;
+    if (const Status s = runtime_->engine->flush(cache, first, end); !s.ok()) {
       say("msync: " + s.message(), true);
       result = as_errno(s);
       return;
     }
-    for (const std::shared_ptr<Store>& store : space.owned)
-      if (store.get() == space.store.load() &&
+    for (const std::shared_ptr<Store>& store : cache.owned)
+      if (store.get() == cache.store.load() &&
           std::find(stores.begin(), stores.end(), store) == stores.end())
         stores.push_back(store);
   });
@@ -118,7 +118,7 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
 int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
   OC_ASSERT(size_bytes != 0);
   int result = 0;
-  const Status s = runtime_->with_blocked_range(*m.region->space, offset, size_bytes, [&] {
+  const Status s = runtime_->with_blocked_range(*m.region->cache, offset, size_bytes, [&] {
     const uint64_t file_bytes = m.file->store->size_bytes();
     if (offset < file_bytes)
       result = -m.file->store->discard(offset, std::min(size_bytes, file_bytes - offset));
@@ -152,7 +152,7 @@ void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsi
     to = std::min<uint64_t>(to, view.mapped_bytes());
     for (uint64_t at = from; at < to; at += kSystemPage) {
       const auto state =
-          m.region->space->words[(view.offset + at) / view.page_bytes].load().state();
+          m.region->cache->words[(view.offset + at) / view.page_bytes].load().state();
       // Being filled counts: whoever waited for it may have gone on already.
       const bool is_there =
           state != region::PageState::kAbsent && state != region::PageState::kFailed;
@@ -166,18 +166,18 @@ void Door::undo_locks() {
   const os::Locked locked(lock_);
   for (const auto& [address, m] : mappings_) {
     const View& view = *m->region->view;
-    m->region->space->frames->unlock({view.address, view.offset, view.mapped_bytes(), false, 0});
+    m->region->cache->frames->unlock({view.address, view.offset, view.mapped_bytes(), false, 0});
   }
 }
 
-void Door::with_space(TakenFile& file, const std::function<void(PageCache&, uint64_t)>& f) {
+void Door::with_cache(TakenFile& file, const std::function<void(PageCache&, uint64_t)>& f) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (file.mappings.empty()) return;
-  OC_ASSERT(file.space() != nullptr);
+  OC_ASSERT(file.cache() != nullptr);
   uint64_t mapped = 0;
   for (const auto& [address, m] : file.mappings) mapped += m->size_bytes;
-  f(*file.space(), mapped);
+  f(*file.cache(), mapped);
 }
 
 Status Door::bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool is_in) {
@@ -192,7 +192,7 @@ Status Door::bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool i
         !pages_of(*m, std::max(offset, m->offset) - m->offset, stop - m->offset, &first, &last))
       continue;
     if (!is_in) {
-      if (Status s = runtime_->engine->evict(*m->region->space, first, last); !s) return s;
+      if (Status s = runtime_->engine->evict(*m->region->cache, first, last); !s) return s;
       continue;
     }
     if (const int error = fill_pages(*runtime_->engine, *m->region->view, first, last); error != 0)
@@ -224,8 +224,8 @@ Report Door::report() {
     f.is_taken = !file->mappings.empty();
     f.counters = file->ended;
     for (const auto& [address, m] : file->mappings) f.mapped_bytes += m->size_bytes;
-    if (const PageCache* space = file->space()) {
-      const Counters now = space->counters.sum();
+    if (const PageCache* cache = file->cache()) {
+      const Counters now = cache->counters.sum();
 #define OUTCORE_ADD(name, unit, help) f.counters.name += now.name;
       OUTCORE_COUNTERS(OUTCORE_ADD)
 #undef OUTCORE_ADD

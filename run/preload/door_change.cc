@@ -87,7 +87,7 @@ int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
   OC_ASSERT(to != 0 && from != mapping.size_bytes);
   TakenFile& file = *mapping.file;
   // Where pages are closed by mprotect the frames know the mapping as a whole.
-  if (!mapping.locks.empty() || mapping.region->space->delivery == Delivery::kMprotect)
+  if (!mapping.locks.empty() || mapping.region->cache->delivery == Delivery::kMprotect)
     return EBUSY;
   std::unique_ptr<Region::Impl> right;
   const Status s = runtime_->cut(*mapping.region, from, to, &right, [&] {
@@ -175,7 +175,7 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
     const bool was_writable = m->region->access == Access::kReadWrite;
     const bool is_possible = (protection & ~kOpen) == 0 &&
                              ((protection & PROT_WRITE) == 0 || was_writable) && m->locks.empty() &&
-                             m->region->space->delivery != Delivery::kMprotect;
+                             m->region->cache->delivery != Delivery::kMprotect;
     if (!is_possible) {
       if (!hand_back_locked(file, "its protection was changed to one that only the kernel has"))
         return ENOMEM;

@@ -43,9 +43,9 @@ void Door::populate(Mapping& mapping) {
 }
 
 void Door::add_ended(TakenFile& file) {
-  const PageCache* space = file.space();
-  if (space == nullptr) return;
-  const Counters now = space->counters.sum();
+  const PageCache* cache = file.cache();
+  if (cache == nullptr) return;
+  const Counters now = cache->counters.sum();
 #define OUTCORE_ADD(name, unit, help) file.ended.name += now.name;
   OUTCORE_COUNTERS(OUTCORE_ADD)
 #undef OUTCORE_ADD
@@ -82,12 +82,12 @@ int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (is_inherited(file)) return 0;
-  PageCache* space = file.space();
-  if (space == nullptr || !space->is_writable || size_bytes == 0) return 0;
+  PageCache* cache = file.cache();
+  if (cache == nullptr || !cache->is_writable || size_bytes == 0) return 0;
   const uint64_t end =
-      std::min((offset + size_bytes - 1) / space->page_bytes + 1, space->page_count());
-  const uint64_t first = std::min(offset / space->page_bytes, end);
-  const Status s = runtime_->engine->flush(*space, first, end);
+      std::min((offset + size_bytes - 1) / cache->page_bytes + 1, cache->page_count());
+  const uint64_t first = std::min(offset / cache->page_bytes, end);
+  const Status s = runtime_->engine->flush(*cache, first, end);
   if (!s.ok()) say("read of " + file.path + ": " + s.message(), true);
   return as_errno(s);
 }
@@ -97,11 +97,11 @@ int Door::store_files(const dev_t* device) {
   const os::Locked locked(lock_);
   int result = 0;
   for (const auto& [identity, file] : files_) {
-    PageCache* space = file->space();
-    if (space == nullptr || !space->is_writable || is_inherited(*file)) continue;
+    PageCache* cache = file->cache();
+    if (cache == nullptr || !cache->is_writable || is_inherited(*file)) continue;
     struct stat about;
     if (device != nullptr && ::fstat(file->fd, &about) == 0 && about.st_dev != *device) continue;
-    const Status s = runtime_->engine->flush(*space, 0, space->page_count());
+    const Status s = runtime_->engine->flush(*cache, 0, cache->page_count());
     if (s.ok()) continue;
     say("sync of " + file->path + ": " + s.message(), true);
     result = as_errno(s);
@@ -120,12 +120,12 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
     is_changed = true;
     change();
   };
-  PageCache* space = file.space();
+  PageCache* cache = file.cache();
   // What lies past the end is in no page of ours.
-  const uint64_t known = space == nullptr ? 0 : space->store_bytes.load();
+  const uint64_t known = cache == nullptr ? 0 : cache->store_bytes.load();
   const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
-  if (space != nullptr && bytes != 0) {
-    const Status s = runtime_->with_blocked_range(*space, offset, bytes, once);
+  if (cache != nullptr && bytes != 0) {
+    const Status s = runtime_->with_blocked_range(*cache, offset, bytes, once);
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) change();
@@ -140,13 +140,13 @@ void Door::note_growth(TakenFile& file) {
 
 void Door::note_growth_locked(TakenFile& file) {
   if (is_inherited(file)) return;
-  const PageCache* space = file.space();
-  if (space == nullptr || file.store->look_at_size(true) != 0) return;
+  const PageCache* cache = file.cache();
+  if (cache == nullptr || file.store->look_at_size(true) != 0) return;
   // Pages may be read by a store from before: the file was opened again since, for writing.
   for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
   const uint64_t bytes = file.store->size_bytes();
   file.file_bytes = std::max(file.file_bytes, bytes);
-  if (bytes <= space->store_bytes.load()) return;
+  if (bytes <= cache->store_bytes.load()) return;
   for (const auto& [address, m] : file.mappings) {
     const uint64_t there = bytes <= m->offset ? 0 : bytes - m->offset;
     const uint64_t shown = std::min(round_up(there, kSystemPage), m->size_bytes);
@@ -176,18 +176,18 @@ bool Door::hand_back(const Identity& identity, const char* why) {
 // Another process has made the file shorter, which we heard too late to store before: what was
 // written behind its end is gone, as with the kernel's mapping, and must not make it longer again.
 void Door::drop_what_was_cut_off(TakenFile& file) {
-  PageCache* space = file.space();
+  PageCache* cache = file.cache();
   struct stat about;
-  if (space == nullptr || !space->is_writable || ::fstat(file.fd, &about) != 0) return;
+  if (cache == nullptr || !cache->is_writable || ::fstat(file.fd, &about) != 0) return;
   const auto bytes = static_cast<uint64_t>(about.st_size);
   const uint64_t known = file.store->size_bytes();
-  const uint64_t from = round_up(bytes, space->page_bytes);
+  const uint64_t from = round_up(bytes, cache->page_bytes);
   if (!S_ISREG(about.st_mode) || bytes >= known) return;
-  if (const Status s = runtime_->engine->flush(*space, 0, bytes / space->page_bytes); !s)
+  if (const Status s = runtime_->engine->flush(*cache, 0, bytes / cache->page_bytes); !s)
     say("write of " + file.path + ": " + s.message(), true);
   if (from < known)
     static_cast<void>(
-        runtime_->engine->discard(*space, from, round_up(known, space->page_bytes) - from));
+        runtime_->engine->discard(*cache, from, round_up(known, cache->page_bytes) - from));
 }
 
 // The question comes from a descendant, which found the file among ours when it was made.
@@ -297,15 +297,15 @@ void Door::note_descriptor(int fd) {
 
 // Piece by piece, so that whoever waits for it hears that it goes on. REQUIRES: the lock.
 void Door::store_pieces(TakenFile& file) {
-  OC_CHECK(file.space() != nullptr);
+  OC_CHECK(file.cache() != nullptr);
   constexpr uint64_t kPieceBytes = 16 << 20;
-  PageCache& space = *file.space();
-  const uint64_t piece = std::max<uint64_t>(kPieceBytes / space.page_bytes, 1);
+  PageCache& cache = *file.cache();
+  const uint64_t piece = std::max<uint64_t>(kPieceBytes / cache.page_bytes, 1);
   const uint64_t end = std::min(
-      round_up(space.store_bytes.load(), space.page_bytes) / space.page_bytes, space.page_count());
+      round_up(cache.store_bytes.load(), cache.page_bytes) / cache.page_bytes, cache.page_count());
   for (uint64_t page = 0; page < end; page += piece) {
     // What cannot be stored is told when the file is handed back.
-    if (!runtime_->engine->evict(space, page, std::min(page + piece, end)).ok()) return;
+    if (!runtime_->engine->evict(cache, page, std::min(page + piece, end)).ok()) return;
     LastStore::note_progress();
   }
 }

@@ -250,7 +250,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   file.owner = owner_;
   file.link = ReleaseLink::asking_end();
   file.file_bytes = std::max(file.file_bytes, file_bytes);
-  const Delivery delivery = region.value()->space->delivery;
+  const Delivery delivery = region.value()->cache->delivery;
   delivery_ = delivery == Delivery::kMessages   ? "messages"
               : delivery == Delivery::kInThread ? "in-thread"
                                                 : "mprotect";

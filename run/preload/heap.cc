@@ -319,15 +319,15 @@ void Heap::add_to(Report& report) {
       report.not_taken.push_back(
           {"(anonymous mapping)", "no room on scratch space", refused_bytes_max_, refused_});
   }
-  const paging::PageCache& space = views_->space();
+  const paging::PageCache& cache = views_->cache();
   f.path = "(allocations)";
   f.remark = views_->store().uri();
   if (const std::string remark = views_->store().remark(); !remark.empty())
     f.remark += ": " + remark;
-  f.counters = space.counters.sum();
+  f.counters = cache.counters.sum();
   if (report.delivery.empty())
-    report.delivery = space.delivery == Delivery::kMessages   ? "messages"
-                      : space.delivery == Delivery::kInThread ? "in-thread"
+    report.delivery = cache.delivery == Delivery::kMessages   ? "messages"
+                      : cache.delivery == Delivery::kInThread ? "in-thread"
                                                               : "mprotect";
   report.files.push_back(f);
 }

@@ -55,7 +55,7 @@ int Heap::leave(const std::byte* address, size_t bytes) {
       [](std::byte*, size_t) { return 0; });
 }
 
-// Offsets in the heap are those of the space. Hints about how it will be read are of one reader,
+// Offsets in the heap are those of the cache. Hints about how it will be read are of one reader,
 // and the view is of all.
 int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
   OC_ASSERT(from < to && to <= views_->size_bytes());
@@ -172,7 +172,7 @@ void Heap::undo_locks() {
   static_cast<void>(views_->for_each(
       0, views_->size_bytes(),
       [this](View& view, uint64_t, uint64_t) {
-        views_->space().frames->unlock(
+        views_->cache().frames->unlock(
             {view.address, view.offset, view.mapped_bytes(), view.is_writable, 0});
         return 0;
       },

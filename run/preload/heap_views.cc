@@ -59,9 +59,9 @@ Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime
     os::release_addresses(views->address_, views->size_bytes_);
     return region.error();
   }
-  views->space_ = region.value()->space;
-  views->space_->is_of_addresses = true;
-  if (views->space_->delivery != Delivery::kMessages) set_needs_bounce();
+  views->cache_ = region.value()->cache;
+  views->cache_->is_of_addresses = true;
+  if (views->cache_->delivery != Delivery::kMessages) set_needs_bounce();
   views->parts_[0] = {std::move(region).value(), views->size_bytes_, kOpen};
   return views;
 }
@@ -103,19 +103,19 @@ int HeapViews::stop(bool has_others) {
   runtime_->mapping.lock();
   is_halted_ = has_others;
   if (!has_others) return 0;
-  const Status s = runtime_->engine->halt(*space_);
+  const Status s = runtime_->engine->halt(*cache_);
   if (!s.ok()) runtime_->mapping.unlock();
   return s.code();
 }
 
 void HeapViews::go_on() {
-  if (is_halted_) runtime_->engine->resume(*space_);
+  if (is_halted_) runtime_->engine->resume(*cache_);
   runtime_->mapping.unlock();
 }
 
 int HeapViews::copy_to(int file, uint64_t end) {
   if (!is_halted_)
-    if (const Status s = runtime_->engine->flush(*space_, 0, end / page_bytes()); !s.ok())
+    if (const Status s = runtime_->engine->flush(*cache_, 0, end / page_bytes()); !s.ok())
       return s.code();
   return -store_->copy_to(file, end);
 }
@@ -209,7 +209,7 @@ int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
   OC_ASSERT(part.region != nullptr && start < part.end);
   // Where mprotect itself shows pages, what is absent must stay inaccessible: all of them leave,
   // and come back as the view has them.
-  const bool is_by_protection = space_->delivery == Delivery::kMprotect;
+  const bool is_by_protection = cache_->delivery == Delivery::kMprotect;
   const auto tell = [&](bool is_readable, bool is_writable) -> Status {
     const int now = is_writable ? kOpen : is_readable ? PROT_READ : PROT_NONE;
     if (is_by_protection || real().mprotect(address_ + start, part.end - start, now) == 0)
@@ -220,7 +220,7 @@ int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
                                (protection & PROT_WRITE) != 0, tell);
   if (s.ok() && is_by_protection) {
     const View& view = *part.region->view;
-    s = runtime_->engine->evict(*space_, view.first_page(), view.end_page());
+    s = runtime_->engine->evict(*cache_, view.first_page(), view.end_page());
   }
   if (!s.ok()) return ENOMEM;
   part.protection = protection;
@@ -310,11 +310,11 @@ int HeapViews::discard(uint64_t from, uint64_t to) {
   uint64_t resident = from;  // what is not forgotten yet begins here
   for (uint64_t at = from; at < to && result == 0; at += bytes) {
     const uint64_t page = at / bytes;
-    if (space_->words[page].load().state() != PageState::kAbsent) continue;
+    if (cache_->words[page].load().state() != PageState::kAbsent) continue;
     if (!store_->is_untouched(at, bytes)) {
-      if (!space_->claim(page)) continue;
+      if (!cache_->claim(page)) continue;
       store_->forget(at, bytes);
-      space_->leave(page);
+      cache_->leave(page);
     }
     result = discard_resident(resident, at);
     resident = at + bytes;
@@ -324,7 +324,7 @@ int HeapViews::discard(uint64_t from, uint64_t to) {
 
 int HeapViews::discard_resident(uint64_t from, uint64_t to) {
   if (from >= to) return 0;
-  const Status s = runtime_->engine->discard(*space_, from, to - from);
+  const Status s = runtime_->engine->discard(*cache_, from, to - from);
   return s.ok() ? 0 : s.code();
 }
 

@@ -24,9 +24,9 @@ class HeapViews {
 
   std::byte* address() const { return address_; }
   uint64_t size_bytes() const { return size_bytes_; }
-  uint64_t page_bytes() const { return space_->page_bytes; }
+  uint64_t page_bytes() const { return cache_->page_bytes; }
   HeapStore& store() const { return *store_; }
-  paging::PageCache& space() const { return *space_; }
+  paging::PageCache& cache() const { return *cache_; }
   paging::Engine& engine() const { return *runtime_->engine; }
 
   // The first `end` bytes can be touched from now on.
@@ -77,7 +77,7 @@ class HeapViews {
 
   std::shared_ptr<Runtime::Impl> runtime_;
   std::shared_ptr<HeapStore> store_;
-  paging::PageCache* space_ = nullptr;
+  paging::PageCache* cache_ = nullptr;
   std::byte* address_ = nullptr;
   uint64_t size_bytes_ = 0;
   std::mutex changing_;  // the parts, and how much is shown

@@ -15,7 +15,7 @@ int fill_pages(paging::Engine& engine, region::View& view, uint64_t first, uint6
 
 int advise_pages(paging::Engine& engine, region::View& view, uint64_t first, uint64_t end,
                  int advice) {
-  paging::PageCache& space = *view.cache;
+  paging::PageCache& cache = *view.cache;
   switch (advice) {
     case MADV_WILLNEED:
       engine.prefetch(view, first, 1, end - first);
@@ -24,10 +24,10 @@ int advise_pages(paging::Engine& engine, region::View& view, uint64_t first, uin
     case MADV_POPULATE_WRITE:
       return fill_pages(engine, view, first, end);
     case MADV_COLD:
-      engine.make_cold(space, first, end);
+      engine.make_cold(cache, first, end);
       return 0;
     case MADV_PAGEOUT:
-      return engine.evict(space, first, end).code();
+      return engine.evict(cache, first, end).code();
     case MADV_DOFORK:  // of no concern to bytes
     case MADV_DONTDUMP:
     case MADV_DODUMP:

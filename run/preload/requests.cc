@@ -101,17 +101,17 @@ bool is_trusted(int fd) {
 std::string residency(Door& door, TakenFile& file, uint64_t offset, uint64_t size_bytes,
                       uint64_t columns) {
   base::Json answer;
-  door.with_space(file, [&](paging::PageCache& space, uint64_t mapped_bytes) {
-    const uint64_t page_bytes = space.page_bytes, bytes = space.store_bytes.load();
+  door.with_cache(file, [&](paging::PageCache& cache, uint64_t mapped_bytes) {
+    const uint64_t page_bytes = cache.page_bytes, bytes = cache.store_bytes.load();
     const uint64_t end_bytes =
         size_bytes == 0 ? bytes : std::min(bytes, offset + std::min(size_bytes, bytes));
     const uint64_t first = std::min(offset, end_bytes) / page_bytes;
-    const uint64_t end = std::min((end_bytes + page_bytes - 1) / page_bytes, space.page_count());
+    const uint64_t end = std::min((end_bytes + page_bytes - 1) / page_bytes, cache.page_count());
     columns = std::clamp<uint64_t>(columns, 1, 1024);
     std::vector<uint64_t> there(columns), all(columns);
     uint64_t resident = 0, dirty = 0;
     for (uint64_t page = first; page < end; ++page) {
-      const region::PageValue value = space.words[page].load();
+      const region::PageValue value = cache.words[page].load();
       const bool is_resident = value.state() == region::PageState::kResident ||
                                value.state() == region::PageState::kBusy;
       const uint64_t column = (page - first) * columns / std::max<uint64_t>(end - first, 1);

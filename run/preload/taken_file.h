@@ -66,8 +66,8 @@ struct TakenFile {
   uint64_t file_bytes = 0;
   Counters ended;  // of mappings that are gone
 
-  paging::PageCache* space() const {
-    return mappings.empty() ? nullptr : mappings.begin()->second->region->space;
+  paging::PageCache* cache() const {
+    return mappings.empty() ? nullptr : mappings.begin()->second->region->cache;
   }
 };
 

@@ -248,7 +248,7 @@ TEST_P(ReshapeOf, WhatCannotBeStoredIsNotCutOut) {
   store_->write_error = 0;
   {
     const os::SignalBlock block;  // the next flush reports it
-    EXPECT_EQ(impl_->engine->flush(*region.space, 0, 4).code(), EIO);
+    EXPECT_EQ(impl_->engine->flush(*region.cache, 0, 4).code(), EIO);
   }
   add(page_bytes());
   ASSERT_TRUE(cut(region, page_bytes(), 3 * page_bytes()).ok());
@@ -298,7 +298,7 @@ TEST_P(ReshapeOf, BytesThatChangeInTheStoreAreSeenAtOnce) {
     });
   for (uint64_t v = 2; v < 40; ++v) {
     for (const uint64_t until = reads + 20; reads < until;) std::this_thread::yield();
-    const Status s = impl_->with_blocked_range(*region.space, first * page_bytes(),
+    const Status s = impl_->with_blocked_range(*region.cache, first * page_bytes(),
                                                (end - first) * page_bytes(), [&] { put(v); });
     ASSERT_TRUE(s.ok()) << s.message();
   }

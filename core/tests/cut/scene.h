@@ -71,7 +71,7 @@ class Regions {
         return;
       }
       regions_.push_back(std::move(region).value());
-      spaces_.push_back(regions_.back()->space);
+      caches_.push_back(regions_.back()->cache);
     }
   }
   ~Regions() {
@@ -85,14 +85,14 @@ class Regions {
   Region::Impl& region(uint64_t i) const { return *regions_[i]; }
   paging::Engine& engine() const { return *runtime_->engine; }
   Result<paging::CutReport> cut(const paging::CutCalls& calls = {}) const {
-    return engine().cut(spaces_, calls);
+    return engine().cut(caches_, calls);
   }
 
  private:
   std::shared_ptr<Runtime::Impl> runtime_;
   std::vector<std::shared_ptr<OpenStore>> stores_;
   std::vector<std::unique_ptr<Region::Impl>> regions_;
-  std::vector<paging::PageCache*> spaces_;
+  std::vector<paging::PageCache*> caches_;
   std::string why_not_;
 };
 

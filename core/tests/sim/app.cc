@@ -68,7 +68,7 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
     region::View* found = AddressMap::instance().find_and_hold(address);
     if (found == nullptr && file.is_handed_back) continue;
     sim_.fibers_.require(
-        found != nullptr && found->cache == file.space.get() &&
+        found != nullptr && found->cache == file.cache.get() &&
             found->offset + static_cast<uint64_t>(address - found->address) == offset,
         "the address belongs to its view", offset);
     if (random_.chance(100)) fault_with_others(*found, {address, is_write});
@@ -82,7 +82,7 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
     sim_.fibers_.require(sim_.plan_.has_faults, "a fill fails though the store does not", offset);
     sim_.fibers_.require(!sim_.is_faultless_ || ++failures < 20, "fills fail for ever", offset);
     const uint64_t page = offset / file.plan.page_bytes;
-    sim_.engine_->retry_failed(*file.space, page, page + 1);
+    sim_.engine_->retry_failed(*file.cache, page, page + 1);
     if (!sim_.is_faultless_) return nullptr;
   }
 }
@@ -184,9 +184,9 @@ void App::hold_and_copy(SimFile& file, SimView& view) {
     else
       read_cell(file, view, cell);
     is_inside_ = false;
-    sim_.engine_->release(*file.space, page);
+    sim_.engine_->release(*file.cache, page);
   } else {
-    sim_.engine_->retry_failed(*file.space, page, page + 1);
+    sim_.engine_->retry_failed(*file.cache, page, page + 1);
   }
   use.writers -= is_write ? 1 : 0;
 }
@@ -212,7 +212,7 @@ void App::pin_range(SimFile& file, SimView& view) {
     return;
   }
   for (uint64_t page = first; page < end; ++page) --file.oracle->use_of_page(page).writers;
-  sim_.engine_->retry_failed(*file.space, first, end);
+  sim_.engine_->retry_failed(*file.cache, first, end);
 }
 
 // The kernel writes to memory that it has pinned: without a fault, and without a trace in the page

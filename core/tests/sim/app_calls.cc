@@ -10,7 +10,7 @@ namespace outcore::sim {
 using base::kSystemPage;
 
 void App::flush_range(SimFile& file) {
-  const uint64_t pages = file.space->page_count();
+  const uint64_t pages = file.cache->page_count();
   const bool is_all = random_.chance(300);
   const uint64_t first = is_all ? 0 : random_.below(pages);
   const uint64_t end = is_all ? pages : std::min(pages, first + random_.between(1, 40));
@@ -18,21 +18,21 @@ void App::flush_range(SimFile& file) {
 }
 
 void App::evict_range(SimFile& file) {
-  const uint64_t pages = file.space->page_count();
+  const uint64_t pages = file.cache->page_count();
   const uint64_t first = random_.below(pages);
   const Status evicted =
-      sim_.engine_->evict(*file.space, first, std::min(pages, first + random_.between(1, 40)));
+      sim_.engine_->evict(*file.cache, first, std::min(pages, first + random_.between(1, 40)));
   sim_.fibers_.require(evicted.ok() || sim_.plan_.has_faults, "an eviction fails");
 }
 
 void App::cool_range(SimFile& file) {
-  const uint64_t pages = file.space->page_count();
+  const uint64_t pages = file.cache->page_count();
   const uint64_t first = random_.below(pages);
-  sim_.engine_->make_cold(*file.space, first, std::min(pages, first + random_.between(1, 20)));
+  sim_.engine_->make_cold(*file.cache, first, std::min(pages, first + random_.between(1, 20)));
 }
 
 void App::prefetch_range(SimFile& file, SimView& view) {
-  const uint64_t pages = file.space->page_count();
+  const uint64_t pages = file.cache->page_count();
   constexpr int64_t kStrides[] = {1, 1, 1, 3, -1, -2};
   const uint64_t count = random_.between(1, 60);
   if (random_.chance(300)) {
@@ -64,7 +64,7 @@ void App::discard_range(SimFile& file, SimView& view) {
     cell = {0, cell.value, ++sim_.events_};
   }
   const Status discarded =
-      sim_.engine_->discard(*file.space, first * page_bytes, (end - first) * page_bytes);
+      sim_.engine_->discard(*file.cache, first * page_bytes, (end - first) * page_bytes);
   for (uint64_t i = first * cells; i < last_cell; ++i) oracle.cell(i).changed_at = ++sim_.events_;
   for (uint64_t page = first; page < end; ++page) {
     oracle.use_of_page(page).is_discarded = false;
@@ -124,7 +124,7 @@ void App::change_views(SimFile& file) {
 
 void App::reshape(SimFile& file) {
   SimView& view = *file.views[random_.below(file.views.size())];
-  const uint64_t pages = file.space->page_count(), dice = random_.below(100);
+  const uint64_t pages = file.cache->page_count(), dice = random_.below(100);
   if (file.is_handed_back) return;
   if (dice < 50) {
     const uint64_t system_pages = view.view->reserved_bytes / kSystemPage;

@@ -18,7 +18,7 @@ struct Snapshot {
 Snapshot snapshot_of(const SimFile& file) {
   Snapshot taken;
   taken.bytes = file.oracle->all_bytes();
-  const uint64_t pages = file.space->page_count();
+  const uint64_t pages = file.cache->page_count();
   for (uint64_t page = 0; page < pages; ++page) {
     const PageUse& use = file.oracle->use_of_page(page);
     taken.is_unknown.push_back(use.is_discarded || use.is_undefined);
@@ -55,8 +55,8 @@ void Simulation::cut(Random& random) {
       files.push_back(file.get());
   if (files.empty()) return;
   for (SimFile* file : files) ++file->calls;  // no reshape changes the store meanwhile
-  std::vector<paging::PageCache*> spaces;
-  for (SimFile* file : files) spaces.push_back(file->space.get());
+  std::vector<paging::PageCache*> caches;
+  for (SimFile* file : files) caches.push_back(file->cache.get());
   std::vector<Snapshot> snapshots;
   bool is_stored = false;
   const bool is_bad = random.chance(100);
@@ -82,7 +82,7 @@ void Simulation::cut(Random& random) {
     };
     calls.go_on = [&] { let_apps_go(); };
   }
-  const Result<paging::CutReport> cut = engine_->cut(spaces, calls);
+  const Result<paging::CutReport> cut = engine_->cut(caches, calls);
   for (SimFile* file : files) --file->calls;
   ++tally_.cuts;
   if (cut.ok()) {

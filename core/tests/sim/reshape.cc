@@ -69,7 +69,7 @@ void Simulation::check_stored(SimFile& file, uint64_t from, uint64_t to, const c
 void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t to) {
   const os::Locked locked(mapping_);
   if (!has(file, whole) || !begin_reshape(file)) return;
-  paging::PageCache& space = *file.space;
+  paging::PageCache& cache = *file.cache;
   View* old = whole.view;
   const uint64_t end = old->reserved_bytes, offset = old->offset;
   if (whole.pins != 0 || to > end || (from == 0 && to == end) || (from == to && from % end == 0))
@@ -81,8 +81,8 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
   if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
   if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
   const bool is_page_cut =
-      count == 2 && !space.frames->can_share() && parts[1]->first_page() < parts[0]->end_page();
-  const Status s = engine_->swap_view(space, old, {parts.data(), count}, [&] {
+      count == 2 && !cache.frames->can_share() && parts[1]->first_page() < parts[0]->end_page();
+  const Status s = engine_->swap_view(cache, old, {parts.data(), count}, [&] {
     kernel_.divide(old->address + from);
     kernel_.divide(old->address + to);
     kernel_.for_each_mapping(old->address + from, to - from, [&](const Mapping& mapping) {
@@ -114,7 +114,7 @@ void Simulation::extend_view(SimFile& file, SimView& view, uint64_t size_bytes) 
   size_bytes = std::min(size_bytes, view.view->reserved_bytes);
   if (size_bytes <= view.view->size_bytes) return end_reshape(file, {}, false);
   const Status s =
-      engine_->extend_view(*file.space, view.view, size_bytes, file.space->store_bytes.load());
+      engine_->extend_view(*file.cache, view.view, size_bytes, file.cache->store_bytes.load());
   if (s.ok()) view.size_bytes = view.view->mapped_bytes();
   end_reshape(file, s, file.had_pins);
 }
@@ -124,7 +124,7 @@ void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Ran
   const os::Locked locked(mapping_);
   if (!begin_reshape(file)) return;
   const uint64_t from = first * file.plan.page_bytes, to = end * file.plan.page_bytes;
-  const Status s = engine_->evict_and_block(*file.space, first, end);
+  const Status s = engine_->evict_and_block(*file.cache, first, end);
   if (!s.ok()) return end_reshape(file, s, file.had_pins);
   check_stored(file, from, to, "the store lacks what was written to what is held out");
   for (uint64_t i = 0; i < file.oracle->cell_count(); ++i) {
@@ -136,7 +136,7 @@ void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Ran
     file.store->preset(offset, std::as_bytes(std::span(&cell.value, 1)));
     fibers_.step("write to the store", offset);
   }
-  engine_->unblock(*file.space, first, end);
+  engine_->unblock(*file.cache, first, end);
   end_reshape(file, s, false);
 }
 
@@ -147,7 +147,7 @@ void Simulation::hand_back(SimFile& file) {
   if (!begin_reshape(file)) return;
   if (file.pins != 0) return end_reshape(file, Error{EBUSY, "pinned"}, true);
   const bool is_refused = fibers_.random().chance(300);
-  const Status s = engine_->hand_to_kernel(*file.space, [&]() -> Status {
+  const Status s = engine_->hand_to_kernel(*file.cache, [&]() -> Status {
     if (is_refused) return Error{ENOMEM, "no mapping"};
     check_stored(file, 0, file.plan.store_bytes,
                  "the store lacks what was written to what is handed back");

@@ -1,4 +1,4 @@
-// SimKernel: what the simulated spaces share: addresses, their page tables, and the memory in use.
+// SimKernel: what the simulated caches share: addresses, their page tables, and the memory in use.
 //
 // A page-table entry is present or not, and has a write protection that outlives the page (the
 // marker of userfaultfd). For memory files under WP_ASYNC, entries that are not protected are

@@ -39,11 +39,11 @@ std::string Simulation::describe() const {
   std::string text = "budget " + std::to_string(engine_->pager().budget.used()) + " of " +
                      std::to_string(engine_->pager().budget.limit()) + "\n";
   for (const auto& file : files_) {
-    const uint64_t pages = file->space == nullptr ? 0 : file->space->page_count();
+    const uint64_t pages = file->cache == nullptr ? 0 : file->cache->page_count();
     for (uint64_t page = 0; page < pages; ++page) {
       // Without the scheduling point of load(), because the run has ended.
       uint64_t bits = 0;
-      std::memcpy(&bits, &file->space->words[page], sizeof bits);
+      std::memcpy(&bits, &file->cache->words[page], sizeof bits);
       const region::PageValue word(bits);
       if (word.state() == region::PageState::kAbsent) continue;
       const unsigned flags = bits >> 4 & 31;
@@ -140,25 +140,25 @@ void Simulation::open_file(const FilePlan& plan) {
     cell.value = random.next();
     file.store->preset(Oracle::offset_of(i), std::as_bytes(std::span(&cell.value, 1)));
   }
-  file.space = std::make_unique<paging::PageCache>();
-  paging::PageCache& space = *file.space;
-  space.traits = file.store->traits();
-  space.uri = file.store->uri();
-  space.store_bytes = plan.store_bytes;
-  space.store = file.store.get();
-  space.owned.push_back(file.store);
-  space.page_bytes = plan.page_bytes;
-  space.is_writable = true;
-  space.read_gate.set_limit(plan.traits.read_concurrency);
-  space.write_gate.set_limit(plan.traits.write_concurrency);
+  file.cache = std::make_unique<paging::PageCache>();
+  paging::PageCache& cache = *file.cache;
+  cache.traits = file.store->traits();
+  cache.uri = file.store->uri();
+  cache.store_bytes = plan.store_bytes;
+  cache.store = file.store.get();
+  cache.owned.push_back(file.store);
+  cache.page_bytes = plan.page_bytes;
+  cache.is_writable = true;
+  cache.read_gate.set_limit(plan.traits.read_concurrency);
+  cache.write_gate.set_limit(plan.traits.write_concurrency);
   const uint64_t pages = round_up(plan.store_bytes, plan.page_bytes) / plan.page_bytes;
-  fibers_.require(space.words.allocate(pages).ok(), "a table of page words");
+  fibers_.require(cache.words.allocate(pages).ok(), "a table of page words");
   auto frames = std::make_unique<SimFrames>(kernel_, plan.model, pages * plan.page_bytes);
   frames->set_defect(plan_.defect);
   if (plan_.pages_max != 0 && plan.model == FramesModel::kProtected)
     frames->set_pages_max(plan_.pages_max * (plan.page_bytes / 4096));
-  space.frames = std::move(frames);
-  const Status added = engine_->add_cache(&space);
+  cache.frames = std::move(frames);
+  const Status added = engine_->add_cache(&cache);
   fibers_.require(added.ok(), "the least budget is enough for the space");
   const uint64_t offset = std::min(plan.view_offset, plan.store_bytes / 2 / 4096 * 4096);
   const Status mapped =
@@ -208,7 +208,7 @@ void Simulation::finish() {
   for (auto& file : files_) {
     if (file->is_handed_back) file->views.clear();
     while (!file->views.empty()) unmap_view(*file, file->views.back().get());
-    engine_->remove_cache(file->space.get());
+    engine_->remove_cache(file->cache.get());
   }
   fibers_.require(kernel_.resident_bytes() == 0, "memory is left behind", kernel_.resident_bytes());
   fibers_.require(engine_->pager().budget.used() == fixed_bytes_, "budget is left behind",
@@ -217,15 +217,15 @@ void Simulation::finish() {
 }
 
 void Simulation::finish_file(SimFile& file) {
-  const uint64_t pages = file.space->page_count();
+  const uint64_t pages = file.cache->page_count();
   // The first flush may return an earlier error; then everything is written.
   static_cast<void>(flush(file, 0, pages));
   const Status flushed = flush(file, 0, pages);
   if (!flushed.ok()) fibers_.fail("the last flush fails: " + flushed.message());
-  fibers_.require(!file.space->write_failures.is_any(),
+  fibers_.require(!file.cache->write_failures.is_any(),
                   "degraded after a flush of all that succeeded");
   check_all(file);
-  engine_->retry_failed(*file.space, 0, pages);
+  engine_->retry_failed(*file.cache, 0, pages);
   App reader(*this, plan_.seed);
   for (const auto& view : file.views)
     for (uint64_t i = 0; i < file.oracle->cell_count(); ++i)

@@ -31,11 +31,11 @@ struct SimView {
   bool is_used() const { return pins + users[0] + users[1] != 0; }
 };
 
-// A store, its space, its views and its oracle.
+// A store, its cache, its views and its oracle.
 struct SimFile {
   FilePlan plan;
   std::shared_ptr<SimStore> store;
-  std::unique_ptr<paging::PageCache> space;
+  std::unique_ptr<paging::PageCache> cache;
   std::unique_ptr<Oracle> oracle;
   std::vector<std::unique_ptr<SimView>> views;
   // Like the lock of `outcore run`: calls of the program on its mappings, and changes of their

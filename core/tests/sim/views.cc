@@ -17,11 +17,11 @@ Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
                             uint64_t reserved_bytes, bool is_writable) {
   const os::Locked locked(mapping_);
   if (file.is_handed_back) return Error{EBUSY, "it is the kernel's"};
-  paging::PageCache& space = *file.space;
-  if (!file.views.empty() && !space.frames->can_share()) {
+  paging::PageCache& cache = *file.cache;
+  if (!file.views.empty() && !cache.frames->can_share()) {
     auto frames = std::make_unique<SimFrames>(kernel_, FramesModel::kShared,
-                                              space.page_count() * space.page_bytes);
-    if (Status s = engine_->replace_frames(space, std::move(frames)); !s) return s;
+                                              cache.page_count() * cache.page_bytes);
+    if (Status s = engine_->replace_frames(cache, std::move(frames)); !s) return s;
   }
   View* view = ViewPool::instance().take();
   view->address = next_address_;
@@ -32,7 +32,7 @@ Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
   view->is_writable = is_writable;
   view->on_error = OnError::kSignal;
   view->advice = Advice::kNormal;
-  if (Status s = engine_->add_view(space, view); !s) return s;
+  if (Status s = engine_->add_view(cache, view); !s) return s;
   file.views.push_back(std::make_unique<SimView>());
   SimView& mapped = *file.views.back();
   mapped.view = view;
@@ -61,8 +61,8 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   }
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = view->first_page(), to = view->end_page();
-  const bool must_empty = file.space->view_count > 1 && !file.space->frames->can_share();
-  while (must_empty && !engine_->evict_and_block(*file.space, from, to).ok()) {
+  const bool must_empty = file.cache->view_count > 1 && !file.cache->frames->can_share();
+  while (must_empty && !engine_->evict_and_block(*file.cache, from, to).ok()) {
     fibers_.require(plan_.has_faults, "a view's pages cannot be held out though nothing fails");
     fibers_.let_pass(100'000);
   }
@@ -70,9 +70,9 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   AddressMap::instance().remove(view);
   kernel_.for_each_mapping(view->address, view->reserved_bytes,
                            [](Mapping& mapping) { mapping.is_ending = true; });
-  if (file.space->view_count == 1) engine_->drop_frames(*file.space);
+  if (file.cache->view_count == 1) engine_->drop_frames(*file.cache);
   engine_->remove_view(view);
-  if (must_empty) engine_->unblock(*file.space, from, to);
+  if (must_empty) engine_->unblock(*file.cache, from, to);
   kernel_.unmap(view->address, view->reserved_bytes);
   ViewPool::instance().give_back(view);
 }
@@ -81,7 +81,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
 Status Simulation::flush(SimFile& file, uint64_t first, uint64_t end) {
   const uint64_t begun_at = ++events_;
   ++tally_.flushes;
-  const Status flushed = engine_->flush(*file.space, first, end);
+  const Status flushed = engine_->flush(*file.cache, first, end);
   if (!flushed.ok()) {
     ++tally_.flush_errors;
     fibers_.require(plan_.has_faults, "a flush fails though the store does not");
