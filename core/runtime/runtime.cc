@@ -52,7 +52,7 @@ Runtime::Impl::~Impl() {
     static_cast<void>(checkpointer.release());
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
-    for (auto& [key, space] : spaces) static_cast<void>(space.release());
+    for (auto& [key, cache] : caches) static_cast<void>(cache.release());
     return;
   }
   checkpointer.reset();
