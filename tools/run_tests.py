@@ -28,12 +28,14 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import xml.etree.ElementTree as xml
 
 CASES_MAX = 20
 SHARD_SECONDS = 8.0  # of one shard, where the times are known
 UNKNOWN_SECONDS = 0.3
 OUTPUT_MAX = 64 << 10  # of one test that stays in the report
+KILL_SECONDS = 30.0  # for a process that is killed to be gone
 DRAIN_SECONDS = 5.0  # for what a process that is gone has left in the pipe
 ENDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 RUN = re.compile(r"\[ RUN      \] (\S+)$")
@@ -52,7 +54,7 @@ class Test:
         self.labels = [built_none[1]] if built_none else properties.get("LABELS", [])
         self.folder = properties.get("WORKING_DIRECTORY")
         self.environment = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
-        self.timeout = min(properties.get("TIMEOUT", seconds_max), seconds_max)
+        self.timeout = properties.get("TIMEOUT", seconds_max)
         self.skip_code = properties.get("SKIP_RETURN_CODE")
         self.seconds_expected = float(properties.get("COST", UNKNOWN_SECONDS))
         cases = [a for a in self.command if a.startswith("--gtest_filter=")]
@@ -90,13 +92,12 @@ class Process:
                 if now > self.deadline and not self.is_late:
                     self.is_late = True
                     self.kill()
+                if self.started.poll() is not None and drained_by is None:
+                    drained_by = now + DRAIN_SECONDS  # a child may have the pipe, too
                 part = self.read()
                 if part:
                     *whole, held = (held + part).split(b"\n")
                     yield from (line.decode(errors="replace") for line in whole)
-                    continue
-                if self.started.poll() is not None and drained_by is None:
-                    drained_by = now + DRAIN_SECONDS  # a child may have the pipe, too
                 if part == b"" or (drained_by and now > drained_by):
                     break
         if held:
@@ -118,19 +119,22 @@ class Process:
     def status(self):
         """How it ended; what it left behind in its group ends, too."""
         try:
-            status = self.started.wait(timeout=max(self.deadline - time.monotonic(), 1))
+            self.started.wait(timeout=max(self.deadline - time.monotonic(), 1))
         except subprocess.TimeoutExpired:
             self.is_late = True
-            self.kill()
-            status = self.started.wait()
+        self.kill()
+        try:
+            self.started.wait(timeout=KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass  # the kernel holds it: it has failed, and nobody waits for it
         self.started.stdout.close()
-        return status
+        return -signal.SIGKILL if self.started.returncode is None else self.started.returncode
 
     def last_words(self, status):
         if self.is_late:
             return "took longer than it may and was killed"
         if status < 0:
-            return f"ended by signal {-status} ({signal.Signals(-status).name})"
+            return f"ended by signal {-status} ({signal.strsignal(-status) or 'unknown'})"
         return f"ended with exit status {status}"
 
 
@@ -174,17 +178,18 @@ class Runner:
         """In one process, and as many more as die."""
         pending = {test.case: test for test in tests}
         while pending and not self.is_over:
-            before = len(pending)
+            before = set(pending)
             first = next(iter(pending.values()))
             command = [a for a in first.command if not a.startswith("--gtest_filter=")]
             process = self.start(first, [*command, "--gtest_filter=" + ":".join(pending)])
             said = self.follow(process, pending)
             status = self.finish(process)
-            if len(pending) == before:  # it died outside of cases, or knows none of them
+            ended = [t for t in tests if t.case in before and t.case not in pending]
+            if not ended:  # it died outside of cases, or knows none of them
                 pending.pop(first.case).ends(
                     "failed", 0.0, "\n".join([*said, process.last_words(status)]))
-            elif not pending and status != 0 and all(t.outcome != "failed" for t in tests):
-                last = Test({"name": f"{pathlib.Path(command[0]).name}: after {tests[-1].name}",
+            elif status != 0 and all(t.outcome != "failed" for t in ended):
+                last = Test({"name": f"{pathlib.Path(command[0]).name}: after {ended[-1].name}",
                              "command": command}, 0)
                 last.ends("failed", 0.0, "\n".join([*said, process.last_words(status)]))
                 with self.lock:
@@ -196,6 +201,9 @@ class Runner:
         seconds_max = next(iter(pending.values())).timeout
         for line in process.lines(seconds_max):
             run, end = RUN.search(line), END.search(line)
+            if run and running:  # its end was not understood
+                pending.pop(running).ends("failed", 0.0, "\n".join([*output, "no end was told"]))
+                running = None
             if run and run[1] in pending:
                 running, began, output = run[1], time.monotonic(), []
                 process.deadline = began + pending[running].timeout
@@ -240,7 +248,12 @@ class Runner:
                 except queue.Empty:
                     return
                 began = time.monotonic()
-                self.run_shard(shard)
+                try:
+                    self.run_shard(shard)
+                except Exception:  # of the system (no process, no memory): no test passes by it
+                    for test in shard:
+                        if test.outcome is None:
+                            test.ends("failed", 0.0, traceback.format_exc())
                 with self.lock:
                     tell(next(done), len(shards), shard, time.monotonic() - began)
 
@@ -349,6 +362,9 @@ def main(arguments):
     runner = Runner(options.jobs)
     runner.run(in_shards(tests, times))
     tests += runner.extra
+    for test in tests:
+        if test.outcome is None:
+            test.ends("failed", 0.0, "it never ran")
     write_junit(options.junit, tests)
     try:
         times_path.write_text(json.dumps({**times, **{t.name: t.seconds for t in tests}}),

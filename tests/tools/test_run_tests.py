@@ -26,6 +26,11 @@ for case in cases:
     end = {{"Fails": "FAILED  ", "Skips": " SKIPPED"}}.get(what, "     OK")
     if what == "Dies":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "DiesOfALateSignal":
+        os.kill(os.getpid(), signal.SIGRTMIN + 3)
+    if what == "EndsBadly":
+        print(f"[       OK ] {{case}} (1 ms)", flush=True)
+        os._exit(4)
     if what == "Hangs":
         time.sleep(1000)
     if what == "FailsAmongOthers":
@@ -72,7 +77,8 @@ class RunTests(unittest.TestCase):
 
     def test_a_death_is_of_the_case_that_ran_and_the_others_go_on(self):
         self.assertEqual(self.run_cases("S.A", "S.Dies", "S.B"), ["passed", "failed", "passed"])
-        self.assertIn("SIGSEGV", self.tests["S.Dies"].output)
+        self.assertIn("signal 11", self.tests["S.Dies"].output)
+        self.assertEqual(self.run_cases("S.DiesOfALateSignal", "S.B"), ["failed", "passed"])
 
     def test_a_case_that_hangs_is_killed(self):
         self.assertEqual(self.run_cases("S.Hangs", "S.B", timeout=1), ["failed", "passed"])
@@ -88,6 +94,15 @@ class RunTests(unittest.TestCase):
         self.assertEqual(self.run_cases("S.A", "S.LeavesADeadThread"), ["passed", "passed"])
         self.assertEqual([t.outcome for t in self.runner.extra], ["failed"])
         self.assertIn("exit status 3", self.runner.extra[0].output)
+
+    def test_a_process_that_dies_between_cases_is_a_failure(self):
+        self.assertEqual(self.run_cases("S.A", "S.EndsBadly", "S.B"), ["passed"] * 3)
+        self.assertEqual([t.outcome for t in self.runner.extra], ["failed"])
+        self.assertIn("exit status 4", self.runner.extra[0].output)
+
+    def test_a_process_that_cannot_be_is_a_failure_of_all_its_cases(self):
+        self.program.unlink()
+        self.assertEqual(self.run_cases("S.A", "S.B"), ["failed", "failed"])
 
     def test_a_program_that_cannot_start_fails_each_case(self):
         self.program.write_text(f"#!{sys.executable}\nraise SystemExit('no library')\n",

@@ -12,8 +12,12 @@ namespace {
 
 using namespace scene;
 
-// Bytes read from the store, beyond the pages that were brought in.
-int64_t read_between(unsigned readers, const std::string& path, const RuntimeOptions& options) {
+struct Read {
+  uint64_t pages_ahead = 0;
+  int64_t between_bytes = 0;  // read from the store, beyond the pages that were brought in
+};
+
+Read read_steps(unsigned readers, const std::string& path, const RuntimeOptions& options) {
   constexpr uint64_t kPage = 4096, kSteps = 400, kStride = 3;
   write_file(path, Bytes(readers * kSteps * kStride * kPage));
   Runtime runtime = Runtime::start(options).value();
@@ -33,16 +37,27 @@ int64_t read_between(unsigned readers, const std::string& path, const RuntimeOpt
   const Metrics seen = runtime.metrics();
   const uint64_t fills = seen.counters.fills + seen.counters.prefetch_fills;
   EXPECT_GE(fills, readers * kSteps);
-  EXPECT_GT(seen.counters.prefetch_fills, 0u);
-  return static_cast<int64_t>(seen.counters.read_bytes) - static_cast<int64_t>(fills * kPage);
+  return {seen.counters.prefetch_fills,
+          static_cast<int64_t>(seen.counters.read_bytes) - static_cast<int64_t>(fills * kPage)};
+}
+
+// Where the readers have all processors, nothing may come ahead of them: they try again.
+Read read_with_pages_ahead(unsigned readers, const std::string& path,
+                           const RuntimeOptions& options) {
+  constexpr int kTriesMax = 50;
+  Read read;
+  for (int i = 0; i < kTriesMax && read.pages_ahead == 0; ++i)
+    read = read_steps(readers, path, options);
+  EXPECT_GT(read.pages_ahead, 0u);
+  return read;
 }
 
 TEST(Gaps, AreReadAlongForFewReadersOnly) {
   const Folder folder;
   RuntimeOptions options;
   options.budget_bytes = 256 << 20;
-  EXPECT_GT(read_between(1, folder / "few", options), 0);
-  EXPECT_EQ(read_between(16, folder / "many", options), 0);
+  EXPECT_GT(read_with_pages_ahead(1, folder / "few", options).between_bytes, 0);
+  EXPECT_EQ(read_with_pages_ahead(16, folder / "many", options).between_bytes, 0);
 }
 
 }  // namespace
