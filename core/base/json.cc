@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 
 #include "core/base/assert.h"
 
@@ -127,6 +129,29 @@ std::optional<T> held(const Json::Any& any) {
   return value != nullptr ? std::optional<T>(*value) : std::nullopt;
 }
 
+// CBOR's strings of pieces (major types 2 and 3, length unknown): the library reads each piece by a
+// call within the last, however many there are, and tells nobody. All other items stand one after
+// the other, so one look at each head finds them, up to where it is no CBOR.
+bool has_string_in_pieces(std::span<const uint8_t> bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const unsigned major = bytes[at] >> 5, length = bytes[at] & 31;
+    const bool is_string = major == 2 || major == 3;
+    ++at;
+    if (is_string && length == 31) return true;
+    uint64_t argument = length;
+    if (length >= 24 && length <= 27) {
+      const size_t count = size_t{1} << (length - 24);
+      if (count > bytes.size() - at) return false;
+      argument = 0;
+      for (size_t i = 0; i < count; ++i) argument = argument << 8 | bytes[at++];
+    }
+    if (!is_string) continue;
+    if (argument > bytes.size() - at) return false;
+    at += argument;
+  }
+  return false;
+}
+
 }  // namespace
 
 Json::Json() = default;
@@ -143,6 +168,10 @@ Json& Json::operator=(const Json& other) = default;
 Json& Json::operator=(Json&& other) noexcept = default;
 Json::~Json() = default;
 
+void Json::add_new(std::string_view name, Json value) {
+  OC_CHECK(is_object());
+  std::get<Object>(any_).push_back({std::string(name), std::move(value)});
+}
 void Json::set_bool(bool is_true) { any_ = is_true; }
 void Json::set_double(double number) { any_ = number; }
 void Json::set_unsigned(uint64_t number) { any_ = number; }
@@ -159,9 +188,11 @@ Json Json::binary(Bytes bytes) {
   return json;
 }
 
-Result<Json> Json::parse(std::string_view text) {
+Result<Json> Json::parse(std::string_view text) try {
   JsonReader reader;
   return reader.result(JsonLibrary::sax_parse(text.begin(), text.end(), &reader));
+} catch (const std::bad_alloc&) {
+  return Error{ENOMEM, "JSON: no memory for what is read"};
 }
 
 Json Json::parse_or_null(std::string_view text) {
@@ -169,10 +200,14 @@ Json Json::parse_or_null(std::string_view text) {
   return json ? std::move(json).value() : Json();
 }
 
-Result<Json> Json::from_cbor(const uint8_t* bytes, size_t size_bytes) {
+Result<Json> Json::from_cbor(const uint8_t* bytes, size_t size_bytes) try {
+  if (has_string_in_pieces({bytes, size_bytes}))
+    return Error{EINVAL, "CBOR: a string in pieces, which is not read here"};
   JsonReader reader;
   return reader.result(JsonLibrary::sax_parse(bytes, bytes + size_bytes, &reader,
                                               JsonLibrary::input_format_t::cbor));
+} catch (const std::bad_alloc&) {
+  return Error{ENOMEM, "CBOR: no memory for what is read"};
 }
 
 std::string Json::dump(JsonStyle style) const {

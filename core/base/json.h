@@ -53,7 +53,7 @@ class Json {
   Json(const std::vector<T>& items) : Json(Array(items.begin(), items.end())) {}
   template <typename T>
   Json(const std::map<std::string, T>& members) : Json(object()) {
-    for (const auto& [name, value] : members) (*this)[name] = value;
+    for (const auto& [name, value] : members) add_new(name, value);
   }
   Json(const Json& other);
   Json(Json&& other) noexcept;
@@ -70,6 +70,7 @@ class Json {
   // counts; a whole number of more than 64 bits is read as a double.
   static Result<Json> parse(std::string_view text);
   static Json parse_or_null(std::string_view text);  // for those who look for an object next
+  // Of strings in pieces there are none: EINVAL.
   static Result<Json> from_cbor(const uint8_t* bytes, size_t size_bytes);
   // Never fails: what is no UTF-8 is replaced, a number that is none is null, and bytes are an
   // object with their numbers.
@@ -134,6 +135,7 @@ class Json {
     else
       set_negative(static_cast<int64_t>(number));
   }
+  void add_new(std::string_view name, Json value);  // REQUIRES: an object without that member
   void set_bool(bool is_true);
   void set_double(double number);
   void set_unsigned(uint64_t number);

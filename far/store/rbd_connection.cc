@@ -53,8 +53,8 @@ PoolSpace pool_space(std::string_view df, std::string_view pools, const std::str
     if (one["name"] != pool) continue;
     const Json& stats = one["stats"];
     used = stats.value("stored", uint64_t{0});
-    if (const auto free = stats["max_avail"].as<uint64_t>())
-      consider(space, *free, "the free space of the cluster");
+    if (stats["max_avail"].as<double>())  // what is no size is none
+      consider(space, stats.value("max_avail", uint64_t{0}), "the free space of the cluster");
   }
   const Json told = Json::parse_or_null(pools);
   for (const Json& one : told) {

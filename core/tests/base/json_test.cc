@@ -101,6 +101,15 @@ TEST(Json, WhatIsNestedTooDeepIsRefused) {
   EXPECT_EQ(again("[" + nested(63) + "," + nested(63) + "]").size(), 2 * 2 * 63 + 3u);
   const Json::Bytes cbor(1'000'000, 0x81);
   EXPECT_THAT(Json::from_cbor(cbor.data(), cbor.size()).message(), HasSubstr("deeper than 64"));
+  for (const uint8_t piece : {uint8_t{0x5f}, uint8_t{0x7f}}) {  // a string in a string in a string
+    const Json::Bytes pieces(1'000'000, piece);
+    EXPECT_THAT(Json::from_cbor(pieces.data(), pieces.size()).message(), HasSubstr("in pieces"));
+    Json::Bytes later = {0x82, 0x18, 0x7f, piece, 0x61, 'a', 0xff};
+    EXPECT_THAT(Json::from_cbor(later.data(), later.size()).message(), HasSubstr("in pieces"));
+  }
+  const Json bytes = Json::binary(Json::Bytes(300, 0x7f));
+  const Json::Bytes kept = Json::array({bytes, Json(uint64_t{0x5f5f5f5f5f5f5f5f})}).to_cbor();
+  EXPECT_TRUE(Json::from_cbor(kept.data(), kept.size()).ok());
 }
 
 TEST(Json, OfMembersOfTheSameNameTheLastCounts) {

@@ -259,6 +259,11 @@ TEST(PoolSpace, IsTheLeastOfTheFreeSpaceAndTheQuota) {
   EXPECT_EQ(store::pool_space(df, quota, "data").reason, "its quota");
   const std::string full = R"([{"pool_name":"data","quota_max_bytes":20}])";
   EXPECT_EQ(store::pool_space(df, full, "data").bytes, 0u);
+  for (const char* wrong : {"-1", "1.5"}) {
+    const std::string none =
+        R"({"pools":[{"name":"data","stats":{"max_avail":)" + std::string(wrong) + "}}]}";
+    EXPECT_EQ(store::pool_space(none, no_quota, "data").bytes, 0u) << wrong;
+  }
   for (const char* nothing : {"", "{}", "[]", "nonsense", R"({"pools":[]})"})
     EXPECT_FALSE(store::pool_space(nothing, nothing, "data").bytes.has_value());
 }
