@@ -15,13 +15,13 @@ packages:
 	@tools/install_packages.sh build
 
 build: packages  ## the library, the command and occ, at build/bin: all that `make install` installs
-	@cmake -S . -B build -G Ninja $$([ -e build/CMakeCache.txt ] || echo -DOUTCORE_UNITY=ON) >/dev/null
+	@cmake -S . -B build -G Ninja >/dev/null
 	@cmake --build build -j $(JOBS) --target installable
 
 demo:  ## sort this machine's files, search its packages, in a quarter of their size, beside mmap
 	@tools/demo.sh
 
-test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (25 minutes; tools/test.sh list)
+test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (MINUTES minutes; tools/test.sh list)
 	@tools/test.sh
 
 test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator

@@ -1,4 +1,4 @@
-# Several sources compiled as one, with -DOUTCORE_UNITY=ON. As CMake's own unity builds, but by
+# Several sources compiled as one, unless OUTCORE_UNITY is OFF. As CMake's own unity builds, but by
 # paths from the top: theirs have the folder of the checkout in them, so that the compiler cache
 # could not give one checkout what it has from another.
 #

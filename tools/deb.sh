@@ -10,7 +10,7 @@ export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 jobs=${JOBS:-$(nproc)}
 
 cmake -S . -B "$objects" -G Ninja -DCMAKE_INSTALL_PREFIX=/usr -DOUTCORE_WERROR=ON \
-  -DOUTCORE_TESTS=OFF -DOUTCORE_UNITY=ON >/dev/null
+  -DOUTCORE_TESTS=OFF >/dev/null
 cmake --build "$objects" -j "$jobs" --target installable -- --quiet
 version=$(sed -n 's/^project(outcore VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 architecture=$(dpkg --print-architecture)

@@ -11,7 +11,7 @@ if [[ ! -x $command ]]; then
   # The command alone, without debugging information: half of what `make build` compiles.
   echo "compiling the command (some minutes on two processors)"
   cmake -S . -B build-demo -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O2 \
-    -DCMAKE_C_FLAGS=-O2 -DOUTCORE_TESTS=OFF -DOUTCORE_UNITY=ON \
+    -DCMAKE_C_FLAGS=-O2 -DOUTCORE_TESTS=OFF \
     -DOUTCORE_FORMATS_WITHOUT="npz;hdf5;netcdf;png;zarr" >/dev/null
   cmake --build build-demo -j "${JOBS:-$(nproc)}" --target outcore_cli
   command=build-demo/bin/outcore

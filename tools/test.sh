@@ -54,14 +54,11 @@ skip() {
 }
 
 targets=(all)
-# configure_and_build DIRECTORY [CMAKE OPTION…]. A new folder compiles in batches; one that is there
-# stays as it was configured.
+# configure_and_build DIRECTORY [CMAKE OPTION…]
 configure_and_build() {
-  local directory=$1 batches=() began=$SECONDS
+  local directory=$1 began=$SECONDS
   shift
-  [[ -e $directory/CMakeCache.txt ]] || batches=(-DOUTCORE_UNITY=ON)
-  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "${batches[@]}" \
-    "$@" >/dev/null &&
+  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "$@" >/dev/null &&
     cmake --build "$directory" -j "$jobs" --target "${targets[@]}" -- --quiet &&
     echo "-- $directory is built, $((SECONDS - began)) s"
 }

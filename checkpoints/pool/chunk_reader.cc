@@ -13,8 +13,8 @@ namespace outcore::versioned {
 namespace {
 
 // Each is a write of a neighbour that came to its end meanwhile.
-constexpr int kAttemptsMax = 10'000;
-constexpr uint64_t kStretchMax = 32;  // chunks of which the fault path keeps the entries
+constexpr int kReadAttemptsMax = 10'000;
+constexpr uint64_t kReadStretchMax = 32;  // chunks of which the fault path keeps the entries
 constexpr size_t kPieceBytesMax = 256 << 10;
 
 // A chunk that a batch reads whole.
@@ -31,7 +31,7 @@ struct Fetch {
 int ChunkReader::read_chunk(const ChunkMap& map, const char* object, uint64_t chunk,
                             std::span<std::byte> into) {
   OC_CHECK(into.size() == chunk_bytes_);
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+  for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
     const Entry entry = map.get(chunk);
     if (entry.block == 0) {
       std::memset(into.data(), 0, into.size());
@@ -58,8 +58,8 @@ int ChunkReader::read_chunk(const ChunkMap& map, const char* object, uint64_t ch
 // Whole chunks, into memory that is one piece: blocks that are neighbours are read together.
 int ChunkReader::read_stretch(const ChunkMap& map, const char* object, uint64_t chunk,
                               uint64_t count, std::byte* into) {
-  OC_CHECK(count <= kStretchMax);
-  Entry entries[kStretchMax];
+  OC_CHECK(count <= kReadStretchMax);
+  Entry entries[kReadStretchMax];
   for (uint64_t i = 0; i < count; ++i) entries[i] = map.get(chunk + i);
   for (uint64_t i = 0; i < count;) {
     uint64_t end = i + 1;
@@ -88,7 +88,7 @@ int ChunkReader::read(const ChunkMap& map, const char* object, uint64_t offset,
     size_t size = into.size();
     int error = 0;
     if (skipped == 0 && size >= chunk_bytes_) {
-      const uint64_t count = std::min<uint64_t>(size / chunk_bytes_, kStretchMax);
+      const uint64_t count = std::min<uint64_t>(size / chunk_bytes_, kReadStretchMax);
       size = count * chunk_bytes_;
       error = read_stretch(map, object, chunk, count, into.data());
     } else {

@@ -14,7 +14,7 @@
 namespace outcore::versioned {
 namespace {
 
-constexpr uint32_t kStretchMax = 32;  // chunks that the fault path writes at a time
+constexpr uint32_t kWriteStretchMax = 32;  // chunks that the fault path writes at a time
 
 }  // namespace
 
@@ -59,11 +59,12 @@ int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) 
   return 0;
 }
 
-// Whole chunks that are neighbours, from memory that is one piece. REQUIRES: count <= kStretchMax.
+// Whole chunks that are neighbours, from memory that is one piece.
+// REQUIRES: 0 < count <= kWriteStretchMax.
 int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const std::byte* from) {
-  OC_CHECK(count != 0 && count <= kStretchMax);
-  uint32_t blocks[kStretchMax];
-  uint64_t sums[kStretchMax];
+  OC_CHECK(count != 0 && count <= kWriteStretchMax);
+  uint32_t blocks[kWriteStretchMax];
+  uint64_t sums[kWriteStretchMax];
   int error = 0;
   uint32_t got = 0;
   while (got < count && error == 0) {
@@ -138,7 +139,7 @@ int Pool::write(Object& object, uint64_t offset, std::span<const std::byte> from
     int error = 0;
     if (skipped == 0 && size >= chunk_bytes_) {
       const auto count =
-          static_cast<uint32_t>(std::min<uint64_t>(size / chunk_bytes_, kStretchMax));
+          static_cast<uint32_t>(std::min<uint64_t>(size / chunk_bytes_, kWriteStretchMax));
       size = size_t{count} * chunk_bytes_;
       error = write_stretch(object, chunk, count, from.data());
     } else {

@@ -11,7 +11,7 @@ namespace outcore::versioned {
 namespace {
 
 // How often a reader looks again: a writer changed the journals while it read them.
-constexpr int kAttemptsMax = 100;
+constexpr int kLooksMax = 100;
 
 std::string attempted(const Disk& disk, const std::string& at) {
   return "open " + (at.empty() ? "the last commit" : "checkpoint '" + at + "'") + " of " +
@@ -55,7 +55,7 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
                                                  const std::string& at) {
   std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
   Error last{EBUSY, attempted(*disk, at) + ": it changes all the time: try again"};
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+  for (int attempt = 0; attempt < kLooksMax; ++attempt) {
     const auto wanted = look_up(*disk, at);
     // A journal that is just being written or removed looks damaged: it is looked at again.
     if (!wanted) {

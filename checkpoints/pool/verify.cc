@@ -10,14 +10,14 @@
 namespace outcore::versioned {
 namespace {
 
-constexpr size_t kBufferBytes = 4 << 20;
-constexpr size_t kTransferBytesMax = 256 << 10;
+constexpr size_t kVerifyBufferBytes = 4 << 20;
+constexpr size_t kVerifyTransferBytesMax = 256 << 10;
 
 // One look through several snapshots.
 class Verification {
  public:
   explicit Verification(size_t bad_max) : bad_max_(bad_max) {}
-  bool open() { return buffer_.reserve(kBufferBytes); }
+  bool open() { return buffer_.reserve(kVerifyBufferBytes); }
 
   void look_through(Snapshot& snapshot, const std::string& checkpoint) {
     for (const auto& numbered : snapshot.objects()) {
@@ -28,7 +28,7 @@ class Verification {
           bad_.push_back({object.name, checkpoint, chunk, known->second});
         else if (!is_seen(entry.block))
           wanted_.push_back({chunk, entry});
-        if (wanted_.size() * snapshot.chunk_bytes() >= kBufferBytes)
+        if (wanted_.size() * snapshot.chunk_bytes() >= kVerifyBufferBytes)
           read(snapshot, object, checkpoint);
       });
       read(snapshot, object, checkpoint);
@@ -53,14 +53,14 @@ class Verification {
 
   void read(Snapshot& snapshot, const StateObject& object, const std::string& checkpoint) {
     const uint64_t chunk_bytes = snapshot.chunk_bytes();
-    OC_CHECK(wanted_.size() * chunk_bytes <= kBufferBytes);
+    OC_CHECK(wanted_.size() * chunk_bytes <= kVerifyBufferBytes);
     std::vector<StoreRequest> transfers;
     std::vector<size_t> transfer_of;
     for (size_t i = 0; i < wanted_.size(); ++i) {
       std::byte* const into = buffer_.begin() + i * chunk_bytes;
       const uint64_t place = wanted_[i].entry.block * chunk_bytes;
       if (!transfers.empty() && transfers.back().offset + transfers.back().size_bytes == place &&
-          transfers.back().size_bytes < kTransferBytesMax)
+          transfers.back().size_bytes < kVerifyTransferBytesMax)
         transfers.back().size_bytes += chunk_bytes;
       else
         transfers.push_back({place, into, chunk_bytes, false, 0});

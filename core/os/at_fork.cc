@@ -16,18 +16,18 @@ struct Handlers {
 };
 constexpr unsigned kCount = static_cast<unsigned>(ForkOrder::kCount);
 
-constinit Handlers all[kCount];
-constinit std::atomic<uint32_t> claimed{0}, registered{0};  // a bit each, by order
+constinit Handlers handlers[kCount];
+constinit std::atomic<uint32_t> claimed_bits{0}, registered_bits{0};  // by order
 constinit std::atomic<uint32_t> generation{1};
 // Those that this fork() calls: of one that is registered meanwhile, `before` was not called.
 thread_local constinit uint32_t called = 0;
 
 void call(unsigned order, void (*Handlers::*which)()) {
-  if ((called >> order & 1) != 0 && all[order].*which != nullptr) (all[order].*which)();
+  if ((called >> order & 1) != 0 && handlers[order].*which != nullptr) (handlers[order].*which)();
 }
 
 void before_fork() {
-  called = registered.load(std::memory_order_acquire);
+  called = registered_bits.load(std::memory_order_acquire);
   for (unsigned order = kCount; order-- > 0;) call(order, &Handlers::before);
 }
 
@@ -54,9 +54,9 @@ void at_fork(ForkOrder order, void (*before)(), void (*after_in_parent)(),
   const auto index = static_cast<unsigned>(order);
   OC_CHECK(index < kCount);
   const uint32_t bit = uint32_t{1} << index;
-  if ((claimed.fetch_or(bit) & bit) != 0) return;
-  all[index] = {before, after_in_parent, after_in_child};
-  registered.fetch_or(bit, std::memory_order_release);
+  if ((claimed_bits.fetch_or(bit) & bit) != 0) return;
+  handlers[index] = {before, after_in_parent, after_in_child};
+  registered_bits.fetch_or(bit, std::memory_order_release);
 }
 
 uint32_t process_generation() { return generation.load(std::memory_order_relaxed); }

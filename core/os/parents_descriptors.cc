@@ -11,13 +11,13 @@
 namespace outcore::os {
 namespace {
 
-struct All {
+struct Listed {
   ProcessLock lock;
   std::vector<int> descriptors;
 };
 
-All& all() {
-  static All* const made = new All;  // never destroyed: runtimes may be static
+Listed& listed() {
+  static Listed* const made = new Listed;  // never destroyed: runtimes may be static
   return *made;
 }
 
@@ -26,26 +26,26 @@ All& all() {
 void ParentsDescriptors::add(int fd) {
   OC_CHECK(fd >= 0);
   const SignalBlock block;
-  const Locked locked(all().lock);
-  all().descriptors.push_back(fd);
+  const Locked locked(listed().lock);
+  listed().descriptors.push_back(fd);
 }
 
 // A child has closed it already, and the number may be another's by now: only what is listed is
 // closed.
 void ParentsDescriptors::close(int fd) {
   const SignalBlock block;
-  const Locked locked(all().lock);
-  const auto found = std::find(all().descriptors.begin(), all().descriptors.end(), fd);
-  if (found == all().descriptors.end()) return;
-  all().descriptors.erase(found);
+  const Locked locked(listed().lock);
+  const auto found = std::find(listed().descriptors.begin(), listed().descriptors.end(), fd);
+  if (found == listed().descriptors.end()) return;
+  listed().descriptors.erase(found);
   ::close(fd);
 }
 
-void ParentsDescriptors::prepare() { static_cast<void>(all()); }
+void ParentsDescriptors::prepare() { static_cast<void>(listed()); }
 
 void ParentsDescriptors::close_in_child() {
-  for (const int fd : all().descriptors) ::close(fd);
-  all().descriptors.clear();
+  for (const int fd : listed().descriptors) ::close(fd);
+  listed().descriptors.clear();
 }
 
 }  // namespace outcore::os

@@ -111,12 +111,12 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
 
   auto region = std::make_unique<Region::Impl>();
   Result<PageCache*> cache = cache_for(std::move(store), uri, o, o.offset + reserve_bytes,
-                                       lent != nullptr ? lent->room_bytes : 0, &region->space_key);
+                                       lent != nullptr ? lent->room_bytes : 0, &region->cache_key);
   if (!cache) return cache.error();
   Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
                                                : place(o, reserve_bytes, cache.value()->page_bytes);
   if (!address) {
-    drop_space(region->space_key);
+    drop_cache(region->cache_key);
     return address.error();
   }
   region->runtime = shared_from_this();
@@ -141,7 +141,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     engine->remove_view(view);
     give_place_back(*region);
     region::ViewPool::instance().give_back(view);
-    drop_space(region->space_key);
+    drop_cache(region->cache_key);
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
   regions.push_back(region.get());
@@ -348,7 +348,7 @@ void Runtime::Impl::give_place_back(const Region::Impl& region) {
     os::release_addresses(region.view->address, region.reserve_bytes);
 }
 
-void Runtime::Impl::drop_space(const std::string& key) {
+void Runtime::Impl::drop_cache(const std::string& key) {
   const auto found = caches.find(key);
   if (found == caches.end() || found->second->view_count != 0) return;
   engine->remove_cache(found->second.get());
@@ -390,7 +390,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   give_place_back(region);
   region::ViewPool::instance().give_back(region.view);
   region.view = nullptr;
-  drop_space(region.space_key);
+  drop_cache(region.cache_key);
   std::erase(regions, &region);
   return first;
 }

@@ -42,7 +42,7 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
     (*right)->runtime = region.runtime;
     (*right)->cache = region.cache;
     (*right)->view = parts[1];
-    (*right)->space_key = region.space_key;
+    (*right)->cache_key = region.cache_key;
     (*right)->uri = region.uri;
     (*right)->access = region.access;
     (*right)->reserve_bytes = parts[1]->reserved_bytes;
@@ -77,7 +77,7 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
     region->view = nullptr;
     std::erase(regions, region);
   }
-  drop_space(all.front()->space_key);
+  drop_cache(all.front()->cache_key);
   return {};
 }
 

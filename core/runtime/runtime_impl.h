@@ -33,7 +33,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::unique_ptr<paging::Engine> engine;
   const uint64_t generation;  // of the process: a forked child has another
 
-  // Spaces by the identity of their store. The lock makes mapping and unmapping one at a time.
+  // Page caches by the identity of their store. The lock makes mapping and unmapping one at a time.
   std::mutex mapping;
   std::map<std::string, std::unique_ptr<paging::PageCache>> caches;
   // Of the stores that are mapped for writing, as long as they are.
@@ -98,14 +98,14 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status make_frames(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
   void give_place_back(const Region::Impl& region);
-  void drop_space(const std::string& key);
+  void drop_cache(const std::string& key);
 };
 
 struct Region::Impl {
   std::shared_ptr<Runtime::Impl> runtime;
   paging::PageCache* cache = nullptr;
   region::View* view = nullptr;
-  std::string space_key;
+  std::string cache_key;
   std::string uri;
   Access access = Access::kReadOnly;
   uint64_t reserve_bytes = 0;  // addresses that the region owns

@@ -25,7 +25,7 @@ constexpr const char* kValueFactorText = "1.25";  // whatever the locale writes 
 constexpr uint64_t kKeyBytes = 128;
 constexpr uint64_t kServerBytes = 3 << 20;
 
-const std::string& script() {
+const std::string& catalog_script() {
   // Never ends: a lease is given back when a process ends, after its statics.
   static const auto* const text = new std::string(
       std::string(kRecordPrelude) + "local value_factor, key_bytes = " + kValueFactorText + ", " +
@@ -138,8 +138,9 @@ Result<Value> Catalog::run(const std::string& attempted, const std::string& verb
                            const std::string& name, std::vector<std::string> arguments,
                            bool is_change) {
   Command command;
-  command.words = {"EVAL", script(), "2", kCatalogSet, std::string(kCatalogSet) + ":" + name,
-                   verb,   name};
+  command.words = {
+      "EVAL", catalog_script(), "2", kCatalogSet, std::string(kCatalogSet) + ":" + name, verb,
+      name};
   command.words.insert(command.words.end(), arguments.begin(), arguments.end());
   command.slot = slot_of(kCatalogSet);
   command.replicas = is_change ? replicas_ : 0;
@@ -211,8 +212,8 @@ Status Catalog::drop(const std::string& name, uint64_t token) {
 
 Result<std::vector<Record>> Catalog::list() {
   Command command;
-  command.words = {"EVAL", script(), "2", kCatalogSet, std::string(kCatalogSet) + ":",
-                   "list", "",       ""};
+  command.words = {
+      "EVAL", catalog_script(), "2", kCatalogSet, std::string(kCatalogSet) + ":", "list", "", ""};
   command.slot = slot_of(kCatalogSet);
   Result<Value> answer = call(servers_, command, base::now_ns() + timeout_ns_);
   if (!answer) return answer.error();

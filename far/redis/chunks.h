@@ -63,6 +63,7 @@ struct Layout {
 class Chunks {
  public:
   static constexpr size_t kBatchMax = 128;
+  static constexpr size_t kReadBatchMax = 32;  // on the stack of whoever touched the page
   static constexpr uint64_t kGraceNs = 250'000'000;
 
   // `member`: of those that share the writer's lease (redis/shared_lease.h), which one this is.

@@ -10,7 +10,7 @@
 namespace outcore::redis {
 namespace {
 
-const std::string& script() {
+const std::string& members_script() {
   // Never ends: a lease is given back when a process ends, after its statics.
   static const auto* const text = new std::string(std::string(kRecordPrelude) + kMembersScript);
   return *text;
@@ -23,7 +23,8 @@ Result<SharedLease::Answer> SharedLease::ask(const std::string& attempted, const
                                              uint64_t timeout_ns) {
   const uint32_t chance = chance_of_fence();
   Command command;
-  command.words = {"EVAL", script(), "2", kCatalogSet, std::string(kCatalogSet) + ":" + name_};
+  command.words = {"EVAL", members_script(), "2", kCatalogSet,
+                   std::string(kCatalogSet) + ":" + name_};
   command.words.insert(command.words.end(), {verb, name_, std::to_string(token_), member_,
                                              std::to_string(kLeaseMs), std::to_string(chance)});
   command.words.insert(command.words.end(), arguments.begin(), arguments.end());

@@ -9,7 +9,7 @@
 namespace outcore::store {
 namespace {
 
-constexpr uint64_t kPauseNs = 60'000'000'000;
+constexpr uint64_t kSilentNs = 60'000'000'000;
 // By which it grows, at least, while there is space: an eighth of what it has, so that what is
 // booked is not much more than what is needed.
 constexpr uint64_t kStepBytesMin = 1 << 20, kStepBytesMax = 16 << 20;
@@ -45,7 +45,7 @@ int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
   if (const uint64_t spare = free_.size() + (end_ - used_); spare < count) {
     const uint64_t now_ns = base::now_ns();
     error = now_ns < silent_until_ns_ ? -ETIMEDOUT : grow(count - spare);
-    if (error != 0 && now_ns >= silent_until_ns_) silent_until_ns_ = base::now_ns() + kPauseNs;
+    if (error != 0 && now_ns >= silent_until_ns_) silent_until_ns_ = base::now_ns() + kSilentNs;
   }
   for (; count > 0 && !free_.empty(); --count) {
     chunks->push_back(free_.back());

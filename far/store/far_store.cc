@@ -15,9 +15,6 @@
 namespace outcore::store {
 namespace {
 
-constexpr size_t kReadBatchMax = 32;  // on the stack of whoever touched the page
-constexpr size_t kBatchMax = 128;
-
 // Parts of requests that go to one member.
 template <size_t kMax>
 class Parcel {
@@ -145,17 +142,19 @@ void FarStore::carry_out(std::span<StoreRequest> batch) {
 
 int FarStore::read(uint64_t offset, std::span<std::byte> into) {
   StoreRequest request{offset, into.data(), into.size(), false, 0};
-  carry_out<kReadBatchMax>({&request, 1});
+  carry_out<redis::Chunks::kReadBatchMax>({&request, 1});
   return request.result;
 }
 
 int FarStore::write(uint64_t offset, std::span<const std::byte> from) {
   StoreRequest request{offset, const_cast<std::byte*>(from.data()), from.size(), true, 0};
-  carry_out<kBatchMax>({&request, 1});
+  carry_out<redis::Chunks::kBatchMax>({&request, 1});
   return request.result;
 }
 
-void FarStore::transfer(std::span<StoreRequest> batch) { carry_out<kBatchMax>(batch); }
+void FarStore::transfer(std::span<StoreRequest> batch) {
+  carry_out<redis::Chunks::kBatchMax>(batch);
+}
 
 int FarStore::sync() {
   int error = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kConnectNs = 5'000'000'000;
 constexpr uint64_t kAloneNs = 2'000'000'000;
-constexpr uint64_t kPauseNs = 50'000'000;
+constexpr uint64_t kLookAgainNs = 50'000'000;
 
 }  // namespace
 
@@ -98,7 +98,7 @@ Status RedisServers::check_replicas(const RedisOptions& options) {
   auto counted = count_replicas(options);
   while (!counted && counted.code() != EACCES && base::now_ns() < deadline_ns) {
     std::atomic<uint32_t> nobody{0};
-    os::wait(&nobody, 0, kPauseNs);
+    os::wait(&nobody, 0, kLookAgainNs);
     servers->refresh(deadline_ns);
     counted = count_replicas(options);
   }

@@ -14,8 +14,6 @@ using redis::Chunks;
 
 namespace {
 
-constexpr size_t kReadBatchMax = 32;  // on the stack of whoever touched the page
-
 // One batch of what a caller asks for: cut at the ends of chunks, sent when it is full.
 // `Carrier` is who carries it out: Chunks, or PartWriter for what is written to packed chunks.
 template <size_t kMax, class Carrier = Chunks>
@@ -62,14 +60,14 @@ class Cutter {
 
 int RedisStore::read(uint64_t offset, std::span<std::byte> into) {
   int result = 0;
-  Cutter<kReadBatchMax> cutter(*chunks_, record_.chunk_bytes);
+  Cutter<Chunks::kReadBatchMax> cutter(*chunks_, record_.chunk_bytes);
   cutter.add(Act::kRead, offset, into.data(), into.size(), &result);
   cutter.run();
   return result;
 }
 
 void RedisStore::read_each(std::span<StoreRequest> batch) {
-  Cutter<kReadBatchMax> cutter(*chunks_, record_.chunk_bytes);
+  Cutter<Chunks::kReadBatchMax> cutter(*chunks_, record_.chunk_bytes);
   for (StoreRequest& r : batch) {
     r.result = 0;
     cutter.add(Act::kRead, r.offset, r.bytes, r.size_bytes, &r.result);

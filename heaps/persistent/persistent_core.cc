@@ -16,7 +16,6 @@
 
 namespace outcore {
 
-using heap::persistent::Allocator;
 using heap::persistent::Cache;
 using heap::persistent::Name;
 
@@ -102,7 +101,7 @@ PersistentCore::~PersistentCore() {
 
 namespace {
 
-Error no_memory(const std::string& uri) {
+Error no_metadata_memory(const std::string& uri) {
   return Error{ENOMEM, "open the heap " + uri + ": no memory for its metadata: free some"};
 }
 
@@ -138,7 +137,7 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const s
   if (!impl->place.made_path.empty()) ::unlink(impl->place.made_path.c_str());
   return s.error();
 } catch (const std::bad_alloc&) {
-  return no_memory(uri);
+  return no_metadata_memory(uri);
 }
 
 Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime,
@@ -154,7 +153,7 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime,
   if (!s.ok()) return s.error();
   return PersistentCore(std::move(impl));
 } catch (const std::bad_alloc&) {
-  return no_memory("of the store given");
+  return no_metadata_memory("of the store given");
 }
 
 Status PersistentCore::close() {
@@ -276,14 +275,16 @@ PersistentHeapInfo PersistentCore::info() const {
 }
 
 void* persistent_allocate(const void* base, uint64_t size_bytes, uint64_t alignment, Error* error) {
-  Cache* cache = Allocator::cache_of(base);
-  Allocator* const owner = cache == nullptr ? Allocator::owner_of(base) : nullptr;
+  Cache* cache = heap::persistent::Allocator::cache_of(base);
+  heap::persistent::Allocator* const owner =
+      cache == nullptr ? heap::persistent::Allocator::owner_of(base) : nullptr;
   if (cache == nullptr && owner == nullptr) {
     *error = {EACCES, "allocate in a persistent heap: it is open read-only, or closed: open() it"};
     return nullptr;
   }
-  Result<void*> object = cache != nullptr ? Allocator::allocate(*cache, size_bytes, alignment)
-                                          : owner->allocate(size_bytes, alignment);
+  Result<void*> object = cache != nullptr
+                             ? heap::persistent::Allocator::allocate(*cache, size_bytes, alignment)
+                             : owner->allocate(size_bytes, alignment);
   if (object) return object.value();
   *error = object.error();
   return nullptr;
@@ -291,9 +292,9 @@ void* persistent_allocate(const void* base, uint64_t size_bytes, uint64_t alignm
 
 void persistent_deallocate(const void* base, void* object, uint64_t size_bytes,
                            uint64_t alignment) noexcept {
-  if (Cache* cache = Allocator::cache_of(base); cache != nullptr)
-    return Allocator::deallocate(*cache, object, size_bytes, alignment);
-  Allocator* const owner = Allocator::owner_of(base);
+  if (Cache* cache = heap::persistent::Allocator::cache_of(base); cache != nullptr)
+    return heap::persistent::Allocator::deallocate(*cache, object, size_bytes, alignment);
+  heap::persistent::Allocator* const owner = heap::persistent::Allocator::owner_of(base);
   OC_CHECK(owner != nullptr && "freed in a heap that is closed or read-only");
   owner->deallocate(object, size_bytes, alignment);
 }

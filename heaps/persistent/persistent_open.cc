@@ -17,7 +17,6 @@ namespace outcore {
 
 using base::round_up;
 using base::system_error;
-using heap::persistent::Allocator;
 using heap::persistent::FileLock;
 using heap::persistent::Findings;
 using heap::persistent::Header;
@@ -137,7 +136,7 @@ Status PersistentCore::Impl::create(const PersistentHeapOptions& options) {
   }
   Status s = map(options);
   if (s.ok()) {
-    allocator = std::make_unique<Allocator>();
+    allocator = std::make_unique<heap::persistent::Allocator>();
     s = allocator->start(&region, place.store, reserve_bytes, spare_bytes);
   }
   if (!s.ok()) {  // nothing came of it: the store is as empty as it was
@@ -190,7 +189,7 @@ Status PersistentCore::Impl::open(const PersistentHeapOptions& options) {
   if (Status s = map(options); !s) return s;
   is_ready = !is_writable;
   if (is_ready) return {};
-  allocator = std::make_unique<Allocator>();
+  allocator = std::make_unique<heap::persistent::Allocator>();
   if (Status s = allocator->start(&region, place.store, reserve_bytes, spare_bytes); !s) return s;
   if (Status s = allocator->restore(image, header.metadata_offset, !is_consistent); !s) return s;
   // The last step: whoever fails before has changed nothing.

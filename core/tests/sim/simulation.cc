@@ -159,7 +159,7 @@ void Simulation::open_file(const FilePlan& plan) {
     frames->set_pages_max(plan_.pages_max * (plan.page_bytes / 4096));
   cache.frames = std::move(frames);
   const Status added = engine_->add_cache(&cache);
-  fibers_.require(added.ok(), "the least budget is enough for the space");
+  fibers_.require(added.ok(), "the least budget is enough for the cache");
   const uint64_t offset = std::min(plan.view_offset, plan.store_bytes / 2 / 4096 * 4096);
   const Status mapped =
       map_view(file, offset, plan.store_bytes - offset, plan.store_bytes - offset, true);
