@@ -153,7 +153,7 @@ by_make() {
   local fresh=$scratch/fresh
   mkdir "$fresh"
   tar -C "$source_dir" --exclude='./build*' --exclude=./.git -c . | tar -x -C "$fresh"
-  export CCACHE_BASEDIR=$fresh
+  local -x CCACHE_BASEDIR=$fresh # what is built afterwards shares its objects with the checkout
   check "make build" make -C "$fresh" JOBS="$jobs" build || return
   for name in outcore occ occ++ liboutcore_preload.so; do
     check "make build makes $name" test -e "$fresh/build/bin/$name" || return
