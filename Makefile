@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help packages build demo test test-qemu bench bench-doors bench-far bench-arrays check
+.PHONY: help packages build demo test test-qemu bench bench-tuning bench-doors bench-far bench-arrays check
 .PHONY: format asan tsan install wheel deb clean
 
 help:  ## say what there is
@@ -32,6 +32,9 @@ bench:  ## the table of figures, on a fast device and on the disk (root)
 
 bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS=--quick: 4)
 	@tools/bench_doors.sh $(OPTIONS)
+
+bench-tuning:  ## default settings beside the best by hand and mmap (root, an hour; OPTIONS=--rows NAME…)
+	@tools/bench_tuning.sh $(OPTIONS)
 
 bench-far:  ## far memory beside network, servers, swap (root, 20 minutes; OPTIONS=--quick: 4)
 	@tools/bench_far.sh $(OPTIONS)

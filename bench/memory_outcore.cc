@@ -104,6 +104,7 @@ class OutcoreMemory : public Memory {
       const RegionMetrics region = regions_.front().metrics();
       usage.extra["delivery"] = region.delivery;
       usage.extra["frames"] = region.frames;
+      usage.extra["fetches"] = region.fetches.to_text(region.page_bytes);
     }
     return usage;
   }

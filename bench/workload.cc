@@ -8,9 +8,9 @@
 namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
-  static const std::vector<std::string> names = {"random-io", "scan",   "sort",
-                                                 "bfs",       "alloc",  "map-lookup",
-                                                 "stream",    "jacobi", "graph-construct"};
+  static const std::vector<std::string> names = {
+      "random-io",       "scan",       "sort", "bfs", "alloc", "map-lookup", "stream", "jacobi",
+      "graph-construct", "three-parts"};
   return names;
 }
 
@@ -24,9 +24,10 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "stream") return make_stream(options);
   if (options.workload == "jacobi") return make_jacobi(options);
   if (options.workload == "graph-construct") return make_graph_construct(options);
+  if (options.workload == "three-parts") return make_three_parts(options);
   return Error{EINVAL, "workload '" + options.workload +
                            "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
-                           "map-lookup, stream, jacobi, graph-construct"};
+                           "map-lookup, stream, jacobi, graph-construct, three-parts"};
 }
 
 void on_threads(unsigned threads, const std::function<void(unsigned)>& work) {

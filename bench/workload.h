@@ -44,6 +44,7 @@ std::unique_ptr<Workload> make_alloc(const Options& options);
 std::unique_ptr<Workload> make_map_lookup(const Options& options);
 std::unique_ptr<Workload> make_stream(const Options& options);
 std::unique_ptr<Workload> make_jacobi(const Options& options);
+std::unique_ptr<Workload> make_three_parts(const Options& options);
 const std::vector<std::string>& workload_names();
 
 // Runs `work(thread)` on options.threads threads and waits for all.

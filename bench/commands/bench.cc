@@ -159,6 +159,15 @@ void add_data_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& re
       .footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
 }
 
+void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
+  Options& o = request->options;
+  add_workload(bench, "three-parts",
+               "one file of records looked up at random, sorted runs, and a log, at once", request)
+      .size("--size", o.size_bytes, "bytes of data (1G)")
+      .number("--touches", o.touches, "touches of all threads together (200000)")
+      .footer("Example:\n  outcore bench three-parts --memory mmap,mmap-random,outcore");
+}
+
 void add_structure_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
   Options& o = request->options;
   add_workload(bench, "alloc", "allocates and frees blocks of mixed sizes, in heaps", request)
@@ -217,6 +226,7 @@ void add_bench(CommandSyntax& outcore) {
       "  outcore bench report runs.json");
   add_data_workloads(bench, request);
   add_structure_workloads(bench, request);
+  add_three_parts(bench, request);
   add_bench_tools(bench);
   add_bench_report(bench);
   add_bench_table(bench);

@@ -15,7 +15,7 @@ namespace outcore::budget {
 inline constexpr uint32_t kNone = 0xFFFFFFFF;
 
 // Who may access a record: `page` and `cache`, the thread that took the frame, until its page is
-// resident; the other fields, the holder of the shard's turn, except `inbox_next`
+// resident; `is_guess` likewise, and the holder of the turn afterwards; the other fields, the holder of the shard's turn, except `inbox_next`
 // (paging/shard_inbox.h).
 struct FrameRecord {
   uint64_t page = 0;
@@ -26,6 +26,7 @@ struct FrameRecord {
   uint8_t is_in_policy = 0;
   uint8_t list = 0;      // 0 none, 1 leaving, 2 cold
   uint8_t is_known = 0;  // its shard has been told of it
+  uint8_t is_guess = 0;  // it came in without being asked for; until its shard is told
 };
 static_assert(sizeof(FrameRecord) <= 32);
 

@@ -14,6 +14,7 @@ static_assert(OC_PRIVATE == static_cast<int>(Access::kPrivate));
 static_assert(OC_ADVICE_COLD == static_cast<int>(Advice::kCold));
 static_assert(OC_DELIVERY_MPROTECT == static_cast<int>(Delivery::kMprotect) + 1);
 static_assert(OC_FRAMES_PRIVATE == static_cast<int>(FrameKind::kPrivate) + 1);
+static_assert(OC_FETCH_PAGE == static_cast<int>(Fetch::kPage) + 1);
 static_assert(OC_ON_ERROR_ABORT == static_cast<int>(OnError::kAbort) + 1);
 
 Status check(uint32_t value, uint32_t value_max, const char* name, const char* values) {
@@ -66,6 +67,12 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   if (Status s = take_struct(from, kOptionsBytes, "oc_options", &o); !s) return s;
   if (Status s = check_flag(o.ignore_environment, "oc_options.ignore_environment"); !s) return s;
   if (Status s = take_mechanism(o, "oc_options", into); !s) return s;
+  if (Status s = check(o.fetch, OC_FETCH_PAGE, "oc_options.fetch",
+                       "OC_FETCH_AUTO (1), OC_FETCH_PAGE (2), or 0 for not set,");
+      !s)
+    return s;
+  if (Status s = check(o.reserved, 0, "oc_options.reserved", "only 0"); !s) return s;
+  set_enum(o.fetch, &into->fetch);
   set(o.budget_bytes, &into->budget_bytes);
   set(o.page_bytes, &into->page_bytes);
   set_or_zero(o.readahead_bytes, &into->readahead_bytes);

@@ -73,7 +73,15 @@ std::string format_regions(const std::vector<RegionMetrics>& regions) {
                     r.is_degraded       ? "degraded"
                     : r.is_unreplicated ? "unreplicated"
                                         : "good"});
-  return align(rows);
+  std::string text = align(rows);
+  for (const RegionMetrics& r : regions)
+    if (const std::string fetches = r.fetches.to_text(r.page_bytes); !fetches.empty())
+      text += r.uri + ": a miss brought in " + fetches + "\n";
+  return text;
+}
+
+std::string percent(uint64_t part, uint64_t whole) {
+  return std::to_string((part * 100 + whole / 2) / whole) + " %";
 }
 
 }  // namespace
@@ -114,6 +122,21 @@ std::string metric_table_markdown() {
 }  // namespace outcore::metrics
 
 namespace outcore {
+
+std::string FetchMetrics::to_text(uint64_t page_bytes) const {
+  uint64_t all = 0;
+  for (const uint64_t count : clusters) all += count;
+  std::string text;
+  for (size_t i = 0; i < kSizes; ++i) {
+    if (clusters[i] * 200 < all || clusters[i] == 0) continue;  // less than half a percent
+    if (!text.empty()) text += ", ";
+    text += base::format_bytes(page_bytes << i) + " " + metrics::percent(clusters[i], all);
+  }
+  if (left_out != 0)
+    text += "; " + metrics::percent(left_out - std::min(left_out, left_out_used), left_out) +
+            " of what came along unused";
+  return text;
+}
 
 std::string Metrics::to_text() const {
   std::vector<std::vector<std::string>> rows;

@@ -37,6 +37,14 @@ Json json_of(const LatencyHistogram& latency) {
   return json;
 }
 
+Json json_of(const FetchMetrics& fetches) {
+  Json json;
+  json["clusters"] = Json::Array(fetches.clusters.begin(), fetches.clusters.end());
+  json["left_out"] = fetches.left_out;
+  json["left_out_used"] = fetches.left_out_used;
+  return json;
+}
+
 Json json_of(const RegionMetrics& region) {
   Json json;
   json["uri"] = region.uri;
@@ -50,6 +58,7 @@ Json json_of(const RegionMetrics& region) {
   json["is_degraded"] = region.is_degraded;
   json["is_unreplicated"] = region.is_unreplicated;
   json["counters"] = json_of(region.counters);
+  json["fetches"] = json_of(region.fetches);
   return json;
 }
 

@@ -91,7 +91,8 @@ void MessageDelivery::run(int queue) {
       if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
       const auto& fault = message[i].arg.pagefault;
       touch[count++] = {reinterpret_cast<std::byte*>(fault.address),
-                        (fault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0};
+                        (fault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0,
+                        fault.feat.ptid};
     }
     if (count > 1) on_many_({touch, count});
     for (uint32_t i = 0; i < count; ++i) answer(touch[i]);
@@ -110,7 +111,7 @@ bool MessageDelivery::is_worth_spinning() const {
 
 // Whatever the outcome, the thread touches the page again, and finds it filled or poisoned.
 void MessageDelivery::answer(const Touch& touch) {
-  static_cast<void>(on_fault_(touch.address, touch.is_write));
+  static_cast<void>(on_fault_(touch));
   const uint64_t page =
       base::round_down(reinterpret_cast<uint64_t>(touch.address), base::kSystemPage);
   wake_range(source_, reinterpret_cast<std::byte*>(page), base::kSystemPage);

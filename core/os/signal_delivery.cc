@@ -136,9 +136,10 @@ void on_signal(Handler& handler, siginfo_t* info, void* context) {
     const Cancel cancel = forbid_cancel();
     OC_CHECK(handler.on_fault != nullptr);
     constexpr long kWriteBit = 2;
-    const bool is_write =
-        (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
-    outcome = handler.on_fault(static_cast<std::byte*>(info->si_addr), is_write);
+    const greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    outcome = handler.on_fault({static_cast<std::byte*>(info->si_addr),
+                                (registers[REG_ERR] & kWriteBit) != 0,
+                                static_cast<uint64_t>(registers[REG_RIP])});
     errno = saved_errno;
     allow_cancel(cancel, context);
   }

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace outcore::os {
 
@@ -22,11 +23,13 @@ enum class FaultOutcome {
 struct Touch {
   std::byte* address = nullptr;
   bool is_write = false;
+  // Who touched: the instruction, or where only the thread is known (messages), the thread.
+  uint64_t site = 0;
 };
 
 // Answers a fault. Called on the fault path, by the faulting thread or an event thread. Must be
 // async-signal-safe.
-using FaultFunction = FaultOutcome (*)(std::byte* address, bool is_write);
+using FaultFunction = FaultOutcome (*)(const Touch& touch);
 // Why the last fault of this thread failed, in one line, for when the process ends. The fault path.
 using ReasonFunction = const char* (*)();
 

@@ -14,6 +14,7 @@
 
 #include "core/os/signal_delivery.h"
 #include "core/paging/budget_control.h"
+#include "core/paging/cluster_filler.h"
 #include "core/paging/discarder.h"
 #include "core/paging/failed_pages.h"
 #include "core/paging/fault_path.h"
@@ -88,8 +89,8 @@ class Engine {
   }
 
   // -- the fault path (FaultPath) --
-  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write) {
-    return fault_path_.fault(view, address, is_write);
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0) {
+    return fault_path_.fault(view, address, is_write, site);
   }
   void fill_many(region::View& view, std::span<const os::Touch> touches) {
     fault_path_.fill_many(view, touches);
@@ -165,6 +166,7 @@ class Engine {
   Keeper keeper_;
   FrameSupply supply_;
   Filler filler_;
+  ClusterFiller clusters_;
   Remapper remapper_;
   Prefetcher prefetcher_;
   Readahead readahead_;

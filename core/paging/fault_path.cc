@@ -44,7 +44,7 @@ bool is_passing(PageValue failed) {
 
 }  // namespace
 
-FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write) {
+FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uint64_t site) {
   OC_ASSERT(view.contains(address));
   if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
     return FaultOutcome::kNotOurs;
@@ -52,7 +52,7 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write) {
   const uint64_t start_ns = os::now_ns();
   const uint64_t page = view.page_of(address);
   cache.counters.add(Counter::faults, 1);
-  const int result = bring_in(view, page, address, is_write, Caller::kFault);
+  const int result = bring_in(view, page, address, is_write, Caller::kFault, site);
   cache.counters.fault_took(os::now_ns() - start_ns);
   if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
   if (cache.delivery == Delivery::kMessages && !poison_page(view, page, address, result))
@@ -62,8 +62,8 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write) {
   return FaultOutcome::kFailed;
 }
 
-int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_write,
-                        Caller caller) {
+int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
+                        uint64_t site) {
   PageCache& cache = *view.cache;
   OC_CHECK(page < cache.page_count());
   region::PageWord& word = cache.words[page];
@@ -86,23 +86,17 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
           break;
         }
         if (caller == Caller::kFault && !cache.traits.is_fault_safe) {
-          const int result = demand(view, page, is_write, &demanded_ns);
+          const int result = demand(view, page, is_write, site, &demanded_ns);
           if (result != -EAGAIN) return result;
           break;
         }
         if (!cache.claim(page)) break;
-        if (!is_ahead_asked) {
-          is_ahead_asked = true;
-          int64_t stride = 0;
-          const uint32_t along = readahead_.read_ahead(cache, view, page, false, &stride);
-          if (along > 1 && pager_.bounce.has_chunk() &&
-              PageBatch::can_take(pager_, cache, view, page)) {
-            const int result = fill_along(cache, view, page, stride, along, caller);
-            if (result != -EAGAIN) return result;
-            break;
-          }
-        }
-        return filler_.fill(cache, view, page, is_write, caller);
+        if (const int result =
+                fill_claimed(cache, view, page, is_write, caller, site, !is_ahead_asked);
+            result != -EAGAIN)
+          return result;
+        is_ahead_asked = true;
+        break;
       case PageState::kLeaving: {
         if (cache.frames->leaving_is_readable() && !is_write) return 0;
         const int result = remapper_.rescue(cache, view, page, address, is_write, seen);
@@ -131,6 +125,26 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
   }
 }
 
+// The page is ours: it is filled alone, or together with what its reader will want next, at the
+// first try. 0: it is there. -EAGAIN: look again. REQUIRES: the page is Filling and ours.
+int FaultPath::fill_claimed(PageCache& cache, View& view, uint64_t page, bool is_write,
+                            Caller caller, uint64_t site, bool is_first_try) {
+  if (is_first_try) {
+    int64_t stride = 0;
+    const uint32_t along = readahead_.read_ahead(cache, view, page, false, &stride);
+    if (along > 1 && clusters_.may_fill(cache, view, page))
+      return clusters_.fill_along(cache, view, page, stride, along, is_write, caller);
+    if (stride == 0) {
+      const ClusterFiller::Cluster cluster =
+          clusters_.fill_around(cache, view, page, is_write, caller, site);
+      readahead_.on_cluster(cache, cluster.first, cluster.end);
+      return cluster.result;
+    }
+    clusters_.note_miss(cache, page);
+  }
+  return filler_.fill(cache, view, page, is_write, caller);
+}
+
 // Whether the bound on waits has not passed since `start_ns`, which is set at the first call (0).
 bool FaultPath::is_within_wait(uint64_t* start_ns) const {
   const uint64_t now_ns = os::now_ns();
@@ -154,7 +168,7 @@ bool FaultPath::wait_for_page(PageCache& cache, uint64_t page, PageValue seen, C
 // The store must not be called in a signal handler: a prefetch thread fills, we wait for the page
 // to change. It may be filled and gone again before we look, or its fill may find no memory: so the
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
-int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t* start_ns) {
+int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t site, uint64_t* start_ns) {
   PageCache& cache = *view.cache;
   OC_ASSERT(!cache.traits.is_fault_safe);
   // Not at once: until a prefetch thread has tried, what was found in vain may be over.
@@ -168,52 +182,13 @@ int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t* start_
   const uint64_t now_ns = os::now_ns();
   const uint64_t sleep_ns = std::max<uint64_t>(10'000'000, (now_ns - *start_ns) / 4);
   const uint64_t until_ns = std::max(*start_ns + pager_.options.wait_ns_max, now_ns + sleep_ns);
-  if (!queue_.push({&view, page, 1, 1, PrefetchTask::kDemand, is_write, until_ns})) {
+  if (!queue_.push({&view, page, 1, 1, PrefetchTask::kDemand, is_write, until_ns, site})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();
     return -EAGAIN;
   }
   cache.words[page].wait_while(seen, sleep_ns);
   return -EAGAIN;
-}
-
-// The page that is touched, and up to `count` - 1 neighbours in the direction of the reader, in one
-// transfer: a reader that is faster than the prefetch threads pays one fault for all of them.
-// REQUIRES: the page is Filling and ours.
-int FaultPath::fill_along(PageCache& cache, View& view, uint64_t page, int64_t stride,
-                          uint32_t count, Caller caller) {
-  OC_CHECK(stride == 1 || stride == -1);
-  OC_CHECK(count > 1);
-  OC_CHECK(cache.words[page].glance() == PageState::kFilling);
-  uint32_t frame[kAlongMax];
-  if (const int result = supply_.allocate(
-          cache, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame[0]);
-      result != 0) {
-    cache.leave(page);
-    return result;
-  }
-  uint32_t n = 1;
-  for (; n < std::min(count, kAlongMax); ++n) {
-    const uint64_t next = page + static_cast<uint64_t>(stride * n);
-    if (next < view.first_page() || next >= view.end_page() ||
-        !PageBatch::can_take(pager_, cache, view, next))
-      break;
-    if (!cache.claim(next)) break;
-    if (supply_.allocate(cache, caller, 0, &frame[n]) == 0) continue;
-    cache.leave(next);
-    break;
-  }
-  OC_CHECK(n <= kAlongMax);
-  uint32_t gathered[kAlongMax];
-  PageBatch along(pager_, supply_, filler_, cache, view, caller, Counter::prefetch_fills,
-                  pager_.bounce.shape().chunk_bytes, gathered);
-  for (uint32_t i = 0; i < n; ++i) {  // in the order of the store
-    const uint32_t which = stride > 0 ? i : n - 1 - i;
-    along.add(page + static_cast<uint64_t>(stride * which), frame[which]);
-  }
-  along.finish();
-  cache.counters.add(Counter::fills, 1);
-  return -EAGAIN;  // it is there, or absent again because the transfer failed: look
 }
 
 void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
@@ -230,6 +205,7 @@ void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
     uint32_t frame = budget::kNone;
     const bool is_left = !PageBatch::can_take(pager_, cache, view, page) ||
                          readahead_.read_ahead(cache, view, page, false, &stride) > 1 ||
+                         clusters_.wants_more(cache, view, page) ||
                          supply_.allocate(cache, Caller::kThread, 0, &frame) != 0;
     if (is_left)
       cache.leave(page);

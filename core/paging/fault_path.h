@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/os/signal_delivery.h"
+#include "core/paging/cluster_filler.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
 #include "core/paging/pager.h"
@@ -19,32 +20,33 @@ namespace outcore::paging {
 
 class FaultPath {
  public:
-  static constexpr uint32_t kAlongMax = 64;  // pages that a sequential reader fills at once
-
   FaultPath(Pager& pager, FrameSupply& supply, Filler& filler, Remapper& remapper,
-            PrefetchQueue& queue, Readahead& readahead)
+            PrefetchQueue& queue, Readahead& readahead, ClusterFiller& clusters)
       : pager_(pager),
         supply_(supply),
         filler_(filler),
         remapper_(remapper),
         queue_(queue),
-        readahead_(readahead) {}
+        readahead_(readahead),
+        clusters_(clusters) {}
 
   // A touch of the view's address could not be completed. In the thread that touched, or for it.
-  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write);
+  // `site`: where in the code it was, or who did it; 0: unknown.
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0);
   // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
   // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
   void fill_many(region::View& view, std::span<const os::Touch> touches);
   // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
   // written.
-  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller);
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
+               uint64_t site = 0);
 
  private:
-  int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
-                 uint32_t count, Caller caller);
+  int fill_claimed(PageCache& cache, region::View& view, uint64_t page, bool is_write,
+                   Caller caller, uint64_t site, bool is_first_try);
   bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);
   bool is_within_wait(uint64_t* start_ns) const;
-  int demand(region::View& view, uint64_t page, bool is_write, uint64_t* start_ns);
+  int demand(region::View& view, uint64_t page, bool is_write, uint64_t site, uint64_t* start_ns);
 
   Pager& pager_;
   FrameSupply& supply_;
@@ -52,6 +54,7 @@ class FaultPath {
   Remapper& remapper_;
   PrefetchQueue& queue_;
   Readahead& readahead_;
+  ClusterFiller& clusters_;
 };
 
 }  // namespace outcore::paging

@@ -203,7 +203,8 @@ void Filler::undo(PageCache& cache, const Piece& piece, uint64_t page, bool was_
   frames.free({&gone, 1});
 }
 
-void Filler::finish(PageCache& cache, uint64_t page, uint32_t frame, int result, PageValue flags) {
+void Filler::finish(PageCache& cache, uint64_t page, uint32_t frame, int result, PageValue flags,
+                    bool is_guess) {
   OC_CHECK(frame < pager_.frames.count());
   OC_CHECK(result <= 0);
   OC_CHECK(cache.words[page].glance() == PageState::kFilling);
@@ -215,6 +216,7 @@ void Filler::finish(PageCache& cache, uint64_t page, uint32_t frame, int result,
     budget::FrameRecord& record = pager_.frames[frame];
     record.prev = record.next = budget::kNone;
     record.is_in_policy = record.list = record.is_known = 0;
+    record.is_guess = is_guess ? 1 : 0;
     cache.resident_bytes.fetch_add(cache.page_bytes, std::memory_order_relaxed);
     OC_ASSERT(cache.resident_bytes.load() <= pager_.budget.used_max());
     if (cache.share_frames) cache.fills_since_look.fetch_add(1, std::memory_order_relaxed);

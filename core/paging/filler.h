@@ -29,8 +29,10 @@ class Filler {
   // Before a page is shown that can be written: who looks for pages by their frames finds it from
   // now on.
   void begin(const PageCache& cache, uint64_t page, uint32_t frame);
-  // The page is there, or its fill failed. The shard's inbox has it first.
-  void finish(PageCache& cache, uint64_t page, uint32_t frame, int result, region::PageValue flags);
+  // The page is there, or its fill failed. The shard's inbox has it first. A guess is a page that
+  // nobody asked for, nor has anything shown that somebody will.
+  void finish(PageCache& cache, uint64_t page, uint32_t frame, int result, region::PageValue flags,
+              bool is_guess = false);
   // A fill failed in the middle: what there is of the page goes. If it was installed it was seen,
   // and where writes do not fault it may have been written: that goes to the store. `piece` is what
   // its view shows.

@@ -18,9 +18,10 @@ using region::View;
 namespace {
 
 // What may lie between two pages of a run: to read it as well costs less than a transfer of its own
-// ("data sieving": Thakur et al., Frontiers '99). Not where many readers keep the device busy: they
-// gain nothing by it, and read half as much again (decision 0024).
+// ("data sieving": Thakur et al., Frontiers '99). Where many readers keep the device busy they gain
+// nothing by reading half as much again (decision 0024): there a gap is small beside the run.
 constexpr uint64_t kGapBytesMax = 12 << 10;
+constexpr uint64_t kPagesAGapPage = 4;
 
 }  // namespace
 
@@ -35,7 +36,8 @@ void PageBatch::add(uint64_t page, uint32_t frame, bool is_written) {
   OC_CHECK(page_count_ < frame_.size());
   OC_CHECK(run_count_ != 0);
   frame_[page_count_++] = frame;
-  ++run_[run_count_ - 1].pages;
+  Run& run = run_[run_count_ - 1];
+  run.take(static_cast<uint32_t>(page - run.first));
 }
 
 void PageBatch::finish() {
@@ -47,22 +49,19 @@ void PageBatch::finish() {
   run_count_ = page_count_ = 0;
 }
 
-// Whether the last run can take the page; its second page sets its stride.
+// Whether the last run can take the page.
 bool PageBatch::extends(uint64_t page, bool is_written) {
   if (run_count_ == 0) return false;
-  Run& last = run_[run_count_ - 1];
-  if (page <= last.first || last.is_written != is_written) return false;
-  const uint64_t span_bytes = (page - last.first + 1) * cache_.page_bytes;
-  if (span_bytes > last.buffer.size()) return false;
-  if (last.pages == 1) {
-    const uint64_t stride = page - last.first;
-    const uint64_t gap_bytes = (stride - 1) * cache_.page_bytes;
-    if (gap_bytes != 0 && (gap_bytes > kGapBytesMax || !cache_.traits.can_read_while_written ||
-                           pager_.readers.count() > prefetch::StreamTable::kFewReaders))
-      return false;
-    last.stride = stride;
-  }
-  return page == last.first + last.pages * last.stride;
+  const Run& last = run_[run_count_ - 1];
+  const uint64_t end = last.first + last.span;
+  if (page < end || last.is_written != is_written) return false;
+  if (page - last.first >= kRunPagesMax) return false;
+  if ((page - last.first + 1) * cache_.page_bytes > last.buffer.size()) return false;
+  const uint64_t gap = page - end;
+  if (gap == 0) return true;
+  if (gap * cache_.page_bytes > kGapBytesMax || !cache_.traits.can_read_while_written) return false;
+  return gap * kPagesAGapPage <= last.pages ||
+         pager_.readers.count() <= prefetch::StreamTable::kFewReaders;
 }
 
 bool PageBatch::open_run(uint64_t page, bool is_written) {
@@ -72,7 +71,12 @@ bool PageBatch::open_run(uint64_t page, bool is_written) {
       run_count_ == 0 ? pager_.bounce.take(run_bytes_) : pager_.bounce.try_take(run_bytes_);
   if (buffer.empty()) return false;
   OC_CHECK(buffer.size() >= cache_.page_bytes);
-  run_[run_count_++] = {page, 1, 0, page_count_, is_written, buffer, 0};
+  Run& run = run_[run_count_++];
+  run = Run{};
+  run.first = page;
+  run.first_frame = page_count_;
+  run.is_written = is_written;
+  run.buffer = buffer;
   return true;
 }
 
@@ -112,31 +116,47 @@ void PageBatch::read_all() {
   }
 }
 
-// Neighbours in one step, others page by page.
 void PageBatch::install(Run& run) {
-  const uint32_t at_once = run.stride == 1 ? run.pages : 1;
-  for (uint32_t i = 0; i < run.pages; i += at_once) {
-    const uint64_t first = run.first + i * run.stride;
-    const Piece piece = view_.pieces_of(first, first + at_once);
-    OC_CHECK(piece.size_bytes != 0);
-    OC_CHECK(piece.size_bytes <= at_once * cache_.page_bytes);
-    const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * cache_.page_bytes);
-    for (uint32_t page = 0; run.is_written && page < at_once; ++page)
-      filler_.begin(cache_, first + page, frame_[run.first_frame + i + page]);
-    const int result =
-        run.result != 0 ? run.result : cache_.frames->install(piece, bytes, run.is_written);
-    for (uint32_t page = 0; page < at_once; ++page)
-      finish_page(first + page, frame_[run.first_frame + i + page], result, run);
+  OC_CHECK(run.has(0));
+  uint32_t frame = run.first_frame;
+  for (uint32_t at = 0; at < run.span;) {
+    const uint32_t pages = run.has(at) ? install_pages(run, at, frame) : 0;
+    frame += pages;
+    at += std::max(pages, 1u);
   }
+  OC_CHECK(frame == run.first_frame + run.pages);
+}
+
+// Neighbours from `at` on in one step, as far as they are alike. Gives their number.
+uint32_t PageBatch::install_pages(Run& run, uint32_t at, uint32_t frame) {
+  const uint64_t first = run.first + at;
+  const bool is_written = this->is_written(run, first);
+  uint32_t end = at;
+  while (end < run.span && run.has(end) && this->is_written(run, run.first + end) == is_written)
+    ++end;
+  OC_CHECK(end > at);
+  const uint32_t pages = end - at;
+  const Piece piece = view_.pieces_of(first, first + pages);
+  OC_CHECK(piece.size_bytes != 0);
+  OC_CHECK(piece.size_bytes <= pages * cache_.page_bytes);
+  const std::byte* bytes = run.buffer.data() + (piece.offset - run.first * cache_.page_bytes);
+  for (uint32_t i = 0; is_written && i < pages; ++i)
+    filler_.begin(cache_, first + i, frame_[frame + i]);
+  const int result =
+      run.result != 0 ? run.result : cache_.frames->install(piece, bytes, is_written);
+  for (uint32_t i = 0; i < pages; ++i) finish_page(first + i, frame_[frame + i], result, run);
+  return pages;
 }
 
 void PageBatch::finish_page(uint64_t page, uint32_t frame, int result, const Run& run) {
   os::Frames& frames = *cache_.frames;
   if (result == 0) {
     if (frames.can_share()) view_.set_shown(page, true);
-    cache_.counters.add(counter_, 1);
-    filler_.finish(cache_, page, frame, 0,
-                   PageValue(run.is_written && frames.has_write_faults() ? PageValue::kDirty : 0));
+    cache_.counters.add(page == asked_ ? Counter::fills : counter_, 1);
+    filler_.finish(
+        cache_, page, frame, 0,
+        PageValue(is_written(run, page) && frames.has_write_faults() ? PageValue::kDirty : 0),
+        is_guessed_ && page != asked_);
     return;
   }
   // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.

@@ -1,5 +1,6 @@
 // PageBatch: pages that are filled together. Pages begun (Filling, with a frame) are gathered in
-// runs; when the buffers are used up, or at the end, all runs are read in one batch and installed.
+// runs, which may have gaps; when the buffers are used up, or at the end, all runs are read in one
+// batch and installed.
 //
 // The fault path; one thread. While it has pages it holds buffers: whoever waits calls finish()
 // first.
@@ -18,6 +19,8 @@ namespace outcore::paging {
 
 class PageBatch {
  public:
+  static constexpr uint32_t kRunPagesMax = 128;  // gaps included
+
   // Larger pages, and those that the view shows in part, are filled one by one.
   static bool can_take(const Pager& pager, const PageCache& cache, const region::View& view,
                        uint64_t page) {
@@ -39,31 +42,52 @@ class PageBatch {
         run_bytes_(std::max(cache.page_bytes, run_bytes)),
         frame_(frames) {}
 
-  // REQUIRES: the page is Filling and ours, with this frame; is_written only of system pages.
+  // Pages come in rising order, or a new run begins. REQUIRES: the page is Filling and ours, with
+  // this frame; is_written only of system pages.
   void add(uint64_t page, uint32_t frame, bool is_written = false);
   void finish();
+  // All pages but this one come in without having been asked for. REQUIRES: is_written only of a
+  // system page.
+  void set_asked(uint64_t page, bool is_written) {
+    OC_CHECK(!is_written || cache_.page_bytes == base::kSystemPage);
+    asked_ = page;
+    is_asked_written_ = is_written;
+  }
+  // And nothing proves that they will be used.
+  void set_guessed() { is_guessed_ = true; }
 
  private:
   static constexpr uint32_t kRunsMax = 8;
 
-  // Run: pages, equally spaced, that travel through one buffer.
+  // Run: pages that travel through one buffer.
   struct Run {
     uint64_t first = 0;
-    uint64_t stride = 1;
+    uint64_t taken[kRunPagesMax / 64] = {};  // bit i: page first + i belongs to it
+    uint32_t span = 0;                       // pages from the first to the last
     uint32_t pages = 0;
     uint32_t first_frame = 0;  // index of its first page's frame
     bool is_written = false;   // filled for writes
     std::span<std::byte> buffer;
     int result = 0;
+
+    bool has(uint32_t i) const { return (taken[i / 64] >> (i % 64) & 1) != 0; }
+    void take(uint32_t i) {
+      OC_CHECK(i < kRunPagesMax);
+      taken[i / 64] |= uint64_t{1} << (i % 64);
+      span = i + 1;
+      ++pages;
+    }
   };
 
   bool extends(uint64_t page, bool is_written);
   bool open_run(uint64_t page, bool is_written);
-  uint64_t span_bytes(const Run& run) const {
-    return ((run.pages - 1) * run.stride + 1) * cache_.page_bytes;
-  }
+  uint64_t span_bytes(const Run& run) const { return run.span * cache_.page_bytes; }
   void read_all();
+  bool is_written(const Run& run, uint64_t page) const {
+    return run.is_written || (is_asked_written_ && page == asked_);
+  }
   void install(Run& run);
+  uint32_t install_pages(Run& run, uint32_t at, uint32_t frame);
   void finish_page(uint64_t page, uint32_t frame, int result, const Run& run);
 
   Pager& pager_;
@@ -78,6 +102,8 @@ class PageBatch {
   uint32_t run_count_ = 0;
   const std::span<uint32_t> frame_;
   uint32_t page_count_ = 0;
+  uint64_t asked_ = UINT64_MAX;
+  bool is_asked_written_ = false, is_guessed_ = false;
 };
 
 }  // namespace outcore::paging

@@ -17,6 +17,7 @@
 #include "core/paging/epoch_gate.h"
 #include "core/paging/gate.h"
 #include "core/paging/write_failures.h"
+#include "core/prefetch/fetch_tuner.h"
 #include "core/region/page_word.h"
 #include "core/region/view.h"
 #include "outcore/options.h"
@@ -87,6 +88,7 @@ struct PageCache {
   Gate read_gate, write_gate;
   EpochGate epoch;
   metrics::CounterBlock counters;
+  prefetch::FetchHistory fetches;            // what its misses have shown
   std::atomic<ChangeLog*> changes{nullptr};  // ours; made when somebody wants to know
 
   PageCache() = default;

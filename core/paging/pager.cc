@@ -49,6 +49,7 @@ Status Pager::allocate() {
       !s)
     return s;
   if (Status s = caches.allocate(kCachesMax); !s) return s;
+  if (Status s = tuner.allocate(); !s) return s;
   OC_CHECK(budget.take(fixed));
   for (unsigned i = 0; i < options.keepers; ++i) {
     auto shard = std::make_unique<Shard>();
@@ -106,7 +107,7 @@ std::vector<std::span<std::byte>> Pager::buffers() const {
 }
 
 uint64_t Pager::metadata_bytes() const {
-  uint64_t bytes = frames.touched_bytes();
+  uint64_t bytes = frames.touched_bytes() + tuner.metadata_bytes();
   for (const auto& shard : shards) bytes += shard->policy->metadata_bytes();
   for (uint32_t i = 0; i < caches_end; ++i) {
     const PageCache* cache = caches[i].load();

@@ -22,6 +22,7 @@
 #include "core/paging/page_cache.h"
 #include "core/paging/shard.h"
 #include "core/paging/write_stall.h"
+#include "core/prefetch/fetch_tuner.h"
 #include "core/prefetch/reader_count.h"
 #include "outcore/result.h"
 
@@ -36,6 +37,7 @@ struct PagerOptions {
   unsigned high_watermark = 98;  // percent
   unsigned low_watermark = 97;
   uint64_t readahead_bytes = 2 << 20;
+  bool fetches_clusters = true;  // around a miss, as the tuner chooses; false: the page alone
   uint64_t wait_ns_max = 30'000'000'000;
   bool has_threads = true;  // false: a simulation runs turns and prefetches itself
 };
@@ -96,6 +98,7 @@ struct Pager {
   bool policy_wants_rescue = false;
   WriteStall stall;
   prefetch::ReaderCount readers;  // threads that missed pages recently
+  prefetch::FetchTuner tuner;     // how much a miss brings in
   std::atomic<uint64_t> pinned_bytes{0};
   std::atomic<uint64_t> pinning_bytes{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max{4096};

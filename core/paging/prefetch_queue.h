@@ -22,6 +22,7 @@ struct PrefetchRequest {
   PrefetchTask task = PrefetchTask::kHint;
   bool is_write = false;
   uint64_t until_ns = 0;  // a demand: afterwards nobody waits for it
+  uint64_t site = 0;      // a demand: where in the code the touch was
 };
 
 class PrefetchQueue {

@@ -47,8 +47,8 @@ bool Prefetcher::run_one() {
       // those behind it in the queue. Whoever demands waits for the page, and demands again.
       if (PageCache& cache = *view.cache;
           os::now_ns() <= request.until_ns && cache.claim(request.first))
-        static_cast<void>(
-            filler_.fill(cache, view, request.first, request.is_write, Caller::kThread));
+        static_cast<void>(clusters_.fill_around(cache, view, request.first, request.is_write,
+                                                Caller::kThread, request.site));
       break;
     case PrefetchTask::kShareFrames:
       view.cache->share_frames();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/paging/cluster_filler.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
 #include "core/paging/pager.h"
@@ -14,9 +15,14 @@ namespace outcore::paging {
 
 class Prefetcher {
  public:
-  Prefetcher(Pager& pager, FrameSupply& supply, Filler& filler, Remapper& remapper,
-             PrefetchQueue& queue)
-      : pager_(pager), supply_(supply), filler_(filler), remapper_(remapper), queue_(queue) {}
+  Prefetcher(Pager& pager, FrameSupply& supply, Filler& filler, ClusterFiller& clusters,
+             Remapper& remapper, PrefetchQueue& queue)
+      : pager_(pager),
+        supply_(supply),
+        filler_(filler),
+        clusters_(clusters),
+        remapper_(remapper),
+        queue_(queue) {}
 
   // Hints, of `count` pages from `first` on: dropped if there is no room. Any thread; the fault
   // path.
@@ -32,6 +38,7 @@ class Prefetcher {
   Pager& pager_;
   FrameSupply& supply_;
   Filler& filler_;
+  ClusterFiller& clusters_;
   Remapper& remapper_;
   PrefetchQueue& queue_;
 };

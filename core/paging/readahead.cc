@@ -42,6 +42,24 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
   return streams.on_miss(miss);
 }
 
+void Readahead::on_cluster(const PageCache& cache, uint64_t first, uint64_t end) {
+  OC_CHECK(first < end);
+  if (end - first < 2 || thread_number == 0) return;
+  prefetch::TablePool::Mine mine(tables_, thread_number);
+  if (mine) mine.table().on_cluster(cache.id, first, end);
+}
+
+// Another thread is filling the page, perhaps for this one, and perhaps a cluster around it.
+void Readahead::note_in_flight(const PageCache& cache, const View& view, uint64_t page) {
+  const auto is_filling = [&](uint64_t p) {
+    return cache.words[p].glance() == PageState::kFilling;
+  };
+  uint64_t first = page, end = page + 1;
+  while (page - first < kClusterMax && first > view.first_page() && is_filling(first - 1)) --first;
+  while (end - page < kClusterMax && end < view.end_page() && is_filling(end)) ++end;
+  on_cluster(cache, first, end);
+}
+
 uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool is_in_flight,
                                int64_t* stride) {
   const Advice advice = view.advice.load(std::memory_order_relaxed);
@@ -61,6 +79,7 @@ uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool
                           PageState::kAbsent;
                  }};
   const prefetch::StreamTable::Advice ahead = ask_streams(cache, miss);
+  if (is_in_flight) note_in_flight(cache, view, page);
   OC_CHECK(ahead.along <= miss.along_max);
   const bool is_neighbourly = ahead.stride == 1 || ahead.stride == -1;
   const uint32_t along = is_neighbourly ? ahead.along + 1 : 0;

@@ -26,8 +26,12 @@ class Readahead {
   // sequential reader may be filled along with the page, at this touch, and in which direction.
   uint32_t read_ahead(PageCache& cache, region::View& view, uint64_t page, bool is_in_flight,
                       int64_t* stride);
+  // A miss of this thread has brought in the pages of [first, end).
+  void on_cluster(const PageCache& cache, uint64_t first, uint64_t end);
 
  private:
+  static constexpr uint64_t kClusterMax = 128;
+  void note_in_flight(const PageCache& cache, const region::View& view, uint64_t page);
   prefetch::StreamTable::Advice ask_streams(const PageCache& cache,
                                             prefetch::StreamTable::Miss& miss);
 

@@ -24,7 +24,12 @@ void VictimBatch::drain_inbox() {
     record.is_known = record.is_in_policy = 1;
     const PageCache& cache = *pager_.cache_of(record.cache);
     OC_CHECK(record.page < cache.page_count());
-    shard_.policy->filled(FrameId{frame}, cache.key_of(record.page));
+    const PageKey key = cache.key_of(record.page);
+    if (record.is_guess != 0)
+      shard_.policy->guessed(FrameId{frame}, key);
+    else
+      shard_.policy->filled(FrameId{frame}, key);
+    record.is_guess = 0;
   });
 }
 

@@ -11,11 +11,15 @@ Entry& QueuePolicy::entry_of(FrameId frame) {
   return entries_[static_cast<uint32_t>(frame)];
 }
 
-void QueuePolicy::filled(FrameId frame, PageKey key) {
+void QueuePolicy::filled(FrameId frame, PageKey key) { join(frame, key, false); }
+
+void QueuePolicy::guessed(FrameId frame, PageKey key) { join(frame, key, true); }
+
+void QueuePolicy::join(FrameId frame, PageKey key, bool is_guess) {
   Entry& entry = entry_of(frame);
   OC_CHECK(entry.queue == Queue::kUnknown);
   entry.key = key;
-  const Queue queue = admit(entry);
+  const Queue queue = is_guess ? admit_guess(entry) : admit(entry);
   OC_CHECK(queue == Queue::kFirst || queue == Queue::kSecond);
   list(queue).push(entries_, frame);
 }

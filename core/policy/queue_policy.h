@@ -15,6 +15,7 @@ class QueuePolicy : public Policy {
   QueuePolicy& operator=(const QueuePolicy&) = delete;
 
   void filled(FrameId frame, PageKey key) final;
+  void guessed(FrameId frame, PageKey key) final;
   size_t choose_victims(std::span<FrameId> out) final;
   void rescued(FrameId frame) final;
   void freed(FrameId frame) final;
@@ -35,6 +36,8 @@ class QueuePolicy : public Policy {
   // The queue that a new page joins; and the queue that a rescued page joins.
   virtual Queue admit(Entry& entry) = 0;
   virtual Queue readmit(Entry& entry) = 0;
+  // The queue that a page joins for which nobody asked.
+  virtual Queue admit_guess(Entry& entry) { return admit(entry); }
   // Removes a frame from its queue and returns it as the victim. REQUIRES: a frame is resident.
   virtual FrameId pick() = 0;
   // The page of the entry is gone: freed as a victim, or removed from the policy.
@@ -63,6 +66,7 @@ class QueuePolicy : public Policy {
   size_t capacity_ = 0;
 
  private:
+  void join(FrameId frame, PageKey key, bool is_guess);
   void take_out(FrameId frame, Entry& entry, bool was_victim);
   const uint64_t leaving_percent_;
   FrameList lists_[kQueues] = {FrameList(Queue::kUnknown), FrameList(Queue::kLeaving),

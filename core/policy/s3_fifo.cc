@@ -9,7 +9,7 @@ namespace {
 
 // The first queue is the small queue, the second the main queue. A leaving frame is in neither; its
 // entry remembers where it came from, in the field in which DI-MMAP counts faults.
-constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1;
+constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1, kGuessed = 2;
 
 }  // namespace
 
@@ -41,6 +41,16 @@ void S3Fifo::adapt(bool came_too_soon) {
   }
 }
 
+// A ghost of it means that it was asked for before, or came in beside pages that were.
+Queue S3Fifo::admit_guess(Entry& entry) {
+  if (ghosts_.take(entry.key)) {
+    entry.faults = kCameFromMain;
+    return Queue::kSecond;
+  }
+  entry.faults = kGuessed;
+  return Queue::kFirst;
+}
+
 Queue S3Fifo::readmit(Entry& entry) {
   entry.faults = kCameFromMain;
   return Queue::kSecond;
@@ -54,7 +64,7 @@ FrameId S3Fifo::pick() {
 }
 
 void S3Fifo::forget(const Entry& entry, bool was_victim) {
-  OC_CHECK(entry.faults <= kCameFromMain);
+  OC_CHECK(entry.faults <= kGuessed);
   if (was_victim && entry.faults == kCameFromSmall) ghosts_.add(entry.key);
 }
 

@@ -65,6 +65,18 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   return advice;
 }
 
+// As if the two pages at each end had been missed in the direction of that end.
+void StreamTable::on_cluster(uint64_t cache_id, uint64_t first, uint64_t end) {
+  OC_CHECK(first < end);
+  if (end >= kPagesMax || end - first < 2) return;
+  const auto low = static_cast<int64_t>(first), high = static_cast<int64_t>(end);
+  for (const int64_t page : {low, low + 1, high - 2, high - 1}) {
+    if (!has_missed(cache_id, page)) remember(cache_id, page);
+  }
+  OC_ASSERT(has_missed(cache_id, low));
+  OC_ASSERT(has_missed(cache_id, high - 1));
+}
+
 // The credit is limited to three windows a stream: a reader that was good for long must not cause
 // useless reads for long.
 void StreamTable::earn(uint64_t credit, const Miss& miss) {

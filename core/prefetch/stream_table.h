@@ -94,6 +94,9 @@ class StreamTable {
     Pages absent{};
   };
   Advice on_miss(const Miss& miss);
+  // After a miss without a stream, the pages of [first, end) came in together. A reader that goes
+  // on beyond either end has read along them: its next miss there starts a stream.
+  void on_cluster(uint64_t cache_id, uint64_t first, uint64_t end);
 
   // Streams that are not over.
   uint32_t count() const;

@@ -41,7 +41,8 @@ os::FaultOutcome answer_to_nobodys(const std::byte* address) {
   return os::FaultOutcome::kDone;
 }
 
-os::FaultOutcome on_fault(std::byte* address, bool is_write) {
+os::FaultOutcome on_fault(const os::Touch& touch) {
+  std::byte* const address = touch.address;
   region::View* view = region::AddressMap::instance().find_and_hold(address);
   if (view == nullptr) return answer_to_nobodys(address);
   if (view->is_inherited.load(std::memory_order_relaxed)) {
@@ -54,7 +55,7 @@ os::FaultOutcome on_fault(std::byte* address, bool is_write) {
   }
   paging::FaultPath* path = view->cache->fault_path;
   OC_CHECK(path != nullptr);
-  const os::FaultOutcome outcome = path->fault(*view, address, is_write);
+  const os::FaultOutcome outcome = path->fault(*view, address, touch.is_write, touch.site);
   region::AddressMap::let_go(view);
   return outcome;
 }
@@ -142,7 +143,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
   OC_CHECK(source.fd < 0);
   if (pagemap_ < 0)
     pagemap_ = os::above_standard(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-  uint64_t features = is_messages ? 0 : UFFD_FEATURE_SIGBUS;
+  uint64_t features = is_messages ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
   if (is_shared)
     features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |

@@ -24,6 +24,7 @@ constexpr Choice<Delivery> kDeliveries[] = {{"auto", Delivery::kAuto},
                                             {"mprotect", Delivery::kMprotect}};
 constexpr Choice<FrameKind> kFrameKinds[] = {
     {"auto", FrameKind::kAuto}, {"shared", FrameKind::kShared}, {"private", FrameKind::kPrivate}};
+constexpr Choice<Fetch> kFetches[] = {{"auto", Fetch::kAuto}, {"page", Fetch::kPage}};
 constexpr Choice<OnError> kOnErrors[] = {
     {"signal", OnError::kSignal}, {"zero", OnError::kZeroFill}, {"abort", OnError::kAbort}};
 
@@ -185,9 +186,14 @@ std::vector<Option> make_memory_options() {
       bytes({"page", "page_bytes", "4 KiB", "a power of two, 4 KiB … 16 MiB",
              "unit of fault, eviction and I/O of regions that do not say"},
             {&R::page_bytes, &O::page_bytes}, refuse_page),
-      bytes({"readahead", "readahead_bytes", "2 MiB", "bytes, 1 GiB at most; 0: none",
-             "largest window of a sequential reader"},
-            {&R::readahead_bytes, &O::readahead_bytes}, refuse_readahead),
+      bytes(
+          {"readahead", "readahead_bytes", "2 MiB", "bytes, 1 GiB at most; 0: none",
+           "largest window of a sequential reader; with 0 nothing comes in that was not asked for"},
+          {&R::readahead_bytes, &O::readahead_bytes}, refuse_readahead),
+      choice({"fetch", "fetch", "auto", "",
+              "how much a miss brings in that belongs to no sequential reader: as much around the "
+              "page as pays there, or the page alone"},
+             {&R::fetch, &O::fetch}, kFetches),
       count({"high_watermark", "high_watermark", "98", "",
              "percent of the budget: above it keepers evict. Above low_watermark"},
             {&R::high_watermark, &O::high_watermark}, 100),

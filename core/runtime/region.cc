@@ -48,6 +48,7 @@ RegionMetrics metrics_of(const Region::Impl& region) {
   m.is_degraded = region.cache->is_told_degraded();
   m.is_unreplicated = region.cache->store.load()->is_unreplicated();
   m.counters = region.cache->counters.sum();
+  m.fetches = region.cache->fetches.metrics();
   return m;
 }
 

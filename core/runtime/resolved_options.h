@@ -27,6 +27,7 @@ struct ResolvedOptions {
   unsigned high_watermark = 0;
   unsigned low_watermark = 0;
   uint64_t readahead_bytes = 0;
+  Fetch fetch = Fetch::kAuto;
   uint64_t wait_ms_max = 0;
   Delivery delivery = Delivery::kAuto;
   FrameKind frames = FrameKind::kAuto;

@@ -96,6 +96,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   e.high_watermark = o.high_watermark;
   e.low_watermark = o.low_watermark;
   e.readahead_bytes = o.readahead_bytes;
+  e.fetches_clusters = o.fetch == Fetch::kAuto;
   e.wait_ns_max = o.wait_ms_max * 1'000'000;
   Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(e);
   const std::string budget_from = "budget (" + o.source_of("budget") + "): ";

@@ -33,6 +33,12 @@ enum class Delivery : uint8_t {
   kMprotect,
 };
 
+// How much a miss brings in, if it belongs to no sequential reader.
+enum class Fetch : uint8_t {
+  kAuto,  // as much around the page as has paid so far, for this place in the data and in the code
+  kPage,  // the page alone
+};
+
 // The kind of memory that holds a resident page.
 enum class FrameKind : uint8_t {
   kAuto,
@@ -77,6 +83,9 @@ struct RuntimeOptions {
   std::optional<unsigned> low_watermark{};
   // Largest readahead window of a sequential reader; 0: no readahead. Default 2 MiB.
   std::optional<uint64_t> readahead_bytes;
+  // Default: auto. readahead_bytes = 0 and the advice "random" switch it off, too: then nothing comes
+  // in that was not asked for.
+  std::optional<Fetch> fetch{};
   // How long to wait for memory that cannot be freed before failing; 0: fail at once. Default 30 s.
   std::optional<uint64_t> wait_ms_max;
   std::optional<Delivery> delivery{};        // default for regions: auto

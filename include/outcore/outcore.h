@@ -60,6 +60,10 @@ enum {                    // frames: the memory of a resident page; 0: not set
   OC_FRAMES_SHARED = 2,   // a memfd: writes are tracked at 4 KiB without faults
   OC_FRAMES_PRIVATE = 3,  // anonymous memory: the cheapest fill
 };
+enum {                // fetch: how much a miss brings in; 0: not set
+  OC_FETCH_AUTO = 1,  // as much around the page as pays there
+  OC_FETCH_PAGE = 2,  // the page alone
+};
 enum {                     // on_error: what an access gets whose fill failed; 0: not set
   OC_ON_ERROR_SIGNAL = 1,  // SIGBUS with the address, as with mmap
   // Zeros, and the region is degraded. oc_map refuses it with write access (-EINVAL); as the
@@ -103,6 +107,8 @@ typedef struct oc_options {
   // Interval of periodic checkpoints of all regions mapped for writing: see outcore/options.h.
   uint64_t checkpoint_every_ms;
   const char* checkpoint_pool;  // versioned:FOLDER; NULL: the pool of the regions
+  uint32_t fetch;               // how much a miss brings in: see outcore/options.h
+  uint32_t reserved;            // 0
 } oc_options;
 
 static inline void oc_options_init(oc_options* options) {

@@ -37,6 +37,10 @@ class Policy {
   // know the frame.
   virtual void filled(FrameId frame, PageKey key) = 0;
 
+  // The same for a page that nobody asked for: it was brought in beside another, because there was
+  // room. It should leave before pages that were asked for.
+  virtual void guessed(FrameId frame, PageKey key) { filled(frame, key); }
+
   // Chooses up to out.size() resident frames as victims, and returns how many (0 only if none is
   // resident). They are now leaving: unmapped, but still holding their bytes. Cost: O(1) amortised
   // per victim.

@@ -36,6 +36,7 @@ nb::dict dict_of(const RegionMetrics& metrics) {
   dict["delivery"] = metrics.delivery;
   dict["frames"] = metrics.frames;
   dict["is_degraded"] = metrics.is_degraded;
+  dict["fetches"] = metrics.fetches.to_text(metrics.page_bytes);
   add_to(dict, metrics.counters);
   return dict;
 }

@@ -24,6 +24,7 @@ const Words<Delivery> kDelivery = {{"auto", Delivery::kAuto},
                                    {"mprotect", Delivery::kMprotect}};
 const Words<FrameKind> kFrames = {
     {"auto", FrameKind::kAuto}, {"shared", FrameKind::kShared}, {"private", FrameKind::kPrivate}};
+const Words<Fetch> kFetch = {{"auto", Fetch::kAuto}, {"page", Fetch::kPage}};
 const Words<OnError> kOnError = {
     {"signal", OnError::kSignal}, {"zero", OnError::kZeroFill}, {"abort", OnError::kAbort}};
 const Words<Advice> kAdvice = {
@@ -108,6 +109,7 @@ RuntimeOptions runtime_options_of(const nb::dict& from) {
   fields.take("high_watermark", o.high_watermark);
   fields.take("low_watermark", o.low_watermark);
   fields.take("readahead_bytes", o.readahead_bytes);
+  fields.take("fetch", o.fetch, kFetch);
   fields.take("wait_ms_max", o.wait_ms_max);
   fields.take("delivery", o.delivery, kDelivery);
   fields.take("frames", o.frames, kFrames);

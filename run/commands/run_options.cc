@@ -27,6 +27,7 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"policy", "NAME", "which pages leave, as in s3-fifo or di-mmap:hot=75%"},
     {"page", "SIZE", "unit of fault, eviction and I/O: 4k … 16M (4k)"},
     {"readahead", "SIZE", "largest window of a sequential reader; 0: none (2M)"},
+    {"fetch", "NAME", "what a miss brings in: auto (as much as pays) or page (auto)"},
     {"high_watermark", "N", "percent of the budget: above it keepers evict (98)"},
     {"low_watermark", "N", "percent of the budget: down to it (97)"},
     {"wait_max", "TIME", "bound of a wait for memory, as in 500ms (30s)"},

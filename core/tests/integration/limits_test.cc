@@ -2,7 +2,6 @@
 // address space.
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -10,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <thread>
+#include <vector>
 
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"
@@ -139,11 +139,40 @@ TEST_P(LimitsOf, AFaultNeedsLittleSignalStack) {
   ::munmap(memory, kGuard + kStack);
 }
 
+// How much of a signal stack is used when a handler begins. AT_MINSIGSTKSZ is for the largest state
+// that a thread may have (with AMX, four times what threads without it need).
+size_t signal_frame_bytes() {
+  static std::atomic<uintptr_t> here;
+  constexpr size_t kStackBytes = 256 * kKiB;
+  std::vector<std::byte> memory(kStackBytes);
+  std::thread([&] {
+    stack_t stack{};
+    stack.ss_sp = memory.data();
+    stack.ss_size = memory.size();
+    EXPECT_EQ(::sigaltstack(&stack, nullptr), 0);
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) { here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)); };
+    action.sa_flags = SA_ONSTACK;
+    EXPECT_EQ(::sigaction(SIGUSR2, &action, &before), 0);
+    EXPECT_EQ(::pthread_kill(::pthread_self(), SIGUSR2), 0);
+    EXPECT_EQ(::sigaction(SIGUSR2, &before, nullptr), 0);
+    stack.ss_flags = SS_DISABLE;
+    EXPECT_EQ(::sigaltstack(&stack, nullptr), 0);
+  }).join();
+  const uintptr_t top = reinterpret_cast<uintptr_t>(memory.data()) + kStackBytes;
+  EXPECT_GT(here, reinterpret_cast<uintptr_t>(memory.data()));
+  EXPECT_LT(here, top);
+  return top - here;
+}
+
 // Smaller stacks are not enough: then the thread gets SIGBUS, and memory below its stack is
 // unchanged.
 TEST_P(LimitsOf, AFaultOnATooSmallSignalStackIsRefusedAndChangesNothingBesideIt) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's frames are larger";
-  const size_t stack_bytes = ::getauxval(AT_MINSIGSTKSZ) + 2 * kKiB, below_bytes = 64 * kKiB;
+  const size_t frame_bytes = (signal_frame_bytes() + kKiB - 1) / kKiB * kKiB;
+  const size_t stack_bytes = std::max<size_t>(frame_bytes, MINSIGSTKSZ) + 2 * kKiB;
+  constexpr size_t below_bytes = 64 * kKiB;
   auto* const memory =
       static_cast<std::byte*>(::mmap(nullptr, below_bytes + stack_bytes, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

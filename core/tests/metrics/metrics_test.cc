@@ -69,9 +69,15 @@ Metrics example() {
   region.address = 0x7f0000000000;
   region.size_bytes = uint64_t{1} << 40;
   region.page_bytes = 65536;
+  region.fetches.clusters = {60, 0, 0, 0, 30, 10, 0, 0};
+  region.fetches.left_out = 200;
+  region.fetches.left_out_used = 186;
   region.access = "read-write", region.delivery = "in-thread", region.frames = "shared";
   region.is_degraded = true;
   region.counters.fills = 4242;
+  region.fetches.clusters = {60, 0, 0, 0, 30, 10, 0, 0};
+  region.fetches.left_out = 200;
+  region.fetches.left_out_used = 186;
   m.regions = {region, region};
   return m;
 }
@@ -92,6 +98,16 @@ TEST(Metrics, JsonIsOneLineWithEveryMetric) {
   EXPECT_EQ(json["regions"][0]["size_bytes"], uint64_t{1} << 40);
   EXPECT_EQ(json["regions"][1]["is_degraded"], true);
   EXPECT_EQ(json["regions"][1]["counters"]["fills"], 4242);
+  EXPECT_EQ(json["regions"][1]["fetches"]["clusters"][4], 30);
+  EXPECT_EQ(json["regions"][1]["fetches"]["left_out"], 200);
+}
+
+TEST(Metrics, FetchesAreOneLineARegion) {
+  const Metrics metrics = example();
+  EXPECT_EQ(metrics.regions[0].fetches.to_text(4096),
+            "4 KiB 60 %, 64 KiB 30 %, 128 KiB 10 %; 7 % of what came along unused");
+  EXPECT_EQ(FetchMetrics{}.to_text(4096), "");
+  EXPECT_THAT(metrics.to_text(), HasSubstr("a miss brought in 64 KiB 60 %"));
 }
 
 TEST(Metrics, JsonWithoutRegionsHasAnEmptyList) {

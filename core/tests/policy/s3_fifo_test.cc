@@ -40,6 +40,32 @@ TEST_F(S3FifoTest, UntilMemoryIsFullPagesJoinTheMainQueue) {
   EXPECT_EQ(victim(), 1u);
 }
 
+TEST_F(S3FifoTest, AGuessLeavesBeforeWhatWasAskedFor) {
+  make("s3-fifo", 10);
+  for (uint32_t f = 0; f < 3; ++f) fill(f, f);
+  for (uint32_t f = 3; f < 9; ++f) policy->guessed(FrameId{f}, key_of_page(f));
+  fill(9, 9);
+  for (uint32_t f = 3; f < 8; ++f) EXPECT_EQ(victim(), f);
+}
+
+TEST_F(S3FifoTest, AGuessLeavesNoGhost) {
+  make_full_once("s3-fifo", 10);
+  policy->guessed(FrameId{0}, key_of_page(0));
+  free_victim(0);
+  for (uint32_t f = 0; f < 3; ++f) fill(f, f);
+  EXPECT_EQ(victim(), 0u);
+}
+
+TEST_F(S3FifoTest, AGuessBesideAPageThatComesBackStaysAsLong) {
+  make_full_once("s3-fifo", 10);
+  fill(0, 0);
+  free_victim(0);
+  policy->guessed(FrameId{0}, key_of_page(0));  // its ghost was there: main queue
+  fill(1, 1);
+  fill(2, 2);
+  EXPECT_EQ(victim(), 1u);
+}
+
 TEST_F(S3FifoTest, APageThatComesBackWhileItsGhostLivesStaysLonger) {
   make_full_once("s3-fifo", 10);
   for (uint32_t f = 0; f < 4; ++f) fill(f, f);

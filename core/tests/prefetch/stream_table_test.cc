@@ -335,5 +335,25 @@ TEST(StreamTable, StaysValidAndWithinBoundsUnderAnyMisses) {
   }
 }
 
+TEST(StreamTable, AReaderThatGoesOnBeyondAClusterIsAStream) {
+  for (const int64_t stride : {1, -1}) {
+    StreamTable table{};
+    EXPECT_EQ(miss(table, 1, 1005, kWindowMax, kPageEnd, false, false).stride, 0);
+    table.on_cluster(1, 1000, 1016);
+    EXPECT_EQ(miss(table, 1, 5000, kWindowMax, kPageEnd, false, false).stride, 0);
+    const uint64_t next = stride > 0 ? 1016 : 999;
+    EXPECT_EQ(miss(table, 1, next, kWindowMax, kPageEnd, false, false).stride, stride);
+  }
+}
+
+TEST(StreamTable, AMissNotNextToAClusterIsNoStream) {
+  StreamTable table{};
+  EXPECT_EQ(miss(table, 1, 1005, kWindowMax, kPageEnd, false, false).stride, 0);
+  table.on_cluster(1, 1000, 1016);
+  for (const uint64_t page : {1018u, 990u, 1050u})
+    EXPECT_EQ(miss(table, 1, page, kWindowMax, kPageEnd, false, false).stride, 0) << page;
+  EXPECT_EQ(miss(table, 2, 1016, kWindowMax, kPageEnd, false, false).stride, 0);
+}
+
 }  // namespace
 }  // namespace outcore::prefetch

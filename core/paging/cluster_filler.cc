@@ -1,0 +1,170 @@
+#include "core/paging/cluster_filler.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/os/wait.h"
+#include "core/paging/page_batch.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using prefetch::FetchTuner;
+using region::PageState;
+using region::View;
+
+namespace {
+
+constexpr uint64_t kExtentBytes = 2 << 20;
+constexpr uint64_t kNone = UINT64_MAX;
+
+bool is_absent(const void* of, uint64_t page) {
+  return static_cast<const PageCache*>(of)->words[page].glance() == PageState::kAbsent;
+}
+
+}  // namespace
+
+bool ClusterFiller::may_fill(const PageCache& cache, const View& view, uint64_t page) const {
+  return pager_.bounce.has_chunk() && PageBatch::can_take(pager_, cache, view, page);
+}
+
+// What nobody asked for is not to come in: the user has said so.
+bool ClusterFiller::is_off(const PageCache& cache, const View& view) const {
+  return !pager_.options.fetches_clusters || pager_.options.readahead_bytes == 0 ||
+         view.advice.load(std::memory_order_relaxed) == Advice::kRandom ||
+         cache.page_bytes > pager_.bounce.shape().chunk_bytes / 2;
+}
+
+// Pages without stored bytes are zeros: they cost memory and no transfer.
+bool ClusterFiller::is_stored(const PageCache& cache, uint64_t page) const {
+  const uint64_t start = page * cache.page_bytes;
+  const uint64_t stored = cache.stored_bytes(start, cache.page_bytes);
+  return stored != 0 && !cache.store.load()->is_hole(start, stored);
+}
+
+FetchTuner::Miss ClusterFiller::describe(const PageCache& cache, const View& view, uint64_t page,
+                                         uint64_t site) const {
+  OC_ASSERT(page < cache.page_count());
+  const uint64_t limit = pager_.budget.limit(), used = pager_.budget.used();
+  const uint64_t chunk_pages = pager_.bounce.shape().chunk_bytes / cache.page_bytes;
+  FetchTuner::Miss miss;
+  miss.cache_id = cache.id;
+  miss.page = page;
+  miss.extent = page * cache.page_bytes / kExtentBytes;
+  miss.site = site;
+  if (may_fill(cache, view, page) && is_stored(cache, page))
+    miss.level_max =
+        std::min(static_cast<uint32_t>(std::bit_width(chunk_pages)) - 1, FetchTuner::kLevelMax);
+  miss.pages_end = std::max(std::min(view.end_page(), cache.stored_pages()), page + 1);
+  miss.absent = {&cache, is_absent};
+  miss.room_pages = limit / cache.page_bytes;
+  const uint64_t stored = cache.store_bytes.load(std::memory_order_relaxed);
+  const uint64_t missing =
+      stored - std::min(stored, cache.resident_bytes.load(std::memory_order_relaxed));
+  const uint64_t reserve = limit / 16 + pager_.bounce.shape().chunk_bytes;
+  miss.is_all_fitting = used + missing + reserve <= limit;
+  miss.is_roomy = miss.is_all_fitting || used + reserve <= limit / 2;
+  return miss;
+}
+
+void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
+  pager_.tuner.see(cache.fetches, cache.id, page, pager_.budget.limit() / cache.page_bytes);
+}
+
+bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page) {
+  if (is_off(cache, view)) return false;
+  if (pager_.tuner.level_of(cache.fetches, describe(cache, view, page, 0)) != 0) return true;
+  note_miss(cache, page);
+  return false;
+}
+
+int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64_t stride,
+                              uint32_t count, bool is_write, Caller caller) {
+  OC_CHECK(stride == 1 || stride == -1);
+  OC_CHECK(count > 1);
+  note_miss(cache, page);
+  uint64_t first = page, end = page + 1;
+  for (uint32_t more = std::min(count, kPagesMax) - 1; more > 0; --more) {
+    const uint64_t next = stride > 0 ? end : first - 1;
+    if (next < view.first_page() || next >= view.end_page() || !is_absent(&cache, next)) break;
+    (stride > 0 ? end : first) += static_cast<uint64_t>(stride);
+  }
+  uint32_t filled = 0;
+  return fill_wanted(cache, view,
+                     {page, first, end, kNone, Counter::prefetch_fills, false, is_write}, caller,
+                     &filled);
+}
+
+ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
+                                                  bool is_write, Caller caller, uint64_t site) {
+  if (is_off(cache, view))
+    return {page, page + 1, filler_.fill(cache, view, page, is_write, caller)};
+  const uint64_t start_ns = os::now_ns();
+  const FetchTuner::Miss miss = describe(cache, view, page, site);
+  const FetchTuner::Choice choice = pager_.tuner.choose(cache.fetches, miss);
+  const uint64_t pages = uint64_t{1} << choice.level;
+  Cluster cluster{page & ~(pages - 1), 0, 0};
+  cluster.end = std::min(cluster.first + pages, miss.pages_end);
+  cluster.first = std::max(cluster.first, view.first_page());
+  OC_CHECK(cluster.first <= page && page < cluster.end);
+  uint32_t filled = 0;
+  if (choice.level == 0) {
+    cluster.result = filler_.fill(cache, view, page, is_write, caller);
+    filled = cluster.result == 0 ? 1 : 0;
+  } else {
+    cluster.result = fill_wanted(cache, view,
+                                 {page, cluster.first, cluster.end, choice.left_out,
+                                  Counter::prefetch_fills, !choice.is_proven, is_write},
+                                 caller, &filled);
+  }
+  if (filled != 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
+  return cluster;
+}
+
+// In one transfer. *filled: how many pages that was meant to be.
+int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wanted, Caller caller,
+                               uint32_t* filled) {
+  OC_CHECK(cache.words[wanted.page].glance() == PageState::kFilling);
+  OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
+  OC_CHECK(wanted.end - wanted.first <= kPagesMax);
+  uint32_t asked = 0;
+  if (const int result = supply_.allocate(
+          cache, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &asked);
+      result != 0) {
+    cache.leave(wanted.page);
+    return result;
+  }
+  uint32_t gathered[kPagesMax];
+  PageBatch batch(pager_, supply_, filler_, cache, view, caller, wanted.counter,
+                  pager_.bounce.shape().chunk_bytes, gathered);
+  if (wanted.is_guess) batch.set_guessed();
+  const bool is_system_page = cache.page_bytes == base::kSystemPage;
+  batch.set_asked(wanted.page, wanted.is_written && is_system_page);
+  bool has_room = true;
+  for (uint64_t page = wanted.first; page < wanted.end; ++page) {
+    uint32_t frame = asked;
+    if (page != wanted.page) {
+      if (!has_room || page == wanted.left_out || !PageBatch::can_take(pager_, cache, view, page) ||
+          !cache.claim(page))
+        continue;
+      if (supply_.allocate(cache, caller, 0, &frame) != 0) {
+        cache.leave(page);
+        has_room = false;
+        continue;
+      }
+    }
+    batch.add(page, frame);
+    ++*filled;
+  }
+  batch.finish();
+  // Otherwise it is absent again because the transfer failed, or its first write is a fault.
+  const bool may_be_touched =
+      !wanted.is_written || is_system_page || !cache.frames->has_write_faults();
+  const bool is_there = cache.words[wanted.page].glance() == PageState::kResident;
+  return is_there && may_be_touched ? 0 : -EAGAIN;
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,66 @@
+// ClusterFiller: brings in several neighbouring pages by one transfer, for one miss: those that a
+// sequential reader will want next, or the cluster around the page that the tuner chooses.
+//
+// The fault path; any thread. No lock; it touches no managed memory.
+#pragma once
+
+#include <cstdint>
+
+#include "core/paging/filler.h"
+#include "core/paging/frame_supply.h"
+#include "core/paging/pager.h"
+#include "core/prefetch/fetch_tuner.h"
+
+namespace outcore::paging {
+
+class ClusterFiller {
+ public:
+  static constexpr uint32_t kPagesMax = 128;  // of one transfer
+
+  ClusterFiller(Pager& pager, FrameSupply& supply, Filler& filler)
+      : pager_(pager), supply_(supply), filler_(filler) {}
+
+  // Pages [first, end) that a miss brought in; those that were there already among them.
+  struct Cluster {
+    uint64_t first = 0, end = 0;
+    int result = 0;  // 0: the page is there. -EAGAIN: look again. Otherwise -errno
+  };
+
+  // Whether the page can come in together with others now: a guess.
+  bool may_fill(const PageCache& cache, const region::View& view, uint64_t page) const;
+  // Fills the page and up to `count` - 1 neighbours in the direction of its reader: a reader that
+  // is faster than the prefetch threads pays one fault for all of them. 0: it is there. -EAGAIN:
+  // look again. Otherwise the error of the memory for the page. REQUIRES: the page is Filling and
+  // ours; may_fill().
+  int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
+                 uint32_t count, bool is_write, Caller caller);
+  // Fills the page, and as much around it as its misses have shown to be worth it. `site`: where in
+  // the code the touch was. REQUIRES: the page is Filling and ours.
+  Cluster fill_around(PageCache& cache, region::View& view, uint64_t page, bool is_write,
+                      Caller caller, uint64_t site);
+  // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
+  bool wants_more(PageCache& cache, const region::View& view, uint64_t page);
+  // A miss that is filled in another way.
+  void note_miss(PageCache& cache, uint64_t page);
+
+ private:
+  // What is brought in with the page: of [first, end) all that is absent but for `left_out`.
+  struct Wanted {
+    uint64_t page = 0, first = 0, end = 0, left_out = 0;
+    metrics::Counter counter{};
+    bool is_guess = false;    // nothing proves that the others will be used
+    bool is_written = false;  // the page was asked for by a write
+  };
+  bool is_off(const PageCache& cache, const region::View& view) const;
+  bool is_stored(const PageCache& cache, uint64_t page) const;
+  prefetch::FetchTuner::Miss describe(const PageCache& cache, const region::View& view,
+                                      uint64_t page, uint64_t site) const;
+  int fill_wanted(PageCache& cache, region::View& view, const Wanted& wanted, Caller caller,
+                  uint32_t* filled);
+
+  Pager& pager_;
+  FrameSupply& supply_;
+  Filler& filler_;
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,51 @@
+// FetchCost: what a miss costs in one store: the time until a single page is there, and the time
+// that each page more in the same transfer adds. Measured all the time, from the misses
+// themselves. Any thread; the fault path: no lock, a sample may be lost.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/assert.h"
+
+namespace outcore::prefetch {
+
+class FetchCost {
+ public:
+  // Until it is measured: a disk of this time, 60 µs for a read and 1 GiB/s.
+  static constexpr uint64_t kFirstMissNs = 60'000, kFirstPageNs = 4'000;
+  static constexpr uint64_t kPageNsMin = 200;
+
+  // A miss brought in this many pages by one transfer, and took this long.
+  void note(uint32_t pages, uint64_t ns) {
+    OC_CHECK(pages != 0);
+    if (pages == 1) {
+      blend(miss_ns_, ns, kFirstMissNs);
+      return;
+    }
+    const uint64_t alone = miss_ns();
+    const uint64_t more = ns > alone ? (ns - alone) / (pages - 1) : 0;
+    blend(page_ns_, std::max(more, kPageNsMin), kFirstPageNs);
+  }
+  uint64_t miss_ns() const { return value(miss_ns_, kFirstMissNs); }
+  uint64_t page_ns() const { return value(page_ns_, kFirstPageNs); }
+
+ private:
+  static uint64_t value(const std::atomic<uint64_t>& measured, uint64_t first) {
+    const uint64_t ns = measured.load(std::memory_order_relaxed);
+    return ns == 0 ? first : ns;
+  }
+  // A moving average over some 8 samples. One that is far out (the thread was off the processor)
+  // counts as four times the average.
+  static void blend(std::atomic<uint64_t>& average, uint64_t ns, uint64_t first) {
+    const uint64_t before = value(average, first);
+    OC_ASSERT(before != 0);
+    const uint64_t sample = std::clamp<uint64_t>(ns, 1, before * 4);
+    average.store(std::max<uint64_t>((before * 7 + sample) / 8, 1), std::memory_order_relaxed);
+  }
+
+  std::atomic<uint64_t> miss_ns_{0}, page_ns_{0};  // 0: not measured yet
+};
+
+}  // namespace outcore::prefetch

@@ -1,0 +1,243 @@
+#include "core/prefetch/fetch_tuner.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/base/assert.h"
+
+namespace outcore::prefetch {
+namespace {
+
+// What a page that comes along pushes out, where memory is full: some of it would have been used
+// again. In parts of a miss.
+constexpr double kPushedOut = 0.1;
+// While there is room, a cluster may cost this many times the miss it comes with; doubled each
+// kMissesADoubling misses, up to the larger figure where the rest of the store fits.
+constexpr uint64_t kGuessMin = 2, kGuessMax = 4, kGuessMaxIfFitting = 64, kMissesADoubling = 64;
+// A cluster whose outermost ring is used by this share leaves a page out only one time in four.
+constexpr double kSure = 0.9;
+
+uint64_t mix(uint64_t x) {
+  x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull;
+  x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull;
+  return x ^ x >> 32;
+}
+
+uint64_t key_of(uint64_t cache_id, uint64_t page) {
+  const uint64_t key = mix(page * 0x9E3779B97F4A7C15ull + cache_id + 1);
+  return key == 0 ? 1 : key;
+}
+
+// The ring of `other`, seen from `page`: 0 if they are the same.
+uint32_t ring_between(uint64_t page, uint64_t other) {
+  return static_cast<uint32_t>(std::bit_width(page ^ other));
+}
+
+uint32_t ring_of(uint64_t note) { return static_cast<uint32_t>(note >> 1 & 7); }
+
+// The page of this half of a ring's cluster that is watched from the other half: always the same, so
+// that whoever brings in the half can ask for it, and as good as random.
+uint64_t outside_page(uint64_t cache_id, uint64_t page, uint32_t ring) {
+  OC_ASSERT(ring != 0);
+  const uint64_t half = uint64_t{1} << (ring - 1), first = page & ~(half - 1);
+  return first + key_of(cache_id + ring, first) % half;
+}
+
+}  // namespace
+
+FetchMetrics FetchHistory::metrics() const {
+  static_assert(FetchMetrics::kSizes == UseEvidence::kRings);
+  FetchMetrics metrics;
+  for (size_t i = 0; i < clusters.size(); ++i)
+    metrics.clusters[i] = clusters[i].load(std::memory_order_relaxed);
+  metrics.left_out_used = left_out_used.load(std::memory_order_relaxed);
+  metrics.left_out = left_out.load(std::memory_order_relaxed);
+  return metrics;
+}
+
+Status FetchTuner::allocate() {
+  if (Status s = places_.allocate(kPlaces); !s) return s;
+  if (Status s = sites_.allocate(kSites); !s) return s;
+  return watched_.allocate(kWatched);
+}
+
+FetchTuner::Place* FetchTuner::take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const {
+  constexpr uint32_t kWays = 4;
+  const auto set = static_cast<uint32_t>(key % (table.count() / kWays)) * kWays;
+  // If all are others', one of them, as chance will have it.
+  *slot = set + brought_in_.load(std::memory_order_relaxed) % kWays;
+  for (uint32_t i = set; i < set + kWays; ++i) {
+    const uint64_t there = table[i].key.load(std::memory_order_relaxed);
+    if (there == key) {
+      *slot = i;
+      return &table[i];
+    }
+    if (there == 0) *slot = i;
+  }
+  Place& place = table[*slot];
+  place.key.store(key, std::memory_order_relaxed);
+  place.evidence.clear();
+  return &place;
+}
+
+FetchTuner::Where FetchTuner::find(const Miss& miss) {
+  Where where;
+  const uint64_t site_key = key_of(miss.cache_id, miss.site);
+  where.site = take(sites_, site_key, &where.site_slot);
+  where.place = take(places_, key_of(site_key, miss.extent), &where.place_slot);
+  return where;
+}
+
+UseEvidence::Shares FetchTuner::shares(const FetchHistory& history, const Where& where) {
+  UseEvidence::Shares shares{};
+  history.evidence.refine(shares);
+  where.site->evidence.refine(shares);
+  where.place->evidence.refine(shares);
+  return shares;
+}
+
+uint32_t FetchTuner::level_by_evidence(const FetchHistory& history,
+                                       const UseEvidence::Shares& shares, uint32_t level_max) {
+  OC_CHECK(level_max <= kLevelMax);
+  const auto miss_ns = static_cast<double>(history.cost.miss_ns());
+  const double page_ns = static_cast<double>(history.cost.page_ns()) + kPushedOut * miss_ns;
+  double gain = 0, best = 0;
+  uint32_t level = 0;
+  for (uint32_t ring = 1; ring <= level_max; ++ring) {
+    const auto pages = static_cast<double>(uint64_t{1} << (ring - 1));
+    gain += pages * (shares[ring] * miss_ns - page_ns);
+    if (gain > best) best = gain, level = ring;
+  }
+  return level;
+}
+
+uint32_t FetchTuner::level_by_room(const FetchHistory& history, const Miss& miss) {
+  if (!miss.is_roomy) return 0;
+  const uint64_t misses = history.misses.load(std::memory_order_relaxed);
+  const uint64_t most = miss.is_all_fitting ? kGuessMaxIfFitting : kGuessMax;
+  const uint64_t doublings = std::min<uint64_t>(misses / kMissesADoubling, 8);
+  const uint64_t may_take_ns = std::min(kGuessMin << doublings, most) * history.cost.miss_ns();
+  const uint64_t pages = 1 + may_take_ns / history.cost.page_ns();
+  OC_ASSERT(pages != 0);
+  return std::min(static_cast<uint32_t>(std::bit_width(pages)) - 1, miss.level_max);
+}
+
+uint32_t FetchTuner::level_of(FetchHistory& history, const Miss& miss) {
+  return std::max(level_by_evidence(history, shares(history, find(miss)), miss.level_max),
+                  level_by_room(history, miss));
+}
+
+FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
+  OC_CHECK(miss.level_max <= kLevelMax);
+  OC_CHECK(miss.page < miss.pages_end);
+  see(history, miss.cache_id, miss.page, miss.room_pages);
+  history.misses.fetch_add(1, std::memory_order_relaxed);
+  const Where where = find(miss);
+  Choice choice;
+  const UseEvidence::Shares shares = this->shares(history, where);
+  choice.level = level_by_evidence(history, shares, miss.level_max);
+  choice.is_proven = choice.level != 0;
+  if (const uint32_t guess = level_by_room(history, miss); guess > choice.level)
+    choice.level = guess, choice.is_proven = false;
+  OC_CHECK(choice.level <= miss.level_max);
+  history.clusters[choice.level].fetch_add(1, std::memory_order_relaxed);
+  brought_in_.fetch_add(uint64_t{1} << choice.level, std::memory_order_relaxed);
+  const uint64_t chance = mix(seed_.fetch_add(0x9E3779B97F4A7C15ull, std::memory_order_relaxed));
+  if (choice.level != 0)
+    leave_out(history, miss, where, chance, shares[choice.level] >= kSure, &choice);
+  if (choice.level < miss.level_max) watch_outside(history, miss, where, chance, choice.level);
+  return choice;
+}
+
+// One page of the cluster stays out: one that is watched already, or any.
+void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where& where,
+                           uint64_t chance, bool is_sure, Choice* choice) {
+  const uint64_t cluster = uint64_t{1} << choice->level, first = miss.page & ~(cluster - 1);
+  for (uint32_t ring = choice->level + 1; ring <= kLevelMax; ++ring) {
+    const uint64_t page = outside_page(miss.cache_id, miss.page, ring);
+    if (page < first || page >= first + cluster || page == miss.page) continue;
+    if (!is_watched(miss.cache_id, page) || !miss.absent.has(static_cast<int64_t>(page))) continue;
+    if (choice->left_out == kNone)
+      choice->left_out = page;
+    else
+      unwatch(history, miss.cache_id, page);
+  }
+  if (choice->left_out != kNone) return;
+  if ((chance >> 32) % 8 >= std::min<uint64_t>(cluster, is_sure ? 2 : 8)) return;
+  const uint64_t page = first + chance % cluster;
+  if (page == miss.page || page >= miss.pages_end) return;
+  if (!miss.absent.has(static_cast<int64_t>(page))) return;
+  choice->left_out = page;
+  watch(history, miss, where, page, ring_between(miss.page, page), true);
+}
+
+// A page of the next ring, or of one further out: pairs of pages may be worthless, and clusters of 64
+// not.
+void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Where& where,
+                               uint64_t chance, uint32_t level) {
+  OC_CHECK(level < miss.level_max);
+  const uint32_t further = miss.level_max - level - 1;
+  const bool is_next = further == 0 || (chance >> 16) % 4 != 0;
+  const uint32_t ring =
+      level + 1 + (is_next ? 0 : 1 + static_cast<uint32_t>((chance >> 20) % further));
+  OC_ASSERT(ring <= miss.level_max);
+  const uint64_t half = uint64_t{1} << (ring - 1);
+  const uint64_t page = outside_page(miss.cache_id, miss.page ^ half, ring);
+  OC_ASSERT(ring_between(miss.page, page) == ring);
+  if (page >= miss.pages_end || !miss.absent.has(static_cast<int64_t>(page))) return;
+  if (!is_watched(miss.cache_id, page)) watch(history, miss, where, page, ring, false);
+}
+
+void FetchTuner::watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
+                       uint32_t ring, bool is_left_out) {
+  OC_CHECK(ring != 0 && ring <= kLevelMax);
+  static_assert(kPlaces == 1 << (kTimeShift - kPlaceShift));
+  static_assert(kSites == 1 << (kPlaceShift - kSiteShift) && UseEvidence::kRings <= 1 << 3);
+  const uint64_t key = key_of(miss.cache_id, page);
+  Watched& watched = watched_[key % kWatched];
+  const uint64_t now = brought_in_.load(std::memory_order_relaxed);
+  watched.note.store(now << kTimeShift | uint64_t{where.place_slot} << kPlaceShift |
+                         uint64_t{where.site_slot} << kSiteShift | uint64_t{ring} << 1 |
+                         (is_left_out ? 1 : 0),
+                     std::memory_order_relaxed);
+  watched.key.store(key, std::memory_order_release);
+  where.place->evidence.watch(ring);
+  where.site->evidence.watch(ring);
+  history.evidence.watch(ring);
+  if (is_left_out) history.left_out.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool FetchTuner::is_watched(uint64_t cache_id, uint64_t page) const {
+  const uint64_t key = key_of(cache_id, page);
+  return watched_[key % kWatched].key.load(std::memory_order_relaxed) == key;
+}
+
+void FetchTuner::unwatch(FetchHistory& history, uint64_t cache_id, uint64_t page) {
+  uint64_t note = 0;
+  if (!end_watch(cache_id, page, &note)) return;
+  for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.unwatch(ring_of(note)); });
+}
+
+// False: nobody watches the page, or another thread was faster.
+bool FetchTuner::end_watch(uint64_t cache_id, uint64_t page, uint64_t* note) {
+  uint64_t key = key_of(cache_id, page);
+  Watched& watched = watched_[key % kWatched];
+  if (watched.key.load(std::memory_order_acquire) != key) return false;
+  *note = watched.note.load(std::memory_order_relaxed);
+  // A thread that puts another page there at this moment may leave a note without a ring.
+  return watched.key.compare_exchange_strong(key, 0, std::memory_order_relaxed) &&
+         ring_of(*note) != 0;
+}
+
+// A page that is missed so late that its cluster would have been evicted was of no use.
+void FetchTuner::see(FetchHistory& history, uint64_t cache_id, uint64_t page, uint64_t room_pages) {
+  uint64_t note = 0;
+  if (!end_watch(cache_id, page, &note)) return;
+  constexpr uint64_t kTimes = uint64_t{1} << (64 - kTimeShift);
+  const uint64_t now = brought_in_.load(std::memory_order_relaxed);
+  if ((now - (note >> kTimeShift)) % kTimes > room_pages) return;
+  for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.use(ring_of(note)); });
+  if ((note & 1) != 0) history.left_out_used.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace outcore::prefetch

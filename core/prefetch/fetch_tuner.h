@@ -1,0 +1,139 @@
+// FetchTuner: chooses how many pages around a miss come in with it: a cluster of 1 to 128 aligned
+// pages. It learns by place in the data (an extent of 2 MiB) and by place in the code (the fault
+// site). Any thread; the fault path: no allocation, no lock.
+//
+// A pager sees no hits, so nobody can see whether a page that was brought in along was ever used.
+// What can be seen is a miss. So some pages that could have come along are left out, at random, and
+// watched: how many of them are missed later is how many of those that did come along are used, and
+// without bias. Such pages are
+// - one page of most clusters, somewhere in it; and
+// - a page just outside of the cluster, which costs nothing: it would not have come in anyway. So a
+//   cluster that is too small is seen as well as one that is too large. If its own cluster comes in
+//   first, it stays out of that.
+//
+// Evidence is kept for the extent and site together, for the site, and for the whole cache. What is
+// known in one place is the prior of the next (so a new extent begins as others did that the same
+// code touched). A ring (use_evidence.h) is brought in as long as
+//
+//     pages used × time of a miss  >  pages × (time of a page + what it pushes out)
+//
+// with both times measured (FetchCost). While there is room this does not hold yet: a page that
+// pushes out nothing costs its bandwidth alone, and what a program reads first is usually read all
+// over. Then a cluster may cost twice the time of the miss it comes with (more as misses go on; much
+// more if the rest of the store fits): whoever needs one page waits at most three times as long,
+// and whoever needs all of them a small part. That is the bound of renting until one has paid the
+// price of buying (Karlin et al., "Competitive snoopy caching", Algorithmica 1988).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "core/os/address_space.h"
+#include "core/prefetch/fetch_cost.h"
+#include "core/prefetch/stream_table.h"
+#include "core/prefetch/use_evidence.h"
+#include "outcore/metrics.h"
+#include "outcore/result.h"
+
+namespace outcore::prefetch {
+
+// FetchHistory: what is known of one cache.
+struct FetchHistory {
+  FetchMetrics metrics() const;
+
+  FetchCost cost;
+  UseEvidence evidence;
+  std::atomic<uint64_t> misses{0};
+  // How many clusters of 2^k pages were chosen.
+  std::array<std::atomic<uint64_t>, UseEvidence::kRings> clusters{};
+  // Of the pages left out of clusters: how many, and how many were asked for.
+  std::atomic<uint64_t> left_out{0}, left_out_used{0};
+};
+
+class FetchTuner {
+ public:
+  static constexpr uint32_t kLevelMax = UseEvidence::kRings - 1;  // 128 pages
+  static constexpr uint64_t kNone = UINT64_MAX;
+  static constexpr uint64_t kPlaces = 16384, kSites = 256, kWatched = 16384;
+
+  struct Miss {
+    uint64_t cache_id = 0, page = 0, extent = 0;
+    uint64_t site = 0;       // where in the code; 0: unknown
+    uint32_t level_max = 0;  // clusters have at most 2^level_max pages
+    uint64_t pages_end = 0;  // nothing is watched from here on
+    StreamTable::Pages absent{};
+    uint64_t room_pages = 0;      // of the whole memory
+    bool is_roomy = false;        // there is room for guesses that push out nothing
+    bool is_all_fitting = false;  // and what is missing of the store fits, too
+  };
+  struct Choice {
+    uint32_t level = 0;         // the cluster of 2^level aligned pages that contains the page
+    uint64_t left_out = kNone;  // a page of the cluster that is not to come in
+    bool is_proven = false;     // by evidence; otherwise there was room for a guess
+  };
+
+  Status allocate();
+
+  // Chooses for a miss that belongs to no stream. The caller reports the cost afterwards
+  // (FetchHistory::cost).
+  Choice choose(FetchHistory& history, const Miss& miss);
+  // What choose() would choose. It notes nothing.
+  uint32_t level_of(FetchHistory& history, const Miss& miss);
+  // Any other miss of a page: it may be one that is watched.
+  void see(FetchHistory& history, uint64_t cache_id, uint64_t page, uint64_t room_pages);
+
+  uint64_t metadata_bytes() const {
+    return places_.touched() + sites_.touched() + watched_.touched();
+  }
+
+ private:
+  // Evidence of one place; one that finds no free slot of its set takes over another's.
+  struct Place {
+    std::atomic<uint64_t> key;  // 0: nobody's
+    UseEvidence evidence;
+  };
+  struct Watched {
+    std::atomic<uint64_t> key;   // cache and page; 0: free
+    std::atomic<uint64_t> note;  // when (pages brought in), place, site, ring, whether left out
+  };
+  // Bits of a note, from below: whether left out, ring, site, place, time.
+  static constexpr unsigned kSiteShift = 4, kPlaceShift = 12, kTimeShift = 26;
+
+  // Where the evidence of a miss is kept.
+  struct Where {
+    uint32_t place_slot = 0, site_slot = 0;
+    Place* place = nullptr;
+    Place* site = nullptr;
+  };
+
+  Where find(const Miss& miss);
+  Place* take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
+  static UseEvidence::Shares shares(const FetchHistory& history, const Where& where);
+  static uint32_t level_by_evidence(const FetchHistory& history, const UseEvidence::Shares& shares,
+                                    uint32_t level_max);
+  static uint32_t level_by_room(const FetchHistory& history, const Miss& miss);
+  void leave_out(FetchHistory& history, const Miss& miss, const Where& where, uint64_t chance,
+                 bool is_sure, Choice* choice);
+  void watch_outside(FetchHistory& history, const Miss& miss, const Where& where, uint64_t chance,
+                     uint32_t level);
+  void watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
+             uint32_t ring, bool is_left_out);
+  bool is_watched(uint64_t cache_id, uint64_t page) const;
+  void unwatch(FetchHistory& history, uint64_t cache_id, uint64_t page);
+  bool end_watch(uint64_t cache_id, uint64_t page, uint64_t* note);
+  template <typename F>
+  void for_each_evidence(FetchHistory& history, uint64_t note, const F& f) {
+    f(places_[note >> kPlaceShift & (kPlaces - 1)].evidence);
+    f(sites_[note >> kSiteShift & (kSites - 1)].evidence);
+    f(history.evidence);
+  }
+
+  os::Table<Place> places_;
+  os::Table<Place> sites_;
+  os::Table<Watched> watched_;
+  std::atomic<uint64_t> brought_in_{0};  // pages
+  std::atomic<uint64_t> seed_{0};
+};
+
+}  // namespace outcore::prefetch

@@ -1,0 +1,173 @@
+// How much a miss brings in: read from what the store is asked for, and by its bytes.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/tests/conformance/mechanism.h"
+#include "core/tests/sim/random.h"
+#include "tests/folder.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+constexpr uint64_t kPage = 4096;
+
+// The numbers below `count`, in an order that the seed gives.
+std::vector<uint64_t> shuffled(uint64_t count, uint64_t seed) {
+  std::vector<uint64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  sim::Random random(seed);
+  for (uint64_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+class Fetch : public testing::TestWithParam<Delivery> {
+ protected:
+  RuntimeOptions options(uint64_t budget_bytes) const {
+    RuntimeOptions o = options_with(budget_bytes);
+    o.delivery = GetParam();
+    return o;
+  }
+  // Skips the test where the delivery cannot be had.
+  void start(const RuntimeOptions& o) {
+    runtime_.emplace(Runtime::start(o).value());
+    Result<Region> probe = runtime_->map("memory:", {.size_bytes = kPage, .may_create = true});
+    if (!probe.ok() && probe.code() == EPERM) GTEST_SKIP() << probe.message();
+  }
+  Region map(const std::string& path, const MapOptions& o = {}) {
+    Result<Region> region = runtime_->map(path, o);
+    EXPECT_TRUE(region.ok()) << region.message();
+    return std::move(region).value();
+  }
+  // Pages that do not begin with the bytes that they should.
+  static uint64_t read(const Region& region, std::span<const uint64_t> pages) {
+    uint64_t wrong = 0;
+    for (const uint64_t page : pages)
+      wrong += *static_cast<const volatile std::byte*>(region.data() + page * kPage) !=
+               byte_at(page * kPage);
+    return wrong;
+  }
+  uint64_t fills() const {
+    const Counters counters = runtime_->metrics().counters;
+    return counters.fills + counters.prefetch_fills;
+  }
+
+  Folder folder_;
+  std::optional<Runtime> runtime_;
+};
+
+TEST_P(Fetch, DataThatFitComeInByFewTransfers) {
+  constexpr uint64_t kPages = 8192;
+  write_file(folder_ / "data", pattern(kPages * kPage));
+  ASSERT_NO_FATAL_FAILURE(start(options(2 * kPages * kPage)));
+  if (IsSkipped()) return;
+  const Region region = map(folder_ / "data");
+  EXPECT_EQ(read(region, shuffled(kPages, 1)), 0u);
+  EXPECT_EQ(first_difference(region.data(), kPages * kPage), kPages * kPage);
+  const Metrics seen = runtime_->metrics();
+  EXPECT_EQ(fills(), kPages);
+  EXPECT_LT(seen.counters.read_requests, kPages / 8);
+  EXPECT_FALSE(region.metrics().fetches.to_text(kPage).empty());
+}
+
+TEST_P(Fetch, PagesComeInAloneWhereTheUserWantsIt) {
+  constexpr uint64_t kPages = 2048;
+  write_file(folder_ / "data", pattern(kPages * kPage));
+  RuntimeOptions page = options(2 * kPages * kPage), none = page;
+  page.fetch = outcore::Fetch::kPage;
+  none.readahead_bytes = 0;
+  for (const RuntimeOptions& o : {page, none, options(2 * kPages * kPage)}) {
+    ASSERT_NO_FATAL_FAILURE(start(o));
+    if (IsSkipped()) return;
+    const bool is_by_advice = !o.fetch && !o.readahead_bytes;
+    MapOptions asked;
+    if (is_by_advice) asked.advice = Advice::kRandom;
+    const Region region = map(folder_ / "data", asked);
+    std::vector<uint64_t> few = shuffled(kPages, 2);
+    few.resize(kPages / 16);
+    EXPECT_EQ(read(region, few), 0u);
+    EXPECT_EQ(runtime_->metrics().counters.prefetch_fills, 0u);
+    EXPECT_EQ(fills(), few.size());
+  }
+}
+
+TEST_P(Fetch, SinglePagesOfMuchDataAreReadAloneOnceMemoryIsFull) {
+  constexpr uint64_t kPages = 32768, kRoomPages = 2048;
+  write_file(folder_ / "data", Bytes(kPages * kPage));
+  ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPage)));
+  if (IsSkipped()) return;
+  const Region region = map(folder_ / "data");
+  const std::vector<uint64_t> order = shuffled(kPages, 3);
+  const std::span<const uint64_t> all(order);
+  const auto touch = [&](std::span<const uint64_t> pages) {
+    for (const uint64_t page : pages)
+      static_cast<void>(*static_cast<const volatile std::byte*>(region.data() + page * kPage));
+  };
+  touch(all.first(8192));
+  const Metrics before = runtime_->metrics();
+  touch(all.subspan(8192));
+  const Metrics after = runtime_->metrics();
+  const uint64_t asked = after.counters.fills - before.counters.fills;
+  const uint64_t along = after.counters.prefetch_fills - before.counters.prefetch_fills;
+  EXPECT_GT(asked, 20'000u);
+  EXPECT_LT(along, asked / 20);
+  EXPECT_LE(after.gauges.used_bytes_max, kRoomPages * kPage);
+}
+
+TEST_P(Fetch, WhatIsWrittenIsStoredWhateverCameAlong) {
+  constexpr uint64_t kPages = 4096;
+  write_file(folder_ / "data", pattern(kPages * kPage));
+  ASSERT_NO_FATAL_FAILURE(start(options(kPages * kPage / 4)));
+  if (IsSkipped()) return;
+  Bytes expected = pattern(kPages * kPage);
+  {
+    Region region = map(folder_ / "data", {.access = Access::kReadWrite});
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (const uint64_t page : shuffled(kPages, 4))
+          if (page % 4 == t && page % 3 == 0) region.data()[page * kPage + 77] = std::byte{0x5A};
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (uint64_t page = 0; page < kPages; page += 3) expected[page * kPage + 77] = std::byte{0x5A};
+    ASSERT_TRUE(region.sync().ok());
+  }
+  EXPECT_EQ(read_file(folder_ / "data"), expected);
+}
+
+TEST_P(Fetch, ADataSetThatIsReadInRunsComesInByRuns) {
+  constexpr uint64_t kPages = 32768, kRoomPages = 4096, kRunPages = 64;
+  write_file(folder_ / "data", Bytes(kPages * kPage));
+  ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPage)));
+  if (IsSkipped()) return;
+  const Region region = map(folder_ / "data");
+  const auto read_runs = [&](uint64_t seed) {
+    for (const uint64_t run : shuffled(kPages / kRunPages, seed))
+      for (uint64_t i = 0; i < kRunPages; ++i)  // in no order that a stream could have
+        static_cast<void>(*static_cast<const volatile std::byte*>(
+            region.data() + (run * kRunPages + (i * 37 + 11) % kRunPages) * kPage));
+  };
+  read_runs(5);
+  const Metrics before = runtime_->metrics();
+  read_runs(6);
+  const Metrics after = runtime_->metrics();
+  EXPECT_LT(after.counters.read_requests - before.counters.read_requests, kPages / 4);
+  EXPECT_LT(after.counters.read_bytes - before.counters.read_bytes, kPages * kPage * 5 / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Deliveries, Fetch,
+                         testing::Values(Delivery::kInThread, Delivery::kMessages,
+                                         Delivery::kMprotect),
+                         [](const auto& info) {
+                           return std::string(info.param == Delivery::kInThread   ? "InThread"
+                                              : info.param == Delivery::kMessages ? "Messages"
+                                                                                  : "Mprotect");
+                         });
+
+}  // namespace
+}  // namespace outcore

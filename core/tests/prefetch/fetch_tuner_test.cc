@@ -1,0 +1,263 @@
+// The tuner against readers whose habits are known, in a model of memory: pages that are brought in
+// stay until newer ones need their place.
+#include "core/prefetch/fetch_tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/tests/sim/random.h"
+
+namespace outcore::prefetch {
+namespace {
+
+constexpr uint64_t kExtentPages = 512;
+
+class ModelMemory {
+ public:
+  // REQUIRES: the pages have numbers below `pages`.
+  ModelMemory(uint64_t pages, uint64_t room) : is_in_(pages), room_(room) {
+    EXPECT_TRUE(tuner_.allocate().ok());
+  }
+
+  // Whether the page had to be brought in.
+  bool touch(uint64_t page, uint64_t site = 1) {
+    ++touches_;
+    touched_.insert(page);
+    if (is_in_.at(page)) return false;
+    ++misses_;
+    FetchTuner::Miss miss;
+    miss.cache_id = 1;
+    miss.page = page;
+    miss.extent = page / kExtentPages;
+    miss.site = site;
+    miss.level_max = FetchTuner::kLevelMax;
+    miss.pages_end = is_in_.size();
+    miss.room_pages = room_;
+    miss.is_roomy = is_roomy_;
+    miss.is_all_fitting = is_all_fitting_;
+    miss.absent = {this, [](const void* of, uint64_t p) {
+                     return !static_cast<const ModelMemory*>(of)->is_in_.at(p);
+                   }};
+    choice_ = tuner_.choose(history_, miss);
+    const uint64_t cluster = uint64_t{1} << choice_.level, first = page / cluster * cluster;
+    EXPECT_NE(choice_.left_out, page);
+    if (choice_.left_out != FetchTuner::kNone) {
+      EXPECT_GE(choice_.left_out, first);
+      EXPECT_LT(choice_.left_out, std::min<uint64_t>(first + cluster, is_in_.size()));
+    }
+    uint32_t filled = 0;
+    for (uint64_t p = first; p < std::min<uint64_t>(first + cluster, is_in_.size()); ++p) {
+      if (is_in_[p] || p == choice_.left_out) continue;
+      is_in_[p] = true;
+      order_.push_back(p);
+      ++filled;
+      for (; order_.size() > room_; order_.pop_front()) is_in_[order_.front()] = false;
+    }
+    brought_in_ += filled;
+    history_.cost.note(filled, 60'000 + (filled - 1) * page_ns_);
+    return true;
+  }
+
+  void set_room(bool is_roomy, bool is_all_fitting) {
+    is_roomy_ = is_roomy;
+    is_all_fitting_ = is_all_fitting;
+  }
+  void set_page_ns(uint64_t ns) { page_ns_ = ns; }
+  void start_counting() { misses_ = brought_in_ = touches_ = 0; }
+  const FetchTuner::Choice& choice() const { return choice_; }
+  const FetchHistory& history() const { return history_; }
+  uint64_t misses() const { return misses_; }
+  uint64_t brought_in() const { return brought_in_; }
+
+ private:
+  FetchTuner tuner_;
+  FetchHistory history_;
+  std::vector<bool> is_in_;
+  std::deque<uint64_t> order_;
+  std::set<uint64_t> touched_;
+  const uint64_t room_;
+  bool is_roomy_ = false, is_all_fitting_ = false;
+  uint64_t page_ns_ = 4'000;
+  FetchTuner::Choice choice_;
+  uint64_t misses_ = 0, brought_in_ = 0, touches_ = 0;
+};
+
+// Touches all pages of an extent, in any order.
+void read_all(ModelMemory& memory, uint64_t extent, sim::Random& random, uint64_t site = 1) {
+  std::vector<uint64_t> pages(kExtentPages);
+  for (uint64_t i = 0; i < kExtentPages; ++i) pages[i] = extent * kExtentPages + i;
+  for (uint64_t i = kExtentPages; i > 1; --i) std::swap(pages[i - 1], pages[random.below(i)]);
+  for (const uint64_t page : pages) memory.touch(page, site);
+}
+
+TEST(FetchTuner, WithoutRoomAndEvidenceThePageComesInAlone) {
+  ModelMemory memory(1 << 20, 1000);
+  EXPECT_TRUE(memory.touch(70'000));
+  EXPECT_EQ(memory.choice().level, 0u);
+  EXPECT_EQ(memory.choice().left_out, FetchTuner::kNone);
+}
+
+TEST(FetchTuner, AGuessTakesAtMostTwiceTheTimeOfItsMiss) {
+  ModelMemory memory(1 << 20, 1000);
+  memory.set_room(true, false);
+  memory.touch(70'000);
+  EXPECT_FALSE(memory.choice().is_proven);
+  const uint64_t more = (1 << memory.choice().level) - 1;
+  EXPECT_GT(more, 0u);
+  EXPECT_LE(more * FetchCost::kFirstPageNs, 2 * FetchCost::kFirstMissNs);
+}
+
+TEST(FetchTuner, BringsInWhatFitsByFewMisses) {
+  constexpr uint64_t kPages = 16384;
+  ModelMemory memory(kPages, 2 * kPages);
+  memory.set_room(true, true);
+  sim::Random random(1);
+  for (uint64_t i = 0; i < 8 * kPages; ++i) memory.touch(random.below(kPages));
+  EXPECT_LT(memory.misses(), kPages / 20);
+}
+
+TEST(FetchTuner, ReadersOfSinglePagesGetSinglePages) {
+  ModelMemory memory(1 << 20, 8192);
+  sim::Random random(2);
+  for (int i = 0; i < 100'000; ++i) memory.touch(random.below(1 << 20));
+  EXPECT_LT(memory.brought_in(), memory.misses() + memory.misses() / 50);
+}
+
+TEST(FetchTuner, ReadersOfWholeExtentsGetLargeClusters) {
+  ModelMemory memory(1 << 20, 8192);
+  sim::Random random(3);
+  for (uint64_t extent = 0; extent < 100; ++extent) read_all(memory, 7 * extent, random);
+  memory.start_counting();
+  for (uint64_t extent = 100; extent < 200; ++extent) read_all(memory, 7 * extent, random);
+  EXPECT_LT(memory.misses(), 100 * kExtentPages / 20);
+  EXPECT_EQ(memory.brought_in(), 100 * kExtentPages);
+}
+
+TEST(FetchTuner, PartsOfAFileAreToldApart) {
+  constexpr uint64_t kHalf = 1 << 19;
+  ModelMemory memory(2 * kHalf, 16384);
+  sim::Random random(4);
+  // The same code reads runs of 64 pages in the first half, single pages in the second.
+  const auto read = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      const uint64_t run = random.below(kHalf / 64) * 64;
+      for (uint64_t k = 0; k < 64; ++k) {
+        memory.touch(run + (k * 37 + 5) % 64);
+        if (k % 4 == 0) memory.touch(kHalf + random.below(kHalf));
+      }
+    }
+  };
+  read(4000);
+  memory.start_counting();
+  read(1000);
+  // Of 80,000 touches 16,000 have to be misses.
+  EXPECT_LT(memory.misses(), 28'000u);
+  EXPECT_LT(memory.brought_in(), 100'000u);
+}
+
+TEST(FetchTuner, PlacesInTheCodeAreToldApartInNewExtents) {
+  constexpr uint64_t kExtents = 2000;
+  ModelMemory memory(2 * kExtents * kExtentPages, 16384);
+  sim::Random random(5);
+  uint64_t guesses_of_one = 0, misses_of_all = 0;
+  for (uint64_t extent = 0; extent < kExtents; ++extent) {
+    // One place reads one page of each extent, the other reads whole ones.
+    const bool is_first = memory.touch(extent * kExtentPages + random.below(kExtentPages), 11);
+    if (extent >= kExtents / 2 && is_first && memory.choice().level != 0) ++guesses_of_one;
+    const uint64_t before = memory.misses();
+    if (extent % 8 == 0) read_all(memory, kExtents + extent, random, 22);
+    if (extent >= kExtents / 2) misses_of_all += memory.misses() - before;
+  }
+  EXPECT_LT(guesses_of_one, kExtents / 2 / 50);
+  EXPECT_LT(misses_of_all, kExtents / 16 * kExtentPages / 10);
+}
+
+TEST(FetchTuner, DearPagesComeInOnlyIfMostAreUsed) {
+  // Half of all pages are used. A page costs a fifteenth of a miss, then a half of it.
+  for (const uint64_t page_ns : {4'000, 30'000}) {
+    ModelMemory memory(1 << 20, 8192);
+    memory.set_page_ns(page_ns);
+    sim::Random random(6);
+    for (uint64_t extent = 0; extent < 300; ++extent) {
+      if (extent == 200) memory.start_counting();
+      for (uint64_t i = 0; i < kExtentPages; ++i)
+        if (random.below(2) == 0)
+          memory.touch(extent * kExtentPages + (i * 129 + 7) % kExtentPages);
+    }
+    if (page_ns == 4'000)
+      EXPECT_LT(memory.misses(), 100 * kExtentPages / 2 / 4) << page_ns;
+    else
+      EXPECT_LT(memory.brought_in(), 100 * kExtentPages * 7 / 10) << page_ns;
+  }
+}
+
+TEST(FetchTuner, WhatIsLeftOutTellsHowMuchIsUsed) {
+  for (const uint64_t tenths : {2, 5, 9}) {
+    ModelMemory memory(1 << 22, 1 << 20);
+    memory.set_room(true, false);
+    sim::Random random(7);
+    for (uint64_t extent = 0; extent < 2000; ++extent)
+      for (uint64_t i = 0; i < kExtentPages; ++i)
+        if (random.below(10) < tenths)
+          memory.touch(extent * kExtentPages + (i * 129 + 7) % kExtentPages);
+    const double share = static_cast<double>(memory.history().left_out_used.load()) /
+                         static_cast<double>(memory.history().left_out.load());
+    EXPECT_GT(memory.history().left_out.load(), 1000u);
+    EXPECT_NEAR(share, static_cast<double>(tenths) / 10, 0.05) << tenths;
+  }
+}
+
+TEST(FetchTuner, HabitsThatChangeAreUnlearnt) {
+  ModelMemory memory(1 << 20, 8192);
+  sim::Random random(8);
+  for (uint64_t extent = 0; extent < 100; ++extent) read_all(memory, extent, random);
+  for (int i = 0; i < 5'000; ++i) memory.touch((1 << 18) + random.below(3 << 18));
+  memory.start_counting();
+  for (int i = 0; i < 20'000; ++i) memory.touch((1 << 18) + random.below(3 << 18));
+  EXPECT_LT(memory.brought_in(), memory.misses() * 11 / 10);
+}
+
+TEST(FetchCost, FollowsWhatIsMeasured) {
+  FetchCost cost;
+  EXPECT_EQ(cost.miss_ns(), FetchCost::kFirstMissNs);
+  for (int i = 0; i < 100; ++i) cost.note(1, 10'000), cost.note(11, 30'000);
+  EXPECT_NEAR(static_cast<double>(cost.miss_ns()), 10'000, 100);
+  EXPECT_NEAR(static_cast<double>(cost.page_ns()), 2'000, 100);
+}
+
+TEST(FetchCost, OneSampleFarOutChangesLittle) {
+  FetchCost cost;
+  for (int i = 0; i < 100; ++i) cost.note(1, 10'000);
+  cost.note(1, 1'000'000'000);
+  EXPECT_LT(cost.miss_ns(), 15'000u);
+}
+
+TEST(UseEvidence, IsThePriorAtFirstAndTheCountsLater) {
+  UseEvidence evidence;
+  EXPECT_DOUBLE_EQ(evidence.share(3, 0.5), 0.5);
+  for (int i = 0; i < 100; ++i) {
+    evidence.watch(3);
+    if (i % 10 == 0) evidence.use(3);
+  }
+  EXPECT_NEAR(evidence.share(3, 0.5), 0.1, 0.03);
+  EXPECT_DOUBLE_EQ(evidence.share(2, 0.5), 0.5);
+}
+
+TEST(UseEvidence, UsesNeverExceedWhatIsWatched) {
+  UseEvidence evidence;
+  evidence.use(1);
+  EXPECT_EQ(evidence.count(1).used, 0u);
+  for (uint32_t i = 0; i < 3 * UseEvidence::kWatchedMax; ++i) evidence.watch(1), evidence.use(1);
+  EXPECT_LE(evidence.count(1).used, evidence.count(1).watched);
+  EXPECT_LT(evidence.count(1).watched, UseEvidence::kWatchedMax);
+  evidence.unwatch(1);
+  EXPECT_LE(evidence.count(1).used, evidence.count(1).watched);
+}
+
+}  // namespace
+}  // namespace outcore::prefetch
