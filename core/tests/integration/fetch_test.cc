@@ -1,6 +1,8 @@
 // How much a miss brings in: read from what the store is asked for, and by its bytes.
 #include <gtest/gtest.h>
+#include <time.h>
 
+#include <atomic>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -15,7 +17,7 @@ namespace {
 
 using namespace scene;
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPageBytes = 4096;
 
 // The numbers below `count`, in an order that the seed gives.
 std::vector<uint64_t> shuffled(uint64_t count, uint64_t seed) {
@@ -26,7 +28,7 @@ std::vector<uint64_t> shuffled(uint64_t count, uint64_t seed) {
   return order;
 }
 
-class Fetch : public testing::TestWithParam<Delivery> {
+class Fetches : public testing::TestWithParam<Delivery> {
  protected:
   RuntimeOptions options(uint64_t budget_bytes) const {
     RuntimeOptions o = options_with(budget_bytes);
@@ -36,7 +38,7 @@ class Fetch : public testing::TestWithParam<Delivery> {
   // Skips the test where the delivery cannot be had.
   void start(const RuntimeOptions& o) {
     runtime_.emplace(Runtime::start(o).value());
-    Result<Region> probe = runtime_->map("memory:", {.size_bytes = kPage, .may_create = true});
+    Result<Region> probe = runtime_->map("memory:", {.size_bytes = kPageBytes, .may_create = true});
     if (!probe.ok() && probe.code() == EPERM) GTEST_SKIP() << probe.message();
   }
   Region map(const std::string& path, const MapOptions& o = {}) {
@@ -48,8 +50,8 @@ class Fetch : public testing::TestWithParam<Delivery> {
   static uint64_t read(const Region& region, std::span<const uint64_t> pages) {
     uint64_t wrong = 0;
     for (const uint64_t page : pages)
-      wrong += *static_cast<const volatile std::byte*>(region.data() + page * kPage) !=
-               byte_at(page * kPage);
+      wrong += *static_cast<const volatile std::byte*>(region.data() + page * kPageBytes) !=
+               byte_at(page * kPageBytes);
     return wrong;
   }
   uint64_t fills() const {
@@ -61,27 +63,27 @@ class Fetch : public testing::TestWithParam<Delivery> {
   std::optional<Runtime> runtime_;
 };
 
-TEST_P(Fetch, DataThatFitComeInByFewTransfers) {
+TEST_P(Fetches, DataThatFitComeInByFewTransfers) {
   constexpr uint64_t kPages = 8192;
-  write_file(folder_ / "data", pattern(kPages * kPage));
-  ASSERT_NO_FATAL_FAILURE(start(options(2 * kPages * kPage)));
+  write_file(folder_ / "data", pattern(kPages * kPageBytes));
+  ASSERT_NO_FATAL_FAILURE(start(options(2 * kPages * kPageBytes)));
   if (IsSkipped()) return;
   const Region region = map(folder_ / "data");
   EXPECT_EQ(read(region, shuffled(kPages, 1)), 0u);
-  EXPECT_EQ(first_difference(region.data(), kPages * kPage), kPages * kPage);
+  EXPECT_EQ(first_difference(region.data(), kPages * kPageBytes), kPages * kPageBytes);
   const Metrics seen = runtime_->metrics();
   EXPECT_EQ(fills(), kPages);
   EXPECT_LT(seen.counters.read_requests, kPages / 8);
-  EXPECT_FALSE(region.metrics().fetches.to_text(kPage).empty());
+  EXPECT_FALSE(region.metrics().fetches.to_text(kPageBytes).empty());
 }
 
-TEST_P(Fetch, PagesComeInAloneWhereTheUserWantsIt) {
+TEST_P(Fetches, PagesComeInAloneWhereTheUserWantsIt) {
   constexpr uint64_t kPages = 2048;
-  write_file(folder_ / "data", pattern(kPages * kPage));
-  RuntimeOptions page = options(2 * kPages * kPage), none = page;
-  page.fetch = outcore::Fetch::kPage;
+  write_file(folder_ / "data", pattern(kPages * kPageBytes));
+  RuntimeOptions page = options(2 * kPages * kPageBytes), none = page;
+  page.fetch = Fetch::kPage;
   none.readahead_bytes = 0;
-  for (const RuntimeOptions& o : {page, none, options(2 * kPages * kPage)}) {
+  for (const RuntimeOptions& o : {page, none, options(2 * kPages * kPageBytes)}) {
     ASSERT_NO_FATAL_FAILURE(start(o));
     if (IsSkipped()) return;
     const bool is_by_advice = !o.fetch && !o.readahead_bytes;
@@ -91,22 +93,25 @@ TEST_P(Fetch, PagesComeInAloneWhereTheUserWantsIt) {
     std::vector<uint64_t> few = shuffled(kPages, 2);
     few.resize(kPages / 16);
     EXPECT_EQ(read(region, few), 0u);
-    EXPECT_EQ(runtime_->metrics().counters.prefetch_fills, 0u);
-    EXPECT_EQ(fills(), few.size());
+    // By messages a reader may go on before its page is counted.
+    for (int i = 0; i < 10'000 && fills() < few.size(); ++i) std::this_thread::yield();
+    EXPECT_EQ(runtime_->metrics().counters.fills, few.size());
+    // Some pages may lie in a row by chance.
+    EXPECT_LE(runtime_->metrics().counters.prefetch_fills, o.fetch ? 16u : 0u);
   }
 }
 
-TEST_P(Fetch, SinglePagesOfMuchDataAreReadAloneOnceMemoryIsFull) {
+TEST_P(Fetches, SinglePagesOfMuchDataAreReadAloneOnceMemoryIsFull) {
   constexpr uint64_t kPages = 32768, kRoomPages = 2048;
-  write_file(folder_ / "data", Bytes(kPages * kPage));
-  ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPage)));
+  write_file(folder_ / "data", Bytes(kPages * kPageBytes));
+  ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPageBytes)));
   if (IsSkipped()) return;
   const Region region = map(folder_ / "data");
   const std::vector<uint64_t> order = shuffled(kPages, 3);
   const std::span<const uint64_t> all(order);
   const auto touch = [&](std::span<const uint64_t> pages) {
     for (const uint64_t page : pages)
-      static_cast<void>(*static_cast<const volatile std::byte*>(region.data() + page * kPage));
+      static_cast<void>(*static_cast<const volatile std::byte*>(region.data() + page * kPageBytes));
   };
   touch(all.first(8192));
   const Metrics before = runtime_->metrics();
@@ -116,57 +121,85 @@ TEST_P(Fetch, SinglePagesOfMuchDataAreReadAloneOnceMemoryIsFull) {
   const uint64_t along = after.counters.prefetch_fills - before.counters.prefetch_fills;
   EXPECT_GT(asked, 20'000u);
   EXPECT_LT(along, asked / 20);
-  EXPECT_LE(after.gauges.used_bytes_max, kRoomPages * kPage);
+  EXPECT_LE(after.gauges.used_bytes_max, kRoomPages * kPageBytes);
 }
 
-TEST_P(Fetch, WhatIsWrittenIsStoredWhateverCameAlong) {
+TEST_P(Fetches, WhatIsWrittenIsStoredWhateverCameAlong) {
   constexpr uint64_t kPages = 4096;
-  write_file(folder_ / "data", pattern(kPages * kPage));
-  ASSERT_NO_FATAL_FAILURE(start(options(kPages * kPage / 4)));
+  write_file(folder_ / "data", pattern(kPages * kPageBytes));
+  ASSERT_NO_FATAL_FAILURE(start(options(kPages * kPageBytes / 4)));
   if (IsSkipped()) return;
-  Bytes expected = pattern(kPages * kPage);
+  Bytes expected = pattern(kPages * kPageBytes);
   {
     Region region = map(folder_ / "data", {.access = Access::kReadWrite});
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
         for (const uint64_t page : shuffled(kPages, 4))
-          if (page % 4 == t && page % 3 == 0) region.data()[page * kPage + 77] = std::byte{0x5A};
+          if (page % 4 == t && page % 3 == 0)
+            region.data()[page * kPageBytes + 77] = std::byte{0x5A};
       });
     for (std::thread& thread : threads) thread.join();
-    for (uint64_t page = 0; page < kPages; page += 3) expected[page * kPage + 77] = std::byte{0x5A};
+    for (uint64_t page = 0; page < kPages; page += 3)
+      expected[page * kPageBytes + 77] = std::byte{0x5A};
     ASSERT_TRUE(region.sync().ok());
   }
   EXPECT_EQ(read_file(folder_ / "data"), expected);
 }
 
-TEST_P(Fetch, ADataSetThatIsReadInRunsComesInByRuns) {
-  constexpr uint64_t kPages = 32768, kRoomPages = 4096, kRunPages = 64;
-  write_file(folder_ / "data", Bytes(kPages * kPage));
-  ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPage)));
+// A device that takes long for each transfer, whatever its size. It counts them.
+class FarDevice : public Store {
+ public:
+  explicit FarDevice(uint64_t size_bytes) : size_bytes_(size_bytes) {}
+  uint64_t size_bytes() const override { return size_bytes_; }
+  std::string uri() const override { return "far-device:"; }
+  StoreTraits traits() const override {
+    StoreTraits traits;
+    traits.is_fault_safe = true;
+    return traits;
+  }
+  int read(uint64_t offset, std::span<std::byte> into) override {
+    timespec latency{0, 300'000};
+    while (::nanosleep(&latency, &latency) != 0) {
+    }
+    for (uint64_t i = 0; i < into.size(); i += kPageBytes) into[i] = byte_at(offset + i);
+    reads_ += 1;
+    return 0;
+  }
+  int write(uint64_t, std::span<const std::byte>) override { return -EROFS; }
+  uint64_t reads() const { return reads_; }
+
+ private:
+  const uint64_t size_bytes_;
+  std::atomic<uint64_t> reads_{0};
+};
+
+TEST_P(Fetches, DataThatAreReadInRunsComeInByRuns) {
+  constexpr uint64_t kPages = 8192, kRoomPages = 1024, kRunPages = 16;
+  ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPageBytes)));
   if (IsSkipped()) return;
-  const Region region = map(folder_ / "data");
+  const auto device = std::make_shared<FarDevice>(kPages * kPageBytes);
+  const Region region = runtime_->map(device, MapOptions{}).value();
   const auto read_runs = [&](uint64_t seed) {
+    std::vector<uint64_t> pages;
     for (const uint64_t run : shuffled(kPages / kRunPages, seed))
       for (uint64_t i = 0; i < kRunPages; ++i)  // in no order that a stream could have
-        static_cast<void>(*static_cast<const volatile std::byte*>(
-            region.data() + (run * kRunPages + (i * 37 + 11) % kRunPages) * kPage));
+        pages.push_back(run * kRunPages + (i * 7 + 3) % kRunPages);
+    EXPECT_EQ(read(region, pages), 0u);
   };
   read_runs(5);
-  const Metrics before = runtime_->metrics();
+  const uint64_t before = device->reads();
   read_runs(6);
-  const Metrics after = runtime_->metrics();
-  EXPECT_LT(after.counters.read_requests - before.counters.read_requests, kPages / 4);
-  EXPECT_LT(after.counters.read_bytes - before.counters.read_bytes, kPages * kPage * 5 / 4);
+  EXPECT_LT(device->reads() - before, kPages / 4) << region.metrics().fetches.to_text(kPageBytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Deliveries, Fetch,
+INSTANTIATE_TEST_SUITE_P(Deliveries, Fetches,
                          testing::Values(Delivery::kInThread, Delivery::kMessages,
                                          Delivery::kMprotect),
-                         [](const auto& info) {
-                           return std::string(info.param == Delivery::kInThread   ? "InThread"
-                                              : info.param == Delivery::kMessages ? "Messages"
-                                                                                  : "Mprotect");
+                         [](const auto& of) {
+                           return std::string(of.param == Delivery::kInThread   ? "InThread"
+                                              : of.param == Delivery::kMessages ? "Messages"
+                                                                                : "Mprotect");
                          });
 
 }  // namespace

@@ -171,7 +171,7 @@ size_t signal_frame_bytes() {
 TEST_P(LimitsOf, AFaultOnATooSmallSignalStackIsRefusedAndChangesNothingBesideIt) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's frames are larger";
   const size_t frame_bytes = (signal_frame_bytes() + kKiB - 1) / kKiB * kKiB;
-  const size_t stack_bytes = std::max<size_t>(frame_bytes, MINSIGSTKSZ) + 2 * kKiB;
+  const size_t stack_bytes = frame_bytes + 2 * kKiB;
   constexpr size_t below_bytes = 64 * kKiB;
   auto* const memory =
       static_cast<std::byte*>(::mmap(nullptr, below_bytes + stack_bytes, PROT_READ | PROT_WRITE,

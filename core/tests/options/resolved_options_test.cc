@@ -71,6 +71,7 @@ TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   EXPECT_EQ(o.high_watermark, 98u);
   EXPECT_EQ(o.low_watermark, 97u);
   EXPECT_EQ(o.readahead_bytes, 2 * kMiB);
+  EXPECT_EQ(o.fetch, Fetch::kAuto);
   EXPECT_EQ(o.wait_ms_max, 30'000u);
   EXPECT_EQ(o.delivery, Delivery::kAuto);
   EXPECT_EQ(o.frames, FrameKind::kAuto);
@@ -110,7 +111,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
                   {"OUTCORE_ON_ERROR", "zero"},      {"OUTCORE_SCRATCH_DIR", "/x"},
                   {"OUTCORE_CHECKPOINT", "10min"},   {"OUTCORE_CHECKPOINT_POOL", "versioned:p"},
                   {"OUTCORE_CHECKPOINT_KEEP", "9"},  {"OUTCORE_METRICS_AT_EXIT", "m"},
-                  {"OUTCORE_KERNEL", "6.1"}};
+                  {"OUTCORE_KERNEL", "6.1"},         {"OUTCORE_FETCH", "page"}};
   EXPECT_EQ(environment_.size(), option_table().size());
   const ResolvedOptions o = resolved();
   EXPECT_EQ(o.budget_bytes, uint64_t{4} << 30);
@@ -122,6 +123,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
   EXPECT_EQ(o.high_watermark, 90u);
   EXPECT_EQ(o.low_watermark, 80u);
   EXPECT_EQ(o.readahead_bytes, 0u);
+  EXPECT_EQ(o.fetch, Fetch::kPage);
   EXPECT_EQ(o.wait_ms_max, 500u);
   EXPECT_EQ(o.delivery, Delivery::kMessages);
   EXPECT_EQ(o.frames, FrameKind::kPrivate);
@@ -142,7 +144,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   p.prefetch_threads = 3, p.event_threads = 4, p.high_watermark = 90, p.low_watermark = 80;
   p.readahead_bytes = 1, p.wait_ms_max = 9, p.delivery = Delivery::kInThread;
   p.frames = FrameKind::kShared, p.on_error = OnError::kAbort, p.scratch_dir = "/y";
-  p.metrics_at_exit = "text", p.kernel = "5.15";
+  p.fetch = Fetch::kPage, p.metrics_at_exit = "text", p.kernel = "5.15";
   p.checkpoint_every_ms = 10, p.checkpoint_pool = "versioned:q", p.checkpoint_keep = 1;
   const ResolvedOptions o = resolved(p);
   for (const Option& option : option_table())
