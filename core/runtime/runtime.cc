@@ -188,7 +188,7 @@ std::string Runtime::describe_options() const { return impl_->options.describe()
 
 const char* version() { return OUTCORE_VERSION; }
 
-// -- Reservation --
+// -- Addresses: reserved ones, and those of regions --
 
 Reservation::Reservation() = default;
 Reservation::Reservation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -226,6 +226,30 @@ Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
   const std::lock_guard<std::mutex> guard(impl_->mapping);
   impl_->reservations.push_back(reservation.get());
   return Reservation(std::move(reservation));
+}
+
+Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
+                                        uint64_t page_bytes) {
+  if (o.address == nullptr)
+    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
+  auto* address = static_cast<std::byte*>(o.address);
+  const bool is_inside =
+      std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
+        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
+      });
+  if (!is_inside)
+    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
+  if (region::AddressMap::instance().overlaps(address, reserve_bytes))
+    return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
+  return address;
+}
+
+void Runtime::Impl::give_place_back(const Region::Impl& region) {
+  if (region.is_lent) return;
+  if (region.is_fixed)
+    os::make_inaccessible(region.view->address, region.reserve_bytes);
+  else
+    os::release_addresses(region.view->address, region.reserve_bytes);
 }
 
 }  // namespace outcore
