@@ -145,6 +145,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
   regions.push_back(region.get());
+  learn_by_option(*region);
   return region;
 }
 
@@ -327,6 +328,7 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
 void Runtime::Impl::drop_cache(const std::string& key) {
   const auto found = caches.find(key);
   if (found == caches.end() || found->second->view_count != 0) return;
+  end_learning(*found->second);
   engine->remove_cache(found->second.get());
   const Counters counters = found->second->counters.sum();
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/units.h"
@@ -108,6 +109,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
                              " is too small for pages of " + base::format_bytes(o.page_bytes) +
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->pager().least_budget(o.page_bytes))};
+  impl->start_learning();
   runtime::install_handlers(true);
   runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {
@@ -121,6 +123,9 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   Result<std::shared_ptr<Impl>> impl = Impl::start(options);
   if (!impl) return impl.error();
+  if (const std::string complaint = impl.value()->learn_complaint(); !complaint.empty())
+    std::fprintf(stderr, "outcore: %s\n", complaint.c_str());
+  if (impl.value()->learns_by_option) runtime::keep_learnt_at_exit(impl.value());
   return Runtime(std::move(impl).value());
 }
 
