@@ -91,9 +91,13 @@ std::string shortened(const std::string& path) {
 void print_learn(std::string* out, const Json& learn) {
   const auto number = [&](const char* name) { return learn.value(name, uint64_t{0}); };
   *out += "  learn: ";
+  const auto counted = [&](const char* name) {  // "1 file", "2 files"
+    const std::string text = std::to_string(number(name)) + " " + name;
+    return number(name) == 1 ? text.substr(0, text.size() - 1) : text;
+  };
   if (number("runs") != 0)
-    *out += format_bytes(number("brought_bytes")) + " in " + std::to_string(number("runs")) +
-            " runs of " + std::to_string(number("files")) + " files brought in ahead; ";
+    *out += format_bytes(number("brought_bytes")) + " in " + counted("runs") + " of " +
+            counted("files") + " brought in ahead; ";
   *out += (learn.value("is_kept", false) ? "kept in " : "not kept in ") +
           learn.value("profile", "") + "\n";
 }
