@@ -50,9 +50,11 @@ def run_quietly(command, **options):
     return done.stdout
 
 
-def under_outcore(place, budget_bytes, delivery=None):
-    """The words before a program: `outcore run` with this budget, and its report."""
+def under_outcore(place, budget_bytes, delivery=None, profile=None):
+    """The words before a program: `outcore run` with this budget, and its report. ``profile``: of
+    learnt starts."""
     options = [] if delivery is None else ["--delivery", delivery]
+    options += [] if profile is None else ["--learn", str(profile)]
     return [place.outcore, "run", "--budget", str(budget_bytes), "--json", report_of(place),
             *options, "--"]
 

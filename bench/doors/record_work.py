@@ -1,4 +1,4 @@
-"""RecordWork: records.py, LMDB's random reads."""
+"""RecordWork: records.py, LMDB's random reads; SecondStartWork: the same, twice."""
 
 from place import MIB, SOURCES, own_line, run_quietly, take_report, under_outcore
 
@@ -42,3 +42,27 @@ class RecordWork:
 
     def clean_up(self):
         pass
+
+
+class SecondStartWork(RecordWork):
+    """The first start learns, the second has what it learnt: the same reads, both cold."""
+
+    name = "second-start"
+    memories = ["mmap", "mmap-random", "outcore", "outcore-second"]
+
+    def prepare(self):
+        self._profile = self.place.folder / "second-start.learnt"
+        return super().prepare()
+
+    def command(self, memory, is_start):
+        words, environment = super().command(memory, is_start)
+        if memory == "outcore":
+            self._profile.unlink(missing_ok=True)
+        if memory.startswith("outcore"):
+            program = words.index("--") + 1
+            before = under_outcore(self.place, self.budget_bytes, profile=self._profile)
+            words = [*before, *words[program:]]
+        return words, environment
+
+    def clean_up(self):
+        self._profile.unlink(missing_ok=True)

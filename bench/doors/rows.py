@@ -2,7 +2,7 @@
 
 from array_work import ArrayWork
 from kraken_work import KrakenWork
-from record_work import RecordWork
+from record_work import RecordWork, SecondStartWork
 from row import Asked, Row
 
 ALL = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
@@ -28,6 +28,10 @@ ROWS = [
     Row("lmdb", "LMDB, 1 GiB in 256 MiB: random reads", RecordWork, [
         Asked("LMDB reads, in-thread", "outcore-in-thread", "mmap-random", 0.9),
         Asked("LMDB reads, messages", "outcore", "mmap-random", 0.9)], {"mmap"}),
+    Row("second-start", "LMDB, 1 GiB in 256 MiB: random reads, by a second start with --learn",
+        SecondStartWork, [
+            Asked("second start, beside the first", "outcore-second", "outcore", 2.0),
+            Asked("  beside mmap", "outcore-second", "better", None)], {"mmap"}),
     array_row("gather", "random rows of 1 KiB", "a[random rows]", 1.0, GATHERS, {"mmap"}),
     array_row("zipf", "popular rows, zipf 1.2", "a[zipf rows]", 1.3, GATHERS, {"mmap"}),
     array_row("sum", "a.sum()", "a.sum()", 0.95, once={"mmap-random"}),

@@ -89,6 +89,7 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   set(o.checkpoint_keep, &into->checkpoint_keep);
   set(o.checkpoint_every_ms, &into->checkpoint_every_ms);
   set(o.checkpoint_pool, &into->checkpoint_pool);
+  set(o.learn_file, &into->learn_file);
   into->ignore_environment = o.ignore_environment != 0;
   return {};
 }

@@ -20,6 +20,7 @@ Engine::Engine(const PagerOptions& options)
       clusters_(pager_, supply_, filler_),
       remapper_(pager_, queue_),
       prefetcher_(pager_, supply_, filler_, clusters_, remapper_, queue_),
+      replayer_(pager_, supply_, filler_),
       readahead_(pager_, queue_, prefetcher_),
       fault_path_(pager_, supply_, filler_, remapper_, queue_, readahead_, clusters_),
       fresh_pages_(pager_, supply_, filler_),
@@ -64,6 +65,7 @@ Engine::~Engine() {
     os::wake_all(&shard->is_called);
   }
   queue_.wake_everybody();
+  replayer_.stop();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -91,6 +93,7 @@ void Engine::add_to(Metrics& metrics) const {
   metrics.gauges.used_bytes_max = std::max(pager_.budget.used_max(), metrics.gauges.used_bytes);
   metrics.gauges.bounce_bytes = pager_.buffer_bytes();
   metrics.gauges.metadata_bytes = pager_.metadata_bytes();
+  metrics.gauges.replays = replayer_.count();
 }
 
 }  // namespace outcore::paging

@@ -9,7 +9,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/os/signal_delivery.h"
@@ -33,6 +35,7 @@
 #include "core/paging/ranges.h"
 #include "core/paging/readahead.h"
 #include "core/paging/remapper.h"
+#include "core/paging/replayer.h"
 #include "core/paging/reshaper.h"
 #include "core/paging/view_list.h"
 #include "outcore/metrics.h"
@@ -147,6 +150,13 @@ class Engine {
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count) {
     prefetcher_.prefetch(view, first, stride, count);
   }
+  // Replayer.
+  Status replay(const region::View& view, uint64_t from, uint64_t to,
+                std::shared_ptr<const std::string> touches) {
+    return replayer_.start(view, from, to, std::move(touches));
+  }
+  void forget_replays(const PageCache& cache) { replayer_.forget(cache); }
+  Replayer::Totals replayed() const { return replayer_.totals(); }
   // BudgetControl.
   Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
   uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
@@ -169,6 +179,7 @@ class Engine {
   ClusterFiller clusters_;
   Remapper remapper_;
   Prefetcher prefetcher_;
+  Replayer replayer_;
   Readahead readahead_;
   FaultPath fault_path_;
   FreshPages fresh_pages_;

@@ -18,6 +18,7 @@
 #include "core/paging/gate.h"
 #include "core/paging/write_failures.h"
 #include "core/prefetch/fetch_tuner.h"
+#include "core/prefetch/touch_log.h"
 #include "core/region/page_word.h"
 #include "core/region/view.h"
 #include "outcore/options.h"
@@ -88,11 +89,15 @@ struct PageCache {
   Gate read_gate, write_gate;
   EpochGate epoch;
   metrics::CounterBlock counters;
-  prefetch::FetchHistory fetches;            // what its misses have shown
-  std::atomic<ChangeLog*> changes{nullptr};  // ours; made when somebody wants to know
+  prefetch::FetchHistory fetches;                     // what its misses have shown
+  std::atomic<ChangeLog*> changes{nullptr};           // ours; made when somebody wants to know
+  std::atomic<prefetch::TouchLog*> touches{nullptr};  // likewise
 
   PageCache() = default;
-  ~PageCache() { delete changes.load(); }
+  ~PageCache() {
+    delete changes.load();
+    delete touches.load();
+  }
   PageCache(const PageCache&) = delete;
   PageCache& operator=(const PageCache&) = delete;
 
@@ -138,6 +143,11 @@ struct PageCache {
   void note_change(uint64_t offset, uint64_t size_bytes) const {
     if (ChangeLog* log = changes.load(std::memory_order_acquire); log != nullptr)
       log->note(offset, size_bytes);
+  }
+  // The page is brought in. The fault path.
+  void note_touch(uint64_t page) const {
+    if (prefetch::TouchLog* log = touches.load(std::memory_order_acquire); log != nullptr)
+      log->note(page * page_bytes, page_bytes);
   }
   // Changes are logged from now on, but for those of writes that are under way. False: they were
   // logged already. Any thread but the fault path.

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/wait.h"
 
@@ -54,16 +55,9 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
-// The program ends, possibly in the middle of a call of another thread: waits for a lock for a
-// short time only.
-bool lock_soon(std::mutex& lock) {
-  constexpr uint64_t kNsMax = 1'000'000'000;
-  const uint64_t start_ns = os::now_ns();
-  while (!lock.try_lock()) {
-    if (os::now_ns() - start_ns > kNsMax) return false;
-    os::yield();
-  }
-  return true;
+void keep_and_tell(Runtime::Impl& impl) {
+  if (const Status s = impl.keep_learnt(false); !s)
+    std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
 }
 
 // Reports the runtimes that nobody has ended: those of `outcore run`, of the default heap, or that
@@ -76,7 +70,9 @@ void report_all() {
   waiting().runtimes.clear();
   waiting().lock.unlock();
   for (const auto& impl : all) {
-    if (impl->generation != process_generation() || impl->is_reported.exchange(true)) continue;
+    if (impl->generation != process_generation()) continue;
+    if (impl->keeps_learnt_at_exit.exchange(false)) keep_and_tell(*impl);
+    if (!is_wanted(*impl) || impl->is_reported.exchange(true)) continue;
     if (!lock_soon(impl->mapping)) continue;
     const Metrics metrics = collect(*impl);
     impl->mapping.unlock();
@@ -87,7 +83,25 @@ void report_all() {
   kept->swap(all);
 }
 
+void remember(const std::shared_ptr<Runtime::Impl>& impl) {
+  static const int registered = std::atexit(report_all);
+  static_cast<void>(registered);
+  const std::lock_guard<std::mutex> guard(waiting().lock);
+  std::erase_if(waiting().runtimes, [](const auto& each) { return each.expired(); });
+  waiting().runtimes.push_back(impl);
+}
+
 }  // namespace
+
+bool lock_soon(std::mutex& lock) {
+  constexpr uint64_t kNsMax = 1'000'000'000;
+  const uint64_t start_ns = os::now_ns();
+  while (!lock.try_lock()) {
+    if (os::now_ns() - start_ns > kNsMax) return false;
+    os::yield();
+  }
+  return true;
+}
 
 void write_metrics(const std::string& where, const Metrics& metrics) {
   if (where.empty() || where == "none") return;
@@ -112,17 +126,18 @@ Metrics collect_metrics(Runtime::Impl& impl) {
 }
 
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
-  if (!is_wanted(*impl)) return;
-  static const int registered = std::atexit(report_all);
-  static_cast<void>(registered);
-  const std::lock_guard<std::mutex> guard(waiting().lock);
-  std::erase_if(waiting().runtimes, [](const auto& each) { return each.expired(); });
-  waiting().runtimes.push_back(impl);
+  if (is_wanted(*impl)) remember(impl);
+}
+
+void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
+  OC_CHECK(impl != nullptr);
+  if (!impl->keeps_learnt_at_exit.exchange(true)) remember(impl);
 }
 
 void report_end(Runtime::Impl& impl) {
   if (is_wanted(impl) && !impl.is_reported.exchange(true))
     write_metrics(impl.options.metrics_at_exit, collect_metrics(impl));
+  keep_and_tell(impl);
 }
 
 }  // namespace outcore::runtime

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "core/runtime/runtime_impl.h"
@@ -15,7 +16,13 @@ void write_metrics(const std::string& where, const Metrics& metrics);
 Metrics collect_metrics(Runtime::Impl& impl);
 // Reports the runtime when the process calls exit(), if the runtime has not ended by then.
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl);
-// Reports a runtime that ends, unless it was reported before.
+// Reports a runtime that ends, unless it was reported before; what it has learnt goes to its
+// profiles. What fails is told on stderr.
 void report_end(Runtime::Impl& impl);
+// What the runtime has learnt goes to its profiles when the process calls exit(), likewise.
+void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl);
+// The program ends, possibly in the middle of a call of another thread: waits for a lock for a
+// short time only. False: it is not locked.
+bool lock_soon(std::mutex& lock);
 
 }  // namespace outcore::runtime

@@ -145,6 +145,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
   regions.push_back(region.get());
+  learn_by_option(*region);
   return region;
 }
 
@@ -324,33 +325,10 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
   return engine->lengthen(cache, store_bytes);
 }
 
-Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
-                                        uint64_t page_bytes) {
-  if (o.address == nullptr)
-    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
-  auto* address = static_cast<std::byte*>(o.address);
-  const bool is_inside =
-      std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
-        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
-      });
-  if (!is_inside)
-    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
-  if (region::AddressMap::instance().overlaps(address, reserve_bytes))
-    return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
-  return address;
-}
-
-void Runtime::Impl::give_place_back(const Region::Impl& region) {
-  if (region.is_lent) return;
-  if (region.is_fixed)
-    os::make_inaccessible(region.view->address, region.reserve_bytes);
-  else
-    os::release_addresses(region.view->address, region.reserve_bytes);
-}
-
 void Runtime::Impl::drop_cache(const std::string& key) {
   const auto found = caches.find(key);
   if (found == caches.end() || found->second->view_count != 0) return;
+  end_learning(*found->second);
   engine->remove_cache(found->second.get());
   const Counters counters = found->second->counters.sum();
 #define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);

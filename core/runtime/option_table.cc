@@ -239,6 +239,10 @@ std::vector<Option> make_fault_options() {
            {&R::checkpoint_pool, &O::checkpoint_pool}, nullptr, refuse_pool),
       count({"checkpoint_keep", "checkpoint_keep", "3", "", "how many of them are kept"},
             {&R::checkpoint_keep, &O::checkpoint_keep}, kCheckpointsKeptMax),
+      text({"learn", "learn_file", "none", "none, or a path",
+            "a file that keeps what of which files was needed first; the next start brings that in "
+            "ahead"},
+           {&R::learn_file, &O::learn_file}, nullptr, refuse_empty),
       text({"metrics_at_exit", "metrics_at_exit", "none", "none, text, or a path",
             "metrics when the runtime ends, or the process by exit(): on the standard error as "
             "text, or appended to a file as one line of JSON"},

@@ -36,6 +36,7 @@ struct ResolvedOptions {
   uint64_t checkpoint_every_ms = 0;
   std::string checkpoint_pool;
   unsigned checkpoint_keep = 0;
+  std::string learn_file;
   std::string metrics_at_exit;
   std::string kernel;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/units.h"
@@ -108,6 +109,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
                              " is too small for pages of " + base::format_bytes(o.page_bytes) +
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->pager().least_budget(o.page_bytes))};
+  impl->start_learning();
   runtime::install_handlers(true);
   runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {
@@ -121,6 +123,9 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   Result<std::shared_ptr<Impl>> impl = Impl::start(options);
   if (!impl) return impl.error();
+  if (const std::string complaint = impl.value()->learn_complaint(); !complaint.empty())
+    std::fprintf(stderr, "outcore: %s\n", complaint.c_str());
+  if (impl.value()->learns_by_option) runtime::keep_learnt_at_exit(impl.value());
   return Runtime(std::move(impl).value());
 }
 
@@ -188,7 +193,7 @@ std::string Runtime::describe_options() const { return impl_->options.describe()
 
 const char* version() { return OUTCORE_VERSION; }
 
-// -- Reservation --
+// -- Addresses: reserved ones, and those of regions --
 
 Reservation::Reservation() = default;
 Reservation::Reservation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -226,6 +231,30 @@ Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
   const std::lock_guard<std::mutex> guard(impl_->mapping);
   impl_->reservations.push_back(reservation.get());
   return Reservation(std::move(reservation));
+}
+
+Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
+                                        uint64_t page_bytes) {
+  if (o.address == nullptr)
+    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
+  auto* address = static_cast<std::byte*>(o.address);
+  const bool is_inside =
+      std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
+        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
+      });
+  if (!is_inside)
+    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
+  if (region::AddressMap::instance().overlaps(address, reserve_bytes))
+    return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
+  return address;
+}
+
+void Runtime::Impl::give_place_back(const Region::Impl& region) {
+  if (region.is_lent) return;
+  if (region.is_fixed)
+    os::make_inaccessible(region.view->address, region.reserve_bytes);
+  else
+    os::release_addresses(region.view->address, region.reserve_bytes);
 }
 
 }  // namespace outcore

@@ -13,6 +13,7 @@
 #include "core/os/kernel_features.h"
 #include "core/paging/engine.h"
 #include "core/runtime/fault_sources.h"
+#include "core/runtime/learner.h"
 #include "core/runtime/resolved_options.h"
 #include "core/runtime/writer_claim.h"
 #include "outcore/runtime.h"
@@ -51,6 +52,11 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::unique_ptr<Checkpointer> checkpointer;
   std::atomic<bool> is_reported{false};  // by metrics_at_exit
 
+  // Profiles of learnt starts (learning.cc).
+  std::vector<std::unique_ptr<runtime::Learner>> learners;
+  bool learns_by_option = false;  // the first is the option's; constant once it has started
+  std::atomic<bool> keeps_learnt_at_exit{false};
+
   Impl();
   ~Impl();
   static Result<std::shared_ptr<Impl>> start(const RuntimeOptions& options);
@@ -88,7 +94,21 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
                  const std::function<Status(bool, bool)>& tell);
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 
+  // Learnt starts: learning.cc. Brings in ahead what the profile has of the bytes [from, to) of the
+  // region's store, and records from now on. REQUIRES: the mapping lock. Errors: see Region::learn.
+  Status learn(Region::Impl& region, const std::string& profile, uint64_t from, uint64_t to);
+  // What is wrong with the profile of the option `learn`; empty: nothing, or there is none.
+  std::string learn_complaint();
+  uint64_t replayed_files();  // of which the option's profile brings something in
+  // Adds to the profiles what was learnt since that was last done; with `may_wait` false it does
+  // not wait long for who maps or unmaps. Takes the mapping lock. Errors: those of the files;
+  // EBUSY.
+  Status keep_learnt(bool may_wait);
+
  private:
+  void start_learning();
+  void learn_by_option(Region::Impl& region);
+  void end_learning(const paging::PageCache& cache);
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,
                                        uint64_t room_bytes, std::string* key);

@@ -1,6 +1,7 @@
 #include "core/store/file_store.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -153,6 +154,22 @@ int FileStore::look_at_size(bool is_mapped) {
   while (size > known && !size_bytes_.compare_exchange_weak(known, size)) {
   }
   return 0;
+}
+
+Result<FileFacts> FileStore::facts() const {
+  const std::string link = "/proc/self/fd/" + std::to_string(file_.fd());
+  char path[PATH_MAX];
+  struct stat about;
+  const ssize_t bytes = ::readlink(link.c_str(), path, sizeof path);
+  if (bytes < 0 || ::fstat(file_.fd(), &about) != 0)
+    return base::system_error(errno, "look at " + path_);
+  if (about.st_nlink == 0 || bytes == sizeof path || path[0] != '/')
+    return base::system_error(ENOENT, "find the name of " + path_);
+  FileFacts facts;
+  facts.path.assign(path, static_cast<size_t>(bytes));
+  facts.size_bytes = size_bytes();
+  facts.modified_ns = about.st_mtim.tv_sec * int64_t{1'000'000'000} + about.st_mtim.tv_nsec;
+  return facts;
 }
 
 void FileStore::watch_from(uint64_t offset) {

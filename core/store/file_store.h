@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,13 @@ struct FileStoreOptions {
   DirectMode direct = DirectMode::kAuto;
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
+};
+
+// Which file a store has, and what it is now; for what is kept about it between two runs.
+struct FileFacts {
+  std::string path;  // absolute, without links
+  uint64_t size_bytes = 0;
+  int64_t modified_ns = 0;
 };
 
 class FileStore final : public Store {
@@ -49,6 +57,8 @@ class FileStore final : public Store {
   // For files whose size others may have changed: takes the size over if it is larger, or, if
   // nothing of the store is mapped, in any case. 0 or -errno.
   int look_at_size(bool is_mapped);
+  // Errors: ENOENT (it has no name any more), those of the system. Not on the fault path.
+  Result<FileFacts> facts() const;
 
  private:
   // Opened, but not yet examined.

@@ -52,7 +52,7 @@ _outcore() {
       return
     fi
     case $before in
-    --json | --map | --not-map | --hosts) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
+    --json | --map | --not-map | --hosts | --learn) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
     --store) choices="scratch: far://" before=--choice ;;
     --replicas) choices="0 1" before=--choice ;;
     esac

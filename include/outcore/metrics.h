@@ -34,7 +34,8 @@ namespace outcore {
   X(wait_for_page_ns, "nanoseconds", "time in waits_for_page")                                     \
   X(prefetch_dropped, "pages", "prefetches given up: no free frame, queue full, or already there") \
   X(flushes, "count", "flush calls")                                                               \
-  X(discarded, "pages", "pages dropped by discard")
+  X(discarded, "pages", "pages dropped by discard")                                                \
+  X(learnt_fills, "pages", "of prefetch_fills: pages that a profile of an earlier run named")
 
 // X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \
@@ -46,7 +47,8 @@ namespace outcore {
     "page words and frame records touched so far; not part of the budget")                        \
   X(degraded, "regions",                                                                          \
     "regions with a write-back that failed and has not succeeded since, or with zeros for bytes " \
-    "that could not be read")
+    "that could not be read")                                                                     \
+  X(replays, "regions", "regions that are being brought in ahead, as a profile says")
 
 struct Counters {
 #define OUTCORE_FIELD(name, unit, help) uint64_t name = 0;

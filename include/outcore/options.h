@@ -99,6 +99,10 @@ struct RuntimeOptions {
   std::optional<uint64_t> checkpoint_every_ms{};
   std::optional<std::string> checkpoint_pool{};
   std::optional<unsigned> checkpoint_keep{};
+  // A file that keeps what of which files was needed first, and in which order; the next start
+  // brings that in ahead (docs/guides/run.md). "none" (default): nothing is kept. It is written
+  // when the runtime ends, or the process by exit().
+  std::optional<std::string> learn_file{};
   // "none" (default), "text" (to stderr), or a path to which lines of JSON are appended.
   std::optional<std::string> metrics_at_exit;
   // Pretend to run on an older kernel: "5.15", "6.1", "6.8"; "all" uses every feature.

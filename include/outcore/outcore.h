@@ -109,6 +109,7 @@ typedef struct oc_options {
   const char* checkpoint_pool;  // versioned:FOLDER; NULL: the pool of the regions
   uint32_t fetch;               // how much a miss brings in: see outcore/options.h
   uint32_t reserved;            // 0
+  const char* learn_file;       // keeps what was needed first; the next start brings it in ahead
 } oc_options;
 
 static inline void oc_options_init(oc_options* options) {
@@ -366,14 +367,13 @@ typedef struct oc_metric_values {
   size_t struct_bytes;  // set by oc_metric_values_init
   // Counters.
   uint64_t faults, fills, prefetch_fills, zero_fills, minor_faults, write_faults, rescues,
-      evictions;
-  uint64_t write_backs, read_bytes, written_bytes, read_requests, write_requests;
-  uint64_t fill_errors, write_back_errors;
-  uint64_t waits_for_frame, waits_for_page, wait_for_frame_ns, wait_for_page_ns;
-  uint64_t prefetch_dropped, flushes, discarded;
+      evictions, write_backs, read_bytes, written_bytes, read_requests, write_requests, fill_errors,
+      write_back_errors, waits_for_frame, waits_for_page, wait_for_frame_ns, wait_for_page_ns,
+      prefetch_dropped, flushes, discarded;
   // Gauges: current values.
   uint64_t budget_bytes, used_bytes, used_bytes_max, bounce_bytes, metadata_bytes, degraded;
   uint64_t fault_latency[OC_LATENCY_BUCKETS];  // [i]: faults of 2^i … 2^(i+1) - 1 ns
+  uint64_t learnt_fills, replays;              // a counter and a gauge of later releases
 } oc_metric_values;
 
 static inline void oc_metric_values_init(oc_metric_values* values) {

@@ -51,6 +51,19 @@ class Region {
   // REQUIRES: an earlier pin() of the same range. Error: EINVAL, if one of its pages is not pinned.
   Status unpin(uint64_t offset, uint64_t size_bytes);
 
+  // Learnt starts: begins to bring in, in the background and as far as the budget has room without
+  // eviction, what the profile says that an earlier run needed of the range, in the order in which
+  // it needed it; and records from now on what is brought in first of the region's store. The
+  // profile is a file of Outcore's that need not be there yet. A runtime with the option `learn`
+  // does this by itself. Errors: ENOTSUP (the store is no file, or is mapped privately), EBUSY (it
+  // is learnt in another profile), EINVAL (the profile is none, or cannot be read), ENOMEM.
+  Status learn(const std::string& profile, uint64_t offset, uint64_t size_bytes);
+  Status learn(const std::string& profile);  // the whole region
+  // Adds what was recorded so far, of all regions of the runtime, to its profiles; the end of the
+  // runtime does so by itself, and exit(). Errors: those of the files; EINVAL (a file is there, and
+  // no profile); EAGAIN (others have it locked for seconds).
+  Status keep_learnt();
+
   // Starts to bring the range in, and returns at once. A hint: pages for which there is no room are
   // skipped (metric prefetch_dropped).
   Status prefetch(uint64_t offset, uint64_t size_bytes);

@@ -118,6 +118,7 @@ RuntimeOptions runtime_options_of(const nb::dict& from) {
   fields.take("checkpoint_every_ms", o.checkpoint_every_ms);
   fields.take("checkpoint_pool", o.checkpoint_pool);
   fields.take("checkpoint_keep", o.checkpoint_keep);
+  fields.take("learn", o.learn_file);
   fields.take("metrics_at_exit", o.metrics_at_exit);
   fields.take("kernel", o.kernel);
   fields.take("ignore_environment", o.ignore_environment);

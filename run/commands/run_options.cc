@@ -41,6 +41,7 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"checkpoint", "TIME", "hold what is mapped for writing every so often, as in 10min (0s)"},
     {"checkpoint_pool", "URI", "where checkpoints are kept, versioned:FOLDER (none)"},
     {"checkpoint_keep", "N", "how many of them are kept (3)"},
+    {"learn", "FILE", "keeps what was needed first; the next start brings it in ahead (none)"},
     {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for lines of JSON (none)"},
     {"kernel", "RELEASE", "leaves out newer kernel features, as in 6.1 (all)"}};
 
@@ -57,7 +58,8 @@ std::string value_of(const RuntimeOption& option, const std::string& given) {
   static const std::string pool = "versioned:";
   if (name == "checkpoint_pool" && given.starts_with(pool) && given.size() > pool.size())
     return pool + absolute(given.substr(pool.size()));
-  const bool is_path = name == "scratch_dir" || (name == "metrics_at_exit" && !is_word);
+  const bool is_path = name == "scratch_dir" || (name == "learn" && given != "none") ||
+                       (name == "metrics_at_exit" && !is_word);
   return is_path ? absolute(given) : given;
 }
 

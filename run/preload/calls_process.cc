@@ -24,7 +24,11 @@ OUTCORE_EXPORT pid_t fork() noexcept {
 
 // In the child it returns, in the parent it ends the process past our way to end.
 OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
-  if (!is_ready([] { Door::instance().store_all(); })) return -1;
+  const auto store = [] {
+    Door::instance().store_all();
+    Door::instance().keep_learnt();
+  };
+  if (!is_ready(store)) return -1;
   return real().daemon(keeps_folder, keeps_files);
 }
 
@@ -43,6 +47,7 @@ void touch(const char* text) {
 bool before_exec(const char* path, char* const* arguments, char* const* names) {
   const auto store = [] {
     Door::instance().store_all();
+    Door::instance().keep_learnt();
     LastStore::note_attempt_over();
     let_leave(stays_over_exec);
   };

@@ -215,6 +215,11 @@ Report Door::report() {
   r.peak_bytes = metrics.gauges.used_bytes_max;
   r.page_bytes = runtime_->options.page_bytes;
   r.delivery = delivery_;
+  if (runtime_->learns_by_option) {
+    const auto replayed = runtime_->engine->replayed();
+    r.learn = {runtime_->options.learn_file, replayed.bytes, replayed.runs,
+               runtime_->replayed_files(), kept_ == Kept::kAll};
+  }
   for (const auto& [identity, file] : files_) {
     if (file->file_bytes == 0 || file->owner != ::getpid()) continue;
     FileReport f;

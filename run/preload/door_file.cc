@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/base/assert.h"
@@ -330,6 +331,21 @@ void Door::leave_writable(const char* why) {
 void Door::store_all() {
   if (!is_any_taken() || is_of_another_process()) return;
   leave_writable("the process ends, or becomes another program");
+}
+
+void Door::keep_learnt() {
+  if (is_of_another_process()) return;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (runtime_ == nullptr || !runtime_->learns_by_option || kept_ == Kept::kFailed) return;
+  try {
+    const Status s = runtime_->keep_learnt(false);
+    kept_ = s.ok() ? Kept::kAll : Kept::kFailed;
+    if (!s.ok()) say(s.message());
+  } catch (const std::bad_alloc&) {
+    kept_ = Kept::kFailed;
+    say("what was learnt cannot be kept: no memory is left");
+  }
 }
 
 }  // namespace outcore::preload

@@ -111,6 +111,11 @@ bool Door::start_runtime(std::string* why) {
       why_no_runtime_ = "no thread could be started that stores what was written at the end";
     }
     if (runtime_ == nullptr) say(why_no_runtime_ + "; every mapping stays with the kernel");
+    const std::string complaint = runtime_ == nullptr ? "" : runtime_->learn_complaint();
+    if (!complaint.empty()) {
+      kept_ = Kept::kFailed;
+      say(complaint);
+    }
   }
   *why = why_no_runtime_;
   return runtime_ != nullptr;
@@ -264,7 +269,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
     taken_count_.fetch_add(1, std::memory_order_release);
     is_followed = mark_descriptors(file);
   }
-  if (is_writable_shared(made)) DeadlySignals::take_over();
+  if (is_writable_shared(made) || runtime_->learns_by_option) DeadlySignals::take_over();
   Mapping& put = *(file.mappings[made.address] = std::move(mapping));
   if (!is_followed) {
     *why = "what the program has open could not be looked at";

@@ -45,6 +45,7 @@ void* store_whenever_asked(void*) {
     }
     try {
       Door::instance().store_all();
+      Door::instance().keep_learnt();
       if (wants_report.exchange(false)) publish(Door::instance().report());
       if (wants_retirement.exchange(false)) Heap::retire();
     } catch (const std::bad_alloc&) {

@@ -56,6 +56,12 @@ Json json_of(const Report& r) {
             {"peak_bytes", r.peak_bytes},   {"page_bytes", r.page_bytes},
             {"allocations", r.allocations}, {"alloc_bytes_max", r.alloc_bytes_max},
             {"files", Json::array()},       {"not_taken", Json::array()}};
+  const Json learn = {{"profile", r.learn.profile},
+                      {"brought_bytes", r.learn.brought_bytes},
+                      {"runs", r.learn.runs},
+                      {"files", r.learn.files},
+                      {"is_kept", r.learn.is_kept}};
+  if (!r.learn.profile.empty()) j["learn"] = learn;
   for (const FileReport& f : r.files) j["files"].push_back(json_of(f));
   for (const NotTaken::Entry& e : r.not_taken)
     j["not_taken"].push_back(
@@ -80,6 +86,20 @@ Json joined(const std::vector<Json>& all) {
 std::string shortened(const std::string& path) {
   constexpr size_t kMax = 32;
   return path.size() <= kMax ? path : "…" + path.substr(path.size() - kMax + 1);
+}
+
+void print_learn(std::string* out, const Json& learn) {
+  const auto number = [&](const char* name) { return learn.value(name, uint64_t{0}); };
+  *out += "  learn: ";
+  const auto counted = [&](const char* name) {  // "1 file", "2 files"
+    const std::string text = std::to_string(number(name)) + " " + name;
+    return number(name) == 1 ? text.substr(0, text.size() - 1) : text;
+  };
+  if (number("runs") != 0)
+    *out += format_bytes(number("brought_bytes")) + " in " + counted("runs") + " of " +
+            counted("files") + " brought in ahead; ";
+  *out += (learn.value("is_kept", false) ? "kept in " : "not kept in ") +
+          learn.value("profile", "") + "\n";
 }
 
 void print_process(std::string* out, const Json& p) {
@@ -120,6 +140,7 @@ void print_process(std::string* out, const Json& p) {
     *out += line;
     if (settings().is_explaining) *out += "    " + f.value("coherence", "") + "\n";
   }
+  if (p.contains("learn")) print_learn(out, p["learn"]);
   size_t told = 0;
   for (const Json& e : p["not_taken"]) {
     if (++told > 8 && !settings().is_explaining) {

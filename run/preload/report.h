@@ -31,6 +31,13 @@ class NotTaken {
   std::vector<Entry> entries_;
 };
 
+// What --learn has done.
+struct LearnReport {
+  std::string profile;                              // its path; empty: there is none
+  uint64_t brought_bytes = 0, runs = 0, files = 0;  // ahead, of how many files
+  bool is_kept = false;
+};
+
 struct Report {
   std::string program;
   int pid = 0;
@@ -39,6 +46,7 @@ struct Report {
   uint64_t alloc_bytes_max = 0, allocations = 0;
   std::vector<FileReport> files;
   std::vector<NotTaken::Entry> not_taken;
+  LearnReport learn;
 
   bool is_empty() const { return files.empty() && not_taken.empty() && allocations == 0; }
   std::string to_json() const;  // one object, one line

@@ -21,6 +21,7 @@ constexpr uint64_t kLargerPagesMin = 1024;
 struct Sums {
   uint64_t faults = 0, pages = 0;  // brought in
   uint64_t fills = 0;              // of these, by faults and not without I/O
+  uint64_t learnt = 0;             // of `pages`: as a profile says, whatever the order
   uint64_t size_bytes = 0, read_bytes = 0, read_again_bytes = 0;
 };
 
@@ -34,6 +35,7 @@ Sums sums_of(const Json& process) {
     sums.faults += number(counters, "faults");
     sums.pages += number(f, "fills");
     sums.fills += number(counters, "fills");
+    sums.learnt += number(counters, "learnt_fills");
     sums.size_bytes += size;
     sums.read_bytes += read;
     sums.read_again_bytes += read - std::min(read, size);
@@ -63,7 +65,8 @@ Change find_change(const Json& process, const Sums& sums) {
       os::memory_available().bytes >= budget)
     return {"--budget", size_of(2 * budget), "pages were read again and again"};
   if (process.value("delivery", "") != "messages") return {};
-  const uint64_t pages_read = sums.read_bytes / page_bytes;
+  const uint64_t all_read = sums.read_bytes / page_bytes;
+  const uint64_t pages_read = all_read - std::min(all_read, sums.learnt);
   const bool is_in_order = pages_read >= kPagesMin && pages_read > 2 * sums.fills;
   if (page_bytes < kLargerPageBytes && is_in_order && budget >= kLargerPagesMin * kLargerPageBytes)
     return {"--page", "64k", "most of it was read in order"};

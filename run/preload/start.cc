@@ -77,6 +77,7 @@ void end_of_process() {
   if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
   static_cast<void>(is_ready([&] {
     door.store_all();
+    door.keep_learnt();
     publish(door.report());
   }));
 }

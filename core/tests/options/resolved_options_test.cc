@@ -80,6 +80,7 @@ TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   EXPECT_EQ(o.checkpoint_every_ms, 0u);
   EXPECT_EQ(o.checkpoint_pool, "none");
   EXPECT_EQ(o.checkpoint_keep, 3u);
+  EXPECT_EQ(o.learn_file, "none");
   EXPECT_EQ(o.metrics_at_exit, "none");
   EXPECT_EQ(o.kernel, "all");
   EXPECT_EQ(o.source_of("keepers"), "default");
@@ -102,16 +103,27 @@ TEST_F(ResolveOptions, TheProgramComesBeforeTheEnvironmentBeforeTheFileBeforeThe
 }
 
 TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
-  environment_ = {{"OUTCORE_BUDGET", "4G"},          {"OUTCORE_POLICY", "di-mmap:hot=75%"},
-                  {"OUTCORE_PAGE", "64k"},           {"OUTCORE_KEEPERS", "2"},
-                  {"OUTCORE_PREFETCH_THREADS", "3"}, {"OUTCORE_EVENT_THREADS", "4"},
-                  {"OUTCORE_HIGH_WATERMARK", "90"},  {"OUTCORE_LOW_WATERMARK", "80"},
-                  {"OUTCORE_READAHEAD", "0"},        {"OUTCORE_WAIT_MAX", "500ms"},
-                  {"OUTCORE_DELIVERY", "messages"},  {"OUTCORE_FRAMES", "private"},
-                  {"OUTCORE_ON_ERROR", "zero"},      {"OUTCORE_SCRATCH_DIR", "/x"},
-                  {"OUTCORE_CHECKPOINT", "10min"},   {"OUTCORE_CHECKPOINT_POOL", "versioned:p"},
-                  {"OUTCORE_CHECKPOINT_KEEP", "9"},  {"OUTCORE_METRICS_AT_EXIT", "m"},
-                  {"OUTCORE_KERNEL", "6.1"},         {"OUTCORE_FETCH", "page"}};
+  environment_ = {{"OUTCORE_BUDGET", "4G"},
+                  {"OUTCORE_POLICY", "di-mmap:hot=75%"},
+                  {"OUTCORE_PAGE", "64k"},
+                  {"OUTCORE_KEEPERS", "2"},
+                  {"OUTCORE_PREFETCH_THREADS", "3"},
+                  {"OUTCORE_EVENT_THREADS", "4"},
+                  {"OUTCORE_HIGH_WATERMARK", "90"},
+                  {"OUTCORE_LOW_WATERMARK", "80"},
+                  {"OUTCORE_READAHEAD", "0"},
+                  {"OUTCORE_WAIT_MAX", "500ms"},
+                  {"OUTCORE_DELIVERY", "messages"},
+                  {"OUTCORE_FRAMES", "private"},
+                  {"OUTCORE_ON_ERROR", "zero"},
+                  {"OUTCORE_SCRATCH_DIR", "/x"},
+                  {"OUTCORE_CHECKPOINT", "10min"},
+                  {"OUTCORE_CHECKPOINT_POOL", "versioned:p"},
+                  {"OUTCORE_CHECKPOINT_KEEP", "9"},
+                  {"OUTCORE_METRICS_AT_EXIT", "m"},
+                  {"OUTCORE_KERNEL", "6.1"},
+                  {"OUTCORE_FETCH", "page"},
+                  {"OUTCORE_LEARN", "/l"}};
   EXPECT_EQ(environment_.size(), option_table().size());
   const ResolvedOptions o = resolved();
   EXPECT_EQ(o.budget_bytes, uint64_t{4} << 30);
@@ -132,6 +144,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
   EXPECT_EQ(o.checkpoint_every_ms, 600'000u);
   EXPECT_EQ(o.checkpoint_pool, "versioned:p");
   EXPECT_EQ(o.checkpoint_keep, 9u);
+  EXPECT_EQ(o.learn_file, "/l");
   EXPECT_EQ(o.metrics_at_exit, "m");
   EXPECT_EQ(o.kernel, "6.1");
   for (const Option& option : option_table())
@@ -144,7 +157,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   p.prefetch_threads = 3, p.event_threads = 4, p.high_watermark = 90, p.low_watermark = 80;
   p.readahead_bytes = 1, p.wait_ms_max = 9, p.delivery = Delivery::kInThread;
   p.frames = FrameKind::kShared, p.on_error = OnError::kAbort, p.scratch_dir = "/y";
-  p.fetch = Fetch::kPage, p.metrics_at_exit = "text", p.kernel = "5.15";
+  p.fetch = Fetch::kPage, p.metrics_at_exit = "text", p.kernel = "5.15", p.learn_file = "l";
   p.checkpoint_every_ms = 10, p.checkpoint_pool = "versioned:q", p.checkpoint_keep = 1;
   const ResolvedOptions o = resolved(p);
   for (const Option& option : option_table())

@@ -1,0 +1,144 @@
+// Learnt starts: what of its files a runtime keeps in profiles, and what profiles bring in ahead.
+// See learner.h.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "core/base/assert.h"
+#include "core/os/cancel_block.h"
+#include "core/runtime/exit_report.h"
+#include "core/runtime/runtime_impl.h"
+
+namespace outcore {
+
+using paging::PageCache;
+using runtime::Learner;
+
+namespace {
+
+// The program may go elsewhere before the profile is written.
+std::string absolute_profile(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
+// nullptr: the bytes are in no file, or the region has changes of its own.
+const store::FileStore* file_of(const Region::Impl& region) {
+  if (region.access == Access::kPrivate) return nullptr;
+  return dynamic_cast<const store::FileStore*>(region.cache->store.load());
+}
+
+}  // namespace
+
+void Runtime::Impl::start_learning() {
+  OC_CHECK(learners.empty());
+  if (options.learn_file == "none") return;
+  learners.push_back(std::make_unique<Learner>(absolute_profile(options.learn_file)));
+  learns_by_option = true;
+}
+
+std::string Runtime::Impl::learn_complaint() {
+  const std::lock_guard<std::mutex> guard(mapping);
+  return learns_by_option ? learners.front()->complaint() : std::string();
+}
+
+uint64_t Runtime::Impl::replayed_files() {
+  const std::lock_guard<std::mutex> guard(mapping);
+  return learns_by_option ? learners.front()->replayed_files() : 0;
+}
+
+void Runtime::Impl::learn_by_option(Region::Impl& region) {
+  if (!learns_by_option || !learners.front()->complaint().empty()) return;
+  const store::FileStore* const file = file_of(region);
+  if (file == nullptr) return;
+  const Result<store::FileFacts> facts = file->facts();
+  if (!facts) return;
+  Learner& learner = *learners.front();
+  const region::View& view = *region.view;
+  learner.record(*region.cache, facts.value());
+  if (learner.is_recording(*region.cache))
+    learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes());
+}
+
+void Runtime::Impl::end_learning(const PageCache& cache) {
+  OC_CHECK(cache.view_count.load() == 0);
+  for (const auto& learner : learners) learner->end(cache);
+  engine->forget_replays(cache);
+}
+
+Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, uint64_t from,
+                            uint64_t to) {
+  const std::string path = absolute_profile(profile);
+  const auto attempted = [&] { return "learn " + region.uri + " from " + path + ": "; };
+  if (profile.empty()) return Error{EINVAL, attempted() + "name a file for the profile"};
+  const store::FileStore* const file = file_of(region);
+  if (file == nullptr)
+    return Error{ENOTSUP, attempted() +
+                              "only what is in a file, and not mapped privately, is "
+                              "learnt: map the file itself"};
+  const auto found = std::find_if(learners.begin(), learners.end(),
+                                  [&](const auto& learner) { return learner->path() == path; });
+  for (const auto& other : learners)
+    if (other->is_recording(*region.cache) && other->path() != path)
+      return Error{EBUSY, attempted() + "it is learnt in " + other->path() +
+                              " already: use that one, or set no option 'learn'"};
+  std::unique_ptr<Learner> fresh;
+  if (found == learners.end()) fresh = std::make_unique<Learner>(path);
+  Learner& learner = fresh != nullptr ? *fresh : **found;
+  if (!learner.complaint().empty()) return Error{EINVAL, learner.complaint()};
+  const Result<store::FileFacts> facts = file->facts();
+  if (!facts) return facts.error();
+  learner.record(*region.cache, facts.value());
+  if (!learner.is_recording(*region.cache))
+    return Error{ENOMEM, attempted() + "no memory for what is to be recorded, or too many files"};
+  learner.replay(*engine, *region.view, from, to);
+  if (fresh != nullptr) learners.push_back(std::move(fresh));
+  runtime::keep_learnt_at_exit(shared_from_this());
+  return {};
+}
+
+Status Runtime::Impl::keep_learnt(bool may_wait) {
+  std::unique_lock<std::mutex> guard(mapping, std::defer_lock);
+  if (may_wait)
+    guard.lock();
+  else if (runtime::lock_soon(mapping))
+    guard = std::unique_lock<std::mutex>(mapping, std::adopt_lock);
+  else
+    return Error{EBUSY, "keep what was learnt: another thread maps or unmaps all the time"};
+  std::vector<runtime::Learnt> all;
+  for (const auto& learner : learners)
+    if (runtime::Learnt learnt = learner->learnt(); !learnt.files.empty())
+      all.push_back(std::move(learnt));
+  guard.unlock();
+  return runtime::keep_learnt(std::move(all));
+}
+
+Status Region::learn(const std::string& profile, uint64_t offset, uint64_t size_bytes) {
+  const os::CancelBlock uncancelled;
+  if (!is_mapped()) return Error{EINVAL, "learn: the region is not mapped"};
+  if (Status s = impl_->runtime->check_alive("learn"); !s) return s;
+  const uint64_t mapped = impl_->view->mapped_bytes();
+  if (offset > mapped || size_bytes > mapped - offset)
+    return Error{EINVAL, "learn " + std::to_string(size_bytes) + " bytes at " +
+                             std::to_string(offset) + " of " + impl_->uri +
+                             ": the region ends at " + std::to_string(mapped)};
+  const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
+  const uint64_t from = impl_->view->offset + offset;
+  return impl_->runtime->learn(*impl_, profile, from, from + size_bytes);
+}
+
+Status Region::learn(const std::string& profile) {
+  return learn(profile, 0, is_mapped() ? impl_->view->mapped_bytes() : 0);
+}
+
+Status Region::keep_learnt() {
+  const os::CancelBlock uncancelled;
+  if (!is_mapped()) return Error{EINVAL, "keep what was learnt: the region is not mapped"};
+  if (Status s = impl_->runtime->check_alive("keep what was learnt"); !s) return s;
+  return impl_->runtime->keep_learnt(true);
+}
+
+}  // namespace outcore
