@@ -19,9 +19,8 @@ using region::View;
 namespace {
 
 constexpr uint64_t kExtentBytes = 2 << 20;
-constexpr uint64_t kNone = UINT64_MAX;
 
-bool is_absent(const void* of, uint64_t page) {
+bool is_page_absent(const void* of, uint64_t page) {
   return static_cast<const PageCache*>(of)->words[page].glance() == PageState::kAbsent;
 }
 
@@ -59,7 +58,7 @@ FetchTuner::Miss ClusterFiller::describe(const PageCache& cache, const View& vie
     miss.level_max =
         std::min(static_cast<uint32_t>(std::bit_width(chunk_pages)) - 1, FetchTuner::kLevelMax);
   miss.pages_end = std::max(std::min(view.end_page(), cache.stored_pages()), page + 1);
-  miss.absent = {&cache, is_absent};
+  miss.absent = {&cache, is_page_absent};
   miss.room_pages = limit / cache.page_bytes;
   const uint64_t stored = cache.store_bytes.load(std::memory_order_relaxed);
   const uint64_t missing =
@@ -89,13 +88,13 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
   uint64_t first = page, end = page + 1;
   for (uint32_t more = std::min(count, kPagesMax) - 1; more > 0; --more) {
     const uint64_t next = stride > 0 ? end : first - 1;
-    if (next < view.first_page() || next >= view.end_page() || !is_absent(&cache, next)) break;
+    if (next < view.first_page() || next >= view.end_page() || !is_page_absent(&cache, next)) break;
     (stride > 0 ? end : first) += static_cast<uint64_t>(stride);
   }
   uint32_t filled = 0;
-  return fill_wanted(cache, view,
-                     {page, first, end, kNone, Counter::prefetch_fills, false, is_write}, caller,
-                     &filled);
+  return fill_wanted(
+      cache, view, {page, first, end, FetchTuner::kNone, Counter::prefetch_fills, false, is_write},
+      caller, &filled);
 }
 
 ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
