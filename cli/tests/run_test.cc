@@ -72,7 +72,9 @@ TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
 }
 
 // Values that the runtime takes, none of them the default.
-const std::map<std::string, std::string> kValues = {{"budget", "512M"},
+const std::map<std::string, std::string> kValues = {{"budget", "auto"},
+                                                    {"budget_min", "32M"},
+                                                    {"budget_max", "512M"},
                                                     {"policy", "fifo"},
                                                     {"page", "64k"},
                                                     {"readahead", "0"},

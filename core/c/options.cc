@@ -65,6 +65,8 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   oc_options o;
   if (Status s = take_struct(from, kOptionsBytes, "oc_options", &o); !s) return s;
   if (Status s = check_flag(o.ignore_environment, "oc_options.ignore_environment"); !s) return s;
+  if (Status s = check_flag(o.adapts_budget, "oc_options.adapts_budget"); !s) return s;
+  if (Status s = check(o.unused, 0, "oc_options.unused", "0"); !s) return s;
   if (Status s = take_mechanism(o, "oc_options", into); !s) return s;
   set(o.budget_bytes, &into->budget_bytes);
   set(o.page_bytes, &into->page_bytes);
@@ -82,6 +84,9 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   set(o.checkpoint_keep, &into->checkpoint_keep);
   set(o.checkpoint_every_ms, &into->checkpoint_every_ms);
   set(o.checkpoint_pool, &into->checkpoint_pool);
+  set(o.budget_min_bytes, &into->budget_min_bytes);
+  set(o.budget_max_bytes, &into->budget_max_bytes);
+  into->adapts_budget = o.adapts_budget != 0;
   into->ignore_environment = o.ignore_environment != 0;
   return {};
 }

@@ -34,7 +34,12 @@ namespace outcore {
   X(wait_for_page_ns, "nanoseconds", "time in waits_for_page")                                     \
   X(prefetch_dropped, "pages", "prefetches given up: no free frame, queue full, or already there") \
   X(flushes, "count", "flush calls")                                                               \
-  X(discarded, "pages", "pages dropped by discard")
+  X(discarded, "pages", "pages dropped by discard")                                                \
+  X(budget_shrinks, "count", "times that budget = auto made the budget smaller")                   \
+  X(budget_growths, "count", "times that it made it larger")                                       \
+  X(budget_shrink_failures, "count",                                                               \
+    "times that it could not, or not as much as it wanted, because pages could not leave; tried "  \
+    "again")
 
 // X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \
@@ -46,7 +51,8 @@ namespace outcore {
     "page words and frame records touched so far; not part of the budget")                        \
   X(degraded, "regions",                                                                          \
     "regions with a write-back that failed and has not succeeded since, or with zeros for bytes " \
-    "that could not be read")
+    "that could not be read")                                                                     \
+  X(budget_shrink_ns_max, "nanoseconds", "the longest that budget = auto took to shrink it")
 
 struct Counters {
 #define OUTCORE_FIELD(name, unit, help) uint64_t name = 0;
