@@ -66,12 +66,12 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   oc_options o;
   if (Status s = take_struct(from, kOptionsBytes, "oc_options", &o); !s) return s;
   if (Status s = check_flag(o.ignore_environment, "oc_options.ignore_environment"); !s) return s;
+  if (Status s = check_flag(o.adapts_budget, "oc_options.adapts_budget"); !s) return s;
   if (Status s = take_mechanism(o, "oc_options", into); !s) return s;
   if (Status s = check(o.fetch, OC_FETCH_PAGE, "oc_options.fetch",
                        "OC_FETCH_AUTO (1), OC_FETCH_PAGE (2), or 0 for not set,");
       !s)
     return s;
-  if (Status s = check(o.reserved, 0, "oc_options.reserved", "only 0"); !s) return s;
   set_enum(o.fetch, &into->fetch);
   set(o.budget_bytes, &into->budget_bytes);
   set(o.page_bytes, &into->page_bytes);
@@ -90,6 +90,9 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   set(o.checkpoint_every_ms, &into->checkpoint_every_ms);
   set(o.checkpoint_pool, &into->checkpoint_pool);
   set(o.learn_file, &into->learn_file);
+  set(o.budget_min_bytes, &into->budget_min_bytes);
+  set(o.budget_max_bytes, &into->budget_max_bytes);
+  into->adapts_budget = o.adapts_budget != 0;
   into->ignore_environment = o.ignore_environment != 0;
   return {};
 }

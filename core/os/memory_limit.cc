@@ -1,13 +1,12 @@
 #include "core/os/memory_limit.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
 #include <limits>
-#include <optional>
-#include <sstream>
-#include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/memory_cgroups.h"
 #include "outcore/runtime.h"
 
 namespace outcore::os {
@@ -17,159 +16,122 @@ constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 // cgroup v1 writes "no limit" as the largest multiple of a page that fits in 63 bits.
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
 
-std::vector<std::string> lines_of(const std::string& path) {
-  std::vector<std::string> lines;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
-// The number after `key` in lines of "key number" or "key: number kB"; nullopt if there is none.
-std::optional<uint64_t> number_behind(const std::vector<std::string>& lines,
-                                      const std::string& key) {
-  for (const std::string& line : lines) {
-    std::istringstream words(line);
-    std::string word;
-    uint64_t number = 0;
-    if (words >> word >> number && word == key) return number;
-  }
-  return std::nullopt;
-}
-
 uint64_t limit_or_none(std::optional<uint64_t> limit) {
   return limit && *limit < kBytesMax ? *limit : kNone;
 }
 
-// The bytes that a cgroup leaves, or kNone if it has no limit.
-uint64_t left_by(uint64_t limit, uint64_t used, uint64_t reclaimable) {
-  if (limit == kNone) return kNone;
-  const uint64_t kept = used > reclaimable ? used - reclaimable : 0;
-  return limit > kept ? limit - kept : 0;
+uint64_t sum_behind(std::string_view text, std::span<const std::string_view> keys) {
+  uint64_t sum = 0;
+  for (const std::string_view key : keys) sum += number_behind(text, key).value_or(0);
+  return sum;
 }
 
-uint64_t left_in_v2(const std::string& folder) {
-  const uint64_t limit = std::min(limit_or_none(number_in(folder + "/memory.max")),
-                                  limit_or_none(number_in(folder + "/memory.high")));
-  const auto stat = lines_of(folder + "/memory.stat");
-  uint64_t reclaimable = 0;
-  for (const char* key : {"inactive_file", "active_file", "slab_reclaimable"})
-    reclaimable += number_behind(stat, key).value_or(0);
-  return left_by(limit, number_in(folder + "/memory.current").value_or(0), reclaimable);
-}
+// What a cgroup is bound to (kNone: nothing), what it uses, and how much of that the kernel would
+// drop.
+struct Use {
+  uint64_t limit = kNone, used = 0, reclaimable = 0;
 
-uint64_t left_in_v1(const std::string& folder) {
-  const auto stat = lines_of(folder + "/memory.stat");
-  // The second value covers ancestors that are invisible inside a container.
-  const uint64_t limit = std::min(limit_or_none(number_in(folder + "/memory.limit_in_bytes")),
-                                  limit_or_none(number_behind(stat, "hierarchical_memory_limit")));
-  uint64_t reclaimable = 0;
-  for (const char* key : {"total_inactive_file", "total_active_file"})
-    reclaimable += number_behind(stat, key).value_or(0);
-  return left_by(limit, number_in(folder + "/memory.usage_in_bytes").value_or(0), reclaimable);
-}
-
-bool is_listed(const std::string& list, const std::string& item) {
-  return ("," + list + ",").find("," + item + ",") != std::string::npos;
-}
-
-// mountinfo escapes blanks and backslashes in octal: "\040".
-std::string unescape(const std::string& text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                 (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
+  uint64_t left() const {
+    OC_CHECK(limit != kNone);
+    const uint64_t kept = used > reclaimable ? used - reclaimable : 0;
+    return limit > kept ? limit - kept : 0;
   }
-  return plain;
-}
-
-// Hierarchy: a mounted tree of cgroups, and the place of this process in it.
-struct Hierarchy {
-  bool is_v2 = false;
-  std::string mount_point;  // as the process sees it
-  std::string mount_root;   // the cgroup that is mounted there
-  std::string path;         // the process's own cgroup
 };
 
-// "36 31 0:33 ROOT MOUNT_POINT OPTIONS [OPTIONAL …] - TYPE SOURCE SUPER_OPTIONS"
-std::optional<Hierarchy> memory_hierarchy_in(const std::string& mount) {
-  std::istringstream words(mount);
-  std::string skipped, type, options;
-  Hierarchy found;
-  words >> skipped >> skipped >> skipped >> found.mount_root >> found.mount_point;
-  while (words >> skipped && skipped != "-") continue;
-  if (!(words >> type >> skipped >> options)) return std::nullopt;
-  found.is_v2 = type == "cgroup2";
-  if (!found.is_v2 && !(type == "cgroup" && is_listed(options, "memory"))) return std::nullopt;
-  found.mount_root = unescape(found.mount_root);
-  found.mount_point = unescape(found.mount_point);
-  return found;
+// What is not there, or may not be read, is not known, as ever. What would be there if descriptors
+// were left is an error.
+KernelText open_text(const std::string& path, int* error) {
+  KernelText text(path);
+  const int why = text.error();
+  if (why == EMFILE || why == ENFILE || why == ENOMEM) *error = why;
+  return text;
 }
 
-std::vector<Hierarchy> hierarchies(const std::string& root) {
-  std::vector<Hierarchy> all;
-  const auto own = lines_of(root + "/proc/self/cgroup");  // "4:memory:/path", "0::/path"
-  for (const std::string& mount : lines_of(root + "/proc/self/mountinfo")) {
-    std::optional<Hierarchy> hierarchy = memory_hierarchy_in(mount);
-    if (!hierarchy) continue;
-    for (const std::string& line : own) {
-      const size_t first = line.find(':'), second = line.find(':', first + 1);
-      if (first == std::string::npos || second == std::string::npos) continue;
-      const std::string controllers = line.substr(first + 1, second - first - 1);
-      if (hierarchy->is_v2 ? controllers.empty() : is_listed(controllers, "memory"))
-        hierarchy->path = line.substr(second + 1);
-    }
-    if (!hierarchy->path.empty()) all.push_back(*hierarchy);
-  }
-  return all;
+std::string meminfo_below(const std::string& root) {
+  OC_CHECK(!root.empty());
+  return root == "/" ? "/proc/meminfo" : root + "/proc/meminfo";
 }
 
-// The process's cgroup as a path below the mount point; "" if it is the mounted cgroup itself, or
-// invisible.
-std::string path_below_mount(const Hierarchy& hierarchy) {
-  std::string path = hierarchy.path;
-  if (hierarchy.mount_root != "/") {
-    const bool is_below =
-        path == hierarchy.mount_root || path.rfind(hierarchy.mount_root + "/", 0) == 0;
-    path = is_below ? path.substr(hierarchy.mount_root.size()) : "";
-  }
-  const bool is_outside = path.rfind("/..", 0) == 0;  // outside of this cgroup namespace
-  return path == "/" || is_outside ? "" : path;
-}
-
-void bound_by(const Hierarchy& hierarchy, const std::string& root, MemoryAvailable* available) {
-  const std::string top = root + hierarchy.mount_point;
-  std::string path = path_below_mount(hierarchy);
-  for (;;) {
-    const std::string folder = top + path;
-    const uint64_t left = hierarchy.is_v2 ? left_in_v2(folder) : left_in_v1(folder);
-    if (left < available->bytes) {
-      const std::string above = hierarchy.mount_root == "/" ? "" : hierarchy.mount_root;
-      const std::string name = above + path;
-      *available = {left, "in cgroup " + (name.empty() ? "/" : name)};
-    }
-    if (path.empty()) return;
-    path.resize(path.find_last_of('/'));
-    // In v1 a parent may not account for its children; then it does not limit them.
-    if (!hierarchy.is_v2 && number_in(top + path + "/memory.use_hierarchy") == uint64_t{0}) return;
-  }
+std::vector<MemoryCgroup> cgroups_below(const std::string& root) {
+  return memory_cgroups(root == "/" ? "" : root);
 }
 
 }  // namespace
 
-MemoryAvailable memory_available(const std::string& root) {
-  const std::string prefix = root == "/" ? "" : root;
-  const auto meminfo = lines_of(prefix + "/proc/meminfo");
-  const uint64_t kib = number_behind(meminfo, "MemAvailable:")
-                           .value_or(number_behind(meminfo, "MemFree:").value_or(0));
-  MemoryAvailable available{kib * 1024, "on this machine"};
-  for (const Hierarchy& hierarchy : hierarchies(prefix)) bound_by(hierarchy, prefix, &available);
-  return available;
+MemoryMeter::Group MemoryMeter::open(const MemoryCgroup& cgroup, int* error) {
+  const std::string at = cgroup.folder + "/memory.";
+  Group group;
+  group.is_v2 = cgroup.is_v2;
+  group.source = "in cgroup " + cgroup.name;
+  group.max = open_text(at + (cgroup.is_v2 ? "max" : "limit_in_bytes"), error);
+  if (cgroup.is_v2) group.high = open_text(at + "high", error);
+  group.current = open_text(at + (cgroup.is_v2 ? "current" : "usage_in_bytes"), error);
+  group.stat = open_text(at + "stat", error);
+  return group;
 }
+
+MemoryMeter::MemoryMeter(const std::string& root)
+    : meminfo_(open_text(meminfo_below(root), &error_)) {
+  for (const MemoryCgroup& cgroup : cgroups_below(root)) {
+    Group group = open(cgroup, &error_);
+    const bool bounds = group.max.is_open() || group.high.is_open() || group.stat.is_open();
+    if (bounds) groups_.push_back(std::move(group));
+  }
+  OC_CHECK(groups_.size() <= kMemoryCgroupsMax);
+}
+
+void MemoryMeter::bound_by(const Group& group, std::span<char> buffer, Reading* reading) {
+  static constexpr std::string_view kOfV2[] = {"inactive_file", "active_file", "slab_reclaimable"};
+  static constexpr std::string_view kOfV1[] = {"total_inactive_file", "total_active_file"};
+  Use use;
+  use.limit = limit_or_none(number_at_start(group.max.read(buffer)));
+  if (group.is_v2)
+    use.limit = std::min(use.limit, limit_or_none(number_at_start(group.high.read(buffer))));
+  if (group.is_v2 && use.limit == kNone) return;  // its statistics take the kernel a while
+  use.used = number_at_start(group.current.read(buffer)).value_or(0);
+  const std::string_view stat = group.stat.read(buffer);
+  // Of v1, this value covers ancestors that are invisible inside a container.
+  if (!group.is_v2)
+    use.limit =
+        std::min(use.limit, limit_or_none(number_behind(stat, "hierarchical_memory_limit")));
+  if (use.limit == kNone) return;
+  use.reclaimable = group.is_v2 ? sum_behind(stat, kOfV2) : sum_behind(stat, kOfV1);
+  reading->limit_bytes = std::min(reading->limit_bytes, use.limit);
+  if (use.left() >= reading->bytes) return;
+  reading->bytes = use.left();
+  reading->source = &group.source;
+}
+
+MemoryMeter::Reading MemoryMeter::read_machine(const KernelText& meminfo, std::span<char> buffer) {
+  const std::string_view text = meminfo.read(buffer);
+  const uint64_t kib =
+      number_behind(text, "MemAvailable:").value_or(number_behind(text, "MemFree:").value_or(0));
+  const uint64_t total_kib = number_behind(text, "MemTotal:").value_or(kib);
+  return {kib * 1024, std::max(kib, total_kib) * 1024, nullptr};
+}
+
+MemoryMeter::Reading MemoryMeter::read() const {
+  char buffer[KernelText::kBytesMax];
+  Reading reading = read_machine(meminfo_, buffer);
+  for (const Group& group : groups_) bound_by(group, buffer, &reading);
+  return reading;
+}
+
+MemoryAvailable MemoryMeter::read_once(const std::string& root) {
+  char buffer[KernelText::kBytesMax];
+  Reading reading = read_machine(KernelText(meminfo_below(root)), buffer);
+  std::string source = "on this machine";
+  for (const MemoryCgroup& cgroup : cgroups_below(root)) {
+    int ignored = 0;
+    const Group group = open(cgroup, &ignored);
+    bound_by(group, buffer, &reading);
+    if (reading.source == &group.source) source = group.source;
+    reading.source = nullptr;  // the group ends here
+  }
+  return {reading.bytes, source, reading.limit_bytes};
+}
+
+MemoryAvailable memory_available(const std::string& root) { return MemoryMeter::read_once(root); }
 
 std::pair<uint64_t, std::string> default_budget_of(const MemoryAvailable& available) {
   constexpr uint64_t kMiB = uint64_t{1} << 20, kLeast = 16 * kMiB;
@@ -180,10 +142,8 @@ std::pair<uint64_t, std::string> default_budget_of(const MemoryAvailable& availa
 }
 
 std::optional<uint64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  uint64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
+  char buffer[256];
+  return number_at_start(KernelText(path).read(buffer));
 }
 
 }  // namespace outcore::os

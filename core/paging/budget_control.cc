@@ -11,7 +11,15 @@ namespace outcore::paging {
 
 using base::format_bytes;
 
-Status BudgetControl::resize(uint64_t asked_bytes) {
+uint64_t BudgetControl::least_bytes() const {
+  const uint64_t pinned = pager_.pinned_bytes.load() + pager_.pinning_bytes.load();
+  const uint64_t least = std::max(pager_.least_budget(pager_.page_bytes_max.load()),
+                                  pinned + pager_.pin_reserve_bytes());
+  OC_CHECK(least != 0);
+  return base::round_up(least + lent_bytes_.load(), base::kSystemPage);
+}
+
+Status BudgetControl::resize(uint64_t asked_bytes, uint64_t wait_ns_max) {
   const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
   const uint64_t least = pager_.least_budget(pager_.page_bytes_max.load());
   if (bytes < least)
@@ -29,11 +37,11 @@ Status BudgetControl::resize(uint64_t asked_bytes) {
                             " of it hold what the servers have no space for; the least that would "
                             "do is " +
                             format_bytes(least + lent)};
-  return limit_pages(bytes - lent);
+  return limit_pages(bytes - lent, std::min(wait_ns_max, pager_.options.wait_ns_max));
 }
 
 // Of the budget, what pages and buffers may use. REQUIRES: resize_lock_, and signals are blocked.
-Status BudgetControl::limit_pages(uint64_t bytes) {
+Status BudgetControl::limit_pages(uint64_t bytes, uint64_t wait_ns_max) {
   OC_CHECK(resize_lock_.is_held());
   OC_CHECK(bytes % base::kSystemPage == 0);
   const uint64_t before = pager_.budget.limit();
@@ -47,7 +55,7 @@ Status BudgetControl::limit_pages(uint64_t bytes) {
                             format_bytes(pinned + pager_.pin_reserve_bytes()) +
                             "; the budget stays at " + format_bytes(before)};
   }
-  const uint64_t start_ns = os::now_ns();
+  uint64_t moved_ns = os::now_ns();  // when something left last
   while (pager_.budget.used() > bytes) {
     bool is_moving = false;
     for (const auto& shard : pager_.shards) {
@@ -58,8 +66,12 @@ Status BudgetControl::limit_pages(uint64_t bytes) {
           static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
       is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
     }
-    if (is_moving) continue;
-    if (os::now_ns() - start_ns > pager_.options.wait_ns_max) {
+    const uint64_t now_ns = os::now_ns();
+    if (is_moving) {
+      moved_ns = now_ns;
+      continue;
+    }
+    if (now_ns - moved_ns > wait_ns_max) {
       pager_.budget.set_limit(before);
       return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
                               format_bytes(pager_.budget.used() - bytes) +

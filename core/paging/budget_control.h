@@ -21,9 +21,12 @@ class BudgetControl {
 
   BudgetControl(Pager& pager, Keeper& keeper) : pager_(pager), keeper_(keeper) {}
 
-  // Evicts what is too much. Errors: EINVAL (too little, or more than there are frames for), EBUSY
+  // Evicts what is too much; while nothing leaves it waits at most wait_ns_max, or as the options
+  // say if that is less. Errors: EINVAL (too little, or more than there are frames for), EBUSY
   // (what is pinned, lent or cannot be written back needs more); then it stays as it was.
-  Status resize(uint64_t bytes);
+  Status resize(uint64_t bytes, uint64_t wait_ns_max = UINT64_MAX);
+  // What resize() would refuse to go below just now: what the pager needs, is pinned and is lent.
+  uint64_t least_bytes() const;
   // What the program said.
   uint64_t total_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
 
@@ -38,7 +41,7 @@ class BudgetControl {
   uint64_t bytes_max() const { return uint64_t{pager_.frames.count()} * base::kSystemPage; }
 
  private:
-  Status limit_pages(uint64_t bytes);
+  Status limit_pages(uint64_t bytes, uint64_t wait_ns_max);
   void forget_capacities();
 
   Pager& pager_;

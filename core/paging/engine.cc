@@ -86,8 +86,10 @@ Result<CutReport> Engine::cut(std::span<PageCache* const> caches, const CutCalls
   return std::make_unique<Cut>(pager_, keeper_, flusher_, caches, calls)->run();
 }
 
+uint64_t Engine::used_bytes() const { return pager_.budget.used() + budget_control_.lent_bytes(); }
+
 void Engine::add_to(Metrics& metrics) const {
-  const uint64_t total = budget_bytes(), used = pager_.budget.used() + budget_control_.lent_bytes();
+  const uint64_t total = budget_bytes(), used = used_bytes();
   metrics.gauges.budget_bytes = total;
   metrics.gauges.used_bytes = budget_control_.lent_bytes() == 0 ? used : std::min(used, total);
   metrics.gauges.used_bytes_max = std::max(pager_.budget.used_max(), metrics.gauges.used_bytes);

@@ -158,8 +158,13 @@ class Engine {
   void forget_replays(const PageCache& cache) { replayer_.forget(cache); }
   Replayer::Totals replayed() const { return replayer_.totals(); }
   // BudgetControl.
-  Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
+  Status resize_budget(uint64_t bytes, uint64_t wait_ns_max = UINT64_MAX) {
+    return budget_control_.resize(bytes, wait_ns_max);
+  }
   uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
+  uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }
+  // Of the budget, what is in memory: pages, buffers, and what is lent to stores.
+  uint64_t used_bytes() const;
   void add_to(Metrics& metrics) const;  // the gauges
 
   // -- what our threads do, for a simulation that has none --

@@ -32,6 +32,8 @@ Waiting& waiting() {
 Metrics collect(Runtime::Impl& impl) {
   Metrics metrics;
   impl.engine->add_to(metrics);
+  if (impl.governor != nullptr)
+    metrics.gauges.budget_shrink_ns_max = impl.governor->shrink_ns_max();
   auto add = [&](const metrics::CounterBlock& block) {
     const Counters counters = block.sum();
 #define OUTCORE_ADD(name, unit, help) metrics.counters.name += counters.name;

@@ -46,7 +46,8 @@ Option make(Option words, Fields<T> fields, Read read, Write write, Refuse refus
     into->*fields.to = value.value();
     return {};
   };
-  option.take = [=](const RuntimeOptions& options, ResolvedOptions* into) {
+  option.take = [=](const RuntimeOptions& options, const OptionContext&, ResolvedOptions* into,
+                    std::string*) {
     if (!(options.*fields.from)) return false;
     into->*fields.to = *(options.*fields.from);
     return true;
@@ -58,18 +59,70 @@ Option make(Option words, Fields<T> fields, Read read, Write write, Refuse refus
   return option;
 }
 
+std::string refuse_budget(uint64_t bytes) {
+  constexpr uint64_t kPagesMax = 0xFFFFFFF0;  // frames are numbered by 32 bits
+  if (bytes / base::kSystemPage >= kPagesMax) return "a budget is smaller than 16 TiB";
+  return bytes >= base::kSystemPage ? "" : "a budget has at least one system page, 4 KiB";
+}
+
+constexpr std::string_view kAutoBudget = "auto";
+
+// Where a budget begins that follows what is left.
+void begin_to_adapt(const OptionContext& context, ResolvedOptions* into, std::string* remark) {
+  const auto [bytes, why] = os::default_budget_of(context.available());
+  into->adapts_budget = true;
+  into->budget_bytes = bytes;
+  *remark = "begins with " + why;
+}
+
 Option budget(Option words) {
-  const auto read = [](const std::string& text, const OptionContext& context, std::string* remark) {
-    return read_budget(text, context.available, remark);
+  Option option = std::move(words);
+  option.read = [](const std::string& text, const OptionContext& context, ResolvedOptions* into,
+                   std::string* remark) -> Status {
+    if (text == kAutoBudget) {
+      begin_to_adapt(context, into, remark);
+      return {};
+    }
+    Result<uint64_t> bytes = read_budget(text, context.available, remark);
+    if (!bytes) return bytes.error();
+    into->adapts_budget = false;
+    into->budget_bytes = bytes.value();
+    return {};
+  };
+  option.take = [](const RuntimeOptions& options, const OptionContext& context,
+                   ResolvedOptions* into, std::string* remark) {
+    if (!options.budget_bytes && !options.adapts_budget) return false;
+    into->adapts_budget = options.adapts_budget;
+    if (options.budget_bytes)
+      into->budget_bytes = *options.budget_bytes;
+    else
+      begin_to_adapt(context, into, remark);
+    return true;
+  };
+  option.write = [](const ResolvedOptions& options) {
+    return options.adapts_budget ? std::string(kAutoBudget) : write_bytes(options.budget_bytes);
+  };
+  option.refuse = [](const ResolvedOptions& options) {
+    return refuse_budget(options.budget_bytes);
+  };
+  return option;
+}
+
+// A bound that there need not be.
+Option bytes_or_none(Option words, Fields<uint64_t> fields) {
+  static constexpr uint64_t kNone = ResolvedOptions::kNoBound;
+  const auto read = [](const std::string& text, const OptionContext&,
+                       std::string*) -> Result<uint64_t> {
+    if (text == "none") return kNone;
+    return base::parse_bytes(text);
+  };
+  const auto write = [](uint64_t bytes) {
+    return bytes == kNone ? std::string("none") : write_bytes(bytes);
   };
   const auto refuse = [](uint64_t bytes) {
-    constexpr uint64_t kPagesMax = 0xFFFFFFF0;  // frames are numbered by 32 bits
-    if (bytes / base::kSystemPage >= kPagesMax) return "a budget is smaller than 16 TiB";
-    return bytes >= base::kSystemPage ? "" : "a budget has at least one system page, 4 KiB";
+    return bytes == kNone ? std::string() : refuse_budget(bytes);
   };
-  return make<uint64_t>(std::move(words),
-                        {&RuntimeOptions::budget_bytes, &ResolvedOptions::budget_bytes}, read,
-                        write_bytes, refuse);
+  return make(std::move(words), fields, read, write, refuse);
 }
 
 template <typename Refuse>
@@ -175,11 +228,20 @@ std::vector<Option> make_memory_options() {
   using O = ResolvedOptions;
   return {
       budget({"budget", "budget_bytes", "<half of the memory available>",
-              "bytes, or a percentage as in 25%",
+              "bytes, a percentage as in 25%, or auto",
               "memory for resident pages, pages in flight and bounce buffers together; a hard "
               "limit. A percentage "
               "is of the memory that this process's cgroup, or else the machine, has available at "
-              "the start"}),
+              "the start. auto (`adapts_budget`) begins with the default and follows what they "
+              "have left: it shrinks while others take memory, and grows back"}),
+      bytes({"budget_min", "budget_min_bytes", "16 MiB", "bytes; with budget = auto alone",
+             "the least that budget = auto shrinks to, or what the pager needs if that is more"},
+            {&R::budget_min_bytes, &O::budget_min_bytes}, refuse_budget),
+      bytes_or_none(
+          {"budget_max", "budget_max_bytes", "none", "bytes, or none; with budget = auto alone",
+           "the most that budget = auto grows to. It leaves others a twentieth of the memory and "
+           "64 MiB at least, in small cgroups a quarter, whatever this says"},
+          {&R::budget_max_bytes, &O::budget_max_bytes}),
       text({"policy", "policy", "s3-fifo", "a policy with its parameters, as in di-mmap:hot=75%",
             "which pages leave when the budget is full"},
            {&R::policy, &O::policy}, nullptr, refuse_policy),

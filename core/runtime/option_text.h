@@ -18,8 +18,8 @@
 
 namespace outcore::runtime {
 
-// Parses "4G", "25%" of the available memory, or an empty text for the default. `remark` says of
-// what a percentage was taken.
+// Parses "4G", "25%" of the available memory, or an empty text for the default; "auto" is no size.
+// `remark` says of what a percentage was taken.
 Result<uint64_t> read_budget(const std::string& text,
                              const std::function<os::MemoryAvailable()>& available,
                              std::string* remark);

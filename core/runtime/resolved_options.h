@@ -17,8 +17,15 @@
 
 namespace outcore::runtime {
 
+// Where a value was set; what comes later wins.
+enum class OptionPlace : uint8_t { kDefault, kConfigFile, kEnvironment, kProgram };
+
 struct ResolvedOptions {
-  uint64_t budget_bytes = 0;
+  static constexpr uint64_t kNoBound = UINT64_MAX;
+
+  uint64_t budget_bytes = 0;   // with adapts_budget: what it begins with
+  bool adapts_budget = false;  // budget = auto
+  uint64_t budget_min_bytes = 0, budget_max_bytes = kNoBound;  // with adapts_budget alone
   std::string policy;
   uint64_t page_bytes = 0;
   unsigned keepers = 0;
@@ -45,8 +52,13 @@ struct ResolvedOptions {
   std::string source_of(std::string_view name) const;
   // One line for each option: "name = value (where from)".
   std::string describe() const;
+  // The most that the budget can become if nobody resizes it, as far as that is known.
+  uint64_t largest_budget() const {
+    return adapts_budget && budget_max_bytes != kNoBound ? budget_max_bytes : budget_bytes;
+  }
 
   std::map<std::string, std::string, std::less<>> sources;  // by name
+  std::map<std::string, OptionPlace, std::less<>> places;   // likewise
 };
 
 // Resolves `options` with this environment and config file (empty: none). With `ignore_environment`

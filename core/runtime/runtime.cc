@@ -51,18 +51,21 @@ Runtime::Impl::~Impl() {
   if (generation != runtime::process_generation()) {
     // In a forked child: the threads are the parent's, so nothing can be ended here.
     static_cast<void>(checkpointer.release());
+    static_cast<void>(governor.release());
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
     for (auto& [key, cache] : caches) static_cast<void>(cache.release());
     return;
   }
   checkpointer.reset();
+  if (governor != nullptr) governor->end();
   if (engine != nullptr) runtime::report_end(*this);
   sources.reset();  // event threads use the engine, so they end first
   // A store of the program may outlive the buffers that it was lent.
   if (engine != nullptr)
     for (const std::span<std::byte> buffer : engine->pager().buffers())
       store::BufferSet::of_process().forget(buffer);
+  governor.reset();
   engine.reset();
 }
 
@@ -90,7 +93,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   e.budget_bytes = base::round_down(o.budget_bytes, kSystemPage);
   const uint64_t memory_bytes =
       static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * kSystemPage;
-  e.frames_max = std::max(e.budget_bytes, memory_bytes) / kSystemPage;
+  e.frames_max = std::max({e.budget_bytes, memory_bytes, o.largest_budget()}) / kSystemPage;
   e.policy = o.policy;
   e.keepers = o.keepers;
   e.prefetch_threads = o.prefetch_threads;
@@ -110,6 +113,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
                              ": the least that would do is " +
                              base::format_bytes(impl->engine->pager().least_budget(o.page_bytes))};
   impl->start_learning();
+  if (Status s = impl->start_governor(); !s) return s.error();
   runtime::install_handlers(true);
   runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {
@@ -118,6 +122,19 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
     impl->checkpointer = std::move(checkpointer).value();
   }
   return impl;
+}
+
+Status Runtime::Impl::start_governor() {
+  if (!options.adapts_budget) return {};
+  Result<runtime::BudgetGovernor::Meter> meter = runtime::BudgetGovernor::machine_meter();
+  if (!meter) return meter.error();
+  const uint64_t frames_bytes = uint64_t{engine->pager().frames.count()} * kSystemPage;
+  runtime::BudgetGovernor::Options bounds;
+  bounds.max_bytes = std::min(options.budget_max_bytes, frames_bytes);
+  bounds.min_bytes = std::min(options.budget_min_bytes, bounds.max_bytes);
+  governor =
+      std::make_unique<runtime::BudgetGovernor>(*engine, ended, bounds, std::move(meter).value());
+  return governor->start();
 }
 
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
@@ -179,7 +196,8 @@ Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& opti
 Status Runtime::resize_budget(uint64_t bytes) {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("resize the budget"); !s) return s;
-  return impl_->engine->resize_budget(bytes);
+  return impl_->governor != nullptr ? impl_->governor->fix(bytes)
+                                    : impl_->engine->resize_budget(bytes);
 }
 
 uint64_t Runtime::budget_bytes() const { return impl_->engine->budget_bytes(); }

@@ -12,6 +12,7 @@
 
 #include "core/os/kernel_features.h"
 #include "core/paging/engine.h"
+#include "core/runtime/budget_governor.h"
 #include "core/runtime/fault_sources.h"
 #include "core/runtime/learner.h"
 #include "core/runtime/resolved_options.h"
@@ -40,7 +41,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Of the stores that are mapped for writing, as long as they are.
   std::map<std::string, runtime::WriterClaim> claims;
   uint64_t nameless = 0;
-  metrics::CounterBlock ended;  // counters of caches that are gone
+  metrics::CounterBlock ended;  // counters of caches that are gone, and of what is no cache's
+  std::unique_ptr<runtime::BudgetGovernor> governor;  // with budget = auto
   std::vector<Reservation::Impl*> reservations;
   std::vector<Region::Impl*> regions;
 
@@ -109,6 +111,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   void start_learning();
   void learn_by_option(Region::Impl& region);
   void end_learning(const paging::PageCache& cache);
+  Status start_governor();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,
                                        uint64_t room_bytes, std::string* key);

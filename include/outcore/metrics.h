@@ -35,7 +35,12 @@ namespace outcore {
   X(prefetch_dropped, "pages", "prefetches given up: no free frame, queue full, or already there") \
   X(flushes, "count", "flush calls")                                                               \
   X(discarded, "pages", "pages dropped by discard")                                                \
-  X(learnt_fills, "pages", "of prefetch_fills: pages that a profile of an earlier run named")
+  X(learnt_fills, "pages", "of prefetch_fills: pages that a profile of an earlier run named")      \
+  X(budget_shrinks, "count", "times that budget = auto made the budget smaller")                   \
+  X(budget_growths, "count", "times that it made it larger")                                       \
+  X(budget_shrink_failures, "count",                                                               \
+    "times that it could not, or not as much as it wanted, because pages could not leave; tried "  \
+    "again")
 
 // X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \
@@ -48,7 +53,8 @@ namespace outcore {
   X(degraded, "regions",                                                                          \
     "regions with a write-back that failed and has not succeeded since, or with zeros for bytes " \
     "that could not be read")                                                                     \
-  X(replays, "regions", "regions that are being brought in ahead, as a profile says")
+  X(replays, "regions", "regions that are being brought in ahead, as a profile says")             \
+  X(budget_shrink_ns_max, "nanoseconds", "the longest that budget = auto took to shrink it")
 
 struct Counters {
 #define OUTCORE_FIELD(name, unit, help) uint64_t name = 0;

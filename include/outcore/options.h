@@ -70,6 +70,14 @@ struct RuntimeOptions {
   // Bytes of memory for resident pages, pages in flight and bounce buffers together. A hard limit.
   // Default: half of the memory that is available to the machine or the process's cgroup.
   std::optional<uint64_t> budget_bytes{};
+  // The budget follows what the machine and the cgroups have left ("auto" in the environment): it
+  // shrinks while others take memory, and grows back. budget_bytes, or its default, is where it
+  // begins; resize_budget() ends it.
+  bool adapts_budget = false;
+  // Bounds of such a budget. Default: 16 MiB, or budget_max_bytes if that is less; and none, but a
+  // margin that is always left to others.
+  std::optional<uint64_t> budget_min_bytes{};
+  std::optional<uint64_t> budget_max_bytes{};
   // A policy, with or without parameters (docs/reference/policies.md). Default "s3-fifo".
   std::optional<std::string> policy{};
   std::optional<uint64_t> page_bytes{};        // default for regions: 4 KiB

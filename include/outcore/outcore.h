@@ -86,12 +86,11 @@ enum {                       // advice
 // -- Runtime --
 
 typedef struct oc_options {
-  size_t struct_bytes;       // set by oc_options_init
-  uint64_t budget_bytes;     // hard limit for resident pages, pages in flight and bounce buffers
-  uint64_t page_bytes;       // default for regions
-  uint64_t readahead_bytes;  // largest readahead window; OC_ZERO: no readahead
-  // How long to wait for memory that cannot be freed before failing; OC_ZERO: fail at once.
-  uint64_t wait_ms_max;
+  size_t struct_bytes;          // set by oc_options_init
+  uint64_t budget_bytes;        // hard limit for resident pages, pages in flight and bounce buffers
+  uint64_t page_bytes;          // default for regions
+  uint64_t readahead_bytes;     // largest readahead window; OC_ZERO: no readahead
+  uint64_t wait_ms_max;         // bound of a wait for memory to be freed; OC_ZERO: fail at once
   const char* policy;           // "s3-fifo", "di-mmap:hot=75%", "fifo"
   const char* scratch_dir;      // folder for private regions and scratch stores
   const char* metrics_at_exit;  // "none", "text" (standard error), or a path for lines of JSON
@@ -104,12 +103,12 @@ typedef struct oc_options {
   uint32_t delivery, frames, on_error;  // defaults for regions
   uint32_t ignore_environment;          // 1: also ignores config files
   uint32_t checkpoint_keep;             // how many checkpoints are kept (default 3)
-  // Interval of periodic checkpoints of all regions mapped for writing: see outcore/options.h.
-  uint64_t checkpoint_every_ms;
-  const char* checkpoint_pool;  // versioned:FOLDER; NULL: the pool of the regions
-  uint32_t fetch;               // how much a miss brings in: see outcore/options.h
-  uint32_t reserved;            // 0
-  const char* learn_file;       // keeps what was needed first; the next start brings it in ahead
+  uint64_t checkpoint_every_ms;         // interval of periodic checkpoints: see outcore/options.h
+  const char* checkpoint_pool;          // versioned:FOLDER; NULL: the pool of the regions
+  const char* learn_file;  // keeps what was needed first; the next start brings it in ahead
+  uint64_t budget_min_bytes, budget_max_bytes;  // of a budget that adapts: see outcore/options.h
+  uint32_t adapts_budget;                       // 1: it follows what the machine has left
+  uint32_t fetch;                               // how much a miss brings in; 0: not set
 } oc_options;
 
 static inline void oc_options_init(oc_options* options) {
@@ -124,9 +123,9 @@ int oc_start(const oc_options* options, oc_runtime** runtime);
 // Ends the runtime and its threads. -EBUSY: a region or reservation is left; nothing has changed.
 int oc_stop(oc_runtime* runtime);
 
-// Changes the budget. A smaller one evicts before the call returns. Errors: -EBUSY (pinned pages,
-// or pages that cannot be written, are in the way; the old budget stays), -EINVAL (the message
-// gives the smallest that works).
+// Changes the budget; with adapts_budget it then stays so. A smaller one evicts before the call
+// returns. Errors: -EBUSY (pinned pages, or pages that cannot be written, are in the way; the old
+// budget stays), -EINVAL (the message gives the smallest that works).
 int oc_resize_budget(oc_runtime* runtime, uint64_t bytes);
 uint64_t oc_budget(const oc_runtime* runtime);
 
@@ -374,6 +373,7 @@ typedef struct oc_metric_values {
   uint64_t budget_bytes, used_bytes, used_bytes_max, bounce_bytes, metadata_bytes, degraded;
   uint64_t fault_latency[OC_LATENCY_BUCKETS];  // [i]: faults of 2^i … 2^(i+1) - 1 ns
   uint64_t learnt_fills, replays;              // a counter and a gauge of later releases
+  uint64_t budget_shrinks, budget_growths, budget_shrink_failures, budget_shrink_ns_max;
 } oc_metric_values;
 
 static inline void oc_metric_values_init(oc_metric_values* values) {

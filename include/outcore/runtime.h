@@ -67,9 +67,10 @@ class Runtime {
   // (something is mapped there).
   Result<Reservation> reserve(uint64_t size_bytes, void* address = nullptr);
 
-  // Changes the budget. A smaller one evicts before the call returns. Errors: EBUSY (pinned pages,
-  // or pages that cannot be written, were still in the way after wait_ms_max; the old budget
-  // stays), EINVAL (the message gives the smallest budget that works).
+  // Changes the budget. A smaller one evicts before the call returns. A budget that followed what
+  // the machine has left (adapts_budget) stays so from then on. Errors: EBUSY (pinned pages, or
+  // pages that cannot be written, were in the way, and nothing left memory for wait_ms_max; the old
+  // budget stays), EINVAL (the message gives the smallest budget that works).
   Status resize_budget(uint64_t bytes);
   uint64_t budget_bytes() const;
 

@@ -277,7 +277,8 @@ def reference_to(plan: Plan, shape: tuple[int, ...]) -> tuple[Any, ...]:
     if plan.location.is_descriptor:
         raise pickle.PicklingError("its file has no name by which another process could open it: "
                                    "pickle a.read()")
-    options = {k: v for k, v in plan.options.items() if v not in (None, "auto")}
+    options = {k: v for k, v in plan.options.items()
+               if v is not None and (k == "budget" or v != "auto")}
     return (plan.location.url, plan.mode.for_reopening, shape, plan.layout.dtype,
             plan.layout.order, None if plan.is_npy else plan.layout.offset, options)
 

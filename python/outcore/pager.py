@@ -14,8 +14,9 @@ from .fork_lock import ForkLock
 from .location import Location
 from .sizes import parse_budget, parse_bytes, parse_time
 
-# Options that are times, and the field of each.
+# Options that are times or sizes, and the field of each.
 _TIMES = {"wait_max": "wait_ms_max", "checkpoint": "checkpoint_every_ms"}
+_SIZES = {"budget_min": "budget_min_bytes", "budget_max": "budget_max_bytes"}
 
 
 @functools.cache
@@ -38,7 +39,12 @@ class Pager:
         for name, field in _TIMES.items():
             if options.get(name) is not None:
                 options[field] = parse_time(options.pop(name))
-        if budget is not None:
+        for name, field in _SIZES.items():
+            if options.get(name) is not None:
+                options[field] = parse_bytes(options.pop(name))
+        if isinstance(budget, str) and budget.strip() == "auto":
+            options["adapts_budget"] = True
+        elif budget is not None:
             options["budget_bytes"] = parse_budget(budget, _core.default_budget()[0])
         if readahead is not None:
             options["readahead_bytes"] = parse_bytes(readahead)

@@ -18,9 +18,10 @@ from .sizes import format_bytes, parse_budget
 class Runtime:
     """A memory budget of its own, and the arrays that share it.
 
-    ``budget`` is bytes, text ('4GB') or a percentage of what is available ('25%'); ``policy``,
-    ``page`` and what else ``options`` names are told in docs/reference/options.md, by the names of
-    the column "config file"; times are text ('30s') or milliseconds. What is not said here is taken
+    ``budget`` is bytes, text ('4GB') or a percentage of what is available ('25%'), or 'auto': then
+    it follows what others leave, between ``budget_min`` and ``budget_max``. ``policy``, ``page``
+    and what else ``options`` names are told in docs/reference/options.md, by the names of the
+    column "config file"; times are text ('30s') or milliseconds. What is not said here is taken
     from the environment, the config file, or the default.
 
     By default regions get their pages by messages where the system offers that, so that NumPy may
@@ -73,7 +74,8 @@ class Runtime:
 
     @property
     def budget(self) -> int:
-        """Bytes of memory for all arrays of this runtime together. May be set, to text, too."""
+        """Bytes of memory for all arrays of this runtime together. May be set, to text, too; from
+        then on it stays so, if it was 'auto', too."""
         return self._pager.core.budget_bytes
 
     @budget.setter

@@ -76,4 +76,7 @@ def parse_budget(budget: int | float | str, default_bytes: int) -> int:
         if not 0 < share <= 1:
             raise ValueError(f"{budget!r} is no budget: write a percentage from 1% to 100%")
         return int(2 * default_bytes * share)
+    if isinstance(budget, str) and budget.strip() == "auto":
+        raise ValueError("a budget that follows what others leave is one from the start: "
+                         "Runtime(budget='auto')")
     return parse_bytes(budget)

@@ -101,6 +101,9 @@ RuntimeOptions runtime_options_of(const nb::dict& from) {
   RuntimeOptions o;
   Fields fields(from);
   fields.take("budget_bytes", o.budget_bytes);
+  fields.take("adapts_budget", o.adapts_budget);
+  fields.take("budget_min_bytes", o.budget_min_bytes);
+  fields.take("budget_max_bytes", o.budget_max_bytes);
   fields.take("policy", o.policy);
   fields.take("page_bytes", o.page_bytes);
   fields.take("keepers", o.keepers);

@@ -54,6 +54,31 @@ def test_options_have_the_names_of_the_config_file():
         assert runtime.options["wait_max"] == ("2min", "the program")
 
 
+def test_a_budget_may_follow_what_others_leave(tmp_path):
+    with outcore.Runtime(budget="auto", budget_min="4MiB", budget_max="64MiB") as runtime:
+        assert runtime.options["budget"][0] == "auto"
+        assert runtime.options["budget_min"] == ("4 MiB", "the program")
+        assert 4 << 20 <= runtime.budget <= 64 << 20
+        with pytest.raises(ValueError, match="from the start"):
+            runtime.budget = "auto"
+        runtime.budget = "8MiB"
+        assert runtime.budget == 8 << 20
+    np.save(tmp_path / "a.npy", np.arange(10.0))
+    with outcore.open(tmp_path / "a.npy", budget="auto") as a:
+        with pickle.loads(pickle.dumps(a)) as again:
+            assert again.runtime.options["budget"][0] == "auto"
+            assert again[3] == 3
+
+
+def test_bounds_of_a_budget_that_make_no_sense_are_refused():
+    for options in ({"budget": "auto", "budget_min": "64MiB", "budget_max": "32MiB"},
+                    {"budget": "32MiB", "budget_max": "64MiB"}):
+        with pytest.raises((OSError, ValueError), match="budget_max"):
+            outcore.Runtime(**options)
+    with pytest.raises(ValueError, match="'auto' is no size"):
+        outcore.Runtime(budget="auto", budget_min="auto")
+
+
 def test_persistent_memory_of_a_region_is_a_file(tmp_path):
     with outcore.open(f"pmem:{tmp_path}/a.npy", "w", 10, "f8") as a:
         a[...] = 7

@@ -57,12 +57,18 @@ bool is_messages_asked_for() {
   return delivery != nullptr && std::string_view(delivery) == "messages";
 }
 
+// It is as large as it can be.
+bool is_budget_adapting() {
+  const char* const budget = std::getenv("OUTCORE_BUDGET");
+  return budget != nullptr && std::string_view(budget) == "auto";
+}
+
 Change find_change(const Json& process, const Sums& sums) {
   if (sums.pages < kPagesMin) return {};
   const uint64_t budget = number(process, "budget_bytes");
   const uint64_t page_bytes = std::max<uint64_t>(number(process, "page_bytes"), 1);
   if (sums.read_again_bytes * 2 > sums.read_bytes && budget < sums.size_bytes &&
-      os::memory_available().bytes >= budget)
+      os::memory_available().bytes >= budget && !is_budget_adapting())
     return {"--budget", size_of(2 * budget), "pages were read again and again"};
   if (process.value("delivery", "") != "messages") return {};
   const uint64_t all_read = sums.read_bytes / page_bytes;

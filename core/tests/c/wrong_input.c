@@ -43,6 +43,16 @@ static void options_are_refused(void) {
   CHECK_IS(-EINVAL, oc_start(&options, &runtime));
   CHECK_SAYS("0 or 1 will do");
   oc_options_init(&options);
+  options.adapts_budget = 2;
+  CHECK_IS(-EINVAL, oc_start(&options, &runtime));
+  CHECK_SAYS("oc_options.adapts_budget = 2");
+  oc_options_init(&options);
+  options.adapts_budget = 1;
+  options.budget_min_bytes = 64 << 20;
+  options.budget_max_bytes = 32 << 20;
+  CHECK_IS(-EINVAL, oc_start(&options, &runtime));
+  CHECK_SAYS("must not be above budget_max");
+  oc_options_init(&options);
   options.high_watermark = 50;
   options.low_watermark = 60;
   CHECK_IS(-EINVAL, oc_start(&options, &runtime));

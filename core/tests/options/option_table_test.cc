@@ -53,6 +53,15 @@ TEST(OptionTable, WhatIsWrittenCanBeReadAgain) {
     EXPECT_EQ(option.write(again), text);
   }
   EXPECT_EQ(read_budget(write_bytes(12345678901), available, nullptr).value(), 12345678901u);
+  all->adapts_budget = true, all->budget_max_bytes = 7 << 20;
+  EXPECT_EQ(find_option("budget")->write(*all), "auto");
+  for (const char* name : {"budget", "budget_max"}) {
+    ResolvedOptions again;
+    std::string remark;
+    const std::string text = find_option(name)->write(*all);
+    EXPECT_TRUE(find_option(name)->read(text, {nothing, available}, &again, &remark).ok());
+    EXPECT_EQ(find_option(name)->write(again), text);
+  }
 }
 
 TEST(OptionTable, TheNearestNameIsFound) {

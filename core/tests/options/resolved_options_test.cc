@@ -5,11 +5,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
 
 #include "core/runtime/option_table.h"
+#include "core/tests/options/resolve_scene.h"
 
 namespace outcore::runtime {
 namespace {
@@ -20,49 +18,14 @@ using testing::StartsWith;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-class ResolveOptions : public testing::Test {
- protected:
-  ResolveOptions() {
-    std::string name = testing::TempDir() + "/outcore-options-XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~ResolveOptions() override { std::filesystem::remove_all(folder_); }
-
-  void config(const std::string& text) {
-    config_ = folder_ + "/outcore.toml";
-    std::ofstream(config_) << text;
-  }
-  Result<ResolvedOptions> resolve(const RuntimeOptions& options = {}) const {
-    const EnvironmentLookup lookup = [this](const char* name) -> const char* {
-      const auto found = environment_.find(name);
-      return found == environment_.end() ? nullptr : found->second.c_str();
-    };
-    return resolve_options(options, lookup, config_, [] {
-      return os::MemoryAvailable{1000 * kMiB, "in cgroup /x"};
-    });
-  }
-  ResolvedOptions resolved(const RuntimeOptions& options = {}) const {
-    Result<ResolvedOptions> result = resolve(options);
-    EXPECT_TRUE(result.ok()) << result.message();
-    return result ? result.value() : ResolvedOptions{};
-  }
-  std::string refusal(const RuntimeOptions& options = {}) const {
-    Result<ResolvedOptions> result = resolve(options);
-    EXPECT_FALSE(result.ok());
-    if (result) return "";
-    EXPECT_EQ(result.code(), EINVAL);
-    EXPECT_EQ(result.message().find('\n'), std::string::npos) << "one line";
-    return result.message();
-  }
-
-  std::string folder_, config_;
-  std::map<std::string, std::string> environment_;
-};
+class ResolveOptions : public ResolveScene {};
 
 TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   const ResolvedOptions o = resolved();
   EXPECT_EQ(o.budget_bytes, 500 * kMiB);
+  EXPECT_FALSE(o.adapts_budget);
+  EXPECT_EQ(o.budget_min_bytes, 16 * kMiB);
+  EXPECT_EQ(o.budget_max_bytes, ResolvedOptions::kNoBound);
   EXPECT_EQ(o.policy, "s3-fifo");
   EXPECT_EQ(o.page_bytes, 4096u);
   EXPECT_EQ(o.keepers, 1u);
@@ -103,7 +66,9 @@ TEST_F(ResolveOptions, TheProgramComesBeforeTheEnvironmentBeforeTheFileBeforeThe
 }
 
 TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
-  environment_ = {{"OUTCORE_BUDGET", "4G"},
+  environment_ = {{"OUTCORE_BUDGET", "auto"},
+                  {"OUTCORE_BUDGET_MIN", "64M"},
+                  {"OUTCORE_BUDGET_MAX", "4G"},
                   {"OUTCORE_POLICY", "di-mmap:hot=75%"},
                   {"OUTCORE_PAGE", "64k"},
                   {"OUTCORE_KEEPERS", "2"},
@@ -126,7 +91,10 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
                   {"OUTCORE_LEARN", "/l"}};
   EXPECT_EQ(environment_.size(), option_table().size());
   const ResolvedOptions o = resolved();
-  EXPECT_EQ(o.budget_bytes, uint64_t{4} << 30);
+  EXPECT_TRUE(o.adapts_budget);
+  EXPECT_EQ(o.budget_bytes, 500 * kMiB);
+  EXPECT_EQ(o.budget_min_bytes, 64 * kMiB);
+  EXPECT_EQ(o.budget_max_bytes, uint64_t{4} << 30);
   EXPECT_EQ(o.policy, "di-mmap:hot=75%");
   EXPECT_EQ(o.page_bytes, 65536u);
   EXPECT_EQ(o.keepers, 2u);
@@ -148,12 +116,13 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
   EXPECT_EQ(o.metrics_at_exit, "m");
   EXPECT_EQ(o.kernel, "6.1");
   for (const Option& option : option_table())
-    EXPECT_EQ(o.source_of(option.name), option.variable());
+    EXPECT_THAT(o.source_of(option.name), StartsWith(option.variable()));
 }
 
 TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   RuntimeOptions p;
   p.budget_bytes = kMiB, p.policy = "fifo", p.page_bytes = 8192, p.keepers = 2;
+  p.adapts_budget = true, p.budget_min_bytes = kMiB / 2, p.budget_max_bytes = 2 * kMiB;
   p.prefetch_threads = 3, p.event_threads = 4, p.high_watermark = 90, p.low_watermark = 80;
   p.readahead_bytes = 1, p.wait_ms_max = 9, p.delivery = Delivery::kInThread;
   p.frames = FrameKind::kShared, p.on_error = OnError::kAbort, p.scratch_dir = "/y";
@@ -163,6 +132,9 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   for (const Option& option : option_table())
     EXPECT_EQ(o.source_of(option.name), "the program") << option.name;
   EXPECT_EQ(o.budget_bytes, kMiB);
+  EXPECT_TRUE(o.adapts_budget);
+  EXPECT_EQ(o.budget_min_bytes, kMiB / 2);
+  EXPECT_EQ(o.budget_max_bytes, 2 * kMiB);
   EXPECT_EQ(o.policy, "fifo");
   EXPECT_EQ(o.page_bytes, 8192u);
   EXPECT_EQ(o.wait_ms_max, 9u);
@@ -204,6 +176,13 @@ TEST_F(ResolveOptions, AValueOutOfRangeIsRefused) {
       {"OUTCORE_PAGE", "0"},
       {"OUTCORE_BUDGET", "0"},
       {"OUTCORE_BUDGET", "4095"},
+      {"OUTCORE_BUDGET", "Auto"},
+      {"OUTCORE_BUDGET_MIN", "0"},
+      {"OUTCORE_BUDGET_MIN", "none"},
+      {"OUTCORE_BUDGET_MIN", "25%"},
+      {"OUTCORE_BUDGET_MAX", "0"},
+      {"OUTCORE_BUDGET_MAX", "17T"},
+      {"OUTCORE_BUDGET_MAX", "auto"},
       {"OUTCORE_KEEPERS", "0"},
       {"OUTCORE_KEEPERS", "257"},
       {"OUTCORE_EVENT_THREADS", "-1"},

@@ -196,6 +196,49 @@ TEST_F(V1, AHierarchyOfOtherControllersIsNotRead) {
   EXPECT_EQ(available().bytes, 8000 * kMiB);
 }
 
+TEST_F(V2, TheLimitIsTheSmallestOfTheMachineAndItsGroups) {
+  EXPECT_EQ(available().limit_bytes, uint64_t{99999999} * 1024);
+  group("/a.slice", mib(1000), 900);
+  group("/a.slice/b", mib(500), 100);
+  EXPECT_EQ(available().limit_bytes, 500 * kMiB) << "though the group above leaves less";
+  EXPECT_EQ(available().bytes, 100 * kMiB);
+}
+
+TEST_F(V1, TheLimitIsTheSmallestThatIsSeen) {
+  group("/job/part", kNoLimit, 100, "hierarchical_memory_limit " + mib(300));
+  EXPECT_EQ(available().limit_bytes, 300 * kMiB);
+}
+
+TEST_F(V2, AMeterReadsWhatIsThereNow) {
+  group("/a.slice/b", mib(1000), 300);
+  const MemoryMeter meter(root_.path());
+  EXPECT_EQ(meter.error(), 0);
+  EXPECT_EQ(meter.read().bytes, 700 * kMiB);
+  group("/a.slice/b", mib(600), 500);  // the limit changed, too
+  EXPECT_EQ(meter.read().bytes, 100 * kMiB);
+  EXPECT_EQ(meter.read().limit_bytes, 600 * kMiB);
+  ASSERT_NE(meter.read().source, nullptr);
+  EXPECT_EQ(*meter.read().source, "in cgroup /a.slice/b");
+  group("/a.slice/b", "max\n", 500);
+  EXPECT_EQ(meter.read().bytes, 8000 * kMiB);
+  EXPECT_EQ(meter.read().source, nullptr) << "the machine's";
+}
+
+TEST_F(V1, AMeterReadsWhatIsThereNow) {
+  group("/job/part", mib(1000), 300);
+  const MemoryMeter meter(root_.path());
+  EXPECT_EQ(meter.read().bytes, 700 * kMiB);
+  group("/job/part", mib(1000), 900);
+  EXPECT_EQ(meter.read().bytes, 100 * kMiB);
+}
+
+TEST(MemoryMeter, WithoutAnythingToReadItKnowsNoLimit) {
+  const FakeRoot root;
+  const MemoryMeter meter(root.path());
+  EXPECT_EQ(meter.error(), 0) << "what is not there is no error";
+  EXPECT_EQ(meter.read().limit_bytes, 0u);
+}
+
 TEST(DefaultBudget, IsHalfInWholeMebibytes) {
   const auto [bytes, why] = default_budget_of({1001 * kMiB + 5, "in cgroup /x"});
   EXPECT_EQ(bytes, 500 * kMiB);

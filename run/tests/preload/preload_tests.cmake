@@ -55,7 +55,7 @@ add_test(NAME preload.explains_refusal
 set_tests_properties(preload.explains_refusal PROPERTIES TIMEOUT 120 LABELS "preload;nosan")
 
 # What needs a cgroup or a disk of its own; 77: it cannot be had here.
-foreach(name small_cgroup full_disk stuck_end)
+foreach(name small_cgroup greedy_neighbour full_disk stuck_end)
   add_test(NAME preload.${name} COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/${name}.sh
     ${CMAKE_BINARY_DIR}/bin/outcore ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(preload.${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77

@@ -1,0 +1,86 @@
+// BudgetGovernor: has the budget of a runtime follow what the machine and its cgroups have left
+// (budget = auto). A thread of its own looks every tenth of a second, every fiftieth while memory
+// is being taken, and resizes; what is right BudgetForecast decides.
+//
+// Any thread may call it, but no signal handler and nobody on the fault path. A forked child has no
+// such thread and must not end it: see Runtime::Impl.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "core/budget/budget_forecast.h"
+#include "core/metrics/counter_block.h"
+#include "core/os/memory_pressure.h"
+#include "core/os/wait.h"
+#include "core/paging/engine.h"
+#include "outcore/result.h"
+
+namespace outcore::runtime {
+
+class BudgetGovernor {
+ public:
+  static constexpr uint64_t kPeriodNs = budget::BudgetForecast::kPeriodNs;
+  static constexpr uint64_t kUrgentNs = 20'000'000;
+  // A piece of a shrink waits no longer for pages that cannot leave. It is tried again.
+  static constexpr uint64_t kShrinkWaitNs = 1'000'000'000;
+  // A shrink goes in pieces of a share of the budget, and not of little: fills stand still while
+  // one is evicted, and go on in between; and what has left stays away if the rest cannot leave.
+  static constexpr uint64_t kPieceShare = 32, kPieceLeast = uint64_t{16} << 20;
+
+  struct Reading {
+    uint64_t available_bytes = 0, limit_bytes = 0;
+    std::optional<os::MemoryPressure> pressure;
+  };
+  // What the machine and the cgroups have left now; nullopt: that cannot be read.
+  using Meter = std::function<std::optional<Reading>()>;
+  struct Options {
+    uint64_t min_bytes = 0, max_bytes = 0;  // of the budget. REQUIRES: min <= max
+    uint64_t shrink_wait_ns_max = kShrinkWaitNs;
+  };
+
+  // Of this machine. Errors: EMFILE, ENFILE, ENOMEM (what it reads could not be opened).
+  static Result<Meter> machine_meter();
+
+  // No thread runs before start(). `counters` gets what is decided. REQUIRES: both live longer.
+  BudgetGovernor(paging::Engine& engine, metrics::CounterBlock& counters, const Options& options,
+                 Meter meter);
+  BudgetGovernor(const BudgetGovernor&) = delete;
+  BudgetGovernor& operator=(const BudgetGovernor&) = delete;
+  ~BudgetGovernor();  // end()
+
+  Status start();  // EAGAIN: no thread could be started
+  // The budget stays as it is. Waits for the piece of a shrink that is under way. One thread.
+  void end();
+  // What the program says counts from now on: resizes as Engine::resize_budget(), and if that
+  // succeeds, nothing is followed any more.
+  Status fix(uint64_t bytes);
+
+  // One look, and what follows from it. `now_ns`: never less than before. Returns after how many
+  // nanoseconds to look again; 0: never.
+  uint64_t step(uint64_t now_ns);
+  uint64_t shrink_ns_max() const { return shrink_ns_max_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+  // True if all of it was possible. REQUIRES: deciding_.
+  bool shrink(uint64_t before_bytes, uint64_t bytes);
+  bool grow(uint64_t bytes);
+
+  paging::Engine& engine_;
+  metrics::CounterBlock& counters_;
+  const Options options_;
+  const Meter meter_;
+  os::Lock deciding_;
+  budget::BudgetForecast forecast_;  // with deciding_
+  bool is_fixed_ = false;            // likewise
+  std::atomic<uint64_t> shrink_ns_max_{0};
+  std::atomic<uint32_t> is_ending_{0};
+  std::thread thread_;
+};
+
+}  // namespace outcore::runtime

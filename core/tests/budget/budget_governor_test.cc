@@ -1,0 +1,203 @@
+// The governor driven step by step: what the machine has left the test says, the pager is real.
+#include "core/runtime/budget_governor.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "core/tests/cut/scene.h"
+
+namespace outcore::runtime {
+namespace {
+
+constexpr uint64_t kMebi = uint64_t{1} << 20;
+
+class Governor : public testing::Test {
+ protected:
+  static constexpr uint64_t kBudget = 8 * kMebi, kSize = 6 * kMebi, kLimit = 256 * kMebi;
+
+  void SetUp() override {
+    if (!regions_.why_not().empty()) GTEST_SKIP() << regions_.why_not();
+  }
+  paging::Engine& engine() const { return regions_.engine(); }
+  // Others leave so much to the budget, whatever it uses.
+  void leave(uint64_t bytes) { left_ = bytes; }
+  uint64_t step() {
+    at_ns_ += BudgetGovernor::kPeriodNs;
+    return governor_.step(at_ns_);
+  }
+  uint64_t count(metrics::Counter counter) const { return counters_.sum(counter); }
+  // Each system page has its number.
+  void write() {
+    std::byte* const bytes = regions_.data(0);
+    for (uint64_t at = 0; at < kSize; at += 4096) std::memcpy(bytes + at, &at, sizeof at);
+  }
+  void expect_written() {
+    for (uint64_t at = 0; at < kSize; at += 4096) {
+      uint64_t seen = 0;
+      std::memcpy(&seen, regions_.data(0) + at, sizeof seen);
+      ASSERT_EQ(seen, at);
+    }
+  }
+  std::optional<BudgetGovernor::Reading> read() {
+    if (is_blind_) return std::nullopt;
+    const uint64_t all = budget::BudgetForecast::margin_of(kLimit) + left_;
+    return BudgetGovernor::Reading{all - std::min(all, engine().used_bytes()), kLimit, pressure_};
+  }
+
+  scene::Regions regions_{{Delivery::kAuto, FrameKind::kAuto, 4096}, kBudget, 1, kSize};
+  std::atomic<uint64_t> left_{kBudget};
+  bool is_blind_ = false;
+  std::optional<os::MemoryPressure> pressure_;
+  metrics::CounterBlock counters_;
+  BudgetGovernor governor_{
+      engine(), counters_, {kMebi, 64 * kMebi, 200'000'000}, [this] { return read(); }};
+  uint64_t at_ns_ = 0;
+};
+
+using metrics::Counter;
+
+TEST_F(Governor, PagesLeaveBeforeAStepIsOverAndNoByteIsLost) {
+  write();
+  leave(2 * kMebi);
+  EXPECT_EQ(step(), BudgetGovernor::kUrgentNs);
+  EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
+  EXPECT_LE(engine().used_bytes(), 2 * kMebi);
+  EXPECT_EQ(count(Counter::budget_shrinks), 1u);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 0u);
+  EXPECT_GT(governor_.shrink_ns_max(), 0u);
+  expect_written();
+}
+
+TEST_F(Governor, WhatOthersGiveBackIsTakenStepByStepUpToTheBound) {
+  leave(200 * kMebi);
+  uint64_t before = engine().budget_bytes();
+  for (int i = 0; i < 60; ++i) {
+    step();
+    EXPECT_LE(engine().budget_bytes(), before + before / 8);
+    before = engine().budget_bytes();
+  }
+  EXPECT_GT(before, 60 * kMebi);
+  EXPECT_LE(before, 64 * kMebi);
+  EXPECT_GE(count(Counter::budget_growths), 16u);
+  EXPECT_EQ(count(Counter::budget_shrinks), 0u);
+}
+
+TEST_F(Governor, TheBudgetStaysWhereNothingCanBeRead) {
+  leave(2 * kMebi);
+  is_blind_ = true;
+  EXPECT_EQ(step(), BudgetGovernor::kPeriodNs);
+  EXPECT_EQ(engine().budget_bytes(), kBudget);
+}
+
+TEST_F(Governor, ItShrinksAsFarAsPinnedPagesLetIt) {
+  write();
+  const os::SignalBlock block;
+  ASSERT_TRUE(engine().pin(*regions_.region(0).view, regions_.data(0), 4 * kMebi).ok());
+  leave(2 * kMebi);
+  step();
+  EXPECT_GT(engine().budget_bytes(), 4 * kMebi);
+  EXPECT_LT(engine().budget_bytes(), kBudget);
+  EXPECT_EQ(engine().budget_bytes(), engine().least_budget_bytes());
+  EXPECT_EQ(count(Counter::budget_shrinks), 1u);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 0u);
+  ASSERT_TRUE(engine().unpin(*regions_.region(0).view, regions_.data(0), 4 * kMebi).ok());
+  step();
+  EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
+}
+
+TEST_F(Governor, WhatCannotBeWrittenBackIsAFailureAndTriedAgain) {
+  write();
+  regions_.store(0).fail(true);
+  leave(2 * kMebi);
+  EXPECT_EQ(step(), BudgetGovernor::kPeriodNs) << "there is no hurry to fail again";
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 1u);
+  step();
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 2u);
+  EXPECT_EQ(engine().budget_bytes(), kBudget);
+  EXPECT_EQ(count(Counter::budget_shrinks), 0u);
+  expect_written();
+  regions_.store(0).fail(false);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
+  EXPECT_EQ(count(Counter::budget_shrinks), 1u);
+  expect_written();
+}
+
+TEST_F(Governor, PressureAloneShrinksIt) {
+  leave(10 * kMebi);
+  pressure_ = os::MemoryPressure{50, 20, 1'000'000};
+  at_ns_ = 10'000'000'000;
+  step();
+  EXPECT_EQ(engine().budget_bytes(), kBudget) << "stalls may be over";
+  pressure_->stalled_us += 50'000;
+  step();
+  EXPECT_EQ(engine().budget_bytes(), 7 * kMebi);
+}
+
+TEST_F(Governor, WhatTheProgramSaysEndsIt) {
+  EXPECT_EQ(governor_.fix(4096).code(), EINVAL);
+  leave(6 * kMebi);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), 6 * kMebi) << "what was refused ends nothing";
+  ASSERT_TRUE(governor_.fix(4 * kMebi).ok());
+  leave(2 * kMebi);
+  EXPECT_EQ(step(), 0u);
+  EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+}
+
+TEST_F(Governor, ItsThreadFollowsUntilItsEnd) {
+  write();
+  leave(2 * kMebi);
+  ASSERT_TRUE(governor_.start().ok());
+  while (engine().budget_bytes() != 2 * kMebi) std::this_thread::yield();
+  governor_.end();
+  leave(100 * kMebi);
+  EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
+  expect_written();
+}
+
+TEST_F(Governor, WhileItResizesOthersReadOn) {
+  write();
+  ASSERT_TRUE(governor_.start().ok());
+  std::atomic<bool> is_over{false};
+  std::thread reader([&] {
+    while (!is_over.load()) expect_written();
+  });
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t shrinks = count(Counter::budget_shrinks);
+    leave(2 * kMebi);
+    while (count(Counter::budget_shrinks) == shrinks) std::this_thread::yield();
+    const uint64_t growths = count(Counter::budget_growths);
+    leave(200 * kMebi);
+    while (count(Counter::budget_growths) == growths) std::this_thread::yield();
+  }
+  is_over = true;
+  reader.join();
+  governor_.end();
+  expect_written();
+}
+
+TEST(MachineMeter, ReadsThisMachine) {
+  Result<BudgetGovernor::Meter> meter = BudgetGovernor::machine_meter();
+  ASSERT_TRUE(meter.ok()) << meter.message();
+  const auto reading = meter.value()();
+  ASSERT_TRUE(reading.has_value());
+  EXPECT_GT(reading->available_bytes, 0u);
+  EXPECT_GE(reading->limit_bytes, reading->available_bytes);
+}
+
+TEST(MachineMeter, KeepsNoDescriptorAfterItsEnd) {
+  const uint64_t before = scene::count_descriptors();
+  {
+    Result<BudgetGovernor::Meter> meter = BudgetGovernor::machine_meter();
+    EXPECT_GT(scene::count_descriptors(), before);
+  }
+  EXPECT_EQ(scene::count_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace outcore::runtime
