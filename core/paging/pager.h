@@ -74,7 +74,7 @@ struct Pager {
   uint64_t buffer_bytes() const;
   // What pins must leave of the budget, so that fills can go on beside them.
   uint64_t pin_reserve_bytes() const {
-    return bounce.shape().total_bytes() + 8 * page_bytes_max.load();
+    return buffer_bytes() + 8 * page_bytes_max.load();
   }
   // Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is
   // quicker.
