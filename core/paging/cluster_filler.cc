@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "core/os/wait.h"
 #include "core/paging/page_batch.h"
+#include "core/region/address_map.h"
 
 namespace outcore::paging {
 
@@ -44,29 +45,36 @@ bool ClusterFiller::is_stored(const PageCache& cache, uint64_t page) const {
   return stored != 0 && !cache.store.load()->is_hole(start, stored);
 }
 
-FetchTuner::Miss ClusterFiller::describe(const PageCache& cache, const View& view, uint64_t page,
-                                         uint64_t site) const {
-  OC_ASSERT(page < cache.page_count());
-  const uint64_t limit = pager_.budget.limit(), used = pager_.budget.used();
-  const uint64_t chunk_pages = pager_.bounce.shape().chunk_bytes / cache.page_bytes;
+FetchTuner::Miss ClusterFiller::locate(const PageCache& cache, uint64_t page, uint64_t site) {
   FetchTuner::Miss miss;
   miss.cache_id = cache.id;
   miss.page = page;
   miss.extent = page * cache.page_bytes / kExtentBytes;
   miss.site = site;
-  if (may_fill(cache, view, page) && is_stored(cache, page))
-    miss.level_max =
-        std::min(static_cast<uint32_t>(std::bit_width(chunk_pages)) - 1, FetchTuner::kLevelMax);
-  miss.pages_end = std::max(std::min(view.end_page(), cache.stored_pages()), page + 1);
-  miss.absent = {&cache, is_page_absent};
-  miss.room_pages = limit / cache.page_bytes;
+  return miss;
+}
+
+// Whether there is room for guesses.
+void ClusterFiller::look_for_room(const PageCache& cache, FetchTuner::Miss* miss) const {
+  const uint64_t limit = pager_.budget.limit(), used = pager_.budget.used();
   const uint64_t stored = cache.store_bytes.load(std::memory_order_relaxed);
   const uint64_t missing =
       stored - std::min(stored, cache.resident_bytes.load(std::memory_order_relaxed));
   const uint64_t reserve = limit / 16 + pager_.bounce.shape().chunk_bytes;
-  miss.is_all_fitting = used + missing + reserve <= limit;
-  miss.is_roomy = miss.is_all_fitting || used + reserve <= limit / 2;
-  return miss;
+  miss->room_pages = limit / cache.page_bytes;
+  miss->is_all_fitting = used + missing + reserve <= limit;
+  miss->is_roomy = miss->is_all_fitting || used + reserve <= limit / 2;
+}
+
+void ClusterFiller::describe(const PageCache& cache, const View& view,
+                             FetchTuner::Miss* miss) const {
+  OC_ASSERT(miss->page < cache.page_count());
+  const uint64_t chunk_pages = pager_.bounce.shape().chunk_bytes / cache.page_bytes;
+  if (may_fill(cache, view, miss->page) && is_stored(cache, miss->page))
+    miss->level_max =
+        std::min(static_cast<uint32_t>(std::bit_width(chunk_pages)) - 1, FetchTuner::kLevelMax);
+  miss->pages_end = std::max(std::min(view.end_page(), cache.stored_pages()), miss->page + 1);
+  miss->absent = {&cache, is_page_absent};
 }
 
 void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
@@ -75,7 +83,10 @@ void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
 
 bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page) {
   if (is_off(cache, view)) return false;
-  if (pager_.tuner.level_of(cache.fetches, describe(cache, view, page, 0)) != 0) return true;
+  FetchTuner::Miss miss = locate(cache, page, 0);
+  look_for_room(cache, &miss);
+  describe(cache, view, &miss);
+  if (pager_.tuner.level_of(cache.fetches, miss) != 0) return true;
   note_miss(cache, page);
   return false;
 }
@@ -85,30 +96,40 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
   OC_CHECK(stride == 1 || stride == -1);
   OC_CHECK(count > 1);
   note_miss(cache, page);
-  uint64_t first = page, end = page + 1;
+  uint64_t first = page, end = page + 1, left_out = FetchTuner::kNone;
   for (uint32_t more = std::min(count, kPagesMax) - 1; more > 0; --more) {
     const uint64_t next = stride > 0 ? end : first - 1;
     if (next < view.first_page() || next >= view.end_page() || !is_page_absent(&cache, next)) break;
     (stride > 0 ? end : first) += static_cast<uint64_t>(stride);
+    if (left_out == FetchTuner::kNone && is_watched(cache, next)) left_out = next;
   }
   uint32_t filled = 0;
-  return fill_wanted(
-      cache, view, {page, first, end, FetchTuner::kNone, Counter::prefetch_fills, false, is_write},
-      caller, &filled);
+  return fill_wanted(cache, view,
+                     {page, first, end, left_out, Counter::prefetch_fills, false, is_write}, caller,
+                     &filled);
 }
 
 ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
                                                   bool is_write, Caller caller, uint64_t site) {
   if (is_off(cache, view))
     return {page, page + 1, filler_.fill(cache, view, page, is_write, caller)};
+  FetchTuner::Miss miss = locate(cache, page, site);
+  look_for_room(cache, &miss);
+  if (!miss.is_roomy && pager_.tuner.is_decided(miss)) {
+    note_miss(cache, page);
+    return {page, page + 1, filler_.fill(cache, view, page, is_write, caller)};
+  }
   const uint64_t start_ns = os::now_ns();
-  const FetchTuner::Miss miss = describe(cache, view, page, site);
+  describe(cache, view, &miss);
   const FetchTuner::Choice choice = pager_.tuner.choose(cache.fetches, miss);
   const uint64_t pages = uint64_t{1} << choice.level;
   Cluster cluster{page & ~(pages - 1), 0, 0};
   cluster.end = std::min(cluster.first + pages, miss.pages_end);
   cluster.first = std::max(cluster.first, view.first_page());
   OC_CHECK(cluster.first <= page && page < cluster.end);
+  // Where all fits, and so much comes in already: twice as much, half of it by a prefetch thread.
+  if (miss.is_all_fitting && choice.level == miss.level_max && choice.level != 0)
+    hint(view, (page & ~(pages - 1)) ^ pages, pages, miss.pages_end);
   uint32_t filled = 0;
   if (choice.level == 0) {
     cluster.result = filler_.fill(cache, view, page, is_write, caller);
@@ -121,6 +142,19 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
   }
   if (filled != 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
   return cluster;
+}
+
+// Of a cluster beside that of a miss, for a prefetch thread that has nothing else to do.
+void ClusterFiller::hint(View& view, uint64_t first, uint64_t count, uint64_t end) {
+  if (first < view.first_page() || first >= end || queue_.hints_waiting() != 0) return;
+  count = std::min(count, end - first);
+  const PageCache& cache = *view.cache;
+  for (const uint64_t page : {first, first + count / 2, first + count - 1})
+    if (!is_page_absent(&cache, page)) return;  // it has been there already
+  OC_ASSERT(count != 0);
+  view.users.fetch_add(1, std::memory_order_relaxed);
+  if (!queue_.push({&view, first, 1, count, PrefetchTask::kHint, false, 0}))
+    region::AddressMap::let_go(&view);
 }
 
 // In one transfer. *filled: how many pages that was meant to be.

@@ -9,6 +9,7 @@
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
 #include "core/paging/pager.h"
+#include "core/paging/prefetch_queue.h"
 #include "core/prefetch/fetch_tuner.h"
 
 namespace outcore::paging {
@@ -17,8 +18,8 @@ class ClusterFiller {
  public:
   static constexpr uint32_t kPagesMax = 128;  // of one transfer
 
-  ClusterFiller(Pager& pager, FrameSupply& supply, Filler& filler)
-      : pager_(pager), supply_(supply), filler_(filler) {}
+  ClusterFiller(Pager& pager, FrameSupply& supply, Filler& filler, PrefetchQueue& queue)
+      : pager_(pager), supply_(supply), filler_(filler), queue_(queue) {}
 
   // Pages [first, end) that a miss brought in; those that were there already among them.
   struct Cluster {
@@ -40,6 +41,10 @@ class ClusterFiller {
                       Caller caller, uint64_t site);
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
   bool wants_more(PageCache& cache, const region::View& view, uint64_t page);
+  // Whether the tuner wants to see if somebody asks for the page: readahead leaves it out.
+  bool is_watched(const PageCache& cache, uint64_t page) const {
+    return pager_.tuner.is_watched(cache.id, page);
+  }
   // A miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);
 
@@ -53,14 +58,18 @@ class ClusterFiller {
   };
   bool is_off(const PageCache& cache, const region::View& view) const;
   bool is_stored(const PageCache& cache, uint64_t page) const;
-  prefetch::FetchTuner::Miss describe(const PageCache& cache, const region::View& view,
-                                      uint64_t page, uint64_t site) const;
+  static prefetch::FetchTuner::Miss locate(const PageCache& cache, uint64_t page, uint64_t site);
+  void look_for_room(const PageCache& cache, prefetch::FetchTuner::Miss* miss) const;
+  void describe(const PageCache& cache, const region::View& view,
+                prefetch::FetchTuner::Miss* miss) const;
+  void hint(region::View& view, uint64_t first, uint64_t count, uint64_t end);
   int fill_wanted(PageCache& cache, region::View& view, const Wanted& wanted, Caller caller,
                   uint32_t* filled);
 
   Pager& pager_;
   FrameSupply& supply_;
   Filler& filler_;
+  PrefetchQueue& queue_;
 };
 
 }  // namespace outcore::paging

@@ -17,7 +17,7 @@ Engine::Engine(const PagerOptions& options)
       keeper_(pager_),
       supply_(pager_, keeper_),
       filler_(pager_, supply_),
-      clusters_(pager_, supply_, filler_),
+      clusters_(pager_, supply_, filler_, queue_),
       remapper_(pager_, queue_),
       prefetcher_(pager_, supply_, filler_, clusters_, remapper_, queue_),
       replayer_(pager_, supply_, filler_),

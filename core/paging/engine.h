@@ -148,7 +148,7 @@ class Engine {
     fresh_pages_.prepare(view, first, end);
   }
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count) {
-    prefetcher_.prefetch(view, first, stride, count);
+    prefetcher_.prefetch(view, first, stride, count, false);
   }
   // Replayer.
   Status replay(const region::View& view, uint64_t from, uint64_t to,

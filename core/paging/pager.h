@@ -73,9 +73,7 @@ struct Pager {
   // Of the budget, what bounce buffers and the shards' write buffers use.
   uint64_t buffer_bytes() const;
   // What pins must leave of the budget, so that fills can go on beside them.
-  uint64_t pin_reserve_bytes() const {
-    return buffer_bytes() + 8 * page_bytes_max.load();
-  }
+  uint64_t pin_reserve_bytes() const { return buffer_bytes() + 8 * page_bytes_max.load(); }
   // Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is
   // quicker.
   void for_each_framed(const PageCache& cache, uint64_t first, uint64_t end,

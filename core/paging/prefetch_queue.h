@@ -21,8 +21,9 @@ struct PrefetchRequest {
   uint64_t count = 0;
   PrefetchTask task = PrefetchTask::kHint;
   bool is_write = false;
-  uint64_t until_ns = 0;  // a demand: afterwards nobody waits for it
-  uint64_t site = 0;      // a demand: where in the code the touch was
+  uint64_t until_ns = 0;      // a demand: afterwards nobody waits for it
+  uint64_t site = 0;          // a demand: where in the code the touch was
+  bool is_readahead = false;  // a hint of ours: pages that the tuner watches stay out
 };
 
 class PrefetchQueue {

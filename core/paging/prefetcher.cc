@@ -14,7 +14,8 @@ using region::AddressMap;
 using region::PageState;
 using region::View;
 
-void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count) {
+void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count,
+                          bool is_readahead) {
   PageCache& cache = *view.cache;
   OC_CHECK(stride != 0);
   const uint64_t at_once =
@@ -22,7 +23,9 @@ void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t c
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
-    if (!queue_.push({&view, first, stride, n, PrefetchTask::kHint, false, 0})) {
+    PrefetchRequest request{&view, first, stride, n};
+    request.is_readahead = is_readahead;
+    if (!queue_.push(request)) {
       AddressMap::let_go(&view);
       cache.counters.add(Counter::prefetch_dropped, count);
       return;
@@ -39,7 +42,7 @@ bool Prefetcher::run_one() {
   OC_CHECK(view.users.load() != 0);
   switch (request.task) {
     case PrefetchTask::kHint:
-      fill_ahead(view, request.first, request.stride, request.count);
+      fill_ahead(request);
       break;
     case PrefetchTask::kDemand:
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
@@ -65,15 +68,18 @@ void Prefetcher::run() {
   }
 }
 
-void Prefetcher::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t count) {
+void Prefetcher::fill_ahead(const PrefetchRequest& request) {
+  View& view = *request.view;
   PageCache& cache = *view.cache;
+  int64_t stride = request.stride;
+  uint64_t count = request.count;
   OC_CHECK(stride != 0);
   OC_CHECK(count != 0);
   uint32_t gathered[512];
   PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
                   pager_.bounce.shape().chunk_bytes, gathered);
   const uint64_t begin = view.first_page(), end = view.end_page();
-  uint64_t page = first, dropped = 0;
+  uint64_t page = request.first, dropped = 0;
   if (stride < 0) {  // in the order of the store
     while (count > 0 && page + static_cast<uint64_t>(stride) * (count - 1) >= end) --count;
     page += static_cast<uint64_t>(stride) * (count - 1);
@@ -103,6 +109,10 @@ void Prefetcher::fill_ahead(View& view, uint64_t first, int64_t stride, uint64_t
       continue;
     }
     --claimed;
+    if (request.is_readahead && clusters_.is_watched(cache, page)) {
+      cache.leave(page);
+      continue;
+    }
     if (!PageBatch::can_take(pager_, cache, view, page)) {
       ahead.finish();
       if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) continue;

@@ -25,15 +25,16 @@ class Prefetcher {
         queue_(queue) {}
 
   // Hints, of `count` pages from `first` on: dropped if there is no room. Any thread; the fault
-  // path.
-  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  // path. `is_readahead`: nobody asked for them, so pages that the tuner watches stay out.
+  void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count,
+                bool is_readahead);
   // Carries out one queued prefetch or demand; false if there was none. A thread of ours.
   bool run_one();
   // A prefetch thread, until Pager::is_stopping.
   void run();
 
  private:
-  void fill_ahead(region::View& view, uint64_t first, int64_t stride, uint64_t count);
+  void fill_ahead(const PrefetchRequest& request);
 
   Pager& pager_;
   FrameSupply& supply_;

@@ -93,7 +93,7 @@ uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool
     }
     if (run.count == 0) continue;
     if (queue_.hints_waiting() < kHintsMax)
-      prefetcher_.prefetch(view, run.first_page, run.stride, run.count);
+      prefetcher_.prefetch(view, run.first_page, run.stride, run.count, true);
     else
       cache.counters.add(Counter::prefetch_dropped, run.count);
   }

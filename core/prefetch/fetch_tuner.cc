@@ -14,6 +14,10 @@ constexpr double kPushedOut = 0.1;
 // While there is room, a cluster may cost this many times the miss it comes with; doubled each
 // kMissesADoubling misses, up to the larger figure where the rest of the store fits.
 constexpr uint64_t kGuessMin = 2, kGuessMax = 4, kGuessMaxIfFitting = 64, kMissesADoubling = 64;
+// Guesses end, unless all fits, where less than one in kGuessesAUse of so many is used.
+constexpr uint64_t kGuessesTried = 64, kGuessesAUse = 8;
+// Where single pages have come in for long, only every eighth miss decides and watches anew.
+constexpr uint32_t kMissesAtFirst = 16, kMissesADecision = 8;
 // A cluster whose outermost ring is used by this share leaves a page out only one time in four.
 constexpr double kSure = 0.9;
 
@@ -77,14 +81,19 @@ FetchTuner::Place* FetchTuner::take(os::Table<Place>& table, uint64_t key, uint3
   Place& place = table[*slot];
   place.key.store(key, std::memory_order_relaxed);
   place.evidence.clear();
+  place.misses.store(0, std::memory_order_relaxed);
+  place.is_quiet.store(0, std::memory_order_relaxed);
   return &place;
+}
+
+uint64_t FetchTuner::place_key(const Miss& miss) {
+  return key_of(key_of(miss.cache_id, miss.site), miss.extent);
 }
 
 FetchTuner::Where FetchTuner::find(const Miss& miss) {
   Where where;
-  const uint64_t site_key = key_of(miss.cache_id, miss.site);
-  where.site = take(sites_, site_key, &where.site_slot);
-  where.place = take(places_, key_of(site_key, miss.extent), &where.place_slot);
+  where.site = take(sites_, key_of(miss.cache_id, miss.site), &where.site_slot);
+  where.place = take(places_, place_key(miss), &where.place_slot);
   return where;
 }
 
@@ -113,6 +122,9 @@ uint32_t FetchTuner::level_by_evidence(const FetchHistory& history,
 
 uint32_t FetchTuner::level_by_room(const FetchHistory& history, const Miss& miss) {
   if (!miss.is_roomy) return 0;
+  const uint64_t left_out = history.left_out.load(std::memory_order_relaxed);
+  const uint64_t used = history.left_out_used.load(std::memory_order_relaxed);
+  if (!miss.is_all_fitting && left_out >= kGuessesTried && used * kGuessesAUse < left_out) return 0;
   const uint64_t misses = history.misses.load(std::memory_order_relaxed);
   const uint64_t most = miss.is_all_fitting ? kGuessMaxIfFitting : kGuessMax;
   const uint64_t doublings = std::min<uint64_t>(misses / kMissesADoubling, 8);
@@ -127,21 +139,34 @@ uint32_t FetchTuner::level_of(FetchHistory& history, const Miss& miss) {
                   level_by_room(history, miss));
 }
 
+bool FetchTuner::is_decided(const Miss& miss) {
+  uint32_t slot = 0;
+  Place& place = *take(places_, place_key(miss), &slot);
+  const uint32_t misses = place.misses.load(std::memory_order_relaxed);
+  place.misses.store(misses + 1, std::memory_order_relaxed);
+  return misses >= kMissesAtFirst && misses % kMissesADecision != 0 &&
+         place.is_quiet.load(std::memory_order_relaxed) != 0;
+}
+
 FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   OC_CHECK(miss.level_max <= kLevelMax);
   OC_CHECK(miss.page < miss.pages_end);
   see(history, miss.cache_id, miss.page, miss.room_pages);
-  history.misses.fetch_add(1, std::memory_order_relaxed);
   const Where where = find(miss);
+  // It stands for those that is_decided() has answered.
+  const bool is_quiet = where.place->is_quiet.load(std::memory_order_relaxed) != 0;
+  const uint64_t misses = is_quiet && !miss.is_roomy ? kMissesADecision : 1;
+  history.misses.fetch_add(misses, std::memory_order_relaxed);
   Choice choice;
   const UseEvidence::Shares shares = this->shares(history, where);
   choice.level = level_by_evidence(history, shares, miss.level_max);
+  where.place->is_quiet.store(choice.level == 0 ? 1 : 0, std::memory_order_relaxed);
   choice.is_proven = choice.level != 0;
   if (const uint32_t guess = level_by_room(history, miss); guess > choice.level)
     choice.level = guess, choice.is_proven = false;
   OC_CHECK(choice.level <= miss.level_max);
-  history.clusters[choice.level].fetch_add(1, std::memory_order_relaxed);
-  brought_in_.fetch_add(uint64_t{1} << choice.level, std::memory_order_relaxed);
+  history.clusters[choice.level].fetch_add(misses, std::memory_order_relaxed);
+  brought_in_.fetch_add(misses << choice.level, std::memory_order_relaxed);
   const uint64_t chance = mix(seed_.fetch_add(0x9E3779B97F4A7C15ull, std::memory_order_relaxed));
   if (choice.level != 0)
     leave_out(history, miss, where, chance, shares[choice.level] >= kSure, &choice);

@@ -55,7 +55,7 @@ class FetchTuner {
  public:
   static constexpr uint32_t kLevelMax = UseEvidence::kRings - 1;  // 128 pages
   static constexpr uint64_t kNone = UINT64_MAX;
-  static constexpr uint64_t kPlaces = 16384, kSites = 256, kWatched = 16384;
+  static constexpr uint64_t kPlaces = 16384, kSites = 256, kWatched = 8192;
 
   struct Miss {
     uint64_t cache_id = 0, page = 0, extent = 0;
@@ -75,6 +75,9 @@ class FetchTuner {
 
   Status allocate();
 
+  // Whether the page comes in alone, as others of its place have done for long, without anything
+  // being decided or watched. Where there is no room for guesses, this is to be asked first.
+  bool is_decided(const Miss& miss);
   // Chooses for a miss that belongs to no stream. The caller reports the cost afterwards
   // (FetchHistory::cost).
   Choice choose(FetchHistory& history, const Miss& miss);
@@ -82,6 +85,9 @@ class FetchTuner {
   uint32_t level_of(FetchHistory& history, const Miss& miss);
   // Any other miss of a page: it may be one that is watched.
   void see(FetchHistory& history, uint64_t cache_id, uint64_t page, uint64_t room_pages);
+
+  // Whether it is to be seen if somebody asks for the page.
+  bool is_watched(uint64_t cache_id, uint64_t page) const;
 
   uint64_t metadata_bytes() const {
     return places_.touched() + sites_.touched() + watched_.touched();
@@ -92,6 +98,8 @@ class FetchTuner {
   struct Place {
     std::atomic<uint64_t> key;  // 0: nobody's
     UseEvidence evidence;
+    std::atomic<uint32_t> misses;    // since the place came here
+    std::atomic<uint32_t> is_quiet;  // pages came in alone when that was last decided
   };
   struct Watched {
     std::atomic<uint64_t> key;   // cache and page; 0: free
@@ -107,6 +115,7 @@ class FetchTuner {
     Place* site = nullptr;
   };
 
+  static uint64_t place_key(const Miss& miss);
   Where find(const Miss& miss);
   Place* take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
   static UseEvidence::Shares shares(const FetchHistory& history, const Where& where);
@@ -119,7 +128,6 @@ class FetchTuner {
                      uint32_t level);
   void watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
              uint32_t ring, bool is_left_out);
-  bool is_watched(uint64_t cache_id, uint64_t page) const;
   void unwatch(FetchHistory& history, uint64_t cache_id, uint64_t page);
   bool end_watch(uint64_t cache_id, uint64_t page, uint64_t* note);
   template <typename F>

@@ -43,7 +43,11 @@ class ModelMemory {
     miss.absent = {this, [](const void* of, uint64_t p) {
                      return !static_cast<const ModelMemory*>(of)->is_in_.at(p);
                    }};
-    choice_ = tuner_.choose(history_, miss);
+    choice_ = {};
+    if (!is_roomy_ && tuner_.is_decided(miss))
+      tuner_.see(history_, 1, page, room_);
+    else
+      choice_ = tuner_.choose(history_, miss);
     const uint64_t cluster = uint64_t{1} << choice_.level, first = page / cluster * cluster;
     EXPECT_NE(choice_.left_out, page);
     if (choice_.left_out != FetchTuner::kNone) {
