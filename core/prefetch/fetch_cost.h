@@ -17,6 +17,9 @@ class FetchCost {
   static constexpr uint64_t kFirstMissNs = 60'000, kFirstPageNs = 4'000;
   static constexpr uint64_t kPageNsMin = 200;
 
+  // What a miss takes before and after it can be measured: the kernel's part of the fault, the
+  // signal or the switches to an event thread and back. Before anything else.
+  void set_trap_ns(uint64_t ns) { trap_ns_ = ns; }
   // A miss brought in this many pages by one transfer, and took this long.
   void note(uint32_t pages, uint64_t ns) {
     OC_CHECK(pages != 0);
@@ -24,14 +27,17 @@ class FetchCost {
       blend(miss_ns_, ns, kFirstMissNs);
       return;
     }
-    const uint64_t alone = miss_ns();
+    const uint64_t alone = handling_ns();
     const uint64_t more = ns > alone ? (ns - alone) / (pages - 1) : 0;
     blend(page_ns_, std::max(more, kPageNsMin), kFirstPageNs);
   }
-  uint64_t miss_ns() const { return value(miss_ns_, kFirstMissNs); }
-  uint64_t page_ns() const { return value(page_ns_, kFirstPageNs); }
+  uint64_t miss_ns() const { return trap_ns_ + handling_ns(); }
+  // A page that comes along saves its own trap and transfer. If it seems to take nearly as long as
+  // a miss, it was measured while something else took the processor or the device.
+  uint64_t page_ns() const { return std::min(value(page_ns_, kFirstPageNs), miss_ns() * 3 / 4); }
 
  private:
+  uint64_t handling_ns() const { return value(miss_ns_, kFirstMissNs); }
   static uint64_t value(const std::atomic<uint64_t>& measured, uint64_t first) {
     const uint64_t ns = measured.load(std::memory_order_relaxed);
     return ns == 0 ? first : ns;
@@ -45,6 +51,7 @@ class FetchCost {
     average.store(std::max<uint64_t>((before * 7 + sample) / 8, 1), std::memory_order_relaxed);
   }
 
+  uint64_t trap_ns_ = 0;
   std::atomic<uint64_t> miss_ns_{0}, page_ns_{0};  // 0: not measured yet
 };
 

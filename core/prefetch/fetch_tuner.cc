@@ -8,9 +8,10 @@
 namespace outcore::prefetch {
 namespace {
 
-// What a page that comes along pushes out, where memory is full: some of it would have been used
-// again. In parts of a miss.
-constexpr double kPushedOut = 0.1;
+// What a page that comes along costs beside its transfer, where memory is full: another page has to
+// leave for it, which takes kLeaveNs, and some of these would have been used again: this part of a
+// miss.
+constexpr double kLeaveNs = 1'000, kPushedOut = 0.25;
 // While there is room, a cluster may cost this many times the miss it comes with; doubled each
 // kMissesADoubling misses, up to the larger figure where the rest of the store fits.
 constexpr uint64_t kGuessMin = 2, kGuessMax = 4, kGuessMaxIfFitting = 64, kMissesADoubling = 64;
@@ -39,8 +40,8 @@ uint32_t ring_between(uint64_t page, uint64_t other) {
 
 uint32_t ring_of(uint64_t note) { return static_cast<uint32_t>(note >> 1 & 7); }
 
-// The page of this half of a ring's cluster that is watched from the other half: always the same, so
-// that whoever brings in the half can ask for it, and as good as random.
+// The page of this half of a ring's cluster that is watched from the other half: as good as random,
+// and always the same, so that a half is not watched all over.
 uint64_t outside_page(uint64_t cache_id, uint64_t page, uint32_t ring) {
   OC_ASSERT(ring != 0);
   const uint64_t half = uint64_t{1} << (ring - 1), first = page & ~(half - 1);
@@ -109,7 +110,8 @@ uint32_t FetchTuner::level_by_evidence(const FetchHistory& history,
                                        const UseEvidence::Shares& shares, uint32_t level_max) {
   OC_CHECK(level_max <= kLevelMax);
   const auto miss_ns = static_cast<double>(history.cost.miss_ns());
-  const double page_ns = static_cast<double>(history.cost.page_ns()) + kPushedOut * miss_ns;
+  const double page_ns =
+      static_cast<double>(history.cost.page_ns()) + kLeaveNs + kPushedOut * miss_ns;
   double gain = 0, best = 0;
   uint32_t level = 0;
   for (uint32_t ring = 1; ring <= level_max; ++ring) {
@@ -174,14 +176,15 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   return choice;
 }
 
-// One page of the cluster stays out: one that is watched already, or any.
+// One page of the cluster stays out: one that is watched already, or any. Others that are watched
+// come in: nothing will be known of them.
 void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where& where,
                            uint64_t chance, bool is_sure, Choice* choice) {
   const uint64_t cluster = uint64_t{1} << choice->level, first = miss.page & ~(cluster - 1);
-  for (uint32_t ring = choice->level + 1; ring <= kLevelMax; ++ring) {
-    const uint64_t page = outside_page(miss.cache_id, miss.page, ring);
-    if (page < first || page >= first + cluster || page == miss.page) continue;
-    if (!is_watched(miss.cache_id, page) || !miss.absent.has(static_cast<int64_t>(page))) continue;
+  const uint64_t end = std::min(first + cluster, miss.pages_end);
+  for (uint64_t page = first; page < end; ++page) {
+    if (page == miss.page || !is_watched(miss.cache_id, page)) continue;
+    if (!miss.absent.has(static_cast<int64_t>(page))) continue;
     if (choice->left_out == kNone)
       choice->left_out = page;
     else
@@ -190,8 +193,7 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
   if (choice->left_out != kNone) return;
   if ((chance >> 32) % 8 >= std::min<uint64_t>(cluster, is_sure ? 2 : 8)) return;
   const uint64_t page = first + chance % cluster;
-  if (page == miss.page || page >= miss.pages_end) return;
-  if (!miss.absent.has(static_cast<int64_t>(page))) return;
+  if (page == miss.page || page >= end || !miss.absent.has(static_cast<int64_t>(page))) return;
   choice->left_out = page;
   watch(history, miss, where, page, ring_between(miss.page, page), true);
 }
@@ -241,6 +243,7 @@ void FetchTuner::unwatch(FetchHistory& history, uint64_t cache_id, uint64_t page
   uint64_t note = 0;
   if (!end_watch(cache_id, page, &note)) return;
   for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.unwatch(ring_of(note)); });
+  if ((note & 1) != 0) history.left_out.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // False: nobody watches the page, or another thread was faster.

@@ -235,6 +235,9 @@ Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const 
 
 Status Runtime::Impl::make_frames(PageCache& cache, const runtime::Mechanism& mechanism) const {
   cache.delivery = mechanism.delivery;
+  // Measured (docs/internals/kernel-facts.md): a fault that is answered in its thread, and one that
+  // an event thread answers, without what the pager does.
+  cache.fetches.cost.set_trap_ns(mechanism.delivery == Delivery::kMessages ? 12'000 : 2'000);
   const uint64_t bytes = cache.page_count() * cache.page_bytes;
   OC_CHECK(bytes != 0);
   if (mechanism.delivery == Delivery::kMprotect) {

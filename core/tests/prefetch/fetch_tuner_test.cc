@@ -138,7 +138,7 @@ TEST(FetchTuner, ReadersOfWholeExtentsGetLargeClusters) {
   for (uint64_t extent = 0; extent < 100; ++extent) read_all(memory, 7 * extent, random);
   memory.start_counting();
   for (uint64_t extent = 100; extent < 200; ++extent) read_all(memory, 7 * extent, random);
-  EXPECT_LT(memory.misses(), 100 * kExtentPages / 20);
+  EXPECT_LT(memory.misses(), 100 * kExtentPages / 10);
   EXPECT_EQ(memory.brought_in(), 100 * kExtentPages);
 }
 
@@ -182,8 +182,8 @@ TEST(FetchTuner, PlacesInTheCodeAreToldApartInNewExtents) {
 }
 
 TEST(FetchTuner, DearPagesComeInOnlyIfMostAreUsed) {
-  // Half of all pages are used. A page costs a fifteenth of a miss, then a half of it.
-  for (const uint64_t page_ns : {4'000, 30'000}) {
+  // Half of all pages are used. A page costs a hundredth of a miss, then a half of it.
+  for (const uint64_t page_ns : {600, 30'000}) {
     ModelMemory memory(1 << 20, 8192);
     memory.set_page_ns(page_ns);
     sim::Random random(6);
@@ -193,7 +193,7 @@ TEST(FetchTuner, DearPagesComeInOnlyIfMostAreUsed) {
         if (random.below(2) == 0)
           memory.touch(extent * kExtentPages + (i * 129 + 7) % kExtentPages);
     }
-    if (page_ns == 4'000)
+    if (page_ns == 600)
       EXPECT_LT(memory.misses(), 100 * kExtentPages / 2 / 4) << page_ns;
     else
       EXPECT_LT(memory.brought_in(), 100 * kExtentPages * 7 / 10) << page_ns;
