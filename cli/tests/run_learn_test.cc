@@ -20,9 +20,11 @@ import ctypes, mmap, os, signal, sys
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 pages = range(7, 7 + 25 * 40, 25)
 if "read" in sys.argv:
-    memory = mmap.mmap(open(path, "rb").fileno(), 0, prot=mmap.PROT_READ)
+    file = open(path, "rb")
+    memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 else:
-    memory = mmap.mmap(open(path, "r+b").fileno(), 0)
+    file = open(path, "r+b")
+    memory = mmap.mmap(file.fileno(), 0)
 def are_there():
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     size = ctypes.c_size_t(len(memory))

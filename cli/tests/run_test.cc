@@ -80,7 +80,7 @@ const std::map<std::string, std::string> kValues = {
     {"on_error", "zero"},     {"keepers", "2"},         {"prefetch_threads", "3"},
     {"event_threads", "4"},   {"learn", "/var/tmp/l"},  {"metrics_at_exit", "text"},
     {"kernel", "6.1"},        {"checkpoint", "10min"},  {"checkpoint_pool", "versioned:/var/tmp/p"},
-    {"checkpoint_keep", "5"}};
+    {"checkpoint_keep", "5"}, {"fetch", "page"}};
 
 TEST_F(Run, EveryOptionOfTheRuntimeBecomesItsVariable) {
   std::string arguments;
