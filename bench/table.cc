@@ -45,6 +45,7 @@ class Rows {
   void add_lookups();
   void add_limits();
   void add_readahead();
+  void add_clusters();
 
   TableOptions options_;
   Options base_;
@@ -212,6 +213,30 @@ void Rows::add_readahead() {
   }
 }
 
+// What misses bring in: of data that fit, of parts that want different things, and of single pages.
+void Rows::add_clusters() {
+  for (const bool is_fast : {false, true}) {
+    const std::string where = is_fast ? ", fast device" : ", disk";
+    std::vector<Options> fits, parts;
+    for (const unsigned threads : {1U, 4U}) {
+      Options o = on(is_fast, {"mmap", "mmap-random", "outcore"});
+      o.threads = threads;
+      o.has_latency = false;
+      o.workload = "three-parts";
+      parts.push_back(o);
+      o.workload = "random-io";
+      o.size_bytes = 90 * kMiB;
+      o.budget_bytes = 112 * kMiB;
+      o.touches = 100'000;
+      fits.push_back(o);
+    }
+    add("fits and cold, random, 1/4 threads" + where, "1.0 x the better mmap", is_fast, fits,
+        at_least({1.0}, "mmaps"));
+    add("three parts of a file, 1/4 threads" + where, "1.0 x the better mmap", is_fast, parts,
+        at_least({1.0}, "mmaps"));
+  }
+}
+
 // After DI-MMAP, section 6, and DLM, section 5.4 (swap).
 void Rows::add_lookups() {
   const auto lookups = [this](bool is_fast, const std::string& structure, unsigned threads,
@@ -251,6 +276,7 @@ std::vector<Row> Rows::all() {
   add_lookups();
   add_limits();
   add_readahead();
+  add_clusters();
   std::erase_if(rows_, [&](const Row& row) {
     return !options_.only.empty() && row.name.find(options_.only) == std::string::npos;
   });

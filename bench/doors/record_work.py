@@ -9,6 +9,7 @@ class RecordWork:
     name = "lmdb"
     memories = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
     threads = 1
+    reads = 50_000
 
     def __init__(self, place):
         self.place = place
@@ -27,7 +28,7 @@ class RecordWork:
     def command(self, memory, is_start):
         folder = self._start_folder if is_start else self._folder
         advice = "random" if memory == "mmap-random" else "default"
-        words = [self.place.lmdb_python, PROGRAM, "read", folder, advice]
+        words = [self.place.lmdb_python, PROGRAM, "read", folder, advice, self.reads]
         if memory.startswith("outcore"):
             delivery = "in-thread" if memory == "outcore-in-thread" else None
             words = under_outcore(self.place, self.budget_bytes, delivery) + words
@@ -45,9 +46,11 @@ class RecordWork:
 
 
 class SecondStartWork(RecordWork):
-    """The first start learns, the second has what it learnt: the same reads, both cold."""
+    """The first start learns, the second has what it learnt: the same reads, both cold. They are
+    few: what they need fits, as what a program needs until its first result."""
 
     name = "second-start"
+    reads = 10_000
     memories = ["mmap", "mmap-random", "outcore", "outcore-second"]
 
     def prepare(self):

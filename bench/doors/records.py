@@ -1,6 +1,6 @@
 """records: an LMDB database that is read at random. Each part prints a line of JSON.
 
-Usage: records.py make FOLDER BYTES, or records.py read FOLDER default|random
+Usage: records.py make FOLDER BYTES, or records.py read FOLDER default|random READS
 """
 
 import hashlib
@@ -15,7 +15,6 @@ import lmdb
 
 PAGE, RECORDS_OF_A_PAGE = 4096, 3
 RECORDS_OF_A_COMMIT = 50_000
-READS = 50_000
 
 
 def key_of(number):
@@ -36,13 +35,13 @@ def make(folder, size_bytes):
         environment.sync(True)
 
 
-def read(folder, has_readahead):
+def read(folder, has_readahead, reads):
     generator, checksum = random.Random(11), 0
     began = time.perf_counter()
     # readahead=False: LMDB itself says MADV_RANDOM.
     with lmdb.open(folder, readonly=True, lock=False, readahead=has_readahead) as environment:
         count = environment.stat()["entries"]
-        numbers = [generator.randrange(count) for _ in range(READS)]
+        numbers = [generator.randrange(count) for _ in range(reads)]
         with environment.begin(buffers=True) as transaction:
             for number in numbers:
                 checksum = zlib.crc32(transaction.get(key_of(number)), checksum)
@@ -51,17 +50,17 @@ def read(folder, has_readahead):
     for number in numbers:
         wanted = zlib.crc32(value_of(number), wanted)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"seconds": seconds, "work": READS, "unit": "records/s",
+    print(json.dumps({"seconds": seconds, "work": reads, "unit": "records/s",
                       "is_right": checksum == wanted, "answer": checksum,
                       "rss_bytes": used.ru_maxrss * 1024, "user_seconds": used.ru_utime,
                       "system_seconds": used.ru_stime}))
 
 
-def main(what, folder, how):
+def main(what, folder, how, reads="0"):
     if what == "make":
         make(folder, int(how))
     else:
-        read(folder, how == "default")
+        read(folder, how == "default", int(reads))
 
 
 main(*sys.argv[1:])
