@@ -47,7 +47,7 @@ bool ClusterFiller::is_stored(const PageCache& cache, uint64_t page) const {
 
 FetchTuner::Miss ClusterFiller::locate(const PageCache& cache, uint64_t page, uint64_t site) {
   FetchTuner::Miss miss;
-  miss.cache_id = cache.id;
+  miss.cache_id = cache.fetches.id;
   miss.page = page;
   miss.extent = page * cache.page_bytes / kExtentBytes;
   miss.site = site;
@@ -57,13 +57,16 @@ FetchTuner::Miss ClusterFiller::locate(const PageCache& cache, uint64_t page, ui
 // Whether there is room for guesses.
 void ClusterFiller::look_for_room(const PageCache& cache, FetchTuner::Miss* miss) const {
   const uint64_t limit = pager_.budget.limit(), used = pager_.budget.used();
+  // So much may be used without a page being evicted for it.
+  const uint64_t kept = std::min(limit / 100 * pager_.options.low_watermark,
+                                 limit - std::min(limit, pager_.page_bytes_max.load()));
   const uint64_t stored = cache.store_bytes.load(std::memory_order_relaxed);
   const uint64_t missing =
       stored - std::min(stored, cache.resident_bytes.load(std::memory_order_relaxed));
   const uint64_t reserve = limit / 16 + pager_.bounce.shape().chunk_bytes;
   miss->room_pages = limit / cache.page_bytes;
-  miss->is_all_fitting = used + missing + reserve <= limit;
-  miss->is_roomy = miss->is_all_fitting || used + reserve <= limit / 2;
+  miss->is_all_fitting = used + missing + reserve <= kept;
+  miss->is_roomy = miss->is_all_fitting || used + reserve <= kept / 2;
 }
 
 void ClusterFiller::describe(const PageCache& cache, const View& view,
@@ -73,17 +76,18 @@ void ClusterFiller::describe(const PageCache& cache, const View& view,
   if (may_fill(cache, view, miss->page) && is_stored(cache, miss->page))
     miss->level_max =
         std::min(static_cast<uint32_t>(std::bit_width(chunk_pages)) - 1, FetchTuner::kLevelMax);
+  miss->pages_begin = view.first_page();
   miss->pages_end = std::max(std::min(view.end_page(), cache.stored_pages()), miss->page + 1);
   miss->absent = {&cache, is_page_absent};
 }
 
 void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
-  pager_.tuner.see(cache.fetches, cache.id, page, pager_.budget.limit() / cache.page_bytes);
+  pager_.tuner.see(cache.fetches, page, pager_.budget.limit() / cache.page_bytes);
 }
 
-bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page) {
+bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page, uint64_t site) {
   if (is_off(cache, view)) return false;
-  FetchTuner::Miss miss = locate(cache, page, 0);
+  FetchTuner::Miss miss = locate(cache, page, site);
   look_for_room(cache, &miss);
   describe(cache, view, &miss);
   if (pager_.tuner.level_of(cache.fetches, miss) != 0) return true;
@@ -140,7 +144,7 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
                                   Counter::prefetch_fills, !choice.is_proven, is_write},
                                  caller, &filled);
   }
-  if (filled != 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
+  if (filled != 0 && cluster.result == 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
   return cluster;
 }
 
@@ -152,9 +156,10 @@ void ClusterFiller::hint(View& view, uint64_t first, uint64_t count, uint64_t en
   for (const uint64_t page : {first, first + count / 2, first + count - 1})
     if (!is_page_absent(&cache, page)) return;  // it has been there already
   OC_ASSERT(count != 0);
+  PrefetchRequest request{&view, first, 1, count};
+  request.is_readahead = request.is_guess = true;
   view.users.fetch_add(1, std::memory_order_relaxed);
-  if (!queue_.push({&view, first, 1, count, PrefetchTask::kHint, false, 0}))
-    region::AddressMap::let_go(&view);
+  if (!queue_.push(request)) region::AddressMap::let_go(&view);
 }
 
 // In one transfer. *filled: how many pages that was meant to be.
@@ -163,6 +168,21 @@ int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wante
   OC_CHECK(cache.words[wanted.page].glance() == PageState::kFilling);
   OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);
+  Claimed claimed;
+  if (const int result = claim(cache, view, wanted, caller, &claimed); result != 0) return result;
+  *filled = claimed.count;
+  bring_in(cache, view, wanted, caller, &claimed);
+  // Otherwise it is absent again because the transfer failed, or its first write is a fault.
+  const bool may_be_touched = !wanted.is_written || cache.page_bytes == base::kSystemPage ||
+                              !cache.frames->has_write_faults();
+  const bool is_there = cache.words[wanted.page].glance() == PageState::kResident;
+  return is_there && may_be_touched ? 0 : -EAGAIN;
+}
+
+// A frame for each page. Pages may be evicted here, which needs much stack, and during which no
+// buffer is to be held: so the transfer is a function of its own.
+[[gnu::noinline]] int ClusterFiller::claim(PageCache& cache, const View& view, const Wanted& wanted,
+                                           Caller caller, Claimed* claimed) {
   uint32_t asked = 0;
   if (const int result = supply_.allocate(
           cache, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &asked);
@@ -170,12 +190,6 @@ int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wante
     cache.leave(wanted.page);
     return result;
   }
-  uint32_t gathered[kPagesMax];
-  PageBatch batch(pager_, supply_, filler_, cache, view, caller, wanted.counter,
-                  pager_.bounce.shape().chunk_bytes, gathered);
-  if (wanted.is_guess) batch.set_guessed();
-  const bool is_system_page = cache.page_bytes == base::kSystemPage;
-  batch.set_asked(wanted.page, wanted.is_written && is_system_page);
   bool has_room = true;
   for (uint64_t page = wanted.first; page < wanted.end; ++page) {
     uint32_t frame = asked;
@@ -183,21 +197,36 @@ int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wante
       if (!has_room || page == wanted.left_out || !PageBatch::can_take(pager_, cache, view, page) ||
           !cache.claim(page))
         continue;
-      if (supply_.allocate(cache, caller, 0, &frame) != 0) {
+      has_room = supply_.allocate(cache, caller, 0, &frame) == 0;
+      if (!has_room) {
         cache.leave(page);
-        has_room = false;
         continue;
       }
     }
-    batch.add(page, frame);
-    ++*filled;
+    const uint64_t at = page - wanted.first;
+    claimed->page[at / 64] |= uint64_t{1} << (at % 64);
+    claimed->frame[claimed->count++] = frame;
   }
+  OC_CHECK(claimed->count != 0 && claimed->count <= kPagesMax);
+  return 0;
+}
+
+[[gnu::noinline]] void ClusterFiller::bring_in(PageCache& cache, View& view, const Wanted& wanted,
+                                               Caller caller, Claimed* claimed) {
+  // The batch gathers frames where they are: it never has more than were taken from there.
+  PageBatch batch(pager_, supply_, filler_, cache, view, caller, wanted.counter,
+                  pager_.bounce.shape().chunk_bytes, claimed->frame);
+  if (wanted.is_guess) batch.set_guessed();
+  batch.set_asked(wanted.page, wanted.is_written && cache.page_bytes == base::kSystemPage);
+  uint32_t next = 0;
+  for (uint64_t page = wanted.first; page < wanted.end; ++page) {
+    const uint64_t at = page - wanted.first;
+    if ((claimed->page[at / 64] >> (at % 64) & 1) == 0) continue;
+    OC_ASSERT(next < claimed->count);
+    batch.add(page, claimed->frame[next++]);
+  }
+  OC_CHECK(next == claimed->count);
   batch.finish();
-  // Otherwise it is absent again because the transfer failed, or its first write is a fault.
-  const bool may_be_touched =
-      !wanted.is_written || is_system_page || !cache.frames->has_write_faults();
-  const bool is_there = cache.words[wanted.page].glance() == PageState::kResident;
-  return is_there && may_be_touched ? 0 : -EAGAIN;
 }
 
 }  // namespace outcore::paging

@@ -40,10 +40,10 @@ class ClusterFiller {
   Cluster fill_around(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                       Caller caller, uint64_t site);
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
-  bool wants_more(PageCache& cache, const region::View& view, uint64_t page);
+  bool wants_more(PageCache& cache, const region::View& view, uint64_t page, uint64_t site);
   // Whether the tuner wants to see if somebody asks for the page: readahead leaves it out.
   bool is_watched(const PageCache& cache, uint64_t page) const {
-    return pager_.tuner.is_watched(cache.id, page);
+    return pager_.tuner.is_watched(cache.fetches.id, page);
   }
   // A miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);
@@ -63,6 +63,16 @@ class ClusterFiller {
   void describe(const PageCache& cache, const region::View& view,
                 prefetch::FetchTuner::Miss* miss) const;
   void hint(region::View& view, uint64_t first, uint64_t count, uint64_t end);
+  // The pages of a transfer (bit i: page first + i), and their frames, in order.
+  struct Claimed {
+    uint64_t page[kPagesMax / 64] = {};
+    uint32_t count = 0;
+    uint32_t frame[kPagesMax];
+  };
+  int claim(PageCache& cache, const region::View& view, const Wanted& wanted, Caller caller,
+            Claimed* claimed);
+  void bring_in(PageCache& cache, region::View& view, const Wanted& wanted, Caller caller,
+                Claimed* claimed);
   int fill_wanted(PageCache& cache, region::View& view, const Wanted& wanted, Caller caller,
                   uint32_t* filled);
 

@@ -205,7 +205,7 @@ void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
     uint32_t frame = budget::kNone;
     const bool is_left = !PageBatch::can_take(pager_, cache, view, page) ||
                          readahead_.read_ahead(cache, view, page, false, &stride) > 1 ||
-                         clusters_.wants_more(cache, view, page) ||
+                         clusters_.wants_more(cache, view, page, touch.site) ||
                          supply_.allocate(cache, Caller::kThread, 0, &frame) != 0;
     if (is_left)
       cache.leave(page);

@@ -1,6 +1,7 @@
 #include "core/paging/prefetcher.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/os/wait.h"
@@ -50,8 +51,7 @@ bool Prefetcher::run_one() {
       // those behind it in the queue. Whoever demands waits for the page, and demands again.
       if (PageCache& cache = *view.cache;
           os::now_ns() <= request.until_ns && cache.claim(request.first))
-        static_cast<void>(clusters_.fill_around(cache, view, request.first, request.is_write,
-                                                Caller::kThread, request.site));
+        fill_demanded(cache, request);
       break;
     case PrefetchTask::kShareFrames:
       view.cache->share_frames();
@@ -59,6 +59,16 @@ bool Prefetcher::run_one() {
   }
   AddressMap::let_go(&view);
   return true;
+}
+
+// Together with what is worth it; if that fails, alone: then a page beside it was to blame, or its
+// own failure is told. REQUIRES: the page is Filling and ours.
+void Prefetcher::fill_demanded(PageCache& cache, const PrefetchRequest& request) {
+  const ClusterFiller::Cluster cluster = clusters_.fill_around(
+      cache, *request.view, request.first, request.is_write, Caller::kThread, request.site);
+  if (cluster.result == -EAGAIN && cache.claim(request.first))
+    static_cast<void>(
+        filler_.fill(cache, *request.view, request.first, request.is_write, Caller::kThread));
 }
 
 void Prefetcher::run() {
@@ -78,6 +88,9 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
   uint32_t gathered[512];
   PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
                   pager_.bounce.shape().chunk_bytes, gathered);
+  if (request.is_guess) ahead.set_guessed();
+  const uint64_t wait_ns = request.is_guess ? 0 : 1'000'000;
+  bool is_one_left_out = false;
   const uint64_t begin = view.first_page(), end = view.end_page();
   uint64_t page = request.first, dropped = 0;
   if (stride < 0) {  // in the order of the store
@@ -109,7 +122,8 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       continue;
     }
     --claimed;
-    if (request.is_readahead && clusters_.is_watched(cache, page)) {
+    if (request.is_readahead && !is_one_left_out && clusters_.is_watched(cache, page)) {
+      is_one_left_out = true;
       cache.leave(page);
       continue;
     }
@@ -118,7 +132,7 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) continue;
     } else {
       uint32_t frame = budget::kNone;
-      if (supply_.allocate(cache, Caller::kThread, 1'000'000, &frame) == 0) {
+      if (supply_.allocate(cache, Caller::kThread, wait_ns, &frame) == 0) {
         ahead.add(page, frame);
         continue;
       }

@@ -34,6 +34,7 @@ class Prefetcher {
   void run();
 
  private:
+  void fill_demanded(PageCache& cache, const PrefetchRequest& request);
   void fill_ahead(const PrefetchRequest& request);
 
   Pager& pager_;

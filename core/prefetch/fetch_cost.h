@@ -34,7 +34,10 @@ class FetchCost {
   uint64_t miss_ns() const { return trap_ns_ + handling_ns(); }
   // A page that comes along saves its own trap and transfer. If it seems to take nearly as long as
   // a miss, it was measured while something else took the processor or the device.
-  uint64_t page_ns() const { return std::min(value(page_ns_, kFirstPageNs), miss_ns() * 3 / 4); }
+  uint64_t page_ns() const {
+    return std::clamp<uint64_t>(value(page_ns_, kFirstPageNs), 1,
+                                std::max<uint64_t>(miss_ns() * 3 / 4, 1));
+  }
 
  private:
   uint64_t handling_ns() const { return value(miss_ns_, kFirstMissNs); }

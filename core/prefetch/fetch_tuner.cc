@@ -50,6 +50,12 @@ uint64_t outside_page(uint64_t cache_id, uint64_t page, uint32_t ring) {
 
 }  // namespace
 
+FetchHistory::FetchHistory()
+    : id([] {
+        static std::atomic<uint64_t> next{0};
+        return next.fetch_add(1, std::memory_order_relaxed);
+      }()) {}
+
 FetchMetrics FetchHistory::metrics() const {
   static_assert(FetchMetrics::kSizes == UseEvidence::kRings);
   FetchMetrics metrics;
@@ -153,7 +159,8 @@ bool FetchTuner::is_decided(const Miss& miss) {
 FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   OC_CHECK(miss.level_max <= kLevelMax);
   OC_CHECK(miss.page < miss.pages_end);
-  see(history, miss.cache_id, miss.page, miss.room_pages);
+  OC_CHECK(miss.cache_id == history.id);
+  see(history, miss.page, miss.room_pages);
   const Where where = find(miss);
   // It stands for those that is_decided() has answered.
   const bool is_quiet = where.place->is_quiet.load(std::memory_order_relaxed) != 0;
@@ -162,7 +169,9 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   Choice choice;
   const UseEvidence::Shares shares = this->shares(history, where);
   choice.level = level_by_evidence(history, shares, miss.level_max);
-  where.place->is_quiet.store(choice.level == 0 ? 1 : 0, std::memory_order_relaxed);
+  // A miss that had no choice says nothing of its place.
+  if (miss.level_max != 0)
+    where.place->is_quiet.store(choice.level == 0 ? 1 : 0, std::memory_order_relaxed);
   choice.is_proven = choice.level != 0;
   if (const uint32_t guess = level_by_room(history, miss); guess > choice.level)
     choice.level = guess, choice.is_proven = false;
@@ -181,8 +190,9 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
 void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where& where,
                            uint64_t chance, bool is_sure, Choice* choice) {
   const uint64_t cluster = uint64_t{1} << choice->level, first = miss.page & ~(cluster - 1);
+  const uint64_t begin = std::max(first, miss.pages_begin);
   const uint64_t end = std::min(first + cluster, miss.pages_end);
-  for (uint64_t page = first; page < end; ++page) {
+  for (uint64_t page = begin; page < end; ++page) {
     if (page == miss.page || !is_watched(miss.cache_id, page)) continue;
     if (!miss.absent.has(static_cast<int64_t>(page))) continue;
     if (choice->left_out == kNone)
@@ -193,13 +203,15 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
   if (choice->left_out != kNone) return;
   if ((chance >> 32) % 8 >= std::min<uint64_t>(cluster, is_sure ? 2 : 8)) return;
   const uint64_t page = first + chance % cluster;
-  if (page == miss.page || page >= end || !miss.absent.has(static_cast<int64_t>(page))) return;
+  if (page == miss.page || page < begin || page >= end ||
+      !miss.absent.has(static_cast<int64_t>(page)))
+    return;
   choice->left_out = page;
   watch(history, miss, where, page, ring_between(miss.page, page), true);
 }
 
-// A page of the next ring, or of one further out: pairs of pages may be worthless, and clusters of 64
-// not.
+// A page of the next ring, or of one further out: pairs of pages may be worthless, and clusters of
+// 64 not.
 void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Where& where,
                                uint64_t chance, uint32_t level) {
   OC_CHECK(level < miss.level_max);
@@ -211,7 +223,9 @@ void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Wh
   const uint64_t half = uint64_t{1} << (ring - 1);
   const uint64_t page = outside_page(miss.cache_id, miss.page ^ half, ring);
   OC_ASSERT(ring_between(miss.page, page) == ring);
-  if (page >= miss.pages_end || !miss.absent.has(static_cast<int64_t>(page))) return;
+  if (page < miss.pages_begin || page >= miss.pages_end ||
+      !miss.absent.has(static_cast<int64_t>(page)))
+    return;
   if (!is_watched(miss.cache_id, page)) watch(history, miss, where, page, ring, false);
 }
 
@@ -258,9 +272,9 @@ bool FetchTuner::end_watch(uint64_t cache_id, uint64_t page, uint64_t* note) {
 }
 
 // A page that is missed so late that its cluster would have been evicted was of no use.
-void FetchTuner::see(FetchHistory& history, uint64_t cache_id, uint64_t page, uint64_t room_pages) {
+void FetchTuner::see(FetchHistory& history, uint64_t page, uint64_t room_pages) {
   uint64_t note = 0;
-  if (!end_watch(cache_id, page, &note)) return;
+  if (!end_watch(history.id, page, &note)) return;
   constexpr uint64_t kTimes = uint64_t{1} << (64 - kTimeShift);
   const uint64_t now = brought_in_.load(std::memory_order_relaxed);
   if ((now - (note >> kTimeShift)) % kTimes > room_pages) return;

@@ -19,10 +19,10 @@
 //
 // with both times measured (FetchCost). While there is room this does not hold yet: a page that
 // pushes out nothing costs its bandwidth alone, and what a program reads first is usually read all
-// over. Then a cluster may cost twice the time of the miss it comes with (more as misses go on; much
-// more if the rest of the store fits): whoever needs one page waits at most three times as long,
-// and whoever needs all of them a small part. That is the bound of renting until one has paid the
-// price of buying (Karlin et al., "Competitive snoopy caching", Algorithmica 1988).
+// over. Then a cluster may cost twice the time of the miss it comes with (more as misses go on;
+// much more if the rest of the store fits): whoever needs one page waits at most three times as
+// long, and whoever needs all of them a small part. That is the bound of renting until one has paid
+// the price of buying (Karlin et al., "Competitive snoopy caching", Algorithmica 1988).
 #pragma once
 
 #include <array>
@@ -40,8 +40,10 @@ namespace outcore::prefetch {
 
 // FetchHistory: what is known of one cache.
 struct FetchHistory {
+  FetchHistory();
   FetchMetrics metrics() const;
 
+  const uint64_t id;  // of no other history, before or after
   FetchCost cost;
   UseEvidence evidence;
   std::atomic<uint64_t> misses{0};
@@ -58,10 +60,10 @@ class FetchTuner {
   static constexpr uint64_t kPlaces = 16384, kSites = 256, kWatched = 8192;
 
   struct Miss {
-    uint64_t cache_id = 0, page = 0, extent = 0;
-    uint64_t site = 0;       // where in the code; 0: unknown
-    uint32_t level_max = 0;  // clusters have at most 2^level_max pages
-    uint64_t pages_end = 0;  // nothing is watched from here on
+    uint64_t cache_id = 0, page = 0, extent = 0;  // cache_id: FetchHistory::id
+    uint64_t site = 0;                            // where in the code; 0: unknown
+    uint32_t level_max = 0;                       // clusters have at most 2^level_max pages
+    uint64_t pages_begin = 0, pages_end = 0;      // nothing is watched outside
     StreamTable::Pages absent{};
     uint64_t room_pages = 0;      // of the whole memory
     bool is_roomy = false;        // there is room for guesses that push out nothing
@@ -84,7 +86,7 @@ class FetchTuner {
   // What choose() would choose. It notes nothing.
   uint32_t level_of(FetchHistory& history, const Miss& miss);
   // Any other miss of a page: it may be one that is watched.
-  void see(FetchHistory& history, uint64_t cache_id, uint64_t page, uint64_t room_pages);
+  void see(FetchHistory& history, uint64_t page, uint64_t room_pages);
 
   // Whether it is to be seen if somebody asks for the page.
   bool is_watched(uint64_t cache_id, uint64_t page) const;

@@ -2,8 +2,8 @@
 // away they lay. Any thread; the fault path: no lock, a count may be lost where two threads meet.
 //
 // Distance is counted in rings: ring 1 is the other half of the aligned pair of pages that contains
-// the asked one, ring 2 the other half of the aligned four, and so on. A cluster of 2^k aligned pages
-// consists of the asked page and rings 1 … k.
+// the asked one, ring 2 the other half of the aligned four, and so on. A cluster of 2^k aligned
+// pages consists of the asked page and rings 1 … k.
 #pragma once
 
 #include <algorithm>

@@ -31,7 +31,7 @@ class ModelMemory {
     if (is_in_.at(page)) return false;
     ++misses_;
     FetchTuner::Miss miss;
-    miss.cache_id = 1;
+    miss.cache_id = history_.id;
     miss.page = page;
     miss.extent = page / kExtentPages;
     miss.site = site;
@@ -45,7 +45,7 @@ class ModelMemory {
                    }};
     choice_ = {};
     if (!is_roomy_ && tuner_.is_decided(miss))
-      tuner_.see(history_, 1, page, room_);
+      tuner_.see(history_, page, room_);
     else
       choice_ = tuner_.choose(history_, miss);
     const uint64_t cluster = uint64_t{1} << choice_.level, first = page / cluster * cluster;
