@@ -88,9 +88,6 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
   if (must_raise) ::raise(handler.signal);
 }
 
-// How much of the handler's stack a fault needs: at most 4,319 bytes were measured, with eviction
-// and write-back. The kernel's own frame comes on top: 2,953 bytes with AVX-512.
-constexpr uintptr_t kRoomBytes = 4608;
 constexpr const char* kTooSmall =
     "outcore: a fault cannot be answered in this thread: its stack for signal handlers "
     "(sigaltstack) is too small; give it 16 KiB, or map with delivery = messages";
@@ -101,7 +98,7 @@ bool is_short_of_stack(const void* context) {
   const stack_t& own = static_cast<const ucontext_t*>(context)->uc_stack;
   const auto low = reinterpret_cast<uintptr_t>(own.ss_sp);
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  return here - low < own.ss_size && here - low < kRoomBytes;
+  return here - low < own.ss_size && here - low < kHandlerRoomBytes;
 }
 
 struct Cancel {

@@ -148,38 +148,76 @@ TEST_P(Fetches, WhatIsWrittenIsStoredWhateverCameAlong) {
   EXPECT_EQ(read_file(folder_ / "data"), expected);
 }
 
-// A device that takes long for each transfer, whatever its size. It counts them.
+// A device that takes long for each transfer, whatever its size. It counts them. One of its pages
+// may be unreadable.
 class FarDevice : public Store {
  public:
-  explicit FarDevice(uint64_t size_bytes) : size_bytes_(size_bytes) {}
+  struct Habits {
+    long latency_ns = 0;
+    uint64_t bad_page = UINT64_MAX;
+    bool is_fault_safe = true;
+  };
+  FarDevice(uint64_t size_bytes, const Habits& habits) : size_bytes_(size_bytes), habits_(habits) {}
   uint64_t size_bytes() const override { return size_bytes_; }
   std::string uri() const override { return "far-device:"; }
   StoreTraits traits() const override {
     StoreTraits traits;
-    traits.is_fault_safe = true;
+    traits.is_fault_safe = habits_.is_fault_safe;
+    traits.can_read_while_written = true;
     return traits;
   }
   int read(uint64_t offset, std::span<std::byte> into) override {
-    timespec latency{0, 300'000};
+    timespec latency{0, habits_.latency_ns};
     while (::nanosleep(&latency, &latency) != 0) {
     }
     for (uint64_t i = 0; i < into.size(); i += kPageBytes) into[i] = byte_at(offset + i);
     reads_ += 1;
-    return 0;
+    const uint64_t bad = habits_.bad_page;
+    return bad >= offset / kPageBytes && bad < (offset + into.size() + kPageBytes - 1) / kPageBytes
+               ? -EIO
+               : 0;
   }
   int write(uint64_t, std::span<const std::byte>) override { return -EROFS; }
   uint64_t reads() const { return reads_; }
 
  private:
   const uint64_t size_bytes_;
+  const Habits habits_;
   std::atomic<uint64_t> reads_{0};
 };
+
+TEST_P(Fetches, APageThatCannotBeReadHarmsNoneBesideIt) {
+  constexpr uint64_t kPages = 1024, kBad = 517;
+  for (const bool is_fault_safe : {true, false}) {
+    for (const OnError on_error : {OnError::kSignal, OnError::kZeroFill}) {
+      RuntimeOptions o = options(2 * kPages * kPageBytes);
+      o.wait_ms_max = 3'600'000;  // who waited for it would never come back
+      ASSERT_NO_FATAL_FAILURE(start(o));
+      if (IsSkipped()) return;
+      const FarDevice::Habits habits{0, kBad, is_fault_safe};
+      const auto device = std::make_shared<FarDevice>(kPages * kPageBytes, habits);
+      MapOptions asked;
+      asked.on_error = on_error;
+      const Region region = runtime_->map(device, asked).value();
+      for (const uint64_t page : {kBad - 1, kBad + 1, kBad - 300}) {
+        const scene::Touch touch = read_of(region.data() + page * kPageBytes);
+        ASSERT_EQ(touch.signal, 0) << page;
+        EXPECT_EQ(region.data()[page * kPageBytes], byte_at(page * kPageBytes));
+      }
+      const scene::Touch touch = read_of(region.data() + kBad * kPageBytes);
+      EXPECT_EQ(touch.signal, on_error == OnError::kSignal ? SIGBUS : 0);
+      if (on_error == OnError::kZeroFill) {
+        EXPECT_EQ(region.data()[kBad * kPageBytes], std::byte{0});
+      }
+    }
+  }
+}
 
 TEST_P(Fetches, DataThatAreReadInRunsComeInByRuns) {
   constexpr uint64_t kPages = 8192, kRoomPages = 1024, kRunPages = 16;
   ASSERT_NO_FATAL_FAILURE(start(options(kRoomPages * kPageBytes)));
   if (IsSkipped()) return;
-  const auto device = std::make_shared<FarDevice>(kPages * kPageBytes);
+  const auto device = std::make_shared<FarDevice>(kPages * kPageBytes, FarDevice::Habits{300'000});
   const Region region = runtime_->map(device, MapOptions{}).value();
   const auto read_runs = [&](uint64_t seed) {
     std::vector<uint64_t> pages;
