@@ -107,7 +107,7 @@ Status Runtime::Impl::keep_learnt(bool may_wait) {
   else if (runtime::lock_soon(mapping))
     guard = std::unique_lock<std::mutex>(mapping, std::adopt_lock);
   else
-    return Error{EBUSY, "keep what was learnt: another thread maps or unmaps all the time"};
+    return Error{EAGAIN, "keep what was learnt: another thread maps or unmaps all the time"};
   std::vector<runtime::Learnt> all;
   for (const auto& learner : learners)
     if (runtime::Learnt learnt = learner->learnt(); !learnt.files.empty())

@@ -103,8 +103,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::string learn_complaint();
   uint64_t replayed_files();  // of which the option's profile brings something in
   // Adds to the profiles what was learnt since that was last done; with `may_wait` false it does
-  // not wait long for who maps or unmaps. Takes the mapping lock. Errors: those of the files;
-  // EBUSY.
+  // not wait long for who maps or unmaps. Takes the mapping lock, not for the files. Errors: those
+  // of the files; EAGAIN (at another time it may do).
   Status keep_learnt(bool may_wait);
 
  private:
