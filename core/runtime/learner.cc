@@ -33,9 +33,9 @@ Learner::Learner(std::string path) : path_(std::move(path)) {
 
 void Learner::record(PageCache& cache, const store::FileFacts& file) {
   if (!complaint_.empty() || is_recording(cache)) return;
+  if (cache.touches.load() != nullptr) return;  // another learner's
   if (file.path.size() > TouchProfile::kPathBytesMax) return;
   if (!files_.contains(file.path) && files_.size() == TouchProfile::kFilesMax) return;
-  OC_CHECK(cache.touches.load() == nullptr);
   Result<std::unique_ptr<TouchLog>> log = TouchLog::make(cache.page_count() * cache.page_bytes);
   if (!log) return;
   files_[file.path].facts = file;

@@ -41,7 +41,7 @@ class Learner {
   const std::string& complaint() const { return complaint_; }
 
   // From now on it is recorded what of the cache is brought in first. A hint: of more than
-  // TouchProfile::kFilesMax files, and without memory, it is not.
+  // TouchProfile::kFilesMax files, without memory, and if another learner records it, it is not.
   void record(paging::PageCache& cache, const store::FileFacts& file);
   bool is_recording(const paging::PageCache& cache) const { return caches_.contains(&cache); }
   // Begins to bring in what the profile has of the bytes [from, to) of the view's store.

@@ -91,11 +91,12 @@ Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, ui
   if (!learner.complaint().empty()) return Error{EINVAL, learner.complaint()};
   const Result<store::FileFacts> facts = file->facts();
   if (!facts) return facts.error();
+  // It must be there as long as it records.
+  if (fresh != nullptr) learners.push_back(std::move(fresh));
   learner.record(*region.cache, facts.value());
   if (!learner.is_recording(*region.cache))
     return Error{ENOMEM, attempted() + "no memory for what is to be recorded, or too many files"};
   learner.replay(*engine, *region.view, from, to);
-  if (fresh != nullptr) learners.push_back(std::move(fresh));
   runtime::keep_learnt_at_exit(shared_from_this());
   return {};
 }

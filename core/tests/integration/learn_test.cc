@@ -1,5 +1,7 @@
 // Learnt starts: what a run needed first is brought in ahead by the next.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -7,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "core/os/descriptor_place.h"
 #include "core/prefetch/touch_profile.h"
 #include "core/prefetch/touches.h"
 #include "core/tests/conformance/faulty_store.h"
@@ -385,6 +388,26 @@ TEST_F(Learnt, WhatCannotBeLearntIsRefusedWithTheReason) {
   EXPECT_EQ(fresh.learn(folder_ / "notes").code(), EINVAL);
   EXPECT_EQ(Region().learn(profile_).code(), EINVAL);
   EXPECT_EQ(Region().keep_learnt().code(), EINVAL);
+}
+
+// The option's profile comes too late for a file that had no name when it was mapped first.
+TEST_F(Learnt, AFileIsLearntInTheProfileThatCameFirst) {
+  const os::Descriptor file(::open(folder_.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file.get() < 0) GTEST_SKIP() << "this file system has no files without a name";
+  const std::string link = "/proc/self/fd/" + std::to_string(file.get());
+  const std::string other = folder_ / "other", named = folder_ / "named";
+  write_file(link, pattern(kMiB));
+  {
+    Runtime runtime = start();
+    Region first = map(runtime, link);
+    EXPECT_EQ(first.learn(other).code(), ENOENT);
+    ASSERT_EQ(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, named.c_str(), AT_SYMLINK_FOLLOW), 0);
+    ASSERT_TRUE(first.learn(other).ok());
+    const Region second = map(runtime, link);
+    touch(second, {5, 250});
+  }
+  EXPECT_TRUE(std::filesystem::exists(other));
+  EXPECT_FALSE(std::filesystem::exists(profile_));
 }
 
 }  // namespace
