@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include "core/base/assert.h"
@@ -54,13 +55,18 @@ void Runtime::Impl::learn_by_option(Region::Impl& region) {
   if (!learns_by_option || !learners.front()->complaint().empty()) return;
   const store::FileStore* const file = file_of(region);
   if (file == nullptr) return;
-  const Result<store::FileFacts> facts = file->facts();
-  if (!facts) return;
   Learner& learner = *learners.front();
   const region::View& view = *region.view;
-  learner.record(*region.cache, facts.value());
-  if (learner.is_recording(*region.cache))
-    learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes());
+  try {
+    const Result<store::FileFacts> facts = file->facts();
+    if (!facts) return;
+    learner.record(*region.cache, facts.value());
+    if (!learner.is_recording(*region.cache)) return;
+    learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes(),
+                   Learner::Repeat::kOnce);
+  } catch (const std::bad_alloc&) {
+    // The region is mapped already: what needs memory for a hint is left.
+  }
 }
 
 void Runtime::Impl::end_learning(const PageCache& cache) {
@@ -96,7 +102,7 @@ Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, ui
   learner.record(*region.cache, facts.value());
   if (!learner.is_recording(*region.cache))
     return Error{ENOMEM, attempted() + "no memory for what is to be recorded, or too many files"};
-  learner.replay(*engine, *region.view, from, to);
+  learner.replay(*engine, *region.view, from, to, Learner::Repeat::kAgain);
   runtime::keep_learnt_at_exit(shared_from_this());
   return {};
 }

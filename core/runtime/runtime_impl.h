@@ -31,6 +31,8 @@ struct Reservation::Impl {
 struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   runtime::ResolvedOptions options;
   os::KernelFeatures kernel;
+  // They outlive the caches, which note in their logs.
+  std::vector<std::unique_ptr<runtime::Learner>> learners;
   std::unique_ptr<runtime::FaultSources> sources;
   std::unique_ptr<paging::Engine> engine;
   const uint64_t generation;  // of the process: a forked child has another
@@ -55,8 +57,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::atomic<bool> is_reported{false};  // by metrics_at_exit
 
   // Profiles of learnt starts (learning.cc).
-  std::vector<std::unique_ptr<runtime::Learner>> learners;
-  bool learns_by_option = false;  // the first is the option's; constant once it has started
+  bool learns_by_option = false;  // the first learner is the option's; constant once it has started
   std::atomic<bool> keeps_learnt_at_exit{false};
 
   Impl();
