@@ -266,7 +266,38 @@ TEST_F(Learnt, AnEmptyFileAndALinkBecomeAProfile) {
   run(path, {5});
   EXPECT_EQ(profile().files().size(), 1u);
   EXPECT_TRUE(std::filesystem::is_symlink(profile_));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "real.new"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / ".real.outcore-new"));
+}
+
+// A process may die between the beginning of a new profile and its rename.
+TEST_F(Learnt, WhatADeadProcessLeftBehindIsReplaced) {
+  const std::string path = make_file("a", kMiB), begun = folder_ / ".profile.outcore-new";
+  run(path, {5});
+  for (const std::string& text : {std::string(), text_of_profile().substr(0, 30)}) {
+    std::ofstream(begun, std::ios::binary) << text;
+    std::filesystem::remove(profile_);
+    run(path, {5});
+    EXPECT_EQ(profile().files().size(), 1u);
+    EXPECT_FALSE(std::filesystem::exists(begun));
+  }
+}
+
+TEST_F(Learnt, AnotherFileIsNeverRemovedForTheProfile) {
+  const std::string path = make_file("a", kMiB), begun = folder_ / ".profile.outcore-new";
+  std::ofstream(begun) << "my own notes";
+  std::ofstream(folder_ / "profile.new") << "my own notes";
+  testing::internal::CaptureStderr();
+  run(path, {5});
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+  EXPECT_THAT(told, HasSubstr(profile_));
+  EXPECT_THAT(told, HasSubstr("move that away"));
+  EXPECT_EQ(std::filesystem::file_size(begun), 12u);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "profile.new"), 12u);
+  std::filesystem::remove(begun);
+  run(path, {5});
+  EXPECT_EQ(profile().files().size(), 1u);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "profile.new"), 12u);
 }
 
 }  // namespace
