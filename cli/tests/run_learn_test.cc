@@ -1,4 +1,8 @@
 // `outcore run --learn`: the second start of a program has in memory what the first one needed.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -165,6 +169,18 @@ while thread.is_alive():
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(std::filesystem::exists(path("profile")));
+}
+
+TEST_F(RunLearn, AProfileThatOthersHaveLockedIsNotCalledALossOfWhatWasWritten) {
+  const int profile = ::open(path("profile").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(profile, 0);
+  ASSERT_EQ(::flock(profile, LOCK_EX), 0);
+  const Outcome outcome = run_lines("sh", "OUTCORE_RUN_PATIENCE=1 " + command_path() + " " +
+                                              command("-q --learn " + path("profile"), ""));
+  ::close(profile);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("what was learnt"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("stored"), std::string::npos) << outcome.err;
 }
 
 }  // namespace
