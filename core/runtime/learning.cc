@@ -46,9 +46,8 @@ std::string Runtime::Impl::learn_complaint() {
   return learns_by_option ? learners.front()->complaint() : std::string();
 }
 
-uint64_t Runtime::Impl::replayed_files() {
-  const std::lock_guard<std::mutex> guard(mapping);
-  return learns_by_option ? learners.front()->replayed_files() : 0;
+void Runtime::Impl::count_replayed_files() {
+  if (learns_by_option) replayed_files.store(learners.front()->replayed_files());
 }
 
 void Runtime::Impl::learn_by_option(Region::Impl& region) {
@@ -64,6 +63,7 @@ void Runtime::Impl::learn_by_option(Region::Impl& region) {
     if (!learner.is_recording(*region.cache)) return;
     learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes(),
                    Learner::Repeat::kOnce);
+    count_replayed_files();
   } catch (const std::bad_alloc&) {
     // The region is mapped already: what needs memory for a hint is left.
   }
@@ -103,6 +103,7 @@ Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, ui
   if (!learner.is_recording(*region.cache))
     return Error{ENOMEM, attempted() + "no memory for what is to be recorded, or too many files"};
   learner.replay(*engine, *region.view, from, to, Learner::Repeat::kAgain);
+  count_replayed_files();
   runtime::keep_learnt_at_exit(shared_from_this());
   return {};
 }
