@@ -100,11 +100,25 @@ void Learner::replay(paging::Engine& engine, const region::View& view, uint64_t 
   to = std::min(to, view.cache->store_bytes.load());
   const auto before = replayed_.find(recorded->second);
   if (repeat == Repeat::kOnce && before != replayed_.end())
-    cut_known_ends(before->second, &from, &to);
+    cut_known_ends(before->second.ranges, &from, &to);
   const os::SignalBlock block;
   // A hint: without a thread, or behind too many others, it is none.
   if (from < to && engine.replay(view, from, to, known->second).ok())
-    add_range(&replayed_[recorded->second], from, to);
+    add_range(&replayed_[recorded->second].ranges, from, to);
+}
+
+// A program may look at the beginning of a file first, and then map it anew. One that always maps
+// it for a moment only must not begin to read it each time.
+void Learner::end(const PageCache& cache, bool is_cut_off) {
+  constexpr uint32_t kCutOffMax = 8;
+  const auto recorded = caches_.find(&cache);
+  if (recorded == caches_.end()) return;
+  const auto replayed = replayed_.find(recorded->second);
+  if (is_cut_off && replayed != replayed_.end() && replayed->second.cut_off < kCutOffMax) {
+    ++replayed->second.cut_off;
+    replayed->second.ranges.clear();
+  }
+  caches_.erase(recorded);
 }
 
 // In the order of its logs: what was needed in an earlier mapping comes first.

@@ -50,8 +50,9 @@ class Learner {
   enum class Repeat : uint8_t { kOnce, kAgain };
   void replay(paging::Engine& engine, const region::View& view, uint64_t from, uint64_t to,
               Repeat repeat);
-  // The cache goes. Allocates nothing. Nothing, if it was not recorded.
-  void end(const paging::PageCache& cache) { caches_.erase(&cache); }
+  // The cache goes; perhaps before all was brought in. Allocates nothing. Nothing, if it was not
+  // recorded.
+  void end(const paging::PageCache& cache, bool is_cut_off);
 
   // What was recorded so far, of all files that something was brought in of; nothing, if all of it
   // is kept already.
@@ -70,6 +71,10 @@ class Learner {
   using Touches = std::shared_ptr<const std::string>;
   // Bytes [first, second) of a file, none of which touch each other.
   using Ranges = std::map<uint64_t, uint64_t>;
+  struct Replayed {
+    Ranges ranges;         // that were brought in
+    uint32_t cut_off = 0;  // how often it ended in the middle
+  };
 
   static prefetch::TouchLog* log_for(File& file, uint64_t size_bytes);
   static std::string touches_of(const File& file);
@@ -79,7 +84,7 @@ class Learner {
   std::map<std::string, Touches, std::less<>> known_;       // by path: what the profile says
   std::map<std::string, File, std::less<>> files_;          // by path
   std::map<const paging::PageCache*, std::string> caches_;  // whose file's path that is
-  std::map<std::string, Ranges, std::less<>> replayed_;     // what was brought in, by path
+  std::map<std::string, Replayed, std::less<>> replayed_;   // by path
   std::atomic<uint64_t> kept_{0};
 };
 

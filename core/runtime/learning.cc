@@ -71,8 +71,8 @@ void Runtime::Impl::learn_by_option(Region::Impl& region) {
 
 void Runtime::Impl::end_learning(const PageCache& cache) {
   OC_CHECK(cache.view_count.load() == 0);
-  for (const auto& learner : learners) learner->end(cache);
-  engine->forget_replays(cache);
+  const bool is_cut_off = engine->forget_replays(cache);
+  for (const auto& learner : learners) learner->end(cache, is_cut_off);
 }
 
 Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, uint64_t from,

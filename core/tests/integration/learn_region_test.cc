@@ -138,5 +138,17 @@ TEST_F(Learnt, AFileThatGrowsBetweenItsMappingsKeepsAllThatWasTouched) {
   EXPECT_EQ(prefetch::decode_touches(profile().files().at(0).touches), expected);
 }
 
+TEST_F(Learnt, AFileThatIsUnmappedInTheMiddleOfItIsBroughtInByTheNextMapping) {
+  const std::string path = make_file("a");
+  run(path, all_pages(kFileBytes));
+  Runtime runtime = start(64 * kMiB);
+  ASSERT_TRUE(map(runtime, path).unmap().ok());
+  const uint64_t brought_in = runtime.metrics().counters.learnt_fills;
+  if (brought_in == kFileBytes / kPage) GTEST_SKIP() << "all of it was there already";
+  const Region region = map(runtime, path);
+  wait_for_replays(runtime);
+  EXPECT_EQ(runtime.metrics().counters.learnt_fills, brought_in + kFileBytes / kPage);
+}
+
 }  // namespace
 }  // namespace outcore
