@@ -1,4 +1,8 @@
 // `outcore run --learn`: the second start of a program has in memory what the first one needed.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -139,6 +143,44 @@ TEST_F(RunLearn, APlaceThatTakesNoFileIsToldInOneLineAndTheProgramRuns) {
   EXPECT_NE(outcome.err.find(told), std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.err.find(told), outcome.err.rfind(told)) << outcome.err;
   EXPECT_NE(outcome.err.find("make its folder first"), std::string::npos) << outcome.err;
+}
+
+// Each exec that fails keeps what is new, while other threads fork: both take the locks of files.
+TEST_F(RunLearn, ForksBesideWhatIsKeptDoNotWaitForEachOther) {
+  std::ofstream(path("forks.py")) << R"(
+import mmap, os, sys, threading
+file = open(sys.argv[1], "rb")
+memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+def become_others():
+    for page in range(0, 1000, 5):
+        assert memory[4096 * page] == 120
+        try: os.execv("/none/program", ["program"])
+        except OSError: pass
+thread = threading.Thread(target=become_others)
+thread.start()
+while thread.is_alive():
+    child = os.fork()
+    if child == 0: os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+)";
+  const Outcome outcome =
+      run("run -q --budget 16M --readahead 0 --min-size 4k --map data --learn " + path("profile") +
+          " -- python3 -W ignore " + path("forks.py") + " " + path("data"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(std::filesystem::exists(path("profile")));
+}
+
+TEST_F(RunLearn, AProfileThatOthersHaveLockedIsNotCalledALossOfWhatWasWritten) {
+  const int profile = ::open(path("profile").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(profile, 0);
+  ASSERT_EQ(::flock(profile, LOCK_EX), 0);
+  const Outcome outcome = run_lines("sh", "OUTCORE_RUN_PATIENCE=1 " + command_path() + " " +
+                                              command("-q --learn " + path("profile"), ""));
+  ::close(profile);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("what was learnt"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("stored"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

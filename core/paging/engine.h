@@ -155,7 +155,7 @@ class Engine {
                 std::shared_ptr<const std::string> touches) {
     return replayer_.start(view, from, to, std::move(touches));
   }
-  void forget_replays(const PageCache& cache) { replayer_.forget(cache); }
+  bool forget_replays(const PageCache& cache) { return replayer_.forget(cache); }
   Replayer::Totals replayed() const { return replayer_.totals(); }
   // BudgetControl.
   Status resize_budget(uint64_t bytes, uint64_t wait_ns_max = UINT64_MAX) {

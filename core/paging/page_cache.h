@@ -91,13 +91,10 @@ struct PageCache {
   metrics::CounterBlock counters;
   prefetch::FetchHistory fetches;                     // what its misses have shown
   std::atomic<ChangeLog*> changes{nullptr};           // ours; made when somebody wants to know
-  std::atomic<prefetch::TouchLog*> touches{nullptr};  // likewise
+  std::atomic<prefetch::TouchLog*> touches{nullptr};  // of a learner, which lives longer
 
   PageCache() = default;
-  ~PageCache() {
-    delete changes.load();
-    delete touches.load();
-  }
+  ~PageCache() { delete changes.load(); }
   PageCache(const PageCache&) = delete;
   PageCache& operator=(const PageCache&) = delete;
 

@@ -65,16 +65,18 @@ Status Replayer::start(const View& view, uint64_t from, uint64_t to,
   return {};
 }
 
-void Replayer::forget(const PageCache& cache) {
+bool Replayer::forget(const PageCache& cache) {
   OC_CHECK(cache.view_count.load() == 0);
   const os::SignalBlock block;
+  size_t cut_off = 0;
   {
     const os::Locked locked(lock_);
-    std::erase_if(replays_, [&](const auto& replay) { return replay->cache == &cache; });
+    cut_off = std::erase_if(replays_, [&](const auto& replay) { return replay->cache == &cache; });
     count_.store(static_cast<uint32_t>(replays_.size()), std::memory_order_release);
   }
   // It finds no view any more: another cache could have the same address in memory later.
   while (busy_.load(std::memory_order_acquire) == &cache) os::yield();
+  return cut_off != 0;
 }
 
 void Replayer::stop() {

@@ -43,8 +43,9 @@ class Replayer {
   // wait).
   Status start(const region::View& view, uint64_t from, uint64_t to,
                std::shared_ptr<const std::string> touches);
-  // The cache goes: afterwards nothing here looks at it. REQUIRES: it has no view any more.
-  void forget(const PageCache& cache);
+  // The cache goes: afterwards nothing here looks at it. True: something was not over. REQUIRES: it
+  // has no view any more.
+  bool forget(const PageCache& cache);
   // Ends the thread. REQUIRES: Pager::is_stopping.
   void stop();
 

@@ -33,6 +33,11 @@ class TouchLog {
     }
   }
 
+  // Whether it records all that it can of a store of so many bytes.
+  bool has_room_for(uint64_t size_bytes) const {
+    return parts_.count() == kTouchUnitEnd || parts_.count() * kTouchUnitBytes >= size_bytes;
+  }
+
   // In the order of the first touches. What is noted meanwhile may be left out.
   std::vector<Touch> touches() const;
   // How many units were noted; at most kTouchedUnitsMax are recorded.

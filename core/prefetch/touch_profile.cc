@@ -23,6 +23,7 @@ struct ProfileHeader {
   uint32_t payload_bytes = 0;
   uint64_t sum = 0;  // XXH3 of the whole profile, with zeros here
 };
+static_assert(std::string_view(ProfileHeader().magic, 4) == TouchProfile::kMagic);
 static_assert(sizeof(ProfileHeader) == 24);
 
 struct FileHeader {

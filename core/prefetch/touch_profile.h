@@ -26,7 +26,8 @@ struct LearntFile {
 
 class TouchProfile {
  public:
-  static constexpr size_t kBytesMax = 1 << 20;  // in a file
+  static constexpr std::string_view kMagic = "OCLN";  // the first bytes of a file
+  static constexpr size_t kBytesMax = 1 << 20;        // in a file
   static constexpr size_t kFilesMax = 4096;
   static constexpr size_t kPathBytesMax = 4096;
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "core/base/assert.h"
@@ -57,9 +58,14 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
-void keep_and_tell(Runtime::Impl& impl) {
-  if (const Status s = impl.keep_learnt(false); !s)
-    std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
+// Within exit() or a destructor, which no exception may leave.
+void keep_and_tell(Runtime::Impl& impl) noexcept {
+  try {
+    if (const Status s = impl.keep_learnt(false); !s)
+      std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("outcore: what was learnt cannot be kept: no memory is left\n", stderr);
+  }
 }
 
 // Reports the runtimes that nobody has ended: those of `outcore run`, of the default heap, or that

@@ -1,6 +1,9 @@
 #include "core/runtime/learner.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "core/base/assert.h"
@@ -14,6 +17,34 @@ using paging::PageCache;
 using prefetch::LearntFile;
 using prefetch::TouchLog;
 using prefetch::TouchProfile;
+
+namespace {
+
+using Ranges = std::map<uint64_t, uint64_t>;
+
+// Leaves of [from, to) what lies between what the ranges have of its beginning and of its end.
+void cut_known_ends(const Ranges& ranges, uint64_t* from, uint64_t* to) {
+  if (auto next = ranges.upper_bound(*from); next != ranges.begin())
+    *from = std::max(*from, std::prev(next)->second);
+  if (auto next = ranges.lower_bound(*to); next != ranges.begin() && std::prev(next)->second >= *to)
+    *to = std::prev(next)->first;
+}
+
+void add_range(Ranges* ranges, uint64_t from, uint64_t to) {
+  OC_CHECK(from < to);
+  auto next = ranges->upper_bound(from);
+  if (next != ranges->begin() && std::prev(next)->second >= from) {
+    next = std::prev(next);
+    from = next->first;
+  }
+  while (next != ranges->end() && next->first <= to) {
+    to = std::max(to, next->second);
+    next = ranges->erase(next);
+  }
+  ranges->emplace(from, to);
+}
+
+}  // namespace
 
 Learner::Learner(std::string path) : path_(std::move(path)) {
   if (!path_.starts_with('/')) {
@@ -33,57 +64,81 @@ Learner::Learner(std::string path) : path_(std::move(path)) {
 
 void Learner::record(PageCache& cache, const store::FileFacts& file) {
   if (!complaint_.empty() || is_recording(cache)) return;
+  if (cache.touches.load() != nullptr) return;  // another learner's
   if (file.path.size() > TouchProfile::kPathBytesMax) return;
   if (!files_.contains(file.path) && files_.size() == TouchProfile::kFilesMax) return;
-  OC_CHECK(cache.touches.load() == nullptr);
-  Result<std::unique_ptr<TouchLog>> log = TouchLog::make(cache.page_count() * cache.page_bytes);
-  if (!log) return;
-  files_[file.path].facts = file;
-  caches_[&cache] = file.path;
-  cache.touches.store(std::move(log).value().release(), std::memory_order_release);
+  File& known = files_[file.path];
+  TouchLog* const log = log_for(known, cache.page_count() * cache.page_bytes);
+  if (log == nullptr) return;
+  known.facts = file;
+  caches_.emplace(&cache, file.path);
+  cache.touches.store(log, std::memory_order_release);
 }
 
-void Learner::replay(paging::Engine& engine, const region::View& view, uint64_t from, uint64_t to) {
+// Programs map and unmap a file again and again, so what was recorded stays where it is. A file
+// that grows meanwhile gets few more logs. nullptr: no memory.
+TouchLog* Learner::log_for(File& file, uint64_t size_bytes) {
+  constexpr uint64_t kBytesMin = 64 << 20;
+  constexpr uint64_t kBytesMax = prefetch::kTouchUnitEnd * prefetch::kTouchUnitBytes;
+  const uint64_t room_bytes = std::bit_ceil(std::clamp(size_bytes, kBytesMin, kBytesMax));
+  if (file.logs.empty() || !file.logs.back()->has_room_for(size_bytes)) {
+    Result<std::unique_ptr<TouchLog>> log = TouchLog::make(room_bytes);
+    if (!log) return nullptr;
+    file.logs.push_back(std::move(log).value());
+  }
+  OC_ASSERT(file.logs.back()->has_room_for(size_bytes));
+  return file.logs.back().get();
+}
+
+void Learner::replay(paging::Engine& engine, const region::View& view, uint64_t from, uint64_t to,
+                     Repeat repeat) {
   const auto recorded = caches_.find(view.cache);
   OC_CHECK(recorded != caches_.end());
   OC_CHECK(from <= to);
   const auto known = known_.find(recorded->second);
   if (known == known_.end()) return;
-  const uint64_t end = std::min(to, view.cache->store_bytes.load());
+  to = std::min(to, view.cache->store_bytes.load());
+  const auto before = replayed_.find(recorded->second);
+  if (repeat == Repeat::kOnce && before != replayed_.end())
+    cut_known_ends(before->second.ranges, &from, &to);
   const os::SignalBlock block;
   // A hint: without a thread, or behind too many others, it is none.
-  if (from < end && engine.replay(view, from, end, known->second).ok())
-    replayed_.insert(recorded->second);
+  if (from < to && engine.replay(view, from, to, known->second).ok())
+    add_range(&replayed_[recorded->second].ranges, from, to);
 }
 
-// Behind what there is already: what was needed in an earlier mapping comes first.
-void Learner::add_log(const PageCache& cache, std::string* touches) {
-  const TouchLog* const log = cache.touches.load();
-  OC_CHECK(log != nullptr);
-  *touches = prefetch::encode_touches(prefetch::join_touches(
-      prefetch::decode_touches(*touches), prefetch::encode_touches(log->touches())));
-}
-
-void Learner::end(const PageCache& cache) {
+// A program may look at the beginning of a file first, and then map it anew. One that always maps
+// it for a moment only must not begin to read it each time.
+void Learner::end(const PageCache& cache, bool is_cut_off) {
+  constexpr uint32_t kCutOffMax = 8;
   const auto recorded = caches_.find(&cache);
   if (recorded == caches_.end()) return;
-  const auto file = files_.find(recorded->second);
-  OC_CHECK(file != files_.end());
-  add_log(cache, &file->second.ended);
+  const auto replayed = replayed_.find(recorded->second);
+  if (is_cut_off && replayed != replayed_.end() && replayed->second.cut_off < kCutOffMax) {
+    ++replayed->second.cut_off;
+    replayed->second.ranges.clear();
+  }
   caches_.erase(recorded);
 }
 
+// In the order of its logs: what was needed in an earlier mapping comes first.
+std::string Learner::touches_of(const File& file) {
+  std::string touches;
+  for (const auto& log : file.logs)
+    touches = prefetch::encode_touches(prefetch::join_touches(
+        prefetch::decode_touches(touches), prefetch::encode_touches(log->touches())));
+  return touches;
+}
+
 Learnt Learner::learnt() {
-  std::map<std::string_view, std::string> touches;
-  for (const auto& [path, file] : files_) touches[path] = file.ended;
-  for (const auto& [cache, path] : caches_) add_log(*cache, &touches[path]);
   Learnt learnt{this, 1, {}};
-  for (auto& [path, all] : touches) {
-    if (all.empty()) continue;
-    for (const std::string_view part : {path, std::string_view(all)})
+  for (const auto& [path, file] : files_) {
+    std::string touches = touches_of(file);
+    if (touches.empty()) continue;
+    for (const std::string_view part : {std::string_view(path), std::string_view(touches)})
       learnt.stamp = learnt.stamp * 31 + std::hash<std::string_view>()(part);
-    const store::FileFacts& facts = files_.find(path)->second.facts;
-    learnt.files.push_back({facts.path, facts.size_bytes, facts.modified_ns, std::move(all)});
+    learnt.files.push_back(
+        {path, file.facts.size_bytes, file.facts.modified_ns, std::move(touches)});
   }
   if (learnt.stamp == kept_.load()) learnt.files.clear();
   return learnt;

@@ -10,12 +10,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/paging/engine.h"
+#include "core/prefetch/touch_log.h"
 #include "core/prefetch/touch_profile.h"
 #include "core/store/file_store.h"
 #include "outcore/result.h"
@@ -41,14 +41,18 @@ class Learner {
   const std::string& complaint() const { return complaint_; }
 
   // From now on it is recorded what of the cache is brought in first. A hint: of more than
-  // TouchProfile::kFilesMax files, and without memory, it is not.
+  // TouchProfile::kFilesMax files, without memory, and if another learner records it, it is not.
+  // What is recorded stays here: the cache may go, and the next one of the file goes on with it.
   void record(paging::PageCache& cache, const store::FileFacts& file);
   bool is_recording(const paging::PageCache& cache) const { return caches_.contains(&cache); }
-  // Begins to bring in what the profile has of the bytes [from, to) of the view's store.
-  // REQUIRES: is_recording.
-  void replay(paging::Engine& engine, const region::View& view, uint64_t from, uint64_t to);
-  // The cache goes: what it recorded is kept here. Nothing, if it was not recorded.
-  void end(const paging::PageCache& cache);
+  // Begins to bring in what the profile has of the bytes [from, to) of the view's store; with
+  // kOnce, what was not brought in before. REQUIRES: is_recording.
+  enum class Repeat : uint8_t { kOnce, kAgain };
+  void replay(paging::Engine& engine, const region::View& view, uint64_t from, uint64_t to,
+              Repeat repeat);
+  // The cache goes; perhaps before all was brought in. Allocates nothing. Nothing, if it was not
+  // recorded.
+  void end(const paging::PageCache& cache, bool is_cut_off);
 
   // What was recorded so far, of all files that something was brought in of; nothing, if all of it
   // is kept already.
@@ -60,18 +64,27 @@ class Learner {
 
  private:
   struct File {
-    store::FileFacts facts;  // as it was first mapped
-    std::string ended;       // encode_touches(): of caches that are gone
+    store::FileFacts facts;  // as it was last mapped
+    // Each for a larger file than the one before it; none goes as long as a cache may note in it.
+    std::vector<std::unique_ptr<prefetch::TouchLog>> logs;
   };
   using Touches = std::shared_ptr<const std::string>;
-  static void add_log(const paging::PageCache& cache, std::string* touches);
+  // Bytes [first, second) of a file, none of which touch each other.
+  using Ranges = std::map<uint64_t, uint64_t>;
+  struct Replayed {
+    Ranges ranges;         // that were brought in
+    uint32_t cut_off = 0;  // how often it ended in the middle
+  };
+
+  static prefetch::TouchLog* log_for(File& file, uint64_t size_bytes);
+  static std::string touches_of(const File& file);
 
   const std::string path_;
   std::string complaint_;
   std::map<std::string, Touches, std::less<>> known_;       // by path: what the profile says
   std::map<std::string, File, std::less<>> files_;          // by path
   std::map<const paging::PageCache*, std::string> caches_;  // whose file's path that is
-  std::set<std::string, std::less<>> replayed_;
+  std::map<std::string, Replayed, std::less<>> replayed_;   // by path
   std::atomic<uint64_t> kept_{0};
 };
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include "core/base/assert.h"
@@ -45,28 +46,33 @@ std::string Runtime::Impl::learn_complaint() {
   return learns_by_option ? learners.front()->complaint() : std::string();
 }
 
-uint64_t Runtime::Impl::replayed_files() {
-  const std::lock_guard<std::mutex> guard(mapping);
-  return learns_by_option ? learners.front()->replayed_files() : 0;
+void Runtime::Impl::count_replayed_files() {
+  if (learns_by_option) replayed_files.store(learners.front()->replayed_files());
 }
 
 void Runtime::Impl::learn_by_option(Region::Impl& region) {
   if (!learns_by_option || !learners.front()->complaint().empty()) return;
   const store::FileStore* const file = file_of(region);
   if (file == nullptr) return;
-  const Result<store::FileFacts> facts = file->facts();
-  if (!facts) return;
   Learner& learner = *learners.front();
   const region::View& view = *region.view;
-  learner.record(*region.cache, facts.value());
-  if (learner.is_recording(*region.cache))
-    learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes());
+  try {
+    const Result<store::FileFacts> facts = file->facts();
+    if (!facts) return;
+    learner.record(*region.cache, facts.value());
+    if (!learner.is_recording(*region.cache)) return;
+    learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes(),
+                   Learner::Repeat::kOnce);
+    count_replayed_files();
+  } catch (const std::bad_alloc&) {
+    // The region is mapped already: what needs memory for a hint is left.
+  }
 }
 
 void Runtime::Impl::end_learning(const PageCache& cache) {
   OC_CHECK(cache.view_count.load() == 0);
-  for (const auto& learner : learners) learner->end(cache);
-  engine->forget_replays(cache);
+  const bool is_cut_off = engine->forget_replays(cache);
+  for (const auto& learner : learners) learner->end(cache, is_cut_off);
 }
 
 Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, uint64_t from,
@@ -91,11 +97,13 @@ Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, ui
   if (!learner.complaint().empty()) return Error{EINVAL, learner.complaint()};
   const Result<store::FileFacts> facts = file->facts();
   if (!facts) return facts.error();
+  // It must be there as long as it records.
+  if (fresh != nullptr) learners.push_back(std::move(fresh));
   learner.record(*region.cache, facts.value());
   if (!learner.is_recording(*region.cache))
     return Error{ENOMEM, attempted() + "no memory for what is to be recorded, or too many files"};
-  learner.replay(*engine, *region.view, from, to);
-  if (fresh != nullptr) learners.push_back(std::move(fresh));
+  learner.replay(*engine, *region.view, from, to, Learner::Repeat::kAgain);
+  count_replayed_files();
   runtime::keep_learnt_at_exit(shared_from_this());
   return {};
 }
@@ -107,7 +115,7 @@ Status Runtime::Impl::keep_learnt(bool may_wait) {
   else if (runtime::lock_soon(mapping))
     guard = std::unique_lock<std::mutex>(mapping, std::adopt_lock);
   else
-    return Error{EBUSY, "keep what was learnt: another thread maps or unmaps all the time"};
+    return Error{EAGAIN, "keep what was learnt: another thread maps or unmaps all the time"};
   std::vector<runtime::Learnt> all;
   for (const auto& learner : learners)
     if (runtime::Learnt learnt = learner->learnt(); !learnt.files.empty())

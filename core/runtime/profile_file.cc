@@ -35,6 +35,13 @@ const char* remedy_for_profile(int error) {
     case ENOSPC:
     case EDQUOT:
       return "free some space, or name a file elsewhere";
+    case EBUSY:
+      return "it cannot be replaced, as where it is mounted by itself: name a file in a folder, or "
+             "mount its folder";
+    case EEXIST:
+      return "beside it is .NAME.outcore-new, which is no profile that was begun: move that away";
+    case ENAMETOOLONG:
+      return "give it a shorter name";
     default:
       return "";
   }
@@ -85,26 +92,49 @@ int open_locked_profile(const std::string& path) {
   }
 }
 
-// The place of the file itself, which a link may name.
+// The place of the file itself, which a link may name. Of one that was removed meanwhile: the path.
 std::string place_of(int fd, const std::string& path) {
   char place[PATH_MAX];
   const ssize_t bytes =
       ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), place, sizeof place);
-  const bool is_known = bytes > 0 && bytes < static_cast<ssize_t>(sizeof place) && place[0] == '/';
+  struct stat about;
+  const bool is_known = bytes > 0 && bytes < static_cast<ssize_t>(sizeof place) &&
+                        place[0] == '/' && ::fstat(fd, &about) == 0 && about.st_nlink != 0;
   return is_known ? std::string(place, static_cast<size_t>(bytes)) : path;
+}
+
+// Of a process that died while it replaced a profile. REQUIRES: that profile is locked. 0 or
+// -errno; EEXIST: it is something else, and stays.
+int remove_leftover(const std::string& fresh) {
+  const os::Descriptor file(
+      ::open(fresh.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) return errno == ENOENT ? 0 : -EEXIST;
+  struct stat about;
+  if (::fstat(file.get(), &about) != 0) return -errno;
+  if (!S_ISREG(about.st_mode)) return -EEXIST;
+  if (about.st_size != 0) {
+    std::string magic(TouchProfile::kMagic.size(), '\0');
+    const int error = os::read_all(file.get(), 0, std::as_writable_bytes(std::span(magic)));
+    if (error != 0 || magic != TouchProfile::kMagic) return -EEXIST;
+  }
+  return ::unlink(fresh.c_str()) == 0 ? 0 : -errno;
 }
 
 // REQUIRES: the file of `fd` is locked. 0 or -errno.
 int replace_profile(int fd, const std::string& path, const std::string& bytes) {
-  const std::string place = place_of(fd, path), fresh = place + ".new";
+  const std::string place = place_of(fd, path);
+  const size_t name_at = place.rfind('/') + 1;  // 0, without one
+  const std::string fresh = place.substr(0, name_at) + "." + place.substr(name_at) + ".outcore-new";
   struct stat about;
   if (::fstat(fd, &about) != 0) return -errno;
-  ::unlink(fresh.c_str());  // of one who died here
+  if (const int error = remove_leftover(fresh); error != 0) return error;
   const os::Descriptor file(
       ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) return -errno;
   int error = os::write_all(file.get(), 0, std::as_bytes(std::span(bytes)));
-  if (error == 0 && ::fchmod(file.get(), about.st_mode & 0777) != 0) error = -errno;
+  // Some file systems (vfat, CIFS) have no such modes.
+  if (error == 0 && ::fchmod(file.get(), about.st_mode & 0777) != 0 && errno != EPERM)
+    error = -errno;
   if (error == 0 && ::rename(fresh.c_str(), place.c_str()) != 0) error = -errno;
   if (error != 0) ::unlink(fresh.c_str());
   return error;

@@ -31,6 +31,8 @@ struct Reservation::Impl {
 struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   runtime::ResolvedOptions options;
   os::KernelFeatures kernel;
+  // They outlive the caches, which note in their logs.
+  std::vector<std::unique_ptr<runtime::Learner>> learners;
   std::unique_ptr<runtime::FaultSources> sources;
   std::unique_ptr<paging::Engine> engine;
   const uint64_t generation;  // of the process: a forked child has another
@@ -55,8 +57,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::atomic<bool> is_reported{false};  // by metrics_at_exit
 
   // Profiles of learnt starts (learning.cc).
-  std::vector<std::unique_ptr<runtime::Learner>> learners;
-  bool learns_by_option = false;  // the first is the option's; constant once it has started
+  bool learns_by_option = false;  // the first learner is the option's; constant once it has started
+  // Of which the option's profile brings something in. Any thread, without the lock.
+  std::atomic<uint64_t> replayed_files{0};
   std::atomic<bool> keeps_learnt_at_exit{false};
 
   Impl();
@@ -101,15 +104,15 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status learn(Region::Impl& region, const std::string& profile, uint64_t from, uint64_t to);
   // What is wrong with the profile of the option `learn`; empty: nothing, or there is none.
   std::string learn_complaint();
-  uint64_t replayed_files();  // of which the option's profile brings something in
   // Adds to the profiles what was learnt since that was last done; with `may_wait` false it does
-  // not wait long for who maps or unmaps. Takes the mapping lock. Errors: those of the files;
-  // EBUSY.
+  // not wait long for who maps or unmaps. Takes the mapping lock, not for the files. Errors: those
+  // of the files; EAGAIN (at another time it may do).
   Status keep_learnt(bool may_wait);
 
  private:
   void start_learning();
   void learn_by_option(Region::Impl& region);
+  void count_replayed_files();
   void end_learning(const paging::PageCache& cache);
   Status start_governor();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,

@@ -106,7 +106,7 @@ class Door {
   // writable files are the kernel's from now on, so that what is still written is not lost.
   void store_all();
   // What was learnt of the files goes to the profile of --learn, when the process ends or becomes
-  // another program. What fails is told, once.
+  // another program. What fails is told; what the file itself refuses, once.
   void keep_learnt();
   // -- forked children: door_fork.cc --
   void before_fork();
@@ -181,7 +181,7 @@ class Door {
   std::vector<std::unique_ptr<TakenFile>> inherited_;  // of the parent's, in a forked child
   std::atomic<pid_t> owner_{0};  // the process that this state is of; 0: it has not begun
   std::string delivery_;
-  // Whether the profile has what was learnt: not tried, or nothing was; yes; it cannot be written.
+  // Whether the profile has what was learnt: not tried, or in vain; yes; it cannot be written.
   enum class Kept : uint8_t { kNothing, kAll, kFailed } kept_ = Kept::kNothing;
 };
 

@@ -218,7 +218,7 @@ Report Door::report() {
   if (runtime_->learns_by_option) {
     const auto replayed = runtime_->engine->replayed();
     r.learn = {runtime_->options.learn_file, replayed.bytes, replayed.runs,
-               runtime_->replayed_files(), kept_ == Kept::kAll};
+               runtime_->replayed_files.load(), kept_ == Kept::kAll};
   }
   for (const auto& [identity, file] : files_) {
     if (file->file_bytes == 0 || file->owner != ::getpid()) continue;

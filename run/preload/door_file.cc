@@ -333,19 +333,30 @@ void Door::store_all() {
   leave_writable("the process ends, or becomes another program");
 }
 
+// The files of profiles are locked and written without the door's lock: what fork() stops before it
+// (at_fork.h) comes after it.
 void Door::keep_learnt() {
   if (is_of_another_process()) return;
   const Inside inside;
-  const os::Locked locked(lock_);
-  if (runtime_ == nullptr || !runtime_->learns_by_option || kept_ == Kept::kFailed) return;
+  std::shared_ptr<Runtime::Impl> runtime;
+  {
+    const os::Locked locked(lock_);
+    if (runtime_ == nullptr || !runtime_->learns_by_option || kept_ == Kept::kFailed) return;
+    runtime = runtime_;
+  }
+  Kept kept = Kept::kNothing;  // what will do at another time is tried again
   try {
-    const Status s = runtime_->keep_learnt(false);
-    kept_ = s.ok() ? Kept::kAll : Kept::kFailed;
+    const Status s = runtime->keep_learnt(false);
+    if (s.ok())
+      kept = Kept::kAll;
+    else if (s.code() != EAGAIN)
+      kept = Kept::kFailed;
     if (!s.ok()) say(s.message());
   } catch (const std::bad_alloc&) {
-    kept_ = Kept::kFailed;
     say("what was learnt cannot be kept: no memory is left");
   }
+  const os::Locked locked(lock_);
+  kept_ = kept;
 }
 
 }  // namespace outcore::preload

@@ -22,7 +22,8 @@ namespace {
 constinit std::atomic<int> owner{0};  // the process whose thread it is; 0: there is none
 constinit std::atomic<bool> wants_report{false}, wants_retirement{false}, is_ending{false};
 constinit std::atomic<uint32_t> asked{0}, done{0}, progress{0};
-constinit std::atomic<uint32_t> attempts{1};  // to end
+constinit std::atomic<uint32_t> attempts{1};       // to end
+constinit std::atomic<bool> is_all_stored{false};  // by what is asked now
 
 // Allocates nothing.
 void say_that_it_cannot_be(const char* why) {
@@ -43,9 +44,13 @@ void* store_whenever_asked(void*) {
       os::wait(&asked, now, 1'000'000'000);
       continue;
     }
+    is_all_stored.store(false);
     try {
       Door::instance().store_all();
+      is_all_stored.store(true);
+      LastStore::note_progress();
       Door::instance().keep_learnt();
+      LastStore::note_progress();
       if (wants_report.exchange(false)) publish(Door::instance().report());
       if (wants_retirement.exchange(false)) Heap::retire();
     } catch (const std::bad_alloc&) {
@@ -61,11 +66,14 @@ bool is_before(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) < 0;
 
 // Allocates nothing.
 void say_that_it_is_stuck(uint64_t seconds) {
-  char text[160];
-  const int n = std::snprintf(text, sizeof text,
-                              "outcore: what the program wrote to mapped files could not be stored "
-                              "at its end: storing did not go on for %lu s\n",
-                              seconds);
+  char text[200];
+  const char* const what =
+      is_all_stored.load() ? "what was learnt could not be kept, or the report not be made, at "
+                             "the end of the program: it"
+                           : "what the program wrote to mapped files could not be stored at its "
+                             "end: storing";
+  const int n =
+      std::snprintf(text, sizeof text, "outcore: %s did not go on for %lu s\n", what, seconds);
   OC_ASSERT(n > 0 && static_cast<size_t>(n) < sizeof text);
   const ssize_t ignored = real().write(STDERR_FILENO, text, static_cast<size_t>(n));
   static_cast<void>(ignored);

@@ -3,80 +3,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <random>
-#include <set>
-#include <thread>
 
 #include "core/prefetch/touch_profile.h"
 #include "core/prefetch/touches.h"
-#include "core/tests/conformance/faulty_store.h"
-#include "core/tests/conformance/scene.h"
-#include "outcore/runtime.h"
+#include "core/tests/integration/learnt.h"
 
 namespace outcore {
 namespace {
 
 using namespace scene;
 using testing::HasSubstr;
-
-class Learnt : public testing::Test {
- protected:
-  static constexpr uint64_t kFileBytes = 32 * kMiB, kPage = 4096;
-
-  Runtime start(uint64_t budget_bytes = 16 * kMiB) const {
-    RuntimeOptions options = options_with(budget_bytes);
-    options.learn_file = profile_;
-    return Runtime::start(options).value();
-  }
-  std::string make_file(const std::string& name, uint64_t size_bytes = kFileBytes) const {
-    write_file(folder_ / name, pattern(size_bytes));
-    return folder_ / name;
-  }
-  static Region map(Runtime& runtime, const std::string& path, MapOptions options = {}) {
-    options.advice = Advice::kRandom;  // nothing but what is touched is read
-    return runtime.map(path, options).value();
-  }
-  static void wait_for_replays(const Runtime& runtime) {
-    while (runtime.metrics().gauges.replays != 0) std::this_thread::yield();
-  }
-  static void touch(const Region& region, const std::vector<uint64_t>& pages) {
-    for (const uint64_t page : pages)
-      ASSERT_EQ(region.data()[page * kPage + 77], byte_at(page * kPage + 77)) << page;
-  }
-  static std::vector<uint64_t> some_pages(uint64_t count, uint64_t page_end, uint64_t seed) {
-    std::mt19937_64 random(seed);
-    std::set<uint64_t> chosen;
-    while (chosen.size() < count) chosen.insert(random() % page_end);
-    std::vector<uint64_t> pages(chosen.begin(), chosen.end());
-    std::shuffle(pages.begin(), pages.end(), random);
-    return pages;
-  }
-  static std::vector<uint64_t> all_pages(uint64_t size_bytes) {
-    std::vector<uint64_t> pages;
-    for (uint64_t page = 0; page < size_bytes / kPage; ++page) pages.push_back(page);
-    return pages;
-  }
-  // A run that touches these, and ends.
-  void run(const std::string& path, const std::vector<uint64_t>& pages) const {
-    Runtime runtime = start();
-    const Region region = map(runtime, path);
-    wait_for_replays(runtime);
-    touch(region, pages);
-  }
-  prefetch::TouchProfile profile() const {
-    const Bytes bytes = read_file(profile_);
-    return prefetch::TouchProfile::decode(
-               {reinterpret_cast<const char*>(bytes.data()), bytes.size()})
-        .value();
-  }
-  std::string text_of_profile() const {
-    const Bytes bytes = read_file(profile_);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-
-  const Folder folder_;
-  const std::string profile_ = folder_ / "profile";
-};
 
 TEST_F(Learnt, WhatTheFirstRunNeededTheSecondHasBeforeItIsTouched) {
   const std::string path = make_file("a");
@@ -330,61 +266,38 @@ TEST_F(Learnt, AnEmptyFileAndALinkBecomeAProfile) {
   run(path, {5});
   EXPECT_EQ(profile().files().size(), 1u);
   EXPECT_TRUE(std::filesystem::is_symlink(profile_));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "real.new"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / ".real.outcore-new"));
 }
 
-// -- Of one region --
-
-TEST_F(Learnt, ARegionByItselfOfARange) {
-  const std::string path = make_file("a");
-  Runtime runtime = Runtime::start(options_with(16 * kMiB)).value();
-  {
-    Region region = map(runtime, path);
-    ASSERT_TRUE(region.learn(profile_).ok());
-    touch(region, {10, 4000, 8000});
-    ASSERT_TRUE(region.keep_learnt().ok());
+// A process may die between the beginning of a new profile and its rename.
+TEST_F(Learnt, WhatADeadProcessLeftBehindIsReplaced) {
+  const std::string path = make_file("a", kMiB), begun = folder_ / ".profile.outcore-new";
+  run(path, {5});
+  for (const std::string& text : {std::string(), text_of_profile().substr(0, 30)}) {
+    std::ofstream(begun, std::ios::binary) << text;
+    std::filesystem::remove(profile_);
+    run(path, {5});
     EXPECT_EQ(profile().files().size(), 1u);
+    EXPECT_FALSE(std::filesystem::exists(begun));
   }
-  Runtime next = Runtime::start(options_with(16 * kMiB)).value();
-  Region region = map(next, path);
-  ASSERT_TRUE(region.learn(profile_, 0, kFileBytes / 2).ok());
-  wait_for_replays(next);
-  EXPECT_EQ(next.metrics().counters.learnt_fills, 2u);
-  touch(region, {10, 4000});
-  EXPECT_EQ(next.metrics().counters.faults, 0u);
-  touch(region, {8000});
-  EXPECT_EQ(next.metrics().counters.faults, 1u);
 }
 
-TEST_F(Learnt, ARegionOfAPartOfTheFileIsBroughtInByOffsetsOfTheFile) {
-  const std::string path = make_file("a");
-  run(path, {10, 4000, 8000});
-  Runtime runtime = start();
-  const Region region = map(runtime, path, {.offset = 3000 * kPage, .size_bytes = 2000 * kPage});
-  wait_for_replays(runtime);
-  EXPECT_EQ(runtime.metrics().counters.learnt_fills, 1u);
-  EXPECT_EQ(region.data()[1000 * kPage], byte_at(4000 * kPage));
-  EXPECT_EQ(runtime.metrics().counters.faults, 0u);
-}
-
-TEST_F(Learnt, WhatCannotBeLearntIsRefusedWithTheReason) {
-  const std::string path = make_file("a", kMiB);
-  Runtime runtime = Runtime::start(options_with(16 * kMiB)).value();
-  Region memory = runtime.map(std::make_shared<FaultyStore>(Bytes(kMiB)), {}).value();
-  EXPECT_EQ(memory.learn(profile_).code(), ENOTSUP);
-  Region region = map(runtime, path);
-  EXPECT_EQ(region.learn(profile_, kMiB, 1).code(), EINVAL);
-  EXPECT_EQ(region.learn("").code(), EINVAL);
-  ASSERT_TRUE(region.learn(profile_).ok());
-  const Status other = region.learn(folder_ / "other");
-  EXPECT_EQ(other.code(), EBUSY);
-  EXPECT_THAT(other.message(), HasSubstr(profile_));
-  std::ofstream(folder_ / "notes") << "my own notes";
-  make_file("b", kMiB);
-  Region fresh = map(runtime, folder_ / "b");
-  EXPECT_EQ(fresh.learn(folder_ / "notes").code(), EINVAL);
-  EXPECT_EQ(Region().learn(profile_).code(), EINVAL);
-  EXPECT_EQ(Region().keep_learnt().code(), EINVAL);
+TEST_F(Learnt, AnotherFileIsNeverRemovedForTheProfile) {
+  const std::string path = make_file("a", kMiB), begun = folder_ / ".profile.outcore-new";
+  std::ofstream(begun) << "my own notes";
+  std::ofstream(folder_ / "profile.new") << "my own notes";
+  testing::internal::CaptureStderr();
+  run(path, {5});
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+  EXPECT_THAT(told, HasSubstr(profile_));
+  EXPECT_THAT(told, HasSubstr("move that away"));
+  EXPECT_EQ(std::filesystem::file_size(begun), 12u);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "profile.new"), 12u);
+  std::filesystem::remove(begun);
+  run(path, {5});
+  EXPECT_EQ(profile().files().size(), 1u);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "profile.new"), 12u);
 }
 
 }  // namespace

@@ -43,6 +43,12 @@ TEST(TouchLog, PastItsEndNothingIsRecorded) {
   EXPECT_EQ(log->touches(), expected);
 }
 
+TEST(TouchLog, KnowsWhetherItHasRoomForAStore) {
+  EXPECT_TRUE(log_of(100)->has_room_for(kTouchUnitBytes));
+  EXPECT_FALSE(log_of(100)->has_room_for(kTouchUnitBytes + 1));
+  EXPECT_TRUE(log_of(kTouchUnitEnd * kTouchUnitBytes)->has_room_for(UINT64_MAX));
+}
+
 TEST(TouchLog, OfMoreUnitsThanItsMostTheFirstAreRecorded) {
   const auto log = log_of((kTouchedUnitsMax + 100) * kUnit);
   for (uint64_t unit = kTouchedUnitsMax + 100; unit-- > 0;) log->note(unit * kUnit, kPage);
