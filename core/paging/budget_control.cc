@@ -12,11 +12,14 @@ namespace outcore::paging {
 using base::format_bytes;
 
 uint64_t BudgetControl::least_bytes() const {
-  const uint64_t pinned = pager_.pinned_bytes.load() + pager_.pinning_bytes.load();
-  const uint64_t least = std::max(pager_.least_budget(pager_.page_bytes_max.load()),
-                                  pinned + pager_.pin_reserve_bytes());
-  OC_CHECK(least != 0);
-  return base::round_up(least + lent_bytes_.load(), base::kSystemPage);
+  const uint64_t lent = lent_bytes_.load();
+  const uint64_t needed = pager_.least_budget(pager_.page_bytes_max.load()) + lent;
+  // Pins under way may be refused, and count pages twice that are pinned already.
+  const uint64_t pinned = std::min(
+      pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() + lent,
+      total_bytes());
+  OC_CHECK(needed != 0);
+  return base::round_up(std::max(needed, pinned), base::kSystemPage);
 }
 
 Status BudgetControl::resize(uint64_t asked_bytes, uint64_t wait_ns_max) {

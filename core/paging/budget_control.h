@@ -26,6 +26,7 @@ class BudgetControl {
   // (what is pinned, lent or cannot be written back needs more); then it stays as it was.
   Status resize(uint64_t bytes, uint64_t wait_ns_max = UINT64_MAX);
   // What resize() would refuse to go below just now: what the pager needs, is pinned and is lent.
+  // For pins never more than there is.
   uint64_t least_bytes() const;
   // What the program said.
   uint64_t total_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }

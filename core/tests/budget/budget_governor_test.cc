@@ -109,6 +109,22 @@ TEST_F(Governor, ItShrinksAsFarAsPinnedPagesLetIt) {
   EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
 }
 
+TEST_F(Governor, APinThatIsYetToBeRefusedHoldsItBackButMakesNothingGrow) {
+  std::atomic<uint64_t>& pinning = engine().pager().pinning_bytes;
+  pinning.fetch_add(40 * kMebi);  // as a pin counts before it looks whether that fits
+  EXPECT_LE(engine().least_budget_bytes(), kBudget);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), kBudget);
+  leave(2 * kMebi);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), kBudget);
+  pinning.fetch_sub(40 * kMebi);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
+  EXPECT_EQ(count(Counter::budget_growths), 0u);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 0u);
+}
+
 TEST_F(Governor, WhatCannotBeWrittenBackIsAFailureAndTriedAgain) {
   write();
   regions_.store(0).fail(true);
