@@ -22,7 +22,16 @@ uint64_t BudgetControl::least_bytes() const {
   return base::round_up(std::max(needed, pinned), base::kSystemPage);
 }
 
-Status BudgetControl::resize(uint64_t asked_bytes, uint64_t wait_ns_max) {
+Status BudgetControl::resize(uint64_t bytes) {
+  return change(bytes, {.idle_ns_max = pager_.options.wait_ns_max});
+}
+
+Status BudgetControl::approach(uint64_t bytes, uint64_t ns_max) {
+  const uint64_t most = std::min(ns_max, pager_.options.wait_ns_max / kApproachShare);
+  return change(bytes, {.idle_ns_max = most, .ns_max = most, .keeps_what_is_done = true});
+}
+
+Status BudgetControl::change(uint64_t asked_bytes, const Patience& patience) {
   const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
   const uint64_t least = pager_.least_budget(pager_.page_bytes_max.load());
   if (bytes < least)
@@ -40,11 +49,26 @@ Status BudgetControl::resize(uint64_t asked_bytes, uint64_t wait_ns_max) {
                             " of it hold what the servers have no space for; the least that would "
                             "do is " +
                             format_bytes(least + lent)};
-  return limit_pages(bytes - lent, std::min(wait_ns_max, pager_.options.wait_ns_max));
+  return limit_pages(bytes - lent, patience);
+}
+
+// One turn of each shard, until it is too late. True: something has left.
+bool BudgetControl::evict_beyond(uint64_t bytes, uint64_t until_ns) {
+  bool is_moving = false;
+  for (const auto& shard : pager_.shards) {
+    if (os::now_ns() > until_ns) break;
+    const os::Locked turn(shard->turn);
+    const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), bytes);
+    const uint64_t share = over / pager_.usual_page_bytes(*shard) / pager_.shards.size() + 1;
+    const auto victims =
+        static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
+    is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
+  }
+  return is_moving;
 }
 
 // Of the budget, what pages and buffers may use. REQUIRES: resize_lock_, and signals are blocked.
-Status BudgetControl::limit_pages(uint64_t bytes, uint64_t wait_ns_max) {
+Status BudgetControl::limit_pages(uint64_t bytes, const Patience& patience) {
   OC_CHECK(resize_lock_.is_held());
   OC_CHECK(bytes % base::kSystemPage == 0);
   const uint64_t before = pager_.budget.limit();
@@ -58,30 +82,31 @@ Status BudgetControl::limit_pages(uint64_t bytes, uint64_t wait_ns_max) {
                             format_bytes(pinned + pager_.pin_reserve_bytes()) +
                             "; the budget stays at " + format_bytes(before)};
   }
-  uint64_t moved_ns = os::now_ns();  // when something left last
+  const uint64_t start_ns = os::now_ns();
+  const uint64_t until_ns = start_ns + std::min(patience.ns_max, UINT64_MAX - start_ns);
+  uint64_t moved_ns = start_ns;  // when something left last
   while (pager_.budget.used() > bytes) {
-    bool is_moving = false;
-    for (const auto& shard : pager_.shards) {
-      const os::Locked turn(shard->turn);
-      const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), bytes);
-      const uint64_t share = over / pager_.usual_page_bytes(*shard) / pager_.shards.size() + 1;
-      const auto victims =
-          static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
-      is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
-    }
-    const uint64_t now_ns = os::now_ns();
-    if (is_moving) {
-      moved_ns = now_ns;
-      continue;
-    }
-    if (now_ns - moved_ns > wait_ns_max) {
-      pager_.budget.set_limit(before);
+    const bool is_moving = evict_beyond(bytes, until_ns);
+    const uint64_t used = pager_.budget.used(), now_ns = os::now_ns();
+    if (used <= bytes) break;
+    if (is_moving) moved_ns = now_ns;
+    const bool is_vain = !is_moving && patience.keeps_what_is_done && pager_.stall.error() != 0;
+    if (is_vain || now_ns > until_ns || now_ns - moved_ns > patience.idle_ns_max) {
+      // Nothing was taken above the limit since it was set: what is used has only become less. As
+      // beside pins, fills need some pages to go on with, should the rest never leave.
+      const uint64_t most = base::round_up(used, base::kSystemPage) + pager_.pin_reserve_bytes() -
+                            pager_.buffer_bytes();
+      const uint64_t left = patience.keeps_what_is_done ? std::min(before, most) : before;
+      OC_CHECK(left >= std::min(before, bytes));
+      pager_.budget.set_limit(left);
+      pager_.budget.give(0);  // there is room for who waits
+      forget_capacities();
       return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
-                              format_bytes(pager_.budget.used() - bytes) +
+                              format_bytes(used - bytes) +
                               " more are pinned or cannot be written back; the budget stays at " +
-                              format_bytes(before)};
+                              format_bytes(left)};
     }
-    pager_.budget.wait_for_change(pager_.budget.changes(), 2'000'000);
+    if (!is_moving) pager_.budget.wait_for_change(pager_.budget.changes(), 2'000'000);
   }
   forget_capacities();
   return {};

@@ -53,8 +53,7 @@ class Governor : public testing::Test {
   bool is_blind_ = false;
   std::optional<os::MemoryPressure> pressure_;
   metrics::CounterBlock counters_;
-  BudgetGovernor governor_{
-      engine(), counters_, {kMebi, 64 * kMebi, 200'000'000}, [this] { return read(); }};
+  BudgetGovernor governor_{engine(), counters_, {kMebi, 64 * kMebi}, [this] { return read(); }};
   uint64_t at_ns_ = 0;
 };
 
@@ -125,21 +124,41 @@ TEST_F(Governor, APinThatIsYetToBeRefusedHoldsItBackButMakesNothingGrow) {
   EXPECT_EQ(count(Counter::budget_shrink_failures), 0u);
 }
 
-TEST_F(Governor, WhatCannotBeWrittenBackIsAFailureAndTriedAgain) {
+TEST_F(Governor, WhatCannotBeWrittenBackIsAFailureAndTriedAgainLessAndLessOften) {
   write();
   regions_.store(0).fail(true);
   leave(2 * kMebi);
   EXPECT_EQ(step(), BudgetGovernor::kPeriodNs) << "there is no hurry to fail again";
   EXPECT_EQ(count(Counter::budget_shrink_failures), 1u);
   step();
-  EXPECT_EQ(count(Counter::budget_shrink_failures), 2u);
-  EXPECT_EQ(engine().budget_bytes(), kBudget);
-  EXPECT_EQ(count(Counter::budget_shrinks), 0u);
+  EXPECT_GT(step(), BudgetGovernor::kPeriodNs);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 3u);
+  EXPECT_GE(engine().budget_bytes(), kSize) << "its pages are where they were";
+  EXPECT_LE(engine().budget_bytes(), kBudget);
   expect_written();
   regions_.store(0).fail(false);
   step();
   EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
-  EXPECT_EQ(count(Counter::budget_shrinks), 1u);
+  EXPECT_GE(count(Counter::budget_shrinks), 1u);
+  leave(kMebi + kMebi / 2);
+  regions_.store(0).fail(true);
+  EXPECT_LE(step(), BudgetGovernor::kPeriodNs) << "a success forgets what failed before";
+  regions_.store(0).fail(false);
+  expect_written();
+}
+
+TEST_F(Governor, WhatIsNotReachedKeepsWhatHasLeft) {
+  write();
+  regions_.store(0).fail(true);
+  const uint64_t used = engine().used_bytes();
+  ASSERT_LE(used, kBudget);
+  EXPECT_EQ(engine().approach_budget(2 * kMebi, 1'000'000).code(), EBUSY);
+  EXPECT_LE(engine().budget_bytes(), used + engine().pager().pin_reserve_bytes());
+  EXPECT_GE(engine().budget_bytes(), engine().used_bytes());
+  const uint64_t before = engine().budget_bytes();
+  regions_.store(0).fail(false);
+  EXPECT_EQ(engine().approach_budget(2 * kMebi, 0).code(), EBUSY) << "no time at all";
+  EXPECT_LE(engine().budget_bytes(), before);
   expect_written();
 }
 
