@@ -65,6 +65,7 @@ class BudgetGovernor {
   // One look, and what follows from it. `now_ns`: never less than before. Returns after how many
   // nanoseconds to look again; 0: never.
   uint64_t step(uint64_t now_ns);
+  const Options& options() const { return options_; }
   uint64_t shrink_ns_max() const { return shrink_ns_max_.load(std::memory_order_relaxed); }
 
  private:

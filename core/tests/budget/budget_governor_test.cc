@@ -216,6 +216,22 @@ TEST_F(Governor, WhileItResizesOthersReadOn) {
   expect_written();
 }
 
+TEST(GovernorOfARuntime, LeavesRoomForTheUsualPagesWhateverTheBoundIs) {
+  constexpr uint64_t kPage = kMebi;
+  RuntimeOptions options = scene::options_with(256 * kMebi);
+  options.adapts_budget = true;
+  options.page_bytes = kPage;
+  options.budget_min_bytes = kMebi;
+  options.budget_max_bytes = 512 * kMebi;
+  const auto runtime = Runtime::Impl::start(options);
+  ASSERT_TRUE(runtime.ok()) << runtime.message();
+  const Runtime::Impl& impl = *runtime.value();
+  const uint64_t least = impl.engine->pager().least_budget(kPage);
+  ASSERT_GT(least, kMebi);
+  EXPECT_GE(impl.governor->options().min_bytes, least);
+  EXPECT_LE(impl.governor->options().min_bytes, impl.governor->options().max_bytes);
+}
+
 TEST(MachineMeter, ReadsThisMachine) {
   Result<BudgetGovernor::Meter> meter = BudgetGovernor::machine_meter();
   ASSERT_TRUE(meter.ok()) << meter.message();
