@@ -1,6 +1,7 @@
 #include "core/runtime/budget_governor.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -14,15 +15,20 @@ namespace outcore::runtime {
 
 using metrics::Counter;
 
-Result<BudgetGovernor::Meter> BudgetGovernor::machine_meter() {
+Result<BudgetGovernor::Meter> BudgetGovernor::machine_meter(const std::string& root) {
   struct Meters {
+    explicit Meters(const std::string& root) : memory(root), pressure(root) {}
     os::MemoryMeter memory;
     os::PressureMeter pressure;
   };
-  const auto meters = std::make_shared<Meters>();
+  const auto meters = std::make_shared<Meters>(root);
   if (const int error = meters->memory.error(); error != 0)
     return base::system_error(error, "open what the kernel says of memory, for budget = auto",
                               "raise ulimit -n, or give the budget a size");
+  if (meters->memory.read().limit_bytes == 0)
+    return Error{ENOTSUP,
+                 "budget = auto: /proc/meminfo and the cgroups do not say how much memory is left; "
+                 "mount /proc, or give the budget a size"};
   return Meter([meters]() -> std::optional<Reading> {
     const os::MemoryMeter::Reading memory = meters->memory.read();
     if (memory.limit_bytes == 0) return std::nullopt;

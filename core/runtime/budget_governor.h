@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "core/budget/budget_forecast.h"
@@ -45,8 +46,9 @@ class BudgetGovernor {
     uint64_t shrink_wait_ns_max = kShrinkWaitNs;
   };
 
-  // Of this machine. Errors: EMFILE, ENFILE, ENOMEM (what it reads could not be opened).
-  static Result<Meter> machine_meter();
+  // Of this machine. `root` contains proc and sys: "/", or a made-up tree in tests. Errors: EMFILE,
+  // ENFILE, ENOMEM (what it reads could not be opened), ENOTSUP (it says nothing).
+  static Result<Meter> machine_meter(const std::string& root = "/");
 
   // No thread runs before start(). `counters` gets what is decided. REQUIRES: both live longer.
   BudgetGovernor(paging::Engine& engine, metrics::CounterBlock& counters, const Options& options,

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/tests/cut/scene.h"
+#include "core/tests/os_facts/fake_root.h"
 
 namespace outcore::runtime {
 namespace {
@@ -239,6 +240,20 @@ TEST(MachineMeter, ReadsThisMachine) {
   ASSERT_TRUE(reading.has_value());
   EXPECT_GT(reading->available_bytes, 0u);
   EXPECT_GE(reading->limit_bytes, reading->available_bytes);
+}
+
+TEST(MachineMeter, WhereNothingCanBeReadThereIsNone) {
+  os::FakeRoot root;
+  const Result<BudgetGovernor::Meter> none = BudgetGovernor::machine_meter(root.path());
+  EXPECT_EQ(none.code(), ENOTSUP);
+  EXPECT_NE(none.message().find("give the budget a size"), std::string::npos) << none.message();
+  root.machine(100).file("/proc/self/cgroup", "0::/\n").file("/proc/self/mountinfo", "");
+  Result<BudgetGovernor::Meter> meter = BudgetGovernor::machine_meter(root.path());
+  ASSERT_TRUE(meter.ok()) << meter.message();
+  ASSERT_TRUE(meter.value()().has_value());
+  EXPECT_EQ(meter.value()()->available_bytes, 100 * kMebi);
+  root.file("/proc/meminfo", "");
+  EXPECT_FALSE(meter.value()().has_value()) << "the budget stays";
 }
 
 TEST(MachineMeter, KeepsNoDescriptorAfterItsEnd) {
