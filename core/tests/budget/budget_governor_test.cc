@@ -163,6 +163,19 @@ TEST_F(Governor, WhatIsNotReachedKeepsWhatHasLeft) {
   expect_written();
 }
 
+TEST_F(Governor, OverAFullStoreItFailsWhileThatIsFull) {
+  write();
+  regions_.store(0).fail(true, ENOSPC);
+  leave(2 * kMebi);
+  EXPECT_GE(step(), BudgetGovernor::kPeriodNs);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 1u);
+  EXPECT_EQ(engine().pager().stall.error(), -ENOSPC);
+  EXPECT_GT(engine().budget_bytes(), 2 * kMebi);
+  regions_.store(0).fail(false);
+  while (engine().budget_bytes() != 2 * kMebi) step();  // what stalls is tried again now and then
+  expect_written();
+}
+
 TEST_F(Governor, PressureAloneShrinksIt) {
   leave(10 * kMebi);
   pressure_ = os::MemoryPressure{50, 20, 1'000'000};
@@ -183,6 +196,18 @@ TEST_F(Governor, WhatTheProgramSaysEndsIt) {
   leave(2 * kMebi);
   EXPECT_EQ(step(), 0u);
   EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+}
+
+TEST_F(Governor, WhatTheProgramSaysCountsInTheMiddleOfAShrink) {
+  write();
+  leave(2 * kMebi);
+  ASSERT_TRUE(governor_.start().ok());
+  EXPECT_TRUE(governor_.fix(4 * kMebi).ok());
+  EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+  governor_.end();
+  EXPECT_EQ(step(), 0u);
+  EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+  expect_written();
 }
 
 TEST_F(Governor, ItsThreadFollowsUntilItsEnd) {
