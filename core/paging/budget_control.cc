@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -10,6 +11,25 @@
 namespace outcore::paging {
 
 using base::format_bytes;
+
+namespace {
+
+// While it exists, the number is odd.
+class Approaching {
+ public:
+  explicit Approaching(std::atomic<uint32_t>& number) : number_(number) {
+    const uint32_t before = number_.fetch_add(1);
+    OC_CHECK(before % 2 == 0);
+  }
+  ~Approaching() { number_.fetch_add(1); }
+  Approaching(const Approaching&) = delete;
+  Approaching& operator=(const Approaching&) = delete;
+
+ private:
+  std::atomic<uint32_t>& number_;
+};
+
+}  // namespace
 
 uint64_t BudgetControl::least_bytes() const {
   const uint64_t lent = lent_bytes_.load();
@@ -72,6 +92,8 @@ Status BudgetControl::limit_pages(uint64_t bytes, const Patience& patience) {
   OC_CHECK(resize_lock_.is_held());
   OC_CHECK(bytes % base::kSystemPage == 0);
   const uint64_t before = pager_.budget.limit();
+  std::optional<Approaching> approaching;
+  if (patience.keeps_what_is_done) approaching.emplace(pager_.approaches);
   pager_.budget.set_limit(bytes);
   // Known at once: fills must not starve meanwhile.
   const uint64_t pinned = pager_.pinned_bytes.load() + pager_.pinning_bytes.load();
@@ -99,7 +121,8 @@ Status BudgetControl::limit_pages(uint64_t bytes, const Patience& patience) {
       const uint64_t left = patience.keeps_what_is_done ? std::min(before, most) : before;
       OC_CHECK(left >= std::min(before, bytes));
       pager_.budget.set_limit(left);
-      pager_.budget.give(0);  // there is room for who waits
+      pager_.budget.give(0);                                // there is room for who waits
+      if (patience.keeps_what_is_done) pager_.stall.end();  // and what they take can leave again
       forget_capacities();
       return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
                               format_bytes(used - bytes) +
