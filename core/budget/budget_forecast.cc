@@ -137,8 +137,9 @@ BudgetDecision BudgetForecast::next(const BudgetSample& sample) {
     calm_since_ns_ = sample.at_ns;
   else
     wanted = grown(sample, less(less(lowest_obtainable(), fall), margin), slack);
+  // What must stay holds a shrink back. It is no reason to grow: who pins may yet be refused.
   const uint64_t floor =
-      std::max(min_bytes_, base::round_up(sample.least_bytes, base::kSystemPage));
+      std::max(min_bytes_, std::min(base::round_up(sample.least_bytes, base::kSystemPage), budget));
   wanted =
       std::clamp(base::round_down(wanted, base::kSystemPage), floor, std::max(floor, max_bytes_));
   const bool is_sudden = has_before && less(before, obtainable) > slack / 4;

@@ -60,7 +60,8 @@ class BudgetForecast {
   // Some task stood still for this share of the last ten seconds, or all did: pressure.
   static constexpr double kSomePercent = 10, kFullPercent = 5;
 
-  // The budget stays within both, and above what the pager needs. REQUIRES: min <= max.
+  // The budget stays within both, and shrinks no further than to what the pager needs, which never
+  // makes it grow. REQUIRES: min <= max.
   BudgetForecast(uint64_t min_bytes, uint64_t max_bytes);
 
   // The budget from now on; the same as it was if nothing is to be done.

@@ -1,6 +1,7 @@
 #include "core/os/kernel_text.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,29 +20,45 @@ KernelText::KernelText(const std::string& path) {
   OC_CHECK(!path.empty());
   const int opened = repeat([&path] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   fd_ = above_standard(opened);
-  if (fd_ >= 0)
-    ParentsDescriptors::add(fd_);
-  else
-    error_ = opened < 0 ? -opened : errno;
+  if (fd_ < 0) error_ = opened < 0 ? -opened : errno;
+  struct stat file = {};
+  if (fd_ >= 0 && ::fstat(fd_, &file) != 0) {
+    error_ = errno;
+    ::close(std::exchange(fd_, -1));
+  }
+  device_ = file.st_dev;
+  inode_ = file.st_ino;
+  if (fd_ >= 0) ParentsDescriptors::add(fd_);
   OC_CHECK(is_open() == (error_ == 0));
 }
 
-KernelText::KernelText(KernelText&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), error_(std::exchange(other.error_, 0)) {}
+KernelText::KernelText(KernelText&& other) noexcept { *this = std::move(other); }
 
 KernelText& KernelText::operator=(KernelText&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(error_, other.error_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   return *this;
 }
 
 KernelText::~KernelText() {
-  if (fd_ >= 0) ParentsDescriptors::close(fd_);
+  if (fd_ < 0) return;
+  if (has_file())
+    ParentsDescriptors::close(fd_);
+  else
+    ParentsDescriptors::forget(fd_);
+}
+
+// The descriptor's number is still ours.
+bool KernelText::has_file() const {
+  struct stat file = {};
+  return ::fstat(fd_, &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
 }
 
 std::string_view KernelText::read(std::span<char> buffer) const {
   OC_CHECK(!buffer.empty());
-  if (fd_ < 0) return {};
+  if (fd_ < 0 || !has_file()) return {};
   // These files have one record, which the kernel makes anew at offset 0 and hands out whole.
   const ssize_t n = repeat([&] { return ::pread(fd_, buffer.data(), buffer.size(), 0); });
   OC_CHECK(n <= static_cast<ssize_t>(buffer.size()));

@@ -2,9 +2,12 @@
 // open. Any thread; not on the fault path.
 //
 // A thread that looks at it again and again opens nothing: the numbers of descriptors are the
-// program's, which may have closed one just now so as to get it for its next open(). read()
-// allocates nothing.
+// program's, which may have closed one just now so as to get it for its next open(). It may have
+// closed ours, too: then the number is another file's by now, which is neither read nor closed.
+// read() allocates nothing.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +38,12 @@ class KernelText {
   std::string_view read(std::span<char> buffer) const;
 
  private:
+  bool has_file() const;
+
   int fd_ = -1;
   int error_ = 0;
+  dev_t device_ = 0;  // with inode_: of the file that was opened
+  ino_t inode_ = 0;
 };
 
 // The number that the text begins with; nullopt if it does not ("max").

@@ -47,9 +47,9 @@ KernelText open_text(const std::string& path, int* error) {
   return text;
 }
 
-std::string meminfo_below(const std::string& root) {
-  OC_CHECK(!root.empty());
-  return root == "/" ? "/proc/meminfo" : root + "/proc/meminfo";
+std::string below(const std::string& root, const std::string& path) {
+  OC_CHECK(!root.empty() && path.starts_with('/'));
+  return root == "/" ? path : root + path;
 }
 
 std::vector<MemoryCgroup> cgroups_below(const std::string& root) {
@@ -71,7 +71,10 @@ MemoryMeter::Group MemoryMeter::open(const MemoryCgroup& cgroup, int* error) {
 }
 
 MemoryMeter::MemoryMeter(const std::string& root)
-    : meminfo_(open_text(meminfo_below(root), &error_)) {
+    : own_(open_text(below(root, "/proc/self/cgroup"), &error_)),
+      meminfo_(open_text(below(root, "/proc/meminfo"), &error_)) {
+  char buffer[KernelText::kBytesMax];
+  own_at_start_ = own_.read(buffer);
   for (const MemoryCgroup& cgroup : cgroups_below(root)) {
     Group group = open(cgroup, &error_);
     const bool bounds = group.max.is_open() || group.high.is_open() || group.stat.is_open();
@@ -80,26 +83,35 @@ MemoryMeter::MemoryMeter(const std::string& root)
   OC_CHECK(groups_.size() <= kMemoryCgroupsMax);
 }
 
-void MemoryMeter::bound_by(const Group& group, std::span<char> buffer, Reading* reading) {
+bool MemoryMeter::bound_by(const Group& group, std::span<char> buffer, Reading* reading) {
   static constexpr std::string_view kOfV2[] = {"inactive_file", "active_file", "slab_reclaimable"};
   static constexpr std::string_view kOfV1[] = {"total_inactive_file", "total_active_file"};
+  bool is_known = true;
+  const auto read = [&](const KernelText& text) {
+    const std::string_view now = text.read(buffer);
+    if (text.is_open() && now.empty()) is_known = false;
+    return now;
+  };
   Use use;
-  use.limit = limit_or_none(number_at_start(group.max.read(buffer)));
+  use.limit = limit_or_none(number_at_start(read(group.max)));
   if (group.is_v2)
-    use.limit = std::min(use.limit, limit_or_none(number_at_start(group.high.read(buffer))));
-  if (group.is_v2 && use.limit == kNone) return;  // its statistics take the kernel a while
-  use.used = number_at_start(group.current.read(buffer)).value_or(0);
-  const std::string_view stat = group.stat.read(buffer);
+    use.limit = std::min(use.limit, limit_or_none(number_at_start(read(group.high))));
+  if (group.is_v2 && use.limit == kNone) return is_known;  // its statistics take the kernel a while
+  const std::optional<uint64_t> used = number_at_start(read(group.current));
+  const std::string_view stat = read(group.stat);
   // Of v1, this value covers ancestors that are invisible inside a container.
   if (!group.is_v2)
     use.limit =
         std::min(use.limit, limit_or_none(number_behind(stat, "hierarchical_memory_limit")));
-  if (use.limit == kNone) return;
+  if (use.limit == kNone) return is_known;
+  use.used = used.value_or(0);
   use.reclaimable = group.is_v2 ? sum_behind(stat, kOfV2) : sum_behind(stat, kOfV1);
   reading->limit_bytes = std::min(reading->limit_bytes, use.limit);
-  if (use.left() >= reading->bytes) return;
-  reading->bytes = use.left();
-  reading->source = &group.source;
+  if (use.left() < reading->bytes) {
+    reading->bytes = use.left();
+    reading->source = &group.source;
+  }
+  return is_known && used.has_value();
 }
 
 MemoryMeter::Reading MemoryMeter::read_machine(const KernelText& meminfo, std::span<char> buffer) {
@@ -112,19 +124,21 @@ MemoryMeter::Reading MemoryMeter::read_machine(const KernelText& meminfo, std::s
 
 MemoryMeter::Reading MemoryMeter::read() const {
   char buffer[KernelText::kBytesMax];
+  if (own_.is_open() && own_.read(buffer) != own_at_start_) return {};
   Reading reading = read_machine(meminfo_, buffer);
-  for (const Group& group : groups_) bound_by(group, buffer, &reading);
+  for (const Group& group : groups_)
+    if (!bound_by(group, buffer, &reading)) return {};
   return reading;
 }
 
 MemoryAvailable MemoryMeter::read_once(const std::string& root) {
   char buffer[KernelText::kBytesMax];
-  Reading reading = read_machine(KernelText(meminfo_below(root)), buffer);
+  Reading reading = read_machine(KernelText(below(root, "/proc/meminfo")), buffer);
   std::string source = "on this machine";
   for (const MemoryCgroup& cgroup : cgroups_below(root)) {
     int ignored = 0;
     const Group group = open(cgroup, &ignored);
-    bound_by(group, buffer, &reading);
+    static_cast<void>(bound_by(group, buffer, &reading));  // what is not known bounds nothing
     if (reading.source == &group.source) source = group.source;
     reading.source = nullptr;  // the group ends here
   }

@@ -36,11 +36,12 @@ struct MemoryAvailable {
 MemoryAvailable memory_available(const std::string& root = "/");
 
 // MemoryMeter: the same again and again, of the cgroups that the process was in when the meter was
-// made. Limits that change are noticed. What it reads it keeps open: see kernel_text.h.
+// made. Limits that change are noticed, and that the process is in another cgroup. What it reads it
+// keeps open: see kernel_text.h.
 class MemoryMeter {
  public:
   struct Reading {
-    uint64_t bytes = 0, limit_bytes = 0;  // as in MemoryAvailable; limit_bytes 0: nothing was read
+    uint64_t bytes = 0, limit_bytes = 0;  // as in MemoryAvailable; limit_bytes 0: not known
     // Of the cgroup that leaves the least, as long as the meter lives; nullptr: the machine does.
     const std::string* source = nullptr;
   };
@@ -51,6 +52,7 @@ class MemoryMeter {
   // An errno if something that is there could not be opened (EMFILE): then what it bounds is not
   // known. Otherwise 0.
   int error() const { return error_; }
+  // Not known either: when something that was open says nothing any more, or the process has moved.
   Reading read() const;  // allocates nothing
 
  private:
@@ -61,9 +63,12 @@ class MemoryMeter {
   };
   static Group open(const MemoryCgroup& cgroup, int* error);
   static Reading read_machine(const KernelText& meminfo, std::span<char> buffer);
-  static void bound_by(const Group& group, std::span<char> buffer, Reading* reading);
+  // As far as it says something; false if that is not all.
+  static bool bound_by(const Group& group, std::span<char> buffer, Reading* reading);
 
-  int error_ = 0;  // set by what opens those below
+  int error_ = 0;   // set by what opens those below
+  KernelText own_;  // where the process is, and what that said at the start
+  std::string own_at_start_;
   KernelText meminfo_;
   std::vector<Group> groups_;
 };

@@ -21,6 +21,16 @@ Listed& listed() {
   return *made;
 }
 
+// False: it is not listed. REQUIRES: the lock.
+bool unlist(int fd) {
+  OC_ASSERT(listed().lock.is_held());
+  std::vector<int>& all = listed().descriptors;
+  const auto found = std::find(all.begin(), all.end(), fd);
+  if (found == all.end()) return false;
+  all.erase(found);
+  return true;
+}
+
 }  // namespace
 
 void ParentsDescriptors::add(int fd) {
@@ -35,10 +45,13 @@ void ParentsDescriptors::add(int fd) {
 void ParentsDescriptors::close(int fd) {
   const SignalBlock block;
   const Locked locked(listed().lock);
-  const auto found = std::find(listed().descriptors.begin(), listed().descriptors.end(), fd);
-  if (found == listed().descriptors.end()) return;
-  listed().descriptors.erase(found);
-  ::close(fd);
+  if (unlist(fd)) ::close(fd);
+}
+
+void ParentsDescriptors::forget(int fd) {
+  const SignalBlock block;
+  const Locked locked(listed().lock);
+  static_cast<void>(unlist(fd));
 }
 
 void ParentsDescriptors::prepare() { static_cast<void>(listed()); }

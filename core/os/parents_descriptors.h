@@ -9,6 +9,8 @@ class ParentsDescriptors {
   static void add(int fd);
   // Closes one that was added.
   static void close(int fd);
+  // Of one that was added: its number is another's by now, who keeps it.
+  static void forget(int fd);
 
   // Before any fork: what a child does first makes no lock any more.
   static void prepare();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -11,15 +12,46 @@ namespace outcore::paging {
 
 using base::format_bytes;
 
+namespace {
+
+// While it exists, the number is odd.
+class Approaching {
+ public:
+  explicit Approaching(std::atomic<uint32_t>& number) : number_(number) {
+    const uint32_t before = number_.fetch_add(1);
+    OC_CHECK(before % 2 == 0);
+  }
+  ~Approaching() { number_.fetch_add(1); }
+  Approaching(const Approaching&) = delete;
+  Approaching& operator=(const Approaching&) = delete;
+
+ private:
+  std::atomic<uint32_t>& number_;
+};
+
+}  // namespace
+
 uint64_t BudgetControl::least_bytes() const {
-  const uint64_t pinned = pager_.pinned_bytes.load() + pager_.pinning_bytes.load();
-  const uint64_t least = std::max(pager_.least_budget(pager_.page_bytes_max.load()),
-                                  pinned + pager_.pin_reserve_bytes());
-  OC_CHECK(least != 0);
-  return base::round_up(least + lent_bytes_.load(), base::kSystemPage);
+  const uint64_t lent = lent_bytes_.load();
+  const uint64_t needed = pager_.least_budget(pager_.page_bytes_max.load()) + lent;
+  // Pins under way may be refused, and count pages twice that are pinned already.
+  const uint64_t pinned = std::min(
+      pager_.pinned_bytes.load() + pager_.pinning_bytes.load() + pager_.pin_reserve_bytes() + lent,
+      total_bytes());
+  OC_CHECK(needed != 0);
+  return base::round_up(std::max(needed, pinned), base::kSystemPage);
 }
 
-Status BudgetControl::resize(uint64_t asked_bytes, uint64_t wait_ns_max) {
+Status BudgetControl::resize(uint64_t bytes) {
+  return change(bytes, {.idle_ns_max = pager_.options.wait_ns_max});
+}
+
+Status BudgetControl::approach(uint64_t bytes, uint64_t ns_max) {
+  const uint64_t most = std::min(ns_max, pager_.options.wait_ns_max / kApproachShare);
+  return change(bytes, {.idle_ns_max = most, .ns_max = most, .keeps_what_is_done = true});
+}
+
+Status BudgetControl::change(uint64_t asked_bytes, const Patience& patience) {
   const uint64_t bytes = base::round_down(asked_bytes, base::kSystemPage);
   const uint64_t least = pager_.least_budget(pager_.page_bytes_max.load());
   if (bytes < least)
@@ -37,14 +69,31 @@ Status BudgetControl::resize(uint64_t asked_bytes, uint64_t wait_ns_max) {
                             " of it hold what the servers have no space for; the least that would "
                             "do is " +
                             format_bytes(least + lent)};
-  return limit_pages(bytes - lent, std::min(wait_ns_max, pager_.options.wait_ns_max));
+  return limit_pages(bytes - lent, patience);
+}
+
+// One turn of each shard, until it is too late. True: something has left.
+bool BudgetControl::evict_beyond(uint64_t bytes, uint64_t until_ns) {
+  bool is_moving = false;
+  for (const auto& shard : pager_.shards) {
+    if (os::now_ns() > until_ns) break;
+    const os::Locked turn(shard->turn);
+    const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), bytes);
+    const uint64_t share = over / pager_.usual_page_bytes(*shard) / pager_.shards.size() + 1;
+    const auto victims =
+        static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
+    is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
+  }
+  return is_moving;
 }
 
 // Of the budget, what pages and buffers may use. REQUIRES: resize_lock_, and signals are blocked.
-Status BudgetControl::limit_pages(uint64_t bytes, uint64_t wait_ns_max) {
+Status BudgetControl::limit_pages(uint64_t bytes, const Patience& patience) {
   OC_CHECK(resize_lock_.is_held());
   OC_CHECK(bytes % base::kSystemPage == 0);
   const uint64_t before = pager_.budget.limit();
+  std::optional<Approaching> approaching;
+  if (patience.keeps_what_is_done) approaching.emplace(pager_.approaches);
   pager_.budget.set_limit(bytes);
   // Known at once: fills must not starve meanwhile.
   const uint64_t pinned = pager_.pinned_bytes.load() + pager_.pinning_bytes.load();
@@ -55,30 +104,32 @@ Status BudgetControl::limit_pages(uint64_t bytes, uint64_t wait_ns_max) {
                             format_bytes(pinned + pager_.pin_reserve_bytes()) +
                             "; the budget stays at " + format_bytes(before)};
   }
-  uint64_t moved_ns = os::now_ns();  // when something left last
+  const uint64_t start_ns = os::now_ns();
+  const uint64_t until_ns = start_ns + std::min(patience.ns_max, UINT64_MAX - start_ns);
+  uint64_t moved_ns = start_ns;  // when something left last
   while (pager_.budget.used() > bytes) {
-    bool is_moving = false;
-    for (const auto& shard : pager_.shards) {
-      const os::Locked turn(shard->turn);
-      const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), bytes);
-      const uint64_t share = over / pager_.usual_page_bytes(*shard) / pager_.shards.size() + 1;
-      const auto victims =
-          static_cast<uint32_t>(std::min<uint64_t>(share, uint64_t{Shard::kVictimsMax}));
-      is_moving = keeper_.run_turn(*shard, victims, Caller::kThread) > 0 || is_moving;
-    }
-    const uint64_t now_ns = os::now_ns();
-    if (is_moving) {
-      moved_ns = now_ns;
-      continue;
-    }
-    if (now_ns - moved_ns > wait_ns_max) {
-      pager_.budget.set_limit(before);
+    const bool is_moving = evict_beyond(bytes, until_ns);
+    const uint64_t used = pager_.budget.used(), now_ns = os::now_ns();
+    if (used <= bytes) break;
+    if (is_moving) moved_ns = now_ns;
+    const bool is_vain = !is_moving && patience.keeps_what_is_done && pager_.stall.error() != 0;
+    if (is_vain || now_ns > until_ns || now_ns - moved_ns > patience.idle_ns_max) {
+      // Nothing was taken above the limit since it was set: what is used has only become less. As
+      // beside pins, fills need some pages to go on with, should the rest never leave.
+      const uint64_t most = base::round_up(used, base::kSystemPage) + pager_.pin_reserve_bytes() -
+                            pager_.buffer_bytes();
+      const uint64_t left = patience.keeps_what_is_done ? std::min(before, most) : before;
+      OC_CHECK(left >= std::min(before, bytes));
+      pager_.budget.set_limit(left);
+      pager_.budget.give(0);                                // there is room for who waits
+      if (patience.keeps_what_is_done) pager_.stall.end();  // and what they take can leave again
+      forget_capacities();
       return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
-                              format_bytes(pager_.budget.used() - bytes) +
+                              format_bytes(used - bytes) +
                               " more are pinned or cannot be written back; the budget stays at " +
-                              format_bytes(before)};
+                              format_bytes(left)};
     }
-    pager_.budget.wait_for_change(pager_.budget.changes(), 2'000'000);
+    if (!is_moving) pager_.budget.wait_for_change(pager_.budget.changes(), 2'000'000);
   }
   forget_capacities();
   return {};

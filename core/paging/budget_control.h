@@ -16,16 +16,23 @@ namespace outcore::paging {
 
 class BudgetControl {
  public:
-  static constexpr uint64_t kKeptShare = 4;  // of the budget is never lent
+  static constexpr uint64_t kKeptShare = 4;      // of the budget is never lent
+  static constexpr uint64_t kApproachShare = 8;  // of a fill's wait: the most that approach() takes
   static constexpr uint64_t kLendPiece = 256 << 10, kLendNs = 5'000'000'000;
 
   BudgetControl(Pager& pager, Keeper& keeper) : pager_(pager), keeper_(keeper) {}
 
-  // Evicts what is too much; while nothing leaves it waits at most wait_ns_max, or as the options
-  // say if that is less. Errors: EINVAL (too little, or more than there are frames for), EBUSY
-  // (what is pinned, lent or cannot be written back needs more); then it stays as it was.
-  Status resize(uint64_t bytes, uint64_t wait_ns_max = UINT64_MAX);
+  // Evicts what is too much; while nothing leaves it waits as long as the options say. Errors:
+  // EINVAL (too little, or more than there are frames for), EBUSY (what is pinned, lent or cannot
+  // be written back needs more); then it stays as it was.
+  Status resize(uint64_t bytes);
+  // The same for who tries again, and must not have fills starve meanwhile: within ns_max from its
+  // start, or an eighth of the options' wait if that is less, and no longer once full stores keep
+  // everything. EBUSY: not all of it; what has left by then stays away,
+  // but for a few pages with which fills go on.
+  Status approach(uint64_t bytes, uint64_t ns_max);
   // What resize() would refuse to go below just now: what the pager needs, is pinned and is lent.
+  // For pins never more than there is.
   uint64_t least_bytes() const;
   // What the program said.
   uint64_t total_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
@@ -41,7 +48,14 @@ class BudgetControl {
   uint64_t bytes_max() const { return uint64_t{pager_.frames.count()} * base::kSystemPage; }
 
  private:
-  Status limit_pages(uint64_t bytes, uint64_t wait_ns_max);
+  struct Patience {
+    uint64_t idle_ns_max = 0;         // while nothing leaves
+    uint64_t ns_max = UINT64_MAX;     // from the start
+    bool keeps_what_is_done = false;  // at the end; and it is no end to wait for full stores
+  };
+  Status change(uint64_t asked_bytes, const Patience& patience);
+  Status limit_pages(uint64_t bytes, const Patience& patience);
+  bool evict_beyond(uint64_t bytes, uint64_t until_ns);
   void forget_capacities();
 
   Pager& pager_;

@@ -158,8 +158,9 @@ class Engine {
   bool forget_replays(const PageCache& cache) { return replayer_.forget(cache); }
   Replayer::Totals replayed() const { return replayer_.totals(); }
   // BudgetControl.
-  Status resize_budget(uint64_t bytes, uint64_t wait_ns_max = UINT64_MAX) {
-    return budget_control_.resize(bytes, wait_ns_max);
+  Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
+  Status approach_budget(uint64_t bytes, uint64_t ns_max) {
+    return budget_control_.approach(bytes, ns_max);
   }
   uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
   uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }

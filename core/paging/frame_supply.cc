@@ -14,6 +14,7 @@ int FrameSupply::allocate(PageCache& cache, Caller caller, uint64_t wait_ns, uin
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
     const uint32_t changes = pager_.budget.changes();
+    const uint32_t approaches = pager_.approaches.load();
     const os::Room room = cache.frames->room();
     if (room != os::Room::kAmple) pager_.is_crowded.store(true, std::memory_order_relaxed);
     if (room != os::Room::kNone && pager_.budget.take(cache.page_bytes)) {
@@ -28,7 +29,10 @@ int FrameSupply::allocate(PageCache& cache, Caller caller, uint64_t wait_ns, uin
     }
     if (keeper_.help(caller, attempt)) continue;
     // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
-    if (const int error = pager_.stall.error(); error != 0) return error;
+    // Unless it is so because the limit was lower for a moment.
+    if (const int error = pager_.stall.error();
+        error != 0 && approaches % 2 == 0 && approaches == pager_.approaches.load())
+      return error;
     if (os::now_ns() - start_ns > wait_ns) return -ENOMEM;
     keeper_.call_keepers();
     pager_.budget.wait_for_change(changes, 2'000'000);

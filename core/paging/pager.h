@@ -100,7 +100,10 @@ struct Pager {
   std::atomic<uint64_t> pinned_bytes{0};
   std::atomic<uint64_t> pinning_bytes{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max{4096};
-  std::atomic<bool> is_crowded{false};   // some frames have little room left for pages
+  std::atomic<bool> is_crowded{false};  // some frames have little room left for pages
+  // Odd while the limit is lower than it may stay (BudgetControl::approach): that nothing can leave
+  // then is no reason for a fill to fail.
+  std::atomic<uint32_t> approaches{0};
   std::atomic<bool> is_stopping{false};  // our threads are to end
 };
 

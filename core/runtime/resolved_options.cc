@@ -112,6 +112,11 @@ Status check_bounds(const OptionContext& context, ResolvedOptions* options) {
                              name};
   }
   if (!options->adapts_budget) return {};
+  if (options->wait_ms_max == 0)
+    return Error{EINVAL, told(*options, "wait_max") + " fails every fill that must wait, but " +
+                             told(*options, "budget") +
+                             " has fills wait while it shrinks: give wait_max a time, or the "
+                             "budget a size"};
   if (options->places.at("budget_min") == OptionPlace::kDefault)
     options->budget_min_bytes = std::min(options->budget_min_bytes, options->budget_max_bytes);
   if (options->budget_min_bytes > options->budget_max_bytes)

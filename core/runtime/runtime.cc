@@ -131,7 +131,10 @@ Status Runtime::Impl::start_governor() {
   const uint64_t frames_bytes = uint64_t{engine->pager().frames.count()} * kSystemPage;
   runtime::BudgetGovernor::Options bounds;
   bounds.max_bytes = std::min(options.budget_max_bytes, frames_bytes);
-  bounds.min_bytes = std::min(options.budget_min_bytes, bounds.max_bytes);
+  // A region of the usual pages may be mapped at any moment.
+  const uint64_t needed =
+      base::round_up(engine->pager().least_budget(options.page_bytes), kSystemPage);
+  bounds.min_bytes = std::min(std::max(options.budget_min_bytes, needed), bounds.max_bytes);
   governor =
       std::make_unique<runtime::BudgetGovernor>(*engine, ended, bounds, std::move(meter).value());
   return governor->start();

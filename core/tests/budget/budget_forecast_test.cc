@@ -222,6 +222,9 @@ TEST(BudgetForecast, TheBoundsHold) {
   EXPECT_EQ(machine.budget, Machine::kMin);
   machine.least = 33 * kMebi;
   machine.steps(3);
+  EXPECT_EQ(machine.budget, Machine::kMin) << "what is to be pinned is no reason to grow";
+  machine.budget = 40 * kMebi;
+  machine.steps(3);
   EXPECT_EQ(machine.budget, 33 * kMebi) << "with less the pager cannot do";
   BudgetForecast forecast(kMebi, 50 * kMebi);
   uint64_t budget = 40 * kMebi;

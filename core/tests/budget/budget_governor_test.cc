@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/tests/cut/scene.h"
+#include "core/tests/os_facts/fake_root.h"
 
 namespace outcore::runtime {
 namespace {
@@ -31,12 +32,12 @@ class Governor : public testing::Test {
   }
   uint64_t count(metrics::Counter counter) const { return counters_.sum(counter); }
   // Each system page has its number.
-  void write() {
+  void write(uint64_t size_bytes = kSize) {
     std::byte* const bytes = regions_.data(0);
-    for (uint64_t at = 0; at < kSize; at += 4096) std::memcpy(bytes + at, &at, sizeof at);
+    for (uint64_t at = 0; at < size_bytes; at += 4096) std::memcpy(bytes + at, &at, sizeof at);
   }
-  void expect_written() {
-    for (uint64_t at = 0; at < kSize; at += 4096) {
+  void expect_written(uint64_t size_bytes = kSize) {
+    for (uint64_t at = 0; at < size_bytes; at += 4096) {
       uint64_t seen = 0;
       std::memcpy(&seen, regions_.data(0) + at, sizeof seen);
       ASSERT_EQ(seen, at);
@@ -53,8 +54,7 @@ class Governor : public testing::Test {
   bool is_blind_ = false;
   std::optional<os::MemoryPressure> pressure_;
   metrics::CounterBlock counters_;
-  BudgetGovernor governor_{
-      engine(), counters_, {kMebi, 64 * kMebi, 200'000'000}, [this] { return read(); }};
+  BudgetGovernor governor_{engine(), counters_, {kMebi, 64 * kMebi}, [this] { return read(); }};
   uint64_t at_ns_ = 0;
 };
 
@@ -109,22 +109,76 @@ TEST_F(Governor, ItShrinksAsFarAsPinnedPagesLetIt) {
   EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
 }
 
-TEST_F(Governor, WhatCannotBeWrittenBackIsAFailureAndTriedAgain) {
+TEST_F(Governor, APinThatIsYetToBeRefusedHoldsItBackButMakesNothingGrow) {
+  std::atomic<uint64_t>& pinning = engine().pager().pinning_bytes;
+  pinning.fetch_add(40 * kMebi);  // as a pin counts before it looks whether that fits
+  EXPECT_LE(engine().least_budget_bytes(), kBudget);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), kBudget);
+  leave(2 * kMebi);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), kBudget);
+  pinning.fetch_sub(40 * kMebi);
+  step();
+  EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
+  EXPECT_EQ(count(Counter::budget_growths), 0u);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 0u);
+}
+
+TEST_F(Governor, WhatCannotBeWrittenBackIsAFailureAndTriedAgainLessAndLessOften) {
   write();
   regions_.store(0).fail(true);
   leave(2 * kMebi);
   EXPECT_EQ(step(), BudgetGovernor::kPeriodNs) << "there is no hurry to fail again";
   EXPECT_EQ(count(Counter::budget_shrink_failures), 1u);
   step();
-  EXPECT_EQ(count(Counter::budget_shrink_failures), 2u);
-  EXPECT_EQ(engine().budget_bytes(), kBudget);
-  EXPECT_EQ(count(Counter::budget_shrinks), 0u);
+  EXPECT_GT(step(), BudgetGovernor::kPeriodNs);
+  EXPECT_EQ(count(Counter::budget_shrink_failures), 3u);
+  EXPECT_GE(engine().budget_bytes(), kSize) << "its pages are where they were";
+  EXPECT_LE(engine().budget_bytes(), kBudget);
   expect_written();
   regions_.store(0).fail(false);
   step();
   EXPECT_EQ(engine().budget_bytes(), 2 * kMebi);
-  EXPECT_EQ(count(Counter::budget_shrinks), 1u);
+  EXPECT_GE(count(Counter::budget_shrinks), 1u);
+  leave(kMebi + kMebi / 2);
+  regions_.store(0).fail(true);
+  EXPECT_LE(step(), BudgetGovernor::kPeriodNs) << "a success forgets what failed before";
+  regions_.store(0).fail(false);
   expect_written();
+}
+
+TEST_F(Governor, WhatIsNotReachedKeepsWhatHasLeft) {
+  write();
+  regions_.store(0).fail(true);
+  const uint64_t used = engine().used_bytes();
+  ASSERT_LE(used, kBudget);
+  EXPECT_EQ(engine().approach_budget(2 * kMebi, 1'000'000).code(), EBUSY);
+  EXPECT_LE(engine().budget_bytes(), used + engine().pager().pin_reserve_bytes());
+  EXPECT_GE(engine().budget_bytes(), engine().used_bytes());
+  const uint64_t before = engine().budget_bytes();
+  regions_.store(0).fail(false);
+  EXPECT_EQ(engine().approach_budget(2 * kMebi, 0).code(), EBUSY) << "no time at all";
+  EXPECT_LE(engine().budget_bytes(), before);
+  expect_written();
+}
+
+TEST_F(Governor, WhereAStoreIsFullItFailsAndFillsGoOnBesideWhatStays) {
+  constexpr uint64_t kWritten = 5 * kMebi;
+  write(kWritten);
+  regions_.store(0).fail(true, ENOSPC);
+  leave(2 * kMebi);
+  for (uint64_t i = 1; i <= 2; ++i) {
+    EXPECT_GE(step(), BudgetGovernor::kPeriodNs);
+    EXPECT_EQ(count(Counter::budget_shrink_failures), i);
+    EXPECT_GT(engine().budget_bytes(), 2 * kMebi);
+    for (uint64_t at = kWritten; at < kSize; at += 4096)  // more than there is room for at once
+      ASSERT_EQ(*(regions_.data(0) + at), std::byte{0});
+  }
+  expect_written(kWritten);
+  regions_.store(0).fail(false);
+  while (engine().budget_bytes() != 2 * kMebi) step();  // what stalls is tried again now and then
+  expect_written(kWritten);
 }
 
 TEST_F(Governor, PressureAloneShrinksIt) {
@@ -147,6 +201,18 @@ TEST_F(Governor, WhatTheProgramSaysEndsIt) {
   leave(2 * kMebi);
   EXPECT_EQ(step(), 0u);
   EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+}
+
+TEST_F(Governor, WhatTheProgramSaysCountsInTheMiddleOfAShrink) {
+  write();
+  leave(2 * kMebi);
+  ASSERT_TRUE(governor_.start().ok());
+  EXPECT_TRUE(governor_.fix(4 * kMebi).ok());
+  EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+  governor_.end();
+  EXPECT_EQ(step(), 0u);
+  EXPECT_EQ(engine().budget_bytes(), 4 * kMebi);
+  expect_written();
 }
 
 TEST_F(Governor, ItsThreadFollowsUntilItsEnd) {
@@ -181,6 +247,22 @@ TEST_F(Governor, WhileItResizesOthersReadOn) {
   expect_written();
 }
 
+TEST(GovernorOfARuntime, LeavesRoomForTheUsualPagesWhateverTheBoundIs) {
+  constexpr uint64_t kPage = kMebi;
+  RuntimeOptions options = scene::options_with(256 * kMebi);
+  options.adapts_budget = true;
+  options.page_bytes = kPage;
+  options.budget_min_bytes = kMebi;
+  options.budget_max_bytes = 512 * kMebi;
+  const auto runtime = Runtime::Impl::start(options);
+  ASSERT_TRUE(runtime.ok()) << runtime.message();
+  const Runtime::Impl& impl = *runtime.value();
+  const uint64_t least = impl.engine->pager().least_budget(kPage);
+  ASSERT_GT(least, kMebi);
+  EXPECT_GE(impl.governor->options().min_bytes, least);
+  EXPECT_LE(impl.governor->options().min_bytes, impl.governor->options().max_bytes);
+}
+
 TEST(MachineMeter, ReadsThisMachine) {
   Result<BudgetGovernor::Meter> meter = BudgetGovernor::machine_meter();
   ASSERT_TRUE(meter.ok()) << meter.message();
@@ -188,6 +270,20 @@ TEST(MachineMeter, ReadsThisMachine) {
   ASSERT_TRUE(reading.has_value());
   EXPECT_GT(reading->available_bytes, 0u);
   EXPECT_GE(reading->limit_bytes, reading->available_bytes);
+}
+
+TEST(MachineMeter, WhereNothingCanBeReadThereIsNone) {
+  os::FakeRoot root;
+  const Result<BudgetGovernor::Meter> none = BudgetGovernor::machine_meter(root.path());
+  EXPECT_EQ(none.code(), ENOTSUP);
+  EXPECT_NE(none.message().find("give the budget a size"), std::string::npos) << none.message();
+  root.machine(100).file("/proc/self/cgroup", "0::/\n").file("/proc/self/mountinfo", "");
+  Result<BudgetGovernor::Meter> meter = BudgetGovernor::machine_meter(root.path());
+  ASSERT_TRUE(meter.ok()) << meter.message();
+  ASSERT_TRUE(meter.value()().has_value());
+  EXPECT_EQ(meter.value()()->available_bytes, 100 * kMebi);
+  root.file("/proc/meminfo", "");
+  EXPECT_FALSE(meter.value()().has_value()) << "the budget stays";
 }
 
 TEST(MachineMeter, KeepsNoDescriptorAfterItsEnd) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -29,14 +30,14 @@ class OpenStore : public Store {
     return 0;
   }
   int write(uint64_t offset, std::span<const std::byte> from) override {
-    if (fails_.load()) return -EIO;
+    if (const int error = error_.load(); error != 0) return -error;
     const std::lock_guard<std::mutex> guard(lock_);
     std::memcpy(bytes_.data() + offset, from.data(), from.size());
     return 0;
   }
   std::string uri() const override { return name_; }
 
-  void fail(bool on) { fails_ = on; }
+  void fail(bool on, int error = EIO) { error_ = on ? error : 0; }
   uint64_t word_at(uint64_t offset) const {
     uint64_t word = 0;
     std::memcpy(&word, bytes_.data() + offset, sizeof word);
@@ -47,7 +48,7 @@ class OpenStore : public Store {
   std::vector<std::byte> bytes_;
   const std::string name_;
   std::mutex lock_;
-  std::atomic<bool> fails_{false};
+  std::atomic<int> error_{0};  // of writes
 };
 
 // Regions of one runtime, each with a store of its own.

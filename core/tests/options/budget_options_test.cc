@@ -61,6 +61,14 @@ TEST_F(BudgetOptions, ALeastThatIsAllTheMemoryIsRefused) {
             "name a smaller one, or leave it out");
 }
 
+TEST_F(BudgetOptions, WhereFillsMayNotWaitABudgetThatFollowsIsRefused) {
+  environment_ = {{"OUTCORE_BUDGET", "auto"}, {"OUTCORE_WAIT_MAX", "0s"}};
+  EXPECT_THAT(refusal(), AllOf(StartsWith("wait_max = "), HasSubstr("budget = auto"),
+                               HasSubstr("give wait_max a time, or the budget a size")));
+  environment_["OUTCORE_BUDGET"] = "6M";
+  EXPECT_EQ(resolved().budget_bytes, 6 * kMiB);
+}
+
 TEST_F(BudgetOptions, BoundsOfABudgetOfASizeAreRefused) {
   environment_["OUTCORE_BUDGET_MIN"] = "64M";
   EXPECT_EQ(refusal(),

@@ -1,6 +1,9 @@
 #include "core/os/kernel_text.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -41,6 +44,36 @@ TEST(KernelText, MovesWithWhatItHasOpen) {
   const KernelText second(std::move(first));
   char buffer[16];
   EXPECT_EQ(number_at_start(second.read(buffer)), 7u);
+}
+
+// The number under which this process has the file open; -1: it has not.
+int number_of(const std::string& path) {
+  struct stat wanted = {}, seen = {};
+  EXPECT_EQ(::stat(path.c_str(), &wanted), 0);
+  for (int fd = 0; fd < 1024; ++fd)
+    if (::fstat(fd, &seen) == 0 && seen.st_dev == wanted.st_dev && seen.st_ino == wanted.st_ino)
+      return fd;
+  return -1;
+}
+
+TEST(KernelText, WhatTheProgramHasPutInItsPlaceIsNeitherReadNorClosed) {
+  FakeRoot root;
+  root.file("/text", "7\n").file("/others", "8\n");
+  char buffer[16];
+  int fd = -1;
+  {
+    const KernelText text(root.path() + "/text");
+    fd = number_of(root.path() + "/text");
+    ASSERT_GE(fd, 0);
+    const int others = ::open((root.path() + "/others").c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(others, 0);
+    ASSERT_EQ(::dup2(others, fd), fd);
+    ASSERT_EQ(::close(others), 0);
+    EXPECT_TRUE(text.read(buffer).empty());
+    EXPECT_TRUE(text.is_open()) << "it was, and says nothing now";
+  }
+  EXPECT_EQ(number_of(root.path() + "/others"), fd) << "it is the program's";
+  EXPECT_EQ(::close(fd), 0);
 }
 
 TEST(KernelText, NumbersStandBehindWholeWords) {

@@ -232,6 +232,41 @@ TEST_F(V1, AMeterReadsWhatIsThereNow) {
   EXPECT_EQ(meter.read().bytes, 100 * kMiB);
 }
 
+TEST_F(V2, WhatCannotBeReadAnyMoreIsNotTakenForNothing) {
+  const std::string folder = "/sys/fs/cgroup/a.slice/b/memory.";
+  group("/a.slice/b", mib(1000), 300);
+  root_.file(folder + "high", "max\n");
+  const MemoryMeter meter(root_.path());
+  for (const char* name : {"current", "max", "high", "stat"}) {
+    ASSERT_EQ(meter.read().bytes, 700 * kMiB) << name;
+    root_.file(folder + name, "");
+    EXPECT_EQ(meter.read().limit_bytes, 0u) << name;
+    group("/a.slice/b", mib(1000), 300);
+    root_.file(folder + "high", "max\n");
+  }
+  root_.file("/proc/meminfo", "");
+  EXPECT_EQ(meter.read().limit_bytes, 0u);
+  root_.machine(8000);
+  EXPECT_EQ(meter.read().bytes, 700 * kMiB);
+}
+
+TEST_F(V2, OfAnotherCgroupAMeterKnowsNothing) {
+  group("/a.slice/b", mib(1000), 300);
+  const MemoryMeter meter(root_.path());
+  root_.file("/proc/self/cgroup", "0::/a.slice/c\n");
+  EXPECT_EQ(meter.read().limit_bytes, 0u);
+  root_.file("/proc/self/cgroup", "0::/a.slice/b\n");
+  EXPECT_EQ(meter.read().limit_bytes, 1000 * kMiB) << "it is back";
+}
+
+TEST_F(V1, ALimitOfWhichTheUseIsNotKnownLeavesNobodyKnowsWhat) {
+  group("/job/part", kNoLimit, 100, "hierarchical_memory_limit " + mib(300));
+  const MemoryMeter meter(root_.path());
+  EXPECT_EQ(meter.read().bytes, 200 * kMiB);
+  root_.file("/sys/fs/cgroup/memory/job/part/memory.usage_in_bytes", "");
+  EXPECT_EQ(meter.read().limit_bytes, 0u);
+}
+
 TEST(MemoryMeter, WithoutAnythingToReadItKnowsNoLimit) {
   const FakeRoot root;
   const MemoryMeter meter(root.path());
