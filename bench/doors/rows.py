@@ -28,7 +28,7 @@ ROWS = [
     Row("lmdb", "LMDB, 1 GiB in 256 MiB: random reads", RecordWork, [
         Asked("LMDB reads, in-thread", "outcore-in-thread", "mmap-random", 0.9),
         Asked("LMDB reads, messages", "outcore", "mmap-random", 0.9)], {"mmap"}),
-    Row("second-start", "LMDB, 1 GiB in 256 MiB: the first 10,000 reads, by a second start with --learn",
+    Row("second-start", "LMDB, 1 GiB in 256 MiB: the first 10,000 reads, after --learn",
         SecondStartWork, [
             Asked("second start, beside the first", "outcore-second", "outcore", 2.0),
             Asked("  beside mmap", "outcore-second", "better", None)], {"mmap"}),

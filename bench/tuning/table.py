@@ -33,7 +33,7 @@ class Wrong(Exception):
 
 
 def run(options, row, memory, setting):
-    """One run in its own process and cgroup: its line of JSON, or None if it did not end in time."""
+    """One run in its own process and cgroup: its line of JSON; None: it did not end in time."""
     command = [options.outcore, "bench", row.workload, *row.options, "--memory", memory, "--json",
                "--keep", "--dir", options.folder, "--limit", str(LIMIT_SECONDS)]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OUTCORE_")}
@@ -112,7 +112,8 @@ def measure(options, row, see):
 
 
 def print_table(results):
-    print(f"{'':16} {'default/best':>12} {'/better mmap':>12}  best by hand; what misses brought in")
+    print(f"{'':16} {'default/best':>12} {'/better mmap':>12}  "
+          "best by hand; what misses brought in")
     for r in results:
         print(f"{r['row']:16} {r['ratio']:12.2f} {r['mmap']:12.2f}  {r['setting']}; {r['fetches']}")
     for key, words in (("ratio", "default / best"), ("mmap", "default / better mmap")):

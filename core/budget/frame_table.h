@@ -15,8 +15,8 @@ namespace outcore::budget {
 inline constexpr uint32_t kNone = 0xFFFFFFFF;
 
 // Who may access a record: `page` and `cache`, the thread that took the frame, until its page is
-// resident; `is_guess` likewise, and the holder of the turn afterwards; the other fields, the holder
-// of the shard's turn, except `inbox_next` (paging/shard_inbox.h).
+// resident; `is_guess` likewise, and the holder of the turn afterwards; the other fields, the
+// holder of the shard's turn, except `inbox_next` (paging/shard_inbox.h).
 struct FrameRecord {
   uint64_t page = 0;
   uint32_t cache = kNone;

@@ -91,8 +91,8 @@ struct RuntimeOptions {
   std::optional<unsigned> low_watermark{};
   // Largest readahead window of a sequential reader; 0: no readahead. Default 2 MiB.
   std::optional<uint64_t> readahead_bytes;
-  // Default: auto. readahead_bytes = 0 and the advice "random" switch it off, too: then nothing comes
-  // in that was not asked for.
+  // Default: auto. readahead_bytes = 0 and the advice "random" switch it off, too: then nothing
+  // comes in that was not asked for.
   std::optional<Fetch> fetch{};
   // How long to wait for memory that cannot be freed before failing; 0: fail at once. Default 30 s.
   std::optional<uint64_t> wait_ms_max;

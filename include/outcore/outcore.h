@@ -60,14 +60,10 @@ enum {                    // frames: the memory of a resident page; 0: not set
   OC_FRAMES_SHARED = 2,   // a memfd: writes are tracked at 4 KiB without faults
   OC_FRAMES_PRIVATE = 3,  // anonymous memory: the cheapest fill
 };
-enum {                // fetch: how much a miss brings in; 0: not set
-  OC_FETCH_AUTO = 1,  // as much around the page as pays there
-  OC_FETCH_PAGE = 2,  // the page alone
-};
+enum { OC_FETCH_AUTO = 1, OC_FETCH_PAGE = 2 };  // fetch; 0: not set; see outcore/options.h
 enum {                     // on_error: what an access gets whose fill failed; 0: not set
   OC_ON_ERROR_SIGNAL = 1,  // SIGBUS with the address, as with mmap
-  // Zeros, and the region is degraded. oc_map refuses it with write access (-EINVAL); as the
-  // runtime's default it means OC_ON_ERROR_SIGNAL there.
+  // Zeros; degraded. Refused with write access; as a default it means OC_ON_ERROR_SIGNAL there.
   OC_ON_ERROR_ZERO = 2,
   OC_ON_ERROR_ABORT = 3,  // the program ends with a message
 };
@@ -95,9 +91,7 @@ typedef struct oc_options {
   const char* scratch_dir;      // folder for private regions and scratch stores
   const char* metrics_at_exit;  // "none", "text" (standard error), or a path for lines of JSON
   const char* kernel;           // use no kernel features newer than "5.15", "6.1", "6.8"
-  uint32_t keepers;
-  uint32_t prefetch_threads;
-  uint32_t event_threads;
+  uint32_t keepers, prefetch_threads, event_threads;
   uint32_t high_watermark;              // percent of the budget above which keepers evict
   uint32_t low_watermark;               // percent of the budget down to which they evict
   uint32_t delivery, frames, on_error;  // defaults for regions

@@ -49,7 +49,8 @@ class Governor : public testing::Test {
     return BudgetGovernor::Reading{all - std::min(all, engine().used_bytes()), kLimit, pressure_};
   }
 
-  scene::Regions regions_{{Delivery::kAuto, FrameKind::kAuto, 4096}, kBudget, 1, kSize};
+  // Frames that stay what they are: replacing them would evict what was written.
+  scene::Regions regions_{{Delivery::kInThread, FrameKind::kShared, 4096}, kBudget, 1, kSize};
   std::atomic<uint64_t> left_{kBudget};
   bool is_blind_ = false;
   std::optional<os::MemoryPressure> pressure_;
@@ -161,24 +162,6 @@ TEST_F(Governor, WhatIsNotReachedKeepsWhatHasLeft) {
   EXPECT_EQ(engine().approach_budget(2 * kMebi, 0).code(), EBUSY) << "no time at all";
   EXPECT_LE(engine().budget_bytes(), before);
   expect_written();
-}
-
-TEST_F(Governor, WhereAStoreIsFullItFailsAndFillsGoOnBesideWhatStays) {
-  constexpr uint64_t kWritten = 5 * kMebi;
-  write(kWritten);
-  regions_.store(0).fail(true, ENOSPC);
-  leave(2 * kMebi);
-  for (uint64_t i = 1; i <= 2; ++i) {
-    EXPECT_GE(step(), BudgetGovernor::kPeriodNs);
-    EXPECT_EQ(count(Counter::budget_shrink_failures), i);
-    EXPECT_GT(engine().budget_bytes(), 2 * kMebi);
-    for (uint64_t at = kWritten; at < kSize; at += 4096)  // more than there is room for at once
-      ASSERT_EQ(*(regions_.data(0) + at), std::byte{0});
-  }
-  expect_written(kWritten);
-  regions_.store(0).fail(false);
-  while (engine().budget_bytes() != 2 * kMebi) step();  // what stalls is tried again now and then
-  expect_written(kWritten);
 }
 
 TEST_F(Governor, PressureAloneShrinksIt) {

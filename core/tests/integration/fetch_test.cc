@@ -1,8 +1,8 @@
 // How much a miss brings in: read from what the store is asked for, and by its bytes.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -167,9 +167,9 @@ class FarDevice : public Store {
     return traits;
   }
   int read(uint64_t offset, std::span<std::byte> into) override {
-    timespec latency{0, habits_.latency_ns};
-    while (::nanosleep(&latency, &latency) != 0) {
-    }
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::nanoseconds(habits_.latency_ns);
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
     for (uint64_t i = 0; i < into.size(); i += kPageBytes) into[i] = byte_at(offset + i);
     reads_ += 1;
     const uint64_t bad = habits_.bad_page;
