@@ -1,7 +1,6 @@
 #include "core/os/mapping_count.h"
 
 #include <algorithm>
-#include <bit>
 #include <fstream>
 #include <iterator>
 
@@ -13,12 +12,20 @@ namespace {
 
 constexpr uint64_t kPagesEach = 32;
 
+// Of a word that has only low bits of pairs. No call: std::popcount is a function of libgcc on
+// processors that may lack the instruction, and the loader needs 3 KiB of stack to find it, which
+// may be a handler's.
+uint64_t count_pairs(uint64_t low_bits) {
+  uint64_t sums = (low_bits & 0x3333'3333'3333'3333) + (low_bits >> 2 & 0x3333'3333'3333'3333);
+  sums = (sums + (sums >> 4)) & 0x0F0F'0F0F'0F0F'0F0F;
+  return sums * 0x0101'0101'0101'0101 >> 56;
+}
+
 uint64_t runs_in(uint64_t stretch) {
   // Set the low bit of each pair where two neighbours differ.
   constexpr uint64_t kLowBits = 0x1555'5555'5555'5555;  // of 31 neighbourhoods
   const uint64_t changed = stretch ^ (stretch >> 2);
-  const auto changes = static_cast<uint64_t>(std::popcount((changed | changed >> 1) & kLowBits));
-  return changes + (stretch != 0 ? 1 : 0);
+  return count_pairs((changed | changed >> 1) & kLowBits) + (stretch != 0 ? 1 : 0);
 }
 
 uint64_t mappings_left() {

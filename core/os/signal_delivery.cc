@@ -1,8 +1,12 @@
 #include "core/os/signal_delivery.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -12,6 +16,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/process_lock.h"
+#include "core/os/wait.h"
 
 #ifndef __x86_64__
 #error "the write bit of a fault is read from x86-64 registers: port signal_delivery.cc first"
@@ -169,8 +174,18 @@ void put(const Handler& handler, int on_stack, struct sigaction* found) {
 // could be the stack of a handler. None of these calls has an effect.
 void look_up_calls() {
   const int saved_errno = errno;
+  std::byte byte{}, other{};
+  const volatile size_t one = 1;  // or the compiler would know better than to call
   ssize_t ignored = ::write(-1, nullptr, 0);
-  ignored = ::raise(0);
+  ignored += ::pread(-1, &byte, 0, 0) + ::pwrite(-1, &byte, 0, 0) + ::ioctl(-1, 0UL);
+  ignored += ::mprotect(nullptr, 0, PROT_NONE) + ::madvise(nullptr, 0, MADV_NORMAL);
+  ignored += ::fallocate(-1, 0, 0, 1) + ::syscall(SYS_getpid) + ::gettid() + ::raise(0);
+  std::memset(&byte, 0, one);
+  std::memcpy(&other, &byte, one);
+  std::memmove(&other, &byte, one);
+  ignored += std::memcmp(&other, &byte, one);
+  yield();
+  ignored += now_ns() == 0 ? 1 : 0;
   int type = 0;
   ignored += ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
   ignored += ::pthread_setcanceltype(type, &type);
