@@ -58,6 +58,7 @@ Status Replayer::start(const View& view, uint64_t from, uint64_t to,
   } catch (const std::system_error& e) {
     return Error{EAGAIN, std::string("bring in ahead: no thread could be started: ") + e.what()};
   }
+  skipped_.reserve(kReplaysMax);  // our thread must not run out of memory
   replays_.push_back(std::move(replay));
   count_.store(static_cast<uint32_t>(replays_.size()), std::memory_order_release);
   changes_.fetch_add(1, std::memory_order_seq_cst);
@@ -76,7 +77,8 @@ bool Replayer::forget(const PageCache& cache) {
   }
   // It finds no view any more: another cache could have the same address in memory later.
   while (busy_.load(std::memory_order_acquire) == &cache) os::yield();
-  return cut_off != 0;
+  const os::Locked locked(lock_);
+  return std::erase(skipped_, &cache) + cut_off != 0;
 }
 
 void Replayer::stop() {
@@ -116,6 +118,7 @@ bool Replayer::run_one() {
 
 void Replayer::end(const std::shared_ptr<Replay>& replay) {
   const os::Locked locked(lock_);
+  if (replay->has_skipped && skipped_.size() < kReplaysMax) skipped_.push_back(replay->cache);
   std::erase(replays_, replay);
   count_.store(static_cast<uint32_t>(replays_.size()), std::memory_order_release);
 }
@@ -178,12 +181,13 @@ void Replayer::add_unit(Replay& replay, prefetch::Touch unit, Batch* batch) cons
 }
 
 // False: there is no room for more.
-bool Replayer::bring_in(const Replay& replay, std::span<const Stretch> stretches) {
+bool Replayer::bring_in(Replay& replay, std::span<const Stretch> stretches) {
   while (!stretches.empty()) {
     size_t count = 1;
     const uint64_t offset = std::max(stretches[0].first * replay.page_bytes, replay.from);
     const std::byte* const address = replay.address + (offset - replay.offset);
     View* const view = AddressMap::instance().find_and_hold(address);
+    if (view == nullptr) replay.has_skipped = true;
     if (view != nullptr) {
       bool is_room_left = true;
       // Something else may be mapped there by now, or a part of what was.

@@ -79,13 +79,14 @@ class Replayer {
     prefetch::TouchReader reader;
     prefetch::TouchRun rest;  // of a run that was begun
     uint64_t last_page = UINT64_MAX;
+    bool has_skipped = false;  // some of it was not shown any more
   };
 
   void run();
   bool run_one();
   void gather(Replay& replay, Batch* batch) const;
   void add_unit(Replay& replay, prefetch::Touch unit, Batch* batch) const;
-  bool bring_in(const Replay& replay, std::span<const Stretch> stretches);
+  bool bring_in(Replay& replay, std::span<const Stretch> stretches);
   bool fill(region::View& view, std::span<const Stretch> stretches, bool are_single);
   bool fill_page(PageBatch& batch, PageCache& cache, region::View& view, uint64_t page,
                  uint64_t* filled);
@@ -98,6 +99,9 @@ class Replayer {
   Filler& filler_;
   os::Lock lock_;  // of the list, and of the start of the thread
   std::vector<std::shared_ptr<Replay>> replays_;
+  // Caches whose replays came to their end, but skipped what was not shown any more: an unmap is
+  // faster than what follows it. At most kReplaysMax.
+  std::vector<const PageCache*> skipped_;
   std::atomic<const PageCache*> busy_{nullptr};  // whose batch is under way
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> changes_{0};
