@@ -28,8 +28,8 @@ class BudgetControl {
   Status resize(uint64_t bytes);
   // The same for who tries again, and must not have fills starve meanwhile: within ns_max from its
   // start, or an eighth of the options' wait if that is less, and no longer once full stores keep
-  // everything. EBUSY: not all of it; what has left by then stays away,
-  // but for a few pages with which fills go on.
+  // everything. EBUSY: not all of it; what has left by then stays away, but for a few pages with
+  // which fills go on.
   Status approach(uint64_t bytes, uint64_t ns_max);
   // What resize() would refuse to go below just now: what the pager needs, is pinned and is lent.
   // For pins never more than there is.

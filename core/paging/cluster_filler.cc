@@ -108,9 +108,7 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
     if (left_out == FetchTuner::kNone && is_watched(cache, next)) left_out = next;
   }
   uint32_t filled = 0;
-  return fill_wanted(cache, view,
-                     {page, first, end, left_out, Counter::prefetch_fills, false, is_write}, caller,
-                     &filled);
+  return fill_wanted(cache, view, {page, first, end, left_out, false, is_write}, caller, &filled);
 }
 
 ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
@@ -139,10 +137,10 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
     cluster.result = filler_.fill(cache, view, page, is_write, caller);
     filled = cluster.result == 0 ? 1 : 0;
   } else {
-    cluster.result = fill_wanted(cache, view,
-                                 {page, cluster.first, cluster.end, choice.left_out,
-                                  Counter::prefetch_fills, !choice.is_proven, is_write},
-                                 caller, &filled);
+    cluster.result = fill_wanted(
+        cache, view,
+        {page, cluster.first, cluster.end, choice.left_out, !choice.is_proven, is_write}, caller,
+        &filled);
   }
   if (filled != 0 && cluster.result == 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
   return cluster;
@@ -214,7 +212,7 @@ int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wante
 [[gnu::noinline]] void ClusterFiller::bring_in(PageCache& cache, View& view, const Wanted& wanted,
                                                Caller caller, Claimed* claimed) {
   // The batch gathers frames where they are: it never has more than were taken from there.
-  PageBatch batch(pager_, supply_, filler_, cache, view, caller, wanted.counter,
+  PageBatch batch(pager_, supply_, filler_, cache, view, caller, Counter::prefetch_fills,
                   pager_.bounce.shape().chunk_bytes, claimed->frame);
   if (wanted.is_guess) batch.set_guessed();
   batch.set_asked(wanted.page, wanted.is_written && cache.page_bytes == base::kSystemPage);

@@ -16,7 +16,7 @@ namespace outcore::paging {
 
 class ClusterFiller {
  public:
-  static constexpr uint32_t kPagesMax = 128;  // of one transfer
+  static constexpr uint32_t kPagesMax = 1 << prefetch::FetchTuner::kLevelMax;  // of a transfer
 
   ClusterFiller(Pager& pager, FrameSupply& supply, Filler& filler, PrefetchQueue& queue)
       : pager_(pager), supply_(supply), filler_(filler), queue_(queue) {}
@@ -52,7 +52,6 @@ class ClusterFiller {
   // What is brought in with the page: of [first, end) all that is absent but for `left_out`.
   struct Wanted {
     uint64_t page = 0, first = 0, end = 0, left_out = 0;
-    metrics::Counter counter{};
     bool is_guess = false;    // nothing proves that the others will be used
     bool is_written = false;  // the page was asked for by a write
   };

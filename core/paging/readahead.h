@@ -30,7 +30,7 @@ class Readahead {
   void on_cluster(const PageCache& cache, uint64_t first, uint64_t end);
 
  private:
-  static constexpr uint64_t kClusterMax = 128;
+  static constexpr uint64_t kClusterMax = uint64_t{1} << prefetch::FetchTuner::kLevelMax;
   void note_in_flight(const PageCache& cache, const region::View& view, uint64_t page);
   prefetch::StreamTable::Advice ask_streams(const PageCache& cache,
                                             prefetch::StreamTable::Miss& miss);
