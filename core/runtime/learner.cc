@@ -20,28 +20,21 @@ using prefetch::TouchProfile;
 
 namespace {
 
-using Ranges = std::map<uint64_t, uint64_t>;
-
 // Leaves of [from, to) what lies between what the ranges have of its beginning and of its end.
-void cut_known_ends(const Ranges& ranges, uint64_t* from, uint64_t* to) {
-  if (auto next = ranges.upper_bound(*from); next != ranges.begin())
-    *from = std::max(*from, std::prev(next)->second);
-  if (auto next = ranges.lower_bound(*to); next != ranges.begin() && std::prev(next)->second >= *to)
+void cut_known_ends(const base::RangeSet& ranges, uint64_t* from, uint64_t* to) {
+  const std::map<uint64_t, uint64_t>& all = ranges.all();
+  const auto end_of = [](const auto& range) { return range->first + range->second; };
+  if (auto next = all.upper_bound(*from); next != all.begin())
+    *from = std::max(*from, end_of(std::prev(next)));
+  if (auto next = all.lower_bound(*to); next != all.begin() && end_of(std::prev(next)) >= *to)
     *to = std::prev(next)->first;
 }
 
-void add_range(Ranges* ranges, uint64_t from, uint64_t to) {
+// Some of it may be in the set.
+void add_range(base::RangeSet* ranges, uint64_t from, uint64_t to) {
   OC_CHECK(from < to);
-  auto next = ranges->upper_bound(from);
-  if (next != ranges->begin() && std::prev(next)->second >= from) {
-    next = std::prev(next);
-    from = next->first;
-  }
-  while (next != ranges->end() && next->first <= to) {
-    to = std::max(to, next->second);
-    next = ranges->erase(next);
-  }
-  ranges->emplace(from, to);
+  ranges->remove(from, to - from);
+  ranges->add(from, to - from);
 }
 
 }  // namespace
@@ -116,7 +109,7 @@ void Learner::end(const PageCache& cache, bool is_cut_off) {
   const auto replayed = replayed_.find(recorded->second);
   if (is_cut_off && replayed != replayed_.end() && replayed->second.cut_off < kCutOffMax) {
     ++replayed->second.cut_off;
-    replayed->second.ranges.clear();
+    replayed->second.ranges = {};
   }
   caches_.erase(recorded);
 }

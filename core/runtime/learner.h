@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/range_set.h"
 #include "core/paging/engine.h"
 #include "core/prefetch/touch_log.h"
 #include "core/prefetch/touch_profile.h"
@@ -69,11 +70,9 @@ class Learner {
     std::vector<std::unique_ptr<prefetch::TouchLog>> logs;
   };
   using Touches = std::shared_ptr<const std::string>;
-  // Bytes [first, second) of a file, none of which touch each other.
-  using Ranges = std::map<uint64_t, uint64_t>;
   struct Replayed {
-    Ranges ranges;         // that were brought in
-    uint32_t cut_off = 0;  // how often it ended in the middle
+    base::RangeSet ranges;  // of its bytes, that were brought in
+    uint32_t cut_off = 0;   // how often it ended in the middle
   };
 
   static prefetch::TouchLog* log_for(File& file, uint64_t size_bytes);
