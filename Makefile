@@ -15,7 +15,7 @@ packages:
 	@tools/install_packages.sh build
 
 build: packages  ## the library, the command and occ, at build/bin: all that `make install` installs
-	@cmake -S . -B build -G Ninja >/dev/null
+	@cmake -S . -B build -G Ninja $(CMAKE_OPTIONS) >/dev/null
 	@cmake --build build -j $(JOBS) --target installable
 
 demo:  ## sort this machine's files, search its packages, in a quarter of their size, beside mmap
