@@ -153,7 +153,7 @@ void BatchWriter::publish() {
   for (size_t i = 0; i < wholes_.size();) {
     const size_t end = std::min(i + kAtATime, wholes_.size());
     const os::SignalBlock block;
-    const Passing passing(pool_.gate_);
+    const os::Passing passing(pool_.gate_);
     for (; i < end; ++i) {
       Whole& whole = wholes_[i];
       if (whole.block == 0) continue;

@@ -22,12 +22,12 @@
 #include "checkpoints/pool/chunk_map.h"
 #include "checkpoints/pool/chunk_reader.h"
 #include "checkpoints/pool/disk.h"
-#include "checkpoints/pool/gate.h"
 #include "checkpoints/pool/io_failure.h"
 #include "checkpoints/pool/journal.h"
 #include "checkpoints/pool/pins.h"
 #include "checkpoints/pool/snapshot.h"
 #include "checkpoints/pool/state.h"
+#include "core/os/epoch_gate.h"
 
 namespace outcore::versioned {
 
@@ -213,7 +213,7 @@ class Pool {
   uint64_t delta_bytes_min_ = 0;
   std::shared_ptr<Pins> pins_ = std::make_shared<Pins>();
 
-  Gate gate_;                          // passed by who enters chunks into maps
+  os::EpochGate gate_;                 // passed by who enters chunks into maps
   std::atomic<uint32_t> interval_{1};  // the number of the next commit; changes behind the gate
   std::array<os::Lock, 64> stripes_;   // of chunks that are written in parts
   std::mutex making_;

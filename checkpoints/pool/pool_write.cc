@@ -83,7 +83,7 @@ int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const st
   uint32_t done = 0;
   if (error == 0) {
     const os::SignalBlock block;
-    const Passing passing(gate_);
+    const os::Passing passing(gate_);
     while (done < count && error == 0) {
       error = publish(object, chunk + done, blocks[done], sums[done]);
       if (error == 0) ++done;
@@ -106,7 +106,7 @@ int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> pat
   const uint64_t begin = chunk * chunk_bytes_;
   if (is_zero && patches.size() == 1 && patches[0].skipped == 0 &&
       begin + patches[0].size_bytes >= object.size_bytes()) {
-    const Passing passing(gate_);
+    const os::Passing passing(gate_);
     return publish(object, chunk, 0, 0);
   }
   const ChunkBuffer buffer(reader_->buffers());
@@ -185,7 +185,7 @@ int Pool::discard_locked(Object& object, uint64_t offset, uint64_t size_bytes) {
   object.map_->for_each(first, last, [&](uint64_t chunk, Entry) {
     if (error != 0) return;
     const os::SignalBlock block;
-    const Passing passing(gate_);
+    const os::Passing passing(gate_);
     error = publish(object, chunk, 0, 0);
   });
   return error;
