@@ -1,9 +1,9 @@
-// HeapStore: space behind a range of addresses, of which parts are promised and taken back one by
-// one.
+// HeapStore: the store of a heap's addresses, over one that books space, range by range: an unnamed
+// file (HeapFile), or memory of other machines.
 //
-// Fault safe. What was never written since it was promised reads zero without I/O: a map of what
-// was written, in system pages, is the truth, and not what the space holds. So nothing need be
-// erased when memory is freed.
+// Fault safe. What was never written since it was promised reads zero without I/O: a map says, in
+// system pages, what was written, whatever the other store holds there. So nothing need be erased
+// when memory is freed.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,27 @@
 #include <string>
 #include <vector>
 
+#include "core/store/booking.h"
 #include "core/store/room.h"
+#include "core/store/uri.h"
 #include "core/store/written_map.h"
 #include "outcore/store.h"
-#include "run/preload/heap_space.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::preload {
 
 class HeapStore final : public Store, public store::Lodger {
  public:
-  // As HeapSpace::open.
+  // scratch:[FOLDER][?parameters], without a folder it is `folder` (empty: TMPDIR, else /var/tmp);
+  // or far://… (docs/reference/stores.md). Errors: those of the URI, and what the system said.
   static Result<std::shared_ptr<HeapStore>> open(const std::string& uri, const std::string& folder);
-  // REQUIRES: called once, before all that follows.
+  // REQUIRES: called once, before all that follows. Pages are written as a whole.
   Status cover(uint64_t capacity_bytes, uint64_t page_bytes);
 
   // Bytes that could be promised now.
-  uint64_t free_bytes() const { return space_->free_bytes(); }
-  const std::string& folder() const { return space_->folder(); }
+  uint64_t free_bytes() const;
+  // Where files may be made beside it.
+  const std::string& folder() const { return folder_; }
   // Space for the range, so that what is written there can be stored. 0, or -errno: -ENOSPC, and
   // then nothing is promised. REQUIRES, here and below: whole system pages.
   int promise(uint64_t offset, uint64_t size_bytes);
@@ -55,19 +59,25 @@ class HeapStore final : public Store, public store::Lodger {
   }
   void register_buffer(std::span<std::byte> buffer) override { space_->register_buffer(buffer); }
   StoreTraits traits() const override { return space_->traits(); }
-  std::string uri() const override { return "allocations in " + space_->name(); }
+  std::string uri() const override { return "allocations in " + space_->uri(); }
   std::string remark() const override { return space_->remark(); }
   bool is_unreplicated() const override { return space_->is_unreplicated(); }
-  void retire() { space_->retire(); }
-  bool is_far() const { return space_->file() < 0; }
-  void use_room(std::shared_ptr<store::Room> room) override { space_->use_room(std::move(room)); }
+  void retire() override { space_->retire(); }
+  bool is_far() const { return file_ < 0; }
+  void use_room(std::shared_ptr<store::Room> room) override;
 
  private:
   HeapStore() = default;
+  Status open_far(const StoreKind& kind, store::Uri uri, const StoreLimits& limits);
   int copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer);
+  int reserve_space(uint64_t from, uint64_t to);
   void give_up(uint64_t from, uint64_t to);
 
-  std::unique_ptr<HeapSpace> space_;
+  std::shared_ptr<Store> space_;
+  store::Booking* booking_ = nullptr;  // the space's
+  int file_ = -1;                      // of the space; -1: it is on other machines
+  std::string folder_;
+  uint64_t granule_bytes_ = 0;  // space is taken and given back in multiples of this
   store::WrittenMap written_;
   store::WrittenMap reserved_;  // what there is space for
   std::atomic<uint64_t> reserved_bytes_{0};
