@@ -1,5 +1,6 @@
-// ChunkBuffers: a few buffers of the size of a chunk, for parts of chunks. Any thread, the fault
-// path: nothing is allocated after open(); who finds none free waits for one.
+// ChunkBuffers: a few buffers of the size of a chunk, for writes of parts of chunks. Any thread,
+// the fault path: nothing is allocated after open(), and a thread that finds no free buffer waits
+// for one.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ class ChunkBuffers {
  private:
   std::byte* memory_ = nullptr;
   uint32_t chunk_bytes_ = 0;
-  std::atomic<uint32_t> free_{UINT32_MAX};  // a bit for each buffer
+  std::atomic<uint32_t> free_{UINT32_MAX};  // a bit for each free buffer
 };
 
 // A buffer for a scope.
