@@ -20,7 +20,7 @@ namespace outcore::heap {
 
 class Allocator {
  public:
-  // nullptr: no memory for what it must know.
+  // nullptr: there is no memory for its own data.
   static std::unique_ptr<Allocator> make(std::unique_ptr<HeapMemory> heap_memory,
                                          uint64_t kept_bytes_max);
   ~Allocator();  // Frees all blocks. REQUIRES: no thread is in a call.
