@@ -33,24 +33,23 @@ bool unlist(int fd) {
   return true;
 }
 
-void before_fork() {
-  const int error = errno;  // the runtime's handler has set it, and looks at it afterwards
-  listed().lock.lock();
-  errno = error;
-}
-
-void after_in_parent() { listed().lock.unlock(); }
-
-void after_in_child() {
+void close_in_child() {
   OC_ASSERT(listed().lock.is_held());
   for (const int fd : listed().descriptors) ::close(fd);
   listed().descriptors.clear();
   listed().lock.unlock();
 }
 
-// At load: a fork() that has begun when the first descriptor is opened closes it, too.
-[[maybe_unused]] const bool is_registered = [] {
-  at_fork(ForkOrder::kDescriptors, before_fork, after_in_parent, after_in_child);
+// Registered at load: a fork() that has begun when the first descriptor is opened closes it, too.
+[[maybe_unused]] const bool is_closing_registered = [] {
+  at_fork(
+      ForkOrder::kDescriptors,
+      [] {
+        const int error = errno;  // the runtime's handler has set it, and looks at it afterwards
+        listed().lock.lock();
+        errno = error;
+      },
+      [] { listed().lock.unlock(); }, close_in_child);
   return true;
 }();
 
