@@ -1,6 +1,6 @@
 // SpacePool: a fixed number of pieces of memory, for work that must not allocate. The fault path.
 //
-// A piece costs nothing before it is first used. The holder of a piece never waits for a thread that
+// A piece costs nothing before it is first used. Whoever holds one never waits for a thread that
 // wants one.
 #pragma once
 

@@ -1,7 +1,7 @@
-// HeapFile: the store of an unnamed file in which the bytes of a heap rest.
+// HeapFile: an unnamed file as the store in which the bytes of a heap lie.
 //
-// Fault safe. The file takes space range by range, as reserve() and release() say; what was never
-// written of it reads anything. Any thread.
+// Fault safe. The file has space where reserve() has allocated it and release() has not freed it. A
+// range that was never written reads undefined bytes. Any thread.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,11 @@ namespace outcore::preload {
 
 class HeapFile final : public Store, public store::Booking {
  public:
-  // An empty folder: TMPDIR, else /var/tmp. Errors: what the system said.
+  // An empty folder: TMPDIR, else /var/tmp. Errors: those of the system.
   static Result<std::shared_ptr<HeapFile>> open(const std::string& folder,
                                                 const StoreLimits& limits);
 
-  // Where other files may be made beside it.
+  // Where further files may be created.
   const std::string& folder() const { return folder_; }
   int descriptor() const { return file_.fd(); }
 
@@ -32,8 +32,8 @@ class HeapFile final : public Store, public store::Booking {
     return file_.write(offset, from);
   }
   void transfer(std::span<StoreRequest> batch) override { file_.transfer(batch, traits_); }
-  int resize(uint64_t size_bytes) override;  // nothing of the file changes
-  // 0 also where the filesystem cannot reserve. On an error the range has no space.
+  int resize(uint64_t size_bytes) override;  // the file does not change
+  // 0 also if the filesystem cannot reserve. After an error the range has no space.
   int reserve(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override;
   void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
