@@ -153,7 +153,7 @@ int FileStorage::write_short_runs(uint64_t first, const Runs& runs, const std::b
       return error;
     std::memcpy(at, from + here, runs.run_bytes);
     if (!is_dense) return 0;
-    const int error = writeback_.have_come_to(fd_, first + there, window);
+    const int error = writeback_.note_written(fd_, first + there, window);
     if (error != 0) lost_sync_ = error;
     return error;
   });

@@ -17,7 +17,7 @@ class FileWindow {
   // filesystem has large folios: 512 times fewer faults, and as many fewer pages to write back.
   FileWindow(int fd, bool is_dense, uint64_t file_bytes)
       : fd_(fd), is_dense_(is_dense), file_bytes_(file_bytes) {}
-  ~FileWindow() { leave(); }
+  ~FileWindow() { unmap_all(); }
   FileWindow(const FileWindow&) = delete;
   FileWindow& operator=(const FileWindow&) = delete;
 
@@ -25,10 +25,10 @@ class FileWindow {
   // errno; EIO: the file ends before.
   int reach(uint64_t offset, uint64_t size_bytes, std::byte** at);
   // Unmaps its pages of the range; a touch maps them again.
-  void let_go(uint64_t offset, uint64_t size_bytes);
+  void unmap(uint64_t offset, uint64_t size_bytes);
 
  private:
-  void leave();
+  void unmap_all();
 
   const int fd_;
   const bool is_dense_;
@@ -51,7 +51,7 @@ class Writeback {
  public:
   // `window` is the one through which the caller writes. 0 or an errno: earlier bytes did not reach
   // the disk, which the kernel reports only once.
-  int have_come_to(int fd, uint64_t offset, FileWindow& window) {
+  int note_written(int fd, uint64_t offset, FileWindow& window) {
     if (offset < next_.load(std::memory_order_relaxed) &&
         offset >= least_.load(std::memory_order_relaxed))
       return 0;

@@ -55,17 +55,17 @@ class BlockHeap {
 
   // At a cut: moves the graves of all blocks that died before it to `into`. What dies from now on
   // belongs to the next commit.
-  void take_fresh(MappedArray<Grave>& into);
+  void take_graves(MappedArray<Grave>& into);
   // The commit failed: its graves belong to the next one.
-  void give_back_fresh(MappedArray<Grave>& graves);
+  void return_graves(MappedArray<Grave>& graves);
   // The commit is durable. Blocks that no held state needs become free; the other graves are kept.
   void settle(MappedArray<Grave>& graves, std::span<const uint32_t> held);
   // Some states are no longer held. Removes the kept graves that nobody needs any more, and returns
   // their blocks, which are still in use.
-  std::vector<Run> take_unneeded(std::span<const uint32_t> held);
+  std::vector<Run> remove_unneeded(std::span<const uint32_t> held);
   // Frees the blocks. Where that makes many neighbouring blocks free, their space goes back to the
   // filesystem.
-  void give_up(const std::vector<Run>& runs);
+  void free_runs(const std::vector<Run>& runs);
   // Makes these blocks live again (`blocks` ascends).
   void resurrect(const MappedArray<uint32_t>& blocks);
 

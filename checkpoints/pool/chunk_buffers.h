@@ -21,8 +21,8 @@ class ChunkBuffers {
 
   // False: no memory.
   bool open(uint32_t chunk_bytes);
-  std::span<std::byte> take();
-  void give_back(std::span<std::byte> buffer);
+  std::span<std::byte> acquire();
+  void release(std::span<std::byte> buffer);
 
  private:
   std::byte* memory_ = nullptr;
@@ -33,8 +33,8 @@ class ChunkBuffers {
 // A buffer for a scope.
 class ChunkBuffer {
  public:
-  explicit ChunkBuffer(ChunkBuffers& all) : all_(all), bytes_(all.take()) {}
-  ~ChunkBuffer() { all_.give_back(bytes_); }
+  explicit ChunkBuffer(ChunkBuffers& all) : all_(all), bytes_(all.acquire()) {}
+  ~ChunkBuffer() { all_.release(bytes_); }
   ChunkBuffer(const ChunkBuffer&) = delete;
   ChunkBuffer& operator=(const ChunkBuffer&) = delete;
   std::span<std::byte> bytes() const { return bytes_; }

@@ -195,8 +195,8 @@ class Pool {
   Status check_usable(const std::string& attempted) const;
   Result<uint32_t> commit_locked(const std::string& name, const std::string& comment);
   int carry_out(Cut& cut, bool& is_lost);
-  void take_cut(Cut& cut);
-  void give_back(Cut& cut);
+  void make_cut(Cut& cut);
+  void undo_cut(Cut& cut);
   int write_commit(Cut& cut);
   void settle(Cut& cut);
   Status fail(int error, const std::string& attempted, bool is_lost);

@@ -128,12 +128,12 @@ void FarServers::add_outputs(std::vector<pollfd>* all) const {
     if (server->output() != -1) all->push_back({server->output(), POLLIN, 0});
 }
 
-std::vector<std::string> FarServers::hear() {
+std::vector<std::string> FarServers::read_output() {
   std::vector<std::string> lost;
   for (size_t i = 0; i < servers_.size(); ++i) {
     HostServer& server = *servers_[i];
     const State before = server.state();
-    server.hear();
+    server.read_output();
     if (before == State::kUp && server.state() == State::kDead) lost.push_back(loss_of(i));
   }
   for (const auto& server : servers_) {

@@ -24,7 +24,7 @@ class FarServers {
  public:
   FarServers(const std::vector<ServerPlan>& plans, std::vector<std::string> ssh);
 
-  // Starts all of them at once. Their copies are started within hear(), when the servers are up.
+  // Starts all of them at once. Their copies are started within read_output(), when the servers are up.
   void start();
   bool is_settled() const;                    // no server is being started any more
   void give_up(int seconds);                  // on servers that are still being started
@@ -36,7 +36,7 @@ class FarServers {
   void add_outputs(std::vector<pollfd>* all) const;
   // Reads what the servers have written. Returns a line for each that died: which, and what that
   // means.
-  std::vector<std::string> hear();
+  std::vector<std::string> read_output();
   void beat();
   bool has_elsewhere() const;  // a server on another machine, which must get our beats
   // Asks all servers to end.

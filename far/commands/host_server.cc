@@ -159,21 +159,21 @@ std::string HostServer::config() const {
   return text;
 }
 
-void HostServer::hear() {
+void HostServer::read_output() {
   char text[4096];
   ssize_t n = 0;
   while (output_ != -1 && (n = ::read(output_, text, sizeof text)) > 0) {
     unread_.append(text, static_cast<size_t>(n));
     size_t at = 0;
     for (size_t end = 0; (end = unread_.find('\n', at)) != std::string::npos; at = end + 1)
-      hear_line(one_line(unread_.substr(at, end - at)));
+      read_line(one_line(unread_.substr(at, end - at)));
     unread_.erase(0, at);
     if (unread_.size() > kLineBytesMax) unread_.resize(kLineBytesMax);
   }
   if (n == 0 && output_ != -1) on_end_of_output();
 }
 
-void HostServer::hear_line(const std::string& line) {
+void HostServer::read_line(const std::string& line) {
   const std::string words = words_of(line);
   if (words.empty()) return;
   last_line_ = words;
@@ -193,7 +193,7 @@ void HostServer::hear_line(const std::string& line) {
 }
 
 void HostServer::on_end_of_output() {
-  if (!unread_.empty()) hear_line(one_line(unread_));
+  if (!unread_.empty()) read_line(one_line(unread_));
   if (output_ == -1) return;
   close_pipes();
   if (state_ == State::kUp) {

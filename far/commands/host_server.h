@@ -49,7 +49,7 @@ class HostServer {
   // which is up; or nullptr.
   void start(const HostServer* primary);
   // Reads what the server has written. REQUIRES: output() can be read.
-  void hear();
+  void read_output();
   // Tells a server elsewhere that this process is still there. At least every kBeatSeconds.
   void beat();
   // Gives up a start that has neither succeeded nor failed.
@@ -69,7 +69,7 @@ class HostServer {
   void launch();
   std::string config() const;
   std::vector<std::string> command() const;
-  void hear_line(const std::string& line);
+  void read_line(const std::string& line);
   void on_end_of_output();
   void close_pipes();
 

@@ -126,7 +126,7 @@ class HostsKeeper {
     const auto until = Clock::now() + std::chrono::seconds(kStartSeconds);
     while (!servers_.is_settled() && is_needed_ && ms_until(until) != 0) {
       wait(ms_until(until));
-      servers_.hear();
+      servers_.read_output();
     }
     if (!is_needed_) return false;
     servers_.give_up(kStartSeconds);
@@ -149,7 +149,7 @@ class HostsKeeper {
   void keep() {
     while (is_needed_) {
       wait(servers_.has_elsewhere() ? HostServer::kBeatSeconds * 1000 / 2 : -1);
-      for (const std::string& lost : servers_.hear()) say(lost);
+      for (const std::string& lost : servers_.read_output()) say(lost);
       servers_.beat();
     }
   }
@@ -162,7 +162,7 @@ class HostsKeeper {
       std::vector<pollfd> outputs;
       servers_.add_outputs(&outputs);
       ::poll(outputs.data(), outputs.size(), kLookMs);
-      servers_.hear();
+      servers_.read_output();
     }
     servers_.kill();
     while (ms_until(until) != 0 && ::waitpid(-1, nullptr, WNOHANG) != -1) ::poll(nullptr, 0, 1);

@@ -120,7 +120,7 @@ uint64_t bookable_bytes(uint64_t room_bytes, uint64_t chunk_bytes, uint32_t part
   return static_cast<uint64_t>(room / chunk) * chunk_bytes;
 }
 
-void Claim::be_owned() {
+void Claim::set_owner() {
   char host[256] = "an unknown host";
   ::gethostname(host, sizeof host - 1);
   owner_id = random_digits();
@@ -129,8 +129,8 @@ void Claim::be_owned() {
   OC_ASSERT(owner_id.size() == 32 && new_id.size() == 16);
 }
 
-void Claim::be_member() {
-  be_owned();
+void Claim::set_member() {
+  set_owner();
   member = owner_id.substr(0, 16);
 }
 

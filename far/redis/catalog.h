@@ -23,7 +23,7 @@ struct Claim {
   // ENOENT unless the store's lifetime is over.
   bool is_removal = false, is_expired_only = false;
   uint64_t size_bytes = 0;      // 0: the store's own
-  std::string owner_id, owner;  // set by be_owned()
+  std::string owner_id, owner;  // set by set_owner()
   // Of a writer that shares its lease with other members; empty: it wants the lease alone.
   std::string member;
   // From here on: of a store that is created.
@@ -36,8 +36,8 @@ struct Claim {
   int64_t capacity_bytes = -1;  // of all servers, for booking; -1: unknown
 
   // Makes this process the owner. Each call makes another owner.
-  void be_owned();
-  void be_member();  // the same, as one of several members
+  void set_owner();
+  void set_member();  // the same, as one of several members
 };
 
 inline constexpr uint64_t kLeaseMs = 15'000;

@@ -149,7 +149,7 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
     Group& group = groups[i];
     if (group.line == nullptr) continue;
     conclude(group, static_cast<uint8_t>(i), batch);
-    group.is_write ? servers_.give(group.line) : give(group.line, group.server);
+    group.is_write ? servers_.release(group.line) : release(group.line, group.server);
   }
   return is_all_done(batch);
 }
@@ -190,7 +190,8 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
   if (since_ns != 0 && now_ns >= since_ns + timeout_ns_)
     deadline_ns = std::min(deadline_ns, now_ns + kGraceNs);
   int error = 0;
-  group.line = servers_.take(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
+  group.line =
+      servers_.acquire(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
   if (group.line != nullptr) {
     group.line->connection.set_deadline(deadline_ns);
     if (servers_.is_retired(group.server)) error = -EAGAIN;
@@ -207,7 +208,7 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
       return 0;
     }
     group.line->connection.close();
-    servers_.give(group.line);
+    servers_.release(group.line);
     group.line = nullptr;
   }
   if (error != -EBUSY) servers_.note_answer(group.server, use, false);
@@ -310,21 +311,21 @@ int Chunks::wait_for_replicas(Group& group) {
 
 void Chunks::note(uint32_t server, int error, std::string_view text) {
   const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
-  while (!noting_.try_take()) os::yield();
+  while (!noting_.try_lock()) os::yield();
   std::snprintf(trouble_, sizeof trouble_, "%s: %.*s%s",
                 server == Servers::kNobody ? "no server" : servers_.address(server).text,
                 static_cast<int>(std::min<size_t>(text.size(), 100)), text.data(),
                 error == 0 ? "" : ::strerrordesc_np(-error));
-  noting_.give();
+  noting_.unlock();
 }
 
 std::string Chunks::trouble() const {
   char text[sizeof trouble_];
   {
     const os::SignalBlock block;
-    while (!noting_.try_take()) os::yield();
+    while (!noting_.try_lock()) os::yield();
     std::memcpy(text, trouble_, sizeof text);
-    noting_.give();
+    noting_.unlock();
   }
   return text;
 }

@@ -84,7 +84,7 @@ class Chunks {
   // anything any more. For readers: checks that all fences exist. 0 or -errno, as run().
   // *is_untouched: nothing was ever changed in the store.
   int take_fences(uint64_t token, bool is_new, bool* is_untouched);
-  int look_at_fences();
+  int check_fences();
   // Deletes all fences, and then all chunks, of a store of so many bytes.
   int remove_all(uint64_t size_bytes);
   // The bytes that the servers hold in whole values.
@@ -138,7 +138,7 @@ class Chunks {
   void read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   void lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns);
   void ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all);
-  void give(Line* line, uint32_t server);
+  void release(Line* line, uint32_t server);
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
   int open(Group& group, uint64_t deadline_ns);

@@ -14,11 +14,11 @@ int Chunks::learn_scripts() {
   int error = -EHOSTUNREACH;
   while (base::now_ns() < deadline_ns) {
     for (uint32_t server = 0; server < servers_.count(); ++server) {
-      Line* const line = servers_.take(server, Use::kControl, deadline_ns, &error);
+      Line* const line = servers_.acquire(server, Use::kControl, deadline_ns, &error);
       if (line == nullptr) continue;
       error = load_scripts(line->connection);
       if (error != 0) line->connection.close();
-      servers_.give(line);
+      servers_.release(line);
       if (error == 0 || error == -EACCES) return error;
     }
     servers_.refresh(deadline_ns);
@@ -57,7 +57,7 @@ int Chunks::take_fences(uint64_t token, bool is_new, bool* is_untouched) {
   return 0;
 }
 
-int Chunks::look_at_fences() {
+int Chunks::check_fences() {
   std::vector<uint64_t> seqs;
   if (const int result = run_on_parts(Act::kSeq, &seqs); result != 0) return result;
   for (uint32_t part = 0; part < layout_.part_count; ++part) seen_[part].store(seqs[part]);

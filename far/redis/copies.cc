@@ -59,13 +59,13 @@ bool Servers::has_replicas(uint32_t server) {
   const uint64_t until_ns = base::now_ns() + kAskNs;
   int error = 0;
   Reply reply;
-  if (Line* const line = take(server, Use::kControl, until_ns, &error); line != nullptr) {
+  if (Line* const line = acquire(server, Use::kControl, until_ns, &error); line != nullptr) {
     char count[24];
     char* const end = std::to_chars(count, count + sizeof count, options_.replicas).ptr;
     const std::string_view wanted(count, static_cast<size_t>(end - count));
     error = line->connection.ask({"WAIT", wanted, "100"}, &reply);
     if (error != 0) line->connection.close();
-    give(line);
+    release(line);
   }
   if (error == 0 && reply.type == ':' && reply.number >= options_.replicas) return true;
   refresh(until_ns);  // another may have its place

@@ -18,12 +18,12 @@ inline uint32_t generation() { return os::process_generation(); }
 
 class Holder {
  public:
-  bool try_take() {
+  bool try_lock() {
     uint32_t seen = word_.load(std::memory_order_relaxed);
     const uint32_t ours = generation();
     return seen != ours && word_.compare_exchange_strong(seen, ours, std::memory_order_acquire);
   }
-  void give() { word_.store(0, std::memory_order_release); }
+  void unlock() { word_.store(0, std::memory_order_release); }
 
  private:
   std::atomic<uint32_t> word_{0};

@@ -90,7 +90,7 @@ bool PartWriter::lock(Slot& slot, std::span<const Slot> before, uint64_t deadlin
     if (&lock_of(other.number()) == &wanted) return true;
   for (;;) {
     const uint32_t given = given_.load(std::memory_order_acquire);
-    slot.has_lock = wanted.try_take();
+    slot.has_lock = wanted.try_lock();
     if (slot.has_lock || !before.empty()) return slot.has_lock;
     if (base::now_ns() >= deadline_ns) break;
     os::wait(&given_, given, 20'000'000);
@@ -166,7 +166,7 @@ void PartWriter::end(Slot& slot) {
     r->is_done = true;
   }
   if (!slot.has_lock) return;
-  lock_of(slot.number()).give();
+  lock_of(slot.number()).unlock();
   given_.fetch_add(1, std::memory_order_release);
   os::wake_all(&given_);
 }

@@ -49,12 +49,12 @@ Servers::~Servers() {
 // kNobody: no room, or no memory.
 uint32_t Servers::add(const Address& address) {
   const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
-  while (!adding_.try_take()) os::yield();  // held for one call of the kernel
+  while (!adding_.try_lock()) os::yield();  // held for one call of the kernel
   const uint32_t known = count();
   uint32_t number = 0;
   while (number < known && !servers_[number].load()->address.is_same(address)) ++number;
   if (number == known) number = add_new(address);
-  adding_.give();
+  adding_.unlock();
   return number;
 }
 
@@ -113,19 +113,19 @@ std::span<Line> Servers::lines_of(uint32_t server, Use use) const {
   return it.control;
 }
 
-Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) {
+Line* Servers::acquire(uint32_t server, Use use, uint64_t deadline_ns, int* error) {
   Server& it = *servers_[server].load(std::memory_order_acquire);
   for (;;) {
     const uint32_t given = it.given.load(std::memory_order_acquire);
     for (Line& line : lines_of(server, use)) {
-      if (!line.holder.try_take()) continue;
+      if (!line.holder.try_lock()) continue;
       *error = open(line, server, use, deadline_ns);
       if (*error == 0) {
         OC_ASSERT(line.connection.is_open() && line.server == server);
         line.connection.set_deadline(deadline_ns);
         return &line;
       }
-      give(&line);
+      release(&line);
       return nullptr;
     }
     if (base::now_ns() >= deadline_ns) {
@@ -138,15 +138,15 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
   }
 }
 
-Line* Servers::try_take(uint32_t server, Use use, bool* is_unopened) {
+Line* Servers::try_acquire(uint32_t server, Use use, bool* is_unopened) {
   *is_unopened = false;
   if (use == Use::kRead && has_waiting(server)) return nullptr;
   for (Line& line : lines_of(server, use)) {
-    if (!line.holder.try_take()) continue;
+    if (!line.holder.try_lock()) continue;
     const bool is_open = line.opened_by == generation() && line.connection.is_open();
     if (is_open && is_checked(line, server)) return &line;
     line.server = server;
-    give(&line);
+    release(&line);
     *is_unopened = true;
     return nullptr;
   }
@@ -180,25 +180,25 @@ void Servers::note_answer(uint32_t server, Use use, bool has_answered) {
   if (!has_answered && seen == 0) since_ns.compare_exchange_strong(seen, base::now_ns());
 }
 
-void Servers::give(Line* line) {
+void Servers::release(Line* line) {
   OC_CHECK(line != nullptr && line->server < count());
   Server& it = *servers_[line->server].load(std::memory_order_acquire);
   if (!line->connection.is_open()) line->connection.close();
-  line->holder.give();
+  line->holder.unlock();
   it.given.fetch_add(1, std::memory_order_release);
   os::wake(&it.given, 1);
 }
 
 int Servers::refresh(uint64_t deadline_ns) {
   const uint32_t before = asked_.load(std::memory_order_acquire);
-  while (!asking_.try_take()) {
+  while (!asking_.try_lock()) {
     os::wait(&asked_, before, 20'000'000);
     if (asked_.load(std::memory_order_acquire) != before) return 0;
     if (base::now_ns() >= deadline_ns) return -ETIMEDOUT;
   }
   const int result = options_.has_standby ? ask_pair(deadline_ns) : ask_any(deadline_ns);
   asked_.fetch_add(1, std::memory_order_release);
-  asking_.give();
+  asking_.unlock();
   os::wake_all(&asked_);
   return result;
 }
@@ -217,7 +217,7 @@ int Servers::ask_any(uint64_t deadline_ns) {
 
 int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   int error = 0;
-  Line* const line = take(server, Use::kControl, deadline_ns, &error);
+  Line* const line = acquire(server, Use::kControl, deadline_ns, &error);
   if (line == nullptr) return error;
   line->connection.begin(2);
   line->connection.word("CLUSTER");
@@ -226,7 +226,7 @@ int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   std::fill(std::begin(heard_), std::end(heard_), static_cast<uint16_t>(kNobody));
   error = read_slots(line->connection, server);
   if (error != 0) line->connection.close();  // there may be more of the answer
-  give(line);
+  release(line);
   if (error != 0) return error;
   // A server that has just come back may know of nobody yet.
   if (std::all_of(std::begin(heard_), std::end(heard_), [](uint16_t s) { return s == kNobody; }))

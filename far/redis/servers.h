@@ -126,12 +126,12 @@ class Servers {
 
   // Takes an open connection for this thread alone. nullptr: *error is -errno; -EBUSY: all were
   // held until the deadline.
-  Line* take(uint32_t server, Use use, uint64_t deadline_ns, int* error);
+  Line* acquire(uint32_t server, Use use, uint64_t deadline_ns, int* error);
   // Takes a connection that is free and was checked before, without waiting, and only if no thread
-  // waits for one. nullptr: *is_unopened says whether take() would open another.
-  Line* try_take(uint32_t server, Use use, bool* is_unopened);
-  void give(Line* line);
-  // Whether a thread waits in take(). It must not be passed over for ever.
+  // waits for one. nullptr: *is_unopened says whether acquire() would open another.
+  Line* try_acquire(uint32_t server, Use use, bool* is_unopened);
+  void release(Line* line);
+  // Whether a thread waits in acquire(). It must not be passed over for ever.
   bool has_waiting(uint32_t server) const { return servers_[server].load()->waiting.is_any(); }
   // Call before a write is sent: makes the server close our abandoned connections, with a command
   // on this line. 0 or -errno of the connection.

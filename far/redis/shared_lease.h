@@ -36,7 +36,7 @@ class SharedLease {
     uint64_t now_ms = 0;
   };
 
-  // `claim` had be_member() called; `record` is what Catalog::open returned for it.
+  // `claim` had set_member() called; `record` is what Catalog::open returned for it.
   SharedLease(Servers& servers, uint32_t replicas, uint64_t timeout_ns, const Claim& claim,
               const Record& record)
       : servers_(servers),

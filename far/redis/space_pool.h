@@ -25,8 +25,8 @@ class SpacePool {
   // False: the kernel had no memory.
   bool is_made() const { return first_ != nullptr; }
   // nullptr: all pieces were in use until the deadline. REQUIRES: is_made().
-  std::byte* take(uint64_t deadline_ns);
-  void give(const std::byte* piece);
+  std::byte* acquire(uint64_t deadline_ns);
+  void release(const std::byte* piece);
 
  private:
   const size_t count_, stride_;
@@ -42,13 +42,13 @@ class Space {
   // nullptr: get() is never called.
   explicit Space(SpacePool* pool) : pool_(pool) {}
   ~Space() {
-    if (piece_ != nullptr) pool_->give(piece_);
+    if (piece_ != nullptr) pool_->release(piece_);
   }
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
   std::byte* get(uint64_t deadline_ns) {
-    if (piece_ == nullptr) piece_ = pool_->take(deadline_ns);
+    if (piece_ == nullptr) piece_ = pool_->acquire(deadline_ns);
     return piece_;
   }
 

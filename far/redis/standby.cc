@@ -93,11 +93,11 @@ int Servers::ask_pair(uint64_t deadline_ns) {
 int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   int error = 0;
   Role role;
-  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  Line* const line = acquire(1, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
     error = read_role(line->connection, &role);
     if (error != 0) line->connection.close();
-    give(line);
+    release(line);
   }
   if (error == 0) standby_silence_.end();
   const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
@@ -112,11 +112,11 @@ int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
 
 int Servers::make_standby_serve(uint64_t deadline_ns) {
   int error = 0;
-  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  Line* const line = acquire(1, Use::kControl, deadline_ns, &error);
   if (line == nullptr) return error;
   error = make_master(line->connection);
   if (error != 0) line->connection.close();
-  give(line);
+  release(line);
   if (error == 0) turn_.store(Turn::kSecond, std::memory_order_release);
   return error;
 }

@@ -20,7 +20,7 @@ Result<std::unique_ptr<FarMember>> FarMember::open(const RedisOptions& options,
                                                    const StoreLimits& limits) {
   RedisOptions own = options;
   redis::Claim claim;
-  claim.be_owned();
+  claim.set_owner();
   own.name = "space of " + claim.owner + ", " + claim.new_id;
   OpenOptions how;
   how.is_writable = how.may_create = true;
@@ -39,7 +39,7 @@ Result<uint64_t> FarMember::free_bytes() {
   return (free_.size() + (end - used_)) * chunk_bytes();
 }
 
-int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
+int FarMember::allocate(uint64_t count, std::vector<uint64_t>* chunks) {
   OC_CHECK(used_ <= end_);
   int error = 0;
   if (const uint64_t spare = free_.size() + (end_ - used_); spare < count) {

@@ -1,7 +1,7 @@
 // FarMember: the part of a far:// space that lies on one server or one cluster: a store without
 // holes, whose chunks are allocated and freed one by one.
 //
-// It grows when necessary; freed chunks are used again first. take() and give(): one thread at a
+// It grows when necessary; freed chunks are used again first. allocate() and free(): one thread at a
 // time. The store itself: as its header says.
 #pragma once
 
@@ -25,9 +25,9 @@ class FarMember {
   Result<uint64_t> free_bytes();
   // Appends up to `count` chunks that read zero to `chunks`: as many as there is space for. 0, or
   // -errno if a server does not answer.
-  int take(uint64_t count, std::vector<uint64_t>* chunks);
+  int allocate(uint64_t count, std::vector<uint64_t>* chunks);
   // Frees a chunk. REQUIRES: it reads zero.
-  void give(uint64_t chunk) { free_.push_back(chunk); }
+  void free(uint64_t chunk) { free_.push_back(chunk); }
 
  private:
   int grow(uint64_t count);

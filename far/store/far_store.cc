@@ -170,7 +170,7 @@ int FarStore::resize(uint64_t size_bytes) {
     if (const int error = place(before / chunk_bytes_, end); error != 0) return error;
   std::vector<uint64_t> local;
   const int error = set_size(size_bytes, end, &local);
-  local_->give(local);
+  local_->free(local);
   return error;
 }
 
@@ -201,13 +201,13 @@ int FarStore::place(uint64_t first, uint64_t end) {
       const std::lock_guard<std::mutex> guard(placing_);
       error = try_place(first, end, &local, &lacking);
     }
-    if (error != -ENOSPC || lacking == 0 || local_->fetch(lacking, &local) != 0) break;
+    if (error != -ENOSPC || lacking == 0 || local_->allocate(lacking, &local) != 0) break;
   }
-  local_->give(local);  // what was not needed after all
+  local_->free(local);  // what was not needed after all
   return error;
 }
 
-// With the chunks of local memory that were fetched for this, as far as the servers do not suffice.
+// With the chunks of local memory that were allocated for this, as far as the servers do not suffice.
 // `lacking`: how many more it would take. REQUIRES: placing_.
 int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local,
                         uint64_t* lacking) {
@@ -220,7 +220,7 @@ int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
   for (uint32_t i = 0; i < members_.size() && found.size() < missing; ++i) {
     taken.clear();
     // One that does not answer is passed over, and told of if the others do not suffice.
-    if (const int result = members_[i]->take(missing - found.size(), &taken); error == 0)
+    if (const int result = members_[i]->allocate(missing - found.size(), &taken); error == 0)
       error = result;
     OC_CHECK(taken.size() <= missing - found.size());
     for (const uint64_t chunk : taken) found.push_back({i, chunk});
@@ -238,18 +238,18 @@ int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
     is_enough = error == 0;
     if (is_enough) ++next;
   }
-  for (; next != found.end(); ++next) give(*next, local);
+  for (; next != found.end(); ++next) free_place(*next, local);
   return error;
 }
 
 // What was in local memory is left to the caller, who gives it back without the lock. REQUIRES:
 // placing_.
-void FarStore::give(const Place& place, std::vector<uint64_t>* local) {
+void FarStore::free_place(const Place& place, std::vector<uint64_t>* local) {
   OC_CHECK(place.member <= local_member());
   if (place.member == local_member())
     local->push_back(place.chunk);
   else
-    members_[place.member]->give(place.chunk);
+    members_[place.member]->free(place.chunk);
 }
 
 // REQUIRES: placing_; nobody reads or writes these chunks.
@@ -263,7 +263,7 @@ int FarStore::give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
     Place place;
     if (!places_.find(chunk, &place)) continue;
     places_.clear(chunk);
-    give(place, local);
+    free_place(place, local);
   }
   return 0;
 }
@@ -324,7 +324,7 @@ int FarStore::release(uint64_t offset, uint64_t size_bytes) {
     error =
         give_back(base::round_up(offset, chunk_bytes_) / chunk_bytes_, end / chunk_bytes_, &local);
   }
-  local_->give(local);
+  local_->free(local);
   return error;
 }
 

@@ -64,7 +64,7 @@ class FarStore final : public Store, public Booking, public Lodger {
   int try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local, uint64_t* lacking);
   int set_size(uint64_t size_bytes, uint64_t end, std::vector<uint64_t>* local);
   uint32_t local_member() const { return static_cast<uint32_t>(members_.size()); }
-  void give(const Place& place, std::vector<uint64_t>* local);
+  void free_place(const Place& place, std::vector<uint64_t>* local);
   int give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* local);
   int discard_places(uint64_t offset, uint64_t size_bytes, Local local);
   template <size_t kMax>

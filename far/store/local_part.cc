@@ -31,7 +31,7 @@ std::shared_ptr<Room> LocalPart::room() {
   return room_;
 }
 
-int LocalPart::fetch(uint64_t count, std::vector<uint64_t>* chunks) {
+int LocalPart::allocate(uint64_t count, std::vector<uint64_t>* chunks) {
   if (!is_here()) return -ENOSPC;
   const std::shared_ptr<Room> room = this->room();
   if (room == nullptr || count > room->free_bytes() / chunk_bytes_ || !map(*room)) return -ENOSPC;
@@ -62,7 +62,7 @@ bool LocalPart::map(const Room& room) {
   const std::lock_guard<std::mutex> guard(lock_);
   if (base_.load() != nullptr) return true;
   try {
-    free_.reserve(most / chunk_bytes_);  // give() needs no memory
+    free_.reserve(most / chunk_bytes_);  // free() needs no memory
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -77,7 +77,7 @@ bool LocalPart::map(const Room& room) {
   return true;
 }
 
-void LocalPart::give(std::span<const uint64_t> chunks) {
+void LocalPart::free(std::span<const uint64_t> chunks) {
   if (chunks.empty() || !is_here()) return;
   for (const uint64_t chunk : chunks) {
     std::byte* const bytes = at(chunk);

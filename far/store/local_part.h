@@ -1,7 +1,7 @@
 // LocalPart: chunks of a FarStore that are kept in this process's own memory, out of the budget's
 // room, because the servers have no more space.
 //
-// Any thread; at() may be called on the fault path. fetch() makes pages leave memory, and give()
+// Any thread; at() may be called on the fault path. allocate() makes pages leave memory, and free()
 // informs the room. REQUIRES for both: the caller holds no lock for which a transfer of the store
 // waits. A forked child has no chunks.
 #pragma once
@@ -31,11 +31,11 @@ class LocalPart {
   void use_room(std::shared_ptr<Room> room);
   // Appends `count` chunks, which read zero. 0; -ENOSPC: the room is too small, and none was
   // appended.
-  int fetch(uint64_t count, std::vector<uint64_t>* chunks);
+  int allocate(uint64_t count, std::vector<uint64_t>* chunks);
   // Frees the chunks, and returns their memory to the room.
-  void give(std::span<const uint64_t> chunks);
+  void free(std::span<const uint64_t> chunks);
 
-  // REQUIRES: the chunk was fetched; is_here().
+  // REQUIRES: the chunk is allocated; is_here().
   std::byte* at(uint64_t chunk) const {
     return base_.load(std::memory_order_acquire) + chunk * chunk_bytes_;
   }

@@ -143,9 +143,9 @@ int RbdLifetime::set(uint64_t lifetime_ms) {
 }
 
 Status RbdLifetime::begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what,
-                          Errand errand) {
+                          Task task) {
   image_ = image;
-  errand_ = std::move(errand);
+  task_ = std::move(task);
   LifetimeNote note;
   if (const int error = read_lifetime(image_, &note); error != 0)
     return base::system_error(error, what + ": read its lifetime");
@@ -156,7 +156,7 @@ Status RbdLifetime::begin(const RbdImage& image, int64_t lifetime_ms, const std:
   const os::SignalBlock block;
   if (const int error = set(wanted); error != 0)
     return base::system_error(error, what + ": note its lifetime");
-  return wanted == 0 ? Status() : run_errand(what);
+  return wanted == 0 ? Status() : run_task(what);
 }
 
 Status RbdLifetime::change(int64_t lifetime_ms, const std::string& what) {
@@ -168,8 +168,8 @@ Status RbdLifetime::change(int64_t lifetime_ms, const std::string& what) {
   return lifetime_ms == 0 ? Status() : start(what);
 }
 
-Status RbdLifetime::run_errand(const std::string& what) {
-  has_errand_.store(errand_ != nullptr, std::memory_order_release);
+Status RbdLifetime::run_task(const std::string& what) {
+  has_task_.store(task_ != nullptr, std::memory_order_release);
   return start(what);
 }
 
@@ -196,7 +196,7 @@ void RbdLifetime::keep() {
   while (is_stopped_.load(std::memory_order_acquire) == 0) {
     const uint32_t seen = generation_.load(std::memory_order_acquire);
     try {
-      if (has_errand_.exchange(false, std::memory_order_acq_rel)) run();
+      if (has_task_.exchange(false, std::memory_order_acq_rel)) run();
       pause(seen);
       if (is_stopped_.load(std::memory_order_acquire) == 0) static_cast<void>(renew());
     } catch (const std::exception&) {
@@ -204,8 +204,8 @@ void RbdLifetime::keep() {
   }
 }
 
-void RbdLifetime::run() try { errand_(is_stopped_); } catch (const std::exception&) {
-  has_errand_.store(true, std::memory_order_release);
+void RbdLifetime::run() try { task_(is_stopped_); } catch (const std::exception&) {
+  has_task_.store(true, std::memory_order_release);
 }
 
 // Until the next renewal, or until something has changed.

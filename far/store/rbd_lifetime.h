@@ -51,18 +51,18 @@ class RbdLifetime {
  public:
   // Work for the thread that renews the note; it is repeated later if it throws. It must stop when
   // the word is set.
-  using Errand = std::function<void(const std::atomic<uint32_t>& is_stopped)>;
+  using Task = std::function<void(const std::atomic<uint32_t>& is_stopped)>;
 
-  // Writes the note and starts to renew it. The errand runs at once if the image has a lifetime,
-  // and whenever run_errand() asks for it. lifetime_ms: 0: for ever; -1: as the note says.
+  // Writes the note and starts to renew it. The task runs at once if the image has a lifetime,
+  // and whenever run_task() asks for it. lifetime_ms: 0: for ever; -1: as the note says.
   // REQUIRES: the image is open for writing, and outlives end(). Errors: ENOENT (it is being
   // removed), and those of the cluster.
-  Status begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what, Errand errand);
+  Status begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what, Task task);
   // Changes the lifetime between begin() and end(). Any thread.
   Status change(int64_t lifetime_ms, const std::string& what);
-  // Makes the thread that renews run the errand soon, and starts the thread for it if necessary.
+  // Makes the thread that renews run the task soon, and starts the thread for it if necessary.
   // Does not wait.
-  Status run_errand(const std::string& what);
+  Status run_task(const std::string& what);
   // Stops renewing: the lifetime counts from now on.
   void end();
   // For a forked child: the thread is the parent's.
@@ -81,11 +81,11 @@ class RbdLifetime {
   void pause(uint32_t seen);
 
   RbdImage image_;
-  Errand errand_;
+  Task task_;
   std::atomic<uint64_t> lifetime_ms_{0};
   std::atomic<uint32_t> is_stopped_{0};
   std::atomic<uint32_t> generation_{0};  // of what the thread that renews is to know
-  std::atomic<bool> has_errand_{false};
+  std::atomic<bool> has_task_{false};
   os::Lock lock_;       // guards the note
   std::mutex keeping_;  // guards start and end of the thread
   std::thread keeper_;

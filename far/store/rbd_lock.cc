@@ -81,7 +81,7 @@ std::string RbdLock::name_of_owner(const RbdLibrary& library, rbd_image_t image)
   return who;
 }
 
-Status RbdLock::take(const RbdLibrary& library, rbd_image_t image, const std::string& what) {
+Status RbdLock::lock(const RbdLibrary& library, rbd_image_t image, const std::string& what) {
   uint64_t features = 0;
   int error = library.rbd_get_features(image, &features);
   if (error != 0) return base::system_error(error, what + ": ask for its features");

@@ -17,7 +17,7 @@ class RbdLock {
   // Locks the image; waits until the watch of a dead owner ends. REQUIRES: the image is open for
   // writing and has the feature exclusive-lock. Errors: EBUSY (with the owner), and those of
   // librbd.
-  Status take(const RbdLibrary& library, rbd_image_t image, const std::string& what);
+  Status lock(const RbdLibrary& library, rbd_image_t image, const std::string& what);
 
   // Called when the process ends, so that others need not wait until its watch has ended.
   static void release(const RbdLibrary& library, rbd_image_t image) {

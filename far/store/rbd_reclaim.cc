@@ -205,7 +205,7 @@ int RbdReclaim::retire(const std::string& name, Word is_stopped, std::string* re
   if (is_kept) return -ENOTEMPTY;
   if (is_set(is_stopped)) return -EINTR;
   RbdLock lock;
-  if (!lock.take(library_, image.handle(), "give back " + name)) return -EBUSY;
+  if (!lock.lock(library_, image.handle(), "give back " + name)) return -EBUSY;
   error = is_time_over(image.image(), &is_over);  // its owner may have renewed it meanwhile
   if (error == 0 && is_over) error = read_lifetime(image.image(), &note);
   if (error != 0 || !is_over) return error != 0 ? error : -ENOENT;

@@ -43,7 +43,7 @@ void RbdStore::transfer(std::span<StoreRequest> batch) {
   note_answers(batch, is_silent);
   if (refusal(false) != 0) return;
   // After the reads: what they got is of an image that was there then.
-  if (const int error = look_whether_it_lives(); error != 0)
+  if (const int error = check_alive(); error != 0)
     for (StoreRequest& r : batch)
       if (r.result == 0) r.result = error;
 }

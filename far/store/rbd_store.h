@@ -49,7 +49,7 @@ struct RbdStoreOptions {
 class RbdStore final : public Store, public Snapshots {
  public:
   // Opens the image. If this process has it open for writing already, that store is shared. Errors:
-  // those of RbdConnection::open and RbdLock::take, ENOENT (no image), ENOSPC (with the bytes
+  // those of RbdConnection::open and RbdLock::lock, ENOENT (no image), ENOSPC (with the bytes
   // needed and free), EINVAL.
   static Result<std::shared_ptr<Store>> open(const RbdStoreOptions& options);
   // Removes the image that the options name. Errors: those of RbdConnection::open, ENOENT, EBUSY
@@ -107,7 +107,7 @@ class RbdStore final : public Store, public Snapshots {
   Status begin_lifetime(const RbdStoreOptions& options);
   Status change_lifetime(const RbdStoreOptions& options);
   RbdImage as_image() const { return {library_, connection_->pool(), image_, image_id_}; }
-  int look_whether_it_lives();
+  int check_alive();
   Status take_lock();
   void reclaim_soon();
   bool reclaim_space(uint64_t wanted_bytes) const;

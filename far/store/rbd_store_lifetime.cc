@@ -92,7 +92,7 @@ int RbdStore::open_watched(const RbdStoreOptions& options, LifetimeNote* note) {
 // Who only reads may not have been seen by whoever gave the image back: without the right to watch
 // it, or stopped for so long that its watch ended. Objects that are gone read zeros. A writer's
 // lock was broken then, and the cluster refuses it.
-int RbdStore::look_whether_it_lives() {
+int RbdStore::check_alive() {
   if (is_gone_.load(std::memory_order_relaxed)) return -ESTALE;
   const uint64_t now = os::now_ns(), last = looked_ns_.load(std::memory_order_acquire);
   if (is_writable_ || (last != 0 && now - last < kLifeLookNs)) return 0;
@@ -108,7 +108,7 @@ int RbdStore::look_whether_it_lives() {
 // Whoever looks whether it may go has the lock of an image whose time is over for a moment.
 Status RbdStore::take_lock() {
   for (int attempt = 0;; ++attempt) {
-    Status taken = lock_.take(*library_, image_, what_);
+    Status taken = lock_.lock(*library_, image_, what_);
     if (taken.code() != EBUSY || attempt == kAttemptsMax) return taken;
     bool is_over = false;
     if (is_time_over(as_image(), &is_over) != 0 || !is_over) return taken;
@@ -157,7 +157,7 @@ bool RbdStore::reclaim_space(uint64_t wanted_bytes) const {
 // For callers that may not wait: the next attempt may find what it gives back.
 void RbdStore::reclaim_soon() {
   lacks_space_.store(true);
-  static_cast<void>(lifetime_.run_errand(what_));
+  static_cast<void>(lifetime_.run_task(what_));
 }
 
 std::string RbdStore::copy_parameters() const {

@@ -37,11 +37,11 @@ class Writers {
     static Map* map = nullptr;
     static uint32_t owner = 0;
     holder_ = &holder;
-    while (!holder.try_take()) pause_ms(1);
+    while (!holder.try_lock()) pause_ms(1);
     if (std::exchange(owner, redis::generation()) != redis::generation()) map = new Map;
     map_ = map;
   }
-  ~Writers() { holder_->give(); }
+  ~Writers() { holder_->unlock(); }
   Writers(const Writers&) = delete;
   Writers& operator=(const Writers&) = delete;
   std::weak_ptr<RedisStore>& operator[](const std::string& key) { return (*map_)[key]; }
@@ -65,7 +65,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
   claim.is_writer = how.is_writable;
   claim.may_create = how.may_create;
   claim.size_bytes = how.size_bytes;
-  is_shared ? claim.be_member() : claim.be_owned();
+  is_shared ? claim.set_member() : claim.set_owner();
   const bool is_packed =
       options_.packing && options_.packing->kind != packing::Packing::Kind::kNone;
   claim.chunk_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes
@@ -174,7 +174,7 @@ Status RedisStore::take_over() {
     if (record_.is_new)
       return refuse_redis(options_, EAGAIN,
                           "it is just being made by " + record_.owner + ": try again");
-    result = chunks_->look_at_fences();
+    result = chunks_->check_fences();
   }
   if (result == -EIO)
     return refuse_redis(

@@ -122,7 +122,7 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
   claim.name = options.name;
   claim.is_writer = claim.is_removal = true;
   claim.is_expired_only = is_expired_only;
-  claim.be_owned();
+  claim.set_owner();
   const auto counted = count_replicas(options);
   if (!counted) return counted.error();
   const uint32_t replicas =

@@ -106,7 +106,7 @@ void RedisStore::transfer_plain(std::span<StoreRequest> batch) {
 
 // One of several writers does not know what has become of a change: a server may hear it late.
 void RedisStore::note_change(int result) {
-  if (result != 0 && result != -ENOSPC && result != -EROFS) fall_silent();
+  if (result != 0 && result != -ENOSPC && result != -EROFS) stop_renewing();
 }
 
 // The writes among them, where chunks are packed.

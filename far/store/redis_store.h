@@ -71,7 +71,7 @@ class RedisStore final : public Store {
   void leave();
   // Stops renewing the lease, so that it ends for all members: a request that this member has sent
   // may still be carried out, and must not then hit what another member has written.
-  void fall_silent() { lease_error_.store(ESTALE); }
+  void stop_renewing() { lease_error_.store(ESTALE); }
   bool has_lease() const { return lease_error_.load() == 0; }
   const redis::Layout& layout() const { return chunks_->layout(); }
   int discard(uint64_t offset, uint64_t size_bytes) override;

@@ -116,7 +116,7 @@ class RedisWriters final : public SharedWriters {
 
   // Whether the lock is ours.
   Status unknown(Status s) {
-    if (!s.ok()) store_->fall_silent();
+    if (!s.ok()) store_->stop_renewing();
     return s;
   }
 

@@ -19,14 +19,14 @@ class DlmRanges {
 
   // Allocates from the smallest free range that is large enough, and returns the offset. Empty:
   // there is none; call extend() first. REQUIRES: alignment is a power of two.
-  std::optional<uint64_t> take(uint64_t size_bytes, uint64_t alignment);
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t alignment);
   // Frees what was allocated at the offset, and returns its size in bytes. Empty: nothing begins
   // there.
-  std::optional<uint64_t> put(uint64_t offset);
+  std::optional<uint64_t> free(uint64_t offset);
   // The bytes [end, end + size_bytes) are added. REQUIRES: a multiple of the unit.
   void extend(uint64_t size_bytes);
   uint64_t end() const { return end_; }
-  // How many bytes to add so that take() succeeds, whatever is free at the end.
+  // How many bytes to add so that allocate() succeeds, whatever is free at the end.
   static uint64_t needed(uint64_t size_bytes, uint64_t alignment);
   bool is_valid() const;
 

@@ -18,7 +18,7 @@ class FileLock {
   ~FileLock();
 
   // Errors: EBUSY (the heap is open elsewhere), and those of the system, with the path.
-  static Result<FileLock> take(const std::string& path, bool is_exclusive);
+  static Result<FileLock> lock(const std::string& path, bool is_exclusive);
 
   // "device:inode" of the locked file, as Store::identity(); "": nothing is locked.
   std::string identity() const;

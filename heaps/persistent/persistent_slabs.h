@@ -33,10 +33,10 @@ class Slabs {
   ~Slabs();
 
   // Fills `cells` from the back: at least one, and as many as are cheap to find. Returns how many.
-  // They lie close together, and the last element is the lowest. Errors: those of Tiles::take.
-  Result<unsigned> take(unsigned index, std::span<void*> cells);
+  // They lie close together, and the last element is the lowest. Errors: those of Tiles::allocate.
+  Result<unsigned> allocate(unsigned index, std::span<void*> cells);
   // REQUIRES: the cells are in use and of this size. A cell that is not stops the program.
-  void give(unsigned index, std::span<void* const> cells) noexcept;
+  void free(unsigned index, std::span<void* const> cells) noexcept;
 
   // While the heap is opened: adds a slab as it was stored. `words` nullptr: all its cells are in
   // use. Error: ENOMEM.

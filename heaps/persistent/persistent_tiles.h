@@ -62,14 +62,14 @@ class Tiles {
   // Takes consecutive tiles, with space in the store if the store can promise that, and returns the
   // first. Errors: ENOSPC, ENOMEM (of addresses or memory), and those of the store; then nothing
   // has changed.
-  Result<uint64_t> take(uint64_t count, bool is_metadata = false);
-  // Hint: the tiles will be written soon. REQUIRES: they are taken.
+  Result<uint64_t> allocate(uint64_t count, bool is_metadata = false);
+  // Hint: the tiles will be written soon. REQUIRES: they are allocated.
   void prepare(uint64_t first, uint64_t count) noexcept;
-  // Frees the tiles. REQUIRES: they are taken and have no owner any more. Never fails: tiles that
+  // Frees the tiles. REQUIRES: they are allocated, without an owner. Never fails: tiles that
   // cannot be noted as free are lost until the heap is opened again.
-  void give(uint64_t first, uint64_t count) noexcept;
+  void free(uint64_t first, uint64_t count) noexcept;
   // Loses the tiles on purpose: nobody gets them before the heap is opened again. REQUIRES: as
-  // give().
+  // free().
   void lose(uint64_t count) noexcept;
 
   Owner owner(uint64_t tile) const {

@@ -50,15 +50,15 @@ Allocator::~Allocator() {
 
 // -- Taking --
 
-int Allocator::take_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+int Allocator::allocate_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
   const uint8_t c = class_of(bytes, std::max<size_t>(alignment, 1));
-  if (c == 0) return take_large(bytes, alignment, is_zeroed, block);
-  const int error = take_small(c, block);
+  if (c == 0) return allocate_large(bytes, alignment, is_zeroed, block);
+  const int error = allocate_small(c, block);
   if (error == 0 && is_zeroed) std::memset(*block, 0, bytes);
   return error;
 }
 
-int Allocator::take_small(uint8_t c, void** block) {
+int Allocator::allocate_small(uint8_t c, void** block) {
   OC_CHECK(c != 0 && c < kSizeClasses);
   ThreadCache* cache = thread_caches::find(number_);
   if (cache == nullptr) cache = thread_caches::far(*this, number_);
@@ -67,19 +67,20 @@ int Allocator::take_small(uint8_t c, void** block) {
   if (cache == nullptr) {
     if (thread_caches::is_parents(number_)) return -EPERM;
     std::byte* one = nullptr;
-    if (slabs_.take(c, {&one, 1}, &error) == 0) return error;
+    if (slabs_.allocate(c, {&one, 1}, &error) == 0) return error;
     *block = one;
     count(size.block_bytes, 1);
     return 0;
   }
   ThreadCache::Stack& stack = cache->stacks[c];
   if (stack.blocks == nullptr) {
-    stack.blocks = static_cast<std::byte**>(metadata_.take(size.cached_max * sizeof(std::byte*)));
+    stack.blocks =
+        static_cast<std::byte**>(metadata_.allocate(size.cached_max * sizeof(std::byte*)));
     if (stack.blocks == nullptr) return -ENOMEM;
   }
   if (stack.count == 0) {
     std::byte** const blocks = stack.blocks;
-    const size_t taken = slabs_.take(c, {blocks, size.cached_max / 2}, &error);
+    const size_t taken = slabs_.allocate(c, {blocks, size.cached_max / 2}, &error);
     if (taken == 0) return error;
     // They came lowest first, and are handed out from the end.
     std::reverse(blocks, blocks + taken);
@@ -91,7 +92,7 @@ int Allocator::take_small(uint8_t c, void** block) {
   return 0;
 }
 
-int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+int Allocator::allocate_large(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
   if (thread_caches::is_parents(number_)) return -EPERM;
   if (bytes > capacity_bytes_ || alignment > capacity_bytes_) return -ENOMEM;
   const uint64_t units = base::round_up(bytes, kUnitBytes) / kUnitBytes;
@@ -101,7 +102,7 @@ int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void**
   const bool wants_zero = is_zeroed && bytes > kZeroedBytesMax;
   const uint64_t aligned_units = std::max<uint64_t>(alignment / kUnitBytes, 1);
   if (const int error =
-          extents_.take({units, aligned_units, wants_zero, SpanKind::kLarge}, &span, &is_zero);
+          extents_.allocate({units, aligned_units, wants_zero, SpanKind::kLarge}, &span, &is_zero);
       error != 0)
     return error;
   if (is_zero && span->size_bytes() <= kExpectedBytesMax)
@@ -129,20 +130,20 @@ void Allocator::zero(const Span& span) {
 
 // -- Giving --
 
-void Allocator::give_slowly(void* block) {
+void Allocator::free_slowly(void* block) {
   if (thread_caches::is_parents(number_)) return;
   if (!owns(block)) refuse_pointer(block);
   const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - memory_->base());
   const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
-  if (c == 0) return give_large(large_at(block));
+  if (c == 0) return free_large(large_at(block));
   ThreadCache* cache = thread_caches::find(number_);
   if (cache == nullptr) cache = thread_caches::far(*this, number_);
   auto* const one = static_cast<std::byte*>(block);
   if (cache != nullptr && cache->stacks[c].blocks == nullptr)
     cache->stacks[c].blocks =
-        static_cast<std::byte**>(metadata_.take(kSizes[c].cached_max * sizeof(std::byte*)));
+        static_cast<std::byte**>(metadata_.allocate(kSizes[c].cached_max * sizeof(std::byte*)));
   if (cache == nullptr || cache->stacks[c].blocks == nullptr) {
-    slabs_.give(c, {&one, 1});
+    slabs_.free(c, {&one, 1});
     count(-int64_t{kSizes[c].block_bytes}, -1);
     return;
   }
@@ -151,10 +152,10 @@ void Allocator::give_slowly(void* block) {
   cache->count_one(-int64_t{kSizes[c].block_bytes}, -1);
 }
 
-void Allocator::give_large(Span* span) {
+void Allocator::free_large(Span* span) {
   OC_ASSERT(span->kind == SpanKind::kLarge);
   count(-static_cast<int64_t>(span->size_bytes()), -1);
-  extents_.give(span);
+  extents_.free(span);
 }
 
 // The newest stay: they are warm.
@@ -162,7 +163,7 @@ void Allocator::flush(ThreadCache& cache, uint8_t c, uint32_t keep) {
   ThreadCache::Stack& stack = cache.stacks[c];
   OC_CHECK(keep <= stack.count && stack.count <= kSizes[c].cached_max);
   const uint32_t gone = stack.count - keep;
-  slabs_.give(c, {stack.blocks, gone});
+  slabs_.free(c, {stack.blocks, gone});
   std::memmove(stack.blocks, stack.blocks + gone, keep * sizeof *stack.blocks);
   stack.count = keep;
 }
@@ -217,11 +218,11 @@ int Allocator::resize(void* block, size_t bytes, size_t alignment, void** now) {
   // What grows bit by bit is not copied at every bit.
   int error = -ENOMEM;
   if (bytes > usable && bytes > kSmallBytesMax && bytes < usable + usable / 8)
-    error = take(usable + usable / 8, alignment, false, &fresh);
-  if (error != 0) error = take(bytes, alignment, false, &fresh);
+    error = allocate(usable + usable / 8, alignment, false, &fresh);
+  if (error != 0) error = allocate(bytes, alignment, false, &fresh);
   if (error != 0) return is_aligned && bytes <= usable ? 0 : error;
   std::memcpy(fresh, block, std::min(usable, bytes));
-  give(block);
+  free(block);
   *now = fresh;
   return 0;
 }
@@ -235,7 +236,7 @@ int Allocator::trim() {
   return extents_.trim();
 }
 
-ThreadCache* Allocator::lend_cache() {
+ThreadCache* Allocator::attach_cache() {
   const std::lock_guard<std::mutex> guard(caches_mutex_);
   if (idle_ != nullptr) {
     ThreadCache* const cache = idle_;
@@ -252,7 +253,7 @@ ThreadCache* Allocator::lend_cache() {
   return cache;
 }
 
-void Allocator::take_back(ThreadCache* cache) {
+void Allocator::detach_cache(ThreadCache* cache) {
   OC_CHECK(cache->owner == this);
   flush_all(*cache);
   const std::lock_guard<std::mutex> guard(caches_mutex_);

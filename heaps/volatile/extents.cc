@@ -101,7 +101,7 @@ Span* Extents::neighbour(uint64_t unit) {
   return unit >= end_ ? nullptr : span_of(map_[unit].load(std::memory_order_relaxed));
 }
 
-void Extents::drop(Span* span) { metadata_.give(span, sizeof *span); }
+void Extents::drop(Span* span) { metadata_.free(span, sizeof *span); }
 
 void Extents::put_free(Span* span, SpanKind kind) {
   OC_CHECK(is_free(kind) && !is_free(span->kind) && !span->is_aged);
@@ -155,7 +155,7 @@ Span* Extents::cut(Span* span, uint64_t count, uint64_t alignment) {
   OC_CHECK(start >= span->first && start + count <= end);
   Span *head = nullptr, *tail = nullptr;
   const auto make = [&](uint64_t from, uint64_t to) -> Span* {
-    void* const memory = metadata_.take(sizeof(Span));
+    void* const memory = metadata_.allocate(sizeof(Span));
     if (memory == nullptr) return nullptr;
     Span* const made = new (memory) Span;
     made->first = from;
@@ -182,20 +182,20 @@ Span* Extents::cut(Span* span, uint64_t count, uint64_t alignment) {
 
 // -- Taking and giving --
 
-int Extents::take(const Wish& wish, Span** span, bool* is_zero) {
+int Extents::allocate(const Wish& wish, Span** span, bool* is_zero) {
   const os::CancelBlock uncancelled;
   if (wish.count > unit_count_ || wish.alignment > unit_count_) return -ENOMEM;
-  int result = take_once(wish, span, is_zero);
+  int result = allocate_once(wish, span, is_zero);
   if (result != -ENOSPC && result != -EDQUOT && result != -ENOMEM) return result;
   // What is free has space that this could have, and lies in pieces of several kinds.
   Lock lock(mutex_);
   static_cast<void>(purge(lock, 0));
   return_fresh(lock);
   lock.unlock();
-  return take_once(wish, span, is_zero);
+  return allocate_once(wish, span, is_zero);
 }
 
-int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
+int Extents::allocate_once(const Wish& wish, Span** span, bool* is_zero) {
   static constexpr SpanKind kOrder[] = {SpanKind::kKept, SpanKind::kFresh, SpanKind::kReturned};
   static constexpr SpanKind kZeroFirst[] = {SpanKind::kFresh, SpanKind::kReturned, SpanKind::kKept};
   const uint64_t page = memory_.page_bytes() / kUnitBytes;
@@ -209,7 +209,7 @@ int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
       const uint64_t alignment = is_whole ? std::max(wish.alignment, page) : wish.alignment;
       Span* const found = find_free(kind, count, alignment);
       if (found == nullptr) continue;
-      if (!is_whole) return take_free(wish, found, span, is_zero);
+      if (!is_whole) return allocate_found(wish, found, span, is_zero);
       if (const int error = promise(lock, found, count, alignment); error != 0) return error;
       is_promised = true;  // fresh now, unless others were faster
       break;
@@ -232,7 +232,7 @@ int Extents::promise(Lock& lock, Span* found, uint64_t count, uint64_t alignment
   return error;
 }
 
-int Extents::take_free(const Wish& wish, Span* found, Span** span, bool* is_zero) {
+int Extents::allocate_found(const Wish& wish, Span* found, Span** span, bool* is_zero) {
   const SpanKind was = found->kind;
   Span* const taken = cut(found, wish.count, wish.alignment);
   if (taken == nullptr) return -ENOMEM;
@@ -261,7 +261,7 @@ int Extents::grow_memory(Lock& lock, uint64_t count) {
   if (count > room) return -ENOMEM;
   const uint64_t step =
       std::min(room, std::max(count, std::clamp(end_ / 8, kGrowUnitsMin, kGrowUnitsMax)));
-  void* const memory = metadata_.take(sizeof(Span));
+  void* const memory = metadata_.allocate(sizeof(Span));
   if (memory == nullptr) return -ENOMEM;
   Span* const span = new (memory) Span;
   lock.unlock();
@@ -284,7 +284,7 @@ int Extents::grow_memory(Lock& lock, uint64_t count) {
   return 0;
 }
 
-void Extents::give(Span* span) {
+void Extents::free(Span* span) {
   const os::CancelBlock uncancelled;
   Lock lock(mutex_);
   put_free(span, SpanKind::kKept);
@@ -311,7 +311,7 @@ bool Extents::grow(Span* span, uint64_t count) {
 void Extents::shrink(Span* span, uint64_t count) {
   OC_CHECK(count != 0 && count < span->count && !is_free(span->kind));
   const os::CancelBlock uncancelled;
-  void* const memory = metadata_.take(sizeof(Span));
+  void* const memory = metadata_.allocate(sizeof(Span));
   if (memory == nullptr) return;
   Span* const rest = new (memory) Span;
   {
@@ -322,7 +322,7 @@ void Extents::shrink(Span* span, uint64_t count) {
     set_edges(span);
     set_edges(rest);
   }
-  give(rest);
+  free(rest);
 }
 
 // -- Giving back --

@@ -61,7 +61,7 @@ struct Own {
     for (Near& entry : near) entry = {};
     for (const Near& entry : caches)
       if (Allocator* const owner = find_and_hold(entry.number); owner != nullptr) {
-        owner->take_back(entry.cache);
+        owner->detach_cache(entry.cache);
         owner->ending_threads.fetch_sub(1, std::memory_order_release);
         owner->ending_threads.notify_all();
       }
@@ -85,14 +85,14 @@ ThreadCache* far(Allocator& allocator, uint64_t number) {
     const std::lock_guard<std::mutex> guard(r.mutex);
     std::erase_if(own.caches, [&](const Near& n) { return !r.allocators.contains(n.number); });
   }
-  ThreadCache* const made = allocator.lend_cache();
+  ThreadCache* const made = allocator.attach_cache();
   if (made == nullptr) return nullptr;
   is_making = true;
   try {
     own.caches.push_back({number, made});
   } catch (const std::bad_alloc&) {
     is_making = false;
-    allocator.take_back(made);
+    allocator.detach_cache(made);
     return nullptr;
   }
   is_making = false;

@@ -85,8 +85,8 @@ class Heap {
 
   // -- fork: heap_fork.cc --
   // No thread begins to use the heap before fork() is over: the child would have half of a heap.
-  static void hold_start();
-  static void let_start();
+  static void lock_start();
+  static void unlock_start();
   // Allocates what fork() needs before it, so that fork() fails instead of its child. False:
   // ENOMEM. drop_prepared() must follow, in both processes, after fork().
   static bool prepare_fork();

@@ -120,7 +120,7 @@ int HeapStore::reserve_space(uint64_t from, uint64_t to) {
 
 // With what is free around it, as far as space goes in larger pieces. What cannot be given back
 // stays reserved, unknown to us: no harm but the space.
-void HeapStore::give_up(uint64_t from, uint64_t to) {
+void HeapStore::release_space(uint64_t from, uint64_t to) {
   OC_ASSERT(from < to && to <= size_bytes());
   const uint64_t before = base::round_down(from, granule_bytes_);
   const uint64_t behind = std::min(base::round_up(to, granule_bytes_), size_bytes());
@@ -129,7 +129,7 @@ void HeapStore::give_up(uint64_t from, uint64_t to) {
   static_cast<void>(space_->release(from, to - from));
 }
 
-void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
+void HeapStore::withdraw(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
   const std::lock_guard<std::mutex> guard(reserving_);
   const uint64_t end = offset + size_bytes;
@@ -138,7 +138,7 @@ void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
        at = reserved_.next_written(next, end)) {
     next = reserved_.run_end(at, end);
     reserved_.clear_inside(at, next - at);
-    give_up(at, next);
+    release_space(at, next);
     OC_ASSERT(reserved_bytes_.load(std::memory_order_relaxed) >= next - at);
     reserved_bytes_.fetch_sub(next - at, std::memory_order_relaxed);
   }

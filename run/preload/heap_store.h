@@ -37,7 +37,7 @@ class HeapStore final : public Store, public store::Lodger {
   // -ENOSPC: nothing was promised. REQUIRES, here and below: whole system pages.
   int promise(uint64_t offset, uint64_t size_bytes);
   // The range needs no space any more. REQUIRES: it reads zero.
-  void take_back(uint64_t offset, uint64_t size_bytes);
+  void withdraw(uint64_t offset, uint64_t size_bytes);
   // Copies everything that was written below `end` to the same places of a file that reads zero. 0
   // or -errno. REQUIRES: nobody writes meanwhile.
   int copy_to(int file, uint64_t end);
@@ -71,7 +71,7 @@ class HeapStore final : public Store, public store::Lodger {
   Status open_far(const StoreKind& kind, store::Uri uri, const StoreLimits& limits);
   int copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer);
   int reserve_space(uint64_t from, uint64_t to);
-  void give_up(uint64_t from, uint64_t to);
+  void release_space(uint64_t from, uint64_t to);
 
   std::shared_ptr<Store> space_;
   store::Booking* booking_ = nullptr;  // the space's

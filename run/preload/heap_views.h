@@ -37,10 +37,10 @@ class HeapViews {
   int for_each(uint64_t from, uint64_t to,
                const std::function<int(region::View&, uint64_t, uint64_t)>& ours,
                const std::function<int(uint64_t, uint64_t)>& kernels);
-  // No view changes before go_on(). `has_others`: bytes do not change either, because other threads
+  // No view changes before resume(). `has_others`: bytes do not change either, because other threads
   // that touch them wait; otherwise the caller sees to that. 0 or an errno.
   int stop(bool has_others);
-  void go_on();
+  void resume();
   int copy_to(int file, uint64_t end);  // the bytes below. REQUIRES: stopped
   uint64_t shown_bytes() const { return shown_bytes_.load(); }  // does not grow while stopped
   // As mprotect. What only the kernel can do is the kernel's from now on, with its bytes. 0 or an

@@ -24,7 +24,7 @@ class LastStore {
   static bool is_there();
   // The process is ending: what would be taken from now on might not be stored.
   static bool has_begun();
-  static void go_on();  // the process does not end after all
+  static void resume();  // the process does not end after all
   // Counts attempts to end the process, from 1: what was reported in one is reported again in the
   // next.
   static uint32_t attempt();
