@@ -21,7 +21,7 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
   if (to > file_bytes_) return EIO;
   if (window_ == nullptr || offset < begin_ || to > end_) {
     unmap_all();
-    // Huge pages lie at their multiples, in the file and in memory.
+    // Huge pages are aligned, in the file and in memory.
     const uint64_t begin =
         base::round_down(offset, is_dense_ ? base::kHugePage : base::kSystemPage);
     const uint64_t end =
@@ -79,7 +79,7 @@ int Writeback::step(int fd, uint64_t offset, FileWindow& window) {
     if (const int error = call(begun_, SYNC_FILE_RANGE_WRITE); error != 0) return error;
     begun_ += kStepBytes;
     if (begun_ >= left_ + kBehind) {
-      // It began long ago. An error of it is told here, and not again by fdatasync.
+      // Its writing began long ago. An error is reported here, and not again by fdatasync.
       if (const int error = call(left_, SYNC_FILE_RANGE_WAIT_BEFORE); error != 0) return error;
       window.unmap(left_, kStepBytes);
       static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(left_),

@@ -41,7 +41,7 @@ class LocalPart {
   }
   // False in a forked child.
   bool is_here() const { return ::getpid() == process_; }
-  // How many bytes could be fetched now; the next function: how many were.
+  // How many bytes could be allocated now; the next function: how many are.
   uint64_t free_bytes();
   uint64_t taken_bytes() const { return taken_.load(std::memory_order_relaxed) * chunk_bytes_; }
 
