@@ -66,7 +66,7 @@ int talk(Connection& stream, const Command& command, uint32_t replicas, Value* v
 
 const std::string& Value::field(const std::string& key) const {
   static const auto* const none =
-      new std::string;  // never ends, as leases that are given back last
+      new std::string;  // never destroyed: leases are given back at the very end
   for (size_t i = 0; i + 1 < items.size(); i += 2)
     if (items[i].text == key) return items[i + 1].text;
   return *none;

@@ -52,7 +52,7 @@ class SharedLease {
 
   // Errors of all calls: ESTALE (it is no longer a member), ETIMEDOUT, EACCES.
   Status renew(uint64_t timeout_ns);
-  Status be(State state);
+  Status set_state(State state);
   // Answer::size_bytes is the store's size now. To lock what the member has locked already is no
   // error.
   Result<Answer> lock(const std::string& what);

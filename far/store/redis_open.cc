@@ -26,8 +26,8 @@ void pause_ms(uint64_t ms) {
   os::wait(&nobody, 0, ms * 1'000'000);
 }
 
-// Writers of this process, by servers and name: who maps the same twice gets the same store. A
-// forked child has none: its parent's are not its own, and may be changing as it is made.
+// The writers of this process, by servers and name: a process that maps a store twice gets the same
+// store. A forked child has none of its parent's, whose table may have been changing at the fork.
 class Writers {
  public:
   using Map = std::map<std::string, std::weak_ptr<RedisStore>>;
@@ -75,7 +75,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
     return refuse_redis(options_, ENOTSUP,
                         "one process writes compressed chunks, not several: leave out compress=");
   if (is_packed) {
-    // Before anything is made: its library may be missing.
+    // Before anything is created, because the compression library may be missing.
     if (auto packer = packing::Packer::make(*options_.packing, claim.chunk_bytes); !packer)
       return refuse_redis(options_, packer.code(), packer.message());
     claim.packing = options_.packing->text();
@@ -102,7 +102,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
   return choose_packer();
 }
 
-// As it was made; what is written now may be of another level.
+// As the store was created; only the level of compression may differ.
 Status RedisStore::choose_packer() {
   const std::string made = record_.packing.empty() ? "none" : record_.packing;
   const auto noted = packing::Packing::parse(made);
@@ -122,7 +122,7 @@ Status RedisStore::choose_packer() {
   return {};
 }
 
-// Stores whose time is over go when their space is wanted.
+// Removes stores whose lifetime is over, if their space is needed.
 Status RedisStore::reclaim_expired() {
   auto records = servers_->catalog->list();
   if (!records) return refuse_redis(options_, records.code(), records.message());
@@ -139,7 +139,7 @@ Status RedisStore::reclaim_expired() {
   return {};
 }
 
-// The writer's fences, or a look at them.
+// A writer takes the fences; a reader checks them.
 Status RedisStore::take_over() {
   const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes,
                              packer_ != nullptr};
@@ -191,7 +191,7 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
                                                 const StoreLimits& limits) {
   if (options.name.empty())
     return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
-  const os::SignalBlock block;  // also for the thread that keeps the lease
+  const os::SignalBlock block;  // also for the thread that renews the lease
   Writers writers;
   const std::string key = key_of(options);
   if (auto known = writers[key].lock(); known != nullptr && how.is_writable) {
@@ -236,7 +236,7 @@ Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options
   store->servers_ = std::move(servers.value());
   auto capacity = store->servers_->catalog->capacity_bytes();
   if (!capacity) return refuse_redis(options, capacity.code(), capacity.message());
-  // What is there already is written on also where a replica has died since.
+  // A store that exists may be written even if a replica has died since.
   Status replicated;
   if (how.is_writable) replicated = store->servers_->check_replicas(options);
   if (!replicated && (options.is_strict || replicated.code() != EINVAL)) return replicated.error();
