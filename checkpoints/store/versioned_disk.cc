@@ -15,7 +15,7 @@ class HeapFile final : public versioned::File {
  public:
   explicit HeapFile(const StoreTraits& traits) : traits_(traits) {}
 
-  // Takes over the descriptor.
+  // Takes the descriptor over.
   Status open(int fd, bool is_writable, DirectMode direct, const std::string& path) {
     const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
     const int error = errno;

@@ -12,10 +12,10 @@
 namespace outcore::heap {
 namespace {
 
-// Of a fresh block so small all pages will be written, as a rule.
+// All pages of a fresh block that is so small will usually be written.
 constexpr uint64_t kExpectedBytesMax = 256 << 10;
-// Zeros are written into what is kept up to here; of more, the pages are given back: they may be in
-// the store only, and would be read to be overwritten.
+// In a kept block up to this size zeros are written. Pages of a larger one are given back, because
+// they may be only in the store, and would be read just to be overwritten.
 constexpr uint64_t kZeroedBytesMax = 128 << 10;
 
 [[noreturn]] void refuse_pointer(const void* block) {
@@ -48,7 +48,7 @@ Allocator::~Allocator() {
   }
 }
 
-// -- Taking --
+// -- Allocating --
 
 int Allocator::allocate_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
   const uint8_t c = class_of(bytes, std::max<size_t>(alignment, 1));
@@ -82,7 +82,7 @@ int Allocator::allocate_small(uint8_t c, void** block) {
     std::byte** const blocks = stack.blocks;
     const size_t taken = slabs_.allocate(c, {blocks, size.cached_max / 2}, &error);
     if (taken == 0) return error;
-    // They came lowest first, and are handed out from the end.
+    // They came in ascending order, and are handed out from the end.
     std::reverse(blocks, blocks + taken);
     stack.count = static_cast<uint32_t>(taken);
   }
@@ -98,7 +98,7 @@ int Allocator::allocate_large(size_t bytes, size_t alignment, bool is_zeroed, vo
   const uint64_t units = base::round_up(bytes, kUnitBytes) / kUnitBytes;
   Span* span = nullptr;
   bool is_zero = false;
-  // A small zeroed block is zeroed sooner than memory is found that is.
+  // A small block is zeroed faster than zeroed memory is found.
   const bool wants_zero = is_zeroed && bytes > kZeroedBytesMax;
   const uint64_t aligned_units = std::max<uint64_t>(alignment / kUnitBytes, 1);
   if (const int error =
@@ -128,7 +128,7 @@ void Allocator::zero(const Span& span) {
   memory_->zero(from, to - from);
 }
 
-// -- Giving --
+// -- Freeing --
 
 void Allocator::free_slowly(void* block) {
   if (thread_caches::is_parents(number_)) return;
@@ -158,7 +158,7 @@ void Allocator::free_large(Span* span) {
   extents_.free(span);
 }
 
-// The newest stay: they are warm.
+// The newest blocks stay, because they are in the processor's cache.
 void Allocator::flush(ThreadCache& cache, uint8_t c, uint32_t keep) {
   ThreadCache::Stack& stack = cache.stacks[c];
   OC_CHECK(keep <= stack.count && stack.count <= kSizes[c].cached_max);
@@ -175,7 +175,7 @@ void Allocator::flush_all(ThreadCache& cache) {
 
 // -- Resizing --
 
-// The program ends if there is no large block at this address.
+// Stops the program if there is no large block at this address.
 Span* Allocator::large_at(const void* block) const {
   const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - memory_->base());
   Span* const span = Extents::span_of(extents_.find(at / kUnitBytes));
@@ -215,7 +215,7 @@ int Allocator::resize(void* block, size_t bytes, size_t alignment, void** now) {
     return 0;
   }
   void* fresh = nullptr;
-  // What grows bit by bit is not copied at every bit.
+  // A block that grows bit by bit should not be copied each time.
   int error = -ENOMEM;
   if (bytes > usable && bytes > kSmallBytesMax && bytes < usable + usable / 8)
     error = allocate(usable + usable / 8, alignment, false, &fresh);
@@ -227,7 +227,7 @@ int Allocator::resize(void* block, size_t bytes, size_t alignment, void** now) {
   return 0;
 }
 
-// -- The whole --
+// -- The whole heap --
 
 int Allocator::trim() {
   if (thread_caches::is_parents(number_)) return -EPERM;

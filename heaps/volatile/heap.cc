@@ -16,7 +16,7 @@ namespace outcore {
 
 struct Heap::Impl {
   std::unique_ptr<heap::Allocator> allocator;
-  heap::RegionMemory* region = nullptr;  // the allocator's; nullptr: in ordinary memory
+  heap::RegionMemory* region = nullptr;  // the allocator's; nullptr: the heap is in ordinary memory
   std::string name;
 
   void* allocate(size_t bytes, size_t alignment, bool is_zeroed) const {

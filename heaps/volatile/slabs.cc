@@ -53,11 +53,11 @@ void Slabs::end(Span* span) {
   metadata_.free(span->free_bits, words_of(kSizes[span->size_class]) * sizeof(uint64_t));
   span->free_bits = nullptr;
   span->size_class = 0;
-  extents_.mark_all(span, 0);  // so that a pointer that dangles finds no class
+  extents_.mark_all(span, 0);  // so that a dangling pointer finds no class
   extents_.free(span);
 }
 
-// The lowest first, so that what is in use lies together.
+// The lowest blocks first, so that blocks in use lie together.
 size_t Slabs::allocate_from(Span* span, std::byte** blocks, size_t count) const {
   const SizeClass& size = kSizes[span->size_class];
   std::byte* const first = extents_.address_of(*span);
@@ -107,7 +107,7 @@ void Slabs::free_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone
   const uint64_t index = within * size.inverse >> 32, bit = uint64_t{1} << index % 64;
   OC_CHECK(span->size_class == size_class);
   OC_CHECK(index * size.block_bytes == within && index < span->block_count);  // a block's beginning
-  OC_CHECK((span->free_bits[index / 64] & bit) == 0);  // it was not freed already
+  OC_CHECK((span->free_bits[index / 64] & bit) == 0);  // it is not free already
   span->free_bits[index / 64] |= bit;
   span->hint = std::min(span->hint, static_cast<uint32_t>(index / 64));
   if (++span->free_count == 1) list(bin, span);
