@@ -1,4 +1,4 @@
-// Bytes that are the same for the same seed, and look like nothing else.
+// RandomBytes: bytes that are the same for the same seed, and look like nothing else.
 #pragma once
 
 #include <algorithm>

@@ -24,7 +24,8 @@ class FarServers {
  public:
   FarServers(const std::vector<ServerPlan>& plans, std::vector<std::string> ssh);
 
-  // Starts all of them at once. Their copies are started within read_output(), when the servers are up.
+  // Starts all of them at once. Their copies are started within read_output(), when the servers are
+  // up.
   void start();
   bool is_settled() const;                    // no server is being started any more
   void give_up(int seconds);                  // on servers that are still being started

@@ -1,8 +1,8 @@
 // FarMember: the part of a far:// space that lies on one server or one cluster: a store without
 // holes, whose chunks are allocated and freed one by one.
 //
-// It grows when necessary; freed chunks are used again first. allocate() and free(): one thread at a
-// time. The store itself: as its header says.
+// It grows when necessary; freed chunks are used again first. allocate() and free(): one thread at
+// a time. The store itself: as its header says.
 #pragma once
 
 #include <cstdint>

@@ -120,8 +120,7 @@ void Extents::put_free(Span* span, SpanKind kind) {
   list(span);
 }
 
-// The first span of the smallest bin in which all are large enough, or one of the bin before it
-// that is.
+// From the smallest bin in which all are large enough; or one of the bin before it that is.
 Span* Extents::find_free(SpanKind kind, uint64_t count, uint64_t alignment) {
   const auto fits = [&](const Span& span) {
     const uint64_t start = aligned(span.first, alignment);

@@ -37,8 +37,8 @@ class HeapViews {
   int for_each(uint64_t from, uint64_t to,
                const std::function<int(region::View&, uint64_t, uint64_t)>& ours,
                const std::function<int(uint64_t, uint64_t)>& kernels);
-  // No view changes before resume(). `has_others`: bytes do not change either, because other threads
-  // that touch them wait; otherwise the caller sees to that. 0 or an errno.
+  // No view changes before resume(). `has_others`: bytes do not change either, because other
+  // threads that touch them wait; otherwise the caller sees to that. 0 or an errno.
   int stop(bool has_others);
   void resume();
   int copy_to(int file, uint64_t end);  // the bytes below. REQUIRES: stopped
