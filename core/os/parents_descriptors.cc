@@ -58,8 +58,13 @@ void close_in_child() {
 int ParentsDescriptors::open(const std::function<int()>& make) {
   const SignalBlock block;
   const Locked locked(listed().lock);
+  std::vector<int>& all = listed().descriptors;
+  all.push_back(-1);  // before it is open: there may be no memory for it
   const int fd = make();
-  if (fd >= 0) listed().descriptors.push_back(fd);
+  if (fd >= 0)
+    all.back() = fd;
+  else
+    all.pop_back();
   return fd;
 }
 
