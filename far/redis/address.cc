@@ -25,7 +25,7 @@ void set_text(Address& address, std::string_view host, uint16_t port) {
                 static_cast<int>(std::min<size_t>(host.size(), 100)), host.data(), port);
 }
 
-// Takes "host:port", "[v6]:port" or "host" apart. False if the port is none.
+// Splits "host:port", "[v6]:port" or "host". False: the port is not valid.
 bool split(std::string_view text, std::string_view* host, uint16_t* port) {
   std::string_view digits;
   *port = kDefaultPort;
@@ -48,8 +48,8 @@ bool split(std::string_view text, std::string_view* host, uint16_t* port) {
          !host->empty();
 }
 
-// A name may stand for several addresses ("localhost": ::1 and 127.0.0.1), and a server need not
-// listen at all of them.
+// Whether a server answers at the address. A name may have several addresses ("localhost": ::1 and
+// 127.0.0.1), and a server need not listen at all of them.
 bool answers(const addrinfo& at) {
   constexpr int kWaitMs = 1000;
   const int fd = ::socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
