@@ -83,7 +83,8 @@ Result<Address> resolve(std::string_view text) {
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = look_up(name.c_str(), service.c_str(), &wanted, &found); error != 0)
-    return Error{EHOSTUNREACH, "look up host '" + name + "': " + ::gai_strerror(error)};
+    return Error{EHOSTUNREACH, "look up host '" + name + "': " + ::gai_strerror(error) +
+                                   "; see that its name is right, or write its address"};
   const addrinfo* best = found;
   if (found->ai_next != nullptr)
     while (best != nullptr && !answers(*best)) best = best->ai_next;
