@@ -33,6 +33,7 @@ constexpr Entry kStores[] = {
     {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};
 
 constexpr Entry kPolicies[] = {
+    {"auto", "whichever of the others misses least, by trial on a sample of the pages"},
     {"s3-fifo", "three queues and ghosts; :small=3%,cool=5%"},
     {"di-mmap", "primary and hot FIFO, eviction queue, fault counts; :hot=75%"},
     {"fifo", "first in, first out"}};

@@ -138,6 +138,24 @@ std::string FetchMetrics::to_text(uint64_t page_bytes) const {
   return text;
 }
 
+std::string PolicyMetrics::to_text() const {
+  if (candidates.empty()) return "";
+  uint64_t own = 0;
+  for (const Candidate& candidate : candidates)
+    if (candidate.policy == policy) own = candidate.cost;
+  std::string others;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.policy == policy || own == 0) continue;
+    char factor[32];
+    std::snprintf(factor, sizeof factor, " %.2f ×",
+                  static_cast<double>(candidate.cost) / static_cast<double>(own));
+    others += (others.empty() ? " (" : ", ") + candidate.policy +
+              (others.empty() ? " would cost" : "") + factor;
+  }
+  return policy + others + (others.empty() ? ", " : "), ") + std::to_string(changes) +
+         (changes == 1 ? " change" : " changes");
+}
+
 std::string Metrics::to_text() const {
   std::vector<std::vector<std::string>> rows;
 #define OUTCORE_ROW(name, unit, help) \
@@ -152,6 +170,8 @@ std::string Metrics::to_text() const {
   if (fault_latency.percentile_ns(1) != 0)
     text += "\nfault latency\n" + metrics::format_latency(fault_latency);
   if (!regions.empty()) text += "\n" + metrics::format_regions(regions);
+  for (const PolicyMetrics& policy : policies)
+    if (const std::string line = policy.to_text(); !line.empty()) text += "policy " + line + "\n";
   return text;
 }
 
