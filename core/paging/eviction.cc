@@ -44,15 +44,16 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
   OC_CHECK(record.page < cache.page_count());
   PageWord& word = cache.words[record.page];
   PageValue seen = word.load();
-  if (record.list == kProbedList && is_at_rest(seen)) {
-    OC_CHECK(was_chosen);
+  if (record.list == kProbedList) {
+    // Touched a moment ago, and in the inbox: it stays until the policy has been told of that.
+    if (!was_chosen || !is_at_rest(seen)) {
+      if (was_chosen) victims_.drop_out(frame, true);
+      return false;
+    }
     shard_.probed.remove(frames_, frame);
     shard_.victim[shard_.victim_count++] = {frame, &cache, record.page, 0, false, false, false};
     return true;
   }
-  // It was touched a moment ago; the policy is told first.
-  if (record.list == kProbedList && seen.state() == PageState::kResident) victims_.drain_inbox();
-  OC_CHECK(record.list != kProbedList || seen.state() != PageState::kResident);
   for (;;) {
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
       if (was_chosen) victims_.drop_out(frame, true);
