@@ -41,7 +41,7 @@ constexpr Entry kPolicies[] = {
 constexpr Entry kLimits[] = {
     {"page size", "a power of two, 4 KiB … 16 MiB, for each region"},
     {"offset", "a multiple of 4 KiB"},
-    {"metadata", "8 bytes a touched page and 60 (at most 64) bytes a frame, beside the budget"}};
+    {"metadata", "8 bytes a touched page and 61 (at most 64) bytes a frame, beside the budget"}};
 
 // "name = value (where from)", one a line, as Runtime tells them.
 Result<std::vector<std::string>> option_lines() {

@@ -18,15 +18,16 @@ using region::View;
 
 namespace {
 
-// What it takes to serve the touch of a page that is in memory and not mapped.
-constexpr uint64_t kProbeNs = 15'000;
+// What the touch of a page takes that is in memory and was unmapped only to see it: a fault, and
+// the unmapping, while another thread runs.
+constexpr uint64_t kProbeNs = 25'000;
 
-// What the touch of a page costs that is in memory and not mapped, beside a miss.
+// The same beside a miss.
 uint32_t probe_price_of(const PageCache& cache) {
-  if (cache.frames->leaving_is_readable()) return Policy::kMissPrice;
+  if (cache.frames->leaving_is_readable()) return Policy::kNoProbes;
   const uint64_t miss_ns = std::max<uint64_t>(cache.fetches.cost.miss_ns(), 1);
   const uint64_t price = Policy::kMissPrice * kProbeNs / miss_ns;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(price, 1, Policy::kMissPrice - 1));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(price, 1, 8 * Policy::kMissPrice));
 }
 
 // At rest: unmapped, and everything that was written of it is stored.

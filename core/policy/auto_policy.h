@@ -2,7 +2,7 @@
 // The holder of the shard's turn calls it.
 //
 // After a change the new policy has all pages that come; the pages of the old one are given up to
-// it a few thousand at each choice of victims, those that the old would have evicted first, first.
+// it a thousand at each choice of victims, those that the old would have evicted first, first.
 // Until it has none left, victims come from the old one.
 #pragma once
 
@@ -52,8 +52,8 @@ class AutoPolicy final : public Policy {
   PolicyMetrics metrics() const override;
 
  private:
-  static constexpr uint32_t kMovesMax = 2048;   // pages handed over at once
-  static constexpr uint32_t kLooksMax = 16384;  // frames looked at at once
+  static constexpr uint32_t kMovesMax = 1024;  // pages handed over at once
+  static constexpr uint32_t kLooksMax = 4096;  // frames looked at at once
 
   Policy& live() { return *policies_[trial_.live()]; }
   const Policy& live() const { return *policies_[trial_.live()]; }

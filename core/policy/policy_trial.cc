@@ -92,7 +92,7 @@ bool PolicyTrial::change() {
 
 void PolicyTrial::note_fill() {
   if (!is_on_) return;
-  debt_ = std::max<int64_t>(debt_ - Policy::kMissPrice / 64, 0);
+  debt_ = std::max<int64_t>(debt_ - kPaidByFill, 0);
   if (is_asleep_ && debt_ == 0 && blind_turns_ == 0) wake_up();
 }
 
@@ -110,14 +110,13 @@ void PolicyTrial::fall_asleep() {
 
 void PolicyTrial::set_price(uint32_t price) {
   OC_CHECK(price != 0);
-  OC_CHECK(price <= Policy::kMissPrice);
-  price_ = price;
-  if (price == Policy::kMissPrice) {
+  if (price == Policy::kNoProbes) {
     blind_turns_ = kBlindTurns;
     fall_asleep();
-  } else if (blind_turns_ != 0) {
-    --blind_turns_;
+    return;
   }
+  price_ = price;
+  if (blind_turns_ != 0) --blind_turns_;
 }
 
 bool PolicyTrial::must_look_anew() {

@@ -18,8 +18,8 @@
 // The live policy counts with what it costs itself, on the same pages: it may be in another state
 // than its miniature, which has been at work all the time.
 //
-// Touches of probed pages cost a fault; that is a debt, which fills pay off by 1/64 of a miss each.
-// A trial deep in debt sleeps. When it wakes, all pages of the sample are looked at anew.
+// Touches of probed pages cost a fault; that is a debt, which fills pay off by 1/128 of a miss
+// each. A trial deep in debt sleeps. When it wakes, all pages of the sample are looked at anew.
 #pragma once
 
 #include <atomic>
@@ -62,7 +62,7 @@ class PolicyTrial {
 
   // -- probes --
   // Once a turn: what the touch of a probed page and a rescue cost, in units of
-  // Policy::kMissPrice. As much as that: pages cannot be probed. Then nothing can be compared, and
+  // Policy::kMissPrice. kNoProbes: pages cannot be probed. Then nothing can be compared, and
   // the first candidate becomes the live one, until pages can be probed for a while.
   void set_price(uint32_t price);
   bool is_awake() const { return is_on_ && !is_asleep_; }
@@ -93,6 +93,7 @@ class PolicyTrial {
   static constexpr uint32_t kSampleBit = 16;
   static constexpr uint32_t kMarginShare = 32;  // 3 %
   static constexpr uint32_t kBlindTurns = 64;
+  static constexpr int64_t kPaidByFill = Policy::kMissPrice / 128;
 
   void add_costs(Touch touch, const uint32_t (&costs)[kCandidatesMax]);
   int64_t gain_wanted() const { return int64_t{frames_} * Policy::kMissPrice / 4; }

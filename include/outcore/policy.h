@@ -65,8 +65,8 @@ class Policy {
 
   // Chooses up to out.size() resident frames to be probed, and returns how many: unmapped, to see
   // whether they are touched. For the policy they stay resident. `price` is what the touch of a
-  // probed page costs, a miss costing kMissPrice; kMissPrice means that pages cannot be probed.
-  static constexpr uint32_t kMissPrice = 256;
+  // probed page costs, where a miss costs kMissPrice; kNoProbes: pages cannot be probed.
+  static constexpr uint32_t kMissPrice = 256, kNoProbes = UINT32_MAX;
   virtual size_t choose_probes(std::span<FrameId> out, uint32_t price) {
     static_cast<void>(out), static_cast<void>(price);
     return 0;

@@ -51,8 +51,8 @@ class RandomProbes final : public Policy {
     state_of(frame) = State::kUnknown;
   }
   size_t choose_probes(std::span<FrameId> out, uint32_t price) override {
-    OC_CHECK(price != 0 && price <= kMissPrice);
-    if (price == kMissPrice) return 0;
+    OC_CHECK(price != 0);
+    if (price == kNoProbes) return 0;
     size_t count = 0;
     for (uint32_t frame = 0; frame < used_once_ && count < out.size(); ++frame) {
       State& state = state_[frame];
