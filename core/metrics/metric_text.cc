@@ -140,20 +140,28 @@ std::string FetchMetrics::to_text(uint64_t page_bytes) const {
 
 std::string PolicyMetrics::to_text() const {
   if (candidates.empty()) return "";
-  uint64_t own = 0;
+  const auto factor = [](uint64_t cost, uint64_t of) {
+    char text[32];
+    std::snprintf(text, sizeof text, " %.2f ×",
+                  static_cast<double>(cost) / static_cast<double>(of));
+    return std::string(text);
+  };
+  const Candidate* live = &candidates[0];
   for (const Candidate& candidate : candidates)
-    if (candidate.policy == policy) own = candidate.cost;
-  std::string others;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.policy == policy || own == 0) continue;
-    char factor[32];
-    std::snprintf(factor, sizeof factor, " %.2f ×",
-                  static_cast<double>(candidate.cost) / static_cast<double>(own));
-    others += (others.empty() ? " (" : ", ") + candidate.policy +
-              (others.empty() ? " would cost" : "") + factor;
+    if (candidate.policy == policy) live = &candidate;
+  std::string text = policy;
+  if (live->cost != 0) {
+    const char* separator = " (";
+    for (const Candidate& candidate : candidates) {
+      if (&candidate == live) continue;
+      text += separator + candidate.policy + (separator[0] == ' ' ? " would cost" : "") +
+              factor(candidate.cost, live->cost);
+      separator = ", ";
+    }
+    text +=
+        "; with twice the memory " + candidates[0].policy + factor(cost_of_twice, live->cost) + ")";
   }
-  return policy + others + (others.empty() ? ", " : "), ") + std::to_string(changes) +
-         (changes == 1 ? " change" : " changes");
+  return text + ", " + std::to_string(changes) + (changes == 1 ? " change" : " changes");
 }
 
 std::string Metrics::to_text() const {

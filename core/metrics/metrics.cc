@@ -71,6 +71,7 @@ Json json_of(const PolicyMetrics& policy) {
   json["candidates"] = Json::array();
   for (const PolicyMetrics::Candidate& candidate : policy.candidates)
     json["candidates"].push_back({{"policy", candidate.policy}, {"cost", candidate.cost}});
+  json["cost_of_twice"] = policy.cost_of_twice;
   return json;
 }
 

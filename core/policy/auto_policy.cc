@@ -165,6 +165,7 @@ PolicyMetrics AutoPolicy::metrics() const {
   metrics.probes_touched = probes_touched_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < kCandidates.size(); ++i)
     metrics.candidates.push_back({std::string(kCandidates[i]), trial_.cost(i)});
+  metrics.cost_of_twice = trial_.cost(trial_.candidates());
   return metrics;
 }
 

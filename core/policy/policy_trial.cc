@@ -14,6 +14,9 @@ Status PolicyTrial::allocate(std::span<const std::string_view> candidates) {
   for (const std::string_view name : candidates)
     if (Status s = miniatures_[candidates_++].allocate(std::string(name), 2 * kFramesWanted); !s)
       return s;
+  if (Status s = miniatures_[candidates_].allocate(std::string(candidates[0]), 4 * kFramesWanted);
+      !s)
+    return s;
   return probes_.allocate();
 }
 
@@ -26,6 +29,7 @@ void PolicyTrial::set_capacity(size_t frames) {
   if (!is_on_) return;
   frames_ = static_cast<uint32_t>(frames >> shift_);
   for (uint32_t i = 0; i < candidates_; ++i) miniatures_[i].set_capacity(frames_);
+  miniatures_[candidates_].set_capacity(2 * frames_);
   if (!was_on || shift_ != before) wake_up();
 }
 
@@ -40,8 +44,8 @@ void PolicyTrial::touch(PageKey key, FrameId frame, Touch touch) {
   OC_CHECK(is_sampled(key));
   const bool is_guess = touch == Touch::kGuess;
   if (is_asleep_) return;
-  uint32_t costs[kCandidatesMax] = {};
-  for (uint32_t i = 0; i < candidates_; ++i)
+  uint32_t costs[kMiniaturesMax] = {};
+  for (uint32_t i = 0; i < miniatures(); ++i)
     switch (miniatures_[i].touch(key, frame, is_guess, probes_)) {
       case Miniature::Outcome::kHit:
         break;
@@ -63,16 +67,17 @@ void PolicyTrial::touch(PageKey key, FrameId frame, Touch touch) {
     add_costs(touch, costs);
 }
 
-void PolicyTrial::add_costs(Touch touch, const uint32_t (&costs)[kCandidatesMax]) {
+void PolicyTrial::add_costs(Touch touch, const uint32_t (&costs)[kMiniaturesMax]) {
   const bool is_time_to_halve = ++touches_ >= 8 * uint64_t{frames_};
   if (is_time_to_halve) touches_ = 0;
   const uint32_t own = touch == Touch::kMiss     ? Policy::kMissPrice
                        : touch == Touch::kRescue ? price_
                                                  : 0;
-  for (uint32_t i = 0; i < candidates_; ++i) {
+  for (uint32_t i = 0; i < miniatures(); ++i) {
     const uint32_t cost = i == live_ ? own : costs[i];
     const uint64_t sum = cost_[i].load(std::memory_order_relaxed) + cost;
     cost_[i].store(is_time_to_halve ? sum / 2 : sum, std::memory_order_relaxed);
+    if (i == candidates_) break;
     const int64_t gain = gain_[i] + int64_t{own} - int64_t{cost} - int64_t{own / kMarginShare};
     gain_[i] = i == live_ ? 0 : std::max<int64_t>(gain, 0);
   }
@@ -126,20 +131,22 @@ bool PolicyTrial::must_look_anew() {
 }
 
 bool PolicyTrial::is_known_everywhere(PageKey key) {
-  for (uint32_t i = 0; i < candidates_; ++i)
+  for (uint32_t i = 0; i < miniatures(); ++i)
     if (!miniatures_[i].has(key)) return false;
   return true;
 }
 
 bool PolicyTrial::is_valid() const {
-  for (uint32_t i = 0; i < candidates_; ++i)
-    if (!miniatures_[i].is_valid() || gain_[i] < 0) return false;
+  for (uint32_t i = 0; i < miniatures(); ++i)
+    if (!miniatures_[i].is_valid()) return false;
+  for (const int64_t gain : gain_)
+    if (gain < 0) return false;
   return live_ < candidates_ && debt_ >= 0;
 }
 
 uint64_t PolicyTrial::metadata_bytes() const {
   uint64_t bytes = probes_.metadata_bytes();
-  for (uint32_t i = 0; i < candidates_; ++i) bytes += miniatures_[i].metadata_bytes();
+  for (uint32_t i = 0; i < miniatures(); ++i) bytes += miniatures_[i].metadata_bytes();
   return bytes;
 }
 

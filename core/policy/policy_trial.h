@@ -39,7 +39,7 @@ enum class Touch : uint8_t { kMiss, kRescue, kOfProbed, kGuess };
 
 class PolicyTrial {
  public:
-  static constexpr uint32_t kCandidatesMax = 4;
+  static constexpr uint32_t kCandidatesMax = 3;
   // Of a miniature: 1024 or up to twice as many; in small memories fewer. The sample is one page in
   // 2^kShiftLeast at most, or probes would cost more than they tell: memories of less than 16,384
   // frames have no trial.
@@ -78,9 +78,11 @@ class PolicyTrial {
 
   // -- the outcome --
   uint32_t live() const { return live_; }
+  uint32_t candidates() const { return candidates_; }
   // Whether another candidate should be the live one; if so, makes it that.
   bool change();
-  // Recent cost of a candidate, for comparison with those of the others. Any thread.
+  // Recent cost of a candidate, for comparison with those of the others; of candidates(), of the
+  // first one with twice the memory. Any thread.
   uint64_t cost(uint32_t candidate) const {
     return cost_[candidate].load(std::memory_order_relaxed);
   }
@@ -89,13 +91,15 @@ class PolicyTrial {
   uint64_t metadata_bytes() const;
 
  private:
+  static constexpr uint32_t kMiniaturesMax = kCandidatesMax + 1;
   // Bits of a key that neither ghosts, fault counts nor miniatures use to find a place.
   static constexpr uint32_t kSampleBit = 16;
   static constexpr uint32_t kMarginShare = 32;  // 3 %
   static constexpr uint32_t kBlindTurns = 64;
   static constexpr int64_t kPaidByFill = Policy::kMissPrice / 128;
 
-  void add_costs(Touch touch, const uint32_t (&costs)[kCandidatesMax]);
+  void add_costs(Touch touch, const uint32_t (&costs)[kMiniaturesMax]);
+  uint32_t miniatures() const { return candidates_ + 1; }
   int64_t gain_wanted() const { return int64_t{frames_} * Policy::kMissPrice / 4; }
   // In one go, until a sleep.
   int64_t debt_max() const { return int64_t{frames_} * price_ * 4; }
@@ -104,7 +108,9 @@ class PolicyTrial {
   void wake_up();
   void fall_asleep();
 
-  Miniature miniatures_[kCandidatesMax];
+  // One a candidate; and one of the first with twice the frames, which tells what a larger budget
+  // is worth.
+  Miniature miniatures_[kMiniaturesMax];
   ProbeQueue probes_;
   uint32_t candidates_ = 0, live_ = 0;
   uint32_t shift_ = 0, frames_ = 0;  // of the sample; frames of a miniature
@@ -115,7 +121,7 @@ class PolicyTrial {
   uint32_t touches_left_out_ = 0;      // not counted: the miniatures are not warm
   uint64_t touches_ = 0;               // counted since costs were last halved
   int64_t gain_[kCandidatesMax] = {};  // over the live policy
-  std::atomic<uint64_t> cost_[kCandidatesMax] = {};
+  std::atomic<uint64_t> cost_[kMiniaturesMax] = {};
 };
 
 }  // namespace outcore::policy

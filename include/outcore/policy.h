@@ -90,7 +90,7 @@ class Policy {
   virtual std::string name() const = 0;
   virtual size_t metadata_bytes() const = 0;
   // Any thread.
-  virtual PolicyMetrics metrics() const { return {name(), 0, 0, 0, {}}; }
+  virtual PolicyMetrics metrics() const { return {name(), 0, 0, 0, {}, 0}; }
 };
 
 // Makes a policy from its name and parameters: "auto", "s3-fifo", "s3-fifo:small=10%,cool=5%",

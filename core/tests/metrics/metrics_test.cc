@@ -79,8 +79,8 @@ Metrics example() {
   region.fetches.left_out = 200;
   region.fetches.left_out_used = 186;
   m.regions = {region, region};
-  m.policies = {{"s3-fifo", 3, 70, 60, {{"s3-fifo", 1000}, {"di-mmap", 1140}, {"fifo", 1380}}},
-                {"fifo:cool=0%", 0, 0, 0, {}}};
+  m.policies = {{"s3-fifo", 3, 70, 60, {{"s3-fifo", 1000}, {"di-mmap", 1140}, {"fifo", 1380}}, 700},
+                {"fifo:cool=0%", 0, 0, 0, {}, 0}};
   return m;
 }
 
@@ -114,10 +114,12 @@ TEST(Metrics, FetchesAreOneLineARegion) {
 
 TEST(Metrics, WhatTheAutomaticPolicyHasSeenIsOneLine) {
   const Metrics metrics = example();
-  EXPECT_EQ(metrics.policies[0].to_text(),
-            "s3-fifo (di-mmap would cost 1.14 ×, fifo 1.38 ×), 3 changes");
+  EXPECT_EQ(
+      metrics.policies[0].to_text(),
+      "s3-fifo (di-mmap would cost 1.14 ×, fifo 1.38 ×; with twice the memory s3-fifo 0.70 ×), "
+      "3 changes");
   EXPECT_EQ(metrics.policies[1].to_text(), "");
-  EXPECT_EQ((PolicyMetrics{"fifo", 1, 0, 0, {{"s3-fifo", 0}, {"fifo", 0}}}.to_text()),
+  EXPECT_EQ((PolicyMetrics{"fifo", 1, 0, 0, {{"s3-fifo", 0}, {"fifo", 0}}, 0}.to_text()),
             "fifo, 1 change");
   EXPECT_THAT(metrics.to_text(), HasSubstr("policy s3-fifo (di-mmap would"));
   const auto json = base::Json::parse_or_null(metrics.to_json());
@@ -127,6 +129,7 @@ TEST(Metrics, WhatTheAutomaticPolicyHasSeenIsOneLine) {
   EXPECT_EQ(json["policies"][0]["probes_touched"], 60);
   EXPECT_EQ(json["policies"][0]["candidates"][1]["policy"], "di-mmap");
   EXPECT_EQ(json["policies"][0]["candidates"][1]["cost"], 1140);
+  EXPECT_EQ(json["policies"][0]["cost_of_twice"], 700);
   EXPECT_EQ(json["policies"][1]["candidates"].size(), 0u);
 }
 

@@ -107,6 +107,17 @@ TEST(AutoPolicy, FollowsALoadThatChanges) {
   EXPECT_LT(misses_of("auto"), best * 0.9);
 }
 
+TEST(AutoPolicy, TellsWhatTwiceTheMemoryWouldMiss) {
+  for (const Workload* next : {&kZipf, &kZipfAndScan, &kUniform}) {
+    SimulatedPager pager("auto", kFrames, kPages), twice("s3-fifo", 2 * kFrames, kPages);
+    const Outcome outcome = run(pager, *next, 7, 40 * kFrames, 80 * kFrames);
+    ASSERT_EQ(outcome.policy.policy, "s3-fifo");
+    const double told = static_cast<double>(outcome.policy.cost_of_twice) /
+                        static_cast<double>(outcome.policy.candidates[0].cost);
+    EXPECT_NEAR(told, run(twice, *next, 7, 40 * kFrames, 80 * kFrames).misses / outcome.misses, .1);
+  }
+}
+
 TEST(AutoPolicy, StopsAtTheTouchesOfProbedPagesThatFillsPayFor) {
   for (const uint32_t price : {uint32_t{16}, uint32_t{64}, 2 * Policy::kMissPrice}) {
     SimulatedPager pager("auto", kFrames, kPages);
