@@ -110,6 +110,7 @@ void Eviction::probe(uint32_t frame) {
   if (record.list != 0) return;  // it is being probed
   const PageCache& cache = *pager_.cache_of(record.cache);
   if (cache.frames->leaving_is_readable()) return;  // its touch would not be seen
+  if (cache.is_writable && leaves_writes_to_keepers(cache)) return;
   if (!take(frame, false)) return;
   Victim& victim = shard_.victim[shard_.victim_count - 1];
   OC_CHECK(victim.frame == frame);
@@ -269,10 +270,9 @@ void Eviction::collect(Victim& victim) {
     shard_.written.add_range(0, cache.page_bytes / base::kSystemPage);
   }
   victim.is_dirty = !shard_.written.is_empty(cache.page_bytes / base::kSystemPage);
-  const bool is_left_to_keepers =
-      caller_ == Caller::kFault && (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
   // What was written after a cut waits until the cut is stored.
-  const bool must_leave_it = victim.is_dirty && (is_left_to_keepers || cache.epoch.is_closed());
+  const bool must_leave_it =
+      victim.is_dirty && (leaves_writes_to_keepers(cache) || cache.epoch.is_closed());
   if (result == 0 && !must_leave_it) return;
   if (looked_at_ > 0 && !victim.is_probed) --looked_at_;
   if (!is_unmapped && result == 0)

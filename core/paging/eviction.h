@@ -68,6 +68,11 @@ class Eviction {
   uint32_t looked_at() const { return looked_at_; }
 
  private:
+  // Whether somebody else is to write back its pages.
+  bool leaves_writes_to_keepers(const PageCache& cache) const {
+    return caller_ == Caller::kFault &&
+           (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
+  }
   bool take(uint32_t frame, bool was_chosen);
   void probe(uint32_t frame);
   void block(Victim& victim);
