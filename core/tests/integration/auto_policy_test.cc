@@ -13,10 +13,11 @@ namespace {
 
 using namespace scene;
 
-constexpr uint64_t kPageBytes = 4096, kBudgetBytes = 96 * kMiB, kPages = 60'000, kThreads = 4;
-
 class AutoPolicyOf : public testing::TestWithParam<Delivery> {
  protected:
+  static constexpr uint64_t kPageBytes = 4096, kBudgetBytes = 96 * kMiB, kPages = 60'000,
+                            kThreads = 4;
+
   void SetUp() override {
     RuntimeOptions options = options_with(kBudgetBytes);
     options.policy = "auto";

@@ -10,23 +10,23 @@
 namespace outcore::policy {
 namespace {
 
-constexpr uint32_t kFrames = 256;
-constexpr uint64_t kPages = 1024;
+constexpr uint32_t kSmallFrames = 256;
+constexpr uint64_t kSmallPages = 1024;
 
 TEST(Miniature, MissesAsOftenAsItsPolicyInAPagerThatEvictsOneByOne) {
   for (const char* name : {"fifo", "s3-fifo", "di-mmap", "s3-fifo:cool=5%"}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       SCOPED_TRACE(std::string(name) + ", seed " + std::to_string(seed));
-      SimulatedPager pager(name, kFrames, kPages, 1);
+      SimulatedPager pager(name, kSmallFrames, kSmallPages, 1);
       Miniature miniature;
       ProbeQueue dropped;
       ASSERT_TRUE(dropped.allocate().ok());
-      ASSERT_TRUE(miniature.allocate(name, kFrames).ok());
-      const Zipf zipf(kPages, .9);
+      ASSERT_TRUE(miniature.allocate(name, kSmallFrames).ok());
+      const Zipf zipf(kSmallPages, .9);
       Dice dice(seed);
       uint64_t misses = 0, rescues = 0;
       for (uint64_t i = 0; i < 50'000; ++i) {
-        const uint64_t page = i % 3 == 0 ? i / 3 % kPages : zipf.next(dice);
+        const uint64_t page = i % 3 == 0 ? i / 3 % kSmallPages : zipf.next(dice);
         pager.touch(page);
         const auto outcome = miniature.touch(key_of_page(page), FrameId{7}, false, dropped);
         misses += outcome == Miniature::Outcome::kMiss;
@@ -45,11 +45,11 @@ TEST(Miniature, AsksForEveryPageThatItDropsOrLetsLeave) {
     Miniature miniature;
     ProbeQueue dropped;
     ASSERT_TRUE(dropped.allocate().ok());
-    ASSERT_TRUE(miniature.allocate(name, kFrames).ok());
+    ASSERT_TRUE(miniature.allocate(name, kSmallFrames).ok());
     Dice dice(3);
     std::set<PageKey> shown;  // resident, as far as the requests tell
     for (int i = 0; i < 20'000; ++i) {
-      const PageKey key = key_of_page(dice.below(kPages));
+      const PageKey key = key_of_page(dice.below(kSmallPages));
       const bool was_there = miniature.has(key);
       EXPECT_EQ(was_there, shown.contains(key));
       const auto outcome = miniature.touch(key, FrameId{9}, false, dropped);
@@ -68,14 +68,14 @@ TEST(Miniature, ShrinksAtTheNextTouch) {
   Miniature miniature;
   ProbeQueue dropped;
   ASSERT_TRUE(dropped.allocate().ok());
-  ASSERT_TRUE(miniature.allocate("fifo", kFrames).ok());
-  for (uint64_t page = 0; page < kFrames; ++page)
+  ASSERT_TRUE(miniature.allocate("fifo", kSmallFrames).ok());
+  for (uint64_t page = 0; page < kSmallFrames; ++page)
     miniature.touch(key_of_page(page), FrameId{0}, false, dropped);
   EXPECT_TRUE(dropped.is_empty());
   miniature.set_capacity(10);
-  miniature.touch(key_of_page(kFrames), FrameId{0}, false, dropped);
+  miniature.touch(key_of_page(kSmallFrames), FrameId{0}, false, dropped);
   uint64_t count = 0;
-  for (uint64_t page = 0; page <= kFrames; ++page) count += miniature.has(key_of_page(page));
+  for (uint64_t page = 0; page <= kSmallFrames; ++page) count += miniature.has(key_of_page(page));
   EXPECT_EQ(count, 10u);
   EXPECT_TRUE(miniature.is_valid());
 }
