@@ -84,9 +84,9 @@ void PolicyTrial::add_costs(Touch touch, const uint32_t (&costs)[kMiniaturesMax]
 }
 
 bool PolicyTrial::change() {
-  if (!is_on_) return false;
-  uint32_t best = blind_turns_ != 0 ? 0 : live_;
-  for (uint32_t i = 0; i < candidates_ && blind_turns_ == 0; ++i)
+  const bool can_compare = is_on_ && blind_turns_ == 0;
+  uint32_t best = can_compare ? live_ : 0;
+  for (uint32_t i = 0; i < candidates_ && can_compare; ++i)
     if (gain_[i] > std::max(gain_[best], gain_wanted())) best = i;
   if (best == live_) return false;
   live_ = best;

@@ -79,7 +79,8 @@ class PolicyTrial {
   // -- the outcome --
   uint32_t live() const { return live_; }
   uint32_t candidates() const { return candidates_; }
-  // Whether another candidate should be the live one; if so, makes it that.
+  // Whether another candidate should be the live one; if so, makes it that. Without a trial it is
+  // the first.
   bool change();
   // Recent cost of a candidate, for comparison with those of the others; of candidates(), of the
   // first one with twice the memory. Any thread.

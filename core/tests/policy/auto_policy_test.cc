@@ -158,6 +158,13 @@ TEST(AutoPolicy, ReturnsToS3FifoWhenPagesCannotBeProbedAnyMore) {
   EXPECT_EQ(run(pager, kMoving, 4, 0, 5 * kTrialFrames).policy.policy, "s3-fifo");
 }
 
+TEST(AutoPolicy, ReturnsToS3FifoWhenMemoryBecomesTooSmallForATrial) {
+  SimulatedPager pager("auto", kTrialFrames, kTrialPages);
+  ASSERT_NE(run(pager, kMoving, 3, 0, 40 * kTrialFrames).policy.policy, "s3-fifo");
+  pager.policy().set_capacity(kTrialFrames / 2);
+  EXPECT_EQ(run(pager, kMoving, 4, 0, kTrialFrames).policy.policy, "s3-fifo");
+}
+
 TEST(AutoPolicy, GivesUpEveryFrameInTheMiddleOfAChange) {
   SimulatedPager pager("auto", kTrialFrames, kTrialPages);
   Dice dice(3);
