@@ -19,8 +19,8 @@ struct Life {
   bool was_killed = false;
 };
 
-// Kills it when it has told of so many checkpoints; 0: never. It runs ahead of who reads that, so it
-// has many more to make.
+// Kills it when it has told of so many checkpoints; 0: never. It runs ahead of who reads that, so
+// it has many more to make.
 Life run(const std::string& folder, int checkpoints_max) {
   Life found;
   int lines[2];
