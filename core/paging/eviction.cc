@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "core/base/assert.h"
+#include "core/os/wait.h"
 
 namespace outcore::paging {
 
@@ -18,8 +19,8 @@ using region::View;
 
 namespace {
 
-// What the touch of a page takes that is in memory and was unmapped only to see it: a fault, and
-// the unmapping, while another thread runs.
+// What a page costs that is in memory and was unmapped only to see whether it is touched, if it is:
+// half of it the unmapping, while another thread runs, and half the fault.
 constexpr uint64_t kProbeNs = 25'000;
 
 // The same beside a miss.
@@ -98,10 +99,23 @@ void Eviction::choose_probes(uint32_t count) {
   count = std::min(count, Shard::kVictimsMax - shard_.victim_count);
   if (shard_.victim_count != 0) shard_.probe_price = probe_price_of(*shard_.victim[0].cache);
   if (count == 0 || shard_.probe_price == 0) return;
-  const size_t chosen = shard_.policy->choose_probes({shard_.chosen, count}, shard_.probe_price);
+  const size_t chosen =
+      shard_.policy->choose_probes({shard_.chosen, count}, shard_.probe_price, pay_for_probes());
   OC_CHECK(chosen <= count);
   for (size_t i = 0; i < chosen; ++i) probe(static_cast<uint32_t>(shard_.chosen[i]));
   shard_.has_probed.store(shard_.probed.size() != 0, std::memory_order_relaxed);
+}
+
+// For how many halves of a probe's price there was time since the last turn: they may take a share
+// of it, of all shards together.
+uint32_t Eviction::pay_for_probes() {
+  constexpr uint64_t kShareOfTime = 64;
+  const uint64_t half_ns = kProbeNs / 2 * kShareOfTime * pager_.shards.size();
+  const uint64_t now_ns = os::now_ns();
+  if (shard_.probes_paid_ns == 0) shard_.probes_paid_ns = now_ns;
+  const uint64_t halves = (now_ns - std::min(now_ns, shard_.probes_paid_ns)) / half_ns;
+  shard_.probes_paid_ns += halves * half_ns;
+  return static_cast<uint32_t>(std::min<uint64_t>(halves, UINT32_MAX));
 }
 
 void Eviction::probe(uint32_t frame) {

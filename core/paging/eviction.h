@@ -74,6 +74,7 @@ class Eviction {
            (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
   }
   bool take(uint32_t frame, bool was_chosen);
+  uint32_t pay_for_probes();
   void probe(uint32_t frame);
   void block(Victim& victim);
   void unmap(uint32_t begin, uint32_t end);

@@ -76,6 +76,7 @@ struct Shard {
   FrameQueue cold{kColdList};
   FrameQueue probed{kProbedList};    // until the inbox tells of their touch
   uint32_t probe_price = 0;          // see Policy::choose_probes; 0: not known yet
+  uint64_t probes_paid_ns = 0;       // up to when time has paid for probes; 0: not begun
   uint64_t capacity_page_bytes = 0;  // for which the policy's capacity was set
   std::byte* write_buffer = nullptr;
   uint64_t write_buffer_bytes = 0;

@@ -13,7 +13,7 @@ Status AutoPolicy::allocate(size_t frames_max) {
     policies_[i] = std::move(policy).value();
   }
   if (Status s = owner_.allocate(frames_max); !s) return s;
-  return trial_.allocate(kMiniatures);
+  return trial_.allocate(kMiniatures, static_cast<uint32_t>(parameters_[0].value));
 }
 
 Policy& AutoPolicy::owner_of(FrameId frame) const {
@@ -30,7 +30,6 @@ void AutoPolicy::note(FrameId frame, PageKey key, Touch touch) {
   OC_CHECK(owner_[i] == 0);
   owner_[i] = static_cast<uint8_t>(trial_.live() + 1);
   used_once_ = std::max(used_once_, i + 1);
-  trial_.note_fill();
   if (trial_.is_sampled(key)) trial_.touch(key, frame, touch);
 }
 
@@ -111,8 +110,8 @@ void AutoPolicy::look_anew() {
   }
 }
 
-size_t AutoPolicy::choose_probes(std::span<FrameId> out, uint32_t price) {
-  trial_.set_price(price);
+size_t AutoPolicy::choose_probes(std::span<FrameId> out, uint32_t price, uint32_t paid) {
+  trial_.set_price(price, paid);
   if (!trial_.is_awake()) return 0;
   look_anew();
   size_t count = 0;
@@ -124,6 +123,7 @@ size_t AutoPolicy::choose_probes(std::span<FrameId> out, uint32_t price) {
     out[count++] = wanted.frame;
   }
   probes_.fetch_add(count, std::memory_order_relaxed);
+  trial_.note_probes(count);
   return count;
 }
 

@@ -26,10 +26,11 @@ class AutoPolicy final : public Policy {
   // The same on a smaller scale: as many pages share a fault count.
   static constexpr std::array<std::string_view, 3> kMiniatures = {"s3-fifo", "di-mmap:buckets=1024",
                                                                   "fifo"};
-  using Parameters = std::array<Parameter, 0>;
-  static constexpr Parameters kParameters = {};
+  using Parameters = std::array<Parameter, 1>;
+  // wait: of the longest sleep between trials, how much comes before the first one.
+  static constexpr Parameters kParameters = {{{"wait", 100, 0, 100}}};
 
-  explicit AutoPolicy(const Parameters&) {}
+  explicit AutoPolicy(const Parameters& parameters) : parameters_(parameters) {}
   // Errors: of make_policy.
   Status allocate(size_t frames_max);
 
@@ -39,7 +40,7 @@ class AutoPolicy final : public Policy {
   void rescued(FrameId frame) override;
   void freed(FrameId frame) override;
   void removed(FrameId frame) override;
-  size_t choose_probes(std::span<FrameId> out, uint32_t price) override;
+  size_t choose_probes(std::span<FrameId> out, uint32_t price, uint32_t paid) override;
   void touched(FrameId frame) override;
   size_t leaving_target() const override { return live().leaving_target(); }
   void set_capacity(size_t frames) override;
@@ -47,7 +48,7 @@ class AutoPolicy final : public Policy {
   size_t resident_count() const override;
   size_t leaving_count() const override;
   bool is_valid() const override;
-  std::string name() const override { return std::string(kName); }
+  std::string name() const override { return format_name(kName, parameters_); }
   size_t metadata_bytes() const override;
   PolicyMetrics metrics() const override;
 
@@ -62,6 +63,7 @@ class AutoPolicy final : public Policy {
   void hand_over();
   void look_anew();
 
+  const Parameters parameters_;
   PolicyTrial trial_;
   std::unique_ptr<Policy> policies_[kCandidates.size()];
   os::Table<uint8_t> owner_;  // by frame: the number of its policy + 1; 0: nobody's

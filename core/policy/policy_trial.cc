@@ -7,7 +7,10 @@
 
 namespace outcore::policy {
 
-Status PolicyTrial::allocate(std::span<const std::string_view> candidates) {
+Status PolicyTrial::allocate(std::span<const std::string_view> candidates,
+                             uint32_t first_debt_percent) {
+  OC_CHECK(first_debt_percent <= 100);
+  first_debt_percent_ = first_debt_percent;
   OC_CHECK(candidates_ == 0);
   OC_CHECK(!candidates.empty());
   OC_CHECK(candidates.size() <= kCandidatesMax);
@@ -30,7 +33,13 @@ void PolicyTrial::set_capacity(size_t frames) {
   frames_ = static_cast<uint32_t>(frames >> shift_);
   for (uint32_t i = 0; i < candidates_; ++i) miniatures_[i].set_capacity(frames_);
   miniatures_[candidates_].set_capacity(2 * frames_);
-  if (!was_on || shift_ != before) wake_up();
+  if (was_on && shift_ == before) return;
+  if (!was_on) {
+    fall_asleep();
+    debt_ = debt_max() * first_debt_percent_ / 100;
+  } else if (!is_asleep_) {
+    wake_up();
+  }
 }
 
 void PolicyTrial::wake_up() {
@@ -95,15 +104,9 @@ bool PolicyTrial::change() {
   return true;
 }
 
-void PolicyTrial::note_fill() {
+void PolicyTrial::owe(size_t halves) {
   if (!is_on_) return;
-  debt_ = std::max<int64_t>(debt_ - kPaidByFill, 0);
-  if (is_asleep_ && debt_ == 0 && blind_turns_ == 0) wake_up();
-}
-
-void PolicyTrial::note_probe_touched() {
-  if (!is_on_) return;
-  debt_ += price_;
+  debt_ += static_cast<int64_t>(halves);
   if (debt_ > debt_max()) fall_asleep();
 }
 
@@ -113,7 +116,7 @@ void PolicyTrial::fall_asleep() {
   probes_.clear();
 }
 
-void PolicyTrial::set_price(uint32_t price) {
+void PolicyTrial::set_price(uint32_t price, uint32_t paid) {
   OC_CHECK(price != 0);
   if (price == Policy::kNoProbes) {
     blind_turns_ = kBlindTurns;
@@ -122,6 +125,8 @@ void PolicyTrial::set_price(uint32_t price) {
   }
   price_ = price;
   if (blind_turns_ != 0) --blind_turns_;
+  debt_ = std::max<int64_t>(debt_ - int64_t{paid}, 0);
+  if (is_on_ && is_asleep_ && debt_ == 0 && blind_turns_ == 0) wake_up();
 }
 
 bool PolicyTrial::must_look_anew() {

@@ -18,8 +18,9 @@
 // The live policy counts with what it costs itself, on the same pages: it may be in another state
 // than its miniature, which has been at work all the time.
 //
-// Touches of probed pages cost a fault; that is a debt, which fills pay off by 1/128 of a miss
-// each. A trial deep in debt sleeps. When it wakes, all pages of the sample are looked at anew.
+// Unmapping a page to probe it costs a flush, and its touch a fault; that is a debt, which passing
+// time pays off, a sixty-fourth of it. A trial deep in debt sleeps, and it begins in debt: a short run
+// pays nothing. When it wakes, all pages of the sample are looked at anew.
 #pragma once
 
 #include <atomic>
@@ -46,9 +47,9 @@ class PolicyTrial {
   static constexpr uint32_t kFramesWanted = 1024, kFramesLeast = 512;
   static constexpr uint32_t kShiftLeast = 5, kShiftMost = 15;
 
-  // Candidates by their names for make_policy(); the first is live. REQUIRES: called once, first.
-  // Errors: of make_policy.
-  Status allocate(std::span<const std::string_view> candidates);
+  // Candidates by their names for make_policy(); the first is live. The trial begins with so many
+  // percent of the largest debt. REQUIRES: called once, first. Errors: of make_policy.
+  Status allocate(std::span<const std::string_view> candidates, uint32_t first_debt_percent);
   // The number of frames that the live policy plans with.
   void set_capacity(size_t frames);
 
@@ -57,14 +58,11 @@ class PolicyTrial {
   }
   // A page of the sample was touched, or brought in as a guess. REQUIRES: is_sampled(key).
   void touch(PageKey key, FrameId frame, Touch touch);
-  // Any page was filled.
-  void note_fill();
-
   // -- probes --
-  // Once a turn: what the touch of a probed page and a rescue cost, in units of
-  // Policy::kMissPrice. kNoProbes: pages cannot be probed. Then nothing can be compared, and
-  // the first candidate becomes the live one, until pages can be probed for a while.
-  void set_price(uint32_t price);
+  // Once a turn, see Policy::choose_probes; a rescue costs the same. kNoProbes: pages cannot be
+  // probed. Then nothing can be compared, and the first candidate becomes the live one, until pages
+  // can be probed for a while.
+  void set_price(uint32_t price, uint32_t paid);
   bool is_awake() const { return is_on_ && !is_asleep_; }
   // True once after touches went by unseen: every resident page of the sample that is not known
   // everywhere is to be asked for.
@@ -73,8 +71,9 @@ class PolicyTrial {
   void ask_for(const ProbeRequest& request) { probes_.push(request); }
   bool has_probes() const { return !probes_.is_empty(); }
   ProbeRequest next_probe() { return probes_.pop(); }
-  // A touch was seen because its page was being probed.
-  void note_probe_touched();
+  // Pages were unmapped to be probed; or a touch was seen because its page was.
+  void note_probes(size_t count) { owe(count); }
+  void note_probe_touched() { owe(1); }
 
   // -- the outcome --
   uint32_t live() const { return live_; }
@@ -97,17 +96,17 @@ class PolicyTrial {
   static constexpr uint32_t kSampleBit = 16;
   static constexpr uint32_t kMarginShare = 32;  // 3 %
   static constexpr uint32_t kBlindTurns = 64;
-  static constexpr int64_t kPaidByFill = Policy::kMissPrice / 128;
 
   void add_costs(Touch touch, const uint32_t (&costs)[kMiniaturesMax]);
   uint32_t miniatures() const { return candidates_ + 1; }
   int64_t gain_wanted() const { return int64_t{frames_} * Policy::kMissPrice / 4; }
-  // In one go, until a sleep.
-  int64_t debt_max() const { return int64_t{frames_} * price_ * 4; }
+  // In halves of the price, in one go, until a sleep: four touches of each frame of a miniature.
+  int64_t debt_max() const { return int64_t{frames_} * 8; }
   // Counts nothing until the miniatures have seen most of their pages.
   void warm_up() { touches_left_out_ = frames_ + frames_ / 2; }
   void wake_up();
   void fall_asleep();
+  void owe(size_t halves);
 
   // One a candidate; and one of the first with twice the frames, which tells what a larger budget
   // is worth.
@@ -118,7 +117,8 @@ class PolicyTrial {
   uint32_t price_ = Policy::kMissPrice;
   bool is_on_ = false, is_asleep_ = false, must_look_anew_ = false;
   uint32_t blind_turns_ = 0;  // until pages are believed to be such as can be probed
-  int64_t debt_ = 0;
+  int64_t debt_ = 0;          // in halves of the price
+  uint32_t first_debt_percent_ = 100;
   uint32_t touches_left_out_ = 0;      // not counted: the miniatures are not warm
   uint64_t touches_ = 0;               // counted since costs were last halved
   int64_t gain_[kCandidatesMax] = {};  // over the live policy

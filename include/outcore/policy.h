@@ -64,11 +64,13 @@ class Policy {
   virtual void removed(FrameId frame) = 0;
 
   // Chooses up to out.size() resident frames to be probed, and returns how many: unmapped, to see
-  // whether they are touched. For the policy they stay resident. `price` is what the touch of a
-  // probed page costs, where a miss costs kMissPrice; kNoProbes: pages cannot be probed.
+  // whether they are touched. For the policy they stay resident. `price` is what a probe costs that
+  // is touched, half of it the unmapping and half the touch, where a miss costs kMissPrice;
+  // kNoProbes: pages cannot be probed. `paid`: for so many halves there was time since the last
+  // call, if probes are to take a sixty-fourth of it.
   static constexpr uint32_t kMissPrice = 256, kNoProbes = UINT32_MAX;
-  virtual size_t choose_probes(std::span<FrameId> out, uint32_t price) {
-    static_cast<void>(out), static_cast<void>(price);
+  virtual size_t choose_probes(std::span<FrameId> out, uint32_t price, uint32_t paid) {
+    static_cast<void>(out), static_cast<void>(price), static_cast<void>(paid);
     return 0;
   }
   // A resident frame was touched, which was seen because it was being probed.

@@ -20,7 +20,7 @@ class AutoPolicyOf : public testing::TestWithParam<Delivery> {
 
   void SetUp() override {
     RuntimeOptions options = options_with(kBudgetBytes);
-    options.policy = "auto";
+    options.policy = "auto:wait=0%";
     options.page_bytes = kPageBytes;
     runtime_.emplace(Runtime::start(options).value());
   }

@@ -75,22 +75,23 @@ TEST(AutoPolicy, CostsHardlyMoreThanTheBestPolicyOfEachLoad) {
     double best = 100;
     for (const char* name : {"s3-fifo", "di-mmap", "fifo"}) {
       SimulatedPager pager(name, kTrialFrames, kTrialPages);
-      best = std::min(best, run(pager, *load.next, seed, kTouches / 2, kTouches).cost);
+      best = std::min(best, run(pager, *load.next, seed, kTouches, kTouches).cost);
     }
     SimulatedPager pager("auto", kTrialFrames, kTrialPages);
-    const Outcome chosen = run(pager, *load.next, seed, kTouches / 2, kTouches);
-    EXPECT_LE(chosen.cost, best * 1.05);
+    const Outcome chosen = run(pager, *load.next, seed, kTouches, kTouches);
+    EXPECT_LE(chosen.cost, best * 1.08);
     EXPECT_LE(chosen.policy.changes, 2u);
   }
 }
 
-TEST(AutoPolicy, TakesFifoWhereThePopularPagesMove) {
+TEST(AutoPolicy, TakesAnotherWhereThePopularPagesMove) {
   SimulatedPager pager("auto", kTrialFrames, kTrialPages);
-  const Outcome outcome = run(pager, kMoving, 3, 30 * kTrialFrames, 60 * kTrialFrames);
-  EXPECT_EQ(outcome.policy.policy, "fifo");
+  const Outcome outcome = run(pager, kMoving, 3, 120 * kTrialFrames, 60 * kTrialFrames);
+  EXPECT_NE(outcome.policy.policy, "s3-fifo");
   EXPECT_GT(outcome.probes, 0u);
   SimulatedPager s3("s3-fifo", kTrialFrames, kTrialPages);
-  EXPECT_LT(outcome.misses, run(s3, kMoving, 3, 30 * kTrialFrames, 60 * kTrialFrames).misses * 0.9);
+  EXPECT_LT(outcome.misses,
+            run(s3, kMoving, 3, 120 * kTrialFrames, 60 * kTrialFrames).misses * 0.9);
 }
 
 TEST(AutoPolicy, FollowsALoadThatChanges) {
@@ -121,16 +122,18 @@ TEST(AutoPolicy, TellsWhatTwiceTheMemoryWouldMiss) {
   }
 }
 
-TEST(AutoPolicy, StopsAtTheTouchesOfProbedPagesThatFillsPayFor) {
+TEST(AutoPolicy, StopsAtTheProbesThatTimePaysFor) {
   for (const uint32_t price : {uint32_t{16}, uint32_t{64}, 2 * Policy::kMissPrice}) {
     SimulatedPager pager("auto", kTrialFrames, kTrialPages);
     pager.probe_price = price;
     const Outcome outcome = run(pager, kZipf, 5, 0, 100 * kTrialFrames);
-    // Fills pay 1/128 of a miss each; and what a trial may be in debt is four touches a frame.
-    const double debt = 4.0 * PolicyTrial::kFramesLeast * price / Policy::kMissPrice;
-    EXPECT_LE(static_cast<double>(pager.probes_touched) * price / Policy::kMissPrice,
-              static_cast<double>(pager.misses) / 128 + debt + 100)
-        << price;
+    // In halves of a probe's price. A trial begins in debt, and may be in debt by so many at most.
+    const double paid = static_cast<double>(pager.misses) * Policy::kMissPrice / 32 / price;
+    const double debt = 8.0 * PolicyTrial::kFramesLeast;
+    if (price < Policy::kMissPrice) {  // otherwise it does not come out of its first debt
+      EXPECT_GT(pager.probes_touched, 0u) << price;
+    }
+    EXPECT_LE(static_cast<double>(pager.probes + pager.probes_touched), paid + debt + 100) << price;
     EXPECT_EQ(outcome.policy.probes_touched, pager.probes_touched);
   }
 }
@@ -183,10 +186,11 @@ TEST(AutoPolicy, GivesUpEveryFrameInTheMiddleOfAChange) {
   EXPECT_TRUE(policy.is_valid());
 }
 
-TEST(AutoPolicy, HasNoParameters) {
+TEST(AutoPolicy, TakesNoParametersOfThePoliciesItChoosesFrom) {
   const auto made = make_policy("auto:hot=75%", 100, 100);
   ASSERT_FALSE(made.ok());
-  EXPECT_NE(made.message().find("has no parameters"), std::string::npos) << made.message();
+  EXPECT_NE(made.message().find("there is no parameter 'hot'"), std::string::npos)
+      << made.message();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "outcore/policy.h"
@@ -107,7 +108,7 @@ class SimulatedPager {
   double miss_percent() const {
     return 100.0 * static_cast<double>(misses) / static_cast<double>(touches);
   }
-  void forget_counts() { touches = misses = rescues = probes = probes_touched = 0; }
+  void forget_counts() { touches = misses = rescues = probes = probes_touched = halves_paid_ = 0; }
   Policy& policy() { return *policy_; }
 
  private:
@@ -154,9 +155,18 @@ class SimulatedPager {
     probe();
   }
 
+  // Time passes by misses alone: a sixty-fourth of it pays for halves of probes.
+  uint32_t paid() {
+    if (probe_price == Policy::kNoProbes) return 0;
+    const double half = probe_price / 2.0 / Policy::kMissPrice * 64;  // in misses
+    const auto halves = static_cast<uint64_t>(static_cast<double>(misses) / half);
+    const uint64_t before = std::exchange(halves_paid_, halves);
+    return static_cast<uint32_t>(halves - std::min(halves, before));
+  }
+
   void probe() {
     FrameId chosen[kProbesMax];
-    const size_t count = policy_->choose_probes(chosen, probe_price);
+    const size_t count = policy_->choose_probes(chosen, probe_price, paid());
     for (size_t i = 0; i < count; ++i) {
       Page& p = page_[page_of_[static_cast<uint32_t>(chosen[i])]];
       if (p.state != State::kResident || p.is_probed) continue;
@@ -166,6 +176,7 @@ class SimulatedPager {
   }
 
   std::unique_ptr<Policy> policy_;
+  uint64_t halves_paid_ = 0;
   size_t frames_, batch_;
   std::vector<Page> page_;
   std::vector<uint64_t> page_of_;

@@ -50,7 +50,7 @@ class RandomProbes final : public Policy {
     policy_->removed(frame);
     state_of(frame) = State::kUnknown;
   }
-  size_t choose_probes(std::span<FrameId> out, uint32_t price) override {
+  size_t choose_probes(std::span<FrameId> out, uint32_t price, uint32_t) override {
     OC_CHECK(price != 0);
     if (price == kNoProbes) return 0;
     size_t count = 0;
