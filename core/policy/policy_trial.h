@@ -19,8 +19,8 @@
 // than its miniature, which has been at work all the time.
 //
 // Unmapping a page to probe it costs a flush, and its touch a fault; that is a debt, which passing
-// time pays off, a sixty-fourth of it. A trial deep in debt sleeps, and it begins in debt: a short run
-// pays nothing. When it wakes, all pages of the sample are looked at anew.
+// time pays off, a sixty-fourth of it. A trial deep in debt sleeps, and it begins in debt: a short
+// run pays nothing. When it wakes, all pages of the sample are looked at anew.
 #pragma once
 
 #include <atomic>
