@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdarg>
 
+#include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
@@ -52,7 +53,7 @@ bool before_exec(const char* path, char* const* arguments, char* const* names) {
     let_leave(stays_over_exec);
   };
   if (!is_ready(store)) return false;
-  if (!Heap::is_used()) return true;
+  if (!Heap::is_used() && !needs_bounce()) return true;
   touch(path);
   for (char* const* list : {arguments, names})
     for (; list != nullptr && *list != nullptr; ++list) touch(*list);

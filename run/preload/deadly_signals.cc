@@ -69,7 +69,7 @@ void put_ours(int signal) {
   ours.sa_sigaction = on_deadly;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
-  for (const int fault : {SIGBUS, SIGSEGV}) sigdelset(&ours.sa_mask, fault);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&ours.sa_mask, fault);
   if (real().sigaction(signal, &ours, nullptr) == 0) caught.fetch_or(bit_of(signal));
 }
 

@@ -102,6 +102,9 @@ class Door {
 
   // All writable files go back to the kernel, as far as they can be stored.
   void leave_writable(const char* why);
+  // All in-thread ones do, and no more are taken so: what the kernel touches later, in no call of a
+  // thread, it must find by itself.
+  void leave_in_thread(const char* why);
   // The process is about to end, or to become another program: what is written is stored, and
   // writable files are the kernel's from now on, so that what is still written is not lost.
   void store_all();
@@ -143,6 +146,8 @@ class Door {
   TakenFile* find_or_open(const NewMapping& made, const struct stat& about, const std::string& path,
                           std::string* why);
   bool put_region(TakenFile& file, const NewMapping& made, std::string* why);
+  Delivery delivery_for(TakenFile& file, const NewMapping& made);  // door_delivery.cc
+  void tell_delivery(const std::string& why);
   void forget(TakenFile& file, Mapping& mapping);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
@@ -181,6 +186,7 @@ class Door {
   std::vector<std::unique_ptr<TakenFile>> inherited_;  // of the parent's, in a forked child
   std::atomic<pid_t> owner_{0};  // the process that this state is of; 0: it has not begun
   std::string delivery_;
+  bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;
   // Whether the profile has what was learnt: not tried, or in vain; yes; it cannot be written.
   enum class Kept : uint8_t { kNothing, kAll, kFailed } kept_ = Kept::kNothing;
 };

@@ -25,6 +25,8 @@ struct OwnUse {
   uint32_t kernel_mappings = 0;   // mappings of it that are not known
   bool has_later_writes = false;  // io_uring or aio is set up, whatever it is used for
 };
+// The program has a ring of io_uring, or one of aio, that it has a descriptor or a mapping of.
+bool has_ring();
 // `is_known` tells mappings that do not count, by their first address.
 OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known);
 

@@ -148,5 +148,7 @@ struct Real {
 
 // The table, looked up. Async-signal-safe after the first call.
 const Real& real();
+// Other functions stand in its place from now on. Threads that call meanwhile reach either.
+void replace_real(const Real& table);
 
 }  // namespace outcore::preload
