@@ -119,8 +119,7 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   // stored by us before the kernel looks at it.
   const int kernels = is_candidate ? flags & ~MAP_POPULATE : flags;
   void* p = MAP_FAILED;
-  if (is_candidate && address == nullptr)
-    p = map_in_window(size, protection, kernels, fd, offset);
+  if (is_candidate && address == nullptr) p = map_in_window(size, protection, kernels, fd, offset);
   if (p == MAP_FAILED) p = real().mmap(address, size, protection, kernels, fd, offset);
   if (p == MAP_FAILED || !is_candidate) return p;
   const int saved_errno = errno;
