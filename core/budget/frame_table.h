@@ -24,7 +24,7 @@ struct FrameRecord {
   uint32_t prev = kNone;  // in the shard's leaving or cold list
   uint32_t next = kNone;
   uint8_t is_in_policy = 0;
-  uint8_t list = 0;      // 0 none, 1 leaving, 2 cold
+  uint8_t list = 0;      // 0 none, 1 leaving, 2 cold, 3 probed
   uint8_t is_known = 0;  // its shard has been told of it
   uint8_t is_guess = 0;  // it came in without being asked for; until its shard is told
 };

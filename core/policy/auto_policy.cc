@@ -105,6 +105,7 @@ void AutoPolicy::look_anew() {
   for (; next_look_ < end; ++next_look_) {
     if (owner_[next_look_] == 0) continue;
     const FrameId frame{next_look_};
+    if (!is_resident(frame)) continue;
     const PageKey key = key_of(frame);
     if (trial_.is_sampled(key) && !trial_.is_known_everywhere(key)) trial_.ask_for({key, frame});
   }
@@ -120,6 +121,9 @@ size_t AutoPolicy::choose_probes(std::span<FrameId> out, uint32_t price, uint32_
     const auto i = static_cast<uint32_t>(wanted.frame);
     OC_CHECK(i < owner_.count());
     if (owner_[i] == 0 || key_of(wanted.frame) != wanted.key) continue;  // gone meanwhile
+    // A victim of this turn, or one whose rescue the policy has not been told of: it may be resident
+    // by its page's word, and would be in two batches, or twice in the inbox.
+    if (!is_resident(wanted.frame)) continue;
     out[count++] = wanted.frame;
   }
   probes_.fetch_add(count, std::memory_order_relaxed);

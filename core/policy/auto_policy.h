@@ -45,6 +45,7 @@ class AutoPolicy final : public Policy {
   size_t leaving_target() const override { return live().leaving_target(); }
   void set_capacity(size_t frames) override;
   PageKey key_of(FrameId frame) const override { return owner_of(frame).key_of(frame); }
+  bool is_resident(FrameId frame) const override { return owner_of(frame).is_resident(frame); }
   size_t resident_count() const override;
   size_t leaving_count() const override;
   bool is_valid() const override;

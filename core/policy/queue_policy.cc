@@ -37,6 +37,13 @@ PageKey QueuePolicy::key_of(FrameId frame) const {
   return entry.key;
 }
 
+bool QueuePolicy::is_resident(FrameId frame) const {
+  OC_CHECK(static_cast<uint32_t>(frame) < entries_.count());
+  const Queue queue = entries_[static_cast<uint32_t>(frame)].queue;
+  OC_CHECK(queue != Queue::kUnknown);
+  return queue != Queue::kLeaving;
+}
+
 size_t QueuePolicy::choose_victims(std::span<FrameId> out) {
   size_t count = 0;
   for (; count < out.size() && resident_count() > 0; ++count) {

@@ -24,6 +24,7 @@ class QueuePolicy : public Policy {
   size_t leaving_target() const final;
   void set_capacity(size_t frames) final;
   PageKey key_of(FrameId frame) const final;
+  bool is_resident(FrameId frame) const final;
   size_t resident_count() const final { return first().size() + second().size(); }
   size_t leaving_count() const final { return list(Queue::kLeaving).size(); }
   bool is_valid() const override;

@@ -138,6 +138,15 @@ TEST(AutoPolicy, StopsAtTheProbesThatTimePaysFor) {
   }
 }
 
+TEST(AutoPolicy, NeverProbesWhatIsLeaving) {
+  for (const Workload* next : {&kZipf, &kZipfAndScan, &kLoop, &kUniform, &kMoving, &kWindow}) {
+    SimulatedPager pager("auto:wait=0%", kTrialFrames, kTrialPages);
+    run(pager, *next, 9, 0, 40 * kTrialFrames);
+    EXPECT_GT(pager.probes, 0u);
+    EXPECT_EQ(pager.leaving_to_probe, 0u);
+  }
+}
+
 TEST(AutoPolicy, ProbesNothingInASmallMemory) {
   SimulatedPager pager("auto", kTrialFrames - 32, kTrialPages);
   const Outcome outcome = run(pager, kMoving, 3, 0, 20 * kTrialFrames);

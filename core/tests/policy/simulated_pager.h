@@ -66,6 +66,7 @@ class SimulatedPager {
   static constexpr size_t kBatch = 256, kProbesMax = 64, kTouchedMax = 16;
   uint64_t touches = 0, misses = 0, rescues = 0;
   uint64_t probes = 0, probes_touched = 0;
+  uint64_t leaving_to_probe = 0;  // frames that were leaving already: the engine relies on none
   // Of the touch of a probed page, in units of Policy::kMissPrice.
   uint32_t probe_price = Policy::kMissPrice / 4;
 
@@ -142,6 +143,7 @@ class SimulatedPager {
       page_[page].is_probed = false;
       resting_.push_back({page, page_[page].stays});
     }
+    probe();  // as in a turn: while the batch is on its way out
     for (size_t freed = 0; freed < batch && !resting_.empty();) {
       const Place place = resting_.front();
       resting_.pop_front();
@@ -152,7 +154,6 @@ class SimulatedPager {
       p = {kNoFrame, State::kAbsent, p.stays + 1, false};
       ++freed;
     }
-    probe();
   }
 
   // Time passes by misses alone: a sixty-fourth of it pays for halves of probes.
@@ -169,6 +170,7 @@ class SimulatedPager {
     const size_t count = policy_->choose_probes(chosen, probe_price, paid());
     for (size_t i = 0; i < count; ++i) {
       Page& p = page_[page_of_[static_cast<uint32_t>(chosen[i])]];
+      if (p.state == State::kLeaving) ++leaving_to_probe;
       if (p.state != State::kResident || p.is_probed) continue;
       ++probes;
       p.is_probed = true;

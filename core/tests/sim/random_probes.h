@@ -56,8 +56,8 @@ class RandomProbes final : public Policy {
     size_t count = 0;
     for (uint32_t frame = 0; frame < used_once_ && count < out.size(); ++frame) {
       State& state = state_[frame];
-      if (state != State::kResident && state != State::kProbed) continue;
-      if (!random_.chance(permille_)) continue;
+      if (state == State::kUnknown || !random_.chance(permille_)) continue;
+      if (!policy_->is_resident(FrameId{frame})) continue;  // as a trial's requests
       state = State::kProbed;  // now and then once more, as a trial may
       out[count++] = FrameId{frame};
     }
@@ -73,6 +73,7 @@ class RandomProbes final : public Policy {
   size_t leaving_target() const override { return policy_->leaving_target(); }
   void set_capacity(size_t frames) override { policy_->set_capacity(frames); }
   PageKey key_of(FrameId frame) const override { return policy_->key_of(frame); }
+  bool is_resident(FrameId frame) const override { return policy_->is_resident(frame); }
   size_t resident_count() const override { return policy_->resident_count(); }
   size_t leaving_count() const override { return policy_->leaving_count(); }
   bool is_valid() const override { return policy_->is_valid(); }
