@@ -121,8 +121,8 @@ size_t AutoPolicy::choose_probes(std::span<FrameId> out, uint32_t price, uint32_
     const auto i = static_cast<uint32_t>(wanted.frame);
     OC_CHECK(i < owner_.count());
     if (owner_[i] == 0 || key_of(wanted.frame) != wanted.key) continue;  // gone meanwhile
-    // A victim of this turn, or one whose rescue the policy has not been told of: it may be resident
-    // by its page's word, and would be in two batches, or twice in the inbox.
+    // A victim of this turn, or one whose rescue the policy has not been told of: it may be
+    // resident by its page's word, and would be in two batches, or twice in the inbox.
     if (!is_resident(wanted.frame)) continue;
     out[count++] = wanted.frame;
   }
