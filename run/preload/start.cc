@@ -8,6 +8,7 @@
 
 #include "core/os/descriptor_place.h"
 #include "core/os/signal_delivery.h"
+#include "run/preload/alt_stack.h"
 #include "run/preload/calls.h"
 #include "run/preload/fork.h"
 #include "run/preload/heap.h"
@@ -59,7 +60,10 @@ __attribute__((constructor)) void begin() {
   sigset_t faults;
   sigemptyset(&faults);
   for (const int signal : {SIGBUS, SIGSEGV}) sigaddset(&faults, signal);
-  if (Window::is_offered()) sigaddset(&faults, SIGSYS);
+  if (Window::is_offered()) {
+    sigaddset(&faults, SIGSYS);
+    AltStack::provide();
+  }
   real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
 }
 
