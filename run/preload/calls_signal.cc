@@ -2,6 +2,7 @@
 // program sees what it has set. See calls.h.
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include "core/os/signal_delivery.h"
 #include "run/preload/alt_stack.h"
@@ -91,6 +92,18 @@ OUTCORE_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* other, co
                            const sigset_t* mask) {
   sigset_t copy;
   return real().pselect(count, in, out, other, time, without_faults(mask, &copy));
+}
+
+OUTCORE_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int time,
+                               const sigset_t* mask) {
+  sigset_t copy;
+  return real().epoll_pwait(epoll, events, count, time, without_faults(mask, &copy));
+}
+
+OUTCORE_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* time,
+                                const sigset_t* mask) {
+  sigset_t copy;
+  return real().epoll_pwait2(epoll, events, count, time, without_faults(mask, &copy));
 }
 
 namespace {
