@@ -241,15 +241,16 @@ bool is_handler_stack_too_small() { return has_small_stack; }
 
 bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
   sigjmp_buf point;
+  sigjmp_buf* const before = way_out;  // of what a signal has interrupted
   if (sigsetjmp(point, 1) != 0) {
-    way_out = nullptr;
+    way_out = before;
     return false;
   }
   way_out = &point;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::memcpy(into, from, size_bytes);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  way_out = nullptr;
+  way_out = before;
   return true;
 }
 

@@ -70,8 +70,10 @@ bool is_of_file(int flags) {
 void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset) {
   constexpr int kElsewhere = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_HUGETLB |
                              MAP_GROWSDOWN | MAP_STACK | MAP_SYNC;
+  const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
   const bool is_possible = (flags & kElsewhere) == 0 && (protection & PROT_EXEC) == 0 &&
-                           protection != PROT_NONE && is_aligned(reinterpret_cast<void*>(offset));
+                           !has_copies && protection != PROT_NONE &&
+                           is_aligned(reinterpret_cast<void*>(offset));
   const bool is_large = size >= settings().min_bytes || DescriptorTable::file_of(fd) != nullptr;
   if (!Window::is_offered() || !is_possible || !is_large) return MAP_FAILED;
   Window& window = Window::instance();

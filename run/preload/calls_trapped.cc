@@ -58,8 +58,13 @@ void end_by_trap() {
 // None of ours: another filter's trap, or sent by somebody.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const bool is_sent = info->si_code <= 0;
-  if (is_sent && is_inside()) {  // a thread of ours has no signals
-    ::syscall(SYS_tgkill, ::getpid(), ::getpid(), signal);
+  if (is_sent && is_inside()) {  // for later, or for another thread
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    real().pthread_sigmask(SIG_BLOCK, &only, nullptr);
+    sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+    ::syscall(SYS_kill, ::getpid(), signal);
     return;
   }
   const struct sigaction action = program_trap_action();
@@ -99,7 +104,8 @@ bool is_repeated(long number, const Words& words, uintptr_t stack) {
 class Carrying {
  public:
   Carrying(long number, const Words& words) : before_(current) {
-    current.frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    constexpr uintptr_t kThisFrame = 256;
+    current.frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + kThisFrame;
     current.number = number;
     std::copy(std::begin(words), std::end(words), current.words);
   }

@@ -14,6 +14,7 @@
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
 #include "run/preload/real.h"
+#include "run/preload/window.h"
 
 namespace outcore::preload {
 namespace {
@@ -174,6 +175,7 @@ bool is_pending(int signal) {
 DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
   if (!is_active.load(std::memory_order_acquire) || signal <= 0 || signal >= kSignalsMax ||
       (caught.load() & bit_of(signal)) == 0 || is_inside() ||
+      (signal == SIGSYS && Window::is_ready()) ||  // its handler must stay
       Door::instance().is_of_another_process())
     return;
   // Blocked here, it waits until it is unblocked, or is another thread's: as a rule one's that
