@@ -15,13 +15,13 @@ packages:
 	@tools/install_packages.sh build
 
 build: packages  ## the library, the command and occ, at build/bin: all that `make install` installs
-	@cmake -S . -B build -G Ninja >/dev/null
+	@cmake -S . -B build -G Ninja $(CMAKE_OPTIONS) >/dev/null
 	@cmake --build build -j $(JOBS) --target installable
 
 demo:  ## sort this machine's files, search its packages, in a quarter of their size, beside mmap
 	@tools/demo.sh
 
-test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (16 minutes; tools/test.sh list)
+test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (14 minutes; tools/test.sh list)
 	@tools/test.sh
 
 test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator

@@ -33,6 +33,7 @@ constexpr Entry kStores[] = {
     {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};
 
 constexpr Entry kPolicies[] = {
+    {"auto", "whichever of the others misses least, by trial on a sample of the pages"},
     {"s3-fifo", "three queues and ghosts; :small=3%,cool=5%"},
     {"di-mmap", "primary and hot FIFO, eviction queue, fault counts; :hot=75%"},
     {"fifo", "first in, first out"}};
@@ -40,7 +41,7 @@ constexpr Entry kPolicies[] = {
 constexpr Entry kLimits[] = {
     {"page size", "a power of two, 4 KiB … 16 MiB, for each region"},
     {"offset", "a multiple of 4 KiB"},
-    {"metadata", "8 bytes a touched page and 60 (at most 64) bytes a frame, beside the budget"}};
+    {"metadata", "8 bytes a touched page and 61 (at most 64) bytes a frame, beside the budget"}};
 
 // "name = value (where from)", one a line, as Runtime tells them.
 Result<std::vector<std::string>> option_lines() {

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit
 source_dir=$PWD
 results=$source_dir/build/results
 jobs=${JOBS:-$(nproc)}
-tests_at_once=$((jobs + 1)) # many wait for servers
+tests_at_once=$((jobs + 2)) # many wait for servers
 # Objects are the same in every checkout of the same sources, and by the same name of the compiler:
 # that of `make build`, where it is g++.
 if [[ $(c++ --version 2>/dev/null) == *"Free Software Foundation"* ]]; then

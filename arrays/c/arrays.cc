@@ -27,15 +27,15 @@ using namespace outcore::c;
 
 namespace {
 
-// The structs of release 0.1; programs built with it must go on.
+// The sizes of the structs in release 0.1: programs built with it must still work.
 constexpr size_t kCommunicatorBytes = 32, kArraysOptionsBytes = 16, kArrayOptionsBytes = 24;
 static_assert(sizeof(oc_communicator) == kCommunicatorBytes);
 static_assert(sizeof(oc_arrays_options) == kArraysOptionsBytes);
-static_assert(sizeof(oc_array_options) == kArrayOptionsBytes + 8);  // and compress
+static_assert(sizeof(oc_array_options) == kArrayOptionsBytes + 8);  // `compress` was added
 static_assert(OC_ARRAYS_UPDATE == static_cast<int>(ArraysMode::kUpdate));
 static_assert(OC_ORDER_COLUMN == static_cast<int>(Order::kColumn));
 
-// Closed handles: a call on one of the last so many is told so.
+// So many closed handles are remembered, so that a call on one of them gets a clear error.
 constexpr size_t kClosedMax = 1024;
 std::array<std::atomic<oc_arrays*>, kClosedMax> closed;
 std::atomic<size_t> closed_count{0};
@@ -94,7 +94,7 @@ int open(const char* uri, uint32_t mode, const oc_communicator* together,
   return 0;
 }
 
-// Closes the handle by `end`, whatever that returns.
+// Closes the handle by `end`, whatever `end` returns.
 template <typename End>
 int end_by(const char* function, oc_arrays* arrays, const End& end) {
   bool is_ended = false;
@@ -113,7 +113,8 @@ bool has_elements(uint32_t dim_count, const uint64_t* dims) {
   return std::find(dims, dims + dim_count, uint64_t{0}) == dims + dim_count;
 }
 
-// What a call that moves elements was given, but for the array itself: 0 if all of it can be used.
+// Checks the arguments of a call that transfers elements, except the array itself. 0: they are
+// valid.
 int check(const char* function, const char* type, uint32_t dim_count, const uint64_t* dims) {
   if (type == nullptr) return fail_null(function, "type");
   if (dim_count > OC_DIMS_MAX)
@@ -128,7 +129,7 @@ Result<ArrayType> parse(const char* function, const char* name, const char* type
   return Error{EINVAL, std::string(function) + " '" + name + "': " + parsed.message()};
 }
 
-// Runs move(Arrays&, type, offsets, dims) for a box in the program's memory.
+// Calls move(Arrays&, type, offsets, dims) for a box in the program's memory.
 template <typename Handle, typename Move>
 int on_box(const char* function, Handle* handle, const char* name, const char* type,
            const void* memory, const char* what, uint32_t dim_count, const uint64_t* offsets,

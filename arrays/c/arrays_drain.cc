@@ -23,21 +23,21 @@ using outcore::Status;
 using namespace outcore::c;
 
 struct oc_arrays_drain {
-  std::shared_ptr<oc_runtime> lent;  // goes after the drain
+  std::shared_ptr<oc_runtime> lent;  // destroyed after the drain
   ArraysDrain drain;
   std::string from;
-  std::mutex waiting;  // C++'s wait() is of one thread
+  std::mutex waiting;  // C++'s wait() is for one thread
   const pid_t process = ::getpid();
 };
 
 namespace {
 
-// The structs of release 0.1; programs built with it must go on.
+// The sizes of the structs in release 0.1: programs built with it must still work.
 constexpr size_t kOptionsBytes = 48, kProgressBytes = 304;
 static_assert(sizeof(oc_drain_options) == kOptionsBytes);
 static_assert(sizeof(oc_drain_progress) == kProgressBytes);
 
-constexpr uint64_t kWaitMsMax = uint64_t{1} << 40;  // 34 years: clocks do not count to all of 2^64
+constexpr uint64_t kWaitMsMax = uint64_t{1} << 40;  // 34 years: clocks cannot count 2^64 ms
 
 Status take_options(const oc_drain_options& taken, DrainOptions* into) {
   const std::string attempted = "oc_arrays_drain_start: ";
@@ -71,8 +71,8 @@ int start(const char* from, const char* to, const oc_drain_options* options,
   return 0;
 }
 
-// Runs call(), unless the handle cannot be used. A child's copy of the drain's mutex may be locked
-// for ever: it is not touched.
+// Calls call(), unless the handle is NULL or a forked child's. The child's copy of the drain's
+// mutex may be locked for ever, so it is not touched.
 template <typename Call>
 int on_drain(const char* function, const oc_arrays_drain* drain, const Call& call) {
   if (drain == nullptr) return fail_null(function, "drain");
@@ -136,7 +136,7 @@ int oc_arrays_drain_cancel(oc_arrays_drain* drain) {
   });
 }
 
-// In a forked child it is the parent's, with all that it keeps.
+// In a forked child the drain, and all that it keeps, is the parent's.
 void oc_arrays_drain_free(oc_arrays_drain* drain) {
   if (drain != nullptr && drain->process == ::getpid()) delete drain;
 }

@@ -1,4 +1,4 @@
-// ArraysHandle: what an oc_arrays is, and what every call on one looks at first.
+// ArraysHandle: the object behind an oc_arrays, and the checks that every call on one begins with.
 #pragma once
 
 #include <unistd.h>
@@ -15,23 +15,23 @@
 #include "outcore/arrays_c.h"
 
 struct oc_arrays {
-  std::optional<outcore::Arrays> arrays;  // none: it is closed
+  std::optional<outcore::Arrays> arrays;  // empty: the container is closed
   std::string uri;
   pid_t process = ::getpid();
-  // Views have it, too: as long as somebody does, the runtime that was lent cannot be stopped.
+  // Views share it, too: the lent runtime cannot be stopped while one of them exists.
   std::shared_ptr<oc_runtime> lent;
 };
 
 namespace outcore::c {
 
-// Of its elements; what it takes up is ArrayInfo::size_bytes.
+// The bytes of all its elements. ArrayInfo::size_bytes is what they occupy in the container.
 inline uint64_t bytes_of(const ArrayInfo& info) {
   uint64_t bytes = info.type.size_bytes;
   for (const uint64_t n : info.dims) bytes *= n;
   return bytes;
 }
 
-// Runs call(Arrays&), unless the handle cannot be used.
+// Calls call(Arrays&), unless the handle is NULL or closed.
 template <typename Handle, typename Call>
 int on_arrays(const char* function, Handle* handle, Call&& call) {
   if (handle == nullptr) return fail_null(function, "arrays");
@@ -46,7 +46,7 @@ int on_arrays(const char* function, Handle* handle, Call&& call) {
   });
 }
 
-// The same with the name of an array, which must not be NULL.
+// The same, for a call that names an array; the name must not be NULL.
 template <typename Handle, typename Call>
 int on_array(const char* function, Handle* handle, const char* name, Call&& call) {
   if (handle != nullptr && name == nullptr) return fail_null(function, "name");

@@ -1,5 +1,4 @@
-// Which arrays there are, what they are called and what is said of them, in C. See
-// outcore/arrays_c.h.
+// Which arrays a container has, their names and attributes, in C. See outcore/arrays_c.h.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -19,7 +18,7 @@ struct oc_names {
 namespace {
 
 constexpr size_t kInfoBytes = 5 * 8 + 2 * 8 * OC_DIMS_MAX + 32 + 256;  // of release 0.1
-static_assert(sizeof(oc_array_info) == kInfoBytes + 32);               // and compress
+static_assert(sizeof(oc_array_info) == kInfoBytes + 32);               // `compress` was added
 
 // REQUIRES: it fits, as all names and types do.
 template <size_t n>
@@ -29,7 +28,7 @@ void copy(const std::string& text, char (&into)[n]) {
 
 int give(const ArrayInfo& from, oc_array_info* into) {
   oc_array_info info{};
-  if (from.dims.size() > OC_DIMS_MAX)  // which no release writes
+  if (from.dims.size() > OC_DIMS_MAX)  // no release writes so many
     return fail(EOVERFLOW, "look at '" + from.name + "': it has more than " +
                                std::to_string(OC_DIMS_MAX) + " dimensions");
   info.size_bytes = bytes_of(from);

@@ -10,11 +10,11 @@ using namespace outcore::c;
 
 namespace {
 
-// What C sees, and what keeps it there.
+// The view that C code sees, and what keeps it alive.
 struct View : oc_array_view {
   Dims its_dims, its_strides;
   pid_t process = ::getpid();
-  std::shared_ptr<oc_runtime> lent;  // goes after the mapping
+  std::shared_ptr<oc_runtime> lent;  // destroyed after the mapping
   std::shared_ptr<outcore::arrays::Mapping> mapping;
 };
 
@@ -60,7 +60,7 @@ int oc_arrays_view(const oc_arrays* arrays, const char* name, const char* type, 
   });
 }
 
-// In a forked child it is the parent's, with all that it keeps.
+// In a forked child the view, and all that it keeps, is the parent's.
 void oc_array_view_free(const oc_array_view* view) {
   const auto* const made = static_cast<const View*>(view);
   if (made != nullptr && made->process == ::getpid()) delete made;

@@ -12,7 +12,7 @@
 namespace outcore::cli {
 namespace {
 
-// A whole number, negative ones from the end.
+// A whole number; a negative one counts from the end.
 std::optional<int64_t> number_of(std::string_view text) {
   int64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -36,7 +36,7 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-// One dimension of n elements. Returns what is wrong, or nothing.
+// Reads one dimension of n elements. Returns what is wrong with the text, or nothing.
 std::string read_part(const std::string& part, uint64_t n, Slice* slice) {
   const auto size = static_cast<int64_t>(n);
   const size_t colon = part.find(':');

@@ -16,7 +16,7 @@ struct Ending {
   const char *text, *module, *package;
 };
 
-// By which files are known. The first of a module is what its users write.
+// The endings of files. Users of a format write the first ending of its module.
 constexpr Ending kEndings[] = {
     {".npy", nullptr, nullptr},          {".npz", "npz", "libzip-dev"},
     {".h5", "hdf5", "libhdf5-dev"},      {".hdf5", "hdf5", "libhdf5-dev"},
@@ -24,7 +24,7 @@ constexpr Ending kEndings[] = {
     {".nc", "netcdf", "libnetcdf-dev"},  {".nc4", "netcdf", "libnetcdf-dev"},
     {".cdf", "netcdf", "libnetcdf-dev"}, {".zarr", "zarr", "zlib1g-dev"}};
 
-// From the folder of this command, in the order of preference.
+// Relative to the folder of this command, in the order of preference.
 constexpr const char* kFolders[] = {"", OUTCORE_MODULES "/", "../lib/outcore/"};
 
 }  // namespace

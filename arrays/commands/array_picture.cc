@@ -118,7 +118,7 @@ std::vector<std::string> color_names() {
   return names;
 }
 
-// Few cells are drawn larger, and a narrow plane is not drawn as a line.
+// If there are few cells they are drawn larger, and a narrow plane is drawn wider than a line.
 Picture map_of(const Cells& cells, double low, double high, const std::string& name) {
   constexpr uint64_t kSideMin = 512;
   const auto is_named = [&name](const Colors& colors) { return name == colors.name; };

@@ -1,5 +1,5 @@
-// ArrayPicture: numbers as colours. A plane becomes a map of pixels, a row a curve; NaNs are
-// hatched, so that nobody takes them for numbers. One thread.
+// ArrayPicture: draws numbers in colours. A plane becomes a map of pixels, a row a curve. NaNs are
+// hatched, so that they are not taken for numbers. One thread.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ struct Picture {
   std::vector<uint8_t> rgb;  // rows, from the top
 };
 
-// What was seen of the numbers.
+// Statistics of the numbers.
 struct Numbers {
-  double min = 0, max = 0, sum = 0;  // of finite ones
+  double min = 0, max = 0, sum = 0;  // of the finite ones
   uint64_t finite = 0, nan = 0, infinite = 0;
   void add(double value);
   double mean() const { return finite == 0 ? 0 : sum / static_cast<double>(finite); }
 };
 
-// Numbers of a plane, many to a cell: the mean of those that are finite.
+// The cells of a plane, each of which stands for many numbers: the mean of the finite ones.
 class Cells {
  public:
   Cells(uint64_t rows, uint64_t columns, uint64_t side_max);
   void add(uint64_t row, uint64_t column, double value);
   uint64_t rows() const { return rows_; }
   uint64_t columns() const { return columns_; }
-  double at(uint64_t row, uint64_t column) const;  // NaN: it has no number
+  double at(uint64_t row, uint64_t column) const;  // NaN: no finite number
   double low(uint64_t row, uint64_t column) const;
   double high(uint64_t row, uint64_t column) const;
 
@@ -46,12 +46,13 @@ class Cells {
 // "viridis", "magma", "coolwarm", "gray".
 std::vector<std::string> color_names();
 
-// The first row on top. Colours from `low` to `high`. REQUIRES: a name of color_names().
+// Draws the first row on top, with colours from `low` to `high`. REQUIRES: a name of color_names().
 Picture map_of(const Cells& cells, double low, double high, const std::string& colors);
-// One row of cells as a curve, with what is between the lowest and the highest of each filled.
+// Draws one row of cells as a curve; between the lowest and highest number of each cell it is
+// filled.
 Picture curve_of(const Cells& cells, double low, double high);
 
-// Errors: ENOTSUP (built without libpng), what the system says.
+// Errors: ENOTSUP (built without libpng), and those of the system.
 Status write_png(const Picture& picture, const std::string& path);
 
 }  // namespace outcore::cli

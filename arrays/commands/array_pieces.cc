@@ -23,7 +23,7 @@ ArrayPieces::ArrayPieces(const ArrayInfo& info, uint64_t bytes_max)
   uint64_t count = 1;
   for (size_t d = 0; d < rank; ++d) {
     piece_[d] = std::clamp<uint64_t>(piece_[d], 1, shape_[d]);
-    // Tiles that do not fit are cut along their first dimensions, which keeps runs long.
+    // Tiles that do not fit are divided along their first dimensions, which keeps runs long.
     count *= piece_[d];
   }
   for (size_t d = 0; d < rank && count > most; ++d) {
@@ -72,8 +72,8 @@ bool ArrayPieces::is_run() const {
 
 namespace {
 
-// Whole ones of both, if such a piece fits; else of those that are stored. Either may be empty:
-// there are none.
+// Pieces of whole tiles of both sides, if such a piece fits; else of whole tiles of the stored
+// array. Either list may be empty: then that side has no tiles.
 Dims common_tiles(const ArrayInfo& info, const Dims& stored, uint64_t bytes_max) {
   const size_t rank = info.dims.size();
   if (stored.size() != rank) return info.tiles;
@@ -108,7 +108,7 @@ Status for_each_run(const Dims& shape, Order order, const Dims& offsets, const D
   const auto in_order = [order](Dims d) { return order == Order::kColumn ? reversed(d) : d; };
   const Dims all = in_order(shape), first = in_order(offsets), box = in_order(dims);
   if (count_of(box) == 0) return {};
-  size_t outer = box.size();  // dimensions before the run
+  size_t outer = box.size();  // the dimensions before the run
   uint64_t run = 1;
   while (outer > 0) {
     run *= box[--outer];

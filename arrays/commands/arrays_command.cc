@@ -1,5 +1,5 @@
-// outcore arrays ls, info, export, import, drain, show, verify: containers of named arrays from
-// outside.
+// outcore arrays ls, info, export, import, drain, show, verify: work on containers of named arrays
+// without mapping them.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -105,7 +105,8 @@ int tell_one(const Arrays& arrays, const Words& words) {
   return 0;
 }
 
-// Its length, and what it takes on the disk: what is compressed, and what nobody stored, has holes.
+// The length of a file, and the space that it takes on the disk: compressed arrays, and parts that
+// were never stored, have holes.
 struct FileSize {
   uint64_t file_bytes, disk_bytes;
 };

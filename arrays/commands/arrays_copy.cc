@@ -23,10 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kWholeBytes = 1 << 20;  // stored at once
+constexpr uint64_t kWholeBytes = 1 << 20;  // so small an array is stored in one call
 constexpr size_t kAttributeBytesMax = 64 << 10;
 
-// Whoever stops the command finds no half of a file.
+// When the command is interrupted, no half file is left.
 Status check_interrupt() {
   return is_interrupted() ? Status(Error{EINTR, "interrupted: nothing was written"}) : Status();
 }
@@ -57,7 +57,7 @@ struct Part {
   LoadBox load;
 };
 
-// An array, or the slice of it, and how its boxes are loaded.
+// An array or a slice of it, and how its boxes are loaded.
 Result<Part> part_of(const Arrays& arrays, const ArrayInfo& info, const std::string& text) {
   const auto slice = parse_slice(text, info.dims);
   if (!slice) return Error{EINVAL, "'" + info.name + "': " + slice.message()};
@@ -81,7 +81,7 @@ Result<Part> part_of(const Arrays& arrays, const ArrayInfo& info, const std::str
       if (!dropped[d]) kept += (kept.empty() ? "" : " ") + names[d];
     if (part.array.attributes.contains(kDimsNote)) part.array.attributes[kDimsNote] = kept;
   }
-  for (size_t d = 0; d < part.array.info.tiles.size(); ++d)  // chunks are not larger than it
+  for (size_t d = 0; d < part.array.info.tiles.size(); ++d)  // no chunk is larger than the slice
     part.array.info.tiles[d] = std::clamp<uint64_t>(part.array.info.tiles[d], 1,
                                                     std::max<uint64_t>(part.array.info.dims[d], 1));
   part.array.info.size_bytes = count_of(part.array.info.dims) * info.type.size_bytes;
@@ -155,7 +155,7 @@ Status export_arrays(const ArraysCopy& copy) {
   }
   const auto attributes = load_attributes(arrays.value(), "");
   if (!attributes) return attributes.error();
-  // Damage is not handed on. Of a slice nobody reads all of the array.
+  // Damage is not copied. If only a slice is exported, the whole array is not checked.
   if (copy.slice.empty())
     for (const ArrayInfo& info : infos.value())
       if (Status s = check_array(arrays.value(), info.name); !s) return s;
@@ -168,7 +168,8 @@ Status export_arrays(const ArraysCopy& copy) {
 
 namespace {
 
-// Those that are wanted, by their places in the file. Errors: ENOENT, EINVAL (what cannot be read).
+// The arrays that are wanted, by their indices in the file. Errors: ENOENT, EINVAL (one that cannot
+// be imported).
 Result<std::vector<size_t>> chosen(const ArraysCopy& copy, const ArrayReader& reader) {
   std::vector<size_t> wanted;
   const auto& all = reader.arrays();
@@ -197,7 +198,7 @@ Result<std::vector<size_t>> chosen(const ArraysCopy& copy, const ArrayReader& re
   return wanted;
 }
 
-// Attributes that a container cannot hold are left out, which is said.
+// Attributes that a container cannot hold are left out, with a message.
 Status store_attributes(Arrays& arrays, const std::string& name, const Texts& texts) {
   for (const auto& [key, text] : texts) {
     if (text.empty()) continue;
@@ -212,7 +213,7 @@ Status store_attributes(Arrays& arrays, const std::string& name, const Texts& te
   return {};
 }
 
-// Before a container is opened for it, which writes to it.
+// Checked before a container is opened, because opening writes to it.
 Status check_compress(const std::string& compress) {
   constexpr std::string_view kLevel = "zstd:";
   int level = 0;
@@ -228,7 +229,7 @@ Status check_compress(const std::string& compress) {
                            " is unknown: write none, lz4, zstd or zstd:LEVEL (1 … 19)"};
 }
 
-// Those of arrays that have so many dimensions. EINVAL: none that are wanted has.
+// The tiles for arrays with so many dimensions. EINVAL: no array that is wanted has so many.
 Result<Dims> tiles_of(const ArraysCopy& copy, const ArrayReader& reader,
                       const std::vector<size_t>& wanted) {
   if (copy.tiles.empty()) return Dims();
@@ -249,7 +250,7 @@ Error overflow(const ArrayInfo& info) {
   return {EINVAL, "'" + info.name + "' of " + text_of(info.dims) + " is larger than any disk"};
 }
 
-// As many bytes as its shape says, in 64 bits.
+// Whether its bytes are as many as its shape says, computed in 64 bits.
 bool is_sized(const ArrayInfo& info) {
   uint64_t bytes = info.type.size_bytes;
   bool is_good = true, is_empty = false;
@@ -266,7 +267,7 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
   if (!is_sized(info)) return overflow(info);
   if (options.tiles.size() != info.dims.size()) options.tiles.clear();
   options.order = info.order;
-  options.may_replace = true;  // whether it may was asked before
+  options.may_replace = true;  // whether that is allowed was checked before
   std::string bytes;
   Dims offsets, dims;
   if (info.size_bytes <= kWholeBytes) {
@@ -295,7 +296,7 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
   return store_attributes(arrays, info.name, array.attributes);
 }
 
-// Before anything is written. It may not be there yet.
+// Checked before anything is written. The container need not exist yet.
 Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
                        const std::vector<size_t>& wanted, bool* is_new) {
   const auto there = Arrays::open(copy.uri);
@@ -307,7 +308,7 @@ Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
     const std::string& name = reader.arrays()[index].info.name;
     const auto info = there->info(name);
     if (info.ok()) return Error{EEXIST, "'" + name + "' is in " + there->uri() + ": add --replace"};
-    if (info.code() != ENOENT)  // it may be where others were drained to
+    if (info.code() != ENOENT)  // it may be in a container to which arrays were drained
       return Error{info.code(), info.message() + "; or add --replace"};
   }
   return {};
@@ -350,7 +351,7 @@ Status import_arrays(const ArraysCopy& copy) {
   } else {
     arrays->abort();
   }
-  // A file that was made for this alone, as long as nobody else has stored anything in it.
+  // A file that was created for this is removed, unless somebody else has stored something in it.
   if (!s.ok() && is_new && arrays->uri().find("://") == std::string::npos && exists(copy.uri)) {
     const auto there = Arrays::open(copy.uri, ArraysMode::kUpdate);
     if (there.ok() && there->list().empty()) ::unlink(copy.uri.c_str());

@@ -1,4 +1,4 @@
-// DrainCommand: arrays of a container travel to another, while somebody looks on.
+// DrainCommand: drains a container to another one, and shows the progress.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace outcore::cli {
 
 struct DrainCommand {
-  std::string from, to, rate;  // rate: a size, of a second; empty: as fast as it goes
+  std::string from, to, rate;  // rate: a size for each second; empty: no limit
   std::vector<std::string> names;
   bool may_remove = false, is_json = false;
 };
 
-// Prints how much there was to do; a terminal sees how far it is. EINTR: it was interrupted.
+// Prints how much was drained; a terminal shows the progress. EINTR: it was interrupted.
 Status drain_arrays(const DrainCommand& command);
 
 }  // namespace outcore::cli

@@ -55,7 +55,7 @@ double as_half(const char* bytes) {
 
 using ToNumber = double (*)(const char*);
 
-// nullptr: its elements are no numbers. Complex ones are shown by their magnitude.
+// nullptr: the elements are not numbers. Complex numbers are shown by their magnitude.
 ToNumber to_number(const ArrayType& type) {
   const std::pair<const char*, ToNumber> kAll[] = {{"<f2", as_half},
                                                    {"<f4", as<float>},
@@ -78,7 +78,7 @@ ToNumber to_number(const ArrayType& type) {
   return nullptr;
 }
 
-// The plane in the middle, where nobody says which.
+// The plane in the middle, if no slice is given.
 std::string default_slice(const Dims& dims) {
   if (dims.size() <= 2) return {};
   std::string text;
@@ -125,7 +125,7 @@ Status print_value(const Arrays& arrays, const Shown& shown, const ArraysShow& s
   return {};
 }
 
-// All of the slice, piece by piece.
+// Reads the whole slice, piece by piece.
 Status read_slice(const Arrays& arrays, const Shown& shown, Numbers* numbers, Cells* cells) {
   const ToNumber read = to_number(shown.info.type);
   const uint64_t size = shown.info.type.size_bytes;
@@ -159,7 +159,7 @@ Status read_slice(const Arrays& arrays, const Shown& shown, Numbers* numbers, Ce
   return {};
 }
 
-// "LOW:HIGH", or of the numbers.
+// The range in "LOW:HIGH"; without a text, the range of the numbers.
 Status read_range(const std::string& text, const Numbers& numbers, double* low, double* high) {
   *low = numbers.min;
   *high = numbers.max;
@@ -184,7 +184,7 @@ Status check_picture(const ArraysShow& show, const std::string& path) {
   return {};
 }
 
-// Beside where it shall be, and then there.
+// Written beside its place first, and then moved there.
 Status write_picture(const Picture& picture, const std::string& path) {
   const std::string part = path + "." + std::to_string(::getpid()) + ".part";
   Status s = write_png(picture, part);

@@ -1,4 +1,4 @@
-// ArraysShow: a slice of an array as a picture and a line of words.
+// ArraysShow: shows a slice of an array as a picture and a line of text.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct ArraysShow {
   bool may_replace = false, is_json = false;
 };
 
-// Prints what the slice is. One value is printed, and not drawn.
+// Prints what the slice is. A single value is printed, and not drawn.
 Status show_array(const ArraysShow& show);
 
 }  // namespace outcore::cli

@@ -12,7 +12,7 @@
 namespace outcore::cli {
 namespace {
 
-// On a terminal, rewritten; at most once for so many bytes.
+// A line on a terminal, rewritten at most once for so many bytes.
 class Progress {
  public:
   explicit Progress(uint64_t all_bytes)
@@ -57,7 +57,7 @@ void print_text(const ArraysCheck& found) {
 }  // namespace
 
 int verify_arrays(const ArraysVerify& words) {
-  constexpr size_t kDamagesMax = 100'000;  // that are kept for JSON
+  constexpr size_t kDamagesMax = 100'000;  // kept for JSON, at most
   const auto arrays = Arrays::open(words.uri);
   if (!arrays) return report(arrays.error());
   uint64_t all_bytes = 0;

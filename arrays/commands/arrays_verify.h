@@ -1,4 +1,4 @@
-// ArraysVerify: arrays beside their checksums, a line for each damage.
+// ArraysVerify: compares arrays with their checksums, and prints a line for each damage.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace outcore::cli {
 
 struct ArraysVerify {
-  std::string uri, name;  // no name: all of them
+  std::string uri, name;  // empty name: all arrays
   bool is_json = false;
 };
 
-// Prints what it finds; the exit status: 0, or kFailed with damage.
+// Prints what it finds. Returns the exit status: 0, or kFailed if there is damage.
 int verify_arrays(const ArraysVerify& words);
 
-// EIO: the array is damaged, and where. For those who copy it.
+// EIO: the array is damaged, and where. For commands that copy it.
 Status check_array(const Arrays& arrays, const std::string& name);
 
 }  // namespace outcore::cli

@@ -38,7 +38,7 @@ ExportTarget::ExportTarget(std::string path) : path_(std::move(path)) {
 ExportTarget::~ExportTarget() { remove(temporary_); }
 
 Error ExportTarget::explain(const Error& error) const {
-  constexpr uint64_t kFullBytes = 64 << 10;  // less is not enough for any of them
+  constexpr uint64_t kFullBytes = 64 << 10;  // none of the formats can work with less
   struct statvfs about {};
   const std::string folder = path_.substr(0, path_.rfind('/') + 1);
   if (::statvfs(folder.empty() ? "." : folder.c_str(), &about) != 0 || about.f_blocks == 0 ||
@@ -65,7 +65,7 @@ Status ExportTarget::finish(bool may_replace) {
   return failure(errno, "rename " + temporary_ + " to " + path_);
 }
 
-// Files are; of folders those that an export makes, and empty ones.
+// True for files, for folders that an export has made, and for empty folders.
 bool ExportTarget::is_ours_to_replace() const {
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(path_, error))) return true;

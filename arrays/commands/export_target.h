@@ -1,4 +1,5 @@
-// ExportTarget: a file or folder that is written beside the one that it will be.
+// ExportTarget: a file or folder that is written under another name first, and then moved to its
+// place.
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@
 
 namespace outcore::cli {
 
-bool exists(const std::string& path);  // links count, whatever they name
+bool exists(const std::string& path);  // also true for a link that leads nowhere
 
-// What is not finished goes with the object.
+// The destructor removes what is not finished.
 class ExportTarget {
  public:
   explicit ExportTarget(std::string path);
@@ -18,11 +19,11 @@ class ExportTarget {
   ExportTarget& operator=(const ExportTarget&) = delete;
   const std::string& temporary() const { return temporary_; }
 
-  // Why it could not be written: libraries of formats tell a full disk in many ways, or as
-  // something else. REQUIRES: what was written is still there.
+  // Explains why it could not be written: libraries of formats report a full disk in many ways, or
+  // as another error. REQUIRES: what was written still exists.
   Error explain(const Error& error) const;
 
-  // Durable, and in its place. EEXIST: something is there that may not be, or must not be,
+  // Makes it durable and moves it to its place. EEXIST: something is there that must not be
   // replaced.
   Status finish(bool may_replace);
 

@@ -32,7 +32,7 @@ class File {
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
 
-  // As much as there is; less only at the end.
+  // Reads as much as there is: less than `size` only at the end.
   Result<size_t> read(uint64_t at, void* into, size_t size) const {
     size_t done = 0;
     while (done < size) {

@@ -14,14 +14,14 @@ using Kind = PythonLiteral::Kind;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr uint64_t kHeaderBytesMax = 1 << 20;
-constexpr uint64_t kElementBytesMax = 1 << 20;  // as the container has it
+constexpr uint64_t kElementBytesMax = 1 << 20;  // the container's limit
 
 Error wrong(const std::string& why) { return {EINVAL, why}; }
 
-// 0: more than an element may have.
+// a * b; 0 if that is more than `most`.
 uint64_t times(uint64_t a, uint64_t b, uint64_t most) { return a != 0 && b > most / a ? 0 : a * b; }
 
-// '<f8', '>M8[ns]', '|S12'.
+// Parses '<f8', '>M8[ns]' or '|S12'.
 Result<NumpyType> parse_word(const std::string& word) {
   NumpyType parsed;
   const size_t bracket = word.find('[');
@@ -73,7 +73,7 @@ Result<NumpyType> parse_word(const std::string& word) {
 
 Result<NumpyType> parse_type(const PythonLiteral& literal);
 
-// One field of a record: (name, type) or (name, type, shape). 0: it is none.
+// The bytes of one field of a record: (name, type) or (name, type, shape). 0: it is not one.
 Result<uint64_t> field_bytes(const PythonLiteral& field, std::string* refusal) {
   if (!field.is(Kind::kTuple) || field.items.size() < 2 || field.items.size() > 3)
     return wrong("a field is (name, type)");

@@ -1,5 +1,5 @@
-// PythonLiteral: what Python writes of strings, whole numbers, True, False, None, tuples, lists and
-// dictionaries of them. Any thread.
+// PythonLiteral: strings, whole numbers, True, False, None, and tuples, lists and dictionaries of
+// them, as Python writes them. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace outcore::cli {
 struct PythonLiteral {
   enum class Kind : uint8_t { kNone, kBool, kNumber, kString, kTuple, kList, kDict };
   Kind kind = Kind::kNone;
-  uint64_t number = 0;  // of kNumber, which is not negative; of kBool 0 or 1
+  uint64_t number = 0;  // of kNumber, never negative; of kBool 0 or 1
   std::string string;
   std::vector<PythonLiteral> items;  // of kDict: a key, its value, …
-  std::string_view words;            // of the text that was parsed
+  std::string_view words;            // its part of the text that was parsed
 
   const PythonLiteral* find(std::string_view key) const;  // of kDict; nullptr: it has none
   bool is(Kind k) const { return kind == k; }
 };
 
-// `text` outlives what is returned. EINVAL: where it is not understood.
+// `text` must outlive the result. EINVAL: the message says where the text is wrong.
 Result<PythonLiteral> parse_python_literal(std::string_view text);
 
 }  // namespace outcore::cli

@@ -62,7 +62,7 @@ Result<Entry> Arrays::Impl::find(const std::string& attempted, const std::string
     if (const Entry* entry = catalog->find(name, session)) return *entry;
     if (session == 0 || together.size == 1) return no_such(attempted, name);
   }
-  const CatalogLock lock(const_cast<Impl&>(*this));  // another process may have made it
+  const CatalogLock lock(const_cast<Impl&>(*this));  // another process may have made the array
   if (!lock.status().ok()) return lock.status().error();
   if (const Entry* entry = catalog->find(name, session)) return *entry;
   return no_such(attempted, name);
@@ -89,7 +89,7 @@ Status Arrays::Impl::noted(Status s) {
   return s;
 }
 
-// Others of the session may still write to what they believe to be there.
+// Other processes of the session may still write to arrays that they believe to exist.
 bool Arrays::Impl::may_free() const {
   if (together.size != 1 || !storage->knows_readers()) return false;
   const auto is_read = storage->is_locked_by_others(Lease::kReader);
@@ -119,7 +119,7 @@ Status Arrays::Impl::make(const std::string& attempted, Entry* entry, uint64_t b
                          : storage->provide_sparse(entry->offset, entry->size_bytes);
     if (!s.ok()) return noted(Error{s.code(), attempted + ": " + s.message()});
   }
-  if (!arrays::is_sound(*entry))  // nobody could read it again
+  if (!arrays::is_sound(*entry))  // nobody could read it back
     return Error{EINVAL, attempted + ": an array of " + arrays::text_of(entry->dims) +
                              " cannot be kept so: give it other tiles"};
   Change change;
@@ -134,7 +134,7 @@ Status Arrays::Impl::write_value(const std::string& attempted, const Entry& entr
   if (!lock.status().ok()) return lock.status();
   const auto there = catalog->entries().find(entry.id);
   if (there == catalog->entries().end() || there->second.value.size() != entry.value.size())
-    return no_such(attempted, entry.name);  // replaced or removed just now
+    return no_such(attempted, entry.name);  // it was replaced or removed just now
   Change change;
   change.put.push_back(there->second);
   uint8_t* const into = change.put.back().value.data();
@@ -218,7 +218,7 @@ Result<Arrays> Arrays::open(const std::string& uri, ArraysMode mode, const Commu
     impl->catalog = std::make_unique<Catalog>(*impl->storage);
     s = impl->begin();
   }
-  // Whoever could not has to say so, too: the others wait here.
+  // A process that has failed has to say so, too: the others wait here.
   if (together.any && together.any(!s.ok()) && s.ok())
     s = Error{EIO, "open " + uri + ": another process could not open it"};
   if (!s.ok()) return s.error();
@@ -243,7 +243,7 @@ Arrays::~Arrays() {
     impl_->abort();
   else if (Status s = impl_->close(); !s)
     std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
-  impl_.reset();  // closes files
+  impl_.reset();  // this closes files
 }
 
 Status Arrays::flush() {

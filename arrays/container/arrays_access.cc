@@ -90,13 +90,14 @@ std::string ArraysAccess::absolute(const std::string& uri) {
   return error ? uri : path.lexically_normal().string();
 }
 
-// Of what was drained elsewhere; opened when it is first asked for. The arrays that are there.
+// The containers to which arrays were drained, opened when they are first needed; and the arrays
+// there.
 Result<std::shared_ptr<const Arrays>> Arrays::Impl::elsewhere(const std::string& name,
                                                               const Error& missing) const {
   if (missing.code != ENOENT) return missing;
   const arrays::DrainDepth depth;
   if (depth.is_too_deep()) return missing;
-  // Nobody knows whether it is there: not the same as that it is not.
+  // It is unknown whether the array exists there, which is another error than that it does not.
   const auto unknown = [&missing](const Error& why) {
     return Error{why.code == ENOENT ? ENOLINK : why.code, missing.message + "; " + why.message};
   };

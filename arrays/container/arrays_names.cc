@@ -1,4 +1,4 @@
-// Which arrays there are, and what they are called. See arrays.h.
+// Which arrays a container has, and their names. See arrays.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -74,7 +74,7 @@ Status Arrays::rename(const std::string& from, const std::string& to) {
     return wrong(attempted, "there is one of that name: remove it first", EEXIST);
   Change change;
   bool is_finished = false;
-  for (const auto& [id, one] : impl_->catalog->entries()) {  // what is being written, and what is
+  for (const auto& [id, one] : impl_->catalog->entries()) {  // finished, or written by this session
     if (one.name != from || (one.session != 0 && one.session != impl_->session)) continue;
     is_finished = is_finished || one.session == 0;
     change.put.push_back(one);

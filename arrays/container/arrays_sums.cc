@@ -1,5 +1,5 @@
-// Checksums of arrays that are not compressed: counted while boxes are written, put together when
-// the arrays are finished. See arrays_impl.h and block_sums.h.
+// Checksums of arrays that are not compressed. They are computed while boxes are written, and put
+// together when the arrays are finished. See arrays_impl.h and block_sums.h.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -18,10 +18,10 @@ using arrays::Runs;
 
 namespace {
 
-constexpr uint64_t kReadBytes = 1 << 20;    // of a block, at a time
-constexpr uint64_t kBesideBytes = 2 << 20;  // of a box, that are worth a thread
+constexpr uint64_t kReadBytes = 1 << 20;    // how much of a block is read at a time
+constexpr uint64_t kBesideBytes = 2 << 20;  // a box of so many bytes is worth a second thread
 
-// Of the tile that has this element, the tiles numbered with the last dimension fastest.
+// The number of the tile with this element. The last dimension varies fastest.
 uint64_t tile_number(const Dims& shape, const Dims& tiles, const Dims& at) {
   uint64_t number = 0;
   for (size_t d = 0; d < shape.size(); ++d)
@@ -59,7 +59,7 @@ bool is_touched(const BlockSum& block) { return block.cover != 0 || block.sum !=
 
 }  // namespace
 
-// The disk waits for nobody, and so neither does the sum of a large box: it is made beside.
+// The disk should not wait, so the sum of a large box is computed by a second thread meanwhile.
 Status Arrays::Impl::write_and_sum(const Entry& entry, const std::byte* from, const Dims& at,
                                    const Dims& box, const std::function<Status()>& write) {
   uint64_t bytes = entry.type.size_bytes;
@@ -115,7 +115,7 @@ Status Arrays::Impl::hand_over_sums() {
       if (!is_touched(first[static_cast<ptrdiff_t>(i)])) continue;
       const BlockSum& block = first[static_cast<ptrdiff_t>(i)];
       const bool is_new = entry.session == session;
-      // What was changed in place is read again.
+      // Blocks that were changed in place are read again.
       there[i] =
           is_new ? BlockSum{there[i].sum + block.sum, there[i].cover + block.cover} : BlockSum{};
     }

@@ -1,4 +1,4 @@
-// Boxes of arrays that are kept in tiles, packed or as they are. See arrays.h.
+// Boxes of arrays that are kept in tiles, compressed or not. See arrays.h.
 #include "arrays/container/arrays_impl.h"
 #include "core/base/assert.h"
 
@@ -9,7 +9,8 @@ using arrays::Runs;
 
 namespace {
 
-// act(where the tile lies, its runs) for each that the box touches; the first error ends it.
+// Calls act(offset of the tile, its runs) for each tile that the box touches; the first error ends
+// it.
 template <typename Act>
 Status each_tile(const Entry& entry, const Dims& shape, const Dims& tiles, const Dims& at,
                  const Dims& box, const Act& act) {
@@ -70,7 +71,7 @@ Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims&
   if (!entry.compress.empty()) {
     const auto packer = packer_of(entry);
     if (!packer) return packer.status();
-    const bool may_change = entry.session != 0;  // by us, or by those who write with us
+    const bool may_change = entry.session != 0;  // by this process or by others of its session
     return arrays::PackedTiles(*storage, entry, shape, tiles, *packer.value(),
                                may_change ? &tile_mutexes : nullptr,
                                may_change && together.size > 1)

@@ -1,4 +1,4 @@
-// Arrays by name: made, stored and loaded as a whole, looked at, renamed, removed, described.
+// Arrays by name: created, stored and loaded as a whole, examined, renamed, removed, described.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -68,7 +68,7 @@ Result<ArrayType> ArrayType::parse(std::string_view name) {
   if (!is_known) return unknown;
   const std::string text = std::string(1, kind) + std::to_string(size);
   if (kind == 'S' || kind == 'V') return ArrayType{text, size};
-  if (order == '|' && size > 1) return unknown;  // whose bytes first?
+  if (order == '|' && size > 1) return unknown;  // the order of its bytes is not given
   return ArrayType{(size == 1 ? "|" : "<") + text, size};
 }
 
@@ -87,7 +87,7 @@ Status check_name(const std::string& attempted, const std::string& name) {
 
 namespace {
 
-// Tiles of a few bytes are as small as they get, and one value has no tiles.
+// Compressing tiles of a few bytes gains nothing, and a single value has no tiles.
 Status compress_entry(const std::string& attempted, const std::string& compress, Entry* entry) {
   if (compress.empty()) return {};
   const auto packing = packing::Packing::parse(compress);
@@ -107,7 +107,7 @@ Status compress_entry(const std::string& attempted, const std::string& compress,
   return {};
 }
 
-// All but its place, checked.
+// Makes and checks an entry, except for its place.
 Result<Entry> make_entry(const std::string& attempted, const std::string& name,
                          const ArrayType& type, const Dims& dims, const ArrayOptions& options) {
   if (Status s = arrays::check_name(attempted, name); !s) return s.error();
@@ -182,7 +182,8 @@ Status Arrays::store_box(const std::string& name, const ArrayType& type, const v
   return impl_->write_box(attempted, entry.value(), data, offsets, dims);
 }
 
-// What is finished under the name stays until this is; what this session stored before goes.
+// A finished array of this name stays until the new one is finished; what this session has stored
+// under the name before is removed.
 Status Arrays::store_whole(const std::string& name, const ArrayType& type, const Dims& dims,
                            const void* data, const ArrayOptions& options) {
   const os::CancelBlock uncancelled;

@@ -14,7 +14,7 @@ namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kBlockBytesMin = uint64_t{1} << 20, kBlocksMax = 65536;
-constexpr uint64_t kUnit = 4096;  // keys repeat after so many bytes, each time with a factor
+constexpr uint64_t kUnit = 4096;  // keys repeat after so many bytes, with another factor each time
 constexpr uint64_t kWords = kUnit / sizeof(uint32_t);
 
 // A bijection of 64 bits whose values look random (splitmix64).
@@ -33,7 +33,7 @@ struct Keys {
 constexpr Keys make_keys() {
   Keys keys{};
   for (uint64_t i = 0; i < kWords; ++i) {
-    const uint64_t key = mix(i) | 1;  // odd: a word that differs makes a sum that differs
+    const uint64_t key = mix(i) | 1;  // odd, so that a word that differs changes the sum
     keys.low[i] = static_cast<uint32_t>(key);
     keys.high[i] = static_cast<uint32_t>(key >> 32);
   }
@@ -46,7 +46,7 @@ uint64_t key_of(uint64_t word) { return uint64_t{kKeys.high[word]} << 32 | kKeys
 uint64_t factor_of(uint64_t unit) { return mix(~unit) | 1; }
 uint64_t place_hash(uint64_t at) { return mix(at ^ 0x6f75746361727273); }
 
-// Whole words: words[i] × key of first + i.
+// The sum of whole words: words[i] × the key of first + i.
 uint64_t plain_words(uint64_t first, const std::byte* bytes, uint64_t count) {
   OC_ASSERT(first + count <= kWords);
   uint64_t sum = 0;
@@ -58,7 +58,7 @@ uint64_t plain_words(uint64_t first, const std::byte* bytes, uint64_t count) {
   return sum;
 }
 
-// The same, eight words at a time: products of the keys' halves, added up apart.
+// The same, eight words at a time. The products of the halves of the keys are added separately.
 __attribute__((target("avx2"))) uint64_t wide_words(uint64_t first, const std::byte* bytes,
                                                     uint64_t count) {
   OC_ASSERT(first + count <= kWords);
@@ -88,12 +88,12 @@ uint64_t words_sum(uint64_t first, const std::byte* bytes, uint64_t count) {
   return is_wide && count >= 8 ? wide_words(first, bytes, count) : plain_words(first, bytes, count);
 }
 
-// Within one unit; the bytes of words that are not all here count as if the others were zero.
+// The sum of bytes within one unit. In words at the ends, missing bytes count as zeros.
 uint64_t unit_sum(uint64_t at, const std::byte* bytes, uint64_t size_bytes) {
   OC_ASSERT(size_bytes != 0 && at % kUnit + size_bytes <= kUnit);
   uint64_t sum = 0;
   uint64_t within = at % kUnit;
-  const auto part = [&](uint64_t count) {  // of a word
+  const auto part = [&](uint64_t count) {  // `count` bytes of a word
     uint32_t word = 0;
     std::memcpy(reinterpret_cast<std::byte*>(&word) + within % sizeof word, bytes, count);
     sum += word * key_of(within / sizeof word);

@@ -53,7 +53,7 @@ Runs runs_of(uint64_t element_bytes, std::span<const uint64_t> there_dims,
   runs.run_bytes = element_bytes;
   uint64_t there = element_bytes, here = element_bytes;  // strides
   std::vector<Loop> inner_first;
-  bool is_run = true;  // what was seen so far is contiguous on both sides
+  bool is_run = true;  // so far the bytes are contiguous on both sides
   for (size_t d = dims.size(); d-- > 0;) {
     OC_ASSERT(dims[d] != 0 && there_at[d] + dims[d] <= there_dims[d]);
     OC_ASSERT(here_at[d] + dims[d] <= here_dims[d]);

@@ -1,5 +1,5 @@
-// Box: a part of an N-dimensional array, and how its bytes lie on two sides, in runs that are
-// contiguous on both.
+// Box: a part of an N-dimensional array, and how its bytes lie in the container and in the
+// program's memory: in runs that are contiguous on both sides.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,25 @@
 namespace outcore::arrays {
 
 inline constexpr size_t kDimsMax = 32;
-inline constexpr uint64_t kBytesMax = uint64_t{1} << 62;  // of an array
+inline constexpr uint64_t kBytesMax = uint64_t{1} << 62;  // of an array, at most
 
 // "2 x 3 x 4", for messages.
 std::string text_of(const Dims& dims);
-// Elements of the box. EINVAL: they do not fit, or there are more than 32 dimensions.
+// How many elements the box has. EINVAL: their bytes are too many, or there are more than 32
+// dimensions.
 Result<uint64_t> count_of(const Dims& dims, uint64_t element_bytes);
-// EINVAL, with what would do: another number of dimensions, or outside of the shape.
+// EINVAL: the number of dimensions differs, or the box is not inside of the shape; the message says
+// what is allowed.
 Status check_box(const std::string& attempted, const Dims& shape, const Dims& offsets,
                  const Dims& dims);
 
-// One after the other, outermost first.
+// One of several nested loops; the outermost comes first.
 struct Loop {
-  uint64_t count = 0, there = 0, here = 0;  // repeated so often, each time so many bytes on
+  uint64_t count = 0, there = 0, here = 0;  // repeated `count` times, each time so many bytes on
 };
 
-// All runs of a copy: `there` is the container's side, `here` the program's. Bytes from the first
-// byte of each side.
+// All runs of a copy. `there` is the offset in the container, `here` the one in the program's
+// memory; both count bytes from the first byte of the array on that side.
 struct Runs {
   uint64_t there = 0, here = 0;
   uint64_t run_bytes = 0;
@@ -42,7 +44,7 @@ struct Runs {
     return runs;
   }
   uint64_t bytes() const { return count() * run_bytes; }
-  // From the first byte to the last, there.
+  // From the first byte to the end of the last run, in the container.
   uint64_t span_bytes() const {
     uint64_t last = run_bytes;
     for (const Loop& loop : loops) last += (loop.count - 1) * loop.there;
@@ -50,13 +52,14 @@ struct Runs {
   }
 };
 
-// The box `dims` at `there_at` in a dense array of the shape `there_dims`, and at `here_at` in one
-// of `here_dims`. REQUIRES: it is inside of both; no count is 0.
+// The runs of the box `dims`, which lies at `there_at` in a dense array of shape `there_dims`, and
+// at `here_at` in one of shape `here_dims`. REQUIRES: it is inside of both; no count is 0.
 Runs runs_of(uint64_t element_bytes, std::span<const uint64_t> there_dims,
              std::span<const uint64_t> there_at, std::span<const uint64_t> here_dims,
              std::span<const uint64_t> here_at, std::span<const uint64_t> dims);
 
-// Calls visit(there, here) for each run, in order; stops at the first that is not 0 or false.
+// Calls visit(there, here) for each run, in order. Stops at the first call that returns neither 0
+// nor false, and returns its value.
 template <typename Visit>
 auto for_each_run(const Runs& runs, const Visit& visit) {
   OC_CHECK(runs.loops.size() <= kDimsMax);
@@ -78,8 +81,8 @@ auto for_each_run(const Runs& runs, const Visit& visit) {
   }
 }
 
-// Calls visit(number of the tile, its runs) for each tile that the box touches. Tiles are whole,
-// also at the edges, numbered with the last dimension fastest.
+// Calls visit(number of the tile, its runs) for each tile that the box touches. Tiles at the edges
+// are kept whole, too. They are numbered so that the last dimension varies fastest.
 template <typename Visit>
 auto for_each_tile(uint64_t element_bytes, const Dims& shape, const Dims& tiles,
                    const Dims& offsets, const Dims& dims, const Visit& visit) {

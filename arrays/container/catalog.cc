@@ -20,21 +20,21 @@ constexpr uint32_t kVersion = 1;
 constexpr uint64_t kPage = base::kSystemPage;
 constexpr uint64_t kFirstJournalAt = 2 * kPage, kFirstJournalBytes = 62 * kPage;  // to 256 KiB
 constexpr uint32_t kRecordMagic = 0x524a434f;                                     // "OCJR"
-constexpr uint32_t kDurableMagic = 0x444a434f;  // "OCJD": all before it came to the disk
+constexpr uint32_t kDurableMagic = 0x444a434f;  // "OCJD": everything before it has reached the disk
 
-// At the beginning of a header page; little-endian, as all of it.
+// At the beginning of a header page. Little-endian, like the whole catalog.
 struct HeaderPage {
   char magic[8];
   uint32_t version;
   uint32_t unused;
   uint64_t generation, offset, size_bytes;
-  uint64_t sum;  // of what is before
+  uint64_t sum;  // of the fields before it
 };
 static_assert(sizeof(HeaderPage) == 48);
 
 struct RecordHead {
   uint32_t magic;
-  uint32_t size_bytes;  // of the record, without this
+  uint32_t size_bytes;  // of the record without this header
   uint64_t sum;         // of the record, its place and the generation
 };
 static_assert(sizeof(RecordHead) == 16);
@@ -81,7 +81,8 @@ uint64_t bytes_of(const Entry& entry) {
 
 namespace {
 
-// What else shows that it was one: most of the letters, or a record where the first one lies.
+// Other signs that this was a container: most letters of the magic number, or a record at the place
+// of the first one.
 bool is_nearly_ours(std::span<const char> first) {
   for (const uint64_t at : {uint64_t{0}, kPage}) {
     if (at + sizeof kMagic > first.size()) continue;
@@ -116,7 +117,7 @@ Status Catalog::look() const {
     if (at + kPage <= first.size() && std::memcmp(&first[at], kMagic, sizeof kMagic) == 0)
       return {};
   if (is_nearly_ours(first)) return damaged("its first bytes are not those of a container");
-  // As a new store is, or what was being made when its maker died; a file of zeros is somebody's.
+  // Zeros: a new store, or one whose creator died. A file of zeros belongs to somebody else.
   const bool is_zero = std::all_of(first.begin(), first.end(), [](char c) { return c == 0; });
   if (is_zero && size >= kNewBytes && (size == kNewBytes || !storage_.ends_where_used()))
     return nothing;
@@ -135,7 +136,7 @@ Result<Catalog::Header> Catalog::read_header() const {
       return s.error();
     if (std::memcmp(page.magic, kMagic, sizeof kMagic) != 0) continue;
     is_ours = true;
-    if (page.sum != sum_of(page)) continue;  // torn: the other one counts
+    if (page.sum != sum_of(page)) continue;  // torn: the other page is valid
     if (page.version > kVersion)
       return Error{EINVAL, storage_.uri() + " has version " + std::to_string(page.version) +
                                " of the format, newer than this Outcore's " +
@@ -203,10 +204,10 @@ Status Catalog::load() {
   return {};
 }
 
-// Where the records end, one may have rotted: then there are later ones that were durable, which
-// one that never came to the disk has not.
+// The last record may have been damaged on the disk. Then later records that were durable exist,
+// which is not so after a record that never reached the disk.
 Status Catalog::check_end() {
-  if (header_.generation > 1 && end_ == header_.offset)  // it began with all that was known
+  if (header_.generation > 1 && end_ == header_.offset)  // a later journal begins with a record
     return damaged("its first record, at " + std::to_string(end_));
   const uint64_t limit = header_.offset + header_.size_bytes;
   RecordHead head;
@@ -225,7 +226,8 @@ Status Catalog::check_end() {
   return {};
 }
 
-// Forged ones would let a writer destroy others, or the catalog itself.
+// Overlapping extents, if somebody forged them, would let a writer destroy other arrays or the
+// catalog.
 Status Catalog::check_extents() {
   std::vector<std::pair<uint64_t, uint64_t>> used = {
       {header_.offset, header_.offset + header_.size_bytes}};
@@ -267,7 +269,7 @@ Status Catalog::refresh() {
   return read_records();
 }
 
-// From end_ on, until one is not whole.
+// Reads records from end_ on, until one is not intact.
 Status Catalog::read_records() {
   const uint64_t limit = header_.offset + header_.size_bytes;
   std::vector<uint8_t> record;
@@ -313,9 +315,9 @@ Status Catalog::append(const Change& change, bool is_durable) {
   const std::vector<uint8_t> record = encode(change);
   if (record.size() > UINT32_MAX / 2)
     return Error{ENOSPC, storage_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
-  if (is_durable)  // first what it speaks of
+  if (is_durable)  // first the bytes that the record is about
     if (Status s = storage_.sync(); !s) return s;
-  for (const Entry& entry : change.put)  // which a new journal must not lie upon
+  for (const Entry& entry : change.put)  // a new journal must not overlap them
     high_water_ = std::max(high_water_, entry.offset + entry.size_bytes);
   if (end_ + room_for(record.size()) > header_.offset + header_.size_bytes)
     if (Status s = write_anew(room_for(record.size())); !s) return s;
@@ -328,8 +330,8 @@ Status Catalog::append(const Change& change, bool is_durable) {
   return is_durable ? seal() : Status();
 }
 
-// A record that says nothing, behind one that came to the disk: if that rots, check_end() finds
-// that it was there. It need not come to the disk itself.
+// Appends an empty record behind one that has reached the disk: if that one is damaged later,
+// check_end() finds this one behind it. This one need not reach the disk.
 Status Catalog::seal() {
   const auto bytes = pack(end_, header_, encode({}), true);
   if (end_ + bytes.size() > header_.offset + header_.size_bytes) return {};
@@ -338,7 +340,7 @@ Status Catalog::seal() {
   return {};
 }
 
-// All that is known as one record of a new journal, with room for as much again; then the header.
+// Writes all entries as one record of a new journal, with room for as much again; then the header.
 Status Catalog::write_anew(uint64_t more_bytes) {
   Change all;
   for (const auto& [id, entry] : entries_) all.put.push_back(entry);
@@ -370,7 +372,7 @@ const Entry* Catalog::find(const std::string& name, uint64_t session) const {
   const Entry* found = nullptr;
   for (const auto& [id, entry] : entries_)
     if (entry.name == name && (entry.session == 0 || entry.session == session)) {
-      // What we write takes the place of what is finished.
+      // What this session writes replaces a finished array of the name.
       if (found == nullptr || entry.session != 0) found = &entry;
     }
   return found;

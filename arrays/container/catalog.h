@@ -1,11 +1,13 @@
 // Catalog: which arrays a container has, where their bytes lie, and whether they are finished.
 //
-// Two header pages name a journal; the one with the higher generation counts. The journal is a row
-// of records, each with a checksum over its bytes, its place and the generation: what is torn, or
-// left of an older generation, ends it. A full journal is written anew elsewhere, and then the
-// other header page. So a record is there as a whole, or not; what is in it happens at once.
-// docs/reference/arrays-format.md. Not for several threads; between processes the caller holds
-// Lease::kCatalog.
+// The container begins with two header pages, each of which names a journal; the page with the
+// higher generation is valid. The journal is a sequence of records. Each has a checksum over its
+// bytes, its place and the generation, so a torn record, or one of an older generation, ends the
+// journal. A full journal is written anew elsewhere, and then the other header page names that one.
+// So a record is there as a whole or not at all, and all changes that it holds happen in one step.
+// docs/reference/arrays-format.md.
+//
+// One thread at a time; between processes the caller holds Lease::kCatalog.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +27,33 @@ struct Entry {
   Dims dims;
   Order order = Order::kRow;
   Dims tiles;
-  std::string compress;                 // of its tiles, as packing::Packing::text(); empty: none
+  std::string compress;  // of its tiles, as packing::Packing::text(); empty: not compressed
   uint64_t offset = 0, size_bytes = 0;  // in the container
-  std::vector<uint8_t> value;           // in place of them, where it is little
-  uint64_t session = 0;                 // who writes it; 0: it is finished
-  uint64_t stamp = 0;                   // of its content: a copy has the same
-  uint64_t block_bytes = 0;             // that each of its checksums is of; 0: it has none
-  bool are_sums_open = false;           // it is changed in place: its checksums say nothing
+  std::vector<uint8_t> value;           // instead of them, if the content is small
+  uint64_t session = 0;                 // the session that writes it; 0: it is finished
+  uint64_t stamp = 0;                   // names its content: a copy has the same stamp
+  uint64_t block_bytes = 0;    // the bytes that each of its checksums covers; 0: it has none
+  bool are_sums_open = false;  // it is being changed in place: its checksums are not valid
   std::map<std::string, std::string> attributes;
   bool is_inline() const { return size_bytes == 0; }
 };
 
-// Of its tiles, or slots of tiles, or of all of it; more than kBytesMax if they are too many.
+// The bytes that it needs: of its tiles or their slots, or of all elements. More than kBytesMax if
+// they are too many.
 uint64_t bytes_of(const Entry& entry);
-uint64_t bytes_of_tile(const Entry& entry);  // the same; REQUIRES: it has tiles
+uint64_t bytes_of_tile(const Entry& entry);  // REQUIRES: it has tiles
 
-// Those who write together.
+// A session: the processes that write together.
 struct Session {
   uint64_t number = 0;  // 0: none
   unsigned size = 0, joined = 0, closed = 0;
   bool has_failed = false;
-  bool is_in_place = false;  // finished arrays are changed where they are: nobody else reads
+  bool is_in_place = false;  // finished arrays are changed in place: nobody else reads
 };
 
-// What a record says.
+// The content of one record.
 struct Change {
-  std::vector<Entry> put;        // new ones, and what has changed, by id
+  std::vector<Entry> put;        // new entries and changed ones, by id
   std::vector<uint64_t> remove;  // by id
   bool has_session = false;
   Session session;
@@ -63,29 +66,30 @@ class Catalog {
  public:
   explicit Catalog(ContainerStorage& storage) : storage_(storage) {}
 
-  // Whether the storage holds a container: EINVAL (something else is there), ENOENT (nothing).
+  // Looks whether the storage holds a container. EINVAL: it holds something else; ENOENT: it is
+  // empty.
   Status look() const;
-  // A new one, with nothing in it. Durable.
+  // Makes a new container without arrays. Durable.
   Status create();
-  // Everything that there is by now. Errors: EINVAL (no container, a newer format), EIO (damaged).
+  // Reads the whole catalog. Errors: EINVAL (no container, or a newer format), EIO (damaged).
   Status load();
-  // No record is behind the last: of one that never came to the disk, those behind it may have.
-  // Durable. REQUIRES: nobody else writes.
+  // Makes sure that no record follows the last valid one: if a record never reached the disk, later
+  // ones may have. Durable. REQUIRES: nobody else writes.
   Status clean();
-  // What others have appended since.
+  // Reads the records that others have appended since.
   Status refresh();
-  // To the journal and to what is known here. Durable, with everything that was written before, if
-  // is_durable.
+  // Appends a record, and applies it here. If is_durable, the record and everything that was
+  // written before it are durable when this returns.
   Status append(const Change& change, bool is_durable);
 
-  // By name; of what is not finished only that of the session.
+  // By name. Of arrays that are not finished, only those of the session are found.
   const Entry* find(const std::string& name, uint64_t session) const;
   const std::map<uint64_t, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& attributes() const { return attributes_; }
   const Session& session() const { return session_; }
   uint64_t next_id() const { return next_id_; }
 
-  // Where so many bytes are free: a gap, if may_reuse, or the end.
+  // The offset of so many free bytes: in a gap, if may_reuse, or at the end.
   uint64_t find_room(uint64_t size_bytes, bool may_reuse) const;
 
  private:
@@ -106,8 +110,8 @@ class Catalog {
 
   ContainerStorage& storage_;
   Header header_;
-  uint64_t end_ = 0;         // of the records
-  uint64_t high_water_ = 0;  // nothing behind it was ever used, as far as we know
+  uint64_t end_ = 0;         // where the records end
+  uint64_t high_water_ = 0;  // as far as is known here, nothing behind it was ever used
   std::map<uint64_t, Entry> entries_;
   std::map<std::string, std::string> attributes_;
   Session session_;

@@ -13,7 +13,7 @@ namespace {
 using base::Json;
 using base::JsonFields;
 
-// Names and texts may hold any bytes.
+// Names and texts may contain any bytes.
 Json binary(const std::string& text) { return Json::binary({text.begin(), text.end()}); }
 std::string text(const Json::Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 

@@ -1,4 +1,4 @@
-// CatalogText: what is in a record of the catalog's journal, as CBOR.
+// CatalogText: encodes and decodes a record of the catalog's journal, in CBOR.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 namespace outcore::arrays {
 
 std::vector<uint8_t> encode(const Change& change);
-// EINVAL: it is not as encode() makes them.
+// EINVAL: encode() could not have made this record.
 Result<Change> decode(std::span<const uint8_t> record);
 
-// The bytes that the shape says are there, and in the container; a name that can be one.
+// Whether the entry's bytes fit its shape and lie inside of the container, and its name is allowed.
 bool is_sound(const Entry& entry);
 
 }  // namespace outcore::arrays

@@ -26,7 +26,6 @@ struct Mapping {
 
 // The runtime that maps stores: the program's, if it has lent one; otherwise one that is started
 // when it is first needed. Any thread.
-// it is first needed. Any thread.
 class LentRuntime {
  public:
   explicit LentRuntime(Runtime* lent) : is_lent_(lent != nullptr), lent_(lent) {}

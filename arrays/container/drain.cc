@@ -1,4 +1,4 @@
-// How finished arrays travel to another container. See arrays_drain.h.
+// How finished arrays are copied to another container. See arrays_drain.h.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -42,13 +42,13 @@ struct ArraysDrain::Impl {
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  bool is_cancelled = false;  // guarded by mutex, as all of these
+  bool is_cancelled = false;  // guarded by mutex, like the other members
   bool has_ended = false;
   DrainProgress progress;
   std::chrono::steady_clock::time_point due;  // when as much may have travelled as has
 
   std::thread thread;
-  Status result;  // of the thread, once it is joined
+  Status result;  // of the thread, after it is joined
   const pid_t process = ::getpid();
 
   void run();
@@ -63,7 +63,7 @@ struct ArraysDrain::Impl {
   }
 };
 
-// Waits until so many bytes may travel. ECANCELED.
+// Waits until so many more bytes may be copied. Error: ECANCELED.
 Status ArraysDrain::Impl::pass(uint64_t bytes) {
   std::unique_lock<std::mutex> lock(mutex);
   const Error cancelled{ECANCELED, "drain " + from_uri + " to " + to_uri + ": it was cancelled"};
@@ -115,7 +115,7 @@ Status ArraysDrain::Impl::verify(const ArrayInfo& info, const std::vector<uint64
   return s;
 }
 
-// The copy of what is damaged would have checksums of the damage.
+// A copy of a damaged array would have valid checksums of the damage.
 Status ArraysDrain::Impl::check_source(const std::string& name) {
   std::string where;
   Status passed;
@@ -132,7 +132,7 @@ Status ArraysDrain::Impl::check_source(const std::string& name) {
                         ": go back to a copy of it, or remove the array"};
 }
 
-// Not finished before it has been read again.
+// The copy is finished only after it has been read again.
 Status ArraysDrain::Impl::drain_one(const std::string& name) {
   const auto entry = ArraysAccess::find(*from, name);
   if (!entry) return entry.status();
@@ -160,7 +160,8 @@ Status ArraysDrain::Impl::drain_one(const std::string& name) {
   return to->flush();
 }
 
-// Everything that is there, of the content that was copied, in one change with where it has gone.
+// Removes the arrays that the other container has with the same content, and notes in the same
+// change where they have gone.
 Status ArraysDrain::Impl::remove_here() {
   if (Status s = from->close(); !s) return s;
   ArraysOptions how;
@@ -223,7 +224,7 @@ Result<ArraysDrain> ArraysDrain::start(const std::string& from, const std::strin
   impl->from.emplace(std::move(source).value());
   impl->to.emplace(std::move(target).value());
   try {
-    const os::SignalBlock block;  // inherited: signals are the program's
+    const os::SignalBlock block;  // the thread inherits it: signals are for the program
     impl->thread = std::thread([shared = impl.get()] {
       shared->run();
       const std::lock_guard<std::mutex> guard(shared->mutex);
@@ -250,13 +251,13 @@ ArraysDrain& ArraysDrain::operator=(ArraysDrain&& other) noexcept {
 ArraysDrain::~ArraysDrain() {
   const os::CancelBlock uncancelled;
   if (impl_ == nullptr) return;
-  if (impl_->process != ::getpid()) {  // a forked child has no such thread
+  if (impl_->process != ::getpid()) {  // a forked child does not have the thread
     static_cast<void>(impl_.release());
     return;
   }
   cancel();
   static_cast<void>(wait());
-  impl_.reset();  // closes files
+  impl_.reset();  // this closes files
 }
 
 Status ArraysDrain::wait() {

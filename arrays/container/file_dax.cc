@@ -1,7 +1,7 @@
-// How bytes travel into a file that is persistent memory. See file_storage.h.
+// How bytes are written to a file that is persistent memory. See file_storage.h.
 //
-// No call leaves anything to a later sync: processes that write together each have their own
-// caches, and what one has not drained none of the others can.
+// No call leaves work to a later sync: processes that write together have caches of their own, and
+// no process can drain what another one has stored.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,8 +12,8 @@
 
 namespace outcore::arrays {
 
-// What the filesystem has just been told (a length, space, zeros) is durable. The kernel does so
-// by itself only for pages that are written through the mapping. The range is new space.
+// Makes durable what the filesystem has just been told: a length, space, zeros. The kernel does
+// that by itself only for pages that are written through the mapping. The range is new space.
 Status FileStorage::settle(uint64_t offset, uint64_t size_bytes) {
   if (memory_ == nullptr) return {};
   if (size_bytes > 0) memory_->prepare(offset, size_bytes);
@@ -28,8 +28,8 @@ bool FileStorage::is_within(uint64_t first, const Runs& runs) const {
   return first + runs.there + runs.span_bytes() <= size_bytes();
 }
 
-// It may be where nothing was provided: behind the end, or a hole. A store into a hole of a full
-// filesystem would be SIGBUS.
+// The range may have no space yet: it may lie behind the end, or be a hole. Storing into a hole of
+// a full filesystem would raise SIGBUS.
 Status FileStorage::write_to_memory(uint64_t offset, std::span<const std::byte> from) {
   if (from.empty()) return {};
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(from.size());
@@ -42,7 +42,7 @@ Status FileStorage::write_to_memory(uint64_t offset, std::span<const std::byte> 
   return error == 0 ? Status() : failed(error, "write", offset, from.size());
 }
 
-// REQUIRES: what is written was provided.
+// REQUIRES: space was provided for what is written.
 Status FileStorage::runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes) {
   const bool is_write = way == Way::kWrite;
   const int error =

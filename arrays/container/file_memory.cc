@@ -18,7 +18,7 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr uint64_t kWindowBytes = uint64_t{1} << 30;  // mapped at a time, at its multiples
+constexpr uint64_t kWindowBytes = uint64_t{1} << 30;  // mapped at a time, at multiples of it
 constexpr unsigned kThreadsMax = 4;
 
 }  // namespace
@@ -29,7 +29,7 @@ void* FileMemory::map_synchronously(int fd, size_t size_bytes, int protection, o
 
 std::unique_ptr<FileMemory> FileMemory::of(int fd, bool is_writable) {
   if (best_flush() == Flush::kNone) return nullptr;
-  // The filesystem is asked with the least; what lies behind the file's end may be mapped, too.
+  // Tries with the smallest mapping. It may also lie behind the end of the file.
   void* const tried = map(fd, base::kSystemPage, PROT_READ, 0);
   if (tried == MAP_FAILED) return nullptr;
   ::munmap(tried, base::kSystemPage);
@@ -40,7 +40,7 @@ FileMemory::~FileMemory() {
   for (const auto& [number, at] : windows_) ::munmap(at, kWindowBytes);
 }
 
-// By an ordinary mapping, in whose faults nothing is committed.
+// Touches an ordinary mapping, whose faults do not wait for the journal.
 void FileMemory::prepare(uint64_t offset, uint64_t size_bytes) const {
   const uint64_t begin = base::round_down(offset, base::kSystemPage);
   const uint64_t size = base::round_up(offset + size_bytes, base::kSystemPage) - begin;
@@ -100,13 +100,13 @@ int FileMemory::copy_by_threads(Way way, uint64_t offset, std::byte* bytes, uint
       if (const int error = copy(way, offset + at, bytes + at, size); error != 0)
         first_error.compare_exchange_strong(none, error);
     }
-    if (way == Way::kWrite) drain();  // nobody else can, for what this thread has stored
+    if (way == Way::kWrite) drain();  // no other thread can drain what this one has stored
   };
   std::vector<std::thread> helpers;
   try {
     for (uint64_t t = 1; t < std::min<uint64_t>(pieces, kThreadsMax); ++t)
       helpers.emplace_back(work);
-  } catch (const std::exception&) {  // fewer, then
+  } catch (const std::exception&) {  // go on with fewer
   }
   work();
   for (std::thread& helper : helpers) helper.join();

@@ -1,4 +1,4 @@
-// How runs of bytes travel between memory and a file. See file_storage.h.
+// How runs of bytes are transferred between memory and a file. See file_storage.h.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,20 +20,20 @@ namespace outcore::arrays {
 namespace {
 
 constexpr uint64_t kAlign = base::kSystemPage;
-// What goes past the page cache is made of whole ones: none has a neighbour's bytes, which a large
-// folio in the page cache would write back over ours as they were.
+// What is written past the page cache consists of whole folios. A part of one would have neighbours
+// in the page cache, and a large folio written back later would overwrite our bytes with old ones.
 constexpr uint64_t kFolioBytes = base::kHugePage;
-constexpr uint64_t kLongBytes = 4 << 20;     // worth to go past the page cache
-constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs are written as memory
+constexpr uint64_t kLongBytes = 4 << 20;     // so long a run is written past the page cache
+constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs are written through a mapping
 constexpr uint64_t kBlockBytes = 256 << 10;  // of short runs, read by one call
-constexpr uint64_t kGapBytes = 16 << 10;     // that cost less to read than a call
-constexpr uint64_t kSparseness = 16;  // a box with less of what it spans is touched by small pages
+constexpr uint64_t kGapBytes = 16 << 10;     // to read such a gap costs less than another call
+constexpr uint64_t kSparseness = 16;  // if a box has less of its span, it is touched by small pages
 
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-// Runs with small gaps between them: the innermost loops, as far as that is so.
+// Runs with only small gaps between them: as many of the innermost loops as have such gaps.
 struct Group {
   uint64_t runs = 1, size_bytes = 0;
 };
@@ -52,7 +52,7 @@ Group group_of(const Runs& all) {
 
 }  // namespace
 
-// 0 or an errno. Never short: a file that ends before is EIO.
+// 0 or an errno. EIO: the file ends before; there are no short transfers.
 int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
                         uint64_t size_bytes) const {
   OC_ASSERT(fd >= 0);
@@ -60,8 +60,8 @@ int FileStorage::all_of(Way way, int fd, uint64_t offset, std::byte* bytes,
                              : os::write_all(fd, offset, {bytes, size_bytes}));
 }
 
-// REQUIRES: offset is a multiple of kFolioBytes. Reads are the kernel's: its readahead is as fast
-// as the disk, and what the page cache has costs a copy alone.
+// REQUIRES: offset is a multiple of kFolioBytes. Reads go through the page cache: the kernel's
+// readahead is as fast as the disk, and bytes in the page cache only have to be copied.
 int FileStorage::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size_bytes,
                        std::byte* buffer) {
   OC_CHECK(offset % kFolioBytes == 0 && size_bytes <= kPieceBytes);
@@ -78,7 +78,7 @@ int FileStorage::piece(Way way, uint64_t offset, std::byte* bytes, uint64_t size
   }
   if (direct == size_bytes) return 0;
   const int error = all_of(way, fd_, offset + direct, bytes + direct, size_bytes - direct);
-  if (error == 0 && direct_fd_ < 0)  // the disk begins
+  if (error == 0 && direct_fd_ < 0)  // so that the disk begins at once
     static_cast<void>(::sync_file_range(fd_, static_cast<off_t>(offset),
                                         static_cast<off_t>(size_bytes), SYNC_FILE_RANGE_WRITE));
   return error;
@@ -110,9 +110,10 @@ int FileStorage::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t s
   return first_error;
 }
 
-// Rows and the little that lies between them come by one call, and are cut in a buffer that stays
-// in the processor's cache. (As memory, whose faults bring huge pages, it is as fast, or half as
-// fast where those come from a host; and an error of the disk would be a SIGBUS.)
+// One call reads rows together with the small gaps between them, into a buffer that stays in the
+// processor's cache, from which the rows are copied. (Through a mapping, whose faults bring huge
+// pages, it would be as fast, or half as fast where a hypervisor provides the pages; and an error
+// of the disk would raise SIGBUS.)
 int FileStorage::read_short_runs(uint64_t first, const Runs& runs, std::byte* into) {
   const Group group = group_of(runs);
   if (group.runs == 1)
@@ -122,7 +123,7 @@ int FileStorage::read_short_runs(uint64_t first, const Runs& runs, std::byte* in
   const uint64_t block_bytes = std::min(kBlockBytes, group.size_bytes);
   const std::unique_ptr<std::byte[]> block(new (std::nothrow) std::byte[block_bytes]);
   if (block == nullptr) return ENOMEM;
-  uint64_t begin = 0, end = 0, group_end = 0, count = 0;  // of what is in the block
+  uint64_t begin = 0, end = 0, group_end = 0, count = 0;  // what the buffer contains
   return for_each_run(runs, [&](uint64_t there, uint64_t here) {
     uint64_t at = first + there, rest = runs.run_bytes;
     if (count++ % group.runs == 0) begin = end = at, group_end = at + group.size_bytes;
@@ -143,7 +144,8 @@ int FileStorage::read_short_runs(uint64_t first, const Runs& runs, std::byte* in
   });
 }
 
-// By the page tables, a window at a time: no system call a run, and no byte that is not ours.
+// Writes through a mapping, a window at a time: no system call for each run, and no byte is written
+// that is not part of a run.
 int FileStorage::write_short_runs(uint64_t first, const Runs& runs, const std::byte* from) {
   const bool is_dense = runs.bytes() >= runs.span_bytes() / kSparseness;
   FileWindow window(fd_, is_dense, size_bytes());
@@ -153,7 +155,7 @@ int FileStorage::write_short_runs(uint64_t first, const Runs& runs, const std::b
       return error;
     std::memcpy(at, from + here, runs.run_bytes);
     if (!is_dense) return 0;
-    const int error = writeback_.have_come_to(fd_, first + there, window);
+    const int error = writeback_.note_written(fd_, first + there, window);
     if (error != 0) lost_sync_ = error;
     return error;
   });

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kReadAheadBytes = 64 << 10;
 constexpr uint64_t kLockAt = uint64_t{1} << 62;  // no file is so long
-constexpr uint64_t kRangesAt = 16;               // behind the leases
+constexpr uint64_t kRangesAt = 16;               // behind those of the leases
 
 struct RegionMapping final : Mapping {
   ~RegionMapping() override {
@@ -77,12 +77,12 @@ Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions
   if (file->memory_ != nullptr) return std::shared_ptr<ContainerStorage>(std::move(file));
   if (options.is_writable)
     file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
-  else  // the catalog, in one request
+  else  // reads the catalog in one request
     static_cast<void>(::readahead(file->fd_, 0, kReadAheadBytes));
   return std::shared_ptr<ContainerStorage>(std::move(file));
 }
 
-// The file that is open, whatever has its name now.
+// Names the open file, whatever file has its name now.
 std::string FileStorage::own_path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
 FileStorage::~FileStorage() {
@@ -100,7 +100,7 @@ Status FileStorage::clear() {
   return ::ftruncate(fd_, 0) == 0 ? settle() : base::system_error(errno, "empty " + path_);
 }
 
-// Another process may be making it longer: what is shorter is not taken away.
+// Another process may be enlarging it at the same time, so the file is never shortened here.
 Status FileStorage::grow(uint64_t size_bytes) {
   if (this->size_bytes() >= size_bytes) return {};
   if (::ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return settle();
@@ -108,7 +108,7 @@ Status FileStorage::grow(uint64_t size_bytes) {
                             "make " + path_ + " " + std::to_string(size_bytes) + " bytes long");
 }
 
-// Asked of a container alone, when it is written to.
+// Only asked for containers that are written, once.
 bool FileStorage::has_room() {
   std::call_once(room_asked_, [this] {
     has_room_ = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, 1) == 0 || errno != EOPNOTSUPP;
@@ -116,8 +116,8 @@ bool FileStorage::has_room() {
   return has_room_;
 }
 
-// What there is no space for is refused before the disk is full of it: fallocate takes all there is
-// before it fails, and whoever else writes meanwhile fails, too.
+// Refuses a size for which there is no space. fallocate would take all free space before it fails,
+// and other writers would fail meanwhile.
 Status FileStorage::check_space(uint64_t end) const {
   const uint64_t now = size_bytes();
   struct statvfs about {};
@@ -133,23 +133,23 @@ Status FileStorage::provide(uint64_t offset, uint64_t size_bytes) {
   if (Status s = check_space(offset + size_bytes); !s) return s;
   const auto at = static_cast<off_t>(offset), size = static_cast<off_t>(size_bytes);
   const auto failed_to = [&](int error) {
-    static_cast<void>(release(offset, size_bytes));  // the part that there was space for
+    static_cast<void>(release(offset, size_bytes));  // a part may have got space
     return base::system_error(error,
                               "make room for " + base::format_bytes(size_bytes) + " in " + path_);
   };
-  if (offset < this->size_bytes()) {  // used before: its old bytes go
+  if (offset < this->size_bytes()) {  // it was used before: its old bytes must go
     if (::fallocate(fd_, FALLOC_FL_ZERO_RANGE, at, size) == 0) return settle(offset, size_bytes);
     if (errno != EOPNOTSUPP) return failed_to(errno);
     if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size) != 0)
       return base::system_error(errno, "make room in " + path_);
   }
   if (::fallocate(fd_, 0, at, size) == 0) return settle(offset, size_bytes);
-  if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // it promises nothing
+  if (errno == EOPNOTSUPP) return grow(offset + size_bytes);  // the filesystem cannot reserve
   return failed_to(errno);
 }
 
 Status FileStorage::provide_sparse(uint64_t offset, uint64_t size_bytes) {
-  if (offset < this->size_bytes()) {  // used before: its old bytes go
+  if (offset < this->size_bytes()) {  // it was used before: its old bytes must go
     if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(size_bytes)) != 0)
       return base::system_error(errno, "make room in " + path_);
@@ -187,7 +187,7 @@ Status FileStorage::sync() {
                               "an earlier sync failed, and what it lost is not known: write the "
                               "container anew");
   if (memory_ != nullptr) {
-    drain();  // each call has: it is as cheap as sure
+    drain();  // cheap, and each call has drained already
   } else if (::fdatasync(fd_) != 0) {
     const int error = errno;
     if (error != EINTR) lost_sync_ = error;
@@ -200,9 +200,9 @@ Status FileStorage::sync() {
   return base::system_error(error, "sync the folder of " + path_);
 }
 
-// The page cache as it is: one copy for all who read. Who has lent a runtime wants its budget: a
-// region of it, where nobody changes what is there (it would not see it). Persistent memory is no
-// part of a budget.
+// Maps the page cache, which all readers share. A program that has lent a runtime wants its budget
+// to hold: then it gets a region, if nobody changes the bytes (which the region would not see).
+// Persistent memory is not part of a budget.
 Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<ContainerStorage>& self,
                                                   uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0 && offset % base::kSystemPage == 0);
@@ -224,7 +224,8 @@ Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<Containe
   auto mapping = std::make_shared<KernelMapping>();
   mapping->storage = self;
   if (is_writable_) {
-    // A lease of its own: what it shows is not used again, by us neither.
+    // The mapping has a lease of its own: what it shows is not used again, not by this process
+    // either.
     auto held = std::make_shared<FileStorage>();
     held->path_ = path_;
     held->fd_ = ::open(own_path().c_str(), O_RDONLY | O_CLOEXEC);
@@ -235,7 +236,7 @@ Result<std::shared_ptr<Mapping>> FileStorage::map(const std::shared_ptr<Containe
   void* const made =
       ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(offset));
   if (made == MAP_FAILED) return failed(errno, "map", offset, size_bytes);
-  // The first element need not wait for as much as the kernel reads ahead (8 MiB of some disks).
+  // Otherwise the first element would wait for the kernel's readahead (8 MiB for some disks).
   static_cast<void>(::readahead(fd_, static_cast<off_t>(offset), kReadAheadBytes));
   mapping->data = static_cast<const std::byte*>(made);
   mapping->size_bytes = size_bytes;

@@ -19,7 +19,7 @@ namespace outcore::arrays {
 
 class FileStorage final : public ContainerStorage {
  public:
-  FileStorage() = default;  // for open()
+  FileStorage() = default;  // for open() only
   static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options,
                                                         const std::string& path, bool is_pmem);
   ~FileStorage() override;
@@ -54,7 +54,7 @@ class FileStorage final : public ContainerStorage {
   enum class Way : uint8_t { kRead, kWrite };
   std::string own_path() const;
   Status check_space(uint64_t end) const;
-  bool has_room();  // space is reserved, so memory of the file can be written
+  bool has_room();  // space is reserved, so mapped memory of the file can be written
   Status lock_byte(uint64_t byte, int type, bool may_wait) const;
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   bool is_within(uint64_t first, const Runs& runs) const;
@@ -72,11 +72,11 @@ class FileStorage final : public ContainerStorage {
   std::string path_, uri_;
   std::shared_ptr<LentRuntime> runtime_;
   int fd_ = -1;
-  int direct_fd_ = -1;  // -1: the filesystem refuses
+  int direct_fd_ = -1;  // -1: the filesystem refuses O_DIRECT
   bool is_writable_ = false, is_pmem_ = false;
   std::once_flag room_asked_;
   bool has_room_ = true;
-  std::unique_ptr<FileMemory> memory_;  // nullptr: not asked for, or no DAX
+  std::unique_ptr<FileMemory> memory_;  // nullptr: pmem: was not asked for, or there is no DAX
   std::atomic<bool> is_name_unsynced_{false};
   Writeback writeback_;
   // An fsync that failed: it is not known what was lost, and the kernel reports the error only

@@ -20,8 +20,8 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
   const uint64_t to = offset + size_bytes;
   if (to > file_bytes_) return EIO;
   if (window_ == nullptr || offset < begin_ || to > end_) {
-    leave();
-    // Huge pages lie at their multiples, in the file and in memory.
+    unmap_all();
+    // Huge pages are aligned, in the file and in memory.
     const uint64_t begin =
         base::round_down(offset, is_dense_ ? base::kHugePage : base::kSystemPage);
     const uint64_t end =
@@ -39,7 +39,7 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
                               static_cast<off_t>(begin));
     if (made == MAP_FAILED) {
       const int error = errno;
-      leave();
+      unmap_all();
       return error;
     }
     if (is_dense_) static_cast<void>(::madvise(made, size, MADV_HUGEPAGE));
@@ -52,12 +52,12 @@ int FileWindow::reach(uint64_t offset, uint64_t size_bytes, std::byte** at) {
   return 0;
 }
 
-void FileWindow::leave() {
+void FileWindow::unmap_all() {
   if (reserved_ != nullptr) ::munmap(reserved_, reserved_bytes_);
   reserved_ = window_ = nullptr;
 }
 
-void FileWindow::let_go(uint64_t offset, uint64_t size_bytes) {
+void FileWindow::unmap(uint64_t offset, uint64_t size_bytes) {
   const uint64_t from = std::max(offset, begin_), to = std::min(offset + size_bytes, end_);
   if (window_ == nullptr || from >= to) return;
   static_cast<void>(::madvise(window_ + (from - begin_), to - from, MADV_DONTNEED));
@@ -79,9 +79,9 @@ int Writeback::step(int fd, uint64_t offset, FileWindow& window) {
     if (const int error = call(begun_, SYNC_FILE_RANGE_WRITE); error != 0) return error;
     begun_ += kStepBytes;
     if (begun_ >= left_ + kBehind) {
-      // It began long ago. An error of it is told here, and not again by fdatasync.
+      // Its writing began long ago. An error is reported here, and not again by fdatasync.
       if (const int error = call(left_, SYNC_FILE_RANGE_WAIT_BEFORE); error != 0) return error;
-      window.let_go(left_, kStepBytes);
+      window.unmap(left_, kStepBytes);
       static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(left_),
                                         static_cast<off_t>(kStepBytes), POSIX_FADV_DONTNEED));
       left_ += kStepBytes;

@@ -1,5 +1,6 @@
-// FileWindow: a part of a file as memory to write to, moved to where it is needed. Writeback: the
-// disk begins before all is there.
+// FileWindow: a mapping of a part of a file for writing, which is moved to where it is needed.
+// Writeback: starts to write a file to the disk before all of it has been written to the page
+// cache.
 #pragma once
 
 #include <atomic>
@@ -9,47 +10,48 @@
 
 namespace outcore::arrays {
 
-// Not for several threads.
+// One thread.
 class FileWindow {
  public:
-  // is_dense: most of what it is moved over will be touched: by huge pages, where the filesystem
-  // has large folios (512 times fewer faults, and as many fewer pages to write back).
+  // is_dense: most pages of each part will be touched. Then huge pages are used where the
+  // filesystem has large folios: 512 times fewer faults, and as many fewer pages to write back.
   FileWindow(int fd, bool is_dense, uint64_t file_bytes)
       : fd_(fd), is_dense_(is_dense), file_bytes_(file_bytes) {}
-  ~FileWindow() { leave(); }
+  ~FileWindow() { unmap_all(); }
   FileWindow(const FileWindow&) = delete;
   FileWindow& operator=(const FileWindow&) = delete;
 
-  // So many bytes of the file from offset on are at *at until the next call. 0 or an errno; EIO:
-  // the file ends before.
+  // Makes so many bytes of the file from `offset` on available at *at, until the next call. 0 or an
+  // errno; EIO: the file ends before.
   int reach(uint64_t offset, uint64_t size_bytes, std::byte** at);
-  // Its pages of the range are not mapped any more, until they are touched again.
-  void let_go(uint64_t offset, uint64_t size_bytes);
+  // Unmaps its pages of the range; a touch maps them again.
+  void unmap(uint64_t offset, uint64_t size_bytes);
 
  private:
-  void leave();
+  void unmap_all();
 
   const int fd_;
   const bool is_dense_;
   const uint64_t file_bytes_;
   std::byte* reserved_ = nullptr;
   uint64_t reserved_bytes_ = 0;
-  std::byte* window_ = nullptr;  // at begin_, up to end_
+  std::byte* window_ = nullptr;  // maps the file from begin_ to end_
   uint64_t begin_ = 0, end_ = 0;
 };
 
-// Who writes ascending offsets through the page cache tells how far it has come; what lies a
-// distance behind is written to the disk meanwhile, and what lies twice as far behind leaves
-// memory: as much of the page cache as is on its way is used again and again, and what neighbours
-// have there stays. The distance lets others who write to the same pages at about the same pace be
-// done with them: a page is rarely written twice. What somebody still has mapped stays until he has
-// passed.
-// One array after the other, too. Any thread: of several that are far apart one is followed.
+// A thread that writes ascending offsets through the page cache tells how far it has come. Bytes
+// that lie a distance behind are then written to the disk, and bytes that lie twice as far behind
+// are dropped from the page cache. So the file uses a bounded part of the page cache again and
+// again, and the pages of other programs stay there. The distance is long enough for others who
+// write to the same pages at about the same pace: a page is rarely written twice. A page that
+// somebody still has mapped stays.
+//
+// It follows one array after the other. Any thread: if several write far apart, it follows one.
 class Writeback {
  public:
-  // `window` is the caller's, through which it writes. 0 or an errno: what was written before has
-  // not come to the disk, and the kernel tells only once.
-  int have_come_to(int fd, uint64_t offset, FileWindow& window) {
+  // `window` is the one through which the caller writes. 0 or an errno: earlier bytes did not reach
+  // the disk, which the kernel reports only once.
+  int note_written(int fd, uint64_t offset, FileWindow& window) {
     if (offset < next_.load(std::memory_order_relaxed) &&
         offset >= least_.load(std::memory_order_relaxed))
       return 0;
@@ -63,8 +65,8 @@ class Writeback {
 
   std::atomic<uint64_t> next_{0}, least_{0};  // between them there is nothing to do
   std::mutex mutex_;
-  uint64_t begun_ = 0;  // up to here the disk has begun
-  uint64_t left_ = 0;   // up to here it has left memory
+  uint64_t begun_ = 0;  // the disk has begun to write up to here
+  uint64_t left_ = 0;   // dropped from the page cache up to here
 };
 
 }  // namespace outcore::arrays

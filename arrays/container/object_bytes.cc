@@ -13,13 +13,13 @@ constexpr char kObjectMagic[8] = {'O', 'U', 'T', 'C', 'O', 'B', 'J', '\n'};
 constexpr uint32_t kObjectVersion = 1;
 constexpr size_t kTypeBytesMax = 64 << 10;
 
-// What the bytes begin with; little-endian. The type's name follows, then the archive.
+// The bytes begin with it; little-endian. The name of the type follows, then the archive.
 struct Head {
   char magic[8];
   uint32_t version;
   uint32_t type_bytes;
   uint64_t shape;
-  uint64_t sum;  // of all that is before and behind
+  uint64_t sum;  // of everything before it and behind it
 };
 static_assert(sizeof(Head) == 32);
 

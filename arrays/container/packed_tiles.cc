@@ -19,10 +19,10 @@ namespace {
 constexpr size_t kTasksAtOnce = 256;
 constexpr uint64_t kDefaultTileBytes = 1 << 20;
 
-// At the beginning of a slot; zeros: never stored. The Packer's value follows it.
+// At the beginning of a slot; zeros: the tile was never stored. The Packer's value follows.
 struct SlotHead {
   uint64_t value_bytes = 0;
-  uint64_t inverse = 0;  // ~value_bytes: what has rotted to zeros is not taken for nothing
+  uint64_t inverse = 0;  // ~value_bytes, so that a head damaged to zeros is noticed
 };
 static_assert(sizeof(SlotHead) == 16);
 
@@ -54,7 +54,7 @@ void unshuffle(const std::byte* from, uint64_t bytes, uint32_t element_bytes, st
 
 uint64_t value_bytes_max(uint64_t tile_bytes) { return packing::Packer::kHeadBytes + tile_bytes; }
 
-// A tile is one process' at a time, and within it one thread's.
+// One process writes a tile at a time, and in it one thread.
 class TileLock {
  public:
   TileLock(ContainerStorage& storage, uint64_t offset, TileMutexes* mutexes, uint64_t number,
@@ -99,7 +99,7 @@ Dims default_tiles(const Dims& dims, uint32_t element_bytes) {
   }
 }
 
-// What one thread works in.
+// Buffers of one thread.
 struct PackedTiles::Space {
   Space(const packing::Packer& packer, uint64_t tile_bytes)
       : tile(tile_bytes),
@@ -140,11 +140,11 @@ uint64_t PackedTiles::used_bytes(uint64_t number) const {
     bytes *= std::min(tiles_[d], shape_[d] - first);
     number /= across;
   }
-  OC_CHECK(number == 0);  // else there is no such tile
+  OC_CHECK(number == 0);  // otherwise there is no such tile
   return bytes;
 }
 
-// act(task, space) for each tile of the box; the first error ends it.
+// Calls act(task, space) for each tile of the box; the first error ends it.
 template <typename Each>
 Status PackedTiles::each(const Dims& at, const Dims& box, const Each& act) const {
   std::vector<Task> tasks;
@@ -236,7 +236,7 @@ Status PackedTiles::write_tile(const Task& task, const std::byte* from, Space& s
   return storage_.release(place(task.number) + end, old_end - end);
 }
 
-// Into space.tile.
+// Reads and unpacks the tile into space.tile.
 Status PackedTiles::read_tile(uint64_t number, Space& space) const {
   const auto damaged = [&] {
     return Error{EIO, storage_.uri() + " is damaged: tile " + std::to_string(number) + " of '" +

@@ -74,7 +74,7 @@ void copy_persistently(std::byte* to, const std::byte* from, uint64_t size_bytes
     auto* const line = reinterpret_cast<__m128i*>(to);
     const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1);
     const __m128i c = _mm_loadu_si128(source + 2), d = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(line, a);  // all of a line in a row: it leaves as one
+    _mm_stream_si128(line, a);  // the whole line in a row, so that it leaves in one transfer
     _mm_stream_si128(line + 1, b);
     _mm_stream_si128(line + 2, c);
     _mm_stream_si128(line + 3, d);

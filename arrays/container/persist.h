@@ -1,7 +1,8 @@
-// Persist: bytes are copied so that persistent memory has them, not the processor's caches.
+// Persist: copies bytes so that they are in persistent memory, and not only in the caches of the
+// processor.
 //
-// Whole cache lines go past the caches (non-temporal stores); what is less than a line at either
-// end is copied and its line written back. Any thread; each drains what it has copied itself.
+// Whole cache lines bypass the caches (non-temporal stores). A part of a line at either end is
+// copied, and its line is written back. Any thread; each thread drains what it has copied itself.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,16 @@ namespace outcore::arrays {
 
 constexpr uint64_t kCacheLine = 64;
 
-// How a line is written back. All x86-64 processors have the last, which is slow: one at a time.
+// How a cache line is written back. All x86-64 processors have the last way, which is slow: one
+// line at a time.
 enum class Flush : uint8_t { kNone, kLineWriteBack, kLineFlushUnordered, kLineFlush };
 
-// The best that this processor has. kNone: it is of a kind whose instructions are not known here.
+// The best way that this processor has. kNone: the instructions of its kind are not known here.
 Flush best_flush();
-const char* name_of(Flush flush);  // of the instruction
+const char* name_of(Flush flush);  // the name of the instruction
 
-// Where a copy to `to` is cut: head and tail lie in one line each, the body begins and ends with
-// lines. Any of them may be empty.
+// How a copy to `to` is divided: head and tail lie in one line each, the body consists of whole
+// lines. Each may be empty.
 struct Cut {
   uint64_t head, body, tail;
 };
@@ -30,8 +32,8 @@ constexpr Cut cut_at_lines(uintptr_t to, uint64_t size_bytes) {
   return {head, size_bytes - head - tail, tail};
 }
 
-// After drain() by the same thread what was copied is persistent. The ranges do not overlap.
-// REQUIRES: flush is not kNone, and not one that the processor lacks.
+// The bytes are persistent after drain() in the same thread. REQUIRES: the ranges do not overlap;
+// the processor has `flush`, which is not kNone.
 void copy_persistently(std::byte* to, const std::byte* from, uint64_t size_bytes, Flush flush);
 void drain();
 

@@ -1,4 +1,5 @@
-// Pieces: an array in boxes of bounded size, one after the other, as it lies in the container.
+// Pieces: divides an array into boxes of bounded size, in the order in which they lie in the
+// container.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,10 @@
 
 namespace outcore::arrays {
 
-// Calls visit(offsets, dims), in the array's own order of dimensions, until it returns true. A box
-// has at most bytes_max, or one element, or (tiled) one tile; of a tiled array it is made of whole
-// tiles. An array without elements has none; one value has one, without dimensions.
+// Calls visit(offsets, dims) until it returns true, with dimensions in the array's own order. A box
+// has at most bytes_max, but at least one element or, if the array is tiled, one tile; of a tiled
+// array it consists of whole tiles. An array without elements has no box. A single value has one
+// box without dimensions.
 template <typename Visit>
 void for_each_piece(const ArrayInfo& info, uint64_t bytes_max, const Visit& visit) {
   const bool is_column = info.order == Order::kColumn;
@@ -28,7 +30,7 @@ void for_each_piece(const ArrayInfo& info, uint64_t bytes_max, const Visit& visi
   Dims box = unit;
   uint64_t bytes = info.type.size_bytes;
   for (const uint64_t u : unit) bytes *= u;
-  for (size_t d = n; d-- > 0;) {  // wider, from the innermost on, as long as it fits
+  for (size_t d = n; d-- > 0;) {  // from the innermost dimension on, as wide as fits
     const uint64_t units = (shape[d] + unit[d] - 1) / unit[d];
     const uint64_t fit = std::clamp<uint64_t>(bytes_max / std::max<uint64_t>(bytes, 1), 1, units);
     box[d] = std::min(unit[d] * fit, shape[d]);

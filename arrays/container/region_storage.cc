@@ -1,5 +1,5 @@
-// RegionStorage: a container in any kind of store: its bytes are those of a region. One process
-// writes.
+// RegionStorage: a container in any kind of store. Its bytes are those of a region, and one process
+// writes them.
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kReserveBytes = uint64_t{1} << 40;
 
-// The stores in which this process writes containers: a second writer would have a catalog of its
-// own.
+// The stores in which this process writes containers. A second writer in the same process would
+// have another copy of the catalog.
 struct Writers {
   std::mutex mutex;
   std::set<std::string> identities;
@@ -74,7 +74,7 @@ class RegionStorage final : public ContainerStorage {
     return grow(offset + size_bytes);
   }
   Status provide_sparse(uint64_t offset, uint64_t size_bytes) override {
-    return provide(offset, size_bytes);  // this takes no space, either
+    return provide(offset, size_bytes);  // this allocates nothing either
   }
   Status release(uint64_t offset, uint64_t size_bytes) override {
     return discard(offset, size_bytes);
@@ -97,7 +97,7 @@ class RegionStorage final : public ContainerStorage {
       return region_->write(first + there, {from + here, runs.run_bytes});
     });
   }
-  // Its runtime could keep others from writing as long as somebody has the container's object.
+  // Otherwise its runtime could keep others from writing while the container's object exists.
   void leave() override { region_.reset(); }
   Status sync() override { return region_->sync(); }
   Status forget(uint64_t, uint64_t) override { return region_->sync(); }
@@ -115,7 +115,7 @@ class RegionStorage final : public ContainerStorage {
   bool ends_where_used() const override { return false; }
   bool knows_readers() const override { return false; }
   bool can_be_shared() const override { return false; }  // the store has one writer
-  // The store's own lock keeps other processes from writing; the table keeps this one.
+  // The store's own lock excludes other processes; the table excludes others in this one.
   Status lock(Lease lease, bool, bool) override {
     if (lease != Lease::kWriter) return {};
     const std::lock_guard<std::mutex> guard(Writers::instance().mutex);
@@ -163,7 +163,7 @@ class RegionStorage final : public ContainerStorage {
   std::string uri_, identity_;
   bool is_writable_ = false, is_writer_ = false;
   std::shared_ptr<LentRuntime> runtime_;
-  std::shared_ptr<Region> region_;  // views share it
+  std::shared_ptr<Region> region_;  // shared with views
 };
 
 }  // namespace

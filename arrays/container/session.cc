@@ -1,7 +1,8 @@
-// Who writes a container together: how they come together, and how what they wrote is finished.
+// Processes that write a container together: how they join a session, and how what they have
+// written is finished.
 //
-// Each member holds Lease::kWriter until it has closed, whatever becomes of it: so whoever closes
-// and finds nobody else there knows whether all have closed, or some have died.
+// Each member holds Lease::kWriter until it has closed, or until it dies. So a member that closes
+// and finds no other holder knows whether all have closed, or some have died.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -23,7 +24,7 @@ constexpr auto kGatherMax = std::chrono::seconds(60);
 }  // namespace
 
 Arrays::Impl::CatalogLock::CatalogLock(Impl& impl) : impl_(impl), guard_(impl.mutex) {
-  if (impl_.session == 0) return;  // what it knows does not change
+  if (impl_.session == 0) return;  // for a reader it does not change
   status_ = impl_.storage->lock(Lease::kCatalog, true, true);
   is_locked_ = status_.ok();
   if (status_.ok() && impl_.together.size > 1) status_ = impl_.catalog->refresh();
@@ -53,7 +54,7 @@ Status Arrays::Impl::begin() {
     }
   }
   storage->unlock(Lease::kCatalog);
-  // Those who have any() wait by it.
+  // With any() they wait for each other there.
   if (s.ok() && session != 0 && together.size > 1 && !together.any) s = wait_for_all();
   is_open = s.ok();
   return s;
@@ -85,10 +86,10 @@ Status Arrays::Impl::begin_to_write() {
   } else {
     if (Status s = catalog->load(); !s) return s;
     if (Status s = catalog->clean(); !s) return s;
-    for (const auto& [id, entry] : catalog->entries()) {  // of writers that died
+    for (const auto& [id, entry] : catalog->entries()) {  // left by writers that died
       if (entry.session != 0) change.remove.push_back(id);
       if (entry.session != 0 || !entry.are_sums_open) continue;
-      change.put.push_back(entry);  // changed in place by whom nobody knows: it has none any more
+      change.put.push_back(entry);  // it was being changed in place: its checksums are not valid
       change.put.back().are_sums_open = false;
       change.put.back().block_bytes = 0;
     }
@@ -116,7 +117,7 @@ Status Arrays::Impl::join() {
   return storage->lock(Lease::kWriter, false, true);
 }
 
-// Nobody closes before all have come: who comes later would begin anew.
+// Nobody closes before all have joined; otherwise a late process would begin a new session.
 Status Arrays::Impl::wait_for_all() {
   OC_ASSERT(session != 0 && together.size > 1);
   const auto until = std::chrono::steady_clock::now() + kGatherMax;
@@ -138,7 +139,7 @@ Status Arrays::Impl::wait_for_all() {
   }
 }
 
-// From now on nobody else reads: what they see would change under them.
+// From now on nobody else may read, because what they see would change.
 Status Arrays::Impl::change_in_place(uint64_t id) {
   OC_CHECK(session != 0);
   if (is_in_place) {
@@ -160,21 +161,22 @@ Status Arrays::Impl::change_in_place(uint64_t id) {
   change.session = catalog->session();
   change.session.is_in_place = true;
   bool has_sums = false;
-  const auto entry = catalog->entries().find(id);  // a copy of what it was is none any more
+  const auto entry = catalog->entries().find(id);  // it is no longer the same as its copies
   if (entry != catalog->entries().end()) {
     has_sums = entry->second.block_bytes != 0;
     change.put.push_back(entry->second);
     change.put.back().stamp = arrays::new_stamp();
     change.put.back().are_sums_open = has_sums;
   }
-  // Durable before the first byte is: else a loss of power would leave sums of what it was.
+  // Durable before the first byte of it changes; otherwise a loss of power would leave checksums of
+  // the old content.
   if (Status s = catalog->append(change, has_sums); !s) return s;
   restamped.insert(id);
   is_in_place = true;
   return {};
 }
 
-// What we wrote takes the place of what had its name.
+// Arrays that we have written replace those of the same name.
 Status Arrays::Impl::finish(Change change) {
   OC_CHECK(session != 0);
   std::vector<std::pair<uint64_t, uint64_t>> freed;
@@ -191,14 +193,14 @@ Status Arrays::Impl::finish(Change change) {
   }
   if (change.is_empty()) return storage->sync();
   if (Status s = catalog->append(change, true); !s) return s;
-  if (may_free())  // else whoever opens it next has it
+  if (may_free())  // otherwise the next opener frees it
     for (const auto& [offset, size_bytes] : freed)
       static_cast<void>(storage->release(offset, size_bytes));
   return {};
 }
 
 Status Arrays::Impl::close() {
-  if (!is_open || process != ::getpid()) return {};  // a forked child's parent closes it
+  if (!is_open || process != ::getpid()) return {};  // in a forked child, the parent closes it
   const std::unique_lock<std::shared_mutex> alone(traffic);
   is_open = false;
   {
@@ -206,7 +208,7 @@ Status Arrays::Impl::close() {
     beyond.clear();
   }
   if (session == 0) {
-    if (storage.use_count() == 1) storage->unlock(Lease::kReader);  // no view has it
+    if (storage.use_count() == 1) storage->unlock(Lease::kReader);  // no view uses it
     return {};
   }
   Status first = hand_over_sums();
@@ -227,7 +229,7 @@ void Arrays::Impl::abort() {
   static_cast<void>(end(Error{ECANCELED, "abort " + storage->uri()}));
 }
 
-// REQUIRES: the traffic alone; is_open is false.
+// REQUIRES: `traffic` is locked exclusively; is_open is false.
 Status Arrays::Impl::end(Status first) {
   OC_ASSERT(!is_open && session != 0);
   if (Status s = leave(first); !s && first.ok()) first = s;
@@ -242,7 +244,8 @@ Status Arrays::Impl::end(Status first) {
   return first;
 }
 
-// One record says that we have closed and, of the last, what is finished or absent.
+// Appends one record: this process has closed, and if it is the last, which arrays are finished and
+// which are removed.
 Status Arrays::Impl::leave(const Status& first) {
   const CatalogLock lock(*this);
   if (!lock.status().ok()) return lock.status();
@@ -274,13 +277,13 @@ Status Arrays::Impl::leave(const Status& first) {
         if (!entry.is_inline()) freed.emplace_back(entry.offset, entry.size_bytes);
       }
     s = catalog->append(change, is_last);
-    // Readers never saw these, but a view of ours may show them.
+    // Readers never saw these arrays, but a view of ours may show them.
     const auto is_read = storage->is_locked_by_others(Lease::kReader);
     if (s.ok() && storage->knows_readers() && is_read.ok() && !is_read.value())
       for (const auto& [offset, size_bytes] : freed)
         static_cast<void>(storage->release(offset, size_bytes));
   }
-  // Before anybody else looks: whoever comes next sees us gone.
+  // Before others can look at the catalog: they must see that we have gone.
   storage->unlock(Lease::kWriter);
   if (!s.ok() || !first.ok()) return s;
   if (is_last && !have_all)

@@ -11,12 +11,13 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr size_t kPiecesMax = 512;  // of one batch
+constexpr size_t kPiecesMax = 512;  // in one batch
 constexpr uint64_t kCallBytes = 4 << 20, kBatchBytes = 8 << 20;
-// Short runs are read with what is between them, if that is not more than they are.
+// Short runs are read together with the gaps between them, if the gaps are not larger than the
+// runs.
 constexpr uint64_t kShortBytes = 8 << 10;
 
-// A run, or a part of a long one.
+// A run, or a part of a long run.
 struct Piece {
   uint64_t there = 0, here = 0, size_bytes = 0;
 };
@@ -31,8 +32,8 @@ void for_each_piece(const Runs& runs, const Visit& visit) {
   });
 }
 
-// What travels in one batch, through memory of its own: the program's may be a region's, whose
-// pages the kernel cannot bring in when a socket reads them.
+// The bytes of one batch, in a buffer of our own: the program's memory may be a region, whose pages
+// the kernel cannot fill when a socket reads them.
 class Carrier {
  public:
   explicit Carrier(const Runs& runs)
@@ -52,12 +53,12 @@ class Carrier {
     OC_CHECK(!pieces.empty());
     return pieces.back().there + pieces.back().size_bytes - pieces.front().there;
   }
-  // All pieces are of one size then.
+  // Then all pieces have the same size.
   bool is_dense() const {
     return pieces.size() > 1 && pieces.front().size_bytes <= kShortBytes &&
            span_bytes() <= std::min(2 * sum_bytes_, room_bytes_);
   }
-  // Where its bytes are, or come.
+  // Returns where the bytes of the piece are, or will be.
   std::byte* add(uint64_t offset, uint64_t size_bytes, bool is_write) {
     std::byte* const at = bytes_.get() + used_bytes_;
     used_bytes_ += size_bytes;
@@ -70,7 +71,7 @@ class Carrier {
     requests.clear();
     used_bytes_ = sum_bytes_ = 0;
   }
-  // Pushes all pieces of the runs; `carry_out` is called for each batch, and clears it.
+  // Adds all pieces of the runs. `carry_out` is called for each full batch, and empties it.
   template <typename CarryOut>
   Status carry(const Runs& runs, const CarryOut& carry_out) {
     Status s;
@@ -87,7 +88,7 @@ class Carrier {
 
  private:
   const uint64_t room_bytes_;
-  uint64_t used_bytes_ = 0, sum_bytes_ = 0;  // of requests; of pieces
+  uint64_t used_bytes_ = 0, sum_bytes_ = 0;  // of requests, and of pieces
   const std::unique_ptr<std::byte[]> bytes_;
 };
 
@@ -120,7 +121,7 @@ Status SharedStorage::check(int result, const char* verb, uint64_t offset, uint6
 
 Status SharedStorage::clear() { return release(0, size_bytes()); }
 
-// REQUIRES: Lease::kCatalog: so the size is that of now.
+// REQUIRES: Lease::kCatalog, so that the size is up to date.
 Status SharedStorage::grow(uint64_t size_bytes) {
   const uint64_t now = this->size_bytes();
   if (size_bytes <= now) return {};
@@ -136,7 +137,7 @@ Status SharedStorage::provide(uint64_t offset, uint64_t size_bytes) {
 }
 
 Status SharedStorage::provide_sparse(uint64_t offset, uint64_t size_bytes) {
-  return provide(offset, size_bytes);  // which takes no space, either
+  return provide(offset, size_bytes);  // this allocates nothing either
 }
 
 Status SharedStorage::release(uint64_t offset, uint64_t size_bytes) {

@@ -2,8 +2,8 @@
 // ranges of bytes, without a region, because pages of a region would write back old bytes over
 // those of other processes.
 //
-// Runs that are close to each other are read together; writes contain exactly the given bytes, many
-// runs in one batch. There are no views: they would be as old as their pages.
+// Runs that are close to each other are read together. Writes contain exactly the given bytes, many
+// runs in one batch. There are no mapped views: they would show old bytes.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Arrays::verify: finished arrays beside their checksums.
+// Arrays::verify: compares finished arrays with their checksums.
 #include <algorithm>
 #include <cerrno>
 
@@ -23,7 +23,7 @@ class Verification {
   void check(const Entry& entry) {
     ++found_.arrays;
     if (entry.is_inline())
-      found_.bytes += entry.value.size();  // its record's checksum was compared by open()
+      found_.bytes += entry.value.size();  // open() has compared the checksum of its record
     else if (!entry.compress.empty())
       check_tiles(entry);
     else if (entry.block_bytes == 0 || entry.are_sums_open)
@@ -39,7 +39,7 @@ class Verification {
     ++found_.damages;
     if (on_damage_) on_damage_({entry.name, where});
   }
-  // False: it is to end.
+  // False: stop.
   bool advance(uint64_t bytes) {
     found_.bytes += bytes;
     is_cancelled_ = is_cancelled_ || (goes_on_ && !goes_on_(found_.bytes));
@@ -80,7 +80,7 @@ void Verification::check_blocks(const Entry& entry) {
   }
 }
 
-// A tile at a time; what is wrong with it is what a load would be told.
+// Checks one tile after the other. What is reported is what a load would report.
 void Verification::check_tiles(const Entry& entry) {
   std::vector<std::byte> bytes;
   Dims at(entry.dims.size(), 0), box(entry.dims.size());

@@ -15,6 +15,8 @@ class ArrayWork:
     def __init__(self, place, name, memories):
         self.place, self.name, self.memories, self.threads = place, name, memories, 1
         self.data_bytes, self.budget_bytes = place.scale(2048 * MIB), place.scale(256 * MIB)
+        # What grows with the data, and is measured with very little: `a @ v`, and what checks it.
+        self.answer_bytes = self.data_bytes // 1024 * 4 + 32 * MIB if name == "product" else 0
         self._runs = 0
 
     def prepare(self):

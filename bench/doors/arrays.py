@@ -23,6 +23,8 @@ PATTERN = np.random.default_rng(1).integers(0, 512, PATTERN_ROWS + ROW).astype("
 BATCH = 20_000  # rows of one `a[rows]`
 BATCHES, ZIPF_BATCHES = 5, 30  # their pages are more than the budget
 COLUMNS = 8
+BLOCK, BLOCKS = 64, 8000  # neighbouring rows of one `a[i:i + BLOCK]`
+STEPS, STEP_ROWS = 1500, 64  # of a descent
 
 
 def make(path, size_bytes):
@@ -124,12 +126,66 @@ def columns(memory, path, row, count):
     return array, seconds, count, "columns/s", is_right, repr([float(s) for s in sums])
 
 
+def row_elements(rows):
+    return elements(np.asarray(rows, "i8")[:, None] * ROW + np.arange(ROW))
+
+
+def blocks(memory, path):
+    """Means of a few neighbouring rows, anywhere in the file."""
+    count = _size_bytes(path) // (4 * ROW)
+    firsts = np.random.default_rng(4).integers(0, max(count - BLOCK, 1), BLOCKS)
+    found, began = [], time.perf_counter()
+    array = open_array(memory, path, ROW, "r")
+    for first in firsts:
+        found.append(float(array[first:first + BLOCK].sum(dtype="f8")))
+    seconds = time.perf_counter() - began
+    is_right = all(found[i] == row_elements(range(firsts[i], min(firsts[i] + BLOCK, count)))
+                   .sum(dtype="f8") for i in range(0, BLOCKS, 16))
+    return array, seconds, BLOCKS, "blocks/s", is_right, repr(sum(found))
+
+
+def product(memory, path):
+    """`a @ v`, of whole numbers so small that float32 is exact."""
+    vector = (np.arange(ROW) % 7 == 3).astype("f4")
+    began = time.perf_counter()
+    array = open_array(memory, path, ROW, "r")
+    found = array @ vector
+    seconds = time.perf_counter() - began
+    is_right = all(np.array_equal(found[i:i + 4096],
+                                  row_elements(range(i, min(i + 4096, len(found)))) @ vector)
+                   for i in range(0, len(found), 65536))
+    return array, seconds, array.nbytes / 2**20, "MiB/s", is_right, repr(float(found.sum()))
+
+
+def descend(rows_of, count):
+    """Linear regression by stochastic gradient descent; the weights."""
+    generator, weights = np.random.default_rng(5), np.zeros(ROW, "f4")
+    for _ in range(STEPS):
+        part = rows_of(generator.integers(0, count, STEP_ROWS)) / np.float32(512)
+        wrong = part @ weights - part[:, 0]
+        weights -= np.float32(0.01) * (wrong @ part) / np.float32(STEP_ROWS)
+    return weights
+
+
+def descent(memory, path):
+    count = _size_bytes(path) // (4 * ROW)
+    began = time.perf_counter()
+    array = open_array(memory, path, ROW, "r")
+    weights = descend(lambda rows: array[rows], count)
+    seconds = time.perf_counter() - began
+    is_right = np.array_equal(weights, descend(row_elements, count))
+    return array, seconds, STEPS, "steps/s", is_right, repr(weights[:4].tolist())
+
+
 WORKLOADS = {
     "gather": lambda memory, path, value: gather(memory, path, False),
     "zipf": lambda memory, path, value: gather(memory, path, True),
     "writes": write,
     "sum": lambda memory, path, value: total(memory, path),
     "columns": lambda memory, path, value: columns(memory, path, SQUARE_ROW, COLUMNS),
+    "blocks": lambda memory, path, value: blocks(memory, path),
+    "product": lambda memory, path, value: product(memory, path),
+    "descent": lambda memory, path, value: descent(memory, path),
     "short-columns": lambda memory, path, value: columns(memory, path, ROW, 2),
 }
 

@@ -72,6 +72,7 @@ def measure(row, place, repeats, see):
     work = row.make_work(place)
     files = work.prepare()
     own_bytes = measure_own(row, work)
+    own_bytes += getattr(work, "answer_bytes", 0)
     limit_bytes = own_bytes + work.budget_bytes + allowance_bytes(work.data_bytes,
                                                                   work.budget_bytes)
     lines = []

@@ -39,5 +39,9 @@ ROWS = [
               2.0, once={"mmap"}),
     array_row("short-columns", "a[:, j].sum(), 2 columns of 2097152 x 256 (nothing asked)",
               "a[:, j].sum(), rows of 1 KiB", None, once={"mmap-random"}),
+    array_row("blocks", "sums of 64 neighbouring rows, anywhere", "a[i:i + 64].sum()", 1.0),
+    array_row("product", "a @ v", "a @ v", 1.0, once={"mmap-random"}),
+    array_row("descent", "1500 steps of 64 random rows of 1 KiB", "gradient descent", 1.0,
+              once={"mmap"}),
     array_row("writes", "random row writes and flush", "a[rows] = v; a.flush()", 1.2),
 ]

@@ -1,4 +1,4 @@
-// Memory that is in a program's checkpoints. See outcore/ssd.h.
+// Memory that is part of a program's checkpoints. See outcore/ssd.h.
 #include "outcore/ssd.h"
 
 #include <unistd.h>
@@ -37,7 +37,7 @@ struct Named {
   Region region;
 };
 
-// Never ends: what is not in a checkpoint is not meant to last, and threads may go on to the end.
+// Never destroyed: what is in no checkpoint need not be kept, and threads may run until the end.
 struct Ssd {
   std::mutex mutex;
   pid_t process = 0;
@@ -47,7 +47,7 @@ struct Ssd {
   std::string pool_text;
 };
 
-// At the end of a call: what has no memory of ours is not kept from others.
+// At the end of a call: a pool in which no memory is left is unlocked for others.
 class Rest {
  public:
   explicit Rest(Ssd& all) : all_(all) {}
@@ -62,7 +62,7 @@ class Rest {
   Ssd& all_;
 };
 
-// nullptr: a forked child.
+// nullptr in a forked child.
 Ssd* the_ssd() {
   static Ssd* const all = new Ssd{.process = ::getpid()};
   return all->process == ::getpid() ? all : nullptr;
@@ -72,7 +72,7 @@ int no_child(const char* function) {
   return fail(EPERM, std::string(function) + ": the memory is the parent's: start a new program");
 }
 
-// Where memory rests, as OUTCORE_POOL says; as it said, as long as there is memory.
+// The pool that OUTCORE_POOL names; while there is memory, the pool that it named first.
 Result<SsdPool*> pool(Ssd& all, const char* function) {
   const char* text = std::getenv("OUTCORE_POOL");
   if (text == nullptr || *text == 0)
@@ -134,7 +134,7 @@ int release(Ssd& all, void* memory) {
   return outcome(where.value()->remove(name));
 }
 
-// Of an object, in a checkpoint; 0: it has none.
+// The size of an object in a checkpoint; 0: it is not in it.
 Result<uint64_t> size_of(const std::string& where, const std::string& name,
                          const std::string& checkpoint) {
   const auto objects = outcore::list_objects(where, checkpoint);
@@ -144,8 +144,8 @@ Result<uint64_t> size_of(const std::string& where, const std::string& name,
   return uint64_t{0};
 }
 
-// Checkpoints are called NAME.NUMBER in the pool: the new one is whole before the old one goes, and
-// the newest counts.
+// In the pool, checkpoints are called NAME.NUMBER: the new one is complete before the old one is
+// removed, and the newest counts.
 uint64_t number_of(const std::string& held, const std::string& name) {  // 0: it is no such
   uint64_t number = 0;
   if (held.size() < name.size() + 2 || !held.starts_with(name + ".")) return 0;
@@ -162,7 +162,7 @@ int make(Ssd& all, const std::string& name, const void* memory, size_t size_byte
   std::vector<CheckpointPart> parts;
   for (const auto& [address, named] : all.memory)
     parts.push_back(home.part_of(named.name, named.region));
-  if (memory != nullptr)  // of which it is only read
+  if (memory != nullptr)  // it is only read
     parts.emplace_back(kRangeName, const_cast<void*>(memory), size_bytes);
   const Rest rest(all);
   if (Status s = home.prepare(); !s) return outcome(s);
@@ -183,13 +183,13 @@ int make(Ssd& all, const std::string& name, const void* memory, size_t size_byte
   }
   const auto made = outcore::checkpoint(name + "." + std::to_string(newest + 1), parts, options);
   if (!made) return outcome(made.error());
-  // One that somebody reads, or that the disk keeps us from removing, goes next time.
+  // One that somebody reads, or that the disk does not let us remove, is removed next time.
   static_cast<void>(outcore::remove_checkpoints(home.uri(), old));
   home.tidy();
   return 0;
 }
 
-// The newest of that name, or of all. Empty: there is no pool.
+// The newest checkpoint of that name, or of all names. Empty: there is no pool.
 Result<std::string> newest_of(SsdPool& home, const std::string& name) {
   if (!home.is_there()) return std::string();
   const auto held = outcore::list_checkpoints(home.uri());
@@ -217,7 +217,7 @@ int go_back(Ssd& all, const std::string& name, void* memory, size_t size_bytes) 
   SsdPool& home = *where.value();
   const auto newest = newest_of(home, name);
   if (!newest) return outcome(newest.error());
-  if (memory != nullptr && !newest->empty()) {  // before anything happens
+  if (memory != nullptr && !newest->empty()) {  // before anything is changed
     const auto size = size_of(home.uri(), kRangeName, newest.value());
     if (!size) return outcome(size.error());
     if (size.value() != size_bytes)
@@ -225,7 +225,7 @@ int go_back(Ssd& all, const std::string& name, void* memory, size_t size_bytes) 
                               std::to_string(size.value()) + " bytes of ordinary memory, not " +
                               std::to_string(size_bytes));
   }
-  const auto last = outcore::restart(home.uri(), newest.value());  // which says if there is none
+  const auto last = outcore::restart(home.uri(), newest.value());  // reports if there is none
   if (!last) return outcome(last.error());
   const Rest rest(all);
   const auto objects = outcore::list_objects(home.uri(), newest.value());

@@ -1,4 +1,4 @@
-// A folder as a pool of oc_ssd_malloc: objects of a versioned pool.
+// A folder as a pool of oc_ssd_malloc: memory lies in objects of a versioned pool.
 #include "checkpoints/c/ssd_pool.h"
 #include "checkpoints/store/versioned_pools.h"
 #include "core/store/uri.h"
@@ -11,7 +11,7 @@ class SsdFolder final : public SsdPool {
   explicit SsdFolder(const std::string& uri) : SsdPool(uri) {}
 
   bool is_there() const override { return list_checkpoints(uri()).ok(); }
-  Status prepare() override { return {}; }  // by mapping
+  Status prepare() override { return {}; }  // mapping does it
 
   Result<uint64_t> size_of(const std::string& name) override {
     if (!is_there()) return uint64_t{0};
@@ -35,7 +35,7 @@ class SsdFolder final : public SsdPool {
     return {};
   }
   void rest() override { kept_.reset(); }
-  // Not committed: what the others hold is not of one moment.
+  // Without a commit: what the other objects contain is not of one moment.
   Status remove(const std::string& name) override {
     const auto pool = opened();
     return pool ? pool.value()->remove_object(name) : pool.status();
@@ -52,7 +52,7 @@ class SsdFolder final : public SsdPool {
   }
 
  private:
-  // Which some memory keeps open.
+  // The pool, which some memory keeps open.
   Result<std::shared_ptr<versioned::Pool>> opened() const {
     const auto parsed = store::parse_uri(uri());
     if (!parsed) return parsed.error();

@@ -1,7 +1,7 @@
-// A Ceph pool as a pool of oc_ssd_malloc: each name is an image, RUN.NAME, beside the image RUN,
-// which is the anchor of the checkpoints, and whose notes say which names there are, and the
-// identities of their images: another image that has such a name is neither used nor removed. Its
-// lock makes the run one process's. See docs/internals/decisions/0030-lifetimes-on-rbd.md.
+// A Ceph pool as a pool of oc_ssd_malloc. Each name is an image, RUN.NAME, beside the image RUN.
+// The image RUN is the anchor of the checkpoints; its notes list the names and the identities of
+// their images, so that another image with such a name is neither used nor removed. Its lock gives
+// the run to one process. See docs/internals/decisions/0030-lifetimes-on-rbd.md.
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -22,9 +22,10 @@ namespace {
 
 constexpr const char* kDefaultRun = "ssd";
 constexpr const char* kNotes = "memory.";  // before the name, encoded
-constexpr uint64_t kAnchorBytes = 4096;    // of which none is written
+constexpr uint64_t kAnchorBytes = 4096;    // none of them is written
 
-// Stores whose locks are given up when the process ends: their memory is not freed then as a rule.
+// Stores whose locks are released when the process ends, because their memory is usually not freed
+// then.
 class OpenAtEnd {
  public:
   static OpenAtEnd& instance() {
@@ -40,7 +41,7 @@ class OpenAtEnd {
   }
 
  private:
-  // Threads that still run may hold the lock for long.
+  // Threads that still run may hold the mutex for long.
   void give_up_locks() {
     const std::unique_lock<std::mutex> guard(mutex_, std::try_to_lock);
     if (!guard.owns_lock()) return;
@@ -54,7 +55,7 @@ class OpenAtEnd {
 
 class SsdImages final : public SsdPool {
  public:
-  // `place` is rbd://POOL/RUN, `parameters` what follows, with its '?'.
+  // `place` is rbd://POOL/RUN; `parameters` is what follows, with its '?'.
   SsdImages(std::string place, const std::string& parameters)
       : SsdPool(place + parameters), place_(std::move(place)), parameters_(parameters) {}
 
@@ -104,7 +105,7 @@ class SsdImages final : public SsdPool {
     if (!region && !before->is_there) static_cast<void>(remove(name));
     return region;
   }
-  // What checkpoints hold becomes empty, and is theirs.
+  // An image that checkpoints hold becomes empty, and is kept for them.
   Status remove(const std::string& name) override {
     const auto found = look_at(name);
     if (!found) return found.status();
@@ -125,7 +126,7 @@ class SsdImages final : public SsdPool {
   CheckpointPart part_of(const std::string& name, const Region& region) const override {
     return CheckpointPart(region, name);
   }
-  Status forget_range(const std::string&) override { return {}; }  // only parts are in them
+  Status forget_range(const std::string&) override { return {}; }  // they contain only parts
   void tidy() override {
     std::erase_if(left_, [this](const std::string& name) {
       const auto size = size_of(name);
@@ -161,7 +162,7 @@ class SsdImages final : public SsdPool {
   std::string place_of(const std::string& name) const {
     return place_ + "." + store::plain_name(name);
   }
-  // Without what is of new images.
+  // The URI without parameters for new images.
   std::string found_at(const std::string& place) const {
     std::string text;
     const auto parsed = store::parse_uri(uri());
@@ -173,14 +174,14 @@ class SsdImages final : public SsdPool {
   Snapshots& notes() const { return *anchor_->snapshots(); }
   struct Found {
     bool is_there = false;
-    bool is_ours = false;  // it is the one whose identity is noted
+    bool is_ours = false;  // its identity is the noted one
     uint64_t size_bytes = 0;
   };
   Result<Found> look_at(const std::string& name) const {
     std::map<std::string, std::string> noted;
     if (const int error = notes().list_notes(key_of(name), &noted); error != 0)
       return failed(error, "read the notes of " + place_).error();
-    std::string place = found_at(place_of(name));  // asked of one in a roll-back, too
+    std::string place = found_at(place_of(name));  // it must also work during a roll-back
     place += (place.find('?') == std::string::npos ? "?" : "&") + std::string("interrupted=yes");
     const auto store = open_store(place);
     if (store.code() == ENOENT) return Found();
@@ -203,7 +204,7 @@ class SsdImages final : public SsdPool {
   }
 
   const std::string place_, parameters_;
-  std::shared_ptr<Store> anchor_;  // while there is memory
+  std::shared_ptr<Store> anchor_;  // open while there is memory
   std::set<std::string> left_;     // freed, but held by checkpoints
 };
 

@@ -1,6 +1,6 @@
-// SsdPool: where memory of oc_ssd_malloc rests: objects of a folder, or images of a Ceph pool.
+// SsdPool: where memory of oc_ssd_malloc is kept: in objects of a folder, or images of a Ceph pool.
 //
-// The caller keeps other threads out.
+// One thread at a time; the caller sees to that.
 #pragma once
 
 #include <memory>
@@ -16,28 +16,31 @@ class SsdPool {
  public:
   virtual ~SsdPool() = default;
 
-  // What its checkpoints are named by: versioned:FOLDER, or rbd://POOL/RUN.
+  // Under this URI its checkpoints are found: versioned:FOLDER, or rbd://POOL/RUN.
   const std::string& uri() const { return uri_; }
   virtual bool is_there() const = 0;
-  // Made if there is none, and kept from other processes as long as memory of it is mapped.
+  // Creates the pool if it does not exist, and locks other processes out while its memory is
+  // mapped.
   virtual Status prepare() = 0;
 
-  // Bytes that it has under the name; 0: none. REQUIRES: prepare(), if it is there.
+  // The size of the object of this name; 0: there is none. REQUIRES: prepare(), if the pool exists.
   virtual Result<uint64_t> size_of(const std::string& name) = 0;
   virtual Result<Region> map(Runtime& runtime, const std::string& name, uint64_t size_bytes) = 0;
-  // Before the memory is unmapped that may be the last: remove() will find it open.
+  // Called before memory is unmapped that may be the last of the pool: keeps the pool open for
+  // remove().
   virtual Status keep() { return {}; }
-  // REQUIRES: it is not mapped any more.
+  // REQUIRES: the object is no longer mapped.
   virtual Status remove(const std::string& name) = 0;
 
   virtual CheckpointPart part_of(const std::string& name, const Region& region) const = 0;
-  // Before a checkpoint without a range of ordinary memory: one of another moment is not in it.
+  // Called before a checkpoint that does not contain this range of ordinary memory: the copy of an
+  // earlier moment must not be part of it.
   virtual Status forget_range(const std::string& range) = 0;
-  // After one, when old ones are removed.
+  // Called after a checkpoint, when old ones are removed.
   virtual void tidy() {}
-  // After a restart: names that the checkpoint does not have are gone.
+  // Called after a restart: removes objects that the checkpoint does not have.
   virtual Status keep_only(const std::vector<CheckpointObject>&) { return {}; }
-  // No memory of it is left.
+  // Called when no memory of the pool is left.
   virtual void rest() {}
 
  protected:
@@ -47,7 +50,7 @@ class SsdPool {
   const std::string uri_;
 };
 
-// Of the text of OUTCORE_POOL. Errors: EINVAL.
+// The pool that the text of OUTCORE_POOL names. Errors: EINVAL.
 Result<std::unique_ptr<SsdPool>> ssd_pool(const std::string& text);
 // ssd_images.cc: rbd://POOL[/[NAMESPACE/]RUN][?parameters]
 Result<std::unique_ptr<SsdPool>> ssd_images(const std::string& text);

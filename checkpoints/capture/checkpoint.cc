@@ -1,4 +1,4 @@
-// Checkpoints of a running program: the engine's cut, and the pool's commit at its end.
+// Checkpoints of a running program: a cut by the engine, and a commit of the target at its end.
 #include "outcore/checkpoint.h"
 
 #include <cerrno>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kBudgetOfMemoryAlone = 64 << 20;
 
-// What a cut is told to do, and what it leaves.
+// Tells a cut what to do, and collects what it leaves.
 class Maker {
  public:
   Maker(const std::string& name, const CheckpointOptions& options, checkpoints::Parts& parts)
@@ -37,7 +37,7 @@ class Maker {
       calls.left = [this](bool is_found) { leave_heaps(is_found); };
       calls.over = [this] { end_heaps(); };
     }
-    // A cut cannot be unwound by what is thrown.
+    // An exception must not pass through a cut.
     calls.copied = [this](std::span<const std::byte> copies) -> Status {
       try {
         return keep_memory(copies);
@@ -56,7 +56,7 @@ class Maker {
   }
 
   const CheckpointReport& report() const { return report_; }
-  // Of heaps, after a checkpoint that is whole: they cannot go on as they are.
+  // An error of heaps after a complete checkpoint: they cannot be used any more.
   const Status& failure() const { return failure_; }
 
  private:
@@ -72,7 +72,7 @@ class Maker {
     for (; entered_ > 0; --entered_) parts_.heaps[entered_ - 1].heap->leave_cut(is_found);
     OC_ASSERT(entered_ <= parts_.heaps.size());
   }
-  // A heap elsewhere goes on as if nothing had been: only its copy has the new header.
+  // A heap in another store goes on unchanged: only its copy has the new header.
   void end_heaps() {
     for (const checkpoints::HeapPart& part : parts_.heaps) {
       const bool is_adopted = is_stored_ && !part.is_foreign;
@@ -119,7 +119,7 @@ class Maker {
     return s;
   }
 
-  // Heaps are opened again after it, whatever happens.
+  // The heaps are opened again after it, whatever happens.
   Result<uint32_t> commit_members(std::span<const checkpoints::CheckpointTarget::Member> members) {
     try {
       return parts_.target->commit(name_, options_.comment, members);
@@ -128,7 +128,7 @@ class Maker {
     }
   }
 
-  // An object that is not of the target.
+  // The copy of an object whose store does not belong to the target.
   Result<checkpoints::Copy> copy_for(const std::string& name, uint64_t size_bytes) {
     auto copy = parts_.target->copy_for(name, size_bytes);
     if (copy) copies_[name] = copy.value();
@@ -140,7 +140,7 @@ class Maker {
     const auto copy = copies_.find(part.object);
     return copy == copies_.end() ? -ENOENT : copy->second.store->write(0, header);
   }
-  // The copy is still as its log says, but for the header.
+  // The copy still is what its log says, except for the header.
   void note_header(const checkpoints::HeapPart& part) const {
     const auto copy = copies_.find(part.object);
     if (copy == copies_.end()) return;
@@ -150,8 +150,9 @@ class Maker {
     log.note(0, part.heap->closed_header().size());
     log.copy_state = copy->second.state();
   }
-  // Until the commit nobody writes to the stores: what they hold is closed heaps. First each is
-  // written as it is: so there is space to write that again, if the commit finds none.
+  // Nobody writes to the stores before the commit, so what they contain are closed heaps. First
+  // each header is written as it is: then there is space to write it again if the commit fails for
+  // lack of space.
   Status close_heaps() {
     for (const bool is_closed : {false, true})
       for (const checkpoints::HeapPart& part : parts_.heaps) {
@@ -165,8 +166,8 @@ class Maker {
       }
     return {};
   }
-  // Before anybody does. Copies of heaps elsewhere stay closed: nobody writes to them but the next
-  // checkpoint, which begins with the header.
+  // Before the program continues. Copies of heaps in other stores stay closed: only the next
+  // checkpoint writes to them, and it begins with the header.
   void open_heaps() {
     if (!has_closed_) return;
     for (const checkpoints::HeapPart& part : parts_.heaps) {
@@ -187,7 +188,7 @@ class Maker {
   CheckpointReport report_;
   Status failure_;
   std::map<std::string, checkpoints::Copy> copies_;  // by object
-  size_t entered_ = 0;                               // heaps
+  size_t entered_ = 0;                               // of the heaps
   bool has_closed_ = false, is_stored_ = false;
 };
 
@@ -195,13 +196,13 @@ class Maker {
 
 namespace checkpoints {
 
-// Where it was noted what changed, most of it is copied while the program still writes: until the
-// cut is over what it has written waits in memory.
+// Where changes are logged, most of the copying is done while the program still writes. What it
+// writes during the cut waits in memory.
 static Status copy_ahead(Parts& parts, uint64_t* copied) {
   for (const Foreign& part : parts.foreign) {
     const auto is_new = part.cache->log_changes();
     if (!is_new) return is_new.status();
-    if (is_new.value()) continue;  // a write that is under way may not be noted
+    if (is_new.value()) continue;  // a write that is under way may not be logged yet
     Store& store = *part.cache->store.load();
     const os::SignalBlock block;
     if (Status s = parts.runtime->engine->flush_aside(*part.cache, 0, part.cache->stored_pages());
@@ -255,7 +256,7 @@ Result<CheckpointReport> checkpoint(const std::string& name, std::span<const Che
   if (!is_taken) return Error{is_taken.code(), attempted + ": " + is_taken.message()};
   if (is_taken.value())
     return Error{EEXIST, attempted + ": there is one: take another name, or remove it first"};
-  // Memory alone: an engine for the time being, which has no pages.
+  // Only memory is to be copied: makes a temporary engine, which has no pages.
   if (found->runtime == nullptr) {
     RuntimeOptions own;
     uint64_t budget = kBudgetOfMemoryAlone;

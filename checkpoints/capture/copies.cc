@@ -16,7 +16,7 @@ bool is_zero(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
 }
 
-// Writes stretches of chunks that are not as `held` says. `held` is what the object has there.
+// Writes those chunks that differ from `held`, which is what the object contains there.
 int write_differences(const Copy& copy, uint64_t offset, std::span<const std::byte> bytes,
                       std::span<const std::byte> held, uint64_t* written) {
   const uint64_t chunk = copy.chunk_bytes;
@@ -31,7 +31,7 @@ int write_differences(const Copy& copy, uint64_t offset, std::span<const std::by
     end = std::min<uint64_t>(end, bytes.size());
     if (end > at) {
       const int error = copy.store->write(offset + at, bytes.subspan(at, end - at));
-      if (copy.wrote) copy.wrote();  // some of it, where it failed
+      if (copy.wrote) copy.wrote();  // also after an error: a part may have been written
       if (error != 0) return error;
       *written += end - at;
     }

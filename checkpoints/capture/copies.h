@@ -13,7 +13,7 @@ namespace outcore::checkpoints {
 
 inline constexpr uint64_t kPieceBytes = 1 << 20;  // copied at a time
 
-// Adds the number of bytes that differed to *written. Errors: those of both stores.
+// Copies memory. Adds the number of bytes that differed to *written. Errors: those of both stores.
 Status copy_memory(const Copy& copy, std::span<const std::byte> bytes, uint64_t* written);
 // The parts of a store that have changed, by the log, since this copy last asked; all of the store
 // if it never asked, or if somebody else may have changed the copy meanwhile. Stops early, with

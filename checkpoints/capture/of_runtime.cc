@@ -1,8 +1,8 @@
-// What periodic checkpoints of a runtime are made of: everything that it has mapped for writing.
+// Periodic checkpoints of a runtime: everything that it has mapped for writing.
 //
-// A region of the pool costs what changed. Of any other store the pool keeps a copy, of which the
-// parts are written that the cache's log says have changed. What is long is done in slices, between
-// which the program may map and unmap; the cut itself holds them off.
+// A region of the pool costs as much as has changed. For any other store the pool has a copy, to
+// which the parts are written that have changed according to the cache's log. Long work is done in
+// slices, between which the program may map and unmap; during the cut itself it must wait.
 #include "checkpoints/capture/of_runtime.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr uint64_t kFlushBytes = 16 << 20;
 constexpr int kTriesMax = 5;
 constexpr size_t kNameBytesMax = 255;
 
-// What a copy of the store is called: its address without "file:".
+// The name of the store's copy: its URI without "file:".
 std::string name_for(const Store& store) {
   std::string name = store.uri();
   if (name.starts_with("file:")) name = name.substr(5);
@@ -49,7 +49,7 @@ class OfRuntime {
   explicit OfRuntime(const std::shared_ptr<Runtime::Impl>& runtime)
       : runtime_(runtime), pool_uri_(runtime->options.checkpoint_pool) {}
 
-  // EBUSY is for later: another process has the pool now.
+  // EBUSY means to try later: another process has the pool now.
   Status begin() {
     if (pool_uri_ == "none") return {};
     const Status s = open_own_target();
@@ -73,7 +73,7 @@ class OfRuntime {
     }
     const std::lock_guard<std::mutex> making((*target)->making());
     if (Status s = go_ahead(*runtime, all, **target); !s) return s.error();
-    // Never does one wait for another cut with the mapping lock in hand: that cut may need it.
+    // It must not wait for another cut while it holds the mapping lock: that cut may need the lock.
     for (int tries = 1;; ++tries) {
       const auto made = cut(*runtime, **target, name);
       if (made.code() != EAGAIN || tries == kTriesMax) return made;
@@ -81,7 +81,7 @@ class OfRuntime {
     }
   }
 
-  // Prints one line for each kind of failure.
+  // Prints one line for each kind of error.
   void tell(const Status& all) {
     std::string line = left_out_;
     left_out_.clear();
@@ -128,7 +128,7 @@ class OfRuntime {
     return {};
   }
 
-  // REQUIRES: the mapping lock.
+  // REQUIRES: the mapping lock is held.
   Parts gather(Runtime::Impl& runtime) {
     Parts parts;
     parts.runtime = runtime.shared_from_this();
@@ -148,7 +148,8 @@ class OfRuntime {
       }
       held.push_back(cache.get());
     }
-    // The first anchor stays, as long as it is mapped: its checkpoints go on.
+    // The first anchor stays the anchor as long as it is mapped, so that its series of checkpoints
+    // goes on.
     std::stable_partition(held.begin(), held.end(), [&](const PageCache* cache) {
       return cache->store.load()->identity() == anchor_;
     });
@@ -197,10 +198,10 @@ class OfRuntime {
   struct Ahead {
     std::string key;
     PageCache* cache = nullptr;
-    std::string copy;  // the object's name; empty: it is of the pool
+    std::string copy;  // the object's name; empty: the store belongs to the pool
   };
 
-  // REQUIRES: the mapping lock.
+  // REQUIRES: the mapping lock is held.
   static std::vector<Ahead> list(const Runtime::Impl& runtime, const Parts& parts) {
     std::vector<Ahead> all;
     for (const auto& [key, cache] : runtime.caches) {
@@ -213,8 +214,8 @@ class OfRuntime {
     return all;
   }
 
-  // Most of what is dirty goes to the stores, and most of what changed there into the pool, while
-  // the program goes on and may map and unmap.
+  // Writes most of the dirty pages to the stores, and copies most of what has changed there into
+  // the pool, while the program goes on and may map and unmap.
   static Status go_ahead(Runtime::Impl& runtime, const std::vector<Ahead>& all,
                          CheckpointTarget& target) {
     for (const Ahead& one : all) {
@@ -222,12 +223,12 @@ class OfRuntime {
       if (one.copy.empty()) continue;
       if (Status s = copy_in_slices(runtime, one, target); !s) return s;
     }
-    return target.sync_copies();  // no commit: it would be of many moments
+    return target.sync_copies();  // no commit: the copies are not of one moment
   }
 
-  // The lock, if the cache is there still: else none.
+  // Locks the mapping lock, if the cache still exists; otherwise returns no lock.
   static std::unique_lock<std::mutex> slice(Runtime::Impl& runtime, const Ahead& one) {
-    std::this_thread::sleep_for(kBetween);  // whoever waits for the lock has it now
+    std::this_thread::sleep_for(kBetween);  // so that whoever waits for the lock gets it
     std::unique_lock<std::mutex> guard(runtime.mapping);
     const auto found = runtime.caches.find(one.key);
     if (found == runtime.caches.end() || found->second.get() != one.cache) guard.unlock();
@@ -249,8 +250,8 @@ class OfRuntime {
     return s;
   }
 
-  // As much as there is of it, and no more: of a store that is written faster than it is copied the
-  // cut copies the rest.
+  // Copies as much as has changed now, and no more: if a store is written faster than it is copied,
+  // the cut copies the rest.
   static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, CheckpointTarget& target) {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
@@ -272,11 +273,11 @@ class OfRuntime {
 
   const std::weak_ptr<Runtime::Impl> runtime_;
   const std::string pool_uri_;
-  std::shared_ptr<CheckpointTarget> target_;  // that the option names
-  std::string anchor_;                        // the identity of the store that is it
+  std::shared_ptr<CheckpointTarget> target_;  // the one that the option names
+  std::string anchor_;                        // the identity of the store that is the anchor
   std::set<std::string> known_;
   std::string left_out_;
-  bool has_heap_ = false;  // in the pool, and left out
+  bool has_heap_ = false;  // a heap that lies in the pool was left out
   int told_ = 0;
 };
 

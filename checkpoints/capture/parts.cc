@@ -11,9 +11,9 @@ namespace outcore {
 namespace checkpoints {
 namespace {
 
-constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // addresses that a process has
+constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 47;  // as many as a process has addresses
 
-// That of the regions.
+// The target of the regions.
 Result<std::shared_ptr<CheckpointTarget>> target_of_regions(const std::string& attempted,
                                                             std::span<const CheckpointPart> parts) {
   std::vector<const paging::PageCache*> caches;
@@ -74,7 +74,7 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
           return member.store == &store;
         };
         if (std::any_of(found.members.begin(), found.members.end(), is_it))
-          continue;  // two regions may be of one object
+          continue;  // two regions may belong to one object
         found.members.push_back({name, &store});
         if (!names.insert(name).second) return wrong("two parts are named '" + name + "'");
         continue;

@@ -1,4 +1,4 @@
-// Checkpoints by themselves. See outcore/periodic_checkpoints.h.
+// Periodic checkpoints. See outcore/periodic_checkpoints.h.
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace outcore {
 
 struct PeriodicCheckpoints::Impl {
   const pid_t process = ::getpid();
-  std::shared_ptr<checkpoints::CheckpointTarget> target;  // open as long as we are
+  std::shared_ptr<checkpoints::CheckpointTarget> target;  // open as long as this object
   std::unique_ptr<checkpoints::PeriodicThread> thread;
 };
 

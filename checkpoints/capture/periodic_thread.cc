@@ -36,14 +36,14 @@ std::string time_text() {
 struct PeriodicThread::State {
   Plan plan;
   std::atomic<uint64_t> made{0};
-  std::mutex mutex;  // of those below
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   bool is_over = false;
   Status last;
   std::thread thread;
 
   std::string prefix() const { return plan.name + " "; }
-  // Its name and a time, and nothing else: another's name may begin with ours.
+  // Whether the text is our name and a time, and nothing else: another name may begin with ours.
   bool is_own(const std::string& text) const {
     constexpr std::string_view kTime = "0000-00-00 00:00:00.000";
     if (!text.starts_with(prefix()) || text.size() != prefix().size() + kTime.size()) return false;
@@ -93,7 +93,7 @@ struct PeriodicThread::State {
     auto gone = choose_to_prune(own, plan.keep);
     if (!gone) return gone.error();
     Status s = gone->empty() ? Status() : target.remove(gone.value());
-    return s.code() == EBUSY ? Status() : s;  // somebody reads one: it goes next time
+    return s.code() == EBUSY ? Status() : s;  // somebody reads one of them: it is removed next time
   }
 };
 
@@ -108,7 +108,7 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   auto state = std::make_unique<State>();
   state->plan = std::move(plan);
   try {
-    const os::SignalBlock block;  // inherited: signals are the program's
+    const os::SignalBlock block;  // the thread inherits it: signals are for the program
     state->thread = std::thread([shared = state.get()] { shared->run(); });
   } catch (const std::system_error& why) {
     return Error{why.code().value(), attempted + ": start a thread: " + why.what()};
@@ -127,7 +127,7 @@ void PeriodicThread::end() {
   if (!state_->thread.joinable()) return;
   if (std::this_thread::get_id() == state_->thread.get_id()) return;
   state_->thread.join();
-  state_->plan.make = nullptr;  // and the target that it may have
+  state_->plan.make = nullptr;  // it may own the target
   state_->plan.told = nullptr;
 }
 

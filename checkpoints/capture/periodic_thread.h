@@ -1,5 +1,5 @@
-// PeriodicThread: makes a checkpoint every so often, and removes those of its own that are not to
-// be kept. The program's signals are not for it.
+// PeriodicThread: a thread that makes a checkpoint at each interval, and removes those of its own
+// checkpoints that are no longer to be kept. It blocks the signals of the program.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,24 @@ class PeriodicThread {
   struct Plan {
     uint64_t every_ms = 0;
     Retention keep;
-    std::string name;  // of each, before the time
-    // Makes one of this name, and says where. No number: there was nothing to hold.
+    std::string name;  // each checkpoint's name begins with it; the time follows
+    // Makes a checkpoint of this name, and reports it. A report without a number: there was nothing
+    // to keep.
     std::function<Result<CheckpointReport>(const std::string& name,
                                            std::shared_ptr<CheckpointTarget>* target)>
         make;
-    // After each: what it cost or why there is none, and the error of all that was to be done.
+    // Called after each attempt: what the checkpoint cost or why there is none, and the first error
+    // of all that was to be done (removing old ones, too).
     std::function<void(const Result<CheckpointReport>& made, const Status& all)> told;
   };
-  // EINVAL (the interval, the name, the retention), EAGAIN (no thread).
+  // Errors: EINVAL (the interval, the name or the retention), EAGAIN (no thread could be started).
   static Result<std::unique_ptr<PeriodicThread>> start(const std::string& attempted, Plan plan);
-  ~PeriodicThread();  // end(). REQUIRES: not in its own thread
+  ~PeriodicThread();  // calls end(). REQUIRES: not in its own thread
   PeriodicThread(const PeriodicThread&) = delete;
   PeriodicThread& operator=(const PeriodicThread&) = delete;
 
-  // No other follows; waits for one that is under way, but not if make() or told() call it.
+  // No further checkpoint begins. Waits for one that is under way, unless make() or told() calls
+  // this.
   void end();
   Status last() const;
   uint64_t made() const;

@@ -1,4 +1,4 @@
-// Restart: a pool brought back to a checkpoint, and its objects read.
+// Restart: rolls a pool back to a checkpoint, and reads its objects.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
 
-// Neither a pool nor anything else is there.
+// Whether there is neither a pool nor anything else.
 bool is_nothing(const std::string& pool) {
   const auto uri = store::parse_uri(pool);
   if (!uri || store::checkpoints_of(uri.value()) != StoreKind::Checkpoints::kInPool) return false;
@@ -46,7 +46,7 @@ Result<CheckpointInfo> choose(const std::string& pool, const std::string& name) 
                            store::did_you_mean(name, names)};
 }
 
-// Refused while anything of this process is on the pool: pages in memory would be of another time.
+// Refused while this process uses anything of the pool: pages in memory would be of another time.
 Status bring_back(const std::string& pool, const std::string& name) {
   const auto uri = store::parse_uri(pool);
   if (!uri) return uri.status();

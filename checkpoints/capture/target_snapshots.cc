@@ -1,5 +1,5 @@
 // SnapshotTarget: snapshots of stores that have them, as a checkpoint target. Memory, and stores of
-// other systems, are copied into stores beside the anchor, named ANCHOR.OBJECT.
+// other systems, are copied to stores beside the anchor, which are named ANCHOR.OBJECT.
 #include <atomic>
 #include <cerrno>
 #include <map>
@@ -98,7 +98,7 @@ class SnapshotTarget final : public CheckpointTarget {
   std::string place() const { return catalog_.snapshots().place(); }
 
   store::SnapshotCatalog catalog_;
-  // by object: the copies of this checkpoint
+  // The copies of this checkpoint, by object.
   std::map<std::string, std::shared_ptr<Store>> copies_;
 };
 

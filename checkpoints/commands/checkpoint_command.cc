@@ -1,5 +1,5 @@
-// outcore checkpoint ls, make, rm, mv, prune, rollback, verify, export, clone: checkpoints from
-// outside.
+// outcore checkpoint ls, make, rm, mv, prune, rollback, verify, export, clone: work on checkpoints
+// while no program uses them.
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -23,7 +23,7 @@ struct Words {
   Retention kept;
   bool is_json = false, is_dry_run = false, may_replace = false;
 
-  // A folder will do.
+  // A folder may be given instead of a URI.
   std::string uri() const {
     const size_t colon = pool.find(':');
     return colon == std::string::npos || pool.find('/') < colon ? "versioned:" + pool : pool;
@@ -112,7 +112,7 @@ int verify(const Words& words) {
   return damaged->empty() ? 0 : kFailed;
 }
 
-// Its only object, if none is named.
+// The only object, if none is named.
 Result<std::string> object_of(const Words& words) {
   if (!words.object.empty()) return words.object;
   const auto objects = list_objects(words.uri(), words.name);

@@ -14,7 +14,8 @@ constexpr size_t kBufferBytes = 4 << 20;  // a multiple of the largest chunk
 constexpr size_t kTransferBytesMax = 1 << 20;
 static_assert(kBufferBytes % kChunkBytesMax == 0 && kBufferBytes >= 2 * kChunkBytesMax);
 
-// A thread's buffer, kept: the memory is the system's, and only what was used of it is there.
+// A buffer that the thread keeps. The memory comes from the kernel, and only parts that were used
+// take any.
 std::byte* buffer_of_this_thread() {
   struct Memory {
     MappedArray<std::byte> bytes;
@@ -53,7 +54,8 @@ void BatchWriter::cut(std::span<StoreRequest> batch) {
     std::sort(parts_.begin(), parts_.end(), comes_before);
 }
 
-// The parts of one chunk: written with others if they are all of it, alone if not.
+// Handles the parts of one chunk: if together they cover it, it is written with others; otherwise
+// alone.
 void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
   OC_CHECK(first_part < end_part && end_part <= parts_.size());
   const uint64_t chunk_bytes = pool_.chunk_bytes_;
@@ -62,8 +64,8 @@ void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
     wholes_.push_back({first.chunk, first.bytes, first_part, end_part});
     return;
   }
-  // Up to where they cover it without a gap: the parts ascend, and may overlap. The chunk at the
-  // object's end is not whole, either: the object may grow meanwhile, and others write there.
+  // How far the parts cover the chunk without a gap; they ascend, and may overlap. The last chunk
+  // of the object counts as not covered: the object may grow meanwhile, and others write there.
   uint64_t covered = 0;
   for (size_t i = first_part; i < end_part && parts_[i].skipped <= covered; ++i)
     covered = std::max(covered, parts_[i].skipped + parts_[i].size_bytes);
@@ -99,7 +101,7 @@ void BatchWriter::write(std::span<StoreRequest> batch) {
   flush();
 }
 
-// Gives each chunk a block, or as many as there are. 0 or the error of the rest.
+// Allocates a block for each chunk, or for as many as possible. 0, or the error for the others.
 int BatchWriter::allocate() {
   int error = 0;
   for (const Whole& whole : wholes_)
@@ -112,7 +114,7 @@ int BatchWriter::allocate() {
   return error;
 }
 
-// Makes transfers of the chunks that have blocks.
+// Makes transfers of the chunks that have got blocks.
 void BatchWriter::join() {
   const size_t chunk_bytes = pool_.chunk_bytes_;
   std::byte* const buffer = buffer_of_this_thread();
@@ -153,7 +155,7 @@ void BatchWriter::publish() {
   for (size_t i = 0; i < wholes_.size();) {
     const size_t end = std::min(i + kAtATime, wholes_.size());
     const os::SignalBlock block;
-    const Passing passing(pool_.gate_);
+    const os::Passing passing(pool_.gate_);
     for (; i < end; ++i) {
       Whole& whole = wholes_[i];
       if (whole.block == 0) continue;
@@ -195,7 +197,7 @@ void Pool::transfer(Object& object, std::span<StoreRequest> batch) {
     for (StoreRequest& r : batch) r.result = error;
     return;
   }
-  if (!is_right) {  // it is smaller than it was: each request has its own answer
+  if (!is_right) {  // the object has become smaller: each request gets its own result
     for (StoreRequest& r : batch)
       r.result = r.is_write ? write(object, r.offset, {r.bytes, r.size_bytes})
                             : read(object, r.offset, {r.bytes, r.size_bytes});

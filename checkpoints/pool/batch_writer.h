@@ -1,8 +1,8 @@
-// BatchWriter: the writes of a batch as few large transfers into a pool's heap.
+// BatchWriter: writes a batch of requests as few large transfers to a pool's heap of blocks.
 //
-// Chunks get blocks in ascending order; those that lie in neighbouring blocks are written in one
-// transfer, from a buffer that they are gathered in where their memory is in several places. Parts
-// of a chunk that come together are laid over it together. One thread; allocates.
+// Chunks get blocks in ascending order. Chunks in neighbouring blocks are written in one transfer;
+// if their memory is not contiguous, it is gathered in a buffer first. Parts of the same chunk are
+// laid over it together. One thread; allocates.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace outcore::versioned {
 class BatchWriter {
  public:
   BatchWriter(Pool& pool, Object& object) : pool_(pool), object_(object) {}
-  // The requests that are writes; sets their results.
+  // Carries out those requests that are writes, and sets their results.
   void write(std::span<StoreRequest> batch);
 
  private:
@@ -28,11 +28,11 @@ class BatchWriter {
     size_t size_bytes;
     uint32_t request;
   };
-  // A whole chunk that is to be written.
+  // A whole chunk to write.
   struct Whole {
     uint64_t chunk;
     const std::byte* bytes;
-    size_t first_part, end_part;  // whose requests share its outcome
+    size_t first_part, end_part;  // the parts that share its outcome
     uint64_t sum = 0;
     uint32_t block = 0;
     uint32_t transfer = 0;
@@ -52,7 +52,7 @@ class BatchWriter {
   std::vector<Part> parts_;
   std::vector<Whole> wholes_;
   std::vector<StoreRequest> transfers_;
-  size_t gathered_bytes_ = 0;  // of the buffer
+  size_t gathered_bytes_ = 0;  // in use of the buffer
 };
 
 }  // namespace outcore::versioned

@@ -11,11 +11,11 @@ namespace {
 
 constexpr uint64_t kGrowBytesMin = 1 << 20;
 constexpr uint64_t kGrowBytesMax = 256 << 20;
-// Free blocks are looked for again from the beginning once they are this part of the file: single
-// free blocks here and there would make many small writes of one large one.
+// Free blocks are searched from the beginning again when they are this part of the file. Earlier,
+// single free blocks here and there would turn one large write into many small ones.
 constexpr uint64_t kFreeShare = 8;
-// What is given back to the filesystem at once: 64 neighbouring blocks, a word of bits. Single
-// blocks would take it a fifth of a millisecond each, and its file fall to pieces.
+// Space goes back to the filesystem in groups of 64 neighbouring blocks, a word of bits. For a
+// single block that would take a fifth of a millisecond, and fragment the file.
 constexpr uint64_t kGroup = 64;
 constexpr uint64_t kPunchedGroupsMax = 256;
 
@@ -30,7 +30,7 @@ bool is_needed(const Grave& grave, std::span<const uint32_t> held) {
 bool BlockHeap::cover(uint64_t capacity) {
   if (capacity <= capacity_) return true;
   if (!bits_.resize((capacity + 63) / 64)) return false;
-  if (capacity_ == 0) bits_[0] |= 1;  // block 0 is never given out
+  if (capacity_ == 0) bits_[0] |= 1;  // block 0 is never allocated
   capacity_ = capacity;
   OC_ASSERT(bits_.size() * 64 >= capacity_ && bit(0));
   return true;
@@ -53,7 +53,7 @@ bool BlockHeap::is_used(uint32_t block) const {
   return block < capacity_ && bit(block);
 }
 
-// The first free blocks of [begin, end).
+// Takes the first free blocks of [begin, end).
 Run BlockHeap::take_from(uint64_t begin, uint64_t end, uint32_t most) {
   OC_CHECK(end <= capacity_ && most != 0);
   uint64_t at = begin;
@@ -99,17 +99,17 @@ Run BlockHeap::allocate(uint32_t most, int& error) {
     const os::Locked locked(growing_);
     {
       const os::Locked inner(lock_);
-      if (capacity_ > seen_capacity) continue;  // another thread was faster
+      if (capacity_ > seen_capacity) continue;  // another thread has enlarged the file
     }
     error = grow(most);
     may_grow = error == 0;
   }
 }
 
-// Makes the file larger by a step, or by as much as there is space for. 0 or -errno.
+// Enlarges the file by a step, or by as much as there is space for. 0 or -errno.
 int BlockHeap::grow(uint64_t wanted) {
   OC_ASSERT(wanted != 0 && chunk_bytes_ != 0);
-  const uint64_t now = capacity_;  // changes under growing_ alone
+  const uint64_t now = capacity_;  // only changed under growing_
   const uint64_t least = std::min<uint64_t>(wanted, 1);
   uint64_t step =
       std::clamp<uint64_t>(now * chunk_bytes_ / 8, kGrowBytesMin, kGrowBytesMax) / chunk_bytes_;
@@ -147,17 +147,17 @@ int BlockHeap::bury(const Grave& grave) {
   return fresh_.push_back(grave) ? 0 : -ENOMEM;
 }
 
-void BlockHeap::take_fresh(MappedArray<Grave>& into) {
+void BlockHeap::take_graves(MappedArray<Grave>& into) {
   const os::SignalBlock block_signals;
   const os::Locked locked(lock_);
   OC_CHECK(into.empty());
   into.swap(fresh_);
 }
 
-void BlockHeap::give_back_fresh(MappedArray<Grave>& graves) {
+void BlockHeap::return_graves(MappedArray<Grave>& graves) {
   const os::SignalBlock block_signals;
   const os::Locked locked(lock_);
-  // Without memory they stay in use until the pool is opened again.
+  // If there is no memory for them, their blocks stay in use until the pool is opened again.
   if (!fresh_.append(graves)) return;
   graves.clear();
 }
@@ -173,7 +173,7 @@ void BlockHeap::settle(MappedArray<Grave>& graves, std::span<const uint32_t> hel
   graves.clear();
 }
 
-std::vector<Run> BlockHeap::take_unneeded(std::span<const uint32_t> held) {
+std::vector<Run> BlockHeap::remove_unneeded(std::span<const uint32_t> held) {
   MappedArray<uint32_t> blocks;
   {
     const os::SignalBlock block_signals;
@@ -194,7 +194,7 @@ std::vector<Run> BlockHeap::take_unneeded(std::span<const uint32_t> held) {
   return runs;
 }
 
-void BlockHeap::give_up(const std::vector<Run>& runs) {
+void BlockHeap::free_runs(const std::vector<Run>& runs) {
   OC_ASSERT(std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.count != 0; }));
   std::vector<uint64_t> groups;
   {
@@ -227,7 +227,7 @@ void BlockHeap::give_up(const std::vector<Run>& runs) {
   }
 }
 
-// Nobody gets a block of the group, of which all are free. False: not all are.
+// Marks all blocks of the group as used, if all of them are free. False: they are not.
 bool BlockHeap::claim_group(uint64_t group) {
   const os::SignalBlock block_signals;
   const os::Locked locked(lock_);

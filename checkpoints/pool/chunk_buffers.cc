@@ -7,7 +7,7 @@
 
 namespace outcore::versioned {
 
-static_assert(ChunkBuffers::kCount == 32);  // the bits of a word
+static_assert(ChunkBuffers::kCount == 32);  // one bit each in a word
 
 ChunkBuffers::~ChunkBuffers() {
   if (memory_ != nullptr) ::munmap(memory_, size_t{chunk_bytes_} * kCount);
@@ -23,7 +23,7 @@ bool ChunkBuffers::open(uint32_t chunk_bytes) {
   return true;
 }
 
-std::span<std::byte> ChunkBuffers::take() {
+std::span<std::byte> ChunkBuffers::acquire() {
   OC_CHECK(memory_ != nullptr);
   constexpr uint64_t kWaitNs = 10'000'000;  // then it looks again
   while (true) {
@@ -38,7 +38,7 @@ std::span<std::byte> ChunkBuffers::take() {
   }
 }
 
-void ChunkBuffers::give_back(std::span<std::byte> buffer) {
+void ChunkBuffers::release(std::span<std::byte> buffer) {
   const auto index = static_cast<uint32_t>((buffer.data() - memory_) / chunk_bytes_);
   OC_CHECK(index < kCount && buffer.size() == chunk_bytes_);
   OC_CHECK((free_.load() & 1u << index) == 0);

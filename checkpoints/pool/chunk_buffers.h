@@ -1,5 +1,6 @@
-// ChunkBuffers: a few buffers of the size of a chunk, for parts of chunks. Any thread, the fault
-// path: nothing is allocated after open(); who finds none free waits for one.
+// ChunkBuffers: a few buffers of the size of a chunk, for writes of parts of chunks. Any thread,
+// the fault path: nothing is allocated after open(), and a thread that finds no free buffer waits
+// for one.
 #pragma once
 
 #include <atomic>
@@ -20,20 +21,20 @@ class ChunkBuffers {
 
   // False: no memory.
   bool open(uint32_t chunk_bytes);
-  std::span<std::byte> take();
-  void give_back(std::span<std::byte> buffer);
+  std::span<std::byte> acquire();
+  void release(std::span<std::byte> buffer);
 
  private:
   std::byte* memory_ = nullptr;
   uint32_t chunk_bytes_ = 0;
-  std::atomic<uint32_t> free_{UINT32_MAX};  // a bit for each buffer
+  std::atomic<uint32_t> free_{UINT32_MAX};  // a bit for each free buffer
 };
 
 // A buffer for a scope.
 class ChunkBuffer {
  public:
-  explicit ChunkBuffer(ChunkBuffers& all) : all_(all), bytes_(all.take()) {}
-  ~ChunkBuffer() { all_.give_back(bytes_); }
+  explicit ChunkBuffer(ChunkBuffers& all) : all_(all), bytes_(all.acquire()) {}
+  ~ChunkBuffer() { all_.release(bytes_); }
   ChunkBuffer(const ChunkBuffer&) = delete;
   ChunkBuffer& operator=(const ChunkBuffer&) = delete;
   std::span<std::byte> bytes() const { return bytes_; }

@@ -11,7 +11,7 @@
 namespace outcore::versioned {
 namespace {
 
-// A slot that is just being set: its two words do not belong together.
+// The place of a slot that is just being set: its two words do not belong together.
 constexpr uint64_t kMoving = UINT64_MAX;
 
 void* map_zeros(size_t bytes) {
@@ -40,11 +40,12 @@ ChunkMap::~ChunkMap() {
 Entry ChunkMap::read(const Slot& slot) {
   while (true) {
     const uint64_t place = slot.place.load(std::memory_order_acquire);
-    if (place == kMoving) {  // two instructions of another thread, which has signals blocked
+    if (place == kMoving) {  // another thread is between two instructions, with signals blocked
       os::yield();
       continue;
     }
-    // Whoever sees the sum that set() stores sees, after it, that the place was moving.
+    // A reader that sees the sum which set() stores will, after that, see that the place was
+    // moving.
     const uint64_t sum = slot.sum.load(std::memory_order_acquire);
     if (slot.place.load(std::memory_order_relaxed) == place)
       return {static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32), sum};
@@ -73,7 +74,7 @@ void ChunkMap::set(uint64_t chunk, Entry entry) {
   OC_CHECK(chunk < kChunksMax);
   Leaf* const leaf = leaf_of(chunk);
   OC_CHECK(leaf != nullptr);
-  // Readers would wait for ever.
+  // Otherwise readers would wait for ever.
   OC_CHECK((uint64_t{entry.birth} << 32 | entry.block) != kMoving);
   Slot& slot = leaf->slots[chunk % kLeafEntries];
   slot.place.exchange(kMoving, std::memory_order_acq_rel);

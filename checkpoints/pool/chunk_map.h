@@ -1,8 +1,9 @@
 // ChunkMap: where each chunk of an object lies, when it was written, and its checksum.
 //
-// Leaves of 1,984 entries, made when their first chunk is written: what was never written costs
-// nothing. Entries never move, so readers need no lock. get(): any thread, the fault path. set():
-// any thread, never two on one chunk; allocates from the system alone.
+// The entries are in leaves of 1,984, and a leaf is made when its first chunk is written, so an
+// object costs nothing where it was never written. Entries never move, so readers need no lock.
+// get(): any thread, the fault path. set(): any thread, but never two on one chunk; memory comes
+// from the kernel.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 namespace outcore::versioned {
 
-// A chunk. Block 0: a hole, which reads zero.
+// The place of a chunk. Block 0: the chunk is a hole, which reads zero.
 struct Entry {
   uint32_t block = 0;
   uint32_t birth = 0;  // the interval in which it was written
@@ -24,10 +25,10 @@ struct Entry {
 
 class ChunkMap {
  public:
-  static constexpr uint64_t kLeafEntries = 1984;  // with their bits, eight pages
+  static constexpr uint64_t kLeafEntries = 1984;  // with their bits they fill eight pages
   static constexpr uint64_t kChunksMax = uint64_t{1} << 32;
 
-  // nullptr: no memory.
+  // nullptr: there is no memory.
   static std::unique_ptr<ChunkMap> make();
   ~ChunkMap();
   ChunkMap(const ChunkMap&) = delete;
@@ -38,14 +39,14 @@ class ChunkMap {
     const Leaf* const leaf = leaf_of(chunk);
     return leaf == nullptr ? Entry{} : read(leaf->slots[chunk % kLeafEntries]);
   }
-  // Makes sure that set() on the chunk cannot fail. 0 or -ENOMEM.
+  // Makes the leaf of the chunk, so that set() cannot fail. 0 or -ENOMEM.
   int prepare(uint64_t chunk);
   // REQUIRES: prepare(chunk) succeeded.
   void set(uint64_t chunk, Entry entry);
-  // The chunk belongs into the next commit.
+  // The chunk is to be part of the next commit.
   void mark_changed(uint64_t chunk);
 
-  // Calls see(chunk, entry) for each entry of [from, to) that is no hole, in ascending order.
+  // Calls see(chunk, entry) for each entry of [from, to) that is not a hole, in ascending order.
   template <typename See>
   void for_each(uint64_t from, uint64_t to, See see) const {
     const uint64_t end = to < end_hint() ? to : end_hint();
@@ -58,8 +59,8 @@ class ChunkMap {
       chunk = leaf_end;
     }
   }
-  // Calls see(chunk, entry) for each chunk that changed, in ascending order, and forgets that it
-  // did. REQUIRES: no set() meanwhile.
+  // Calls see(chunk, entry) for each changed chunk, in ascending order, and unmarks it. REQUIRES:
+  // no set() at the same time.
   template <typename See>
   void take_changed(See see) {
     for (uint64_t first = 0; first < end_hint(); first += kLeafEntries) {
@@ -73,14 +74,14 @@ class ChunkMap {
     }
   }
   bool has_changed() const;
-  // How often set() was called. Not kept on the disk.
+  // How often set() was called. It is not stored.
   uint64_t sets() const { return sets_.load(std::memory_order_acquire); }
-  // Bytes of memory that it takes.
+  // Bytes of memory that the map takes.
   uint64_t memory_bytes() const;
 
  private:
   struct Slot {
-    std::atomic<uint64_t> place;  // block, and birth in the upper half
+    std::atomic<uint64_t> place;  // the block; in the upper half the birth
     std::atomic<uint64_t> sum;
   };
   struct Leaf {
@@ -99,7 +100,7 @@ class ChunkMap {
   uint64_t end_hint() const { return leaf_end_.load(std::memory_order_acquire) * kLeafEntries; }
 
   std::atomic<Leaf*>* leaves_ = nullptr;
-  std::atomic<uint64_t> leaf_end_{0};  // no leaf at or after it
+  std::atomic<uint64_t> leaf_end_{0};  // there is no leaf at or after it
   std::atomic<uint64_t> sets_{0};
 };
 

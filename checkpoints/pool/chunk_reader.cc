@@ -12,18 +12,18 @@
 namespace outcore::versioned {
 namespace {
 
-// Each is a write of a neighbour that came to its end meanwhile.
+// Each attempt fails only because a concurrent write was completed meanwhile.
 constexpr int kReadAttemptsMax = 10'000;
-constexpr uint64_t kReadStretchMax = 32;  // chunks of which the fault path keeps the entries
+constexpr uint64_t kReadStretchMax = 32;  // the fault path keeps the entries of so many chunks
 constexpr size_t kPieceBytesMax = 256 << 10;
 
-// A chunk that a batch reads whole.
+// A chunk that a batch reads as a whole.
 struct Fetch {
   Entry entry;
   uint64_t chunk;
   std::byte* into;
-  uint32_t request;  // of the batch
-  uint32_t piece;    // of the transfers of the heap
+  uint32_t request;  // its index in the batch
+  uint32_t piece;    // its index among the transfers of the heap
 };
 
 }  // namespace
@@ -55,7 +55,7 @@ int ChunkReader::read_chunk(const ChunkMap& map, const char* object, uint64_t ch
   return -EIO;
 }
 
-// Whole chunks, into memory that is one piece: blocks that are neighbours are read together.
+// Reads whole chunks into contiguous memory. Chunks in neighbouring blocks are read together.
 int ChunkReader::read_stretch(const ChunkMap& map, const char* object, uint64_t chunk,
                               uint64_t count, std::byte* into) {
   OC_CHECK(count <= kReadStretchMax);

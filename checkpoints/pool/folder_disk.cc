@@ -31,7 +31,7 @@ int PlainFile::sync() { return ::fdatasync(fd_) == 0 ? 0 : -errno; }
 int PlainFile::allocate(uint64_t offset, uint64_t size_bytes) {
   const int error = os::allocate_space(fd_, offset, size_bytes);
   if (error != -ENOTSUP) return error;
-  const uint64_t end = offset + size_bytes;  // no promise to be had here
+  const uint64_t end = offset + size_bytes;  // the filesystem cannot reserve
   return end <= PlainFile::size_bytes() ? 0 : os::set_size(fd_, end);
 }
 
@@ -107,7 +107,7 @@ Result<std::vector<std::string>> FolderDisk::list() {
   std::vector<std::string> names;
   int error = 0;
   while (true) {
-    errno = 0;  // nullptr is the end, or an error: a folder that cannot be read is not empty
+    errno = 0;  // nullptr means the end or an error: a folder that cannot be read is not empty
     const dirent* const entry = ::readdir(folder);
     error = errno;
     if (entry == nullptr) break;
@@ -125,7 +125,7 @@ int FolderDisk::rename(const std::string& from, const std::string& to) {
       ::renameat2(folder_fd_, from.c_str(), folder_fd_, to.c_str(), RENAME_NOREPLACE) == 0 ? 0
                                                                                            : errno;
   if (error == 0 || (error != EINVAL && error != ENOSYS)) return -error;
-  // A filesystem that cannot: nobody but the one writer makes names here.
+  // For filesystems without RENAME_NOREPLACE: only the one writer creates names here.
   if (::faccessat(folder_fd_, to.c_str(), F_OK, 0) == 0) return -EEXIST;
   if (errno != ENOENT) return -errno;
   return ::renameat(folder_fd_, from.c_str(), folder_fd_, to.c_str()) == 0 ? 0 : -errno;
@@ -137,7 +137,7 @@ int FolderDisk::unlink(const std::string& file) {
 
 int FolderDisk::sync_folder() {
   const int error = ::fsync(folder_fd_) == 0 ? 0 : -errno;
-  return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync say EINVAL
+  return error == -EINVAL ? 0 : error;  // filesystems whose folders need no sync return EINVAL
 }
 
 }  // namespace outcore::versioned

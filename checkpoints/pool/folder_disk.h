@@ -1,9 +1,9 @@
-// FolderDisk: a pool's folder on a filesystem of the system's.
+// FolderDisk: a pool's folder on a filesystem.
 //
-// `lock` is locked by the writer and says who it is; a byte of `readers`, at the number of a
-// commit, is locked by who reads it. Both are locks of open file descriptions (fcntl(2), OFD): they
-// end with the process, also with kill -9, and work between two opens of one process. A forked
-// child loses them at once: the parent keeps them.
+// The writer locks the file `lock` and writes into it who it is. A reader of a commit locks one
+// byte of the file `readers`, at the commit's number. Both are locks of open file descriptions
+// (fcntl(2), OFD): they end with the process, also after kill -9, and they exclude two opens within
+// one process. A forked child loses them at once; its parent keeps them.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace outcore::versioned {
 
 class FolderDisk : public Disk {
  public:
-  // Makes the folder if it may. Errors: what the system says.
+  // Creates the folder if may_create. Errors: those of the system.
   static Result<std::shared_ptr<Disk>> open(const std::string& path, bool may_create);
   ~FolderDisk() override;
   FolderDisk(const FolderDisk&) = delete;
@@ -39,7 +39,7 @@ class FolderDisk : public Disk {
  protected:
   FolderDisk() = default;
   Status open_folder(const std::string& path, bool may_create);
-  // A file over the descriptor, which it takes over, also in case of an error.
+  // Makes a file of the descriptor, which it owns from then on, even if there is an error.
   virtual Result<std::unique_ptr<File>> make_heap(int fd, bool is_writable,
                                                   const std::string& path);
 
@@ -55,7 +55,7 @@ class FolderDisk : public Disk {
   uint32_t generation_ = 0;  // of the process that has the locks (os::process_generation())
 };
 
-// A file over a descriptor, with plain calls.
+// A file behind a descriptor, with plain system calls.
 class PlainFile : public File {
  public:
   explicit PlainFile(int fd) : fd_(fd) {}

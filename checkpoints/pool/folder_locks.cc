@@ -1,4 +1,4 @@
-// Who has a pool open: the locks of FolderDisk. See folder_disk.h.
+// FolderDisk's locks: who has a pool open. See folder_disk.h.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -80,7 +80,7 @@ Status FolderDisk::lock_writer() {
   char host[64] = {};
   ::gethostname(host, sizeof host - 1);
   const std::string who = comm_of(std::to_string(::getpid())) + " on " + host + "\n";
-  // A convenience: without it the lock holds all the same.
+  // This text is only for messages: the lock is valid without it.
   if (::ftruncate(lock_fd_, 0) == 0)
     if (::pwrite(lock_fd_, who.data(), who.size(), 0) < 0) errno = 0;
   const int error = open_readers(true);
@@ -118,7 +118,8 @@ std::vector<uint32_t> FolderDisk::held_by_others() {
   for (uint64_t from = 0; from <= UINT32_MAX;) {
     struct flock lock {};
     if (os::find_lock(readers_fd_, from, 0, &lock) != 0 || lock.l_type == F_UNLCK) break;
-    // The one that it tells need not be the first: what is before it is asked again, alone.
+    // The lock that the kernel reports need not be the first: the range before it is asked for
+    // again.
     const auto found = static_cast<uint64_t>(lock.l_start);
     for (uint64_t end = found; end > from;) {
       struct flock before {};

@@ -1,8 +1,8 @@
-// Format: the records of a journal as bytes. docs/reference/versioned-format.md tells them apart.
+// Format: the records of a journal as bytes (docs/reference/versioned-format.md).
 //
 // Little-endian. A record is a header of 64 bytes, its payload, and zeros up to a multiple of 8.
-// Header and payload have a checksum each: a header that is whole says how long a payload that is
-// torn would have been. Any thread.
+// Header and payload have a checksum each, so an intact header says how long the payload should be,
+// even if the payload is torn. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,19 @@ inline constexpr uint32_t kChunkBytesMin = 512;
 inline constexpr uint32_t kChunkBytesMax = 1 << 20;
 inline constexpr size_t kNameBytesMax = 255;
 inline constexpr size_t kCommentBytesMax = 4096;
-inline constexpr uint32_t kCommitMax = UINT32_MAX - 2;  // the number after it is one, too
+inline constexpr uint32_t kCommitMax = UINT32_MAX - 2;  // the number after it is valid, too
 
 enum class RecordType : uint16_t {
-  kBase = 1,       // begins a journal: the state that it continues
+  kBase = 1,       // begins a journal: describes the state that it continues
   kObject = 2,     // of the base
   kMap = 3,        // of the base: entries of an object
   kHeld = 4,       // of the base: the checkpoints
   kGraves = 5,     // of the base: dead blocks that they need
   kBaseEnd = 6,    // the base is complete
-  kCommit = 7,     // what changed since the commit before
-  kRemoval = 8,    // checkpoints that are gone
+  kCommit = 7,     // what has changed since the commit before
+  kRemoval = 8,    // checkpoints that were removed
   kRename = 9,     // a checkpoint's new name
-  kClosed = 10,    // the writer ended in peace: what is before was whole
+  kClosed = 10,    // the writer closed the pool: what comes before is complete
   kContinued = 11  // the next journal exists
 };
 
@@ -52,11 +52,11 @@ struct RecordHeader {
   uint32_t commit = 0;  // the number of the last commit, this one included
   uint32_t zero = 0;
   uint64_t also_zero = 0;
-  uint64_t header_sum = 0;  // of all before it
+  uint64_t header_sum = 0;  // of all fields before it
 };
 static_assert(sizeof(RecordHeader) == 64);
 
-// A chunk that changed, or that a base has: 20 bytes in a record.
+// A chunk that has changed, or that a base contains: 20 bytes in a record.
 struct Change {
   uint32_t chunk = 0;
   uint32_t block = 0;
@@ -68,13 +68,13 @@ inline constexpr size_t kChangeBytes = 20;
 struct Checkpoint {
   uint32_t number = 0;
   uint64_t time_ns = 0;     // since 1970
-  uint64_t size_bytes = 0;  // of its objects together
+  uint64_t size_bytes = 0;  // of all its objects
   std::string name;
   std::string comment;
 };
 
 uint64_t checksum_of(std::span<const std::byte> bytes);
-// The header as bytes, with its checksum; is_whole() says whether bytes are one.
+// Completes a header with its checksum. is_whole() checks it in bytes that were read.
 RecordHeader sealed(RecordHeader header);
 bool is_whole(const RecordHeader& header);
 
@@ -104,7 +104,7 @@ class Encoder {
   std::vector<std::byte> bytes_;
 };
 
-// Takes them back. Past the end everything is zero, and is_intact() false.
+// Reads values in the same order. Past the end all values are zero, and is_intact() is false.
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -127,7 +127,7 @@ class Decoder {
   Checkpoint get_checkpoint();
   size_t left() const { return bytes_.size() - at_; }
   bool is_intact() const { return is_intact_; }
-  // All was taken, and nothing was missing.
+  // Everything was read, and nothing was missing.
   bool is_done() const { return is_intact_ && left() == 0; }
 
  private:

@@ -89,7 +89,7 @@ JournalReader::Next JournalReader::next(Record& into) {
   }
   try {
     into.payload.resize(header.payload_bytes);
-  } catch (const std::exception&) {  // bad_alloc, or more than a vector can have
+  } catch (const std::exception&) {  // bad_alloc, or length_error
     return fail(ENOMEM, "a record of " + base::format_bytes(header.payload_bytes));
   }
   if (const int error = file_.read(offset_ + sizeof header, into.payload); error != 0)
@@ -161,7 +161,8 @@ int Journal::append(RecordType type, uint32_t commit, std::span<const std::byte>
   OC_CHECK(end_ + bytes_.size() <= room_end_);
   int error = file_->write(end_, bytes_);
   if (error != 0) {
-    // What got there is made no record, for good, before anything else is done.
+    // A part of the record may have been written. It is overwritten durably first, so that it can
+    // never be taken for a record.
     constexpr std::array<std::byte, sizeof(RecordHeader)> kNone{};
     if (file_->write(end_, kNone) != 0 || file_->sync() != 0) is_broken_ = true;
     return error;

@@ -1,8 +1,9 @@
-// Journal: the append-only files of records that say what a pool holds.
+// Journal: append-only files of records that say what a pool contains.
 //
-// JournalReader takes records out of one and tells a torn end (a record that was being written
-// when the power went: ignored) from damage (something after it is whole, so it was once durable:
-// refused, with file and offset). Journal appends. One thread at a time.
+// JournalReader reads the records of one. It distinguishes a torn end (a record that was being
+// written when the power failed: ignored) from damage (an intact record follows, so the bytes
+// before it were durable once: refused, with file and offset). Journal appends records. One thread
+// at a time.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@
 
 namespace outcore::versioned {
 
-// "journal.000007"; 0 of any other name.
+// "journal.000007". The other function returns 0 for any other name.
 std::string journal_name(uint32_t number);
 uint32_t journal_number(const std::string& name);
 inline constexpr const char* kUnfinishedJournal = "journal.new";
@@ -31,20 +32,20 @@ class JournalReader {
 
   JournalReader(File& file, const std::string& name) : file_(file), name_(name) {}
 
-  // kDamage, kError: why() says what, and where.
+  // After kDamage and kError, why() says what is wrong, and where.
   Next next(Record& into);
-  // Where the record that next() gave begins; where the next one does; its number.
+  // Of the record that next() returned: where it begins, where the next one begins, and its number.
   uint64_t record_offset() const { return record_offset_; }
   uint64_t offset() const { return offset_; }
   uint64_t sequence() const { return sequence_; }
-  // After kEnd: there are bytes of a record that was not finished.
+  // After kEnd: whether bytes of an unfinished record follow.
   bool is_torn() const { return is_torn_; }
   const Error& why() const { return why_; }
 
  private:
   Next bad(const std::string& what);
   Next fail(int code, const std::string& what);
-  // True if a record that belongs after `offset_` lies there. -errno in `error`.
+  // Whether a record that belongs after `offset_` lies there. -errno in `error`.
   bool finds_later(int& error);
 
   File& file_;
@@ -58,10 +59,10 @@ class JournalReader {
 
 class Journal {
  public:
-  // What commits leave free at the end, so that a removal can be noted on a disk that is full.
+  // Commits leave so many bytes free at the end, so that a removal can be noted on a full disk.
   static constexpr uint64_t kReserveBytes = 16 << 10;
 
-  // Goes on in a file at `end`, with record `sequence`.
+  // Continues a file at `end`, with the record number `sequence`.
   Journal(std::unique_ptr<File> file, uint64_t pool_id, uint64_t end, uint64_t sequence)
       : file_(std::move(file)),
         pool_id_(pool_id),
@@ -73,8 +74,8 @@ class Journal {
     bool may_use_reserve = false;
     bool is_synced = true;
   };
-  // 0: the record is durable (is_synced). -errno: it is not there, and never will be; but if
-  // is_broken(), nobody can know, and nothing more is appended.
+  // 0: the record is appended, and durable if is_synced. -errno: it is not there and never will be,
+  // unless is_broken(): then nobody can know, and nothing more can be appended.
   int append(RecordType type, uint32_t commit, std::span<const std::byte> payload, How how);
   int sync();
   bool is_broken() const { return is_broken_; }
@@ -88,7 +89,7 @@ class Journal {
   const uint64_t pool_id_;
   uint64_t end_;
   uint64_t sequence_;
-  uint64_t room_end_;  // up to here there is space: a journal grows by that alone
+  uint64_t room_end_;  // space is allocated up to here
   bool is_broken_ = false;
   std::vector<std::byte> bytes_;
 };

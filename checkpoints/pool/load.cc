@@ -1,4 +1,4 @@
-// How a state comes out of a journal, and into a new one. See state.h.
+// How a state is read from a journal, and written to a new one. See state.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -60,7 +60,7 @@ Result<Loaded> load_journal(Disk& disk, uint32_t number, std::optional<uint32_t>
   loaded.end = reader.offset();
   loaded.sequence = reader.sequence();
   loaded.is_torn = reader.is_torn();
-  // A base is durable before its file has its name.
+  // The base is made durable before the file gets its name.
   if (!loaded.has_base && loaded.damage)
     loaded.damage = Error{EIO, name + " is damaged at offset " + std::to_string(loaded.end) +
                                    ": its base is not complete"};
@@ -86,7 +86,7 @@ Result<State> load_commit_once(Disk& disk, uint32_t commit) {
   for (size_t i = numbers->size(); i-- > 0;) {
     const uint32_t number = numbers.value()[i];
     const auto first = first_commit_of(disk, number);
-    // One that was removed since it was listed is not what this commit is put together from.
+    // A journal that was removed after it was listed is not needed for this commit.
     if (!first && first.code() != EIO && first.code() != ENOENT) return first.error();
     if (!first || first.value() > commit) continue;
     auto loaded = load_journal(disk, number, commit);
@@ -103,7 +103,7 @@ Result<State> load_commit_once(Disk& disk, uint32_t commit) {
 
 Result<State> load_commit(Disk& disk, uint32_t commit) {
   auto state = load_commit_once(disk, commit);
-  // A writer may have put a new journal in place of those that were listed.
+  // A writer may have replaced the journals that were listed by a new one.
   return state.code() == ENOENT ? load_commit_once(disk, commit) : std::move(state);
 }
 

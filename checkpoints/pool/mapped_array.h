@@ -1,7 +1,7 @@
-// MappedArray: a growing array in memory of its own from the system, not from the program's heap.
+// MappedArray: a growing array in memory that it gets from the kernel, not from the program's heap.
+// So it can grow in a fault handler, and while threads that hold the heap's locks wait for us.
 //
-// So it may grow in a fault handler, and while threads that hold the heap's locks wait for us. Not
-// for several threads without a lock of the owner's.
+// One thread at a time, under a lock of its owner.
 #pragma once
 
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ class MappedArray {
     return data_[index];
   }
 
-  // False: no memory, and nothing has changed.
+  // False: there is no memory, and nothing has changed.
   bool reserve(size_t count) {
     if (count <= capacity_) return true;
     const size_t bytes =
@@ -71,7 +71,7 @@ class MappedArray {
     size_ += other.size_;
     return true;
   }
-  // New elements are zero bytes. False: no memory.
+  // New elements consist of zero bytes. False: there is no memory.
   bool resize(size_t count) {
     if (!reserve(count)) return false;
     if (count > size_) std::fill(data_ + size_, data_ + count, T{});

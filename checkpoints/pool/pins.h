@@ -1,4 +1,4 @@
-// Pins: commits that snapshots of this process read. Their blocks are not given back. Any thread
+// Pins: the commits that snapshots of this process read, whose blocks must not be freed. Any thread
 // but the fault path.
 #pragma once
 

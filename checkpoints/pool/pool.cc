@@ -1,4 +1,4 @@
-// How a pool is made, opened and closed; its objects.
+// How a pool is created, opened and closed; and its objects.
 #include "checkpoints/pool/pool.h"
 
 #include <sys/random.h>
@@ -24,9 +24,10 @@ Status check_chunk(uint32_t chunk_bytes, const std::string& attempted) {
                            " to " + base::format_bytes(kChunkBytesMax)};
 }
 
-// After an fsync that failed, the kernel may keep what was written and hold it to be stored: the
-// next fsync says 0. Only the last record can be such, and the zeros that made half a record none:
-// they are written again, so that the next answer is true. 0 or -errno.
+// After an fsync that failed, the kernel may keep what was written in memory and believe that it is
+// stored: the next fsync returns 0. This can concern only the last record, and the zeros that
+// replaced an unfinished record. Both are written again, so that the next fsync tells the truth. 0
+// or -errno.
 int write_end_again(File& file, const Loaded& loaded) {
   std::vector<std::byte> bytes(std::min<uint64_t>(loaded.end - loaded.last, 1 << 20));
   for (uint64_t at = loaded.last; at < loaded.end; at += bytes.size()) {
@@ -39,7 +40,7 @@ int write_end_again(File& file, const Loaded& loaded) {
   return file.size_bytes() > loaded.end ? file.write(loaded.end, none) : 0;
 }
 
-// Damage, and what can be read all the same.
+// Explains the damage, and what can still be read.
 Error explain(Disk& disk, const Error& damage) {
   std::string names;
   const auto numbers = list_journals(disk);
@@ -99,7 +100,7 @@ Status Pool::found(const PoolOptions& options) {
   pool_id_ = state.pool_id;
   auto data = disk_->open(kData, has_data ? Disk::Mode::kWrite : Disk::Mode::kCreateNew, true);
   if (!data) return data.error();
-  // A journal never is without its data.
+  // A journal must never exist without its data file.
   if (const int error = disk_->sync_folder(); error != 0)
     return base::system_error(error, attempted + ": make it durable");
   auto journal = write_journal(1, state, {}, 1);
@@ -113,7 +114,7 @@ Status Pool::found(const PoolOptions& options) {
   return heap_->cover_file() ? Status() : base::system_error(ENOMEM, attempted);
 }
 
-// A journal that begins with the state: whole and durable, or not there.
+// Writes a journal that begins with the state: it exists completely and durably, or not at all.
 Result<std::unique_ptr<Journal>> Pool::write_journal(uint32_t number, const State& state,
                                                      const MappedArray<Grave>& graves,
                                                      uint64_t sequence) {
@@ -130,7 +131,8 @@ Result<std::unique_ptr<Journal>> Pool::write_journal(uint32_t number, const Stat
     return base::system_error(error, attempted);
   }
   error = disk_->sync_folder();
-  // It has its name, or not, after a loss of power: whoever went on in either could be wrong.
+  // After a loss of power the journal may have its name or not. Whichever journal we went on with
+  // could be the wrong one.
   if (error != 0) return fail(error, attempted, true).error();
   return journal;
 }
@@ -161,8 +163,9 @@ Status Pool::load(const PoolOptions& options, const std::vector<uint32_t>& numbe
   data_ = std::move(data.value());
   auto file = disk_->open(journal_name(numbers.back()), Disk::Mode::kWrite, false);
   if (!file) return file.error();
-  // What was seen may be in the kernel's memory alone, left there by a writer that was killed. It
-  // is built upon: it must be durable first. What is left of a record that was not finished goes.
+  // A writer that was killed may have left the end of the journal in the kernel's memory only.
+  // Because new records build on it, it must become durable first. The rest of an unfinished record
+  // is removed.
   int error = write_end_again(*file.value(), *loaded);
   if (error == 0) error = data_->sync();
   if (error == 0) error = file.value()->sync();
@@ -220,18 +223,19 @@ Status Pool::adopt_blocks(const State& state) {
 Pool::~Pool() { (void)close(); }
 
 Status Pool::close() {
-  // In a forked child another thread of the parent's may have held the lock, for ever.
+  // In a forked child another thread of the parent may have held the lock: it would stay locked for
+  // ever.
   if (!disk_->is_of_this_process()) return {};
   const std::lock_guard guard(mutex_);
   if (is_closed_) return {};
   if (lost_.code == 0 && has_changes())
     if (const auto done = commit_locked({}, {}); !done) {
-      is_closed_ = lost_.code != 0;  // if not, it may be tried again
+      is_closed_ = lost_.code != 0;  // if it is still open, the caller may try again
       return done.error();
     }
   is_closed_ = true;
   if (lost_.code != 0) return lost_;
-  journal_->append(RecordType::kClosed, last_commit_, {}, {true, true});  // nothing hangs on it
+  journal_->append(RecordType::kClosed, last_commit_, {}, {true, true});  // an error does no harm
   return {};
 }
 
@@ -286,7 +290,7 @@ Status Pool::remove_object(const std::string& name) {
   gate_.close();
   const int error = kill_all(*object);
   gate_.open();
-  // Its other blocks are free when the pool is opened again.
+  // Blocks that only earlier commits need become free when the pool is opened again.
   return error == 0 ? Status() : base::system_error(error, attempted);
 }
 

@@ -1,12 +1,13 @@
-// Pool: several objects in one folder, written without ever overwriting what a checkpoint holds.
+// Pool: several objects in one folder. What a checkpoint contains is never overwritten.
 //
-// One writer at a time. A commit makes all objects durable as one state, whole or not at all; a
-// checkpoint is a commit with a name, which is held until it is removed. What was written after
-// the last commit is gone when the process or the power dies. The format, and why it survives both:
-// docs/reference/versioned-format.md.
+// A pool has one writer at a time. A commit makes all objects durable as one state, whole or not at
+// all. A checkpoint is a commit with a name; it is held until it is removed. What was written after
+// the last commit is lost when the process dies or the power fails. For the format, and why it
+// survives both, see docs/reference/versioned-format.md.
 //
-// Any thread. read() and write() are for the fault path: no allocation, no lock that is held
-// while something is allocated; all else is not. Sizes are bytes.
+// Any thread. read() and write() may be called on the fault path: they allocate nothing, and take
+// no lock that is held while something is allocated. The other functions may not. Sizes are in
+// bytes.
 #pragma once
 
 #include <array>
@@ -22,12 +23,12 @@
 #include "checkpoints/pool/chunk_map.h"
 #include "checkpoints/pool/chunk_reader.h"
 #include "checkpoints/pool/disk.h"
-#include "checkpoints/pool/gate.h"
 #include "checkpoints/pool/io_failure.h"
 #include "checkpoints/pool/journal.h"
 #include "checkpoints/pool/pins.h"
 #include "checkpoints/pool/snapshot.h"
 #include "checkpoints/pool/state.h"
+#include "core/os/epoch_gate.h"
 
 namespace outcore::versioned {
 
@@ -37,19 +38,21 @@ inline constexpr size_t kObjectsMax = 10'000;
 
 struct PoolOptions {
   bool may_create = false;
-  uint32_t chunk_bytes = 0;  // 0: as it is; of a new pool kChunkBytesDefault
-  // A new base is written when what was noted since the last is larger than it, and than this.
+  uint32_t chunk_bytes = 0;  // 0: the pool's own; for a new pool kChunkBytesDefault
+  // The journal gets a new base when the records since the last base are larger than that base, and
+  // than this.
   uint64_t delta_bytes_min = 4 << 20;
 };
 
-// An object of a pool that is open. Handles stay valid when it is removed: then all is -ENOENT.
+// An object of an open pool. Handles stay valid when the object is removed: then all calls return
+// -ENOENT.
 class Object {
  public:
   const std::string& name() const { return name_; }
   uint32_t id() const { return id_; }
   uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_acquire); }
   bool is_removed() const { return is_removed_.load(std::memory_order_acquire); }
-  // Another one each time that something of its contents changed, until the pool is closed.
+  // A number that changes whenever contents of the object change, until the pool is closed.
   uint64_t state() const { return map_->sets(); }
 
  private:
@@ -65,47 +68,49 @@ class Object {
 
 struct CheckpointInfo {
   Checkpoint about;
-  uint64_t only_bytes = 0;  // what its removal alone would give back
+  uint64_t only_bytes = 0;  // what would become free if this checkpoint alone were removed
 };
 
 struct Usage {
   uint64_t chunk_bytes = 0;
-  uint64_t file_bytes = 0;  // of the heap, with what is free in it
-  uint64_t live_bytes = 0;  // of the objects as they are
-  uint64_t held_bytes = 0;  // needed by checkpoints (and open snapshots) alone
+  uint64_t file_bytes = 0;  // of the heap file, free blocks included
+  uint64_t live_bytes = 0;  // of the objects as they are now
+  uint64_t held_bytes = 0;  // needed only by checkpoints and open snapshots
   uint64_t free_bytes = 0;
-  uint64_t map_bytes = 0;  // memory
+  uint64_t map_bytes = 0;  // memory that the maps take
 };
 
-// A chunk that verify() found not to be what was written.
+// A chunk whose bytes are not those that were written, as verify() found.
 struct BadChunk {
   std::string object;
-  std::string checkpoint;  // empty: the last commit
+  std::string checkpoint;  // empty: in the last commit
   uint64_t chunk = 0;
   std::string why;
 };
 
 class Pool {
  public:
-  // Errors: EBUSY (another writer has it, and who), EINVAL (no pool there, another chunk size, a
-  // newer format), EIO (damage: which file and offset, and which checkpoints can still be read).
+  // Errors: EBUSY (another writer has the pool; the message says who), EINVAL (no pool, another
+  // chunk size, or a newer format), EIO (damage: the message has the file, the offset, and which
+  // checkpoints can still be read).
   static Result<std::shared_ptr<Pool>> open(std::shared_ptr<Disk> disk, const PoolOptions& options);
-  // Commits what there is; if that fails it is lost: call close() to hear of it.
+  // Commits what was written. If that fails, it is lost without a message: call close() to get the
+  // error.
   ~Pool();
-  // Commits, and says that the end was in peace. Only reads, and the destructor, may follow. If
-  // the commit fails and may be tried again (a full disk), the pool stays open.
+  // Commits, and notes that the pool was closed properly. Afterwards only reads and the destructor
+  // are allowed. If the commit fails for a reason that may pass (a full disk), the pool stays open.
   Status close();
 
   // Objects. Changes to them are part of the next commit. Names are at most 255 bytes.
   std::vector<std::shared_ptr<Object>> objects() const;
-  std::shared_ptr<Object> find(const std::string& name) const;  // nullptr: there is none
+  std::shared_ptr<Object> find(const std::string& name) const;  // nullptr: none
   Result<std::shared_ptr<Object>> create(const std::string& name, uint64_t size_bytes);  // EEXIST
   Status remove_object(const std::string& name);                                         // ENOENT
   int resize(Object& object, uint64_t size_bytes);  // never concurrent with itself
 
-  // As the functions of Store, by the same rules. 0 or -errno; see last_failure(). -ENXIO: past the
-  // object's end, which a rollback moves under those who use it. REQUIRES: what is
-  // written does not change meanwhile: its checksum would be another's.
+  // As the functions of Store, with the same rules. 0 or -errno; last_failure() has the message.
+  // -ENXIO: past the object's end, which a rollback may move while the object is used. REQUIRES:
+  // the bytes of `from` do not change during the call, or their checksum would be wrong.
   int read(Object& object, uint64_t offset, std::span<std::byte> into);
   int write(Object& object, uint64_t offset, std::span<const std::byte> from);
   void transfer(Object& object, std::span<StoreRequest> batch);
@@ -113,44 +118,46 @@ class Pool {
   bool is_hole(const Object& object, uint64_t offset, uint64_t size_bytes) const;
   void register_buffer(std::span<std::byte> buffer) { data_->register_buffer(buffer); }
 
-  // Makes all objects durable as they are now, and returns the commit's number. A name makes it a
-  // checkpoint. Writes wait only while the changes are noted in memory. Errors: EEXIST, EINVAL
-  // (names), what the disk said: then nothing is durable that was not before, and, but for an fsync
-  // that failed, it may be tried again. After such an fsync nobody knows what was stored: every
-  // further commit fails, reads go on.
+  // Makes all objects durable as they are now, and returns the number of the commit. With a name it
+  // is a checkpoint. Writers wait only while the changes are collected in memory. Errors: EEXIST
+  // and EINVAL (names), and those of the disk. Then nothing more is durable than before, and the
+  // commit may be tried again, unless an fsync failed: after that nobody knows what was stored, all
+  // further commits fail, and reads still work.
   Result<uint32_t> commit(const std::string& name = {}, const std::string& comment = {});
-  // Why no commit can succeed any more; or success.
+  // Success, or why no commit can succeed any more.
   Status can_commit() const;
-  // From now on every commit fails, for this reason.
+  // From now on every commit fails with this error.
   void refuse_commits(const Error& why);
-  // commit(), unless nothing has changed. 0 or -errno.
+  // commit(), if something has changed. 0 or -errno.
   int sync();
-  // What was written so far is on the disk, and part of no commit yet: the next takes less long.
+  // Writes what was written so far to the disk. It is not part of a commit yet, but the next commit
+  // takes less time.
   Status sync_data();
-  // Held by who makes a checkpoint, from the first byte that is copied for it to its commit: a
-  // commit is of all objects. Taken before any other lock.
+  // Locked by the thread that makes a checkpoint, from the first byte that it copies to the commit,
+  // because a commit contains all objects. Locked before any other lock.
   std::mutex& making() { return making_; }
 
   std::vector<CheckpointInfo> checkpoints() const;  // ascending by number
   bool has_checkpoint(const std::string& name) const;
-  // All or none. Errors: ENOENT, EBUSY (somebody reads one of them, and who), what the disk said.
+  // Removes all of them or none. Errors: ENOENT, EBUSY (somebody reads one of them; the message
+  // says who), and those of the disk.
   Status remove(const std::vector<std::string>& names);
   Status rename(const std::string& from, const std::string& to);  // ENOENT, EEXIST
-  // The objects become what they are in the checkpoint, and that is committed. What was not is
-  // gone. If the commit fails they are what they are in the checkpoint, but not yet durable.
+  // Makes the objects what they are in the checkpoint, and commits that. What was written since is
+  // lost. If the commit fails, the objects are rolled back, but not durably.
   Status roll_back(const std::string& name);
-  // The checkpoint, or the last commit (empty), to read while writing goes on.
+  // Opens the checkpoint, or the last commit (an empty name), for reading while others write.
   Result<std::shared_ptr<Snapshot>> open_at(const std::string& name);
 
-  // Reads every chunk that a checkpoint or the last commit refers to, each block once. At most
-  // `bad_max` are told. Errors: what keeps it from looking.
+  // Reads every chunk that a checkpoint or the last commit refers to, each block once, and returns
+  // at most `bad_max` bad ones. Errors: those that keep it from reading.
   Result<std::vector<BadChunk>> verify(size_t bad_max = 1000);
   Usage usage() const;
   uint32_t chunk_bytes() const { return chunk_bytes_; }
   uint32_t last_commit() const;
   std::string last_failure() const { return last_failure_.text(); }
   const Disk& disk() const { return *disk_; }
-  // What must hold between maps, heap and journal. For tests.
+  // Checks what must hold between maps, heap and journal. For tests.
   bool is_valid() const;
 
  private:
@@ -160,7 +167,7 @@ class Pool {
     uint32_t number = 0;
     uint32_t first_commit = 0;
   };
-  // Bytes that are laid over a chunk; nullptr: zeros.
+  // Bytes that replace a part of a chunk; nullptr: zeros.
   struct Patch {
     uint64_t skipped = 0;
     const std::byte* bytes = nullptr;
@@ -188,8 +195,8 @@ class Pool {
   Status check_usable(const std::string& attempted) const;
   Result<uint32_t> commit_locked(const std::string& name, const std::string& comment);
   int carry_out(Cut& cut, bool& is_lost);
-  void take_cut(Cut& cut);
-  void give_back(Cut& cut);
+  void make_cut(Cut& cut);
+  void undo_cut(Cut& cut);
   int write_commit(Cut& cut);
   void settle(Cut& cut);
   Status fail(int error, const std::string& attempted, bool is_lost);
@@ -213,16 +220,16 @@ class Pool {
   uint64_t delta_bytes_min_ = 0;
   std::shared_ptr<Pins> pins_ = std::make_shared<Pins>();
 
-  Gate gate_;                          // passed by who enters chunks into maps
+  os::EpochGate gate_;                 // passed by writers that enter chunks into maps
   std::atomic<uint32_t> interval_{1};  // the number of the next commit; changes behind the gate
-  std::array<os::Lock, 64> stripes_;   // of chunks that are written in parts
+  std::array<os::Lock, 64> stripes_;   // locks of chunks that are written in parts
   std::mutex making_;
 
-  // Guards all that follows, and is held by a commit to its end. Not the fault path.
+  // Guards all members below. A commit holds it to its end. Not the fault path.
   mutable std::mutex mutex_;
   std::map<uint32_t, std::shared_ptr<Object>> objects_;
-  std::set<uint32_t> changed_objects_;  // made, resized or removed since the last commit
-  // Of these, what a rollback brought back: what the journal may still have of it is void.
+  std::set<uint32_t> changed_objects_;  // created, resized or removed since the last commit
+  // Those of them that a rollback brought back: records of them in the journal are void.
   std::set<uint32_t> reborn_objects_;
   uint32_t next_object_ = 1;
   uint64_t pool_id_ = 0;
@@ -231,9 +238,9 @@ class Pool {
   std::vector<uint32_t> lingering_;  // commits without a name that somebody still reads
   std::unique_ptr<Journal> journal_;
   uint64_t base_bytes_ = 0;
-  uint64_t base_retry_ = 0;  // where the journal must end for another attempt at a new base
+  uint64_t base_retry_ = 0;  // a new base is tried again when the journal is this long
   std::vector<JournalFile> journals_;
-  Error lost_;             // why nothing can be committed any more
+  Error lost_;             // why nothing can be committed any more; none so far
   bool is_closed_ = true;  // until there is something to close
 };
 

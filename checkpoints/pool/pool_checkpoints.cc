@@ -1,4 +1,4 @@
-// What is done with a pool's checkpoints: listed, removed, renamed, gone back to, read.
+// What can be done with a pool's checkpoints: list, remove, rename, roll back, read.
 #include <algorithm>
 #include <cerrno>
 
@@ -67,7 +67,7 @@ Status Pool::remove(const std::vector<std::string>& names) {
     std::erase_if(checkpoints_, [&](const Checkpoint& c) {
       return std::count(numbers.begin(), numbers.end(), c.number) > 0;
     });
-    heap_->give_up(heap_->take_unneeded(holds()));
+    heap_->free_runs(heap_->remove_unneeded(holds()));
     drop_journals();
   }
   unclaim_all();
@@ -116,7 +116,7 @@ Status Pool::roll_back(const std::string& name) {
   }
   MappedArray<uint32_t> resurrected;
   if (const int error = restore(state.value(), missing, resurrected); error != 0) {
-    // Half of it is done, and nothing of that is durable.
+    // It is half done, and nothing of it is durable.
     return fail(error, attempted, true);
   }
   for (const auto& object : missing) objects_[object->id()] = object;
@@ -126,10 +126,11 @@ Status Pool::roll_back(const std::string& name) {
   return {};
 }
 
-// Makes the maps those of the state. Nobody writes meanwhile; nothing comes from the heap.
+// Changes the maps to those of the state. Nobody writes meanwhile, and nothing is allocated from
+// the program's heap.
 int Pool::restore(const State& state, std::vector<std::shared_ptr<Object>>& missing,
                   MappedArray<uint32_t>& resurrected) {
-  // The table of objects, before: sets allocate.
+  // This table is filled before, because sets allocate.
   for (const auto& [id, object] : objects_) changed_objects_.insert(id);
   for (const auto& object : missing) {
     changed_objects_.insert(object->id());
@@ -154,14 +155,15 @@ int Pool::restore(const State& state, std::vector<std::shared_ptr<Object>>& miss
   return error;
 }
 
-// A block that the state has is never given out meanwhile: the same block is the same entry.
+// Blocks of the state are not allocated to others meanwhile, so an equal block means an equal
+// entry.
 int Pool::restore_object(Object& object, const StateObject& as,
                          MappedArray<uint32_t>& resurrected) {
   const uint32_t now = interval_.load();
   OC_ASSERT(gate_.is_closed());
   ChunkMap& map = *object.map_;
   int error = 0;
-  // In one go for each chunk: others read meanwhile, and find what was or what will be.
+  // Each chunk is exchanged in one step: concurrent readers find the old bytes or the new ones.
   const auto exchange = [&](uint64_t chunk, Entry old, Entry entry) {
     OC_ASSERT(old.block == 0 || old.birth <= now);
     if (old.block != 0 && old.birth != now) error = heap_->bury({old.block, old.birth, now});

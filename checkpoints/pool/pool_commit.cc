@@ -1,4 +1,5 @@
-// How a pool's changes become durable: cut, data, record, and what may be forgotten after it.
+// How a pool's changes become durable: the cut, the data, the record, and what can be freed after
+// it.
 #include <time.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ uint64_t now_since_1970_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// push_back() cannot fail then.
+// Makes room, so that one push_back() cannot fail.
 template <typename T>
 void make_room_for_one(std::vector<T>& in) {
   if (in.size() == in.capacity()) in.reserve(in.size() * 2 + 16);
@@ -26,7 +27,7 @@ void make_room_for_one(std::vector<T>& in) {
 
 }  // namespace
 
-// What changed in one interval.
+// What has changed in one interval.
 struct Pool::Cut {
   struct Group {
     std::shared_ptr<Object> object;
@@ -45,7 +46,7 @@ struct Pool::Cut {
   std::vector<Table> table;
   MappedArray<Grave> graves;
   bool has_memory = true;
-  // What the pool had noted of objects, to be given back without a new allocation.
+  // The pool's own notes about objects. They can be returned without allocating.
   std::set<uint32_t> changed_objects, reborn_objects;
 };
 
@@ -57,7 +58,7 @@ Status Pool::check_usable(const std::string& attempted) const {
   return {};
 }
 
-// `is_lost`: nobody knows what is on the disk.
+// `is_lost`: it is unknown what is on the disk.
 Status Pool::fail(int error, const std::string& attempted, bool is_lost) {
   Error told = base::system_error(
       error, attempted, error == -ENOSPC ? "remove checkpoints, or make space on the disk" : "");
@@ -112,7 +113,7 @@ int Pool::sync() {
 Status Pool::sync_data() {
   const int error = data_->sync();
   if (error == 0) return {};
-  // The kernel tells it once, and the next commit would not hear of it.
+  // The kernel reports it only once: the next commit would not learn of it.
   const Error why = base::system_error(error, "sync the data of " + folder_);
   refuse_commits(why);
   return why;
@@ -129,8 +130,8 @@ Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string&
   bool is_lost = false;
   const int error = carry_out(cut, is_lost);
   if (error != 0) {
-    // Its blocks are never written again if they may be what the disk has.
-    if (!is_lost) give_back(cut);
+    // If the disk may contain the record, its blocks must not be written again.
+    if (!is_lost) undo_cut(cut);
     return fail(error, attempted, is_lost).error();
   }
   const uint32_t commit = cut.commit;
@@ -139,14 +140,14 @@ Result<uint32_t> Pool::commit_locked(const std::string& name, const std::string&
   return commit;
 }
 
-// Takes the cut and makes it durable. 0 or -errno. Callers of the C interface go on after a lack of
-// memory: what was taken must then be there for the next commit.
+// Makes the cut and makes it durable. 0 or -errno. Callers of the C interface go on after a lack of
+// memory, so what the cut has taken must be there for the next commit.
 int Pool::carry_out(Cut& cut, bool& is_lost) {
   try {
-    // What follows the record must not fail.
+    // What follows the record must not fail, so it is allocated before.
     make_room_for_one(checkpoints_);
     make_room_for_one(lingering_);
-    take_cut(cut);
+    make_cut(cut);
     if (!cut.has_memory) return -ENOMEM;
     if (const int error = data_->sync(); error != 0) {
       is_lost = true;
@@ -160,9 +161,9 @@ int Pool::carry_out(Cut& cut, bool& is_lost) {
   }
 }
 
-// Notes what changed, and begins the next interval. Writes wait meanwhile; nothing is allocated
-// from the heap, as a thread that waits may hold its lock.
-void Pool::take_cut(Cut& cut) {
+// Collects what has changed, and begins the next interval. Writers wait meanwhile. Nothing is
+// allocated from the program's heap, because a thread that waits may hold its lock.
+void Pool::make_cut(Cut& cut) {
   OC_ASSERT(cut.commit == 0 && cut.graves.empty());
   for (const uint32_t id : changed_objects_) {
     const auto object = objects_.find(id);
@@ -175,7 +176,7 @@ void Pool::take_cut(Cut& cut) {
     cut.groups.push_back({object, {}});
     cut.checkpoint.size_bytes += object->size_bytes();
   }
-  // Nothing that is taken from here on is lost for want of memory.
+  // From here on a lack of memory loses nothing.
   cut.changed_objects.swap(changed_objects_);
   cut.reborn_objects.swap(reborn_objects_);
   const os::SignalBlock block;
@@ -189,19 +190,19 @@ void Pool::take_cut(Cut& cut) {
       cut.has_memory = false;
       group.object->map_->mark_changed(chunk);
     });
-  heap_->take_fresh(cut.graves);
+  heap_->take_graves(cut.graves);
   interval_.store(cut.commit + 1);
   gate_.open();
   cut.checkpoint.number = cut.commit;
 }
 
-// It is not there, and never will be: its changes belong to the next commit.
-void Pool::give_back(Cut& cut) {
+// The commit is not on the disk, and never will be: its changes belong to the next commit.
+void Pool::undo_cut(Cut& cut) {
   changed_objects_.merge(cut.changed_objects);
   reborn_objects_.merge(cut.reborn_objects);
   for (Cut::Group& group : cut.groups)
     for (const Change& change : group.changes) group.object->map_->mark_changed(change.chunk);
-  heap_->give_back_fresh(cut.graves);
+  heap_->return_graves(cut.graves);
 }
 
 int Pool::write_commit(Cut& cut) {
@@ -229,7 +230,7 @@ int Pool::write_commit(Cut& cut) {
   return journal_->append(RecordType::kCommit, cut.commit, record.bytes(), {});
 }
 
-// The states whose blocks are kept, ascending.
+// The numbers of the commits whose blocks are kept, ascending.
 std::vector<uint32_t> Pool::holds() const {
   std::vector<uint32_t> all = pins_->all();
   all.insert(all.end(), lingering_.begin(), lingering_.end());
@@ -240,7 +241,7 @@ std::vector<uint32_t> Pool::holds() const {
   return all;
 }
 
-// The commit is durable: the one before may go, and what only it needed.
+// The commit is durable: the one before it can go, and the blocks that only it needed.
 void Pool::settle(Cut& cut) {
   OC_CHECK(cut.commit > last_commit_);
   const uint32_t before = last_commit_;
@@ -248,8 +249,8 @@ void Pool::settle(Cut& cut) {
   if (cut.is_checkpoint) checkpoints_.push_back(std::move(cut.checkpoint));
   const bool has_name = std::any_of(checkpoints_.begin(), checkpoints_.end(),
                                     [&](const Checkpoint& c) { return c.number == before; });
-  // Who reads a commit that has no name keeps it. No new reader takes hold of one that is claimed:
-  // it sees the new record first.
+  // A commit without a name is kept as long as somebody reads it. When it is claimed, no new reader
+  // can hold it; such a reader then finds the new record.
   if (!has_name) lingering_.push_back(before);
   std::vector<uint32_t> gone;
   try {
@@ -260,16 +261,17 @@ void Pool::settle(Cut& cut) {
                   [&](uint32_t c) { return std::count(gone.begin(), gone.end(), c) > 0; });
     const std::vector<uint32_t> held = holds();
     heap_->settle(cut.graves, held);
-    // Nothing that is kept was needed by the one before alone: that has just died.
+    // If only the commit before has gone, no kept block was needed by it alone: such blocks have
+    // just died.
     if (gone.size() > 1 || (gone.size() == 1 && gone[0] != before))
-      heap_->give_up(heap_->take_unneeded(held));
+      heap_->free_runs(heap_->remove_unneeded(held));
   } catch (const std::bad_alloc&) {
-    heap_->give_back_fresh(cut.graves);  // the next commit looks at them
+    heap_->return_graves(cut.graves);  // the next commit tries again
   }
   for (const uint32_t commit : gone) disk_->unclaim(commit);
 }
 
-// A new journal that begins with the last commit's state, from what is noted of it.
+// Writes a new journal, which begins with the state of the last commit, read from the old one.
 void Pool::renew_base() {
   if (journal_->end() < base_retry_) return;
   Status status;
@@ -278,9 +280,9 @@ void Pool::renew_base() {
   } catch (const std::bad_alloc&) {
     status = base::system_error(ENOMEM, "write a new base of " + folder_);
   }
-  // Each attempt reads the whole journal: not at every commit.
+  // Each attempt reads the whole journal, so it is not made at every commit.
   base_retry_ = status ? 0 : journal_->end() + journal_->end() / 4;
-  // The commit is done all the same; the journal is longer than it should be.
+  // The commit is done all the same; the journal is only longer than it should be.
   if (!status) last_failure_.note(status.message().c_str());
 }
 
@@ -290,12 +292,12 @@ Status Pool::write_new_base() {
   auto loaded = load_journal(*disk_, number);
   if (!loaded) return loaded.status();
   if (!loaded->damage) return loaded->damage;
-  // What reads as a shorter journal would be one without the last commits, for good.
+  // If the journal were read too short, the new one would lack the last commits for good.
   if (!loaded->has_base || loaded->state.commit != last_commit_ || loaded->end != journal_->end())
     return Error{EIO, "write a new base of " + folder_ + ": " + journal_name(number) +
                           " does not read as it was written: make a copy of the pool"};
-  // Not the heap's: what it could not keep for want of memory is in use until the pool is opened
-  // again, and must then be found.
+  // Not the graves of the heap: a grave that the heap could not keep for lack of memory must be
+  // found when the pool is opened again.
   const auto graves = needed_graves(loaded->state, holds());
   if (!graves) return graves.status();
   make_room_for_one(journals_);
@@ -310,7 +312,7 @@ Status Pool::write_new_base() {
   return {};
 }
 
-// Journals that no commit which is held is put together from.
+// Removes journals that no held commit is read from.
 void Pool::drop_journals() {
   const std::vector<uint32_t> held = holds();
   size_t kept_count = 0;

@@ -1,7 +1,8 @@
-// How bytes get into a pool: into new blocks, which then take the place of the old ones in the map.
+// How bytes get into a pool: into new blocks, which then replace the old ones in the map.
 //
-// A block is written before any map refers to it; the map changes behind the gate, in no time. So
-// a commit waits for no transfer, and what a transfer that failed had got is free again.
+// A block is written before any map refers to it, and the map changes while the gate is passed,
+// within a few instructions. So a commit waits for no transfer, and the blocks of a transfer that
+// failed are free again.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -18,7 +19,7 @@ constexpr uint32_t kWriteStretchMax = 32;  // chunks that the fault path writes 
 
 }  // namespace
 
-// A rollback makes objects smaller under those who use them.
+// A rollback may make objects smaller while they are used.
 bool Pool::is_inside(const Object& object, uint64_t offset, uint64_t size_bytes) {
   const uint64_t object_bytes = object.size_bytes();
   return offset <= object_bytes && size_bytes <= object_bytes - offset;
@@ -40,7 +41,7 @@ int Pool::check_writable(const Object& object) {
   return -EPERM;
 }
 
-// REQUIRES: within the gate, map.prepare(chunk). Block 0: a hole.
+// REQUIRES: the caller is inside the gate, and map.prepare(chunk) succeeded. Block 0: a hole.
 int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) {
   OC_ASSERT(block != UINT32_MAX);
   if (object.is_removed()) return -ENOENT;
@@ -54,13 +55,12 @@ int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) 
     if (const int error = heap_->bury({old.block, old.birth, now}); error != 0) return error;
   object.map_->set(chunk, block == 0 ? Entry{} : Entry{block, now, sum});
   object.map_->mark_changed(chunk);
-  // No commit has seen it, none will.
+  // No commit contains it, so it can be freed at once.
   if (old.block != 0 && old.birth == now) heap_->free(old.block);
   return 0;
 }
 
-// Whole chunks that are neighbours, from memory that is one piece.
-// REQUIRES: 0 < count <= kWriteStretchMax.
+// Writes neighbouring whole chunks from contiguous memory. REQUIRES: 0 < count <= kWriteStretchMax.
 int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const std::byte* from) {
   OC_CHECK(count != 0 && count <= kWriteStretchMax);
   uint32_t blocks[kWriteStretchMax];
@@ -83,7 +83,7 @@ int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const st
   uint32_t done = 0;
   if (error == 0) {
     const os::SignalBlock block;
-    const Passing passing(gate_);
+    const os::Passing passing(gate_);
     while (done < count && error == 0) {
       error = publish(object, chunk + done, blocks[done], sums[done]);
       if (error == 0) ++done;
@@ -93,7 +93,7 @@ int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const st
   return error;
 }
 
-// Reads the chunk, lays the patches over it and writes it anew.
+// Reads the chunk, applies the patches and writes it to a new block.
 int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> patches) {
   OC_ASSERT(std::all_of(patches.begin(), patches.end(),
                         [&](const Patch& p) { return p.skipped + p.size_bytes <= chunk_bytes_; }));
@@ -102,11 +102,11 @@ int Pool::patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> pat
   const bool is_zero = std::all_of(patches.begin(), patches.end(),
                                    [](const Patch& p) { return p.bytes == nullptr; });
   if (is_zero && object.map_->get(chunk).block == 0) return 0;
-  // All that the object has of the chunk becomes zero. It may have grown until just now.
+  // The range is all that the object has of the chunk. The object may have grown meanwhile.
   const uint64_t begin = chunk * chunk_bytes_;
   if (is_zero && patches.size() == 1 && patches[0].skipped == 0 &&
       begin + patches[0].size_bytes >= object.size_bytes()) {
-    const Passing passing(gate_);
+    const os::Passing passing(gate_);
     return publish(object, chunk, 0, 0);
   }
   const ChunkBuffer buffer(reader_->buffers());
@@ -170,7 +170,7 @@ int Pool::discard_locked(Object& object, uint64_t offset, uint64_t size_bytes) {
   const uint64_t first = base::round_up(offset, chunk_bytes_) / chunk_bytes_;
   const uint64_t last = end / chunk_bytes_;
   int error = 0;
-  if (first > last || (first == last && first * chunk_bytes_ >= end)) {  // inside of one chunk
+  if (first > last || (first == last && first * chunk_bytes_ >= end)) {  // within one chunk
     const Patch patch{offset % chunk_bytes_, nullptr, size_bytes};
     return size_bytes == 0 ? 0 : patch_chunk(object, offset / chunk_bytes_, {&patch, 1});
   }
@@ -185,7 +185,7 @@ int Pool::discard_locked(Object& object, uint64_t offset, uint64_t size_bytes) {
   object.map_->for_each(first, last, [&](uint64_t chunk, Entry) {
     if (error != 0) return;
     const os::SignalBlock block;
-    const Passing passing(gate_);
+    const os::Passing passing(gate_);
     error = publish(object, chunk, 0, 0);
   });
   return error;
@@ -216,12 +216,12 @@ int Pool::resize(Object& object, uint64_t size_bytes) {
   return 0;
 }
 
-// All its chunks die. REQUIRES: the gate is closed.
+// All chunks of the object die. REQUIRES: the gate is closed.
 int Pool::kill_all(Object& object) {
   OC_ASSERT(gate_.is_closed());
   const uint32_t now = interval_.load();
   int error = 0;
-  // First: who reads looks at it again when it has read.
+  // This comes first: readers look at it again when they have read.
   object.is_removed_.store(true, std::memory_order_release);
   object.map_->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
     if (error != 0) return;

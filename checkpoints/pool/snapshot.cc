@@ -10,7 +10,7 @@
 namespace outcore::versioned {
 namespace {
 
-// How often a reader looks again: a writer changed the journals while it read them.
+// How often a reader starts again because a writer has changed the journals meanwhile.
 constexpr int kLooksMax = 100;
 
 std::string attempted(const Disk& disk, const std::string& at) {
@@ -20,10 +20,10 @@ std::string attempted(const Disk& disk, const std::string& at) {
 
 struct Newest {
   uint32_t commit = 0;
-  std::string remark;  // of what is damaged
+  std::string remark;  // about what is damaged
 };
 
-// The number of the commit that is asked for, as the newest journal that can be read has it.
+// Finds the number of the commit that `at` names, in the newest journal that can be read.
 Result<Newest> look_up(Disk& disk, const std::string& at) {
   const auto numbers = list_journals(disk);
   if (!numbers) return numbers.error();
@@ -34,7 +34,7 @@ Result<Newest> look_up(Disk& disk, const std::string& at) {
     auto loaded = load_journal(disk, numbers.value()[i]);
     if (!loaded) return loaded.error();
     if (!loaded->damage) newest.remark = loaded->damage.message();
-    // What the last commit is cannot be known behind the damage; a checkpoint is what it was.
+    // Behind damage it is unknown what the last commit is; a checkpoint can still be found.
     if (!loaded->damage && at.empty()) return loaded->damage.error();
     if (!loaded->has_base) continue;
     newest.commit = loaded->state.commit;
@@ -57,7 +57,7 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
   Error last{EBUSY, attempted(*disk, at) + ": it changes all the time: try again"};
   for (int attempt = 0; attempt < kLooksMax; ++attempt) {
     const auto wanted = look_up(*disk, at);
-    // A journal that is just being written or removed looks damaged: it is looked at again.
+    // A journal that is just being written or removed looks damaged, so it is read again.
     if (!wanted) {
       last = wanted.error();
       if (last.code != EIO && last.code != ENOENT) return last;
@@ -72,7 +72,7 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
     }
     snapshot->held_ = wanted->commit;
     snapshot->is_holding_ = true;
-    // A writer that gave it back before it was held has made that known before.
+    // A writer that freed the commit before we held it has recorded that before.
     const auto again = look_up(*disk, at);
     if (again && again->commit == wanted->commit) {
       auto state = load_commit(*disk, wanted->commit);

@@ -1,5 +1,5 @@
-// Snapshot: the objects of a pool as a commit has them, to read. It holds the commit: while it
-// lives, no writer of this or another process gives its blocks back.
+// Snapshot: the objects of a pool as one commit contains them, for reading. It holds the commit:
+// while it exists, no writer of this or another process frees its blocks.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,12 @@ namespace outcore::versioned {
 
 class Snapshot {
  public:
-  // Opens a pool's checkpoint `at`, or its last commit (empty), beside a writer of another process.
-  // Errors: ENOENT (no such checkpoint), EBUSY (it is just being removed), EIO (damage).
+  // Opens the checkpoint `at` of a pool, or its last commit (an empty name), beside a writer in
+  // another process. Errors: ENOENT (no such checkpoint), EBUSY (it is just being removed), EIO
+  // (damage).
   static Result<std::shared_ptr<Snapshot>> open(std::shared_ptr<Disk> disk, const std::string& at);
-  // The same within the process of the writer, which has pinned the commit: its pin is taken over.
+  // The same in the process of the writer, which has pinned the commit: the snapshot takes over its
+  // pin.
   static Result<std::shared_ptr<Snapshot>> open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
                                                        std::shared_ptr<Pins> pins);
   ~Snapshot();
@@ -28,10 +30,10 @@ class Snapshot {
   uint32_t chunk_bytes() const { return state_.chunk_bytes; }
   const std::vector<Checkpoint>& checkpoints() const { return state_.checkpoints; }
   const std::map<uint32_t, StateObject>& objects() const { return state_.objects; }
-  // nullptr: there is none. It lives as long as the snapshot.
+  // nullptr: there is none. The result lives as long as the snapshot.
   const StateObject* find(const std::string& object) const;
 
-  // As ChunkReader. REQUIRES: within the object. Any thread; read() is for the fault path.
+  // As ChunkReader::read. REQUIRES: the range is inside of the object. Any thread; the fault path.
   int read(const StateObject& object, uint64_t offset, std::span<std::byte> into) {
     return reader_->read(*object.map, object.name.c_str(), offset, into);
   }
@@ -40,7 +42,7 @@ class Snapshot {
   }
   File& data() { return *data_; }
   std::string last_failure() const { return last_failure_.text(); }
-  // What could not be read of the pool besides this commit; empty: nothing.
+  // What of the pool, beside this commit, could not be read; empty: everything could.
   const std::string& remark() const { return remark_; }
 
  private:

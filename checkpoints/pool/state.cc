@@ -22,8 +22,8 @@ std::string add_object(State& state, uint32_t id, const std::string& name, uint6
   return {};
 }
 
-// `death`: what was there before dies with that commit; 0: nothing was. Whoever wrote the record,
-// what comes of it can be read without harm.
+// Applies changes. `death`: the commit with which the replaced blocks die; 0: there were none. The
+// result is safe to read, whoever wrote the record.
 std::string apply_changes(State& state, Decoder& from, uint32_t commit, uint32_t death) {
   const auto id = from.get<uint32_t>();
   const auto count = from.get<uint32_t>();
@@ -48,7 +48,7 @@ std::string apply_changes(State& state, Decoder& from, uint32_t commit, uint32_t
 
 std::string remove_object(State& state, uint32_t id, uint32_t death) {
   const auto object = state.objects.find(id);
-  if (object == state.objects.end()) return {};  // made and removed since the commit before
+  if (object == state.objects.end()) return {};  // created and removed since the commit before
   bool has_memory = true;
   object->second.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
     has_memory = has_memory && state.graves.push_back({entry.block, entry.birth, death});
@@ -76,9 +76,9 @@ std::string apply_commit(State& state, const RecordHeader& header, Decoder& from
   for (uint32_t i = 0; i < group_count && from.is_intact(); ++i)
     if (std::string why = apply_changes(state, from, header.commit, header.commit); !why.empty())
       return why;
-  if (!from.is_done()) return {};  // apply() says so
+  if (!from.is_done()) return {};  // apply() reports it
   if (is_checkpoint) state.checkpoints.push_back(std::move(checkpoint));
-  // Only now: who looks for this commit takes a state that has its number.
+  // Set last: whoever looks for this commit takes a state that has its number.
   state.commit = header.commit;
   return {};
 }

@@ -1,4 +1,4 @@
-// How a pool is looked through: every block that a checkpoint or the last commit needs, once.
+// How a pool is verified: every block that a checkpoint or the last commit needs is read once.
 #include <algorithm>
 #include <cerrno>
 #include <unordered_map>
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kVerifyBufferBytes = 4 << 20;
 constexpr size_t kVerifyTransferBytesMax = 256 << 10;
 
-// One look through several snapshots.
+// One verification of several snapshots.
 class Verification {
  public:
   explicit Verification(size_t bad_max) : bad_max_(bad_max) {}
@@ -71,7 +71,7 @@ class Verification {
       const std::span<std::byte> bytes(buffer_.begin() + i * chunk_bytes, chunk_bytes);
       const Entry entry = wanted_[i].entry;
       int error = transfers[transfer_of[i]].result;
-      // Of several that were read together only those that are bad themselves are told.
+      // Of blocks that were read together only those that are bad themselves are reported.
       if (error != 0) error = snapshot.data().read(entry.block * chunk_bytes, bytes);
       if (error == 0 && checksum_of(bytes) == entry.sum) continue;
       const std::string why =
@@ -126,7 +126,7 @@ Usage Pool::usage() const {
   return usage;
 }
 
-// Every block of a map is in use, once; blocks and graves add up.
+// Checks that every block of a map is in use exactly once, and that blocks and graves add up.
 bool Pool::is_valid() const {
   const std::lock_guard guard(mutex_);
   std::vector<bool> seen(heap_->capacity());

@@ -33,7 +33,7 @@ Result<store::Uri> pool_uri(const std::string& text) {
   return uri;
 }
 
-// Its checkpoints are snapshots.
+// Whether checkpoints of the URI's stores are snapshots.
 bool is_of_snapshots(const std::string& uri) {
   const auto parsed = store::parse_uri(uri);
   return parsed && store::checkpoints_of(parsed.value()) == StoreKind::Checkpoints::kBySnapshots;
@@ -53,8 +53,8 @@ Result<std::shared_ptr<Pool>> pool_of(const std::string& text) {
   return store::open_versioned_pool(options);
 }
 
-// What the newest journal says. Its writer may be changing journals just now: what looks damaged
-// then is looked at again.
+// The state that the newest journal contains. Its writer may be replacing journals just now, so a
+// journal that looks damaged is read again.
 Result<versioned::State> newest_state(const std::string& text) {
   constexpr int kAttempts = 20;
   const auto uri = pool_uri(text);
@@ -93,7 +93,7 @@ CheckpointInfo info_of(const versioned::Checkpoint& checkpoint) {
   return info;
 }
 
-// The newest of each of the last so many stretches of time that have any.
+// Keeps the newest checkpoint of each of the last `count` intervals that have any.
 void keep_newest(const std::vector<CheckpointInfo>& ascending, int64_t seconds, uint32_t count,
                  std::set<uint32_t>* kept) {
   std::set<int64_t> seen;

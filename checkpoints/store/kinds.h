@@ -1,9 +1,9 @@
-// VersionedKind: the kind of store whose objects have checkpoints: versioned:.
+// VersionedKind: registers versioned:, the kind of store whose objects can be in checkpoints.
 #pragma once
 
 namespace outcore::store {
 
-// Adds it to the registry. Once.
+// Adds it to the registry. Call it once.
 void add_versioned_kind();
 
 }  // namespace outcore::store

@@ -18,7 +18,7 @@ constexpr size_t kNameBytesMax = 255, kCommentBytesMax = 4096;
 
 constexpr const char* kStates[] = {"making", "whole", "removed"};
 
-// Names may hold any bytes, JSON may not.
+// Names may contain any bytes, JSON may not.
 std::string text_of(const SnapshotEntry& entry, const std::string& anchor) {
   base::Json objects = base::Json::array();
   for (const SnapshotObject& one : entry.objects)
@@ -36,7 +36,7 @@ std::string text_of(const SnapshotEntry& entry, const std::string& anchor) {
       .dump();
 }
 
-// Without a number: it is a copy of another anchor's.
+// An entry without a number: the note is a copy from another anchor.
 Result<SnapshotEntry> entry_of(const std::string& text, const std::string& anchor) {
   const Error damaged{EIO, "its note is damaged"};
   const base::Json json = base::Json::parse_or_null(text);
@@ -140,7 +140,7 @@ Result<std::shared_ptr<Store>> SnapshotCatalog::open_place(const std::string& pl
   return open_(uri_at(place), options);
 }
 
-// Somebody else's store of that name is not touched.
+// A store of this name that belongs to somebody else is not touched.
 Result<std::shared_ptr<Store>> SnapshotCatalog::open_copy(const std::string& place,
                                                           const std::string& object,
                                                           uint64_t size_bytes) const {
@@ -220,12 +220,12 @@ Status SnapshotCatalog::write(const SnapshotEntry& entry) {
   return error == 0 ? Status() : failed(error, "note '" + entry.name + "'");
 }
 
-// Its snapshots, and at last its note: REQUIRES: the note says that it is not whole.
+// Removes its snapshots, and then its note. REQUIRES: the note says that it is not complete.
 Status SnapshotCatalog::drop(const SnapshotEntry& entry) {
   Status first;
   for (const SnapshotObject& object : entry.objects) {
     const auto store = open_place(object.place, true);
-    if (store.code() == ENOENT) continue;  // the store itself is gone
+    if (store.code() == ENOENT) continue;  // the store itself does not exist any more
     const std::string snapshot = snapshot_name(entry.number);
     const int error = store ? store.value()->snapshots()->remove_snapshot(snapshot) : 0;
     if (store && (error == 0 || error == -ENOENT)) continue;
@@ -241,7 +241,8 @@ Status SnapshotCatalog::drop(const SnapshotEntry& entry) {
   return error == 0 || error == -ENOENT ? Status() : failed(error, "remove '" + entry.name + "'");
 }
 
-// Of those who died, and of removals that did not come to all stores. What cannot be had now waits.
+// Removes what is left of makers that died, and of removals that did not reach all stores. What
+// cannot be reached now is left for later.
 void SnapshotCatalog::drop_left_over(const std::vector<SnapshotEntry>& entries) {
   for (const SnapshotEntry& entry : entries)
     if (entry.state != SnapshotEntry::State::kWhole) static_cast<void>(drop(entry));
@@ -307,7 +308,8 @@ Result<uint32_t> SnapshotCatalog::add(const std::string& name, const std::string
   entry.state = SnapshotEntry::State::kWhole;
   if (s.ok()) s = write(entry);
   if (s.ok()) return entry.number;
-  // That it is whole may have been noted all the same: its snapshots go only once the contrary is.
+  // The note may say already that it is complete. Its snapshots are removed only after the note
+  // says otherwise.
   entry.state = SnapshotEntry::State::kRemoved;
   if (write(entry)) static_cast<void>(drop(entry));
   return s.error();

@@ -1,11 +1,12 @@
-// SnapshotCatalog: checkpoints that are snapshots of several stores, taken at one moment, and noted
-// with one of these stores, the anchor.
+// SnapshotCatalog: checkpoints that are snapshots of several stores, taken at one moment. They are
+// noted with one of these stores, the anchor.
 //
-// A note says first that a checkpoint is being made, and of what; when all snapshots are there,
-// that it is whole; and when it goes, that it is removed. Only whole ones are seen; what a death
-// has left of others is removed by the next change. While a roll-back is under way every store of
-// it carries a note that refuses others. Any thread; the anchor's lock keeps other processes off.
-// See docs/internals/decisions/0015-snapshots.md.
+// A note says first that a checkpoint is being made, and of which stores; then, when all snapshots
+// exist, that it is complete; and later that it is being removed. Only complete checkpoints can be
+// seen. What a process that died has left of others is removed by the next change. While a
+// roll-back is under way, each of its stores has a note that keeps others from using it. Any
+// thread; the lock of the anchor excludes other processes. See
+// docs/internals/decisions/0015-snapshots.md.
 #pragma once
 
 #include <atomic>
@@ -27,18 +28,18 @@ namespace outcore::store {
 
 inline constexpr const char* kCopyNote = "copy_of";
 
-// What those share who make checkpoints of a store, or with it as their anchor, as long as it is
-// open: Snapshots::catalog_state.
+// Shared by all who make checkpoints of a store, or with it as their anchor, while it is open:
+// Snapshots::catalog_state.
 struct SnapshotState {
   static SnapshotState& of(Store& store);
   std::mutex making;    // see checkpoints::CheckpointTarget
-  std::mutex changing;  // the catalog
-  std::mutex mutex;     // of what follows
-  // An anchor's: copies of what is not of its cluster, by object; and how often each was written
-  // to.
+  std::mutex changing;  // guards the catalog
+  std::mutex mutex;     // guards what follows
+  // Of an anchor: the copies of objects that are not in its cluster, by object, and how often each
+  // copy was written.
   std::map<std::string, std::shared_ptr<Store>> copies;
   std::map<std::string, std::shared_ptr<std::atomic<uint64_t>>> writes;
-  Status refused;  // a member's: why it can be in no checkpoint until it is rolled back
+  Status refused;  // of a member: why no checkpoint can contain it until it is rolled back
 };
 
 struct SnapshotObject {
@@ -56,12 +57,13 @@ struct SnapshotEntry {
 
 class SnapshotCatalog {
  public:
-  // How stores are opened: whole or in the middle of a roll-back.
+  // How a store is opened: as usual, or in the middle of a roll-back.
   using Open = std::function<Result<std::shared_ptr<Store>>(const std::string& uri,
                                                             const OpenOptions& options)>;
   static Result<std::shared_ptr<Store>> open_by_uri(const std::string& uri,
                                                     const OpenOptions& options);
-  // Of the store that the URI names. Errors: EINVAL (it has no snapshots), those of opening it.
+  // The catalog of the store that the URI names. Errors: EINVAL (it has no snapshots), those of
+  // opening it.
   static Result<SnapshotCatalog> open(const std::string& uri, bool is_writable,
                                       Open open = open_by_uri);
   // REQUIRES: the anchor has snapshots.
@@ -69,17 +71,17 @@ class SnapshotCatalog {
 
   Store& anchor() const { return *anchor_; }
   Snapshots& snapshots() const { return *anchor_->snapshots(); }
-  // Of another store of the anchor's system; the anchor's own share.
+  // Opens another store of the anchor's system. For the anchor itself it returns the anchor.
   Result<std::shared_ptr<Store>> open_place(const std::string& place, bool is_writable) const;
-  // The copy of an object beside the anchor, writable, made if there is none. EEXIST: what is there
-  // is no such copy.
+  // Opens the copy of an object beside the anchor for writing, and creates it if there is none.
+  // EEXIST: something else has its name.
   Result<std::shared_ptr<Store>> open_copy(const std::string& place, const std::string& object,
                                            uint64_t size_bytes) const;
 
   Result<std::vector<SnapshotEntry>> list() const;            // ascending by number
   Result<SnapshotEntry> find(const std::string& name) const;  // ENOENT, with the nearest
   const SnapshotObject* find_object(const SnapshotEntry& entry, const std::string& object) const;
-  // For open_store(): an object as it is now, and as the checkpoint has it.
+  // The URI for open_store(): of an object as it is now, and as the checkpoint contains it.
   std::string uri_of(const SnapshotObject& object) const;
   std::string uri_of(const SnapshotEntry& entry, const SnapshotObject& object) const;
 
@@ -87,16 +89,17 @@ class SnapshotCatalog {
     std::string name;
     Store* store = nullptr;
   };
-  // What the stores hold now, under the name. REQUIRES: nobody writes to them meanwhile. Returns
-  // its number. Errors: EEXIST, EINVAL, EBUSY (a roll-back is not done), what the system said.
+  // Makes a checkpoint of what the stores hold now, and returns its number. REQUIRES: nobody writes
+  // to them meanwhile. Errors: EEXIST, EINVAL, EBUSY (a roll-back is not finished), and those of
+  // the system.
   Result<uint32_t> add(const std::string& name, const std::string& comment,
                        std::span<const Member> members);
-  Status remove(const std::vector<std::string>& names);  // names that are wrong: none of them
+  Status remove(const std::vector<std::string>& names);  // if one name is wrong, none is removed
   Status rename(const std::string& from, const std::string& to);
-  // EBUSY: a store of it is in use in this process.
+  // Error: EBUSY (one of its stores is in use in this process).
   Status roll_back(const std::string& name);
   Status clone(const std::string& name, const std::string& object, const std::string& place);
-  // Reads all bytes of all snapshots.
+  // Reads all bytes of all snapshots, and returns the chunks that are damaged.
   Result<std::vector<DamagedChunk>> verify() const;
 
  private:
@@ -117,7 +120,7 @@ class SnapshotCatalog {
 
   std::shared_ptr<Store> anchor_;
   Open open_;
-  std::string prefix_;  // of our snapshots' names
+  std::string prefix_;  // the names of our snapshots begin with it
 };
 
 CheckpointInfo info_of(const SnapshotEntry& entry);

@@ -1,4 +1,4 @@
-// Checkpoints removed, renamed, gone back to, read. See snapshot_catalog.h.
+// Checkpoints are removed, renamed, rolled back to and read. See snapshot_catalog.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -14,7 +14,7 @@ constexpr size_t kDamagedMax = 1000;
 
 }  // namespace
 
-// First the notes say so: from then on they are absent.
+// The notes are changed first: from then on the checkpoints are absent.
 Status SnapshotCatalog::remove(const std::vector<std::string>& names) {
   const std::lock_guard<std::mutex> changing(SnapshotState::of(*anchor_).changing);
   std::vector<SnapshotEntry> going;
@@ -54,13 +54,14 @@ Status SnapshotCatalog::rename(const std::string& from, const std::string& to) {
   return write(entry.value());
 }
 
-// As others read it.
+// The note that others find during a roll-back.
 std::string SnapshotCatalog::mark_of(const SnapshotEntry& entry) const {
   return snapshots().place() + " " + std::to_string(entry.number) + " ('" +
          encode_percents(entry.name) + "')";
 }
 
-// All of them, writable and with their snapshot; nothing of them in use here.
+// Opens all stores of the checkpoint for writing. Each must have its snapshot, and must not be in
+// use in this process.
 Status SnapshotCatalog::open_all(const SnapshotEntry& entry,
                                  std::vector<std::shared_ptr<Store>>* stores) const {
   const std::string wanted = snapshot_name(entry.number);
@@ -110,7 +111,7 @@ Status SnapshotCatalog::roll_back(const std::string& name) {
                                                store->identity() + "\n" + mark_of(entry.value()));
     if (error != 0) return failed(error, "mark " + store->snapshots()->place(), kAgain);
   }
-  // From now on nobody opens them; whoever has just done so is seen.
+  // From now on nobody can open them. A process that has just opened one is seen here.
   if (Status s = check_unused(stores); !s) {
     for (const auto& store : stores)
       static_cast<void>(store->snapshots()->remove_note(kRollingBackNote));

@@ -11,11 +11,11 @@
 namespace outcore::store {
 namespace {
 
-class HeapFile final : public versioned::File {
+class BlocksFile final : public versioned::File {
  public:
-  explicit HeapFile(const StoreTraits& traits) : traits_(traits) {}
+  explicit BlocksFile(const StoreTraits& traits) : traits_(traits) {}
 
-  // Takes over the descriptor.
+  // Takes the descriptor over.
   Status open(int fd, bool is_writable, DirectMode direct, const std::string& path) {
     const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
     const int error = errno;
@@ -61,7 +61,7 @@ Result<std::shared_ptr<versioned::Disk>> VersionedDisk::open(const std::string& 
 
 Result<std::unique_ptr<versioned::File>> VersionedDisk::make_heap(int fd, bool is_writable,
                                                                   const std::string& path) {
-  auto file = std::make_unique<HeapFile>(traits_);
+  auto file = std::make_unique<BlocksFile>(traits_);
   if (Status s = file->open(fd, is_writable, direct_, path); !s) return s.error();
   return std::unique_ptr<versioned::File>(std::move(file));
 }

@@ -1,6 +1,6 @@
-// VersionedDisk: the folder of a versioned pool, whose heap of blocks is read and written as the
-// files of other stores are: directly where the filesystem takes it, batches through the calling
-// thread's io_uring.
+// VersionedDisk: the folder of a versioned pool. The heap of blocks is read and written as the
+// files of other stores are: with O_DIRECT where the filesystem allows it, and batches through the
+// io_uring of the calling thread.
 #pragma once
 
 #include "checkpoints/pool/folder_disk.h"

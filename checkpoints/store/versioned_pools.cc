@@ -14,8 +14,9 @@
 namespace outcore::store {
 namespace {
 
-// Opening and ending pools come one after the other: who opens a folder again that is just being
-// closed waits for its lock. Recursive: what opens may have the last reference, too.
+// Pools are opened and closed one after the other: to open a folder whose pool is just being closed
+// waits for the lock. It is recursive, because opening one may release the last reference of
+// another.
 struct OpenPools {
   const pid_t process = ::getpid();
   std::recursive_mutex mutex;
@@ -23,8 +24,8 @@ struct OpenPools {
 };
 
 OpenPools& open_pools() {
-  // Never destroyed: stores may be static. A forked child has its own: of its parent's another
-  // thread may have held the lock.
+  // Never destroyed, because stores may be static. A forked child has a table of its own: in its
+  // parent another thread may have held the lock.
   static std::atomic<OpenPools*> made{nullptr};
   OpenPools* known = made.load();
   while (known == nullptr || known->process != ::getpid()) {

@@ -1,5 +1,5 @@
-// VersionedPools: the pools that this process writes, each open once, however many of its objects
-// are stores. Any thread but the fault path.
+// VersionedPools: the pools that this process writes. Each is open once, however many of its
+// objects are opened as stores. Any thread but the fault path.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace outcore::store {
 struct VersionedPoolOptions {
   std::string folder;
   bool may_create = false;
-  uint32_t chunk_bytes = 0;  // 0: as it is
+  uint32_t chunk_bytes = 0;  // 0: the pool's own
   DirectMode direct = DirectMode::kAuto;
-  unsigned read_concurrency = 0, write_concurrency = 0;  // of who opens it first
+  unsigned read_concurrency = 0, write_concurrency = 0;  // those of the first store count
 };
 
-// The pool of the folder, opened to write. It ends, with a commit, when nobody has it any more.
-// Errors: those of versioned::Pool::open.
+// Opens the pool of the folder for writing, or returns the open one. It commits and closes when the
+// last owner releases it. Errors: those of versioned::Pool::open.
 Result<std::shared_ptr<versioned::Pool>> open_versioned_pool(const VersionedPoolOptions& options);
 
 }  // namespace outcore::store

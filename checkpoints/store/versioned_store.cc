@@ -12,7 +12,7 @@
 namespace outcore::store {
 namespace {
 
-constexpr uint64_t kChunkBytesLeast = 4096;  // of a URI: what pages and direct I/O are made of
+constexpr uint64_t kChunkBytesLeast = 4096;  // in a URI: the unit of pages and of direct I/O
 
 StoreTraits traits_of(uint32_t chunk_bytes, const StoreLimits& limits) {
   StoreTraits traits;
@@ -20,7 +20,7 @@ StoreTraits traits_of(uint32_t chunk_bytes, const StoreLimits& limits) {
   traits.alignment_bytes = chunk_bytes;
   traits.read_concurrency = limits.read_concurrency;
   traits.write_concurrency = limits.write_concurrency;
-  traits.can_read_while_written = true;  // the old chunk or the new one, each whole
+  traits.can_read_while_written = true;  // a reader gets the old chunk or the new one, as a whole
   return traits;
 }
 

@@ -1,8 +1,8 @@
-// VersionedStore: an object of a versioned pool as a store; VersionedSnapshotStore: the same as a
-// checkpoint has it, read-only.
+// VersionedStore: a store whose bytes are an object of a versioned pool. VersionedSnapshotStore:
+// the object as a checkpoint contains it, read-only.
 //
-// sync() commits the whole pool: all its objects are durable as one state. What was written after
-// the last is gone when the process or the power dies. Fault safe.
+// sync() commits the whole pool: all its objects become durable as one state. What was written
+// after the last sync() is lost when the process dies or the power fails. Fault safe.
 #pragma once
 
 #include <memory>

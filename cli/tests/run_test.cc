@@ -101,6 +101,19 @@ TEST_F(Run, EveryOptionOfTheRuntimeBecomesItsVariable) {
     EXPECT_EQ(all[option.variable()], kValues.at(option.name)) << option.name;
 }
 
+TEST_F(Run, OptionsThatContradictEachOtherAreToldBeforeTheProgramBegins) {
+  for (const char* const options : {"--budget auto --budget-min 10G --budget-max 1G",
+                                    "--budget 1G --budget-min 32M", "--low-watermark 99"}) {
+    const Outcome outcome = start(std::string(options) + " echo it began");
+    EXPECT_EQ(outcome.status, 2) << options;
+    EXPECT_EQ(outcome.out, "") << options;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("outcore: ", 0), 0U) << outcome.err;
+    EXPECT_NE(outcome.err.find("(--"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("OUTCORE_"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(Run, AnOptionWinsOverItsVariable) {
   const Outcome outcome =
       start("--budget 512M --min-size 0 --map new env -0",

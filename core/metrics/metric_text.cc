@@ -138,6 +138,32 @@ std::string FetchMetrics::to_text(uint64_t page_bytes) const {
   return text;
 }
 
+std::string PolicyMetrics::to_text() const {
+  if (candidates.empty()) return "";
+  const auto factor = [](uint64_t cost, uint64_t of) {
+    char text[32];
+    std::snprintf(text, sizeof text, " %.2f ×",
+                  static_cast<double>(cost) / static_cast<double>(of));
+    return std::string(text);
+  };
+  const Candidate* live = &candidates[0];
+  for (const Candidate& candidate : candidates)
+    if (candidate.policy == policy) live = &candidate;
+  std::string text = policy;
+  if (live->cost != 0) {
+    const char* separator = " (";
+    for (const Candidate& candidate : candidates) {
+      if (&candidate == live) continue;
+      text += separator + candidate.policy + (separator[0] == ' ' ? " would cost" : "") +
+              factor(candidate.cost, live->cost);
+      separator = ", ";
+    }
+    text +=
+        "; with twice the memory " + candidates[0].policy + factor(cost_of_twice, live->cost) + ")";
+  }
+  return text + ", " + std::to_string(changes) + (changes == 1 ? " change" : " changes");
+}
+
 std::string Metrics::to_text() const {
   std::vector<std::vector<std::string>> rows;
 #define OUTCORE_ROW(name, unit, help) \
@@ -152,6 +178,8 @@ std::string Metrics::to_text() const {
   if (fault_latency.percentile_ns(1) != 0)
     text += "\nfault latency\n" + metrics::format_latency(fault_latency);
   if (!regions.empty()) text += "\n" + metrics::format_regions(regions);
+  for (const PolicyMetrics& policy : policies)
+    if (const std::string line = policy.to_text(); !line.empty()) text += "policy " + line + "\n";
   return text;
 }
 

@@ -62,6 +62,19 @@ Json json_of(const RegionMetrics& region) {
   return json;
 }
 
+Json json_of(const PolicyMetrics& policy) {
+  Json json;
+  json["policy"] = policy.policy;
+  json["changes"] = policy.changes;
+  json["probes"] = policy.probes;
+  json["probes_touched"] = policy.probes_touched;
+  json["candidates"] = Json::array();
+  for (const PolicyMetrics::Candidate& candidate : policy.candidates)
+    json["candidates"].push_back({{"policy", candidate.policy}, {"cost", candidate.cost}});
+  json["cost_of_twice"] = policy.cost_of_twice;
+  return json;
+}
+
 }  // namespace
 
 uint64_t LatencyHistogram::percentile_ns(double share) const {
@@ -83,6 +96,8 @@ std::string Metrics::to_json() const {
   json["fault_latency"] = json_of(fault_latency);
   json["regions"] = Json::array();
   for (const RegionMetrics& region : regions) json["regions"].push_back(json_of(region));
+  json["policies"] = Json::array();
+  for (const PolicyMetrics& policy : policies) json["policies"].push_back(json_of(policy));
   return json.dump({.is_as_added = true});
 }
 

@@ -1,6 +1,7 @@
 #include "core/os/at_fork.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 
@@ -21,23 +22,30 @@ constinit std::atomic<uint32_t> claimed_bits{0}, registered_bits{0};  // by orde
 constinit std::atomic<uint32_t> generation{1};
 // Those that this fork() calls: of one that is registered meanwhile, `before` was not called.
 thread_local constinit uint32_t called = 0;
+thread_local constinit sigset_t signals_before{};
 
 void call(unsigned order, void (*Handlers::*which)()) {
   if ((called >> order & 1) != 0 && handlers[order].*which != nullptr) (handlers[order].*which)();
 }
 
 void before_fork() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+  ::pthread_sigmask(SIG_BLOCK, &all, &signals_before);
   called = registered_bits.load(std::memory_order_acquire);
   for (unsigned order = kCount; order-- > 0;) call(order, &Handlers::before);
 }
 
 void after_in_parent() {
   for (unsigned order = 0; order < kCount; ++order) call(order, &Handlers::after_in_parent);
+  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
 }
 
 void after_in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   for (unsigned order = 0; order < kCount; ++order) call(order, &Handlers::after_in_child);
+  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
 }
 
 // At load: ours come first, so before fork() nothing of the program runs after them, and after it

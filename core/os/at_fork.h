@@ -3,7 +3,8 @@
 //
 // One handler is registered with pthread_atfork() when the library is loaded. As there, what comes
 // last in the order is called first before fork(), and last after it: a lock of ForkOrder::kX may
-// be held where locks that come before kX are taken, never where one that comes after it is.
+// be held where locks that come before kX are taken, never where one that comes after it is. The
+// handlers run with signals blocked, but those of faults: no signal handler meets what they hold.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ namespace outcore::os {
 
 enum class ForkOrder : uint8_t {
   kOwnMemory,     // the memory of the library of `outcore run`: all others may allocate
-  kRuntime,       // blocks signals, takes the process's locks; `outcore run`: all of its own
+  kDescriptors,   // ParentsDescriptors: what the handlers below list in a child is its own
+  kRuntime,       // takes the process's locks; `outcore run`: all of its own
   kReleaseLink,   // `outcore run`: descriptors that a child does not keep
   kRequests,      // likewise
   kHeapThreads,   // heaps: which threads have caches
-  kFileLocks,     // LockDescriptors
   kDefaultHeap,   // C: it is made, or not
   kStaticArrays,  // C: likewise
   kCount

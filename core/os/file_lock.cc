@@ -5,35 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
-#include <vector>
 
-#include "core/os/at_fork.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
+#include "core/os/parents_descriptors.h"
 
 namespace outcore::os {
 namespace {
-
-struct LockDescriptors {
-  std::mutex mutex;
-  std::vector<int> fds;
-};
-
-LockDescriptors& lock_descriptors() {
-  static LockDescriptors* const made = [] {
-    at_fork(
-        ForkOrder::kFileLocks, [] { lock_descriptors().mutex.lock(); },
-        [] { lock_descriptors().mutex.unlock(); },
-        [] {
-          for (const int fd : lock_descriptors().fds) ::close(fd);
-          lock_descriptors().fds.clear();
-          lock_descriptors().mutex.unlock();
-        });
-    return new LockDescriptors;  // as long as there may be a fork
-  }();
-  return *made;
-}
 
 struct flock range_of(int type, uint64_t first, uint64_t count) {
   struct flock range {};
@@ -47,19 +25,12 @@ struct flock range_of(int type, uint64_t first, uint64_t count) {
 }  // namespace
 
 int open_to_lock(int folder, const char* path, int flags, mode_t mode) {
-  const std::lock_guard<std::mutex> guard(lock_descriptors().mutex);  // no fork comes in between
-  const int fd =
-      repeat([&] { return above_standard(::openat(folder, path, flags | O_CLOEXEC, mode)); });
-  if (fd < 0) return fd;
-  lock_descriptors().fds.push_back(fd);
-  return fd;
+  return ParentsDescriptors::open([&] {
+    return repeat([&] { return above_standard(::openat(folder, path, flags | O_CLOEXEC, mode)); });
+  });
 }
 
-void close_locked(int fd) {
-  const std::lock_guard<std::mutex> guard(lock_descriptors().mutex);
-  std::erase(lock_descriptors().fds, fd);
-  ::close(fd);
-}
+void close_locked(int fd) { ParentsDescriptors::close(fd); }
 
 int lock_file(int fd, bool is_exclusive) {
   return repeat([&] { return ::flock(fd, (is_exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB); });

@@ -2,7 +2,7 @@
 // ranges of bytes (OFD) and of whole files (flock). They end with the descriptor.
 //
 // A child that inherits such a descriptor would keep the lock after its parent's end: those that
-// open_to_lock() opens are closed by fork() in the child. Any thread.
+// open_to_lock() opens are closed by fork() in the child (ParentsDescriptors). Any thread.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace outcore::os {
 
 // As openat(), with O_CLOEXEC and above the standard descriptors. -errno.
 int open_to_lock(int folder, const char* path, int flags, mode_t mode = 0);
-// REQUIRES: a descriptor of open_to_lock(), in the process that opened it.
+// Closes a descriptor of open_to_lock(). In a forked child nothing happens: it is closed already.
 void close_locked(int fd);
 
 // Locks the whole file without waiting. 0; -EAGAIN: it is locked elsewhere; -errno.

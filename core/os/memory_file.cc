@@ -14,15 +14,17 @@
 namespace outcore::os {
 
 Result<int> make_memory_file(uint64_t size_bytes) {
-  const int memfd = above_standard(::memfd_create("outcore-frames", MFD_CLOEXEC));
+  const int memfd = ParentsDescriptors::open([] {
+    const int fd = above_standard(::memfd_create("outcore-frames", MFD_CLOEXEC));
+    return fd >= 0 ? fd : -errno;
+  });
   if (memfd < 0)
-    return base::system_error(errno, "make frames", "raise the limit of open files (ulimit -n)");
+    return base::system_error(memfd, "make frames", "raise the limit of open files (ulimit -n)");
   if (const int error = set_size(memfd, size_bytes); error != 0) {
-    ::close(memfd);
+    ParentsDescriptors::close(memfd);
     return base::system_error(error, "size frames to " + base::format_bytes(size_bytes),
                               "lift the file size limit (ulimit -f)");
   }
-  ParentsDescriptors::add(memfd);
   return memfd;
 }
 

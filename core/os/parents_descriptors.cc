@@ -3,16 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "core/base/assert.h"
-#include "core/os/process_lock.h"
+#include "core/os/at_fork.h"
+#include "core/os/wait.h"
 
 namespace outcore::os {
 namespace {
 
 struct Listed {
-  ProcessLock lock;
+  Lock lock;
   std::vector<int> descriptors;
 };
 
@@ -31,7 +33,40 @@ bool unlist(int fd) {
   return true;
 }
 
+void close_in_child() {
+  OC_ASSERT(listed().lock.is_held());
+  for (const int fd : listed().descriptors) ::close(fd);
+  listed().descriptors.clear();
+  listed().lock.unlock();
+}
+
+// Registered at load: a fork() that has begun when the first descriptor is opened closes it, too.
+[[maybe_unused]] const bool is_closing_registered = [] {
+  at_fork(
+      ForkOrder::kDescriptors,
+      [] {
+        const int error = errno;  // the runtime's handler has set it, and looks at it afterwards
+        listed().lock.lock();
+        errno = error;
+      },
+      [] { listed().lock.unlock(); }, close_in_child);
+  return true;
+}();
+
 }  // namespace
+
+int ParentsDescriptors::open(const std::function<int()>& make) {
+  const SignalBlock block;
+  const Locked locked(listed().lock);
+  std::vector<int>& all = listed().descriptors;
+  all.push_back(-1);  // before it is open: there may be no memory for it
+  const int fd = make();
+  if (fd >= 0)
+    all.back() = fd;
+  else
+    all.pop_back();
+  return fd;
+}
 
 void ParentsDescriptors::add(int fd) {
   OC_CHECK(fd >= 0);
@@ -40,8 +75,6 @@ void ParentsDescriptors::add(int fd) {
   listed().descriptors.push_back(fd);
 }
 
-// A child has closed it already, and the number may be another's by now: only what is listed is
-// closed.
 void ParentsDescriptors::close(int fd) {
   const SignalBlock block;
   const Locked locked(listed().lock);
@@ -52,13 +85,6 @@ void ParentsDescriptors::forget(int fd) {
   const SignalBlock block;
   const Locked locked(listed().lock);
   static_cast<void>(unlist(fd));
-}
-
-void ParentsDescriptors::prepare() { static_cast<void>(listed()); }
-
-void ParentsDescriptors::close_in_child() {
-  for (const int fd : listed().descriptors) ::close(fd);
-  listed().descriptors.clear();
 }
 
 }  // namespace outcore::os

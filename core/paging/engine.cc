@@ -96,6 +96,7 @@ void Engine::add_to(Metrics& metrics) const {
   metrics.gauges.bounce_bytes = pager_.buffer_bytes();
   metrics.gauges.metadata_bytes = pager_.metadata_bytes();
   metrics.gauges.replays = replayer_.count();
+  for (const auto& shard : pager_.shards) metrics.policies.push_back(shard->policy->metrics());
 }
 
 }  // namespace outcore::paging

@@ -166,7 +166,7 @@ class Engine {
   uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }
   // Of the budget, what is in memory: pages, buffers, and what is lent to stores.
   uint64_t used_bytes() const;
-  void add_to(Metrics& metrics) const;  // the gauges
+  void add_to(Metrics& metrics) const;  // the gauges and policies
 
   // -- what our threads do, for a simulation that has none --
   bool run_prefetch() { return prefetcher_.run_one(); }

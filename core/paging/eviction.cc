@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "core/base/assert.h"
+#include "core/os/wait.h"
 
 namespace outcore::paging {
 
@@ -16,6 +17,27 @@ using region::PageValue;
 using region::PageWord;
 using region::View;
 
+namespace {
+
+// What a page costs that is in memory and was unmapped only to see whether it is touched, if it is:
+// half of it the unmapping, while another thread runs, and half the fault.
+constexpr uint64_t kProbeNs = 25'000;
+
+// The same beside a miss.
+uint32_t probe_price_of(const PageCache& cache) {
+  if (cache.frames->leaving_is_readable()) return Policy::kNoProbes;
+  const uint64_t miss_ns = std::max<uint64_t>(cache.fetches.cost.miss_ns(), 1);
+  const uint64_t price = Policy::kMissPrice * kProbeNs / miss_ns;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(price, 1, 8 * Policy::kMissPrice));
+}
+
+// At rest: unmapped, and everything that was written of it is stored.
+bool is_at_rest(const PageValue& seen) {
+  return seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting);
+}
+
+}  // namespace
+
 // Resident → Unmapping, if nobody has it. Pinned pages leave the policy until the last unpin.
 bool Eviction::take(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
@@ -24,6 +46,16 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
   OC_CHECK(record.page < cache.page_count());
   PageWord& word = cache.words[record.page];
   PageValue seen = word.load();
+  if (record.list == kProbedList) {
+    // Touched a moment ago, and in the inbox: it stays until the policy has been told of that.
+    if (!was_chosen || !is_at_rest(seen)) {
+      if (was_chosen) victims_.drop_out(frame, true);
+      return false;
+    }
+    shard_.probed.remove(frames_, frame);
+    shard_.victim[shard_.victim_count++] = {frame, &cache, record.page, 0, false, false, false};
+    return true;
+  }
   for (;;) {
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
       if (was_chosen) victims_.drop_out(frame, true);
@@ -41,7 +73,7 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
   }
   OC_CHECK(seen.frame() == frame);
   Victim& victim = shard_.victim[shard_.victim_count++];
-  victim = {frame, &cache, record.page, 0, false, false};
+  victim = {frame, &cache, record.page, 0, false, false, false};
   return true;
 }
 
@@ -63,6 +95,43 @@ void Eviction::choose(uint32_t count) {
   }
 }
 
+void Eviction::choose_probes(uint32_t count) {
+  count = std::min(count, Shard::kVictimsMax - shard_.victim_count);
+  if (shard_.victim_count != 0) shard_.probe_price = probe_price_of(*shard_.victim[0].cache);
+  if (count == 0 || shard_.probe_price == 0) return;
+  const size_t chosen =
+      shard_.policy->choose_probes({shard_.chosen, count}, shard_.probe_price, pay_for_probes());
+  OC_CHECK(chosen <= count);
+  for (size_t i = 0; i < chosen; ++i) probe(static_cast<uint32_t>(shard_.chosen[i]));
+  shard_.has_probed.store(shard_.probed.size() != 0, std::memory_order_relaxed);
+}
+
+// For how many halves of a probe's price there was time since the last turn: they may take a share
+// of it, of all shards together.
+uint32_t Eviction::pay_for_probes() {
+  constexpr uint64_t kShareOfTime = 64;
+  const uint64_t half_ns = kProbeNs / 2 * kShareOfTime * pager_.shards.size();
+  const uint64_t now_ns = os::now_ns();
+  if (shard_.probes_paid_ns == 0) shard_.probes_paid_ns = now_ns;
+  const uint64_t halves = (now_ns - std::min(now_ns, shard_.probes_paid_ns)) / half_ns;
+  shard_.probes_paid_ns += halves * half_ns;
+  return static_cast<uint32_t>(std::min<uint64_t>(halves, UINT32_MAX));
+}
+
+void Eviction::probe(uint32_t frame) {
+  FrameRecord& record = frames_[frame];
+  OC_CHECK(record.is_in_policy != 0);
+  if (record.list != 0) return;  // it is being probed
+  const PageCache& cache = *pager_.cache_of(record.cache);
+  if (cache.frames->leaving_is_readable()) return;  // its touch would not be seen
+  if (cache.is_writable && leaves_writes_to_keepers(cache)) return;
+  if (!take(frame, false)) return;
+  Victim& victim = shard_.victim[shard_.victim_count - 1];
+  OC_CHECK(victim.frame == frame);
+  victim.is_probed = true;
+  shard_.probed.push(frames_, frame);
+}
+
 uint64_t Eviction::take_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy) {
   uint64_t page = first;
   for (; page < end && !is_full(); ++page) take_page(cache, page, busy);
@@ -75,10 +144,16 @@ void Eviction::take_page(PageCache& cache, uint64_t page, uint64_t* busy) {
   if (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed) return;
   if (&pager_.shard_of(cache, page) != &shard_) return;
   const uint32_t frame = seen.frame();
-  if (seen.state() == PageState::kLeaving && !seen.has(PageValue::kWriting) &&
-      frames_[frame].list == kLeavingList) {
-    shard_.leaving.remove(frames_, frame);  // at rest: it leaves with the batch
-    shard_.victim[shard_.victim_count++] = {frame, &cache, page, 0, false, false};
+  const uint8_t list = is_at_rest(seen) ? frames_[frame].list : uint8_t{0};
+  if (list == kLeavingList || list == kProbedList) {  // it leaves with the batch
+    if (list == kLeavingList) {
+      shard_.leaving.remove(frames_, frame);
+    } else {
+      shard_.probed.remove(frames_, frame);
+      shard_.policy->removed(FrameId{frame});
+      frames_[frame].is_in_policy = 0;
+    }
+    shard_.victim[shard_.victim_count++] = {frame, &cache, page, 0, false, false, false};
     return;
   }
   if (seen.state() != PageState::kResident || !take(frame, false)) {
@@ -139,6 +214,8 @@ void Eviction::clean(Bytes bytes) {
   OC_CHECK(writer_.finished() == shard_.victim_count);
   OC_CHECK(shard_.request_count == 0);
   OC_CHECK(shard_.write_buffer_used == 0);
+  for (uint32_t i = 0; i < shard_.victim_count; ++i)  // they stay where they are
+    if (shard_.victim[i].is_probed) shard_.victim[i].is_out = true;
 }
 
 void Eviction::unmap(uint32_t begin, uint32_t end) {
@@ -207,12 +284,11 @@ void Eviction::collect(Victim& victim) {
     shard_.written.add_range(0, cache.page_bytes / base::kSystemPage);
   }
   victim.is_dirty = !shard_.written.is_empty(cache.page_bytes / base::kSystemPage);
-  const bool is_left_to_keepers =
-      caller_ == Caller::kFault && (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
   // What was written after a cut waits until the cut is stored.
-  const bool must_leave_it = victim.is_dirty && (is_left_to_keepers || cache.epoch.is_closed());
+  const bool must_leave_it =
+      victim.is_dirty && (leaves_writes_to_keepers(cache) || cache.epoch.is_closed());
   if (result == 0 && !must_leave_it) return;
-  if (looked_at_ > 0) --looked_at_;
+  if (looked_at_ > 0 && !victim.is_probed) --looked_at_;
   if (!is_unmapped && result == 0)
     cache.for_each_showing(victim.page, [&](View& view) {
       cache.frames->restore(view.piece_of(victim.page), shard_.written);
@@ -309,7 +385,7 @@ void Eviction::rest(uint32_t leaving_target) {
     const FrameRecord& record = frames_[frame];
     OC_CHECK(record.cache != kNone);
     shard_.victim[shard_.victim_count++] = {
-        frame, pager_.cache_of(record.cache), record.page, 0, false, false};
+        frame, pager_.cache_of(record.cache), record.page, 0, false, false, false};
   }
   std::sort(shard_.victim, shard_.victim + shard_.victim_count,
             [](const Victim& a, const Victim& b) {

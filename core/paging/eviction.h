@@ -40,6 +40,10 @@ class Eviction {
   void drain_inbox() { victims_.drain_inbox(); }
   // Takes up to `count` frames that the policy gives up.
   void choose(uint32_t count);
+  // Takes up to `count` resident frames, as far as there is room in the batch, of which the policy
+  // wants to know whether they are touched. They are unmapped and cleaned with the batch, and stay
+  // in memory. Where touches of leaving pages are not seen, none is taken.
+  void choose_probes(uint32_t count);
   // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
   // batch, and returns where it stopped. Pages in other hands are passed over and counted in
   // `busy`.
@@ -64,7 +68,14 @@ class Eviction {
   uint32_t looked_at() const { return looked_at_; }
 
  private:
+  // Whether somebody else is to write back its pages.
+  bool leaves_writes_to_keepers(const PageCache& cache) const {
+    return caller_ == Caller::kFault &&
+           (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
+  }
   bool take(uint32_t frame, bool was_chosen);
+  uint32_t pay_for_probes();
+  void probe(uint32_t frame);
   void block(Victim& victim);
   void unmap(uint32_t begin, uint32_t end);
   void collect(Victim& victim);

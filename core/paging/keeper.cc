@@ -48,6 +48,7 @@ uint64_t Keeper::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   eviction.drain_inbox();
   set_capacity(pager_, shard);
   eviction.choose(victims);
+  eviction.choose_probes(kProbesMax);
   eviction.clean(Bytes::kWriteBack);
   const size_t leaving_target = shard.policy->leaving_target();
   if (leaving_target == 0 && shard.leaving.size() == 0) return eviction.free();
@@ -80,13 +81,21 @@ bool Keeper::help(Caller caller, uint32_t first_choice) {
 }
 
 void Keeper::call_keepers() {
-  for (const auto& shard : pager_.shards)
-    if (shard->is_called.load(std::memory_order_relaxed) == 0 &&
-        shard->is_called.exchange(1, std::memory_order_acq_rel) == 0)
-      os::wake_all(&shard->is_called);
+  for (const auto& shard : pager_.shards) shard->call_keeper();
+}
+
+void Keeper::probe(Shard& shard) {
+  if (pager_.stall.error() != 0) return;  // what was written could not be stored
+  const os::Locked turn(shard.turn);
+  Eviction eviction(pager_, shard, Caller::kThread);
+  eviction.drain_inbox();
+  eviction.choose_probes(kProbesMax);
+  eviction.clean(Bytes::kWriteBack);
+  OC_ASSERT(shard.policy->is_valid());
 }
 
 bool Keeper::keep(Shard& shard) {
+  if (shard.rescues.exchange(0, std::memory_order_relaxed) >= Shard::kRescuesMax) probe(shard);
   const uint64_t limit = pager_.budget.limit();
   // Pages may be large beside the share above the watermark: the largest must find room, too. A
   // filler inside a fault handler may not be able to make it (a store that is not fault safe).

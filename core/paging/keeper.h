@@ -15,6 +15,7 @@ class Eviction;
 class Keeper {
  public:
   static constexpr uint32_t kHelpVictims = 64;  // of a turn that a filler runs
+  static constexpr uint32_t kProbesMax = 64;    // of a turn
 
   explicit Keeper(Pager& pager) : pager_(pager) {}
 
@@ -35,6 +36,8 @@ class Keeper {
 
  private:
   uint64_t run_turn(Shard& shard, Eviction& eviction, uint32_t victims);
+  // Tells the policy what was touched, and probes pages; evicts nothing.
+  void probe(Shard& shard);
 
   Pager& pager_;
 };

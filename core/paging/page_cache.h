@@ -12,9 +12,9 @@
 #include "core/base/assert.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/address_space.h"
+#include "core/os/epoch_gate.h"
 #include "core/os/frames.h"
 #include "core/paging/change_log.h"
-#include "core/paging/epoch_gate.h"
 #include "core/paging/gate.h"
 #include "core/paging/write_failures.h"
 #include "core/prefetch/fetch_tuner.h"
@@ -87,7 +87,7 @@ struct PageCache {
   std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
   WriteFailures write_failures;
   Gate read_gate, write_gate;
-  EpochGate epoch;
+  os::EpochGate epoch;
   metrics::CounterBlock counters;
   prefetch::FetchHistory fetches;                     // what its misses have shown
   std::atomic<ChangeLog*> changes{nullptr};           // ours; made when somebody wants to know

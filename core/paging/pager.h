@@ -31,7 +31,7 @@ namespace outcore::paging {
 struct PagerOptions {
   uint64_t budget_bytes = 0;
   uint64_t frames_max = 0;  // frames that any later budget may need
-  std::string policy = "s3-fifo";
+  std::string policy = "auto";
   unsigned keepers = 1;
   unsigned prefetch_threads = 1;
   unsigned high_watermark = 98;  // percent

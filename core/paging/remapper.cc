@@ -93,7 +93,9 @@ int Remapper::rescue(PageCache& cache, View& view, uint64_t page, std::byte* add
     flags = PageValue::kDirty;
   }
   cache.counters.add(Counter::rescues, 1);
-  pager_.shard_of(cache, page).inbox.push(pager_.frames, seen.frame());
+  Shard& shard = pager_.shard_of(cache, page);
+  shard.inbox.push(pager_.frames, seen.frame());
+  shard.note_rescue();
   word.update([&](PageValue v) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned).plus(flags);
   });

@@ -31,7 +31,7 @@ class FrameQueue {
   uint32_t oldest_ = budget::kNone, newest_ = budget::kNone, size_ = 0;
 };
 
-inline constexpr uint8_t kLeavingList = 1, kColdList = 2;
+inline constexpr uint8_t kLeavingList = 1, kColdList = 2, kProbedList = 3;
 
 // A frame on its way out, during one turn.
 struct Victim {
@@ -40,7 +40,8 @@ struct Victim {
   uint64_t page = 0;
   int error = 0;
   bool is_dirty = false;
-  bool is_out = false;  // no longer a victim: rescued, put back or freed
+  bool is_out = false;     // no longer a victim: rescued, put back, freed or left at rest
+  bool is_probed = false;  // resident for the policy, which wants to know whether it is touched
 };
 
 inline region::PageWord& word_of(const Victim& victim) { return victim.cache->words[victim.page]; }
@@ -54,10 +55,28 @@ struct Shard {
   // The keeper's thread sleeps on it; 1: there is work.
   std::atomic<uint32_t> is_called{0};
 
+  // Touches wait in the inbox for the policy, which may want other pages probed after them: when
+  // there are kRescuesMax of them, the keeper is called. Counted while any page is probed.
+  static constexpr uint32_t kRescuesMax = 16;
+  std::atomic<uint32_t> rescues{0};
+  std::atomic<bool> has_probed{false};
+  void note_rescue() {
+    if (!has_probed.load(std::memory_order_relaxed)) return;
+    if (rescues.fetch_add(1, std::memory_order_relaxed) + 1 >= kRescuesMax) call_keeper();
+  }
+  void call_keeper() {
+    if (is_called.load(std::memory_order_relaxed) == 0 &&
+        is_called.exchange(1, std::memory_order_acq_rel) == 0)
+      os::wake_all(&is_called);
+  }
+
   // All below: the turn's holder.
   std::unique_ptr<Policy> policy;
   FrameQueue leaving{kLeavingList};
   FrameQueue cold{kColdList};
+  FrameQueue probed{kProbedList};    // until the inbox tells of their touch
+  uint32_t probe_price = 0;          // see Policy::choose_probes; 0: not known yet
+  uint64_t probes_paid_ns = 0;       // up to when time has paid for probes; 0: not begun
   uint64_t capacity_page_bytes = 0;  // for which the policy's capacity was set
   std::byte* write_buffer = nullptr;
   uint64_t write_buffer_bytes = 0;

@@ -15,6 +15,12 @@ void VictimBatch::drain_inbox() {
   shard_.inbox.drain(pager_.frames, [&](uint32_t frame) {
     FrameRecord& record = pager_.frames[frame];
     if (record.list == kLeavingList) shard_.leaving.remove(pager_.frames, frame);
+    if (record.list == kProbedList) {
+      OC_CHECK(record.is_in_policy != 0);
+      shard_.probed.remove(pager_.frames, frame);
+      shard_.policy->touched(FrameId{frame});
+      return;
+    }
     if (record.is_in_policy != 0) {
       shard_.policy->rescued(FrameId{frame});
       return;
@@ -31,6 +37,16 @@ void VictimBatch::drain_inbox() {
       shard_.policy->filled(FrameId{frame}, key);
     record.is_guess = 0;
   });
+}
+
+// The state of the page was ours alone since it was unmapped: nobody has rescued it.
+void VictimBatch::return_to_policy(const Victim& victim) {
+  if (!victim.is_probed) {
+    drop_out(victim.frame, true);
+    return;
+  }
+  OC_CHECK(pager_.frames[victim.frame].list == kProbedList);
+  shard_.probed.remove(pager_.frames, victim.frame);
 }
 
 void VictimBatch::drop_out(uint32_t frame, bool was_chosen) {
@@ -52,7 +68,7 @@ void VictimBatch::put_back(Victim& victim) {
   word_of(victim).update([](PageValue v) {
     return v.with(PageState::kResident).minus(PageValue::kCleaned | PageValue::kWriting);
   });
-  drop_out(victim.frame, true);
+  return_to_policy(victim);
 }
 
 void VictimBatch::stay(Victim& victim, uint64_t minus, uint64_t plus) {
@@ -66,7 +82,7 @@ void VictimBatch::stay(Victim& victim, uint64_t minus, uint64_t plus) {
     const PageValue idle = v.minus(minus).plus(plus);
     return is_ours ? idle.with(PageState::kResident) : idle;
   });
-  if (is_ours) drop_out(victim.frame, true);
+  if (is_ours) return_to_policy(victim);
 }
 
 // What was unmapped and stays is shown again in every view that showed it: a pin or a system call

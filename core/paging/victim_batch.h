@@ -29,6 +29,7 @@ class VictimBatch {
   void drop_out(uint32_t frame, bool was_chosen);
 
  private:
+  void return_to_policy(const Victim& victim);
   void show_again(const Victim& victim, bool is_dirty);
 
   Pager& pager_;

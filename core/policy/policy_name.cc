@@ -58,6 +58,8 @@ Status parse_one(const std::string& full, std::string_view item, std::span<Param
                   format_value(parameter, parameter.most) + ", as in " + std::string(key) + "=" +
                   format_value(parameter, parameter.value));
   }
+  if (known.empty())
+    return refuse("'" + std::string(item) + "' is not allowed: it has no parameters; leave it out");
   return refuse("there is no parameter '" + std::string(key) + "'" + did_you_mean(key, known) +
                 " (parameters: " + joined(known) + ")");
 }

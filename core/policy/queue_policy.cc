@@ -11,17 +11,30 @@ Entry& QueuePolicy::entry_of(FrameId frame) {
   return entries_[static_cast<uint32_t>(frame)];
 }
 
-void QueuePolicy::filled(FrameId frame, PageKey key) { join(frame, key, false); }
+void QueuePolicy::filled(FrameId frame, PageKey key) { join(frame, key, &QueuePolicy::admit); }
 
-void QueuePolicy::guessed(FrameId frame, PageKey key) { join(frame, key, true); }
+void QueuePolicy::guessed(FrameId frame, PageKey key) {
+  join(frame, key, &QueuePolicy::admit_guess);
+}
 
-void QueuePolicy::join(FrameId frame, PageKey key, bool is_guess) {
+void QueuePolicy::taken_over(FrameId frame, PageKey key) {
+  join(frame, key, &QueuePolicy::admit_taken_over);
+}
+
+void QueuePolicy::join(FrameId frame, PageKey key, Queue (QueuePolicy::*queue_for)(Entry&)) {
   Entry& entry = entry_of(frame);
   OC_CHECK(entry.queue == Queue::kUnknown);
   entry.key = key;
-  const Queue queue = is_guess ? admit_guess(entry) : admit(entry);
+  const Queue queue = (this->*queue_for)(entry);
   OC_CHECK(queue == Queue::kFirst || queue == Queue::kSecond);
   list(queue).push(entries_, frame);
+}
+
+PageKey QueuePolicy::key_of(FrameId frame) const {
+  OC_CHECK(static_cast<uint32_t>(frame) < entries_.count());
+  const Entry& entry = entries_[static_cast<uint32_t>(frame)];
+  OC_CHECK(entry.queue != Queue::kUnknown);
+  return entry.key;
 }
 
 size_t QueuePolicy::choose_victims(std::span<FrameId> out) {

@@ -16,12 +16,14 @@ class QueuePolicy : public Policy {
 
   void filled(FrameId frame, PageKey key) final;
   void guessed(FrameId frame, PageKey key) final;
+  void taken_over(FrameId frame, PageKey key) final;
   size_t choose_victims(std::span<FrameId> out) final;
   void rescued(FrameId frame) final;
   void freed(FrameId frame) final;
   void removed(FrameId frame) final;
   size_t leaving_target() const final;
   void set_capacity(size_t frames) final;
+  PageKey key_of(FrameId frame) const final;
   size_t resident_count() const final { return first().size() + second().size(); }
   size_t leaving_count() const final { return list(Queue::kLeaving).size(); }
   bool is_valid() const override;
@@ -38,6 +40,8 @@ class QueuePolicy : public Policy {
   virtual Queue readmit(Entry& entry) = 0;
   // The queue that a page joins for which nobody asked.
   virtual Queue admit_guess(Entry& entry) { return admit(entry); }
+  // The queue that a page joins which another policy had.
+  virtual Queue admit_taken_over(Entry& entry) { return admit(entry); }
   // Removes a frame from its queue and returns it as the victim. REQUIRES: a frame is resident.
   virtual FrameId pick() = 0;
   // The page of the entry is gone: freed as a victim, or removed from the policy.
@@ -66,7 +70,7 @@ class QueuePolicy : public Policy {
   size_t capacity_ = 0;
 
  private:
-  void join(FrameId frame, PageKey key, bool is_guess);
+  void join(FrameId frame, PageKey key, Queue (QueuePolicy::*queue_for)(Entry&));
   void take_out(FrameId frame, Entry& entry, bool was_victim);
   const uint64_t leaving_percent_;
   FrameList lists_[kQueues] = {FrameList(Queue::kUnknown), FrameList(Queue::kLeaving),

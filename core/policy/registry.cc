@@ -1,6 +1,7 @@
 // The policies by name. To add a policy, add its file and a line here.
 #include <cerrno>
 
+#include "core/policy/auto_policy.h"
 #include "core/policy/di_mmap.h"
 #include "core/policy/fifo.h"
 #include "core/policy/s3_fifo.h"
@@ -9,6 +10,7 @@
 namespace outcore {
 namespace {
 
+using policy::AutoPolicy;
 using policy::DiMmap;
 using policy::Fifo;
 using policy::S3Fifo;
@@ -28,8 +30,10 @@ struct Known {
   std::string_view name;
   Result<std::unique_ptr<Policy>> (*make)(const std::string&, std::string_view, size_t, size_t);
 };
-constexpr Known kKnown[] = {
-    {S3Fifo::kName, make<S3Fifo>}, {DiMmap::kName, make<DiMmap>}, {Fifo::kName, make<Fifo>}};
+constexpr Known kKnown[] = {{AutoPolicy::kName, make<AutoPolicy>},
+                            {S3Fifo::kName, make<S3Fifo>},
+                            {DiMmap::kName, make<DiMmap>},
+                            {Fifo::kName, make<Fifo>}};
 
 }  // namespace
 

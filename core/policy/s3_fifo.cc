@@ -51,6 +51,14 @@ Queue S3Fifo::admit_guess(Entry& entry) {
   return Queue::kFirst;
 }
 
+// Memory is full already, of pages that have proved something or nothing: as when it fills for the
+// first time, they stay where they are until others have returned.
+Queue S3Fifo::admit_taken_over(Entry& entry) {
+  const bool is_main = second().size() < main_share_;
+  entry.faults = is_main ? kCameFromMain : kCameFromSmall;
+  return is_main ? Queue::kSecond : Queue::kFirst;
+}
+
 Queue S3Fifo::readmit(Entry& entry) {
   entry.faults = kCameFromMain;
   return Queue::kSecond;

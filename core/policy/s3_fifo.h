@@ -46,6 +46,7 @@ class S3Fifo final : public QueuePolicy {
   Queue admit(Entry& entry) override;
   Queue readmit(Entry& entry) override;
   Queue admit_guess(Entry& entry) override;
+  Queue admit_taken_over(Entry& entry) override;
   FrameId pick() override;
   void forget(const Entry& entry, bool was_victim) override;
   void capacity_changed() override;

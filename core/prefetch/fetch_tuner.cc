@@ -19,8 +19,10 @@ constexpr uint64_t kGuessMin = 2, kGuessMax = 4, kGuessMaxIfFitting = 64, kMisse
 constexpr uint64_t kGuessesTried = 64, kGuessesAUse = 8;
 // Where single pages have come in for long, only every eighth miss decides and watches anew.
 constexpr uint32_t kMissesAtFirst = 16, kMissesADecision = 8;
-// A cluster whose outermost ring is used by this share leaves a page out only one time in four.
+// A cluster leaves a page out only one time in four if its outermost ring is used by this share, or
+// if so many pages of its rings were watched in this place: each that is used costs a miss.
 constexpr double kSure = 0.9;
+constexpr uint32_t kWatchedEnough = 24;
 
 uint64_t mix(uint64_t x) {
   x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull;
@@ -179,8 +181,11 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   history.clusters[choice.level].fetch_add(misses, std::memory_order_relaxed);
   brought_in_.fetch_add(misses << choice.level, std::memory_order_relaxed);
   const uint64_t chance = mix(seed_.fetch_add(0x9E3779B97F4A7C15ull, std::memory_order_relaxed));
-  if (choice.level != 0)
-    leave_out(history, miss, where, chance, shares[choice.level] >= kSure, &choice);
+  if (choice.level != 0) {
+    const bool is_sure = shares[choice.level] >= kSure ||
+                         where.place->evidence.watched_within(choice.level) >= kWatchedEnough;
+    leave_out(history, miss, where, chance, is_sure, &choice);
+  }
   if (choice.level < miss.level_max) watch_outside(history, miss, where, chance, choice.level);
   return choice;
 }

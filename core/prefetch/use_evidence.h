@@ -51,6 +51,13 @@ class UseEvidence {
     OC_ASSERT((word >> 16) <= (word & 0xFFFF));
     return {word & 0xFFFF, word >> 16};
   }
+  // Pages of rings 1 … ring that were watched.
+  uint32_t watched_within(uint32_t ring) const {
+    OC_CHECK(ring < kRings);
+    uint32_t watched = 0;
+    for (uint32_t i = 1; i <= ring; ++i) watched += count(i).watched;
+    return watched;
+  }
   // The share of the ring's pages that are asked for. `prior` is what is believed without any
   // evidence, and weighs as much as kPriorWeight watched pages.
   double share(uint32_t ring, double prior) const {

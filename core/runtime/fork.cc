@@ -9,7 +9,6 @@
 
 #include "core/os/at_fork.h"
 #include "core/os/mapping_count.h"
-#include "core/os/parents_descriptors.h"
 #include "core/os/process_lock.h"
 #include "core/region/address_map.h"
 #include "core/runtime/fork.h"
@@ -21,7 +20,6 @@ namespace {
 ForkHooks hooks;
 struct sigaction segv_before {};
 thread_local int errno_before = 0;
-thread_local sigset_t signals_before;
 
 [[noreturn]] void end_child() {
   static const char text[] =
@@ -52,10 +50,6 @@ void on_child_touch(int signal, siginfo_t* info, void* context) {
 
 // Locks are held until fork() has returned here: no handler that needs one may run in between.
 void before_fork() {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
-  ::pthread_sigmask(SIG_BLOCK, &all, &signals_before);
   if (hooks.before != nullptr) hooks.before();
   os::ProcessLock::lock_all();
   errno_before = errno;
@@ -67,12 +61,10 @@ void after_fork_in_parent() {
   if (!may_have_failed) errno = errno_before;
   os::ProcessLock::unlock_all();
   if (hooks.after_in_parent != nullptr) hooks.after_in_parent(may_have_failed);
-  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
 }
 
-void prepare_child() {
+void after_fork_in_child() {
   errno = errno_before;
-  os::ParentsDescriptors::close_in_child();
   os::ProcessLock::unlock_all();
   os::MappingCount::forget_in_child();
   bool has_regions = false;
@@ -104,11 +96,6 @@ void prepare_child() {
   ::sigaction(SIGSEGV, &action, &segv_before);
 }
 
-void after_fork_in_child() {
-  prepare_child();
-  ::pthread_sigmask(SIG_SETMASK, &signals_before, nullptr);
-}
-
 }  // namespace
 
 void set_fork_hooks(const ForkHooks& now) { hooks = now; }
@@ -129,7 +116,6 @@ bool answer_inherited(const std::byte* address) {
 
 uint64_t process_generation() {
   static const bool is_registered = [] {
-    os::ParentsDescriptors::prepare();
     static_cast<void>(region::AddressMap::instance());
     os::at_fork(os::ForkOrder::kRuntime, before_fork, after_fork_in_parent, after_fork_in_child);
     return true;

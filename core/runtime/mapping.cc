@@ -48,7 +48,7 @@ Status check_size(const std::string& uri, const MapOptions& o) {
 }
 
 // Checks the numbers, independent of the store.
-Status check(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
+Status check_map(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
   if (o.offset % kSystemPage != 0)
     return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
   if (o.page_bytes != 0 && (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage ||
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
       return base::system_error(
           r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
-  if (Status s = check(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
+  if (Status s = check_map(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
   if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store->size_bytes() - o.offset;
   if (Status s = check_size(uri, o); !s) return s.error();
   const uint64_t shown_bytes = std::max<uint64_t>(round_up(o.size_bytes, kSystemPage), kSystemPage);

@@ -242,8 +242,9 @@ std::vector<Option> make_memory_options() {
            "the most that budget = auto grows to. It leaves others a twentieth of the memory and "
            "64 MiB at least, in small cgroups a quarter, whatever this says"},
           {&R::budget_max_bytes, &O::budget_max_bytes}),
-      text({"policy", "policy", "s3-fifo", "a policy with its parameters, as in di-mmap:hot=75%",
-            "which pages leave when the budget is full"},
+      text({"policy", "policy", "auto",
+            "auto, or a policy with its parameters, as in di-mmap:hot=75%",
+            "which pages leave when the budget is full. auto takes whichever policy misses least"},
            {&R::policy, &O::policy}, nullptr, refuse_policy),
       bytes({"page", "page_bytes", "4 KiB", "a power of two, 4 KiB … 16 MiB",
              "unit of fault, eviction and I/O of regions that do not say"},

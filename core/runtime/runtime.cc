@@ -149,6 +149,10 @@ Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   return Runtime(std::move(impl).value());
 }
 
+Status Runtime::check(const RuntimeOptions& options) {
+  return runtime::resolve_options(options).status();
+}
+
 Runtime::Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Runtime::Runtime(Runtime&&) noexcept = default;
 

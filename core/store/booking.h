@@ -1,5 +1,5 @@
-// Booking: a capability of stores without a name whose space is on other machines and is reserved
-// piece by piece with reserve(): dynamic_cast<Booking*>(&store).
+// Booking: a capability of stores without a name whose space is reserved piece by piece with
+// reserve() and given back with release(): dynamic_cast<Booking*>(&store).
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ _outcore() {
   --frames) choices="auto shared private" ;;
   --on-error) choices="signal zero abort" ;;
   --advice) choices="normal random sequential" ;;
-  --policy) choices="s3-fifo di-mmap fifo" ;;
+  --policy) choices="auto s3-fifo di-mmap fifo" ;;
   --distribution) choices="uniform zipf once" ;;
   --dir | --scratch-dir | --disk | --fast | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
   --store | --edges | --graph | --json-file) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

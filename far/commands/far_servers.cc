@@ -28,12 +28,12 @@ ServerPlan plan_server(const HostsFile& file, const Host& host) {
     return plan;
   }
   plan.address = found.value().text;
-  // Whoever names a user means another's rights, also here.
+  // A user's name means the rights of another user, on this machine, too.
   plan.is_started_here = found.value().is_here && host.user.empty();
   return plan;
 }
 
-// A copy elsewhere cannot reach its server by this machine's loopback.
+// A copy on another machine cannot reach its server through this machine's loopback.
 void leave_loopback(std::vector<ServerPlan>& plans) {
   const auto is_loopback = [](const ServerPlan& plan) {
     return plan.address.starts_with("127.") || plan.address == "::1";
@@ -128,12 +128,12 @@ void FarServers::add_outputs(std::vector<pollfd>* all) const {
     if (server->output() != -1) all->push_back({server->output(), POLLIN, 0});
 }
 
-std::vector<std::string> FarServers::hear() {
+std::vector<std::string> FarServers::read_output() {
   std::vector<std::string> lost;
   for (size_t i = 0; i < servers_.size(); ++i) {
     HostServer& server = *servers_[i];
     const State before = server.state();
-    server.hear();
+    server.read_output();
     if (before == State::kUp && server.state() == State::kDead) lost.push_back(loss_of(i));
   }
   for (const auto& server : servers_) {

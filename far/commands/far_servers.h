@@ -1,4 +1,4 @@
-// FarServers: the servers that give their memory to one program, and the store that they are.
+// FarServers: the servers that lend their memory to one program, and the store that they form.
 #pragma once
 
 #include <poll.h>
@@ -12,10 +12,11 @@
 
 namespace outcore::cli {
 
-// One server for each line of the file but the first, in their order. With a replica, each has a
-// copy on the host of the next line, the last on that of the first: a host's memory is then half
-// for its own server and half for the copy of the one before, as far as both hosts have it. What
-// has no address is planned, too, and says why it cannot be started. Asks name servers.
+// Plans one server for each line of the file except the first, in their order. With a replica, each
+// server has a copy on the host of the next line; that of the last is on the host of the first.
+// Half of a host's memory is then for its own server, and half for the copy of the one before, as
+// far as both hosts have it. A host whose address is not found is planned, too, with the reason why
+// it cannot be started. Asks name servers.
 std::vector<ServerPlan> plan_servers(const HostsFile& file, int replicas);
 
 // One thread.
@@ -23,21 +24,23 @@ class FarServers {
  public:
   FarServers(const std::vector<ServerPlan>& plans, std::vector<std::string> ssh);
 
-  // All are started at once; copies when their servers are up, within hear().
+  // Starts all of them at once. Their copies are started within read_output(), when the servers are
+  // up.
   void start();
-  bool is_settled() const;                    // nothing is being started any more
-  void give_up(int seconds);                  // on those that still are
-  std::vector<std::string> failures() const;  // one line each: which, and why
-  bool has_one() const;                       // that is up
-  // far://:PASSWORD@HOST:PORT[+HOST:PORT],…?replicas=N of those that are up.
+  bool is_settled() const;                    // no server is being started any more
+  void give_up(int seconds);                  // on servers that are still being started
+  std::vector<std::string> failures() const;  // a line for each: which server, and why
+  bool has_one() const;                       // at least one is up
+  // The store of the servers that are up: far://:PASSWORD@HOST:PORT[+HOST:PORT],…?replicas=N.
   std::string uri() const;
 
   void add_outputs(std::vector<pollfd>* all) const;
-  // Reads what they said. Returns a line for each that died: which, and what it means.
-  std::vector<std::string> hear();
+  // Reads what the servers have written. Returns a line for each that died: which, and what that
+  // means.
+  std::vector<std::string> read_output();
   void beat();
-  bool has_elsewhere() const;  // any that must hear of us
-  // Asks all to end.
+  bool has_elsewhere() const;  // a server on another machine, which must get our beats
+  // Asks all servers to end.
   void end();
   bool are_gone();
   void kill();
@@ -49,7 +52,7 @@ class FarServers {
 
   ServerAccess access_;
   bool has_copies_ = false;
-  std::vector<std::unique_ptr<HostServer>> servers_;  // then their copies
+  std::vector<std::unique_ptr<HostServer>> servers_;  // first the servers, then their copies
 };
 
 }  // namespace outcore::cli

@@ -28,7 +28,7 @@ Found look_up(const std::string& name, int* why) {
           }};
 }
 
-// "localhost" is 127.0.0.1 wherever it can be: servers listen at one address.
+// "localhost" is 127.0.0.1 if possible, because servers listen at one address.
 const addrinfo* choose(const std::string& name, const addrinfo* all) {
   if (::strcasecmp(name.c_str(), "localhost") == 0)
     for (const addrinfo* at = all; at != nullptr; at = at->ai_next)
@@ -42,7 +42,7 @@ std::string text_of(const sockaddr* address, socklen_t size) {
   return text;
 }
 
-// 0.0.0.0 and "::" stand for every address, and so for none.
+// 0.0.0.0 and "::" stand for every address, and so for no single one.
 bool is_nobody(const sockaddr* address) {
   if (address->sa_family == AF_INET)
     return reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == INADDR_ANY;
@@ -73,7 +73,8 @@ bool can_bind(const addrinfo& at) {
 
 std::string short_name(const std::string& name) { return name.substr(0, name.find('.')); }
 
-// By its whole name, or by what both have in front of the first dot if one has no more than that.
+// By its full name; or by the part before the first dot, if one of the two names has no more than
+// that.
 bool is_own_name(const std::string& name) {
   const std::string own = own_name();
   const bool is_whole = name.find('.') != std::string::npos && own.find('.') != std::string::npos;

@@ -1,5 +1,5 @@
-// HostAddress: which numeric address a host has for this machine, and which hosts are this machine.
-// May ask name servers, and wait for them as long as the system's resolver does.
+// HostAddress: which numeric address a host has as seen from this machine, and which hosts are this
+// machine. It may ask name servers, and wait for them as long as the system's resolver does.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct HostAddress {
 };
 
 std::string own_name();
-// By its name, by "localhost", or by an address that can be bound here.
+// Whether `name` is this machine's name, "localhost", or an address that can be bound here.
 bool is_this_machine(const std::string& name);
-// Errors: EHOSTUNREACH, the name is not known or names nobody.
+// Errors: EHOSTUNREACH (the name is unknown, or has no address).
 Result<HostAddress> find_address(const std::string& name);
-// The address of this machine that packets to `other`, a numeric address, come from. Errors: those
-// of connect.
+// The address of this machine from which packets to `other`, a numeric address, are sent. Errors:
+// those of connect.
 Result<std::string> own_address_toward(const std::string& other);
 
 }  // namespace outcore::cli

@@ -19,15 +19,15 @@
 namespace outcore::cli {
 namespace {
 
-constexpr uint16_t kPortMin = 20'000, kPortMax = 32'767;  // below those of whoever connects
+constexpr uint16_t kPortMin = 20'000, kPortMax = 32'767;  // below the ports of outgoing connections
 constexpr size_t kLineBytesMax = 4096;
 constexpr int kVersionMin = 7;
 constexpr const char* kNoServer = "outcore-no-server";
 
-// For the shell of POSIX, in one line, and without what any login shell would change within '…'.
-// The config comes by its input, so that no list of processes shows the password. Whatever ends,
-// the input or the server, takes the whole process group along. @ stands for what waits for the end
-// of the input.
+// For a POSIX shell, in one line, without anything that a login shell would change within '…'. The
+// configuration comes through the input, so that no list of processes shows the password. When the
+// input or the server ends, the whole process group is ended. @ stands for the commands that wait
+// for the end of the input.
 constexpr const char* kScript =
     "PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin; LC_ALL=C; "
     "export PATH LC_ALL; exec 3<&0; "
@@ -38,7 +38,7 @@ constexpr const char* kScript =
     "{ @; kill -9 0; } <&3 >/dev/null 2>&1 & "
     "echo \"$c\" | $p - 2>&1 3<&-; kill -9 0";
 constexpr const char* kWaitHere = "cat";
-// A machine that is cut off, or switched off, closes nothing: a line must come now and then.
+// A machine that is cut off or switched off closes nothing, so a line must come now and then.
 constexpr const char* kWaitElsewhere =
     "if command -v timeout; then while timeout @ sh -c \"read l\"; do :; done; else cat; fi";
 
@@ -56,7 +56,7 @@ bool has(const std::string& line, const char* words) {
   return line.find(words) != std::string::npos;
 }
 
-// "12345:M 22 Nov 2026 10:53:44.740 * Ready …" without what stands in front.
+// A line such as "12345:M 22 Nov 2026 10:53:44.740 * Ready …" without its prefix.
 std::string words_of(const std::string& line) {
   constexpr size_t kPrefixMax = 48;
   if (line.empty() || std::isdigit(static_cast<unsigned char>(line[0])) == 0) return line;
@@ -65,7 +65,7 @@ std::string words_of(const std::string& line) {
   return line;
 }
 
-// 0: the line names none.
+// 0: the line has no version.
 int major_version(const std::string& line) {
   static const std::string name = " version=";
   const size_t at = line.find(name);
@@ -144,7 +144,7 @@ std::vector<std::string> HostServer::command() const {
   return words;
 }
 
-// Nothing is written to files: a copy that starts again from its primary keeps both in memory.
+// The server writes no files: a copy that synchronizes again keeps both data sets in memory.
 std::string HostServer::config() const {
   std::string text =
       "port " + std::to_string(port_) + "\nbind " + plan_.address + "\nrequirepass " +
@@ -159,21 +159,21 @@ std::string HostServer::config() const {
   return text;
 }
 
-void HostServer::hear() {
+void HostServer::read_output() {
   char text[4096];
   ssize_t n = 0;
   while (output_ != -1 && (n = ::read(output_, text, sizeof text)) > 0) {
     unread_.append(text, static_cast<size_t>(n));
     size_t at = 0;
     for (size_t end = 0; (end = unread_.find('\n', at)) != std::string::npos; at = end + 1)
-      hear_line(one_line(unread_.substr(at, end - at)));
+      read_line(one_line(unread_.substr(at, end - at)));
     unread_.erase(0, at);
     if (unread_.size() > kLineBytesMax) unread_.resize(kLineBytesMax);
   }
   if (n == 0 && output_ != -1) on_end_of_output();
 }
 
-void HostServer::hear_line(const std::string& line) {
+void HostServer::read_line(const std::string& line) {
   const std::string words = words_of(line);
   if (words.empty()) return;
   last_line_ = words;
@@ -193,7 +193,7 @@ void HostServer::hear_line(const std::string& line) {
 }
 
 void HostServer::on_end_of_output() {
-  if (!unread_.empty()) hear_line(one_line(unread_));
+  if (!unread_.empty()) read_line(one_line(unread_));
   if (output_ == -1) return;
   close_pipes();
   if (state_ == State::kUp) {
@@ -215,7 +215,7 @@ void HostServer::beat() {
 void HostServer::fail(const std::string& why) {
   state_ = State::kNever;
   why_ = why;
-  close_pipes();  // first: what may not be killed (sudo) ends with its input
+  close_pipes();  // first, because a process that cannot be killed (sudo) ends with its input
   kill();
 }
 
@@ -224,7 +224,8 @@ void HostServer::end() {
   input_ = -1;
 }
 
-// It stays a zombie, and its group has its number, until kill(): a server may outlive its shell.
+// The process remains a zombie until kill(), so its group keeps its number: a server may outlive
+// its shell.
 bool HostServer::is_gone() const {
   siginfo_t what{};
   return process_ <= 0 ||

@@ -18,7 +18,7 @@ constexpr uint64_t kOwnBytesMin = uint64_t{1} << 20;
 constexpr size_t kFileBytesMax = size_t{1} << 20;
 constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-// These words become words of other commands: nothing that could mean more than a name.
+// These words become arguments of other commands, so only what can be a name is allowed.
 bool is_name(const std::string& word, const char* others) {
   const std::string all = std::string(kLetters) + others;
   return !word.empty() && word[0] != '-' && word.find_first_not_of(all) == std::string::npos;
@@ -39,7 +39,7 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-// "[USER@]HOST SIZE", as the words of a line.
+// Reads "[USER@]HOST SIZE" from the words of a line.
 Result<Host> read_host(const std::vector<std::string>& words, uint64_t bytes_min) {
   static const std::string form = "write a line as [USER@]HOST SIZE, as in 'node1 16G'";
   if (words.size() != 2)

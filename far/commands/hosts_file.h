@@ -1,4 +1,4 @@
-// HostsFile: the machines that give memory to one program, and how much each.
+// HostsFile: the machines that lend memory to one program, and how much each lends.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace outcore::cli {
 
-inline constexpr uint64_t kHostBytesMin = uint64_t{16} << 20;  // a server takes some MiB itself
+inline constexpr uint64_t kHostBytesMin = uint64_t{16} << 20;  // a server takes some MiB for itself
 inline constexpr uint64_t kHostBytesMax = uint64_t{1} << 50;
 inline constexpr size_t kHostsMax = 128;
 
 struct Host {
-  std::string user;  // empty: not said
+  std::string user;  // empty: none is given
   std::string name;  // a name or a numeric address, without brackets
   uint64_t bytes = 0;
   int line = 0;
@@ -23,8 +23,9 @@ struct Host {
   std::string title() const;  // "user@name"
 };
 
-// One machine a line, "[USER@]HOST SIZE"; "#" begins a comment. The first is the one that
-// calculates, and its size what the program may hold there. Looks up the name of that line only.
+// A machine on each line, "[USER@]HOST SIZE"; "#" begins a comment. The first machine is the one
+// that computes; its size is what the program may hold there. Only the name in that line is looked
+// up.
 struct HostsFile {
   std::string path;
   Host own;
@@ -32,7 +33,7 @@ struct HostsFile {
 
   std::string place(const Host& host) const;  // "FILE:3"
 
-  // Errors: EINVAL with file, line and remedy; those of open and read.
+  // Errors: EINVAL with file, line and remedy; those of opening and reading the file.
   static Result<HostsFile> read(const std::string& path);
 };
 

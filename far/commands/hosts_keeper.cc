@@ -28,7 +28,7 @@ namespace {
 constexpr int kStartSeconds = 30;
 constexpr int kEndSeconds = 10;
 constexpr int kLookMs = 20;
-constexpr size_t kSaidBytesMax = 4000;  // a pipe that takes something takes so much at once
+constexpr size_t kSaidBytesMax = 4000;  // a pipe accepts so many bytes in one piece
 
 using Clock = std::chrono::steady_clock;
 
@@ -37,11 +37,11 @@ int ms_until(Clock::time_point when) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
 }
 
-// What both processes have between them.
+// The connections between the two processes.
 struct Bonds {
   int program = -1;            // a pidfd of the process that becomes the program
-  int lifeline[2] = {-1, -1};  // its writing end: whoever holds it needs the servers
-  int outcome[2] = {-1, -1};   // how the start went, in lines: "U URI", "F FAILURE", "E ERROR"
+  int lifeline[2] = {-1, -1};  // the servers are needed while the writing end is open anywhere
+  int outcome[2] = {-1, -1};   // the result of the start, in lines: "U URI", "F FAILURE", "E ERROR"
 
   Status open() {
     program = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
@@ -61,8 +61,8 @@ struct Bonds {
   }
 };
 
-// Nothing of the program's files, signals and library. The folder stays: OUTCORE_SSH may name
-// files.
+// Keeps nothing of the program's files, signals and preloaded libraries. The working directory
+// stays, because OUTCORE_SSH may name files.
 void close_all_but(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned from = STDERR_FILENO + 1;
@@ -74,7 +74,7 @@ void close_all_but(std::vector<int> kept) {
   }
   is_done = ::close_range(from, ~0U, 0) == 0 && is_done;
   if (is_done) return;
-  // Older kernels, and sandboxes.
+  // For older kernels, and sandboxes.
   constexpr int kMost = 65'536;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -120,13 +120,13 @@ class HostsKeeper {
   }
 
  private:
-  // Whether there is something to keep.
+  // Returns whether there is something to keep.
   bool start() {
     servers_.start();
     const auto until = Clock::now() + std::chrono::seconds(kStartSeconds);
     while (!servers_.is_settled() && is_needed_ && ms_until(until) != 0) {
       wait(ms_until(until));
-      servers_.hear();
+      servers_.read_output();
     }
     if (!is_needed_) return false;
     servers_.give_up(kStartSeconds);
@@ -149,7 +149,7 @@ class HostsKeeper {
   void keep() {
     while (is_needed_) {
       wait(servers_.has_elsewhere() ? HostServer::kBeatSeconds * 1000 / 2 : -1);
-      for (const std::string& lost : servers_.hear()) say(lost);
+      for (const std::string& lost : servers_.read_output()) say(lost);
       servers_.beat();
     }
   }
@@ -162,21 +162,21 @@ class HostsKeeper {
       std::vector<pollfd> outputs;
       servers_.add_outputs(&outputs);
       ::poll(outputs.data(), outputs.size(), kLookMs);
-      servers_.hear();
+      servers_.read_output();
     }
     servers_.kill();
     while (ms_until(until) != 0 && ::waitpid(-1, nullptr, WNOHANG) != -1) ::poll(nullptr, 0, 1);
   }
 
-  // For the program, its children, a server's words or SIGTERM.
+  // Waits for the program, its children, output of a server, or SIGTERM.
   void wait(int ms) {
     std::vector<pollfd> all{{signals_, POLLIN, 0}, {program_, POLLIN, 0}, {lifeline_, POLLIN, 0}};
     servers_.add_outputs(&all);
     if (::poll(all.data(), all.size(), ms) <= 0) return;
     is_asked_ = all[0].revents != 0;
     for (const size_t i : {1, 2})
-      if (all[i].revents != 0) (i == 1 ? program_ : lifeline_) = -1;  // as poll takes no notice
-    // Whoever reads what the program said is not kept waiting for us.
+      if (all[i].revents != 0) (i == 1 ? program_ : lifeline_) = -1;  // poll ignores -1
+    // Others who read the program's standard error must not wait for us.
     if (program_ == -1) ::dup2(STDIN_FILENO, STDERR_FILENO);
     is_needed_ = !is_asked_ && (program_ != -1 || lifeline_ != -1);
   }
@@ -185,11 +185,11 @@ class HostsKeeper {
     const std::string line = kind + (" " + one_line(text)) + "\n";
     for (size_t at = 0; at < line.size();) {
       const ssize_t n = ::write(outcome_, line.data() + at, line.size() - at);
-      if (n < 0 && errno != EINTR) return;  // whoever asked has gone
+      if (n < 0 && errno != EINTR) return;  // nobody reads any more
       at += n > 0 ? static_cast<size_t>(n) : 0;
     }
   }
-  // What nobody reads is left out: whoever waits here keeps no servers meanwhile.
+  // What cannot be written is left out: while this process waits here it keeps no servers.
   static void say(const std::string& text) {
     const std::string line = "outcore: " + one_line(text).substr(0, kSaidBytesMax) + "\n";
     pollfd standard{STDERR_FILENO, POLLOUT, 0};
@@ -239,7 +239,7 @@ Result<KeptServers> keep_servers(const std::vector<ServerPlan>& plans, const std
     return status.error();
   }
   const std::vector<std::string> ssh = ssh_words();
-  // Twice, so that the program never has a child that it did not make.
+  // Forks twice, so that the program never has a child that it did not make.
   const pid_t child = ::fork();
   if (child == 0) {
     ::setsid();

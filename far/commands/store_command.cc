@@ -1,4 +1,4 @@
-// outcore store ls, du, rm, put, get, verify: stores from outside.
+// outcore store ls, du, rm, put, get, verify: work on stores without mapping them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Words {
   bool is_json = false, may_replace = false, is_expired_only = false;
 };
 
-// "put: 1.2 GiB of 4 GiB" on a terminal, rewritten.
+// Shows "put: 1.2 GiB of 4 GiB" on a terminal, and updates it.
 Progress progress_of(const char* verb, uint64_t size_bytes) {
   if (::isatty(STDERR_FILENO) == 0) return [](uint64_t) {};
   return [verb, size_bytes](uint64_t done) {
@@ -75,7 +75,7 @@ int usage(const Words& words) {
   return 0;
 }
 
-// The URI with this name in place of whatever it has.
+// The URI with this name instead of its own.
 std::string with_name(const std::string& uri, const std::string& name) {
   const size_t question = std::min(uri.rfind('?'), uri.size());
   const size_t host = uri.find("://");
@@ -106,7 +106,7 @@ int copy(const Words& words, const char* verb) {
   const auto copied = copy_store_to(*from.value(), words.to, words.may_replace,
                                     progress_of(verb, from.value()->size_bytes()));
   if (!copied) return report(copied.error());
-  // While nobody else writes it. Where stores have no catalog nothing is kept.
+  // While nobody else can write the store. Stores without a catalog keep no checksum.
   const Status noted = note_checksum(words.to, copied.value());
   return noted || noted.code() == ENOTSUP ? 0 : report(noted.error());
 }
@@ -114,7 +114,7 @@ int copy(const Words& words, const char* verb) {
 int put(const Words& words) { return copy(words, "put"); }
 int get(const Words& words) { return copy(words, "get"); }
 
-// What was noted of the store when it was put; empty: nothing, or nobody can.
+// The checksum that was noted when the store was put; empty: there is none, or it cannot be read.
 std::string noted_checksum(const std::string& uri) {
   const auto stores = list_stores(uri);
   if (!stores) return {};

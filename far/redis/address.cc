@@ -25,7 +25,7 @@ void set_text(Address& address, std::string_view host, uint16_t port) {
                 static_cast<int>(std::min<size_t>(host.size(), 100)), host.data(), port);
 }
 
-// Takes "host:port", "[v6]:port" or "host" apart. False if the port is none.
+// Splits "host:port", "[v6]:port" or "host". False: the port is not valid.
 bool split(std::string_view text, std::string_view* host, uint16_t* port) {
   std::string_view digits;
   *port = kDefaultPort;
@@ -48,8 +48,8 @@ bool split(std::string_view text, std::string_view* host, uint16_t* port) {
          !host->empty();
 }
 
-// A name may stand for several addresses ("localhost": ::1 and 127.0.0.1), and a server need not
-// listen at all of them.
+// Whether a server answers at the address. A name may have several addresses ("localhost": ::1 and
+// 127.0.0.1), and a server need not listen at all of them.
 bool answers(const addrinfo& at) {
   constexpr int kWaitMs = 1000;
   const int fd = ::socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -83,7 +83,8 @@ Result<Address> resolve(std::string_view text) {
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = look_up(name.c_str(), service.c_str(), &wanted, &found); error != 0)
-    return Error{EHOSTUNREACH, "look up host '" + name + "': " + ::gai_strerror(error)};
+    return Error{EHOSTUNREACH, "look up host '" + name + "': " + ::gai_strerror(error) +
+                                   "; see that its name is right, or write its address"};
   const addrinfo* best = found;
   if (found->ai_next != nullptr)
     while (best != nullptr && !answers(*best)) best = best->ai_next;

@@ -1,4 +1,4 @@
-// Address: where a server listens. A value. parse_numeric() is fit for the fault path.
+// Address: where a server listens. A value. parse_numeric() may be called on the fault path.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,13 +19,13 @@ struct Address {
   char text[128] = {};         // "127.0.0.1:7000", "[::1]:7000": for messages
 
   bool is_same(const Address& other) const;
-  // An IPv4 or IPv6 address. False if the host is none.
+  // Parses an IPv4 or IPv6 address. False: `host` is not one.
   bool parse_numeric(std::string_view host, uint16_t port);
 };
 
-// host:port[,host:port…], IPv6 in brackets; a host without port has 6379. A name stands for the
-// first of its addresses. Not on the fault path: names are looked up.
-// Errors: EINVAL (a port), EHOSTUNREACH (a name that nobody knows).
+// Parses host:port[,host:port…], with IPv6 addresses in brackets; the default port is 6379. Of a
+// name the first address counts. Looks names up, so not on the fault path. Errors: EINVAL (a port),
+// EHOSTUNREACH (an unknown name).
 Result<std::vector<Address>> resolve_all(const std::string& hosts);
 
 }  // namespace outcore::redis

@@ -66,7 +66,7 @@ int talk(Connection& stream, const Command& command, uint32_t replicas, Value* v
 
 const std::string& Value::field(const std::string& key) const {
   static const auto* const none =
-      new std::string;  // never ends, as leases that are given back last
+      new std::string;  // never destroyed: leases are given back at the very end
   for (size_t i = 0; i + 1 < items.size(); i += 2)
     if (items[i].text == key) return items[i + 1].text;
   return *none;
@@ -76,14 +76,14 @@ Result<Value> call_server(Servers& servers, uint32_t server, const Command& comm
                           uint64_t deadline_ns) {
   int error = 0;
   Value value;
-  Line* const line = servers.take(server, Use::kControl, deadline_ns, &error);
+  Line* const line = servers.acquire(server, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
     const bool was_returning = servers.is_returning(server);
     const uint32_t replicas = servers.acknowledging(server, command.replicas);
     uint32_t acknowledged = 0;
     error = talk(line->connection, command, replicas, &value, &acknowledged);
     if (error != 0) line->connection.close();
-    servers.give(line);
+    servers.release(line);
     if (error == -EAGAIN) servers.note_shortage(server, acknowledged);
     if (error == 0 && replicas > 0 && value.type != '-')
       servers.note_acknowledged(server, was_returning);

@@ -17,16 +17,18 @@
 namespace outcore::redis {
 namespace {
 
-// What a server takes for a value beside its bytes, measured with Redis 7.0 (decision 0009): its
-// allocator has four sizes between two powers of two, and a chunk with its head does not fit into
-// one. A key with its entry in the server's tables, which double while they grow, takes the rest.
+// What a server needs for a value in addition to its bytes, measured with Redis 7.0 (decision
+// 0009). Its allocator has four sizes between two powers of two, and a chunk with its header does
+// not fit into one of them. The rest is for the key and its entry in the server's tables, which
+// double when they grow.
 constexpr double kValueFactor = 1.25;
 constexpr const char* kValueFactorText = "1.25";  // whatever the locale writes between digits
 constexpr uint64_t kKeyBytes = 128;
 constexpr uint64_t kServerBytes = 3 << 20;
 
 const std::string& catalog_script() {
-  // Never ends: a lease is given back when a process ends, after its statics.
+  // Never destroyed: a lease is given back when the process ends, after static objects are
+  // destroyed.
   static const auto* const text = new std::string(
       std::string(kRecordPrelude) + "local value_factor, key_bytes = " + kValueFactorText + ", " +
       std::to_string(kKeyBytes) + "\n" + kCatalogScript);
@@ -120,7 +122,7 @@ uint64_t bookable_bytes(uint64_t room_bytes, uint64_t chunk_bytes, uint32_t part
   return static_cast<uint64_t>(room / chunk) * chunk_bytes;
 }
 
-void Claim::be_owned() {
+void Claim::set_owner() {
   char host[256] = "an unknown host";
   ::gethostname(host, sizeof host - 1);
   owner_id = random_digits();
@@ -129,8 +131,8 @@ void Claim::be_owned() {
   OC_ASSERT(owner_id.size() == 32 && new_id.size() == 16);
 }
 
-void Claim::be_member() {
-  be_owned();
+void Claim::set_member() {
+  set_owner();
   member = owner_id.substr(0, 16);
 }
 
@@ -168,7 +170,7 @@ Result<Record> Catalog::open(const Claim& claim) {
   if (!answer) return answer.error();
   Record record = read_record(answer.value(), claim.name);
   if (record.damage.empty()) return record;
-  // Nobody has to wait for the lease of one who cannot use it.
+  // Nobody should have to wait for a lease that cannot be used.
   if (claim.is_writer && claim.member.empty()) static_cast<void>(release(claim.name, record.token));
   return Error{EIO, attempted + ": " + explain_damage(claim.name, record.damage)};
 }
@@ -183,7 +185,7 @@ Status Catalog::mark_ready(const std::string& name, uint64_t token) {
   return run("create store '" + name + "'", "ready", name, {std::to_string(token)}).status();
 }
 
-// Whoever closes does not wait for dead servers: the lease ends by itself.
+// A process that closes does not wait for dead servers: the lease ends by itself.
 Status Catalog::release(const std::string& name, uint64_t token, int64_t lifetime_ms) {
   constexpr uint64_t kWaitNs = 2'000'000'000;
   Catalog impatient(servers_, replicas_, std::min(timeout_ns_, kWaitNs));
@@ -228,7 +230,7 @@ Result<std::vector<Record>> Catalog::list() {
 
 namespace {
 
-// "key:value\r\n" of INFO's answer.
+// The value of "key:value\r\n" in a reply to INFO.
 std::string info_field(const std::string& info, const std::string& key) {
   const size_t at = info.find("\n" + key + ":");
   if (at == std::string::npos) return {};
@@ -251,7 +253,7 @@ Result<int64_t> Catalog::capacity_bytes() {
     const Command command{{"INFO", "memory"}, 0, 0};
     const Result<Value> info =
         call_server(servers_, server, command, base::now_ns() + Connection::kSilenceNsMax);
-    if (!info) continue;  // it is down: its replica will say
+    if (!info) continue;  // it is down: its replica will answer
     const uint64_t limit =
         read_count(info_field(info.value().text, "maxmemory"), UINT64_MAX).value_or(0);
     const std::string policy = info_field(info.value().text, "maxmemory_policy");
@@ -260,7 +262,7 @@ Result<int64_t> Catalog::capacity_bytes() {
       return Error{EINVAL, std::string("server ") + servers_.address(server).text +
                                " evicts what it holds when it is full (maxmemory-policy " + policy +
                                "): set maxmemory-policy noeviction"};
-    // The server's own, and buffers.
+    // Less what the server itself needs, and its buffers.
     const uint64_t room = limit - std::min(limit / 4, limit / 64 + kServerBytes);
     sum = static_cast<int64_t>(
         std::min(kCountMax, static_cast<uint64_t>(sum) + std::min(room, kCountMax)));

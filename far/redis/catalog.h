@@ -1,9 +1,9 @@
-// Catalog: the stores that a set of servers keeps: their sizes, the space booked for them, and who
-// may write each.
+// Catalog: the stores that a set of servers contains: their sizes, the space booked for them, and
+// who may write each.
 //
-// All of it is in one slot, changed by one script, so that two who open the same name cannot both
-// become its writer, nor two maps book the last space. Times are those of the server. Any thread
-// but the fault path.
+// The whole catalog is in one slot and is changed by one script. So two processes that open the
+// same name cannot both become its writer, and two cannot book the same space. Times are those of
+// the server. Any thread but the fault path.
 #pragma once
 
 #include <cstdint>
@@ -15,42 +15,43 @@
 
 namespace outcore::redis {
 
-// What somebody who opens a store asks for.
+// What a process asks for when it opens a store.
 struct Claim {
   std::string name;
   bool is_writer = false, may_create = false;
-  // Of a writer: from now on nobody opens it. If is_expired_only, ENOENT unless its time is over.
+  // Of a writer that removes the store: from now on nobody else can open it. is_expired_only:
+  // ENOENT unless the store's lifetime is over.
   bool is_removal = false, is_expired_only = false;
-  uint64_t size_bytes = 0;      // 0: as it is
-  std::string owner_id, owner;  // as be_owned() makes them
-  // Of a writer that shares its lease with others that say one, too; empty: it wants it alone.
+  uint64_t size_bytes = 0;      // 0: the store's own
+  std::string owner_id, owner;  // set by set_owner()
+  // Of a writer that shares its lease with other members; empty: it wants the lease alone.
   std::string member;
-  // Of a new store.
+  // From here on: of a store that is created.
   std::string new_id;
   uint64_t chunk_bytes = 0;
   std::string packing;  // empty: none
   uint32_t part_count = 0;
   uint32_t replicas = 0;
-  int64_t lifetime_ms = -1;     // -1: as it is, or for ever
-  int64_t capacity_bytes = -1;  // of all servers, to be booked; -1: nobody knows
+  int64_t lifetime_ms = -1;     // -1: the store's own; of a new store for ever
+  int64_t capacity_bytes = -1;  // of all servers, for booking; -1: unknown
 
-  // In the name of this process; another owner at every call.
-  void be_owned();
-  void be_member();  // the same, of several
+  // Makes this process the owner. Each call makes another owner.
+  void set_owner();
+  void set_member();  // the same, as one of several members
 };
 
 inline constexpr uint64_t kLeaseMs = 15'000;
 inline constexpr const char* kCatalogSet = "oc:{catalog}";  // of the stores' names
 
-// What a server or a script of it refused, for people.
+// Explains to people what a server or a script refused.
 Error explain_refusal(const std::string& attempted, const std::string& refusal);
-// Of a token that is new: the 20 bits of chance below it.
+// The 20 random bits that go below a new token.
 uint32_t chance_of_fence();
 
-// What servers take for a store whose chunks are all written, which is what is booked for it. The
-// catalog's script computes the same.
+// How much memory servers take for a store whose chunks are all written. So much is booked for it.
+// The script of the catalog computes the same.
 uint64_t needed_bytes(uint64_t size_bytes, uint64_t chunk_bytes, uint32_t part_count);
-// The size of the largest store for which so much space suffices.
+// The size of the largest store that fits into so much memory.
 uint64_t bookable_bytes(uint64_t room_bytes, uint64_t chunk_bytes, uint32_t part_count);
 
 class Catalog {
@@ -58,24 +59,25 @@ class Catalog {
   Catalog(Servers& servers, uint32_t replicas, uint64_t timeout_ns)
       : servers_(servers), replicas_(replicas), timeout_ns_(timeout_ns) {}
 
-  // A member joins those that share the lease already; then it is a SharedLease's.
-  // Errors: ENOENT, EBUSY (another writes it: who, and for how long), EFBIG (it is shorter and may
-  // not grow), ENOSPC (booked by others), ENOTSUP (a member, of packed chunks), ETIMEDOUT, EACCES.
+  // Opens a store. A member joins those that share the lease already, and continues with
+  // SharedLease. Errors: ENOENT, EBUSY (another process writes it; the message says which, and for
+  // how long), EFBIG (it is shorter and may not grow), ENOSPC (the memory is booked by others),
+  // ENOTSUP (a member, but the chunks are packed), ETIMEDOUT, EACCES.
   Result<Record> open(const Claim& claim);
-  // The lease for another kLeaseMs. -ESTALE in `code` if another has it.
+  // Extends the lease to kLeaseMs from now. ESTALE in `code`: another process has it.
   Status renew(const std::string& name, uint64_t token);
   Status mark_ready(const std::string& name, uint64_t token);
-  // From then on the store is kept for lifetime_ms; -1: for as long as it was said before.
+  // Ends the lease. The store is kept for lifetime_ms from now on; -1: for its earlier lifetime.
   Status release(const std::string& name, uint64_t token, int64_t lifetime_ms = -1);
   Status resize(const std::string& name, uint64_t token, uint64_t size_bytes,
                 int64_t capacity_bytes);
   Status note_checksum(const std::string& name, uint64_t token, const std::string& checksum);
   Status drop(const std::string& name, uint64_t token);
-  // Also those whose records are damaged: see Record::damage.
+  // All stores, those with damaged records included: see Record::damage.
   Result<std::vector<Record>> list();
 
-  // Bytes that the masters may hold together; -1: some have no limit. EINVAL if one would evict
-  // what it holds to make room.
+  // How many bytes the masters may hold together; -1: some have no limit. EINVAL: one of them would
+  // evict values to make room.
   Result<int64_t> capacity_bytes();
 
  private:

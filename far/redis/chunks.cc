@@ -12,10 +12,10 @@
 namespace outcore::redis {
 namespace {
 
-constexpr uint64_t kRoundNs = 3'000'000'000;       // of a wait for a connection
+constexpr uint64_t kRoundNs = 3'000'000'000;       // the longest wait for a connection
 constexpr uint64_t kWaitMs = 1000, kProbeMs = 20;  // for replicas
 
-// Not refused, but not now or not here.
+// The request was not refused, but cannot be carried out now or here.
 constexpr int kAgain = -EAGAIN;
 
 bool is_all_done(std::span<const ChunkRequest> batch) {
@@ -88,8 +88,8 @@ void Chunks::run(std::span<ChunkRequest> batch) {
     if (!r.is_done) r.result = -ETIMEDOUT;
 }
 
-// Others have waited for the server as long as anybody may. A flush of many pages would otherwise
-// wait so long for each of them.
+// Whether others have waited for this server as long as a request may. Otherwise a flush of many
+// pages would wait that long for each of them.
 bool Chunks::is_given_up(const ChunkRequest& r, uint64_t start_ns) const {
   if (r.server == Servers::kNobody) return false;
   const uint64_t since_ns = servers_.silent_since_ns(r.server, use_of(is_change(r.act)));
@@ -103,8 +103,8 @@ void Chunks::assign(std::span<ChunkRequest> batch) {
       r.server = static_cast<uint16_t>(servers_.server_of(slots_[part_of(r)]));
 }
 
-// The servers and directions of what is not done, in ascending order: two batches that hold some
-// connections while they wait for others cannot wait for each other.
+// Finds the servers and directions of requests that are not done, in ascending order, so that two
+// batches that hold some connections while they wait for others cannot wait for each other.
 size_t Chunks::find_groups(std::span<const ChunkRequest> batch, Group* groups) const {
   size_t count = 0;
   for (const ChunkRequest& r : batch) {
@@ -123,7 +123,7 @@ size_t Chunks::find_groups(std::span<const ChunkRequest> batch, Group* groups) c
   return count;
 }
 
-// Asks all servers once. True if everything is done.
+// Asks all servers once. True: everything is done.
 bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   Group groups[kGroupsMax + 1];
   const size_t count = find_groups(batch, groups);
@@ -149,12 +149,12 @@ bool Chunks::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
     Group& group = groups[i];
     if (group.line == nullptr) continue;
     conclude(group, static_cast<uint8_t>(i), batch);
-    group.is_write ? servers_.give(group.line) : give(group.line, group.server);
+    group.is_write ? servers_.release(group.line) : release(group.line, group.server);
   }
   return is_all_done(batch);
 }
 
-// After the look at a new connection: what is lost must not read zero.
+// Sent after a new connection was checked: lost bytes must not be read as zeros.
 void Chunks::send_unless_lost(Group& group, uint8_t number, ChunkRequest& r) {
   OC_ASSERT(!r.is_done && r.server == group.server);
   if (is_lost_[part_of(r)].load(std::memory_order_relaxed) && r.act != Act::kForget &&
@@ -171,14 +171,14 @@ void Chunks::send_unless_lost(Group& group, uint8_t number, ChunkRequest& r) {
   send(group.line->connection, r);
 }
 
-// Reads the answers, and notes how it went.
+// Reads the replies, and notes what became of the requests.
 void Chunks::conclude(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
   OC_ASSERT(group.line != nullptr);
   const int error = finish(group, number, batch);
   servers_.note_answer(group.server, use_of(group.is_write), error == 0);
   if (error != 0 && error != kAgain) {
     note(group.server, error);
-    group.line->abandon();  // what is under way there is not known any more
+    group.line->abandon();  // it is unknown what is still on its way there
   }
   if (error != 0) forget_redirections(batch, number);
 }
@@ -190,7 +190,8 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
   if (since_ns != 0 && now_ns >= since_ns + timeout_ns_)
     deadline_ns = std::min(deadline_ns, now_ns + kGraceNs);
   int error = 0;
-  group.line = servers_.take(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
+  group.line =
+      servers_.acquire(group.server, use, std::min(deadline_ns, now_ns + kRoundNs), &error);
   if (group.line != nullptr) {
     group.line->connection.set_deadline(deadline_ns);
     if (servers_.is_retired(group.server)) error = -EAGAIN;
@@ -198,7 +199,8 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
     const uint32_t epoch = servers_.epoch(group.server);
     if (error == 0 && servers_.is_checked(*group.line, group.server)) return 0;
     if (error == 0) error = check_fresh(*group.line, group.server);
-    // A server that took over knows none: what is staged before it says so would be in vain.
+    // A server that took over does not know the scripts. What is staged before it says so would be
+    // in vain.
     if (error == 0 && group.is_write && group.line->is_fresh)
       error = load_scripts(group.line->connection);
     if (error == 0) {
@@ -207,7 +209,7 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
       return 0;
     }
     group.line->connection.close();
-    servers_.give(group.line);
+    servers_.release(group.line);
     group.line = nullptr;
   }
   if (error != -EBUSY) servers_.note_answer(group.server, use, false);
@@ -215,16 +217,16 @@ int Chunks::open(Group& group, uint64_t deadline_ns) {
   return error;
 }
 
-// Where a redirection leads to nobody, whoever has the slot is asked again.
+// If a redirection leads to a server that does not answer, the owner of the slot is asked again.
 void Chunks::forget_redirections(std::span<ChunkRequest> batch, uint8_t group) {
   for (ChunkRequest& r : batch)
     if (r.group == group) r.is_asking = false;
 }
 
-// Reads the answers to a group. What is to be asked again stays as it is. -EAGAIN: too few replicas
-// acknowledge. Other errors are the connection's.
+// Reads the replies for a group. Requests that must be asked again stay as they are. -EAGAIN: too
+// few replicas have acknowledged. Other errors are the connection's.
 int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) {
-  OC_CHECK(batch.size() <= kBatchMax);  // `changed` has room for no more
+  OC_CHECK(batch.size() <= kBatchMax);  // `changed` has no room for more
   bool must_load = false, is_short = false;
   Last last(spaces_.get());
   uint32_t changed[kBatchMax];
@@ -236,7 +238,7 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     must_load = must_load || result == -ENOEXEC;
     if (result != 0 && result != kAgain && result != -ENOEXEC) return result;
     if (result == 0 && r.result == 0) changed[changed_count++] = i;
-    // A value that is shorter than it should be is not done before somebody has judged it.
+    // A value that is shorter than it should be is not done before it was judged.
     const bool is_judged = !r.is_short || !must_have_fences_.load(std::memory_order_acquire);
     r.is_done =
         result == 0 && is_judged && (!group.is_write || group.replicas == 0 || r.result != 0);
@@ -250,9 +252,9 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
     for (size_t i = 0; i < changed_count; ++i) batch[changed[i]].is_done = result == 0;
     is_short = result == kAgain;
   }
-  // What a server took that is replaced by its standby meanwhile is written again there, and what
-  // it took without replicas that have come back. Looked at twice: either this sees that, or
-  // whoever asks the standby first sees what was acknowledged.
+  // A write that went to a server which its standby has replaced meanwhile is repeated there, as is
+  // a write without replicas that have come back. This is checked twice: either this thread sees
+  // the replacement, or the thread that asks the standby first sees what was acknowledged.
   const auto is_replaced = [&] {
     if (!group.is_write) return false;
     const bool has_copies = group.replicas >= servers_.acknowledging(group.server, replicas_);
@@ -275,7 +277,7 @@ int Chunks::finish(Group& group, uint8_t number, std::span<ChunkRequest> batch) 
   return is_short ? kAgain : 0;
 }
 
-// Behind the writes of a group.
+// Sends WAIT after the writes of a group.
 void Chunks::send_wait(Group& group, uint64_t deadline_ns) {
   OC_ASSERT(group.is_write && replicas_ > 0);
   group.is_probe = group.replicas == 0 && servers_.may_probe(group.server);
@@ -284,7 +286,7 @@ void Chunks::send_wait(Group& group, uint64_t deadline_ns) {
   stream.begin(3);
   stream.word("WAIT");
   stream.word(group.is_probe ? replicas_ : group.replicas);
-  // Done before the deadline, or a lack of replicas would look like one of the server.
+  // It must end before the deadline, or a lack of replicas would look like a failure of the server.
   const uint64_t now_ns = base::now_ns();
   const uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / 1'000'000 : 0;
   stream.word(std::clamp<uint64_t>(left_ms / 2, 1, group.is_probe ? kProbeMs : kWaitMs));
@@ -309,22 +311,22 @@ int Chunks::wait_for_replicas(Group& group) {
 }
 
 void Chunks::note(uint32_t server, int error, std::string_view text) {
-  const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
-  while (!noting_.try_take()) os::yield();
+  const os::SignalBlock block;  // a handler of this thread that faults may come here, too
+  while (!noting_.try_lock()) os::yield();
   std::snprintf(trouble_, sizeof trouble_, "%s: %.*s%s",
                 server == Servers::kNobody ? "no server" : servers_.address(server).text,
                 static_cast<int>(std::min<size_t>(text.size(), 100)), text.data(),
                 error == 0 ? "" : ::strerrordesc_np(-error));
-  noting_.give();
+  noting_.unlock();
 }
 
 std::string Chunks::trouble() const {
   char text[sizeof trouble_];
   {
     const os::SignalBlock block;
-    while (!noting_.try_take()) os::yield();
+    while (!noting_.try_lock()) os::yield();
     std::memcpy(text, trouble_, sizeof text);
-    noting_.give();
+    noting_.unlock();
   }
   return text;
 }

@@ -1,8 +1,8 @@
 // Chunks: the values of one store on its servers, read and written in parts.
 //
-// Requests of a batch travel together: all that go to one server in one stretch, all servers at
-// once. What a server that died or moved does not answer is asked again elsewhere until the store's
-// timeout. Any thread; kRead is fit for the fault path (without TLS).
+// The requests of a batch travel together: those for one server are sent in one go, and all servers
+// work at the same time. What a server that died or moved does not answer is asked again elsewhere,
+// until the timeout of the store. Any thread; kRead may be used on the fault path (without TLS).
 #pragma once
 
 #include <atomic>
@@ -24,80 +24,81 @@ namespace outcore::redis {
 enum class Act : uint8_t {
   kRead,    // bytes of a chunk; what was never written reads zero
   kWrite,   // bytes of a chunk, if the token is the writer's; of packed chunks: the new value
-  kZero,    // the same with zeros; a whole chunk (of packed chunks always) is given back
-  kFence,   // the part's fence takes the token; `number` becomes its seq
+  kZero,    // the same with zeros; a whole chunk (if packed: always) is deleted
+  kFence,   // the fence of the part gets the token; `number` becomes its seq
   kSeq,     // `number` becomes the part's seq
-  kCount,   // `number` becomes how many chunks of the part are stored
+  kCount,   // `number` becomes the count of stored chunks of the part
   kBytes,   // of packed chunks: `number` becomes the bytes of the part's values
-  kForget,  // the part's fence goes
-  kDrop     // the chunk goes, whoever has the fence
+  kForget,  // deletes the fence of the part
+  kDrop     // deletes the chunk, whoever has the fence
 };
 
 struct ChunkRequest {
   Act act = Act::kRead;
-  uint64_t at = 0;      // the chunk; of kFence to kForget, the part
+  uint64_t at = 0;      // the chunk; for kFence to kForget the part
   uint32_t offset = 0;  // within the chunk
   uint32_t size_bytes = 0;
   std::byte* bytes = nullptr;  // kWrite only reads from it
   int result = 0;              // 0 or -errno
   uint64_t number = 0;
 
-  // The executor's own.
+  // Used by Chunks alone.
   static constexpr uint8_t kUnsent = 255;
   uint16_t server = 0;
   uint8_t group = kUnsent;
   bool is_asking = false, is_done = false, is_short = false;
-  bool is_plain = false;   // a write goes through the script, whatever its size
-  bool is_same = false;    // as the request before it: the value is asked for once
+  bool is_plain = false;   // a write that must go through the script, whatever its size
+  bool is_same = false;    // the same chunk as the request before: its value is asked for once
   bool is_absent = false;  // of packed chunks: there was no value
 };
 
-// Where the chunks of a store are. Constant.
+// How the chunks of a store are arranged on the servers. Constant.
 struct Layout {
   std::string id;           // 16 hex digits
   uint32_t part_count = 0;  // a power of two <= kPartsMax
   uint64_t chunk_bytes = 0;
-  bool is_packed = false;  // values are a Packer's
+  bool is_packed = false;  // values are made by a Packer
 };
 
 class Chunks {
  public:
   static constexpr size_t kBatchMax = 128;
-  static constexpr size_t kReadBatchMax = 32;  // on the stack of whoever touched the page
+  static constexpr size_t kReadBatchMax = 32;  // on the stack of the thread that faulted
   static constexpr uint64_t kGraceNs = 250'000'000;
 
-  // `member`: of those that share the writer's lease (redis/shared_lease.h), which one this is.
-  // REQUIRES: a packer to read or write chunks that are packed; then there is no member.
+  // `member`: of a shared lease (redis/shared_lease.h), which member this is. REQUIRES: to read or
+  // write packed chunks, a packer; packed stores have no members.
   Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
          std::shared_ptr<const packing::Packer> packer = nullptr, const std::string& member = {});
 
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
-  // replicas, within the timeout; what is asked later of a server that has been silent for so long
-  // already is given up within kGraceNs), -ENOSPC (a server's memory is full), -ESTALE (another
+  // replicas, answered within the timeout; later requests to a server that has been silent for so
+  // long are given up within kGraceNs), -ENOSPC (the memory of a server is full), -ESTALE (another
   // writer has the store), -EIO (the servers lost bytes of the part), -EACCES, -EPROTO.
   void run(std::span<ChunkRequest> batch);
 
-  // Loads the scripts' names; 0 or -errno. Before the first kWrite, kZero or kFence.
+  // Asks for the names of the scripts; 0 or -errno. Call it before the first kWrite, kZero or
+  // kFence.
   int learn_scripts();
-  // Every part's fence takes the token: no writer with a smaller one changes anything any more. Or,
-  // for readers, every fence is there. 0 or -errno as above.
+  // Writes the token into the fences of all parts: a writer with a smaller token cannot change
+  // anything any more. For readers: checks that all fences exist. 0 or -errno, as run().
   // *is_untouched: nothing was ever changed in the store.
   int take_fences(uint64_t token, bool is_new, bool* is_untouched);
-  int look_at_fences();
-  // All fences, and then all chunks, of a store of so many bytes go.
+  int check_fences();
+  // Deletes all fences, and then all chunks, of a store of so many bytes.
   int remove_all(uint64_t size_bytes);
-  // Bytes that the servers hold, in whole values; or -errno.
+  // The bytes that the servers hold in whole values.
   Result<uint64_t> stored_bytes();
 
   const Layout& layout() const { return layout_; }
-  // Neighbours lie on different servers, as evenly as the golden ratio spreads them.
+  // Neighbouring chunks lie on different servers, spread as evenly as the golden ratio does.
   uint32_t part_of(uint64_t chunk) const {
     return static_cast<uint32_t>(chunk * 159 % layout_.part_count);
   }
-  // False: no memory to unpack in, which has a size that was known when this was made.
+  // False: there was no memory for unpacking when this was made.
   bool has_spaces() const { return spaces_ == nullptr || spaces_->is_made(); }
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
-  // What last went wrong on the way, for messages: "127.0.0.1:7000: Connection refused".
+  // The last network error, for messages: "127.0.0.1:7000: Connection refused".
   std::string trouble() const;
 
  private:
@@ -105,12 +106,12 @@ class Chunks {
     uint32_t server = 0;
     bool is_write = false;
     Line* line = nullptr;
-    uint32_t replicas = 0;               // that must acknowledge
-    bool is_probe = false;               // none must; asked whether they do
+    uint32_t replicas = 0;               // how many must acknowledge
+    bool is_probe = false;               // none must acknowledge; it asks whether they would
     bool was_returning = false;          // Servers::is_returning() when it was sent
-    const ChunkRequest* last = nullptr;  // that was sent
+    const ChunkRequest* last = nullptr;  // the last one that was sent
   };
-  // Of packed chunks: what a group's last value was.
+  // Of packed chunks: the last value of a group.
   struct Last {
     explicit Last(SpacePool* pool) : space(pool) {}
     Space space;
@@ -118,8 +119,8 @@ class Chunks {
     int result = 0, error = 0;
     bool is_short = false;
   };
-  // How the bytes of a write travel: through a script, to a key of their own that becomes the
-  // chunk, or into a copy of the chunk that does.
+  // How the bytes of a write travel: through a script; to a key of their own, which then becomes
+  // the chunk; or into a copy of the chunk, which then does.
   enum class Way : uint8_t { kScript, kWhole, kCopied };
   static constexpr uint32_t kStagedMin = 8192;  // below, a script's few calls are cheaper
   static constexpr size_t kGroupsMax = 32, kKeyMax = 80, kStagedKeyMax = kKeyMax + 80;
@@ -137,7 +138,7 @@ class Chunks {
   void read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   void lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns);
   void ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all);
-  void give(Line* line, uint32_t server);
+  void release(Line* line, uint32_t server);
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   size_t find_groups(std::span<const ChunkRequest> batch, Group* groups) const;
   int open(Group& group, uint64_t deadline_ns);
@@ -177,18 +178,18 @@ class Chunks {
   const uint32_t replicas_;
   const uint64_t timeout_ns_;
   const std::shared_ptr<const packing::Packer> packer_;
-  const std::unique_ptr<SpacePool> spaces_;  // with a packer
-  const std::string member_;                 // field of the fences; empty: the lease is not shared
-  std::vector<uint32_t> tags_, slots_;       // of each part
+  const std::unique_ptr<SpacePool> spaces_;  // if there is a packer
+  const std::string member_;            // a field of the fences; empty: the lease is not shared
+  std::vector<uint32_t> tags_, slots_;  // by part
   char script_name_[kScriptCount][41] = {};
   std::atomic<uint64_t> token_{0}, staged_count_{0};
   std::atomic<bool> is_new_{false}, must_have_fences_{false}, has_lost_{false};
-  // Each part's seq, or the count of the member's changes, that replicas acknowledged.
+  // Of each part: the seq, or the number of the member's changes, that replicas have acknowledged.
   std::unique_ptr<std::atomic<uint64_t>[]> seen_;
   std::unique_ptr<std::atomic<bool>[]> is_lost_;
-  std::unique_ptr<std::atomic<uint64_t>[]> suspect_since_ns_;  // each part; 0: it is not
+  std::unique_ptr<std::atomic<uint64_t>[]> suspect_since_ns_;  // by part; 0: it is not suspect
 
-  std::unique_ptr<CombiningQueue[]> queues_;  // of each server
+  std::unique_ptr<CombiningQueue[]> queues_;  // by server
 
   mutable Holder noting_;
   char trouble_[256] = {};

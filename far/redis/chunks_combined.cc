@@ -27,7 +27,7 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
   if (!is_simple) return;
   OC_CHECK(server < Servers::kServersMax);
   bool is_unopened = false;
-  Line* line = servers_.try_take(server, Use::kRead, &is_unopened);
+  Line* line = servers_.try_acquire(server, Use::kRead, &is_unopened);
   if (line == nullptr && is_unopened) return;
   if (line != nullptr) return lead(line, batch, deadline_ns);
   CombiningQueue& queue = queues_[server];
@@ -36,10 +36,10 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
   queue.join(&waiting);
   for (;;) {
     // Done before the first wait, too: a connection may have become free before this thread joined.
-    line = servers_.try_take(server, Use::kRead, &is_unopened);
+    line = servers_.try_acquire(server, Use::kRead, &is_unopened);
     const bool must_leave = line != nullptr || is_unopened || base::now_ns() >= deadline_ns;
     if (must_leave && queue.leave(&waiting)) break;
-    if (line != nullptr) give(line, server);
+    if (line != nullptr) release(line, server);
     line = nullptr;
     os::wait(&waiting.state, QueuedBatch::kWaiting, kLookNs);
     const uint32_t state = waiting.state.load(std::memory_order_acquire);
@@ -60,7 +60,7 @@ void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_n
   size_t count = batch.size(), queued_count = 0;
   std::copy(batch.begin(), batch.end(), all);
   while (queued_count < kQueuedMax) {
-    QueuedBatch* const waiting = queue.take(kTogetherMax - count);
+    QueuedBatch* const waiting = queue.dequeue(kTogetherMax - count);
     if (waiting == nullptr) break;
     std::copy(waiting->batch.begin(), waiting->batch.end(), all + count);
     count += waiting->batch.size();
@@ -71,7 +71,7 @@ void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_n
   line->connection.set_hasty(true);
   ask_together(line, server, {all, count});
   line->connection.set_hasty(false);
-  give(line, server);
+  release(line, server);
   std::copy_n(all, batch.size(), batch.begin());
   const ChunkRequest* next = all + batch.size();
   for (QueuedBatch* const waiting : std::span(queued, queued_count)) {
@@ -94,12 +94,12 @@ void Chunks::ask_together(Line* line, uint32_t server, std::span<ChunkRequest> a
 
 // Passes the connection to the thread that has waited longest, which becomes the leader; if nobody
 // waits, returns it to Servers.
-void Chunks::give(Line* line, uint32_t server) {
+void Chunks::release(Line* line, uint32_t server) {
   OC_ASSERT(line != nullptr);
   CombiningQueue& queue = queues_[server];
   const bool is_for_queued = line->connection.is_open() && !servers_.has_waiting(server);
-  QueuedBatch* const next = is_for_queued ? queue.take(kTogetherMax) : nullptr;
-  if (next == nullptr) return servers_.give(line);
+  QueuedBatch* const next = is_for_queued ? queue.dequeue(kTogetherMax) : nullptr;
+  if (next == nullptr) return servers_.release(line);
   next->line = line;
   next->state.store(QueuedBatch::kIsLeader, std::memory_order_release);
   os::wake(&next->state, 1);

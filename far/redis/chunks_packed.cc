@@ -1,4 +1,4 @@
-// Values that are stored smaller than they are: always whole chunks. See chunks.h and packer.h.
+// Values that are stored compressed: they are always whole chunks. See chunks.h and packer.h.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -11,8 +11,8 @@
 namespace outcore::redis {
 namespace {
 
-// More than connections that wait: a server that stalls keeps one each. Untouched ones cost
-// nothing.
+// More than the connections that may wait, because a server that stalls keeps one space for each.
+// Untouched spaces cost nothing.
 constexpr size_t kSpaces = 64;
 
 size_t whole_bytes(const packing::Packer& packer) {
@@ -42,8 +42,8 @@ void Chunks::send_packed(Connection& stream, const ChunkRequest& r) {
   if (is_put) stream.bytes({r.bytes, r.size_bytes});
 }
 
-// The whole value, of which the request gets its bytes. Those that follow it in the batch may want
-// others of the same: `last` keeps the chunk.
+// Receives the whole value, from which the request gets its bytes. Requests that follow in the
+// batch may want other bytes of it, so `last` keeps the chunk.
 int Chunks::receive_packed(Connection& stream, const Reply& reply, ChunkRequest& r, Last& last) {
   OC_CHECK(packer_ != nullptr && uint64_t{r.offset} + r.size_bytes <= packer_->chunk_bytes());
   r.is_absent = reply.type == '_';
@@ -76,7 +76,7 @@ int Chunks::receive_packed(Connection& stream, const Reply& reply, ChunkRequest&
   return stream.end_bytes();
 }
 
-// What came for the request before it, of the same chunk.
+// Copies from the value that was received for the request before, which is for the same chunk.
 int Chunks::repeat(const Last& last, ChunkRequest& r) const {
   r.result = last.error;
   r.is_short = last.is_short;

@@ -1,4 +1,5 @@
-// What concerns all parts of a store: its fences, how much there is, its end. See chunks.h.
+// Requests about whole parts of a store: their fences, how much is stored, their removal. See
+// chunks.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -14,11 +15,11 @@ int Chunks::learn_scripts() {
   int error = -EHOSTUNREACH;
   while (base::now_ns() < deadline_ns) {
     for (uint32_t server = 0; server < servers_.count(); ++server) {
-      Line* const line = servers_.take(server, Use::kControl, deadline_ns, &error);
+      Line* const line = servers_.acquire(server, Use::kControl, deadline_ns, &error);
       if (line == nullptr) continue;
       error = load_scripts(line->connection);
       if (error != 0) line->connection.close();
-      servers_.give(line);
+      servers_.release(line);
       if (error == 0 || error == -EACCES) return error;
     }
     servers_.refresh(deadline_ns);
@@ -57,7 +58,7 @@ int Chunks::take_fences(uint64_t token, bool is_new, bool* is_untouched) {
   return 0;
 }
 
-int Chunks::look_at_fences() {
+int Chunks::check_fences() {
   std::vector<uint64_t> seqs;
   if (const int result = run_on_parts(Act::kSeq, &seqs); result != 0) return result;
   for (uint32_t part = 0; part < layout_.part_count; ++part) seen_[part].store(seqs[part]);
@@ -65,8 +66,8 @@ int Chunks::look_at_fences() {
   return 0;
 }
 
-// How many chunks there are: who removes them need not ask for each that there could be.
-// UINT64_MAX: a fence is gone, and nobody knows.
+// Counts the chunks, so that removal need not ask for each possible one. UINT64_MAX: a fence is
+// gone, so the number is unknown.
 uint64_t Chunks::count_all() {
   std::vector<uint64_t> counts;
   if (run_on_parts(Act::kSeq, &counts) != 0 || run_on_parts(Act::kCount, &counts) != 0)
@@ -79,8 +80,7 @@ uint64_t Chunks::count_all() {
 
 int Chunks::remove_all(uint64_t size_bytes) {
   const uint64_t chunk_count = (size_bytes + layout_.chunk_bytes - 1) / layout_.chunk_bytes;
-  // The fences first: whoever reads it meanwhile finds out, and does not take what is gone for
-  // zeros.
+  // The fences go first: a reader then finds out, and does not take deleted chunks for zeros.
   must_have_fences_.store(false);
   uint64_t left = count_all();
   std::vector<uint64_t> numbers;

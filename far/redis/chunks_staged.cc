@@ -1,4 +1,4 @@
-// Writes whose bytes do not pass through a script. See scripts.h.
+// Writes whose bytes are not passed through a script. See scripts.h.
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -9,20 +9,21 @@
 namespace outcore::redis {
 namespace {
 
-// What was sent and never placed goes by itself: its writer died, or asks again under another name.
+// A staged value that is never placed expires: its writer died, or used another name when it tried
+// again.
 constexpr uint64_t kStagedMs = 60'000;
 
 }  // namespace
 
-// While a slot moves, a new key is asked for where it goes, and the chunk is where it was: then
-// only the script sees both.
+// While a slot moves, a new key is sent to where the slot goes, but the chunk may still be where it
+// was. Then only the script sees both.
 Chunks::Way Chunks::way_of(const ChunkRequest& r) const {
   if (layout_.is_packed || r.is_plain || r.size_bytes < kStagedMin) return Way::kScript;
   return r.size_bytes == layout_.chunk_bytes ? Way::kWhole : Way::kCopied;
 }
 
-// No staged key is used twice, nor by two members, whose token is the same: a server that reads
-// late what was sent to it long ago changes nothing that was sent since.
+// A staged key is never used twice, not even by two members, whose token is the same. So a server
+// that reads late what was sent to it long ago cannot change what was sent since.
 void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
   OC_ASSERT(way != Way::kScript && r.act == Act::kWrite);
   char chunk[kKeyMax], fence[kKeyMax], staged[kStagedKeyMax];
@@ -70,7 +71,8 @@ void Chunks::send_staged(Connection& stream, const ChunkRequest& r, Way way) {
   call(Script::kPlace, 1);
 }
 
-// The first error is what went wrong: those after it follow from it. The last answer is place's.
+// The first error tells what went wrong; later ones follow from it. The last reply is that of the
+// place script.
 int Chunks::receive_staged(Connection& stream, ChunkRequest& r, Way way) {
   OC_ASSERT(way != Way::kScript && r.act == Act::kWrite);
   Reply reply;

@@ -1,4 +1,4 @@
-// What is said to a server about chunks, and what is understood of its answers. See chunks.h.
+// What is sent to a server about chunks, and how its replies are understood. See chunks.h.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,10 +13,10 @@ namespace {
 
 struct Refusal {
   std::string_view name;
-  int error;  // -EAGAIN: later, or elsewhere
+  int error;  // -EAGAIN: ask later, or elsewhere
 };
 
-// What a reply that is an error begins with. The rest is -EPROTO.
+// How error replies begin. Any other error is -EPROTO.
 constexpr Refusal kRefusals[] = {
     {"TRYAGAIN", -EAGAIN},   {"CLUSTERDOWN", -EAGAIN}, {"LOADING", -EAGAIN},
     {"MASTERDOWN", -EAGAIN}, {"NOREPLICAS", -EAGAIN},  {"READONLY", -EAGAIN},
@@ -114,7 +114,7 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
 }
 
 // 0: the request has its result. -EAGAIN: ask again. -ENOEXEC: the server does not know the
-// scripts. Others are the connection's.
+// scripts. Other errors are the connection's.
 int Chunks::receive(Line& line, ChunkRequest& r, Last& last) {
   if (r.is_same) return repeat(last, r);
   last.result = receive_own(line, r, last);
@@ -177,14 +177,14 @@ int Chunks::receive_number(Connection& stream, const Reply& reply, ChunkRequest&
   return 0;
 }
 
-// A fence that others wrote: nobody knows any more what its part had.
+// Somebody else wrote the fence, so it is unknown what its part contained.
 void Chunks::refuse_number(ChunkRequest& r) {
   note(r.server, 0, "a fence is damaged: its count is no number");
   r.number = 0;
   r.result = -EIO;
 }
 
-// An answer that is an error.
+// Handles an error reply.
 int Chunks::refuse(const Reply& reply, ChunkRequest& r) {
   const bool is_ask = reply.is_error("ASK");
   if (is_ask || reply.is_error("MOVED")) {
@@ -209,8 +209,8 @@ void Chunks::lose(uint32_t part) {
   has_lost_.store(true);
 }
 
-// What a server says of a part, of which at least so much was acknowledged. In a cluster it may be
-// one that has not heard yet that it is replaced: it is asked again for a while.
+// Judges what a server says about a part, of which at least `least` was acknowledged. In a cluster
+// the server may have been replaced without knowing it yet, so it is asked again for a while.
 int Chunks::judge(uint32_t server, uint32_t part, const ChunkRequest& answer, uint64_t least) {
   OC_ASSERT(part < layout_.part_count && answer.act == Act::kSeq);
   constexpr uint64_t kDoubtNs = 5'000'000'000;
@@ -228,7 +228,7 @@ int Chunks::judge(uint32_t server, uint32_t part, const ChunkRequest& answer, ui
   return -EIO;
 }
 
-// A value that is shorter than it should be was never written, or is gone: what is beside it tells.
+// A value that is shorter than it should be was never written, or is lost. The fence tells which.
 int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch) {
   if (!must_have_fences_.load(std::memory_order_acquire)) return 0;
   for (ChunkRequest& r : batch) {
@@ -242,7 +242,7 @@ int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<Chunk
     Reply reply;
     if (const int result = stream.read(&reply); result != 0) return result;
     r.is_short = r.is_done = false;
-    if (reply.type == '-') continue;  // another has it: it is read there
+    if (reply.type == '-') continue;  // another server has it: it is read there
     if (const int result = receive_number(stream, reply, look); result != 0) return result;
     const int verdict = judge(r.server, part_of(r), look, least);
     r.is_done = verdict != -EAGAIN;
@@ -251,8 +251,8 @@ int Chunks::judge_short_reads(Connection& stream, uint8_t group, std::span<Chunk
   return 0;
 }
 
-// A server that was not spoken to for a while may have been replaced by one that knows less. What
-// of ours it has must be as new as what was acknowledged. -EAGAIN: it cannot say yet.
+// A server to which nobody spoke for a while may have been replaced by one with older data. What it
+// contains of this store must be as new as what was acknowledged. -EAGAIN: it cannot say yet.
 int Chunks::check_fresh(Line& line, uint32_t server) {
   if (!must_have_fences_.load(std::memory_order_acquire)) return 0;
   Connection& stream = line.connection;
@@ -261,7 +261,7 @@ int Chunks::check_fresh(Line& line, uint32_t server) {
   const auto is_there = [&](uint32_t part) { return servers_.server_of(slots_[part]) == server; };
   bool is_in_doubt = false;
   uint32_t asked[kBatchMax];
-  uint64_t least[kBatchMax];  // as of before it was asked: others write meanwhile
+  uint64_t least[kBatchMax];  // as of before it was asked, because others write meanwhile
   for (uint32_t part = 0; part < layout_.part_count;) {
     size_t count = 0;
     for (; part < layout_.part_count && count < kBatchMax; ++part) {

@@ -9,14 +9,14 @@ namespace outcore::redis {
 class CombiningQueue::Held {
  public:
   explicit Held(CombiningQueue& queue) : queue_(queue) {
-    while (!queue_.holder_.try_take()) os::yield();  // held for a few instructions
+    while (!queue_.holder_.try_lock()) os::yield();  // held for a few instructions
     if (queue_.process_ == generation()) return;
     // This is a forked child: the threads that waited in the parent do not exist here.
     queue_.process_ = generation();
     queue_.first_ = queue_.last_ = nullptr;
     queue_.count_.store(0);
   }
-  ~Held() { queue_.holder_.give(); }
+  ~Held() { queue_.holder_.unlock(); }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 
@@ -49,7 +49,7 @@ bool CombiningQueue::leave(QueuedBatch* waiting) {
   return false;
 }
 
-QueuedBatch* CombiningQueue::take(size_t requests_max) {
+QueuedBatch* CombiningQueue::dequeue(size_t requests_max) {
   if (is_empty()) return nullptr;
   const Held held(*this);
   QueuedBatch* const waiting = first_;

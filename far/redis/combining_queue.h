@@ -36,7 +36,7 @@ class CombiningQueue {
   bool leave(QueuedBatch* waiting);
   // Removes and returns the batch that has waited longest; nullptr if there is none, or if it has
   // more than `requests_max` requests.
-  QueuedBatch* take(size_t requests_max);
+  QueuedBatch* dequeue(size_t requests_max);
   bool is_empty() const { return count_.load(std::memory_order_seq_cst) == 0; }
 
  private:

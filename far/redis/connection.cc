@@ -47,7 +47,8 @@ int Connection::connect_to(const Address& address) {
     ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &error_bytes);
     if (error != 0) return -error;
   }
-  // One call of the kernel for a reply, not two: transfers sleep in it, a while at a time.
+  // The socket blocks: one system call for each reply, not two. Transfers sleep in it for a bounded
+  // time.
   ::fcntl(fd_, F_SETFL, 0);
   const timeval slice{0, 500'000};
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
@@ -76,8 +77,8 @@ void Connection::close() {
   bytes_left_ = 0;
 }
 
-// What lies unsent in the kernel is thrown away: it must not arrive after what is sent elsewhere in
-// its place.
+// Discards what the kernel has not sent yet: it must not arrive after what is sent elsewhere
+// instead of it.
 void Connection::abandon() {
   const linger none{1, 0};
   if (fd_ >= 0) ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
@@ -89,7 +90,7 @@ int Connection::fail(int error) {
   return error_;
 }
 
-// A wait of the kernel was in vain. 0: once more.
+// A wait in the kernel timed out. 0: try again.
 int Connection::give_up_or_go_on(uint64_t since_ns) {
   const uint64_t now_ns = base::now_ns();
   return now_ns >= deadline_ns_ || now_ns - since_ns > kSilenceNsMax ? -ETIMEDOUT : 0;
@@ -128,7 +129,7 @@ void Connection::end_piece() {
   out_begin_ = out_used_;
 }
 
-// For a word, or for the two pieces and the ends of a payload.
+// Makes room for a word, or for the two pieces and the line ends of a payload.
 void Connection::make_room() {
   if (sizeof out_ - out_used_ < 2 * kCopiedMax || piece_count_ + 4 > kPieceMax) flush();
 }
@@ -157,7 +158,7 @@ void Connection::bytes(std::span<const std::byte> payload) {
   make_room();
   put_number('$', payload.size());
   end_piece();
-  // writev's pieces are not const, though it only reads them
+  // The pieces of writev are not const, although it only reads them.
   if (!payload.empty())
     piece_[piece_count_++] = {const_cast<std::byte*>(payload.data()), payload.size()};
   put("\r\n");
@@ -198,8 +199,9 @@ int Connection::flush() {
   return error_;
 }
 
-// Looks for an answer for a while before it sleeps: a thread that sleeps is woken much later than
-// an answer comes. Where answers take longer it soon sleeps at once, and looks now and then.
+// Polls for a reply for a while before it sleeps, because a thread that sleeps is woken much later
+// than the reply arrives. If replies take longer than that, it soon sleeps at once, and polls only
+// now and then.
 int64_t Connection::look_for(iovec (&pieces)[2]) {
   if (!is_hasty_) return -EAGAIN;
   if (looks_left_ == 0 && ++skipped_ < kSkippedMax) return -EAGAIN;
@@ -245,11 +247,11 @@ int64_t Connection::receive(std::span<std::byte> first, std::span<char> second) 
   }
 }
 
-// More of the stream into the buffer.
+// Reads more of the stream into the buffer.
 int Connection::fill() {
   if (in_begin_ == in_end_) in_begin_ = in_end_ = 0;
   if (in_end_ == sizeof in_) {
-    if (in_begin_ == 0) return fail(-EPROTO);  // no line is that long
+    if (in_begin_ == 0) return fail(-EPROTO);  // no line is so long
     std::memmove(in_, in_ + in_begin_, in_end_ - in_begin_);
     in_end_ -= in_begin_;
     in_begin_ = 0;

@@ -1,7 +1,8 @@
-// Connection: one stream to a server, commands out and replies in, in the protocol RESP2.
+// Connection: a stream to one server, over which commands are sent and replies received, in the
+// protocol RESP2.
 //
-// One thread at a time. Fit for the fault path without TLS: nothing allocates, waits are bounded.
-// Errors stick: after the first one every call returns it, until open().
+// One thread at a time. Without TLS it may be used on the fault path: it allocates nothing, and
+// waits are bounded. After the first error every call returns this error, until open().
 #pragma once
 
 #include <sys/uio.h>
@@ -20,13 +21,13 @@ namespace outcore::redis {
 class Tls;
 class TlsSession;
 
-// How servers are spoken to. Lives longer than its connections.
+// How to log in to servers. Must outlive the connections.
 struct Access {
-  std::string user, password;  // empty password: no AUTH; empty user: the default one
+  std::string user, password;  // no password: no AUTH; no user: the default user
   const Tls* tls = nullptr;    // nullptr: plain TCP
 };
 
-// The head of a reply. `text` is valid until the connection reads on.
+// The head of a reply. `text` is valid until the connection reads again.
 struct Reply {
   char type = 0;          // '+' status, '-' error, ':' number, '$' bytes, '*' array, '_' nil
   int64_t number = 0;     // of ':'; how many bytes follow for '$', how many replies for '*'
@@ -45,32 +46,33 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Connects and logs in. 0 or -errno: -EACCES if the server refuses the password or wants one.
+  // Connects and logs in. 0 or -errno. -EACCES: the server refuses the password, or wants one.
   int open(const Address& address, const Access& access, uint64_t deadline_ns);
   void close();
-  // The same when answers are missing.
+  // Closes it, too, when replies are missing.
   void abandon();
   bool is_open() const { return fd_ >= 0 && error_ == 0; }
   int error() const { return error_; }
 
   // Until when the calls below may wait. A server that is silent for longer than kSilenceNsMax is
-  // given up before.
+  // given up earlier.
   void set_deadline(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
-  // Somebody waits for the answer to what is sent next: it is looked for before the thread sleeps.
+  // Hasty: a thread waits for the reply to what is sent next. It looks for the reply for a moment
+  // before it sleeps.
   void set_hasty(bool is_hasty) { is_hasty_ = is_hasty; }
   static constexpr uint64_t kSilenceNsMax = 3'000'000'000;
 
-  // A command of so many words follows.
+  // Begins a command of so many words.
   void begin(uint32_t words);
-  void word(std::string_view text);  // longer than kCopiedMax: as bytes()
+  void word(std::string_view text);  // if longer than kCopiedMax: as bytes()
   void word(uint64_t number);
-  void bytes(std::span<const std::byte> payload);  // stays where it is until flush()
+  void bytes(std::span<const std::byte> payload);  // must stay where it is until flush()
   int flush();
-  // A command of these words, sent, and the head of its answer.
+  // Sends a command of these words, and reads the head of the reply.
   int ask(std::initializer_list<std::string_view> words, Reply* reply);
 
   int read(Reply* reply);
-  // The bytes of a '$', at most; then end_bytes(). What is not read of them is skipped there.
+  // Reads at most so many bytes of a '$' reply. end_bytes() must follow; it skips the rest.
   int read_bytes(std::span<std::byte> into);
   int end_bytes();
 
@@ -86,7 +88,7 @@ class Connection {
   void end_piece();
   void put(std::string_view text);
   void put_number(char mark, uint64_t number);
-  // Receives into `first` and then `second`: bytes, or -errno.
+  // Receives into `first` and then into `second`. Returns the number of bytes, or -errno.
   int64_t receive(std::span<std::byte> first, std::span<char> second);
   int64_t look_for(iovec (&pieces)[2]);
   int64_t send_some(iovec* pieces, size_t count);
@@ -103,13 +105,13 @@ class Connection {
   int looks_left_ = kLooksMax, skipped_ = 0;
 
   char out_[8192];
-  size_t out_used_ = 0, out_begin_ = 0;  // what is after out_begin_ belongs to no piece yet
+  size_t out_used_ = 0, out_begin_ = 0;  // bytes after out_begin_ belong to no piece yet
   iovec piece_[kPieceMax];
   size_t piece_count_ = 0;
 
   char in_[16384];
   size_t in_begin_ = 0, in_end_ = 0;
-  uint64_t bytes_left_ = 0;  // of the '$' that is being read
+  uint64_t bytes_left_ = 0;  // of the '$' reply that is being read
 };
 
 }  // namespace outcore::redis

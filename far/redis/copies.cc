@@ -1,12 +1,14 @@
-// Whether what a server holds has the copies that were asked for, and what becomes of writes where
-// it has not. See servers.h.
+// Whether what a server contains has as many copies as were asked for, and what happens to writes
+// if it has not. See servers.h.
 //
-// A server whose replica took its place, or whose replica died, has none. It is waited for, as
-// another may come; then writes go on without, which is said once, until a replica has all of it.
+// A server has no copies if its replica took its place, or if its replica died. It is waited for,
+// because another replica may come. Then writes go on without copies, which is reported once, until
+// a replica has everything again.
 //
-// In a cluster that is safe only if nobody is left who could take the server's place: he would not
-// have what was written without him. So it is never a lack of acknowledgements alone that counts: a
-// server other than the one in question has to say that the cluster knows no replica of it that
+// In a cluster that is safe only if no other server is left that could take this server's place,
+// because that one would lack what was written without it. So a lack of acknowledgements alone is
+// never enough: another server has to say that the cluster knows no living replica of this one. A
+// master that is cut off from its replica waits until it is replaced.
 // lives. A master that is cut off from its replica waits, until it is replaced.
 #include <unistd.h>
 
@@ -54,21 +56,21 @@ void Servers::note_acknowledged(uint32_t server, bool was_returning) {
     say(it.address, "has a replica again, which has all that was written");
 }
 
-// By what is connected: whether it acknowledges, the next write finds out.
+// Counts connected replicas. Whether they acknowledge is found out by the next write.
 bool Servers::has_replicas(uint32_t server) {
   const uint64_t until_ns = base::now_ns() + kAskNs;
   int error = 0;
   Reply reply;
-  if (Line* const line = take(server, Use::kControl, until_ns, &error); line != nullptr) {
+  if (Line* const line = acquire(server, Use::kControl, until_ns, &error); line != nullptr) {
     char count[24];
     char* const end = std::to_chars(count, count + sizeof count, options_.replicas).ptr;
     const std::string_view wanted(count, static_cast<size_t>(end - count));
     error = line->connection.ask({"WAIT", wanted, "100"}, &reply);
     if (error != 0) line->connection.close();
-    give(line);
+    release(line);
   }
   if (error == 0 && reply.type == ':' && reply.number >= options_.replicas) return true;
-  refresh(until_ns);  // another may have its place
+  refresh(until_ns);  // another server may have its place
   return false;
 }
 
@@ -97,8 +99,8 @@ bool Servers::may_probe(uint32_t server) {
   return it.copies.load() == Copies::kGone && is_time_to_probe(it, base::now_ns());
 }
 
-// What was written without it may have been acknowledged after what the probe wrote. So the copy
-// counts when something that was sent after this has been acknowledged.
+// Writes that were made without the replica may be acknowledged after what the probe wrote. So the
+// copy counts only when something that was sent after this has been acknowledged.
 void Servers::note_found(uint32_t server) {
   auto gone = Copies::kGone;
   servers_[server].load()->copies.compare_exchange_strong(gone, Copies::kReturning);
@@ -112,7 +114,7 @@ bool Servers::is_unreplicated() const {
   return false;
 }
 
-// REQUIRES: asking_; `asked` has just said who has which slots.
+// REQUIRES: asking_ is held; `asked` has just said who has which slots.
 void Servers::judge_copies(uint32_t asked) {
   if (options_.has_standby || options_.replicas == 0) return;
   bool has_slots[kServersMax] = {};
@@ -122,7 +124,7 @@ void Servers::judge_copies(uint32_t asked) {
   for (uint32_t i = 0; i < count(); ++i) {
     Server& it = *servers_[i].load();
     const uint64_t since_ns = it.short_since_ns.load();
-    if (!has_slots[i]) {  // what it lacked is another's business now
+    if (!has_slots[i]) {  // what it lacked now concerns another server
       it.short_since_ns.store(0);
       it.copies.store(Copies::kThere);
       continue;

@@ -1,8 +1,9 @@
-// Holder: who holds something that no forked child may inherit as held. The fault path.
+// Holder: who holds a thing of which a forked child must not believe that it is held. The fault
+// path.
 //
-// A fork may happen while another thread holds a connection or a lock; that thread does not exist
-// in the child. So what is held carries the generation of the process that took it: a process
-// counts as a new one after fork.
+// A process may fork while another thread holds a connection or a lock; that thread does not exist
+// in the child. So whoever holds something notes the generation of its process: after a fork the
+// child has another generation.
 #pragma once
 
 #include <atomic>
@@ -12,23 +13,24 @@
 
 namespace outcore::redis {
 
-// Never 0. Another one in a forked child.
+// Never 0. A forked child has another one.
 inline uint32_t generation() { return os::process_generation(); }
 
 class Holder {
  public:
-  bool try_take() {
+  bool try_lock() {
     uint32_t seen = word_.load(std::memory_order_relaxed);
     const uint32_t ours = generation();
     return seen != ours && word_.compare_exchange_strong(seen, ours, std::memory_order_acquire);
   }
-  void give() { word_.store(0, std::memory_order_release); }
+  void unlock() { word_.store(0, std::memory_order_release); }
 
  private:
   std::atomic<uint32_t> word_{0};
 };
 
-// HeadCount: how many threads of this process are somewhere; those of its parent do not count.
+// HeadCount: how many threads of this process are in a certain place. Threads of its parent do not
+// count.
 class HeadCount {
  public:
   void enter() { change(1); }
@@ -46,7 +48,7 @@ class HeadCount {
       next = uint64_t{generation()} << 32 | (count + static_cast<uint64_t>(by));
     } while (!word_.compare_exchange_weak(seen, next));
   }
-  std::atomic<uint64_t> word_{0};  // generation, count
+  std::atomic<uint64_t> word_{0};  // generation and count
 };
 
 }  // namespace outcore::redis

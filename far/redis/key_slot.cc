@@ -60,7 +60,7 @@ size_t write_key(std::span<char> into, uint32_t tag, std::string_view id,
     at = std::copy(text.begin(), text.end(), at);
   };
   const auto put_number = [&](uint64_t number) {
-    char digits[20];  // the most that 64 bits have
+    char digits[20];  // as many as 64 bits can have
     const auto told = std::to_chars(digits, digits + sizeof digits, number);
     put({digits, static_cast<size_t>(told.ptr - digits)});
   };

@@ -33,7 +33,7 @@ PartWriter::PartWriter(Chunks& chunks, std::shared_ptr<const packing::Packer> pa
       slot_count_(std::clamp<size_t>(kRoundBytes / packer_->chunk_bytes(), 2, kSlotsMax)),
       spaces_(kSpaces, work_bytes_ + slot_count_ * slot_bytes_) {}
 
-// In rounds: as many chunks as have a slot, and whose locks nobody has.
+// Works in rounds: as many chunks as there are slots, of those whose locks are free.
 void PartWriter::run(std::span<ChunkRequest> batch) {
   OC_CHECK(batch.size() <= Chunks::kBatchMax);
   if (batch.empty()) return;
@@ -66,7 +66,7 @@ void PartWriter::run(std::span<ChunkRequest> batch) {
   }
 }
 
-// How many slots have something to do. 0: everything is done.
+// Returns how many slots have work. 0: everything is done.
 size_t PartWriter::begin_round(Parts sorted, std::span<Slot> slots, uint64_t deadline_ns) {
   size_t count = 0;
   for (size_t i = 0; i < sorted.size() && count < slots.size();) {
@@ -82,7 +82,7 @@ size_t PartWriter::begin_round(Parts sorted, std::span<Slot> slots, uint64_t dea
   return count;
 }
 
-// Nobody waits for a lock while he has another.
+// A thread that has a lock does not wait for another one.
 bool PartWriter::lock(Slot& slot, std::span<const Slot> before, uint64_t deadline_ns) {
   Holder& wanted = lock_of(slot.number());
   slot.has_lock = false;
@@ -90,7 +90,7 @@ bool PartWriter::lock(Slot& slot, std::span<const Slot> before, uint64_t deadlin
     if (&lock_of(other.number()) == &wanted) return true;
   for (;;) {
     const uint32_t given = given_.load(std::memory_order_acquire);
-    slot.has_lock = wanted.try_take();
+    slot.has_lock = wanted.try_lock();
     if (slot.has_lock || !before.empty()) return slot.has_lock;
     if (base::now_ns() >= deadline_ns) break;
     os::wait(&given_, given, 20'000'000);
@@ -118,7 +118,7 @@ void PartWriter::begin(Slot& slot) {
   if (!is_whole && is_untouched) std::memset(slot.chunk, 0, packer_->chunk_bytes());
 }
 
-// All reads, or all writes, of a round.
+// Carries out all reads, or all writes, of a round.
 void PartWriter::carry_out(std::span<Slot> slots, bool is_write) {
   OC_CHECK(slots.size() <= kSlotsMax);
   ChunkRequest batch[kSlotsMax];
@@ -139,7 +139,7 @@ void PartWriter::change(Slot& slot, std::byte* work) {
     slot.is_written = false;
     return;
   }
-  // Zeros go to what is there.
+  // Zeros are written only if there is a value.
   if (slot.is_read && slot.write.act == Act::kZero) {
     slot.is_written = !slot.read.is_absent;
     slot.write.act = Act::kWrite;
@@ -166,7 +166,7 @@ void PartWriter::end(Slot& slot) {
     r->is_done = true;
   }
   if (!slot.has_lock) return;
-  lock_of(slot.number()).give();
+  lock_of(slot.number()).unlock();
   given_.fetch_add(1, std::memory_order_release);
   os::wake_all(&given_);
 }

@@ -1,8 +1,9 @@
 // PartWriter: writes to packed chunks, whose values can only be replaced as a whole.
 //
-// A write of a part reads its chunk, changes it and stores all of it anew. One process writes (its
-// lease, its token); its threads are kept apart by a lock for every 1024th chunk, held from the
-// read until the write is acknowledged. Readers take none of them. Any thread; nothing allocates.
+// To write a part of a chunk it reads the chunk, changes it and stores all of it again. Only one
+// process writes (it has the lease and the token). Its threads are kept apart by a lock for every
+// 1024th chunk, which is held from the read until the write is acknowledged. Readers take no lock.
+// Any thread; allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@ namespace outcore::redis {
 
 class PartWriter {
  public:
-  // True if nothing was ever written to the chunk; if `is_written`, from now on something is.
+  // Whether nothing was ever written to the chunk. If `is_written`, something is from now on.
   // Called while the chunk is locked.
   using IsUntouched = std::function<bool(uint64_t chunk, bool is_written)>;
 
@@ -25,12 +26,12 @@ class PartWriter {
              IsUntouched is_untouched);
   PartWriter(const PartWriter&) = delete;
   PartWriter& operator=(const PartWriter&) = delete;
-  // False: no memory to pack in.
+  // False: there is no memory for packing.
   bool has_spaces() const { return spaces_.is_made(); }
 
-  // Carries out kWrite and kZero of any parts, as Chunks::run does where nothing is packed. -EIO
-  // also where the chunk of a part is damaged: all of it has to be written. REQUIRES: no two of the
-  // same bytes.
+  // Carries out kWrite and kZero for any ranges, as Chunks::run does for chunks that are not
+  // packed. -EIO also if a chunk that is written in part is damaged: it has to be written as a
+  // whole. REQUIRES: no two requests for the same bytes.
   void run(std::span<ChunkRequest> batch);
 
  private:
@@ -38,15 +39,15 @@ class PartWriter {
   static constexpr size_t kRoundBytes = 512 << 10;
   using Parts = std::span<ChunkRequest* const>;
 
-  // One chunk that is written in this round.
+  // A chunk that is written in this round.
   struct Slot {
-    std::byte *chunk = nullptr, *value = nullptr;  // memory for them
+    std::byte *chunk = nullptr, *value = nullptr;  // buffers for both
     Parts parts;
     ChunkRequest read, write;
     bool has_lock = false, is_read = false, is_written = false;
 
     uint64_t number() const { return parts.front()->at; }
-    bool is_zeroed() const;  // no part has bytes
+    bool is_zeroed() const;  // all parts are zeros
     uint64_t covered_bytes() const;
   };
 
@@ -65,7 +66,7 @@ class PartWriter {
   const size_t work_bytes_, slot_bytes_, slot_count_;
   SpacePool spaces_;
   Holder locks_[kLocks];
-  std::atomic<uint32_t> given_{0};  // counts: who waits for a lock sleeps on it
+  std::atomic<uint32_t> given_{0};  // counts releases: a thread that waits for a lock sleeps on it
 };
 
 }  // namespace outcore::redis

@@ -17,7 +17,7 @@ bool is_plain_text(const std::string& text) {
                       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
 }
 
-// As it may stand in a message: a short line.
+// The text as a short line for a message.
 std::string shown(const std::string& text) {
   std::string line = text.substr(0, kShownBytes);
   for (char& c : line)
@@ -25,7 +25,7 @@ std::string shown(const std::string& text) {
   return "'" + line + "'" + (text.size() > kShownBytes ? "…" : "");
 }
 
-// Reader: takes the fields of one record, and remembers the first that is wrong.
+// Reader: reads the fields of one record, and remembers the first one that is wrong.
 class Reader {
  public:
   explicit Reader(const Value& value) : value_(value) {}
@@ -35,7 +35,7 @@ class Reader {
     if (!is_plain_text(found)) refuse(field, "has control characters");
     return found;
   }
-  // A field that must be there, unless `is_optional`: then it counts as 0.
+  // A number. If the field is missing and `is_optional`, it is 0.
   uint64_t count(const char* field, uint64_t most = kCountMax, bool is_optional = false) {
     const std::string& found = value_.field(field);
     if (found.empty() && is_optional) return 0;

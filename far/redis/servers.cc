@@ -15,7 +15,7 @@
 namespace outcore::redis {
 namespace {
 
-// 0 or -errno: -EACCES if the user may not.
+// 0 or -errno. -EACCES: the user may not ask.
 int ask_id(Connection& stream, uint64_t* id) {
   Reply reply;
   if (const int result = stream.ask({"CLIENT", "ID"}, &reply); result != 0) return result;
@@ -46,15 +46,15 @@ Servers::~Servers() {
   }
 }
 
-// kNobody: no room, or no memory.
+// kNobody: there is no room or no memory.
 uint32_t Servers::add(const Address& address) {
-  const os::SignalBlock block;  // a handler of this thread that touches a page may come here, too
-  while (!adding_.try_take()) os::yield();  // held for one call of the kernel
+  const os::SignalBlock block;  // a handler of this thread that faults may come here, too
+  while (!adding_.try_lock()) os::yield();  // held for one call of the kernel
   const uint32_t known = count();
   uint32_t number = 0;
   while (number < known && !servers_[number].load()->address.is_same(address)) ++number;
   if (number == known) number = add_new(address);
-  adding_.give();
+  adding_.unlock();
   return number;
 }
 
@@ -81,7 +81,7 @@ uint32_t Servers::find(std::string_view host_and_port, uint32_t asked) {
   const char* const end = host_and_port.data() + host_and_port.size();
   if (std::from_chars(host_and_port.data() + colon + 1, end, port).ptr != end) return kNobody;
   Address address;
-  if (host.empty()) {  // the host that was asked
+  if (host.empty()) {  // the server that was asked
     address = this->address(asked);
     auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.socket);
     auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.socket);
@@ -113,19 +113,19 @@ std::span<Line> Servers::lines_of(uint32_t server, Use use) const {
   return it.control;
 }
 
-Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) {
+Line* Servers::acquire(uint32_t server, Use use, uint64_t deadline_ns, int* error) {
   Server& it = *servers_[server].load(std::memory_order_acquire);
   for (;;) {
     const uint32_t given = it.given.load(std::memory_order_acquire);
     for (Line& line : lines_of(server, use)) {
-      if (!line.holder.try_take()) continue;
+      if (!line.holder.try_lock()) continue;
       *error = open(line, server, use, deadline_ns);
       if (*error == 0) {
         OC_ASSERT(line.connection.is_open() && line.server == server);
         line.connection.set_deadline(deadline_ns);
         return &line;
       }
-      give(&line);
+      release(&line);
       return nullptr;
     }
     if (base::now_ns() >= deadline_ns) {
@@ -138,22 +138,22 @@ Line* Servers::take(uint32_t server, Use use, uint64_t deadline_ns, int* error) 
   }
 }
 
-Line* Servers::try_take(uint32_t server, Use use, bool* is_unopened) {
+Line* Servers::try_acquire(uint32_t server, Use use, bool* is_unopened) {
   *is_unopened = false;
   if (use == Use::kRead && has_waiting(server)) return nullptr;
   for (Line& line : lines_of(server, use)) {
-    if (!line.holder.try_take()) continue;
+    if (!line.holder.try_lock()) continue;
     const bool is_open = line.opened_by == generation() && line.connection.is_open();
     if (is_open && is_checked(line, server)) return &line;
     line.server = server;
-    give(&line);
+    release(&line);
     *is_unopened = true;
     return nullptr;
   }
   return nullptr;
 }
 
-// Who comes second asks the same once more: nobody writes before it has been answered.
+// If two threads come here, both ask: nothing is written before the server has answered.
 int Servers::end_abandoned(Line& line) {
   OC_ASSERT(line.server < count());
   for (Line& other : lines_of(line.server, Use::kWrite)) {
@@ -180,25 +180,25 @@ void Servers::note_answer(uint32_t server, Use use, bool has_answered) {
   if (!has_answered && seen == 0) since_ns.compare_exchange_strong(seen, base::now_ns());
 }
 
-void Servers::give(Line* line) {
+void Servers::release(Line* line) {
   OC_CHECK(line != nullptr && line->server < count());
   Server& it = *servers_[line->server].load(std::memory_order_acquire);
   if (!line->connection.is_open()) line->connection.close();
-  line->holder.give();
+  line->holder.unlock();
   it.given.fetch_add(1, std::memory_order_release);
   os::wake(&it.given, 1);
 }
 
 int Servers::refresh(uint64_t deadline_ns) {
   const uint32_t before = asked_.load(std::memory_order_acquire);
-  while (!asking_.try_take()) {
+  while (!asking_.try_lock()) {
     os::wait(&asked_, before, 20'000'000);
     if (asked_.load(std::memory_order_acquire) != before) return 0;
     if (base::now_ns() >= deadline_ns) return -ETIMEDOUT;
   }
   const int result = options_.has_standby ? ask_pair(deadline_ns) : ask_any(deadline_ns);
   asked_.fetch_add(1, std::memory_order_release);
-  asking_.give();
+  asking_.unlock();
   os::wake_all(&asked_);
   return result;
 }
@@ -217,7 +217,7 @@ int Servers::ask_any(uint64_t deadline_ns) {
 
 int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   int error = 0;
-  Line* const line = take(server, Use::kControl, deadline_ns, &error);
+  Line* const line = acquire(server, Use::kControl, deadline_ns, &error);
   if (line == nullptr) return error;
   line->connection.begin(2);
   line->connection.word("CLUSTER");
@@ -225,10 +225,10 @@ int Servers::ask(uint32_t server, uint64_t deadline_ns) {
   line->connection.flush();
   std::fill(std::begin(heard_), std::end(heard_), static_cast<uint16_t>(kNobody));
   error = read_slots(line->connection, server);
-  if (error != 0) line->connection.close();  // there may be more of the answer
-  give(line);
+  if (error != 0) line->connection.close();  // more of the reply may follow
+  release(line);
   if (error != 0) return error;
-  // A server that has just come back may know of nobody yet.
+  // A server that has just come back may not know any other yet.
   if (std::all_of(std::begin(heard_), std::end(heard_), [](uint16_t s) { return s == kNobody; }))
     return -EAGAIN;
   for (uint32_t slot = 0; slot < kSlotCount; ++slot) note_moved(slot, heard_[slot]);
@@ -245,7 +245,7 @@ void Servers::note_moved(uint32_t slot, uint32_t server) {
   if (it != nullptr) it->moves_ended.fetch_add(1);
 }
 
-// An array of [first, last, [host, port, …], replicas…].
+// Reads an array of [first, last, [host, port, …], replicas…].
 int Servers::read_slots(Connection& stream, uint32_t asked) {
   Reply reply;
   if (const int result = stream.read(&reply); result != 0) return result;
@@ -277,8 +277,8 @@ int Servers::read_slots(Connection& stream, uint32_t asked) {
   return 0;
 }
 
-// [host, port, and whatever else a server's version tells]. The host of one that does not know its
-// own is empty or nil.
+// Reads [host, port, and more, depending on the server's version]. A server that does not know its
+// own host sends an empty text or nil.
 int Servers::read_node(Connection& stream, uint32_t asked, uint32_t* server) {
   Reply node, host, port;
   char text[160] = {};
@@ -295,7 +295,7 @@ int Servers::read_node(Connection& stream, uint32_t asked, uint32_t* server) {
   text[used++] = ':';
   const char* const end = std::to_chars(text + used, text + sizeof text, port.number).ptr;
   *server = find({text, static_cast<size_t>(end - text)}, asked);
-  int64_t left = node.number - 2;  // an array among them counts what is in it on top
+  int64_t left = node.number - 2;  // a nested array adds the count of its items
   while (left-- > 0) {
     Reply more;
     if (stream.read(&more) != 0) return stream.error();

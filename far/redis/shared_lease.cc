@@ -11,7 +11,8 @@ namespace outcore::redis {
 namespace {
 
 const std::string& members_script() {
-  // Never ends: a lease is given back when a process ends, after its statics.
+  // Never destroyed: a lease is given back when the process ends, after static objects are
+  // destroyed.
   static const auto* const text = new std::string(std::string(kRecordPrelude) + kMembersScript);
   return *text;
 }
@@ -67,7 +68,7 @@ Status SharedLease::renew(uint64_t timeout_ns) {
   return ask("renew the lease of", "renew", {}, timeout_ns).status();
 }
 
-Status SharedLease::be(State state) {
+Status SharedLease::set_state(State state) {
   return ask("write", "be", {std::string(1, static_cast<char>(state))}, timeout_ns_).status();
 }
 

@@ -21,21 +21,21 @@ SpacePool::~SpacePool() {
   if (first_ != nullptr) ::munmap(first_, count_ * stride_);
 }
 
-std::byte* SpacePool::take(uint64_t deadline_ns) {
+std::byte* SpacePool::acquire(uint64_t deadline_ns) {
   OC_CHECK(is_made());
   for (;;) {
     const uint32_t given = given_.load(std::memory_order_acquire);
     for (size_t i = 0; i < count_; ++i)
-      if (holders_[i].try_take()) return first_ + i * stride_;
+      if (holders_[i].try_lock()) return first_ + i * stride_;
     if (base::now_ns() >= deadline_ns) return nullptr;
     os::wait(&given_, given, 20'000'000);
   }
 }
 
-void SpacePool::give(const std::byte* piece) {
+void SpacePool::release(const std::byte* piece) {
   OC_CHECK(piece >= first_ && piece < first_ + count_ * stride_);
   OC_ASSERT(static_cast<size_t>(piece - first_) % stride_ == 0);
-  holders_[static_cast<size_t>(piece - first_) / stride_].give();
+  holders_[static_cast<size_t>(piece - first_) / stride_].unlock();
   given_.fetch_add(1, std::memory_order_release);
   os::wake(&given_, 1);
 }

@@ -1,10 +1,9 @@
-// Two single servers of which the second is a replica of the first, and serves when that is gone.
-// See servers.h.
+// Two single servers, of which the second is a replica of the first and takes over when the first
+// is gone. See servers.h.
 //
-// Nobody but the client decides that here: single servers have no vote. It is safe because what a
-// client stores has one writer, and every write carries its count: whoever goes to the standby
-// never asks the other one again, and finds out by the counts if the standby knows less than what
-// was acknowledged.
+// Only the client decides that, because single servers do not vote. It is safe because a store has
+// one writer, and every write carries a count: a client that goes over to the standby never asks
+// the first server again, and the counts show if the standby knows less than what was acknowledged.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,17 +15,17 @@ namespace outcore::redis {
 namespace {
 
 constexpr uint64_t kGoneNs = 2'000'000'000;  // silent for so long: the standby is asked
-constexpr uint64_t kLeftNs = 5'000'000'000;  // a standby that is silent for so long is given up
+constexpr uint64_t kLeftNs = 5'000'000'000;  // after so long a silence, the standby is given up
 constexpr uint64_t kForgottenNs =
     10'000'000'000;  // two silences with so long between them are not one
 
-// What a server says of itself.
+// What a server says about itself.
 struct Role {
   bool is_master = false;
-  bool is_linked = false;  // of a replica: its master is there
+  bool is_linked = false;  // of a replica: it is connected to its master
 };
 
-// "master" and more, or "slave", host, port, state of the link and more.
+// Reads "master" and more, or "slave", host, port, state of the link and more.
 int read_role(Connection& stream, Role* role) {
   Reply reply;
   if (const int result = stream.ask({"ROLE"}, &reply); result != 0) return result;
@@ -64,8 +63,8 @@ uint64_t Servers::Silence::extend(uint64_t now_ns) {
 uint32_t Servers::acknowledging_of_pair(uint32_t server, uint32_t wanted) const {
   if (options_.alone_after_ns == 0) return wanted;
   const Turn turn = turn_.load(std::memory_order_acquire);
-  // What was on its way to the first when the standby took over finds no acknowledgement there, and
-  // is written again.
+  // A write that was on its way to the first server when the standby took over is not acknowledged
+  // there, and is repeated.
   return (server == 0 && turn == Turn::kFirstAlone) || (server == 1 && turn >= Turn::kChanges)
              ? 0
              : wanted;
@@ -89,21 +88,21 @@ int Servers::ask_pair(uint64_t deadline_ns) {
   return ask(1, soon());
 }
 
-// Whether the standby serves already, or has to, or is gone itself.
+// Finds out whether the standby has taken over, has to take over, or is gone itself.
 int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   int error = 0;
   Role role;
-  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  Line* const line = acquire(1, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
     error = read_role(line->connection, &role);
     if (error != 0) line->connection.close();
-    give(line);
+    release(line);
   }
   if (error == 0) standby_silence_.end();
   const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
   if (is_gone && !is_first_gone && options_.alone_after_ns != 0)
     turn_.store(Turn::kFirstAlone, std::memory_order_release);
-  // A standby that hears of the first may not be asked in its place.
+  // A standby that is connected to the first server must not be used instead of it.
   const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
   if (must_serve) turn_.store(Turn::kChanges);
   if (error != 0) return error;
@@ -112,11 +111,11 @@ int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
 
 int Servers::make_standby_serve(uint64_t deadline_ns) {
   int error = 0;
-  Line* const line = take(1, Use::kControl, deadline_ns, &error);
+  Line* const line = acquire(1, Use::kControl, deadline_ns, &error);
   if (line == nullptr) return error;
   error = make_master(line->connection);
   if (error != 0) line->connection.close();
-  give(line);
+  release(line);
   if (error == 0) turn_.store(Turn::kSecond, std::memory_order_release);
   return error;
 }

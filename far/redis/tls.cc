@@ -22,7 +22,7 @@ class TlsSession {
 
 namespace {
 
-// Everything that is called of OpenSSL.
+// All functions of OpenSSL that are called here.
 #define OUTCORE_OF_OPENSSL(X)           \
   X(TLS_client_method)                  \
   X(SSL_CTX_new)                        \
@@ -65,13 +65,14 @@ OpenSsl load() {
   return it;
 }
 
-// Loaded once, and never unloaded: its own threads' data would not survive that.
+// Loaded once and never unloaded: the library's thread-local data would not survive that.
 const OpenSsl& openssl() {
   static const OpenSsl loaded = load();
   return loaded;
 }
 
-// OpenSSL writes without MSG_NOSIGNAL: what a broken stream raises in this thread is taken back.
+// OpenSSL writes without MSG_NOSIGNAL, so a SIGPIPE for a broken stream is removed again in this
+// thread.
 class PipeSignalBlock {
  public:
   PipeSignalBlock() {
@@ -105,7 +106,7 @@ std::string last_reason() {
   return text;
 }
 
-// What a call of OpenSSL that returned `count` <= 0 comes to.
+// What it means that a call of OpenSSL returned `count` <= 0.
 int64_t outcome(SSL* ssl, int count) {
   const int saved = errno;
   switch (openssl().SSL_get_error(ssl, count)) {

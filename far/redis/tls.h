@@ -1,5 +1,5 @@
-// Tls: encrypted streams by OpenSSL, which is loaded when the first is asked for: programs that use
-// none neither load nor need it. Not for the fault path: OpenSSL allocates.
+// Tls: encrypted streams by OpenSSL. The library is loaded when the first stream is asked for, so
+// that programs without TLS do not need it. Not for the fault path: OpenSSL allocates.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace outcore::redis {
 class TlsSession;
 
 struct TlsFiles {
-  std::string authorities;       // PEM; empty: the system's
+  std::string authorities;       // PEM; empty: those of the system
   std::string certificate, key;  // PEM, of this client; empty: none
 };
 
@@ -23,14 +23,14 @@ class Tls {
  public:
   virtual ~Tls() = default;
 
-  // Errors: ENOSYS (no libssl), ENOENT and the like of the files.
+  // Errors: ENOSYS (libssl is not installed), ENOENT and other errors of the files.
   static Result<std::unique_ptr<Tls>> make(const TlsFiles& files);
 
-  // Shakes hands on a connected socket that waits a while at a time. nullptr: *error is -errno,
-  // -EPROTO if the server's certificate is none of an authority's.
+  // Performs the handshake on a connected socket whose calls time out. nullptr: *error is -errno;
+  // -EPROTO: no known authority has signed the server's certificate.
   virtual TlsSession* start(int fd, uint64_t deadline_ns, int* error) const = 0;
   static void end(TlsSession* session);
-  // Bytes, 0 at the end of the stream, or -errno: -EAGAIN when the socket waited in vain.
+  // The number of bytes, 0 at the end of the stream, or -errno; -EAGAIN: the socket timed out.
   static int64_t send(TlsSession* session, const void* bytes, size_t size_bytes);
   static int64_t receive(TlsSession* session, void* bytes, size_t size_bytes);
 };

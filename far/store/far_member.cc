@@ -10,8 +10,8 @@ namespace outcore::store {
 namespace {
 
 constexpr uint64_t kSilentNs = 60'000'000'000;
-// By which it grows, at least, while there is space: an eighth of what it has, so that what is
-// booked is not much more than what is needed.
+// It grows by at least an eighth of its size, within these bounds, while there is space, so that
+// not much more is booked than is needed.
 constexpr uint64_t kStepBytesMin = 1 << 20, kStepBytesMax = 16 << 20;
 
 }  // namespace
@@ -20,7 +20,7 @@ Result<std::unique_ptr<FarMember>> FarMember::open(const RedisOptions& options,
                                                    const StoreLimits& limits) {
   RedisOptions own = options;
   redis::Claim claim;
-  claim.be_owned();
+  claim.set_owner();
   own.name = "space of " + claim.owner + ", " + claim.new_id;
   OpenOptions how;
   how.is_writable = how.may_create = true;
@@ -39,7 +39,7 @@ Result<uint64_t> FarMember::free_bytes() {
   return (free_.size() + (end - used_)) * chunk_bytes();
 }
 
-int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
+int FarMember::allocate(uint64_t count, std::vector<uint64_t>* chunks) {
   OC_CHECK(used_ <= end_);
   int error = 0;
   if (const uint64_t spare = free_.size() + (end_ - used_); spare < count) {
@@ -55,7 +55,7 @@ int FarMember::take(uint64_t count, std::vector<uint64_t>* chunks) {
   return error;
 }
 
-// By so many chunks, or by what there is space for.
+// Grows by so many chunks, or by as many as there is space for.
 int FarMember::grow(uint64_t count) {
   OC_ASSERT(count != 0);
   const uint64_t ahead =
@@ -73,7 +73,7 @@ int FarMember::grow(uint64_t count) {
   if (end <= end_) return 0;
   error = store_->resize(end * chunk_bytes());
   if (error == 0) end_ = end;
-  return error == -ENOSPC ? 0 : error;  // another was faster
+  return error == -ENOSPC ? 0 : error;  // another process took the space first
 }
 
 }  // namespace outcore::store

@@ -7,7 +7,7 @@ namespace outcore::store {
 namespace {
 
 constexpr size_t kMembersMax = 1024;
-// After the lease of a process that died: others may have its space then.
+// How long the space is kept after the lease of a process that died; then others may have it.
 constexpr int64_t kLifetimeMs = 300'000;
 
 }  // namespace

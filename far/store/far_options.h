@@ -1,5 +1,5 @@
-// FarOptions: what a far:// URI asks for: unnamed space in the memory of single servers, in their
-// order, or of one cluster.
+// FarOptions: what a far:// URI asks for: unnamed space in the memory of single servers, in the
+// given order, or of one cluster.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace outcore::store {
 struct FarOptions {
   std::string uri;                    // without the password
   std::vector<RedisOptions> members;  // in the order in which they are filled
-  bool is_reserved = true;            // what the size covers has its space
+  bool is_reserved = true;            // space for the whole size is reserved
 };
 
-// Errors: EINVAL, EHOSTUNREACH (a host that nobody knows).
+// Errors: EINVAL, EHOSTUNREACH (an unknown host).
 Result<FarOptions> read_far_options(const Uri& uri);
 
 }  // namespace outcore::store

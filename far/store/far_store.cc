@@ -15,7 +15,7 @@
 namespace outcore::store {
 namespace {
 
-// Parts of requests that go to one member.
+// Those parts of requests that go to one member.
 template <size_t kMax>
 class Parcel {
  public:
@@ -84,7 +84,7 @@ Result<std::shared_ptr<FarStore>> FarStore::open(const FarOptions& options, cons
 }
 
 FarStore::~FarStore() {
-  const os::SignalBlock block;  // the program's handlers are not for these threads
+  const os::SignalBlock block;  // the program's handlers must not run in these threads
   std::vector<std::thread> ends;
   try {
     for (size_t i = 1; i < members_.size(); ++i)
@@ -170,7 +170,7 @@ int FarStore::resize(uint64_t size_bytes) {
     if (const int error = place(before / chunk_bytes_, end); error != 0) return error;
   std::vector<uint64_t> local;
   const int error = set_size(size_bytes, end, &local);
-  local_->give(local);
+  local_->free(local);
   return error;
 }
 
@@ -178,7 +178,7 @@ int FarStore::set_size(uint64_t size_bytes, uint64_t end, std::vector<uint64_t>*
   const std::lock_guard<std::mutex> guard(placing_);
   const uint64_t before = this->size_bytes();
   if (size_bytes < before) {
-    // What is left of the last chunk reads zero if the store grows again.
+    // The rest of the last chunk must read zero if the store grows again.
     const uint64_t kept = std::min(before, end * chunk_bytes_);
     int error = discard_places(size_bytes, kept - size_bytes, Local::kZero);
     if (error == 0)
@@ -189,10 +189,10 @@ int FarStore::set_size(uint64_t size_bytes, uint64_t end, std::vector<uint64_t>*
   return 0;
 }
 
-// Each of these chunks that has no place gets one: at the servers, or else in local memory, for
-// which pages may have to leave. REQUIRES: placing_ is not held.
+// Gives each of these chunks that has no place one: on the servers, or in local memory, for which
+// pages may have to leave. REQUIRES: placing_ is not held.
 int FarStore::place(uint64_t first, uint64_t end) {
-  constexpr int kTriesMax = 8;  // others take and give meanwhile
+  constexpr int kTriesMax = 8;  // others allocate and free meanwhile
   std::vector<uint64_t> local;
   int error = 0;
   for (int i = 0; i < kTriesMax; ++i) {
@@ -201,14 +201,14 @@ int FarStore::place(uint64_t first, uint64_t end) {
       const std::lock_guard<std::mutex> guard(placing_);
       error = try_place(first, end, &local, &lacking);
     }
-    if (error != -ENOSPC || lacking == 0 || local_->fetch(lacking, &local) != 0) break;
+    if (error != -ENOSPC || lacking == 0 || local_->allocate(lacking, &local) != 0) break;
   }
-  local_->give(local);  // what was not needed after all
+  local_->free(local);  // those that were not needed after all
   return error;
 }
 
-// With the chunks of local memory that were fetched for this, as far as the servers do not suffice.
-// `lacking`: how many more it would take. REQUIRES: placing_.
+// The same with chunks of local memory that were allocated for it, as far as the servers have no
+// space. `lacking`: how many more are needed. REQUIRES: placing_ is held.
 int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* local,
                         uint64_t* lacking) {
   OC_CHECK(first <= end && end <= PlaceTable::kChunksMax);
@@ -219,8 +219,9 @@ int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
   int error = 0;
   for (uint32_t i = 0; i < members_.size() && found.size() < missing; ++i) {
     taken.clear();
-    // One that does not answer is passed over, and told of if the others do not suffice.
-    if (const int result = members_[i]->take(missing - found.size(), &taken); error == 0)
+    // A member that does not answer is skipped, and reported only if the others have too little
+    // space.
+    if (const int result = members_[i]->allocate(missing - found.size(), &taken); error == 0)
       error = result;
     OC_CHECK(taken.size() <= missing - found.size());
     for (const uint64_t chunk : taken) found.push_back({i, chunk});
@@ -238,21 +239,21 @@ int FarStore::try_place(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
     is_enough = error == 0;
     if (is_enough) ++next;
   }
-  for (; next != found.end(); ++next) give(*next, local);
+  for (; next != found.end(); ++next) free_place(*next, local);
   return error;
 }
 
-// What was in local memory is left to the caller, who gives it back without the lock. REQUIRES:
-// placing_.
-void FarStore::give(const Place& place, std::vector<uint64_t>* local) {
+// Frees the place. Chunks in local memory are left to the caller, who frees them without the lock.
+// REQUIRES: placing_ is held.
+void FarStore::free_place(const Place& place, std::vector<uint64_t>* local) {
   OC_CHECK(place.member <= local_member());
   if (place.member == local_member())
     local->push_back(place.chunk);
   else
-    members_[place.member]->give(place.chunk);
+    members_[place.member]->free(place.chunk);
 }
 
-// REQUIRES: placing_; nobody reads or writes these chunks.
+// REQUIRES: placing_ is held; nobody reads or writes these chunks.
 int FarStore::give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* local) {
   if (first >= end) return 0;
   if (const int error =
@@ -263,12 +264,12 @@ int FarStore::give_back(uint64_t first, uint64_t end, std::vector<uint64_t>* loc
     Place place;
     if (!places_.find(chunk, &place)) continue;
     places_.clear(chunk);
-    give(place, local);
+    free_place(place, local);
   }
   return 0;
 }
 
-// What has a place reads zero. Neighbours there go together.
+// Makes all placed chunks read zero. Neighbours on a member are discarded together.
 int FarStore::discard_places(uint64_t offset, uint64_t size_bytes, Local local) {
   struct Run {
     uint32_t member = 0;
@@ -324,7 +325,7 @@ int FarStore::release(uint64_t offset, uint64_t size_bytes) {
     error =
         give_back(base::round_up(offset, chunk_bytes_) / chunk_bytes_, end / chunk_bytes_, &local);
   }
-  local_->give(local);
+  local_->free(local);
   return error;
 }
 

@@ -1,9 +1,9 @@
-// FarKinds: the kinds of store on other machines: rbd://, redis://, far://.
+// FarKinds: registers the kinds of store on other machines: rbd://, redis://, far://.
 #pragma once
 
 namespace outcore::store {
 
-// Adds them to the registry. Once.
+// Adds them to the registry. Call it once.
 void add_far_kinds();
 
 }  // namespace outcore::store

@@ -31,7 +31,7 @@ std::shared_ptr<Room> LocalPart::room() {
   return room_;
 }
 
-int LocalPart::fetch(uint64_t count, std::vector<uint64_t>* chunks) {
+int LocalPart::allocate(uint64_t count, std::vector<uint64_t>* chunks) {
   if (!is_here()) return -ENOSPC;
   const std::shared_ptr<Room> room = this->room();
   if (room == nullptr || count > room->free_bytes() / chunk_bytes_ || !map(*room)) return -ENOSPC;
@@ -55,21 +55,21 @@ int LocalPart::fetch(uint64_t count, std::vector<uint64_t>* chunks) {
   return -ENOSPC;
 }
 
-// Addresses for all that can ever be taken, once.
+// Reserves addresses for everything that can ever be allocated, once.
 bool LocalPart::map(const Room& room) {
   OC_CHECK(chunk_bytes_ != 0);
   const uint64_t most = base::round_up(room.bytes_max(), chunk_bytes_);
   const std::lock_guard<std::mutex> guard(lock_);
   if (base_.load() != nullptr) return true;
   try {
-    free_.reserve(most / chunk_bytes_);  // give() needs no memory
+    free_.reserve(most / chunk_bytes_);  // so that free() needs no memory
   } catch (const std::bad_alloc&) {
     return false;
   }
   const auto table = os::allocate_table(most);
   if (!table) return false;
   mapped_bytes_ = most;
-  // Where a program has locked all that it will ever map, this would be all of it at once.
+  // If the program has called mlockall(MCL_FUTURE), all of this would be locked in memory.
   ::munlock(table.value(), most);
   ::madvise(table.value(), most, MADV_DONTNEED);
   ::madvise(table.value(), most, MADV_DONTFORK);
@@ -77,7 +77,7 @@ bool LocalPart::map(const Room& room) {
   return true;
 }
 
-void LocalPart::give(std::span<const uint64_t> chunks) {
+void LocalPart::free(std::span<const uint64_t> chunks) {
   if (chunks.empty() || !is_here()) return;
   for (const uint64_t chunk : chunks) {
     std::byte* const bytes = at(chunk);

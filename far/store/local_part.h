@@ -1,8 +1,9 @@
-// LocalPart: chunks of a FarStore that rest in this process's own memory, out of the budget's room,
-// because the servers have no more space.
+// LocalPart: chunks of a FarStore that are kept in this process's own memory, out of the budget's
+// room, because the servers have no more space.
 //
-// Any thread; at() on the fault path, too. fetch() makes pages leave, and give() tells the room:
-// both REQUIRE no lock for which a transfer of the store waits. A forked child has no chunks.
+// Any thread; at() may be called on the fault path. allocate() makes pages leave memory, and free()
+// informs the room. REQUIRES for both: the caller holds no lock for which a transfer of the store
+// waits. A forked child has no chunks.
 #pragma once
 
 #include <unistd.h>
@@ -26,20 +27,21 @@ class LocalPart {
   LocalPart(const LocalPart&) = delete;
   LocalPart& operator=(const LocalPart&) = delete;
 
-  // As long as chunks are taken their room is kept. Not on the fault path.
+  // The room is kept as long as chunks are in use. Not on the fault path.
   void use_room(std::shared_ptr<Room> room);
-  // Adds `count` chunks, which read zero. 0; -ENOSPC, and then none: there is no such room.
-  int fetch(uint64_t count, std::vector<uint64_t>* chunks);
-  // Their bytes are gone, and the room has them again.
-  void give(std::span<const uint64_t> chunks);
+  // Appends `count` chunks, which read zero. 0; -ENOSPC: the room is too small, and none was
+  // appended.
+  int allocate(uint64_t count, std::vector<uint64_t>* chunks);
+  // Frees the chunks, and returns their memory to the room.
+  void free(std::span<const uint64_t> chunks);
 
-  // REQUIRES: fetched, and is_here().
+  // REQUIRES: the chunk is allocated; is_here().
   std::byte* at(uint64_t chunk) const {
     return base_.load(std::memory_order_acquire) + chunk * chunk_bytes_;
   }
-  // Not in a forked child.
+  // False in a forked child.
   bool is_here() const { return ::getpid() == process_; }
-  // What could be fetched now, and what was.
+  // How many bytes could be allocated now; the next function: how many are.
   uint64_t free_bytes();
   uint64_t taken_bytes() const { return taken_.load(std::memory_order_relaxed) * chunk_bytes_; }
 
@@ -49,12 +51,12 @@ class LocalPart {
 
   const uint64_t chunk_bytes_;
   const pid_t process_ = ::getpid();
-  std::mutex lock_;  // of what follows, but for what is atomic; never held over take() and give()
+  std::mutex lock_;  // guards what follows except atomics; not held during calls of the room
   std::shared_ptr<Room> room_;
   std::atomic<std::byte*> base_{nullptr};
   uint64_t mapped_bytes_ = 0;
-  uint64_t end_ = 0;            // chunks that were ever used
-  std::vector<uint64_t> free_;  // below end_, without bytes
+  uint64_t end_ = 0;            // how many chunks were ever used
+  std::vector<uint64_t> free_;  // below end_; they have no memory
   std::atomic<uint64_t> taken_{0};
 };
 

@@ -1,8 +1,8 @@
-// PlaceTable: where each chunk of a store that lies on several others rests: on which of them, and
-// in which chunk there.
+// PlaceTable: where each chunk of a store is that lies on several other stores: on which of them,
+// and in which of its chunks.
 //
-// find() from any thread, the fault path too: two loads. set() and clear() of a chunk by one thread
-// at a time. Memory comes for 2^16 chunks at a time, when the first of them gets a place.
+// find(): any thread, the fault path; it loads two words. set() and clear() for a chunk: one thread
+// at a time. Memory is allocated for 2^16 chunks at a time, when the first of them gets a place.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class PlaceTable {
   PlaceTable(const PlaceTable&) = delete;
   PlaceTable& operator=(const PlaceTable&) = delete;
 
-  // False: it has none.
+  // False: the chunk has no place.
   bool find(uint64_t chunk, Place* place) const {
     OC_ASSERT(chunk < kChunksMax);
     const Leaf* const leaf = (*leaves_)[chunk / kLeafChunks].load(std::memory_order_acquire);

@@ -1,5 +1,5 @@
-// RbdCatalog: the images of a Ceph pool from outside: which there are, and the removal of those
-// whose lifetime is over. Any thread but the fault path.
+// RbdCatalog: the images of a Ceph pool: which there are, and how those whose lifetime is over are
+// removed. Any thread but the fault path.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace outcore::store {
 
-// By name; images and snapshots in the options are not looked at. Those in a namespace have it
-// before their name, "NAMESPACE/IMAGE". Errors: those of RbdConnection::open.
+// Lists images by name; an image or snapshot in the options is ignored. The namespace comes before
+// the name: "NAMESPACE/IMAGE". Errors: those of RbdConnection::open.
 Result<std::vector<StoreInfo>> list_images(const RbdStoreOptions& options);
-// Errors: those of RbdConnection::open, ENOENT (none, or its lifetime is not over), EBUSY (somebody
-// has it open), ENOTEMPTY (snapshots hold it).
+// Removes the image of the options. Errors: those of RbdConnection::open, ENOENT (no such image, or
+// its lifetime is not over), EBUSY (somebody has it open), ENOTEMPTY (it has snapshots).
 Status give_back_image(const RbdStoreOptions& options);
 
 }  // namespace outcore::store

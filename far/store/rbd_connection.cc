@@ -21,8 +21,9 @@ void consider(PoolSpace& space, uint64_t bytes, const char* reason) {
   space.reason = reason;
 }
 
-// HOST:PORT,… as librados wants it: it tries both of its protocols at a port that is neither's own,
-// and a refused key then looks like silence. The new one is spoken everywhere but at 6789.
+// Formats HOST:PORT,… for librados. At a port that is not the standard one of either protocol it
+// tries both, and then a refused key looks like silence. So the new protocol is required everywhere
+// but at port 6789.
 std::string addresses(const std::string& monitors) {
   std::string all;
   for (size_t at = 0; at <= monitors.size();) {
@@ -80,7 +81,7 @@ Result<std::unique_ptr<RbdConnection>> RbdConnection::open(const RbdLibrary& lib
 
 RbdConnection::~RbdConnection() {
   if (pool_ != nullptr) library_.rados_ioctx_destroy(pool_);
-  // Also where it never connected: it frees what rados_create2 made.
+  // Also if it never connected: this frees what rados_create2 made.
   if (cluster_ != nullptr) library_.rados_shutdown(cluster_);
 }
 
@@ -90,7 +91,7 @@ Status RbdConnection::set(const char* option, const std::string& value, const st
   return base::system_error(error, what + ": set " + option + " to '" + value + "'");
 }
 
-// What the URI says comes last, and wins.
+// The options of the URI are set last, so they win.
 Status RbdConnection::configure(const RbdAccess& access, const std::string& what) {
   const std::string name = "client." + access.id;
   int error = library_.rados_create2(&cluster_, "ceph", name.c_str(), 0);

@@ -1,7 +1,8 @@
-// RbdConnection: a client of one pool of a Ceph cluster: how it is found, who we are, what fits.
+// RbdConnection: a client of one pool of a Ceph cluster: how the cluster is found, who the client
+// is, and how much fits into the pool.
 //
-// Any thread but the fault path. Every call ends within about `timeout_s`, whoever is dead.
-// librados runs threads of its own: after a fork the child must not use it (RbdStore sees to that).
+// Any thread but the fault path. Every call ends within about `timeout_s`, whatever has failed.
+// librados has threads of its own, so a forked child must not use it (RbdStore sees to that).
 #pragma once
 
 #include <memory>
@@ -14,28 +15,28 @@
 namespace outcore::store {
 
 struct RbdAccess {
-  std::string conf;     // empty: CEPH_CONF, /etc/ceph/ceph.conf, ~/.ceph/config; with `mon`: none
-  std::string mon;      // HOST[:PORT],…; empty: as the configuration says
-  std::string keyring;  // a file with a section [client.ID]; empty: as the configuration says
-  std::string keyfile;  // a file that holds the key alone
+  std::string conf;     // empty: CEPH_CONF, /etc/ceph/ceph.conf or ~/.ceph/config; with `mon`: none
+  std::string mon;      // HOST[:PORT],…; empty: from the configuration
+  std::string keyring;  // a file with a section [client.ID]; empty: from the configuration
+  std::string keyfile;  // a file that contains only the key
   std::string id = "admin";
   unsigned timeout_s = 60;
 };
 
-// Bytes that the pool takes, and what says so. Nobody may know: then `bytes` is empty.
+// How many bytes fit into the pool, and what limits them. `bytes` is empty if that is unknown.
 struct PoolSpace {
   std::optional<uint64_t> bytes;
   std::string reason;  // "its quota", "the free space of the cluster"
 };
 
-// What the monitors said to `df` and `osd pool ls detail`, in JSON: the least of what is free and
-// what the quota leaves.
+// From what the monitors answer to `df` and `osd pool ls detail`, in JSON: the smaller of the free
+// space and what the quota leaves.
 PoolSpace pool_space(std::string_view df, std::string_view pools, const std::string& pool);
 
 class RbdConnection {
  public:
-  // `what` begins every message. Errors: ETIMEDOUT (no monitor answers), EACCES (key), ENOENT (no
-  // configuration, keyring, pool), EINVAL.
+  // `what` begins every message. Errors: ETIMEDOUT (no monitor answers), EACCES (the key), ENOENT
+  // (no configuration, keyring or pool), EINVAL.
   static Result<std::unique_ptr<RbdConnection>> open(const RbdLibrary& library,
                                                      const RbdAccess& access,
                                                      const std::string& pool,
@@ -50,11 +51,11 @@ class RbdConnection {
   const std::string& pool_name() const { return pool_name_; }
   // "FSID/POOL NUMBER/NAMESPACE".
   const std::string& identity() const { return identity_; }
-  // Of an image, or of its snapshot: no two stores have the same.
+  // The identity of an image, or of its snapshot: no two stores have the same.
   std::string identity_of(const std::string& image_id, const std::string& snapshot = {}) const {
     return "rbd:" + identity_ + "/" + image_id + "@" + snapshot;
   }
-  // Nothing known is no error: a cluster without a manager counts nothing.
+  // Unknown is not an error: a cluster without a manager has no statistics.
   PoolSpace space() const;
 
  private:

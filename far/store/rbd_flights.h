@@ -1,7 +1,7 @@
-// RbdFlights: requests of one caller that are under way at librbd, so many at a time.
+// RbdFlights: requests of one caller that librbd is carrying out, at most so many at a time.
 //
-// One thread. Every begun request has ended when the flights have: librbd does not touch its buffer
-// afterwards. Each ends within rados_osd_op_timeout.
+// One thread. When the flights have ended, every request has ended, and librbd no longer touches
+// its buffer. Each request ends within rados_osd_op_timeout.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class RbdFlights {
   RbdFlights(const RbdFlights&) = delete;
   RbdFlights& operator=(const RbdFlights&) = delete;
 
-  // start(completion) begins one, and says 0 or -errno. `result` becomes 0 or -errno at the latest
-  // in finish(); -EIO if it transferred other than `expected` bytes.
+  // Begins a request by start(completion), which returns 0 or -errno. `result` becomes 0 or -errno,
+  // at the latest in finish(); -EIO if not exactly `expected` bytes were transferred.
   template <typename Start>
   void begin(int* result, long expected, Start start) {
     if (begun_ - ended_ == kFlightsMax) end_oldest();

@@ -1,7 +1,8 @@
-// RbdLibrary: the functions of librados and librbd that we use, loaded when they are first asked
-// for.
+// RbdLibrary: the functions of librados and librbd that are used here, loaded when they are first
+// needed.
 //
-// So a program that uses no Ceph neither loads its libraries (some 20 MB and, once connected, 14
+// So a program that does not use Ceph neither loads these libraries (some 20 MB and, once
+// connected, 14 threads) nor needs them installed. They stay loaded. Any thread but the fault path.
 // threads) nor needs them installed. Any thread but the fault path. They stay loaded.
 #pragma once
 
@@ -80,8 +81,8 @@ struct RbdLibrary {
   OUTCORE_RBD_FUNCTIONS(OUTCORE_MEMBER)
 #undef OUTCORE_MEMBER
 
-  // The table, all of it set. Errors: ENOTSUP (not installed, or too old), with the remedy; asked
-  // again, it looks again.
+  // The complete table. Errors: ENOTSUP (not installed, or too old), with the remedy. After an
+  // error the next call tries again.
   static Result<const RbdLibrary*> load();
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kKey = "outcore.lifetime";
 constexpr uint64_t kRenewMsMin = 1'000, kRenewMsMax = 600'000;
 
-// Takes `before`, a number and `after` from the front of the text.
+// Removes `before`, a number and `after` from the front of the text.
 bool take_number(std::string_view& text, std::string_view before, std::string_view after,
                  uint64_t* number) {
   if (!text.starts_with(before)) return false;
@@ -51,7 +51,7 @@ int read_lifetime(const RbdImage& of, LifetimeNote* note) {
   size_t size = text.size() - 1;
   const int error = of.library->rbd_metadata_get(of.image, kKey, text.data(), &size);
   *note = {};
-  if (error == -ERANGE) note->is_damaged = true;  // longer than ours are
+  if (error == -ERANGE) note->is_damaged = true;  // longer than our notes are
   if (error == -ENOENT || error == -ERANGE) return 0;
   if (error < 0) return error;
   *note = note_of(text.data(), of.id);
@@ -69,8 +69,8 @@ int write_lifetime(const RbdImage& of, const LifetimeNote& note) {
   return of.library->rbd_metadata_set(of.image, kKey, (begin + ",image=" + of.id).c_str());
 }
 
-// librbd has no call for it. The OSD's class for images stamps the last access by its own clock,
-// and returns the stamp: seconds and nanoseconds, 4 bytes each, least significant first.
+// librbd has no function for it. The OSD's class for images sets the time of the last access by its
+// own clock, and returns it: seconds and nanoseconds, 4 bytes each, little-endian.
 int read_cluster_time(const RbdImage& of, uint64_t* now_ms) {
   const std::string header = "rbd_header." + of.id;
   std::array<unsigned char, 64> stamp = {};
@@ -118,7 +118,7 @@ int is_time_over(const RbdImage& image, bool* is_over) {
   return 0;
 }
 
-// `lock_` is of the note: the last who has it notes what is so then.
+// `lock_` guards the note: whoever locks it last writes what is true then.
 int RbdLifetime::renew() {
   const os::Locked guard(lock_);
   return lifetime_ms() == 0 ? 0 : write();
@@ -143,9 +143,9 @@ int RbdLifetime::set(uint64_t lifetime_ms) {
 }
 
 Status RbdLifetime::begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what,
-                          Errand errand) {
+                          Task task) {
   image_ = image;
-  errand_ = std::move(errand);
+  task_ = std::move(task);
   LifetimeNote note;
   if (const int error = read_lifetime(image_, &note); error != 0)
     return base::system_error(error, what + ": read its lifetime");
@@ -156,7 +156,7 @@ Status RbdLifetime::begin(const RbdImage& image, int64_t lifetime_ms, const std:
   const os::SignalBlock block;
   if (const int error = set(wanted); error != 0)
     return base::system_error(error, what + ": note its lifetime");
-  return wanted == 0 ? Status() : run_errand(what);
+  return wanted == 0 ? Status() : run_task(what);
 }
 
 Status RbdLifetime::change(int64_t lifetime_ms, const std::string& what) {
@@ -168,14 +168,14 @@ Status RbdLifetime::change(int64_t lifetime_ms, const std::string& what) {
   return lifetime_ms == 0 ? Status() : start(what);
 }
 
-Status RbdLifetime::run_errand(const std::string& what) {
-  has_errand_.store(errand_ != nullptr, std::memory_order_release);
+Status RbdLifetime::run_task(const std::string& what) {
+  has_task_.store(task_ != nullptr, std::memory_order_release);
   return start(what);
 }
 
-// Starts the keeper, or wakes it.
+// Starts the thread that renews, or wakes it.
 Status RbdLifetime::start(const std::string& what) try {
-  const os::SignalBlock block;  // for the thread, too
+  const os::SignalBlock block;  // the new thread inherits it
   const std::lock_guard<std::mutex> guard(keeping_);
   if (is_stopped_.load(std::memory_order_acquire) != 0) return {};
   wake();
@@ -190,13 +190,13 @@ void RbdLifetime::wake() {
   os::wake_all(&generation_);
 }
 
-// What fails, or throws (memory may be short), is tried again at the next time: a lifetime has room
-// for several.
+// What fails, or throws (memory may be short), is repeated at the next renewal: there are several
+// within a lifetime.
 void RbdLifetime::keep() {
   while (is_stopped_.load(std::memory_order_acquire) == 0) {
     const uint32_t seen = generation_.load(std::memory_order_acquire);
     try {
-      if (has_errand_.exchange(false, std::memory_order_acq_rel)) run();
+      if (has_task_.exchange(false, std::memory_order_acq_rel)) run();
       pause(seen);
       if (is_stopped_.load(std::memory_order_acquire) == 0) static_cast<void>(renew());
     } catch (const std::exception&) {
@@ -204,11 +204,11 @@ void RbdLifetime::keep() {
   }
 }
 
-void RbdLifetime::run() try { errand_(is_stopped_); } catch (const std::exception&) {
-  has_errand_.store(true, std::memory_order_release);
+void RbdLifetime::run() try { task_(is_stopped_); } catch (const std::exception&) {
+  has_task_.store(true, std::memory_order_release);
 }
 
-// Until the next renewal, or until something has changed.
+// Waits until the next renewal, or until something has changed.
 void RbdLifetime::pause(uint32_t seen) {
   const uint64_t lifetime_ms = this->lifetime_ms();
   const uint64_t pause_ms =

@@ -1,12 +1,13 @@
 // RbdLifetime: how long an image is kept when nobody has it open.
 //
-// A note in its metadata, renewed by whoever has it open for writing:
-//   outcore.lifetime = "3600000ms,until=1764012345678,image=5e1f", or "going,image=5e1f"
-// Times are those of the OSD that has the image's header, in milliseconds since 1970: no client's
-// clock counts. A note of another image (copies have them, too), or one that cannot be read, is
-// none. Who removes an image writes `going` and then looks whether anybody watches it; who opens
-// one watches it and then reads the note. See docs/internals/decisions/0030-lifetimes-on-rbd.md.
-// Any thread but the fault path.
+// The image's metadata has a note, which is renewed while the image is open for writing:
+// outcore.lifetime = "3600000ms,until=1764012345678,image=5e1f", or "going,image=5e1f"
+//
+// Times are those of the OSD that has the image's header, in milliseconds since 1970, so the clocks
+// of clients do not matter. A note for another image (copies have it, too) does not count, nor does
+// one that cannot be parsed. Whoever removes an image writes `going` first, and then looks whether
+// anybody watches the image; whoever opens one watches it first, and then reads the note. See
+// docs/internals/decisions/0030-lifetimes-on-rbd.md. Any thread but the fault path.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 
 namespace outcore::store {
 
-// An open image, for what is asked beside its bytes.
+// An open image, for calls that are not about its bytes.
 struct RbdImage {
   const RbdLibrary* library = nullptr;
   rados_ioctx_t pool = nullptr;
@@ -32,8 +33,8 @@ struct RbdImage {
 struct LifetimeNote {
   uint64_t lifetime_ms = 0;  // 0: there is no note, and the image is kept for ever
   uint64_t until_ms = 0;
-  bool is_going = false;    // it is being removed, or was when that was interrupted
-  bool is_damaged = false;  // kept for ever, too
+  bool is_going = false;    // it is being removed, or its removal was interrupted
+  bool is_damaged = false;  // it cannot be parsed: the image is kept for ever
 };
 
 // 0 or -errno.
@@ -41,27 +42,30 @@ int read_lifetime(const RbdImage& image, LifetimeNote* note);
 int write_lifetime(const RbdImage& image, const LifetimeNote& note);  // without lifetime: none
 // The time of the OSD that has the image's header.
 int read_cluster_time(const RbdImage& image, uint64_t* now_ms);
-// Whether it is there still, and is not going.
+// Whether the image still exists, and is not being removed.
 int is_living(const RbdImage& image, bool* is_living);
-// Whether its time is over: going, or past its deadline.
+// Whether its lifetime is over: it is being removed, or its deadline has passed.
 int is_time_over(const RbdImage& image, bool* is_over);
 
 class RbdLifetime {
  public:
-  // Done by the thread that renews; again later if it throws. The word is set: stop.
-  using Errand = std::function<void(const std::atomic<uint32_t>& is_stopped)>;
+  // Work for the thread that renews the note; it is repeated later if it throws. It must stop when
+  // the word is set.
+  using Task = std::function<void(const std::atomic<uint32_t>& is_stopped)>;
 
-  // The errand runs at once if it has a lifetime, and when it is asked for.
-  // REQUIRES: the image is ours to write, and outlives end(). lifetime_ms: 0 for ever, -1 as it was
-  // noted. Errors: ENOENT (it is going), what the cluster said.
-  Status begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what, Errand errand);
-  // While it is open, by any thread.
+  // Writes the note and starts to renew it. The task runs at once if the image has a lifetime,
+  // and whenever run_task() asks for it. lifetime_ms: 0: for ever; -1: as the note says.
+  // REQUIRES: the image is open for writing, and outlives end(). Errors: ENOENT (it is being
+  // removed), and those of the cluster.
+  Status begin(const RbdImage& image, int64_t lifetime_ms, const std::string& what, Task task);
+  // Changes the lifetime between begin() and end(). Any thread.
   Status change(int64_t lifetime_ms, const std::string& what);
-  // Soon, by the thread that renews, which is started for it; waits for nothing.
-  Status run_errand(const std::string& what);
-  // Its time counts from now on.
+  // Makes the thread that renews run the task soon, and starts the thread for it if necessary.
+  // Does not wait.
+  Status run_task(const std::string& what);
+  // Stops renewing: the lifetime counts from now on.
   void end();
-  // In a forked child: the thread is the parent's.
+  // For a forked child: the thread is the parent's.
   void forget();
 
   uint64_t lifetime_ms() const { return lifetime_ms_.load(std::memory_order_relaxed); }
@@ -77,13 +81,13 @@ class RbdLifetime {
   void pause(uint32_t seen);
 
   RbdImage image_;
-  Errand errand_;
+  Task task_;
   std::atomic<uint64_t> lifetime_ms_{0};
   std::atomic<uint32_t> is_stopped_{0};
-  std::atomic<uint32_t> generation_{0};  // of what the keeper is to know
-  std::atomic<bool> has_errand_{false};
-  os::Lock lock_;       // of the note
-  std::mutex keeping_;  // of the keeper's start and end
+  std::atomic<uint32_t> generation_{0};  // of what the thread that renews is to know
+  std::atomic<bool> has_task_{false};
+  os::Lock lock_;       // guards the note
+  std::mutex keeping_;  // guards start and end of the thread
   std::thread keeper_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kNoteKey = "outcore.owner";
 constexpr size_t kWatchersMax = 64;
 
-// The address of the lock's owner; empty: nobody owns it, or it cannot be known.
+// The address of the lock's owner; empty: it has none, or that cannot be found out.
 std::string owner_of(const RbdLibrary& library, rbd_image_t image) {
   rbd_lock_mode_t mode = RBD_LOCK_MODE_EXCLUSIVE;
   std::array<char*, 8> owners = {};
@@ -26,7 +26,7 @@ std::string owner_of(const RbdLibrary& library, rbd_image_t image) {
   return owner;
 }
 
-// True also if it cannot be known.
+// True also if that cannot be found out.
 bool is_watching(const RbdLibrary& library, rbd_image_t image, const std::string& owner) {
   std::array<rbd_image_watcher_t, kWatchersMax> watchers = {};
   size_t count = watchers.size();
@@ -81,7 +81,7 @@ std::string RbdLock::name_of_owner(const RbdLibrary& library, rbd_image_t image)
   return who;
 }
 
-Status RbdLock::take(const RbdLibrary& library, rbd_image_t image, const std::string& what) {
+Status RbdLock::lock(const RbdLibrary& library, rbd_image_t image, const std::string& what) {
   uint64_t features = 0;
   int error = library.rbd_get_features(image, &features);
   if (error != 0) return base::system_error(error, what + ": ask for its features");
@@ -92,7 +92,8 @@ Status RbdLock::take(const RbdLibrary& library, rbd_image_t image, const std::st
   const std::string owner = owner_of(library, image);
   std::string note;
   static_cast<void>(read_note(library, image, note));
-  // Others give the lock up when asked, and write on when they have it again: they are not asked.
+  // Clients other than Outcore give the lock up when they are asked, and write on when they get it
+  // back, so they must not be asked.
   if (!owner.empty() && !is_note_of(note, owner) && is_watching(library, image, owner))
     return refusal(library, image, what);
   error = library.rbd_lock_acquire(image, RBD_LOCK_MODE_EXCLUSIVE);

@@ -1,9 +1,9 @@
-// RbdLock: who may write an image: librbd's exclusive lock, and the owner's name beside it.
+// RbdLock: who may write an image: librbd's exclusive lock, with the owner's name beside it.
 //
-// A living owner refuses, and the refusal names it. An owner whose watch of the image has ended (it
-// died, or was cut off for `osd_client_watch_timeout`, 30 s) is put on the cluster's blocklist by
-// librbd before its lock is broken: whatever it still sends is refused (-ESHUTDOWN). Any thread but
-// the fault path.
+// A lock whose owner is alive is refused, and the message names the owner. If the owner's watch of
+// the image has ended (it died, or was cut off for `osd_client_watch_timeout`, 30 s), librbd puts
+// it on the cluster's blocklist before it breaks the lock, so that whatever it still sends is
+// refused (-ESHUTDOWN). Any thread but the fault path.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@ namespace outcore::store {
 
 class RbdLock {
  public:
-  // Takes it; waits for a dead owner's watch to end. REQUIRES: the image is open for writing and
-  // has the feature exclusive-lock. Errors: EBUSY (with the owner), and what librbd said.
-  Status take(const RbdLibrary& library, rbd_image_t image, const std::string& what);
+  // Locks the image; waits until the watch of a dead owner ends. REQUIRES: the image is open for
+  // writing and has the feature exclusive-lock. Errors: EBUSY (with the owner), and those of
+  // librbd.
+  Status lock(const RbdLibrary& library, rbd_image_t image, const std::string& what);
 
-  // So that others need not wait until the watch of a process that ends has ended, too.
+  // Called when the process ends, so that others need not wait until its watch has ended.
   static void release(const RbdLibrary& library, rbd_image_t image) {
     static_cast<void>(library.rbd_lock_release(image));
   }
@@ -26,12 +27,12 @@ class RbdLock {
   // "process 7 (prog) on host, the client at ADDRESS"; empty: nobody owns it.
   static std::string name_of_owner(const RbdLibrary& library, rbd_image_t image);
 
-  // 0, or -ESTALE: since it was taken somebody else owned the image, and may have written it.
-  // -errno: it cannot be known now.
+  // 0; -ESTALE: since it was locked somebody else has owned the image, and may have written it;
+  // another -errno: that cannot be found out now.
   int check(const RbdLibrary& library, rbd_image_t image) const;
 
  private:
-  std::string note_;  // what lies beside the lock: its address, host, process, program
+  std::string note_;  // stored beside the lock: its address, host, process and program
 };
 
 }  // namespace outcore::store

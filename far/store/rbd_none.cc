@@ -1,4 +1,4 @@
-// Where Ceph's headers were missing when Outcore was built.
+// Used if Ceph's headers were missing when Outcore was built.
 #include <cerrno>
 
 #include "far/store/rbd_open.h"

@@ -12,9 +12,9 @@ namespace {
 
 constexpr unsigned kTimeoutMax = 3600;
 constexpr uint64_t kLifetimeMsMin = 60'000, kLifetimeMsMax = uint64_t{3650} * 86'400'000;
-constexpr unsigned kOrderMin = 12, kOrderMax = 25;  // librbd's own limits
+constexpr unsigned kOrderMin = 12, kOrderMax = 25;  // the limits of librbd
 
-// /image, /namespace/image, either with @snapshot.
+// Parses /image or /namespace/image, either with @snapshot.
 Status take_names(const Uri& uri, RbdStoreOptions& into) {
   into.pool = uri.authority;
   std::string path = uri.path.substr(std::min<size_t>(1, uri.path.size()));
@@ -109,7 +109,7 @@ Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& optio
   const auto size = uri.bytes_of("size", 0);
   if (!size) return size.error();
   rbd.open.size_bytes = std::max(options.size_bytes, size.value());
-  // Whoever says the size of what is to be written wants it made.
+  // A size in the URI of a store that is written means that it may be created.
   if (size.value() != 0 && options.is_writable) rbd.open.may_create = true;
   return RbdStore::open(rbd);
 }
@@ -121,7 +121,7 @@ Status remove_rbd(const Uri& uri, bool is_expired_only) {
 }
 
 Result<std::vector<StoreInfo>> list_rbd(const Uri& uri) {
-  Uri any = uri;  // an image's name is not looked at, a namespace is
+  Uri any = uri;  // the name of an image is ignored, a namespace is not
   if (any.path.size() <= 1 || any.path.ends_with("/")) any.path += any.path.empty() ? "/-" : "-";
   const auto options = read_options(any);
   if (!options) return options.error();

@@ -1,5 +1,5 @@
-// RbdOpen: what the registry knows of rbd:// stores. Compiles without Ceph's headers; the store
-// itself needs them (rbd_none.cc takes its place).
+// RbdOpen: what the registry knows of rbd:// stores. It compiles without Ceph's headers; the store
+// itself needs them (without them rbd_none.cc takes its place).
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace outcore::store {
 
-// Errors: EINVAL (the URI), ENOTSUP (no Ceph here), and those of RbdStore::open.
+// Errors: EINVAL (the URI), ENOTSUP (built without Ceph), and those of RbdStore::open.
 Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
                                         unsigned read_concurrency, unsigned write_concurrency);
 
-// Removes the image; if is_expired_only, ENOENT unless its lifetime is over. Errors: as
+// Removes the image. is_expired_only: ENOENT unless its lifetime is over. Errors: those of
 // RbdStore::remove.
 Status remove_rbd(const Uri& uri, bool is_expired_only);
-// The images of the pool, or of its namespace.
+// The images of the pool, or of one namespace of it.
 Result<std::vector<StoreInfo>> list_rbd(const Uri& uri);
 
 }  // namespace outcore::store

@@ -16,7 +16,7 @@ namespace outcore::store {
 namespace {
 
 constexpr const char* kGoing = "outcore.going.";
-constexpr uint64_t kStepObjects = 16 << 10;  // deleted at a time
+constexpr uint64_t kStepObjects = 16 << 10;  // how many are deleted at a time
 constexpr uint64_t kDueNs = 60'000'000'000;
 constexpr size_t kImagesMax = 1 << 20;
 constexpr size_t kSnapshotsMax = 1 << 16;
@@ -24,7 +24,7 @@ constexpr size_t kSeenWatchersMax = 64;
 
 bool is_set(const std::atomic<uint32_t>& word) { return word.load(std::memory_order_acquire) != 0; }
 
-// Of this process' threads, one a pool. A forked child's parent's are nothing to it.
+// One thread of this process for each pool. Threads of a forked child's parent do not count.
 class Turn {
  public:
   explicit Turn(const std::string& pool) : pool_(pool) {
@@ -59,7 +59,7 @@ class Turn {
 
 }  // namespace
 
-// An image that is open here, and watched by us unless it is only read.
+// An image that is open, and watched unless it is only read.
 class RbdReclaim::Opened {
  public:
   Opened(const RbdReclaim& of, const std::string& name, bool is_writable) {
@@ -88,7 +88,7 @@ class RbdReclaim::Opened {
     if (image_.image != nullptr) image_.library->rbd_close(image_.image);
     image_.image = nullptr;
   }
-  // More than so many watch it; also if that cannot be known.
+  // Whether it has more than `most` watchers; true also if that cannot be found out.
   bool is_watched_by_more_than(size_t most) const {
     std::array<rbd_image_watcher_t, kSeenWatchersMax> watchers = {};
     size_t count = watchers.size();
@@ -147,7 +147,7 @@ bool RbdReclaim::is_due() const {
 int RbdReclaim::is_over(const Image& one, bool* is_over) const {
   const Opened image(*this, one.name, false);
   if (image.error() != 0) return image.error();
-  if (image.image().id != one.id) return -ENOENT;  // another of that name by now
+  if (image.image().id != one.id) return -ENOENT;  // another image has the name now
   return is_time_over(image.image(), is_over);
 }
 
@@ -163,7 +163,7 @@ int RbdReclaim::is_living(const std::string& anchor_prefix, const Opened& member
         one.id == member.image().id)
       continue;
     const Opened anchor(*this, one.name, false);
-    if (anchor.error() == -ENOENT) continue;  // it has just gone
+    if (anchor.error() == -ENOENT) continue;  // it has just been removed
     if (anchor.error() != 0) return anchor.error();
     bool is_over = false;
     if (const int error = is_time_over(anchor.image(), &is_over); error != 0) return error;
@@ -190,7 +190,8 @@ int RbdReclaim::is_held(const Opened& image, const std::vector<std::string>& nam
   return 0;
 }
 
-// What takes long comes before the lock: under it others are told that somebody writes the image.
+// What takes long is done before the image is locked: while it is locked, others are told that
+// somebody writes it.
 int RbdReclaim::retire(const std::string& name, Word is_stopped, std::string* retired) const {
   const Opened image(*this, name, true);
   if (image.error() != 0) return image.error();
@@ -205,12 +206,12 @@ int RbdReclaim::retire(const std::string& name, Word is_stopped, std::string* re
   if (is_kept) return -ENOTEMPTY;
   if (is_set(is_stopped)) return -EINTR;
   RbdLock lock;
-  if (!lock.take(library_, image.handle(), "give back " + name)) return -EBUSY;
+  if (!lock.lock(library_, image.handle(), "give back " + name)) return -EBUSY;
   error = is_time_over(image.image(), &is_over);  // its owner may have renewed it meanwhile
   if (error == 0 && is_over) error = read_lifetime(image.image(), &note);
   if (error != 0 || !is_over) return error != 0 ? error : -ENOENT;
   if (error = image.list_snapshots(&names_now); error != 0) return error;
-  if (names_now != names) return -EBUSY;  // somebody made one meanwhile
+  if (names_now != names) return -EBUSY;  // somebody has made a snapshot meanwhile
   const LifetimeNote before = note;
   note.is_going = true;
   if (error = write_lifetime(image.image(), note); error != 0) return error;
@@ -222,7 +223,7 @@ int RbdReclaim::retire(const std::string& name, Word is_stopped, std::string* re
   return error;
 }
 
-// It is noted as going, and nobody opens it any more.
+// Removes the bytes. The image is marked as going, and nobody opens it any more.
 int RbdReclaim::finish(const std::string& retired, Word is_stopped) const {
   const auto may_go_on = [&] { return !is_set(is_stopped); };
   Opened image(*this, retired, true);

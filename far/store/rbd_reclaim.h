@@ -1,9 +1,9 @@
-// RbdReclaim: images of a pool whose lifetime is over, and their removal.
+// RbdReclaim: finds images of a pool whose lifetime is over, and removes them.
 //
-// First an image is retired: under its lock, with nobody watching it, it is noted as going, and
-// renamed to outcore.going.ID. Then its bytes go, step by step; whoever is interrupted leaves the
-// rest to the next. Images without a lifetime are never touched. All functions return 0 or -errno.
-// Any thread but the fault path.
+// First an image is retired: under its lock, while nobody watches it, it is marked as going and
+// renamed to outcore.going.ID. Then its bytes are removed, step by step; if that is interrupted,
+// the next caller removes the rest. Images without a lifetime are never touched. All functions
+// return 0 or -errno. Any thread but the fault path.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace outcore::store {
 
 class RbdReclaim {
  public:
-  // Both outlive it.
+  // REQUIRES: both outlive this object.
   RbdReclaim(const RbdLibrary& library, const RbdConnection& connection)
       : library_(library), connection_(connection) {}
 
@@ -26,21 +26,23 @@ class RbdReclaim {
   };
   int list(std::vector<Image>* images) const;
 
-  // Set: stop at the next step, with -EINTR.
+  // When the word is set, the call ends before the next step, with -EINTR.
   using Word = const std::atomic<uint32_t>&;
   struct Outcome {
     std::vector<std::string> given_back;
-    bool has_others = false;  // somebody is at some, or has them open
+    bool has_others = false;  // others are removing some of them, or have them open
   };
-  // All whose time is over and that nobody needs. What cannot be had now stays. -EALREADY: another
-  // thread of this process is at this pool.
+  // Removes all images whose lifetime is over and that nobody needs. Those that cannot be removed
+  // now stay. -EALREADY: another thread of this process is doing this for the pool.
   int run(Word is_stopped, Outcome* outcome) const;
-  // Not more often than once a minute in a process and pool.
+  // True at most once a minute for each process and pool.
   bool is_due() const;
-  // One of them. -ENOENT: its time is not over, or there is none; -EBUSY: somebody has it open;
-  // -ENOTEMPTY: it has snapshots of others, or of checkpoints whose anchor lives on.
+  // Removes one of them. -ENOENT: its lifetime is not over, or it does not exist; -EBUSY: somebody
+  // has it open; -ENOTEMPTY: it has snapshots of others, or of checkpoints whose anchor still
+  // exists.
   int give_back(const std::string& name) const;
-  // So that its name is free; the rest is left to others. Errors: as give_back().
+  // Retires the image, so that its name is free; others remove its bytes later. Errors: as
+  // give_back().
   int retire(const std::string& name, Word is_stopped, std::string* retired) const;
 
  private:

@@ -1,4 +1,4 @@
-// An image's snapshots, clones, and notes in its metadata. See rbd_store.h.
+// The snapshots and clones of an image, and notes in its metadata. See rbd_store.h.
 #include <algorithm>
 #include <cerrno>
 
@@ -11,7 +11,7 @@ constexpr const char* kNotes = "outcore.";  // before our keys in the image's me
 constexpr size_t kListBytesMin = 64 << 10, kListBytesMax = 64 << 20;
 constexpr uint64_t kListAtOnce = 64;
 
-// Those of the keys that begin with `prefix`.
+// Lists the keys that begin with `prefix`.
 int list_metadata(const RbdLibrary& library, rbd_image_t image, const std::string& prefix,
                   std::map<std::string, std::string>* found) {
   std::string after;
@@ -77,7 +77,8 @@ int RbdStore::roll_back(const std::string& name) {
   return 0;
 }
 
-// The second format of clones: a snapshot needs no protection, and may go before its clones.
+// Clones of the second format: a snapshot needs no protection, and may be removed before its
+// clones.
 int RbdStore::clone(const std::string& name, const std::string& place) {
   if (const int error = refusal(false); error != 0) return error;
   const std::string before = place_.substr(0, place_.rfind('/') + 1);
@@ -95,7 +96,8 @@ int RbdStore::clone(const std::string& name, const std::string& place) {
                                  place.substr(before.size()).c_str(), options);
   library_->rbd_image_options_destroy(options);
   if (error != 0) return error;
-  // librbd copies the metadata: notes of checkpoints, and of a roll-back, that are not the clone's.
+  // librbd copies the metadata, also notes about checkpoints and a roll-back, which do not concern
+  // the clone.
   const std::string clone = place.substr(before.size());
   error = remove_notes_of(clone);
   if (error != 0) static_cast<void>(library_->rbd_remove(connection_->pool(), clone.c_str()));

@@ -18,7 +18,7 @@ constexpr uint64_t kSilenceNs = 1'000'000'000;
 }  // namespace
 
 int RbdStore::refusal(bool is_change) const {
-  if (::getpid() != process_) return -EIO;  // librados' threads are the parent's
+  if (::getpid() != process_) return -EIO;  // the threads of librados are the parent's
   return is_change && !is_writable_ ? -EACCES : 0;
 }
 
@@ -42,8 +42,8 @@ void RbdStore::transfer(std::span<StoreRequest> batch) {
   }
   note_answers(batch, is_silent);
   if (refusal(false) != 0) return;
-  // After the reads: what they got is of an image that was there then.
-  if (const int error = look_whether_it_lives(); error != 0)
+  // After the reads: what they returned came from an image that existed then.
+  if (const int error = check_alive(); error != 0)
     for (StoreRequest& r : batch)
       if (r.result == 0) r.result = error;
 }
@@ -67,8 +67,9 @@ void RbdStore::begin(StoreRequest& r, bool is_silent, RbdFlights& flights) {
   });
 }
 
-// A flush writes batch after batch; where no OSD answers, only the first shall take the timeout.
-// Reads are sent always: what they get is final, and a late answer is better than none.
+// A flush writes batch after batch. If no OSD answers, only the first batch should wait for the
+// timeout. Reads are always sent: their failure would be final, and a late answer is better than
+// none.
 void RbdStore::note_answers(std::span<const StoreRequest> batch, bool was_silent) {
   const bool has_timeout = std::any_of(
       batch.begin(), batch.end(), [](const StoreRequest& r) { return r.result == -ETIMEDOUT; });
@@ -78,7 +79,7 @@ void RbdStore::note_answers(std::span<const StoreRequest> batch, bool was_silent
     silent_until_ns_.store(0, std::memory_order_relaxed);
 }
 
-// What was written is durable already. That it was ours alone to write is asked once more.
+// What was written is durable already. It only checks again that nobody else could write.
 int RbdStore::sync() {
   if (const int error = refusal(false); error != 0) return error;
   if (!is_writable_) return 0;
@@ -91,7 +92,7 @@ int RbdStore::resize_image(uint64_t size_bytes) {
   if (const int error = library_->rbd_resize(image_, size_bytes); error != 0) return error;
   size_bytes_.store(size_bytes, std::memory_order_release);
   if (size_bytes > before) watch_from(before);
-  if (size_bytes < before && is_watched())  // what is cut off reads zero if it comes back
+  if (size_bytes < before && is_watched())  // what is cut off reads zero if the store grows again
     written_.clear_inside(size_bytes, before - size_bytes);
   return 0;
 }
@@ -101,7 +102,7 @@ int RbdStore::resize(uint64_t size_bytes) {
   const uint64_t before = this->size_bytes();
   PoolSpace space;
   if (size_bytes > before && !has_space(size_bytes - before, &space)) {
-    reclaim_soon();  // callers hold locks that others wait for
+    reclaim_soon();  // callers hold locks for which others wait
     return -ENOSPC;
   }
   if (const int error = resize_image(size_bytes); error != 0) return error;
@@ -117,7 +118,7 @@ int RbdStore::reserve(uint64_t offset, uint64_t size_bytes) {
   return is_thick_ ? 0 : -ENOTSUP;  // thick images have all their space, and keep it
 }
 
-// Zeros in every byte of the range, also where it begins or ends within an object.
+// Writes zeros to every byte of the range, also where it begins or ends within an object.
 int RbdStore::zero(uint64_t offset, uint64_t size_bytes, int flags) {
   std::array<int, RbdFlights::kFlightsMax> results = {};
   RbdFlights flights(*library_);
@@ -146,7 +147,8 @@ int RbdStore::discard(uint64_t offset, uint64_t size_bytes) {
   return error;
 }
 
-// Whole objects go, and parts of 64 KiB (rbd_discard_granularity_bytes): the rest stays as it is.
+// Whole objects are removed, and parts of 64 KiB (rbd_discard_granularity_bytes); the rest stays as
+// it is.
 int RbdStore::release(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (const int error = refusal(true); error != 0) return error;

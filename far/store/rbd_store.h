@@ -1,10 +1,11 @@
-// RbdStore: an image of a Ceph cluster's block store (RBD), in objects over all of its disks.
+// RbdStore: an image in the block store of a Ceph cluster (RBD), whose objects are spread over all
+// of its disks.
 //
-// Not fault safe: librados has threads and locks of its own, so I/O threads call it. A write that
-// succeeded is on all replicas: librbd's cache is off. Nothing hangs: what the cluster does not
-// answer within the timeout is -ETIMEDOUT, and the page stays dirty. One writer an image (RbdLock),
-// any number of readers. A forked child gets -EIO from its parent's store.
-// Why it is so: docs/internals/decisions/0010-rbd.md.
+// Not fault safe, because librados has threads and locks of its own: I/O threads call it. A write
+// that succeeded is on all replicas, because librbd's cache is off. Nothing hangs: if the cluster
+// does not answer within the timeout, the result is -ETIMEDOUT, and the page stays dirty. An image
+// has one writer (RbdLock) and any number of readers. A forked child gets -EIO from its parent's
+// store. The reasons are in docs/internals/decisions/0010-rbd.md.
 #pragma once
 
 #include <sys/types.h>
@@ -29,41 +30,42 @@ struct RbdStoreOptions {
   std::string pool;
   std::string name_space;
   std::string image;
-  std::string snapshot;  // read-only: the image as it was then
+  std::string snapshot;  // not empty: the image as it was then, read-only
   RbdAccess access;
   OpenOptions open;
-  std::string parameters;       // those of the access, as any image of the cluster is opened with
-  bool is_interrupted = false;  // open it although a roll-back has not come to its end
+  std::string parameters;       // of the access: any image of the cluster is opened with them
+  bool is_interrupted = false;  // open it although a roll-back was interrupted
   unsigned order = 18;          // of a new image: objects of 2^order bytes
   bool is_thick = false;
-  int64_t lifetime_ms = -1;  // 0: for ever; -1: as it is, or for ever
+  int64_t lifetime_ms = -1;  // 0: for ever; -1: the image's own; of a new image for ever
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
 
-  std::string remedy_for(int error) const;  // -errno; empty: none
-  // To the pool. Errors: those of RbdLibrary::load and RbdConnection::open.
+  std::string remedy_for(int error) const;  // for a -errno; empty: there is none
+  // Connects to the pool. Errors: those of RbdLibrary::load and RbdConnection::open.
   Result<std::unique_ptr<RbdConnection>> connect(const std::string& what) const;
 };
 
 class RbdStore final : public Store, public Snapshots {
  public:
-  // An image that this process has open for writing is shared. Errors: those of RbdConnection::open
-  // and RbdLock::take, ENOENT (no image), ENOSPC (with the bytes needed and free), EINVAL.
+  // Opens the image. If this process has it open for writing already, that store is shared. Errors:
+  // those of RbdConnection::open and RbdLock::lock, ENOENT (no image), ENOSPC (with the bytes
+  // needed and free), EINVAL.
   static Result<std::shared_ptr<Store>> open(const RbdStoreOptions& options);
-  // Of the image that the options name. Errors: those of RbdConnection::open, ENOENT, EBUSY (it is
-  // open somewhere), ENOTEMPTY (it has snapshots), EINVAL.
+  // Removes the image that the options name. Errors: those of RbdConnection::open, ENOENT, EBUSY
+  // (it is open somewhere), ENOTEMPTY (it has snapshots), EINVAL.
   static Status remove(const RbdStoreOptions& options);
-  // A process that ends: others need not wait for its locks.
+  // The process ends: others need not wait for its locks.
   void retire() override;
   ~RbdStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
-  // -ESTALE: the image was given back meanwhile, or removed.
+  // -ESTALE: the image was removed meanwhile.
   int read(uint64_t offset, std::span<std::byte> into) override;
   int write(uint64_t offset, std::span<const std::byte> from) override;
   void transfer(std::span<StoreRequest> batch) override;
-  int sync() override;                       // -ESTALE if another writer owned the image meanwhile
-  int resize(uint64_t size_bytes) override;  // -ENOSPC
+  int sync() override;  // -ESTALE: another writer has owned the image meanwhile
+  int resize(uint64_t size_bytes) override;                    // -ENOSPC
   int reserve(uint64_t offset, uint64_t size_bytes) override;  // -ENOTSUP unless thick
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override;
@@ -73,8 +75,8 @@ class RbdStore final : public Store, public Snapshots {
   std::string remark() const override;
   std::string identity() const override { return identity_; }
 
-  // snapshots(): names of snapshots are those that `rbd snap ls` shows; notes are metadata of the
-  // image, and clones of the same pool (-EXDEV).
+  // snapshots(): the names are those that `rbd snap ls` shows; notes are metadata of the image;
+  // clones must be in the same pool (-EXDEV).
   Snapshots* snapshots() override { return this; }
   bool can_snapshot() const override { return is_writable_ && !is_snapshot_; }
   std::string cluster() const override { return connection_->identity(); }
@@ -89,13 +91,13 @@ class RbdStore final : public Store, public Snapshots {
   int note(const std::string& key, const std::string& text) override;
   int remove_note(const std::string& key) override;
   int list_notes(const std::string& prefix, std::map<std::string, std::string>* notes) override;
-  // Each range that was written or discarded since the snapshot (empty: ever written), in order.
-  // `has_data` is false where it reads zero now.
+  // Called for each range that was written or discarded since the snapshot (without one: ever), in
+  // order. `has_data` is false where it reads zero now.
   using Visit = std::function<void(uint64_t offset, uint64_t size_bytes, bool has_data)>;
   int changed_since(const std::string& name, const Visit& visit);
 
  private:
-  // What new images have (docs/internals/decisions/0010-rbd.md).
+  // The features of new images (docs/internals/decisions/0010-rbd.md).
   static constexpr uint64_t kFeatures = RBD_FEATURE_LAYERING | RBD_FEATURE_EXCLUSIVE_LOCK;
 
   RbdStore() = default;
@@ -105,7 +107,7 @@ class RbdStore final : public Store, public Snapshots {
   Status begin_lifetime(const RbdStoreOptions& options);
   Status change_lifetime(const RbdStoreOptions& options);
   RbdImage as_image() const { return {library_, connection_->pool(), image_, image_id_}; }
-  int look_whether_it_lives();
+  int check_alive();
   Status take_lock();
   void reclaim_soon();
   bool reclaim_space(uint64_t wanted_bytes) const;
@@ -121,7 +123,7 @@ class RbdStore final : public Store, public Snapshots {
   bool is_watched() const { return watched_from_.load(std::memory_order_acquire) != UINT64_MAX; }
   void begin(StoreRequest& request, bool is_silent, RbdFlights& flights);
   void note_answers(std::span<const StoreRequest> batch, bool was_silent);
-  int refusal(bool is_change) const;  // 0, or why nothing can be done
+  int refusal(bool is_change) const;  // 0, or why no request can succeed
   int zero(uint64_t offset, uint64_t size_bytes, int flags);
   int gaps(uint64_t from, uint64_t to, const std::function<int(uint64_t, uint64_t)>& visit);
   Status provide_space();
@@ -145,13 +147,13 @@ class RbdStore final : public Store, public Snapshots {
   bool is_snapshot_ = false;
   bool is_thick_ = false;
   bool is_new_ = false;
-  std::atomic<uint64_t> silent_until_ns_{0};  // no OSD answered: writes fail at once
+  std::atomic<uint64_t> silent_until_ns_{0};  // no OSD has answered: until then writes fail at once
 
   std::atomic<bool> lacks_space_{false};
-  std::atomic<uint64_t> looked_ns_{0};  // when it was last seen to live
-  std::atomic<bool> is_gone_{false};    // it was given back while it was read
+  std::atomic<uint64_t> looked_ns_{0};  // when it was last found to exist
+  std::atomic<bool> is_gone_{false};    // it was removed while it was read
 
-  // As in FileStore; the exclusive lock makes it true: nobody else writes.
+  // As in FileStore. It is exact, because the exclusive lock keeps others from writing.
   WrittenMap written_;
   std::atomic<uint64_t> watched_from_{UINT64_MAX};
 };

@@ -1,4 +1,4 @@
-// What lifetimes are to a store that is open: see rbd_lifetime.h.
+// Lifetimes of open stores: see rbd_lifetime.h.
 #include <unistd.h>
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace outcore::store {
 namespace {
 
-constexpr int kAttemptsMax = 40;  // until an image that is going is out of the way
+constexpr int kAttemptsMax = 40;  // until an image that is being removed is out of the way
 constexpr uint64_t kAttemptNs = 100'000'000;
 constexpr uint64_t kLifeLookNs = 1'000'000'000;
 constexpr int kSpaceLooksMax = 20;  // the cluster counts its space every few seconds
@@ -26,8 +26,8 @@ void pause(uint64_t ns) {
 
 }  // namespace
 
-// An image that is going has its name no longer than it takes to rename it, unless whoever did that
-// has died.
+// An image that is being removed has its name only until it is renamed, unless the process that
+// does this has died.
 Status RbdStore::open_image(const RbdStoreOptions& options) {
   is_writable_ = options.open.is_writable;
   is_thick_ = options.is_thick;
@@ -69,8 +69,8 @@ Status RbdStore::open_once(const RbdStoreOptions& options, bool* is_going) {
   return {};
 }
 
-// Whoever has it open watches it, and so keeps it: the note is read when it is watched. Who may
-// only read is not seen.
+// An open image is watched, which keeps it from being removed; so the note is read after the watch
+// has begun. A client that may only read cannot watch.
 int RbdStore::open_watched(const RbdStoreOptions& options, LifetimeNote* note) {
   const char* const name = options.image.c_str();
   const char* const snapshot = options.snapshot.empty() ? nullptr : options.snapshot.c_str();
@@ -89,10 +89,11 @@ int RbdStore::open_watched(const RbdStoreOptions& options, LifetimeNote* note) {
   return read_lifetime(as_image(), note);
 }
 
-// Who only reads may not have been seen by whoever gave the image back: without the right to watch
-// it, or stopped for so long that its watch ended. Objects that are gone read zeros. A writer's
-// lock was broken then, and the cluster refuses it.
-int RbdStore::look_whether_it_lives() {
+// An image that is only read may be removed without its readers being seen: they may lack the right
+// to watch it, or they were stopped until their watch ended. Objects that are gone read zero, so a
+// reader has to check. A writer's lock is broken before a removal, so the cluster refuses its
+// writes.
+int RbdStore::check_alive() {
   if (is_gone_.load(std::memory_order_relaxed)) return -ESTALE;
   const uint64_t now = os::now_ns(), last = looked_ns_.load(std::memory_order_acquire);
   if (is_writable_ || (last != 0 && now - last < kLifeLookNs)) return 0;
@@ -105,10 +106,10 @@ int RbdStore::look_whether_it_lives() {
   return lives ? 0 : -ESTALE;
 }
 
-// Whoever looks whether it may go has the lock of an image whose time is over for a moment.
+// A process that checks whether an image can be removed locks the image for a moment.
 Status RbdStore::take_lock() {
   for (int attempt = 0;; ++attempt) {
-    Status taken = lock_.take(*library_, image_, what_);
+    Status taken = lock_.lock(*library_, image_, what_);
     if (taken.code() != EBUSY || attempt == kAttemptsMax) return taken;
     bool is_over = false;
     if (is_time_over(as_image(), &is_over) != 0 || !is_over) return taken;
@@ -154,10 +155,10 @@ bool RbdStore::reclaim_space(uint64_t wanted_bytes) const {
   return false;
 }
 
-// For callers that may not wait: the next attempt may find what it gives back.
+// For callers that must not wait: their next attempt may find the space.
 void RbdStore::reclaim_soon() {
   lacks_space_.store(true);
-  static_cast<void>(lifetime_.run_errand(what_));
+  static_cast<void>(lifetime_.run_task(what_));
 }
 
 std::string RbdStore::copy_parameters() const {

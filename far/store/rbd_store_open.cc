@@ -1,4 +1,5 @@
-// How an RbdStore comes to be, and ends: the image found or made, locked, large enough.
+// How an RbdStore is opened and closed: the image is found or created, locked, and made large
+// enough.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,16 +18,16 @@ namespace {
 
 constexpr uint64_t kWatchUnitBytes = 64 << 10;
 constexpr uint64_t kWatchCapacityMin = uint64_t{1} << 40;
-constexpr uint64_t kGapStepBytes = uint64_t{1} << 30;  // asked about at a time
+constexpr uint64_t kGapStepBytes = uint64_t{1} << 30;  // so much is asked about at a time
 constexpr unsigned kReadConcurrency = 64;
 
-// Images that this process has open for writing, by identity.
+// The images that this process has open for writing, by identity.
 class OpenImages {
  public:
   std::shared_ptr<RbdStore> find(const std::string& identity) {
     const os::SignalBlock block;
     const std::lock_guard<os::ProcessLock> guard(lock_);
-    if (process_ != ::getpid()) stores_.clear();  // a fork's parent's
+    if (process_ != ::getpid()) stores_.clear();  // they belong to the parent of this forked child
     const auto found = stores_.find(identity);
     return found == stores_.end() ? nullptr : found->second.lock();
   }
@@ -46,7 +47,7 @@ class OpenImages {
 };
 
 OpenImages& open_images() {
-  static OpenImages* const images = new OpenImages;  // outlives every static store
+  static OpenImages* const images = new OpenImages;  // outlives static stores
   return *images;
 }
 
@@ -139,7 +140,7 @@ Status RbdStore::create_image(const RbdStoreOptions& options) {
   const int error = library_->rbd_create2(connection_->pool(), options.image.c_str(),
                                           options.open.size_bytes, kFeatures, &order);
   is_new_ = error == 0;
-  if (error == 0 || error == -EEXIST) return {};  // another process was faster
+  if (error == 0 || error == -EEXIST) return {};  // another process has created it first
   return base::system_error(error, what_ + ": create it", options.remedy_for(error));
 }
 
@@ -164,7 +165,7 @@ Status RbdStore::examine(const RbdStoreOptions& options) {
   return is_writable_ && is_thick_ ? provide_space() : Status();
 }
 
-// A roll-back that was interrupted has left it neither as it was nor as it is to be.
+// A roll-back that was interrupted has left the image neither as it was nor as it should be.
 Status RbdStore::check_whole() {
   std::string to;
   const int error = find_roll_back(*this, &to);
@@ -199,7 +200,7 @@ Status RbdStore::check_space(uint64_t more_bytes) const {
 
 void RbdStore::watch_from(uint64_t offset) {
   if (watched_from_.load(std::memory_order_relaxed) != UINT64_MAX) return;
-  // Without a map no hole is known, which is always right.
+  // Without a map no hole is known, which is always correct.
   if (written_.cover(std::max(kWatchCapacityMin, size_bytes() * 2), kWatchUnitBytes) != 0) return;
   watched_from_.store(offset, std::memory_order_release);
 }
@@ -232,8 +233,8 @@ int RbdStore::gaps(uint64_t from, uint64_t to,
   return 0;
 }
 
-// Zeros where nothing was ever written. Nobody writes meanwhile: the lock is ours, and the store
-// not yet handed out. Interrupted, it is done at the next open.
+// Writes zeros where nothing was ever written. Nobody writes meanwhile: the image is locked, and
+// the store has not been returned yet. If this is interrupted, the next open does it.
 Status RbdStore::provide_space() {
   uint64_t missing = 0;
   int error = gaps(0, size_bytes(), [&](uint64_t, uint64_t size) {
@@ -252,12 +253,12 @@ Status RbdStore::provide_space() {
 
 void RbdStore::close() {
   lifetime_.end();
-  if (image_ != nullptr) library_->rbd_close(image_);  // gives the lock back
+  if (image_ != nullptr) library_->rbd_close(image_);  // this releases the lock
   image_ = nullptr;
 }
 
 RbdStore::~RbdStore() {
-  if (process_ != ::getpid()) {  // a forked child: its parent's threads are not here to answer
+  if (process_ != ::getpid()) {  // in a forked child the parent's threads cannot answer
     static_cast<void>(connection_.release());
     lifetime_.forget();
     return;

@@ -26,8 +26,8 @@ void pause_ms(uint64_t ms) {
   os::wait(&nobody, 0, ms * 1'000'000);
 }
 
-// Writers of this process, by servers and name: who maps the same twice gets the same store. A
-// forked child has none: its parent's are not its own, and may be changing as it is made.
+// The writers of this process, by servers and name: a process that maps a store twice gets the same
+// store. A forked child has none of its parent's, whose table may have been changing at the fork.
 class Writers {
  public:
   using Map = std::map<std::string, std::weak_ptr<RedisStore>>;
@@ -37,11 +37,11 @@ class Writers {
     static Map* map = nullptr;
     static uint32_t owner = 0;
     holder_ = &holder;
-    while (!holder.try_take()) pause_ms(1);
+    while (!holder.try_lock()) pause_ms(1);
     if (std::exchange(owner, redis::generation()) != redis::generation()) map = new Map;
     map_ = map;
   }
-  ~Writers() { holder_->give(); }
+  ~Writers() { holder_->unlock(); }
   Writers(const Writers&) = delete;
   Writers& operator=(const Writers&) = delete;
   std::weak_ptr<RedisStore>& operator[](const std::string& key) { return (*map_)[key]; }
@@ -65,7 +65,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
   claim.is_writer = how.is_writable;
   claim.may_create = how.may_create;
   claim.size_bytes = how.size_bytes;
-  is_shared ? claim.be_member() : claim.be_owned();
+  is_shared ? claim.set_member() : claim.set_owner();
   const bool is_packed =
       options_.packing && options_.packing->kind != packing::Packing::Kind::kNone;
   claim.chunk_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes
@@ -75,7 +75,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
     return refuse_redis(options_, ENOTSUP,
                         "one process writes compressed chunks, not several: leave out compress=");
   if (is_packed) {
-    // Before anything is made: its library may be missing.
+    // Before anything is created, because the compression library may be missing.
     if (auto packer = packing::Packer::make(*options_.packing, claim.chunk_bytes); !packer)
       return refuse_redis(options_, packer.code(), packer.message());
     claim.packing = options_.packing->text();
@@ -102,7 +102,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
   return choose_packer();
 }
 
-// As it was made; what is written now may be of another level.
+// As the store was created; only the level of compression may differ.
 Status RedisStore::choose_packer() {
   const std::string made = record_.packing.empty() ? "none" : record_.packing;
   const auto noted = packing::Packing::parse(made);
@@ -122,7 +122,7 @@ Status RedisStore::choose_packer() {
   return {};
 }
 
-// Stores whose time is over go when their space is wanted.
+// Removes stores whose lifetime is over, if their space is needed.
 Status RedisStore::reclaim_expired() {
   auto records = servers_->catalog->list();
   if (!records) return refuse_redis(options_, records.code(), records.message());
@@ -139,7 +139,7 @@ Status RedisStore::reclaim_expired() {
   return {};
 }
 
-// The writer's fences, or a look at them.
+// A writer takes the fences; a reader checks them.
 Status RedisStore::take_over() {
   const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes,
                              packer_ != nullptr};
@@ -174,7 +174,7 @@ Status RedisStore::take_over() {
     if (record_.is_new)
       return refuse_redis(options_, EAGAIN,
                           "it is just being made by " + record_.owner + ": try again");
-    result = chunks_->look_at_fences();
+    result = chunks_->check_fences();
   }
   if (result == -EIO)
     return refuse_redis(
@@ -191,7 +191,7 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
                                                 const StoreLimits& limits) {
   if (options.name.empty())
     return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
-  const os::SignalBlock block;  // also for the thread that keeps the lease
+  const os::SignalBlock block;  // also for the thread that renews the lease
   Writers writers;
   const std::string key = key_of(options);
   if (auto known = writers[key].lock(); known != nullptr && how.is_writable) {
@@ -236,7 +236,7 @@ Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options
   store->servers_ = std::move(servers.value());
   auto capacity = store->servers_->catalog->capacity_bytes();
   if (!capacity) return refuse_redis(options, capacity.code(), capacity.message());
-  // What is there already is written on also where a replica has died since.
+  // A store that exists may be written even if a replica has died since.
   Status replicated;
   if (how.is_writable) replicated = store->servers_->check_replicas(options);
   if (!replicated && (options.is_strict || replicated.code() != EINVAL)) return replicated.error();

@@ -23,7 +23,7 @@ Status read_authority(const Uri& uri, RedisOptions* options) {
     const std::string login = hosts.substr(0, at);
     hosts.erase(0, at + 1);
     const size_t colon = login.find(':');
-    // redis://password@host is what some clients write; Redis' own form has a colon.
+    // Some clients write redis://password@host; the form of Redis itself has a colon.
     if (!decode_percents(login.substr(0, colon), options->user) ||
         (colon != std::string::npos &&
          !decode_percents(login.substr(colon + 1), options->password)))

@@ -22,19 +22,19 @@ struct RedisOptions {
   bool is_tls = false;
   redis::TlsFiles tls_files;
   unsigned replicas = 1;
-  bool is_strict = false;    // without them nothing is written: replicas=N!
-  uint64_t chunk_bytes = 0;  // of a store that is made; 0: kRedisChunkBytes, or kPackedChunkBytes
-  std::optional<packing::Packing> packing;  // none: as the store was made, or without
+  bool is_strict = false;    // replicas=N!: nothing is written without them
+  uint64_t chunk_bytes = 0;  // of a new store; 0: kRedisChunkBytes, or kPackedChunkBytes
+  std::optional<packing::Packing> packing;  // empty: as the store was created, or not packed
   uint64_t timeout_ms = 0;
-  int64_t lifetime_ms = -1;  // -1: as it is, or for ever
+  int64_t lifetime_ms = -1;  // -1: the store's own; of a new store for ever
   unsigned lines = 0;        // for reads, to each server
 };
 
 inline constexpr uint64_t kRedisChunkBytes = 64 << 10;
-inline constexpr uint64_t kPackedChunkBytes = 16 << 10;  // a fill brings a whole one
+inline constexpr uint64_t kPackedChunkBytes = 16 << 10;  // a fill reads a whole one
 
-// Of one name on servers of one cluster, or on one server.
-// Errors: EINVAL, EHOSTUNREACH (a host that nobody knows).
+// The URI names one store, on the servers of one cluster or on one server. Errors: EINVAL,
+// EHOSTUNREACH (an unknown host).
 Result<RedisOptions> read_redis_options(const Uri& uri);
 
 }  // namespace outcore::store

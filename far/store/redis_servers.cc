@@ -70,14 +70,16 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
   return made;
 }
 
-// Of each server, at most as many as are asked for; UINT32_MAX where it has no slots.
+// Counts the replicas of each server, up to the number that was asked for; UINT32_MAX if it has no
+// slots.
 Result<std::vector<uint32_t>> RedisServers::count_replicas(const RedisOptions& options) {
   std::vector<uint32_t> replicas(servers->count(), UINT32_MAX);
   for (uint32_t slot = 0; slot < redis::kSlotCount; ++slot)
     if (const uint32_t server = servers->server_of(slot); server != redis::Servers::kNobody)
       replicas[server] = servers->is_cluster() ? servers->replicas_of(server) : 0;
   for (uint32_t server = 0; server < replicas.size(); ++server) {
-    // A cluster does not name replicas that have got nothing yet, not even a ping: some 10 s.
+    // A cluster does not list replicas that have not received anything yet, not even a ping: for
+    // some 10 s.
     if (replicas[server] >= options.replicas) continue;
     const redis::Command command{{"INFO", "replication"}, 0, 0};
     auto info = redis::call_server(*servers, server, command, base::now_ns() + kConnectNs);
@@ -92,7 +94,7 @@ Result<std::vector<uint32_t>> RedisServers::count_replicas(const RedisOptions& o
   return replicas;
 }
 
-// Every master must have the replicas that are to acknowledge what is written.
+// Checks that every master has the replicas that must acknowledge a write.
 Status RedisServers::check_replicas(const RedisOptions& options) {
   const uint64_t deadline_ns = base::now_ns() + options.timeout_ms * 1'000'000;
   auto counted = count_replicas(options);
@@ -122,7 +124,7 @@ Status RedisServers::remove(const RedisOptions& options, bool is_expired_only) {
   claim.name = options.name;
   claim.is_writer = claim.is_removal = true;
   claim.is_expired_only = is_expired_only;
-  claim.be_owned();
+  claim.set_owner();
   const auto counted = count_replicas(options);
   if (!counted) return counted.error();
   const uint32_t replicas =

@@ -11,19 +11,19 @@
 namespace outcore::store {
 
 struct RedisServers {
-  // Errors: EACCES (a password), EPROTO (TLS), EINVAL (several that are no cluster), and what the
-  // system said.
+  // Errors: EACCES (the password), EPROTO (TLS), EINVAL (several servers that are not a cluster),
+  // and those of the system.
   static Result<std::unique_ptr<RedisServers>> connect(const RedisOptions& options);
 
-  // Every master has the replicas that are to acknowledge what is written. EINVAL: which has not.
-  // A server that is being replaced is waited for.
+  // Checks that every master has as many replicas as must acknowledge a write. EINVAL names one
+  // that has not. Waits for a server that is being replaced.
   Status check_replicas(const RedisOptions& options);
-  // How many replicas each server has now. UINT32_MAX: one that has no slots.
+  // How many replicas each server has now. UINT32_MAX: the server has no slots.
   Result<std::vector<uint32_t>> count_replicas(const RedisOptions& options);
-  // The store goes, as far as replicas are there also from them: its writer first has to let go of
-  // it (EBUSY), readers find nothing any more. If is_expired_only, ENOENT unless its time is over.
+  // Removes the store, also from the replicas that exist. EBUSY: its writer has to close it first;
+  // readers do not find the store any more. is_expired_only: ENOENT unless its lifetime is over.
   Status remove(const RedisOptions& options, bool is_expired_only);
-  // Bytes that the servers hold of it.
+  // How many bytes the servers hold of it.
   Result<uint64_t> stored_bytes(const RedisOptions& options, const redis::Record& record);
 
   std::unique_ptr<redis::Tls> tls;

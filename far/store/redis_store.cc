@@ -14,14 +14,14 @@ using redis::Chunks;
 
 namespace {
 
-// One batch of what a caller asks for: cut at the ends of chunks, sent when it is full.
-// `Carrier` is who carries it out: Chunks, or PartWriter for what is written to packed chunks.
+// One batch of requests: they are cut at the ends of chunks, and sent when the batch is full.
+// `Carrier` carries it out: Chunks, or PartWriter for writes to packed chunks.
 template <size_t kMax, class Carrier = Chunks>
 class Cutter {
  public:
   Cutter(Carrier& carrier, uint64_t chunk_bytes) : carrier_(carrier), chunk_bytes_(chunk_bytes) {}
 
-  // `result` becomes the first error of its parts, once run() or a full batch has come to it.
+  // `result` becomes the first error of its parts, when run() or a full batch has carried them out.
   void add(Act act, uint64_t offset, std::byte* bytes, uint64_t size_bytes, int* result) {
     while (size_bytes > 0) {
       if (count_ == kMax) run();
@@ -86,12 +86,13 @@ void RedisStore::transfer(std::span<StoreRequest> batch) {
   if (parts_ != nullptr) write_parts(batch);
 }
 
-// All but the writes to packed chunks. Alone: its frame and theirs are large for a signal's stack.
+// Everything but writes to packed chunks. A function of its own, because both have large frames,
+// and a signal's stack is small.
 void RedisStore::transfer_plain(std::span<StoreRequest> batch) {
   Cutter<Chunks::kBatchMax> cutter(*chunks_, record_.chunk_bytes);
   for (StoreRequest& r : batch) {
     r.result = 0;
-    // A forked child is not the lease's owner.
+    // A forked child does not own the lease.
     const bool has_lease = process_ == redis::generation() && lease_error_.load() == 0;
     if (r.is_write && (!is_writer_ || !has_lease)) r.result = is_writer_ ? -ESTALE : -EROFS;
     if (r.result != 0 || (r.is_write && parts_ != nullptr)) continue;
@@ -104,12 +105,12 @@ void RedisStore::transfer_plain(std::span<StoreRequest> batch) {
     if (r.is_write) note_change(r.result);
 }
 
-// One of several writers does not know what has become of a change: a server may hear it late.
+// If there are several writers, a change without an answer may still be carried out later.
 void RedisStore::note_change(int result) {
-  if (result != 0 && result != -ENOSPC && result != -EROFS) fall_silent();
+  if (result != 0 && result != -ENOSPC && result != -EROFS) stop_renewing();
 }
 
-// The writes among them, where chunks are packed.
+// The writes of the batch, if chunks are packed.
 void RedisStore::write_parts(std::span<StoreRequest> batch) {
   if (process_ != redis::generation() || lease_error_.load() != 0) return;
   Cutter<Chunks::kBatchMax, redis::PartWriter> cutter(*parts_, record_.chunk_bytes);
@@ -122,8 +123,8 @@ int RedisStore::discard(uint64_t offset, uint64_t size_bytes) {
   if (!is_writer_) return -EROFS;
   if (process_ != redis::generation()) return -ESTALE;
   int result = 0;
-  // The last chunk has more bytes than the store.
-  // More may be another's by now, if there are others.
+  // The last chunk reaches past the end of the store, and all of it becomes zero; unless there are
+  // several writers, as another one may have enlarged the store.
   uint64_t end = offset + size_bytes;
   if (end == this->size_bytes() && shared_lease_ == nullptr)
     end = base::round_up(end, record_.chunk_bytes);
@@ -203,11 +204,11 @@ std::string RedisStore::remark() const {
   return text;
 }
 
-// A lease ends with its owner, and the owner's with its renewal: whoever is stopped for longer than
-// the lease finds his token refused if another took over meanwhile.
+// A lease is valid as long as it is renewed. If its owner is stopped for longer than that, and
+// another process has taken over, the owner's token is refused.
 void RedisStore::keep_lease() {
   constexpr uint64_t kRenewalNs = redis::kLeaseMs * 1'000'000 / 3;
-  // Tries more than once within a lease, and does not keep anybody who closes.
+  // Tries more than once within a lease, and does not delay a process that closes.
   const uint64_t timeout_ns = std::min<uint64_t>(options_.timeout_ms * 1'000'000, kRenewalNs);
   redis::Catalog impatient(*servers_->servers, options_.replicas, timeout_ns);
   while (is_closing_.load(std::memory_order_acquire) == 0) {
@@ -235,8 +236,8 @@ void RedisStore::leave() {
   if (lease_error_.exchange(ESTALE) == 0) static_cast<void>(shared_lease_->leave());
 }
 
-// What any of them still sends carries the token of before. Ours is that, too: the fences are taken
-// by somebody else, as it were.
+// Requests that members still send carry the old token, as does this store: the fences are taken as
+// if by another process.
 void RedisStore::break_lease(uint64_t fence_token) {
   const os::SignalBlock block;
   lease_error_.store(ESTALE);
@@ -247,7 +248,7 @@ void RedisStore::break_lease(uint64_t fence_token) {
     static_cast<void>(successor.take_fences(fence_token, false, &is_untouched));
 }
 
-// The keeper is not waited for: it may wait for servers.
+// The thread that renews is not waited for, because it may be waiting for servers.
 void RedisStore::expire_soon() {
   if (process_ != redis::generation() || !is_writer_ || !has_lease()) return;
   const os::SignalBlock block;
@@ -272,7 +273,7 @@ RedisStore::~RedisStore() {
     if (!is_removed_at_end_ || !released) return;
     RedisOptions hasty = options_;
     hasty.timeout_ms = std::min<uint64_t>(hasty.timeout_ms, 2000);
-    static_cast<void>(servers_->remove(hasty, false));  // else its time is over soon
+    static_cast<void>(servers_->remove(hasty, false));  // otherwise its lifetime ends soon
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using redis::SharedLease;
 
-constexpr uint64_t kLockWaitNs = 60'000'000'000;  // more than a lease: one that ended is found out
+constexpr uint64_t kLockWaitNs = 60'000'000'000;  // longer than a lease, so that an end is noticed
 constexpr uint64_t kHearNsMax = (redis::kLeaseMs + 5'000) * 1'000'000;
 constexpr uint64_t kAskNs = 2'000'000'000;
 constexpr uint64_t kPauseNsMin = 200'000, kPauseNsMax = 20'000'000;
@@ -47,7 +47,8 @@ class RedisWriters final : public SharedWriters {
     }
   }
 
-  // Not where a change may still happen that was made under it: then it ends with the lease.
+  // Not unlocked if a change that was made under the lock may still be carried out: then the lock
+  // ends with the lease.
   void unlock(const std::string& what) override {
     const os::SignalBlock block;
     if (store_->has_lease()) static_cast<void>(unknown(lease().unlock(what)));
@@ -56,7 +57,7 @@ class RedisWriters final : public SharedWriters {
   Status be_writer(bool is_one) override {
     const os::SignalBlock block;
     if (!store_->has_lease()) return explain(-ESTALE, "write " + uri_);
-    return lease().be(is_one ? SharedLease::State::kWriting : SharedLease::State::kOpen);
+    return lease().set_state(is_one ? SharedLease::State::kWriting : SharedLease::State::kOpen);
   }
 
   Result<bool> are_other_writers() override {
@@ -72,7 +73,7 @@ class RedisWriters final : public SharedWriters {
   Status hear_of_others() override {
     const os::SignalBlock block;
     if (!store_->has_lease()) return explain(-ESTALE, "write " + uri_);
-    if (Status s = lease().be(SharedLease::State::kClosing); !s) return s;
+    if (Status s = lease().set_state(SharedLease::State::kClosing); !s) return s;
     const uint64_t until_ns = base::now_ns() + kHearNsMax;
     uint64_t since_ms = 0;
     for (uint64_t pause_ns = kPauseNsMin;; pause_ns = std::min(2 * pause_ns, kPauseNsMax)) {
@@ -99,7 +100,7 @@ class RedisWriters final : public SharedWriters {
                        ? ": the servers' memory is full or booked: remove stores (outcore store "
                          "ls, rm), or add servers"
                        : " (" + store_->remark() + ")"));
-    // A member's counts go when others take the fences: to it that looks like a loss.
+    // When others take the fences, a member's counts disappear, which looks like a loss to it.
     const os::SignalBlock block;
     if (code == EIO && lease().renew(kAskNs).code() != ESTALE)
       return told(
@@ -114,9 +115,9 @@ class RedisWriters final : public SharedWriters {
  private:
   SharedLease& lease() { return store_->shared_lease(); }
 
-  // Whether the lock is ours.
+  // It is unknown whether we have the lock.
   Status unknown(Status s) {
-    if (!s.ok()) store_->fall_silent();
+    if (!s.ok()) store_->stop_renewing();
     return s;
   }
 

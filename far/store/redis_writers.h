@@ -1,5 +1,5 @@
-// RedisWriters: several processes that write one store of Redis or Valkey servers, for the
-// registry.
+// RedisWriters: several processes that write one store on Redis or Valkey servers, as the registry
+// needs it.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The dlm data of a program: one runtime and one region, arrays first, then what dlm_alloc gives.
-// See outcore/dlm.h.
+// The dlm data of a program: one runtime and one region; first the arrays, then what dlm_alloc has
+// allocated. See outcore/dlm.h.
 #include "outcore/dlm.h"
 
 #include <unistd.h>
@@ -44,11 +44,11 @@ using namespace outcore::c;
 namespace {
 
 constexpr const char* kUsualStore = "scratch:?reserve=no";
-// Addresses kept for dlm_alloc. Sanitizers that shadow addresses leave less
-// (heaps/occ/sanitizers.cc).
+// Addresses reserved for dlm_alloc. Sanitizers with shadow memory leave fewer
+// (heaps/occ/section.h).
 constexpr uint64_t kAllocBytesMax = uint64_t{1} << 42;
-constexpr uint64_t kLowEnd = 0x7f'0000'0000;  // of arrays that begin below
-constexpr uint64_t kStepBytes = 64 << 20;     // by which the region grows
+constexpr uint64_t kLowEnd = 0x7f'0000'0000;  // for arrays that begin below this
+constexpr uint64_t kStepBytes = 64 << 20;     // the region grows by this
 constexpr uint64_t kUsualPageBytesMax = 256 << 10;
 constexpr uint64_t kGivenBackBytesMin = 64 << 10;
 
@@ -57,19 +57,19 @@ struct Data {
   Reservation reservation;
   Region region;
   std::string metrics_at_exit;
-  bool is_volatile = true;  // nobody can read the store afterwards
+  bool is_volatile = true;  // the bytes are not needed after the process
   uint64_t alloc_offset = 0;
   DlmRanges ranges{};
 };
 
 std::mutex lock;
-Data* data = nullptr;  // never deleted: threads may use it as long as there is a process
+Data* data = nullptr;  // never deleted: threads may use it until the process ends
 pid_t owner = 0;
 bool has_begun = false, has_ended = false;
-// Addresses that system calls cannot touch; none by messages.
+// Addresses that system calls must not touch; with message delivery there are none.
 std::atomic<uintptr_t> untouchable_first{0}, untouchable_end{0};
 
-// Large pages suit arrays (DLM, section IV), as far as the budget holds a thousand of them.
+// Large pages suit arrays (DLM, section IV), as long as a thousand of them fit into the budget.
 uint64_t usual_page_bytes(uint64_t budget_bytes) {
   return std::clamp(std::bit_floor(budget_bytes / 1024), kSystemPage, kUsualPageBytesMax);
 }
@@ -85,13 +85,13 @@ Result<Region> map_store(Runtime& runtime, const std::string& uri, const MapOpti
                              outcore::base::format_bytes(store.value()->size_bytes()) +
                              ", and dlm data begins as zeros; name one that is new or empty"};
   Result<Region> region = runtime.map(store.value(), options);
-  // As it was, so that another try finds it empty.
+  // Empties the store, so that another attempt finds it as it was.
   if (!region) static_cast<void>(store.value()->resize(0));
   return region;
 }
 
-// System calls on absent pages work by messages, and debuggers are not disturbed by SIGBUS: so
-// these come first where they are permitted.
+// With message delivery, system calls on absent pages work, and debuggers are not disturbed by
+// SIGBUS; so it is tried first.
 Result<Region> map_best(Runtime& runtime, const std::string& uri, MapOptions options,
                         bool is_delivery_set) {
   if (!is_delivery_set) {
@@ -103,7 +103,7 @@ Result<Region> map_best(Runtime& runtime, const std::string& uri, MapOptions opt
   return map_store(runtime, uri, options);
 }
 
-// Starts the runtime with what suits arrays where nobody says otherwise.
+// Starts the runtime with defaults that suit arrays.
 Result<Runtime> start_runtime(std::string* metrics_at_exit, bool* is_delivery_set) {
   Result<outcore::runtime::ResolvedOptions> resolved = outcore::runtime::resolve_options({});
   if (!resolved) return resolved.error();
@@ -111,7 +111,7 @@ Result<Runtime> start_runtime(std::string* metrics_at_exit, bool* is_delivery_se
   const auto is_default = [&](const char* name) { return set.source_of(name) == "default"; };
   outcore::RuntimeOptions options;
   if (is_default("page")) options.page_bytes = usual_page_bytes(set.budget_bytes);
-  // A program that knows nothing of Outcore would die of SIGBUS without a word.
+  // A program that does not know Outcore would die of SIGBUS without a message.
   if (is_default("on_error")) options.on_error = outcore::OnError::kAbort;
   *metrics_at_exit = set.metrics_at_exit;
   options.metrics_at_exit = "none";  // this runtime never ends
@@ -125,7 +125,8 @@ void register_fork() {
       [] { lock.unlock(); });
 }
 
-// Arrays at `first`, or none and `size_bytes` for dlm_alloc. REQUIRES: the lock.
+// Makes the data with arrays at `first`, or without arrays and `size_bytes` for dlm_alloc.
+// REQUIRES: the lock.
 Status make(void* first, uint64_t size_bytes) {
   std::string metrics_at_exit;
   bool is_delivery_set = false;
@@ -172,7 +173,7 @@ Status check_alive(const char* what) {
                           "or exec"};
 }
 
-// More bytes for dlm_alloc, with a step's worth to spare where there is room for that.
+// Adds bytes for dlm_alloc, and one step more if there is room.
 Status lengthen(Data& d, uint64_t least_bytes) {
   const uint64_t before = d.region.size_bytes();
   OC_CHECK(before <= d.reservation.size_bytes());
@@ -200,10 +201,10 @@ Result<std::byte*> take(uint64_t size_bytes, uint64_t alignment) {
     const uint64_t least_bytes = DlmRanges::needed(size_bytes, alignment);
     if (Status s = make(nullptr, round_up(least_bytes, kStepBytes)); !s) return s.error();
   }
-  std::optional<uint64_t> offset = data->ranges.take(size_bytes, alignment);
+  std::optional<uint64_t> offset = data->ranges.allocate(size_bytes, alignment);
   if (!offset.has_value()) {
     if (Status s = lengthen(*data, DlmRanges::needed(size_bytes, alignment)); !s) return s.error();
-    offset = data->ranges.take(size_bytes, alignment);
+    offset = data->ranges.allocate(size_bytes, alignment);
   }
   OC_CHECK(offset.has_value());
   return data->region.data() + data->alloc_offset + *offset;
@@ -216,7 +217,7 @@ void* give(const Result<std::byte*>& taken) {
   return nullptr;
 }
 
-// Calls `of(offset)` if the range is inside dlm data.
+// Calls of(offset) if the range is inside of dlm data.
 template <typename Call>
 int on_range(const char* function, const void* memory, size_t size_bytes, Call&& of) {
   return guarded(function, [&] {
@@ -250,7 +251,7 @@ void* oc_dlm_alloc(size_t size_bytes) {
   void* memory = nullptr;
   const int result = guarded("dlm_alloc", [&] {
     const std::lock_guard<std::mutex> guard(lock);
-    // Whole pages of its own for what is large: they go back when it is freed.
+    // A large block has whole pages of its own, so that they can be released when it is freed.
     const uint64_t alignment =
         size_bytes >= kGivenBackBytesMin ? kSystemPage : DlmRanges::kUnitBytes;
     memory = give(take(size_bytes, alignment));
@@ -264,7 +265,7 @@ void* oc_dlm_array(size_t size_bytes) {
   void* memory = nullptr;
   const int result = guarded("dlm_array", [&] {
     const std::lock_guard<std::mutex> guard(lock);
-    // take() refuses what is too large to be rounded up.
+    // allocate() refuses sizes that are too large to be rounded up.
     const uint64_t whole = size_bytes >= kAllocBytesMax
                                ? size_bytes
                                : round_up(std::max<uint64_t>(size_bytes, 1), kSystemPage);
@@ -287,11 +288,11 @@ void oc_dlm_free(void* memory) {
     OC_CHECK(data != nullptr && "dlm_free of what dlm_alloc gave");
     const uint64_t at =
         static_cast<uint64_t>(static_cast<std::byte*>(memory) - data->region.data());
-    const std::optional<uint64_t> size_bytes = data->ranges.put(at - data->alloc_offset);
+    const std::optional<uint64_t> size_bytes = data->ranges.free(at - data->alloc_offset);
     OC_CHECK(size_bytes.has_value() && "dlm_free of what dlm_alloc gave, once");
     const uint64_t from = round_up(at, kSystemPage);
     const uint64_t to = round_down(at + *size_bytes, kSystemPage);
-    // A hint: what cannot be given back is used again.
+    // An error is ignored: the space is then only used again later.
     if (*size_bytes >= kGivenBackBytesMin && to > from)
       static_cast<void>(data->region.discard(from, to - from));
     return 0;

@@ -20,14 +20,14 @@ uint64_t DlmRanges::needed(uint64_t size_bytes, uint64_t alignment) {
   return whole(size_bytes) + std::max(alignment, kUnitBytes);
 }
 
-std::optional<uint64_t> DlmRanges::take(uint64_t size_bytes, uint64_t alignment) {
+std::optional<uint64_t> DlmRanges::allocate(uint64_t size_bytes, uint64_t alignment) {
   const uint64_t wanted = whole(size_bytes);
   const std::optional<uint64_t> from = free_.take(wanted, std::max(alignment, kUnitBytes));
   if (from) taken_[*from] = wanted;
   return from;
 }
 
-std::optional<uint64_t> DlmRanges::put(uint64_t offset) {
+std::optional<uint64_t> DlmRanges::free(uint64_t offset) {
   const auto found = taken_.find(offset);
   if (found == taken_.end()) return std::nullopt;
   const uint64_t size_bytes = found->second;

@@ -1,6 +1,8 @@
-// DlmRanges: which bytes of a growing stretch are free, and how long what was taken is.
+// DlmRanges: which bytes of a growing range of memory are free, and how long each allocated piece
+// is.
 //
-// Its tables are ordinary memory, so that it never touches what it hands out. One thread at a time.
+// Its tables are in ordinary memory, so it never touches the memory that it hands out. One thread
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +17,16 @@ class DlmRanges {
  public:
   static constexpr uint64_t kUnitBytes = 64;  // sizes are rounded up to it; offsets are multiples
 
-  // The smallest free range that is large enough gives the bytes. None: extend() first.
-  // REQUIRES: alignment is a power of two.
-  std::optional<uint64_t> take(uint64_t size_bytes, uint64_t alignment);
-  // Free again. Its size in bytes; none if nothing begins there.
-  std::optional<uint64_t> put(uint64_t offset);
-  // Bytes [end, end + size_bytes) come to the stretch. REQUIRES: a multiple of the unit.
+  // Allocates from the smallest free range that is large enough, and returns the offset. Empty:
+  // there is none; call extend() first. REQUIRES: alignment is a power of two.
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t alignment);
+  // Frees what was allocated at the offset, and returns its size in bytes. Empty: nothing begins
+  // there.
+  std::optional<uint64_t> free(uint64_t offset);
+  // The bytes [end, end + size_bytes) are added. REQUIRES: a multiple of the unit.
   void extend(uint64_t size_bytes);
   uint64_t end() const { return end_; }
-  // How much must come so that take() succeeds, whatever is free at the end.
+  // How many bytes to add so that allocate() succeeds, whatever is free at the end.
   static uint64_t needed(uint64_t size_bytes, uint64_t alignment);
   bool is_valid() const;
 

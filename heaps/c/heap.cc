@@ -29,7 +29,7 @@ using namespace outcore::c;
 
 namespace {
 
-constexpr size_t kHeapOptionsBytes = 72, kHeapValuesBytes = 64;  // of release 0.1
+constexpr size_t kHeapOptionsBytes = 72, kHeapValuesBytes = 64;  // as in release 0.1
 static_assert(sizeof(oc_heap_options) >= kHeapOptionsBytes);
 static_assert(sizeof(oc_heap_values) == kHeapValuesBytes);
 
@@ -57,7 +57,7 @@ Status take_options(const oc_heap_options* from, HeapOptions* into) {
   return {};
 }
 
-// The block, or why there is none: errno stays as it was set.
+// Returns the block, or nullptr; errno stays as it was set.
 void* handed_out(const Heap& heap, void* block, size_t bytes) {
   if (block != nullptr) return block;
   const int code = errno;
@@ -70,7 +70,7 @@ void* no_heap(const char* function) {
   return errno = EINVAL, nullptr;
 }
 
-// The default heap. Never ends: threads and static objects may use it to the last.
+// The default heap. It is never destroyed: threads and static objects may use it until the end.
 struct Default {
   std::mutex mutex;
   Runtime* runtime = nullptr;
@@ -78,8 +78,9 @@ struct Default {
 };
 constinit Default the_default;
 
-// A fork waits until the heap is made, so that a child inherits all of it or nothing. The handlers
-// of what it is made of are registered now, too: fork calls none that comes while it waits.
+// A fork waits until the heap is made, so that a child inherits all of it or nothing. This is
+// registered at load, as are the handlers of its parts: fork() does not call a handler that is
+// registered while it waits.
 [[maybe_unused]] const bool is_registered_at_load = [] {
   static_cast<void>(outcore::runtime::process_generation());
   static_cast<void>(outcore::heap::thread_caches::is_parents(0));
@@ -119,7 +120,7 @@ int make_default(oc_heap** heap) {
 oc_heap* oc_default_heap(void) {
   oc_heap* heap = the_default.heap.load(std::memory_order_acquire);
   if (heap != nullptr) return heap;
-  // What makes the heap allocates, and the program's malloc may be oc_malloc.
+  // Making the heap allocates, and the program's malloc may be oc_malloc.
   const int result = is_making ? fail(EDEADLK,
                                       "oc_malloc: the heap is being made by what it serves: "
                                       "give operator new and malloc another allocator")

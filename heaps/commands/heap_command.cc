@@ -1,4 +1,4 @@
-// outcore heap check, outcore heap info: looking at persistent heaps from outside.
+// outcore heap check, outcore heap info: examine persistent heaps without opening them.
 #include <cxxabi.h>
 
 #include <cstdio>
@@ -20,8 +20,8 @@ struct Words {
   bool is_json = false;
 };
 
-// As people write the type, without what would end its line.
-// Types come from the store: what refers to itself again and again would grow without end.
+// The type in readable form, without characters that would end its line. Types come from the store:
+// one that refers to itself could grow without end.
 std::string readable(const std::string& type) {
   constexpr size_t kBytesMax = 256;
   if (type.size() > kBytesMax) return one_line(type);

@@ -17,7 +17,7 @@ namespace occ {
 namespace {
 
 struct Meaning {
-  const char* message;  // what a compiler or linker says
+  const char* message;  // a message of a compiler or linker
   const char* also;     // what must be on the same line; "" for nothing
   const char* hint;
 };
@@ -53,24 +53,25 @@ constexpr Meaning kMeanings[] = {
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// The first that fits; nullptr if none does.
+// The first meaning that fits the line; nullptr: none does.
 const Meaning* meaning_of(const std::string& line) {
   for (const Meaning& meaning : kMeanings)
     if (has(line, meaning.message) && has(line, meaning.also)) return &meaning;
   return nullptr;
 }
 
-// Waits for words or for the end of `child` (a pidfd; -1: the kernel has none). True: words.
+// Waits for output or for the end of `child` (a pidfd; -1: the kernel has none). True: there is
+// output.
 bool has_words(int fd, int child) {
   pollfd both[2] = {{fd, POLLIN, 0}, {child, POLLIN, 0}};
   while (::poll(both, 2, -1) < 0 && errno == EINTR) {
   }
   if ((both[1].revents & POLLIN) == 0) return true;
-  return ::poll(both, 1, 0) > 0;  // what it left
+  return ::poll(both, 1, 0) > 0;  // the rest of its output
 }
 
-// Passes what comes on, line by line, and says afterwards what it means. To the compiler's end:
-// what it leaves running in the background has the pipe as well.
+// Passes the output on, line by line, and explains it afterwards. Ends when the compiler does,
+// because a process that it leaves in the background has the pipe open, too.
 void relay(int fd, int child) {
   bool is_told[std::size(kMeanings)] = {};
   std::string line;
@@ -94,7 +95,7 @@ void relay(int fd, int child) {
 
 // "gcc-12" → "g++-12".
 std::string cxx_of(const std::string& c) {
-  const size_t slash = c.rfind('/') + 1;  // 0 if there is none
+  const size_t slash = c.rfind('/') + 1;  // 0 if there is no slash
   const std::string folder = c.substr(0, slash), name = c.substr(slash);
   if (has(name, "++")) return c;
   for (const auto& [from, to] : {std::pair{"clang", "clang++"}, {"gcc", "g++"}, {"cc", "c++"}})
@@ -116,7 +117,7 @@ Words compiler_command(const std::string& asked, bool is_cxx) {
   for (std::string word; stream >> word;) words.push_back(word);
   if (words.empty()) words.push_back(is_cxx ? "c++" : "cc");
   if (!is_cxx || is_named) return words;
-  // The last that is no option: "ccache gcc -m64".
+  // The last word that is not an option: "ccache gcc -m64".
   for (auto word = words.rbegin(); word != words.rend(); ++word)
     if ((*word)[0] != '-') {
       *word = cxx_of(*word);

@@ -1,4 +1,5 @@
-// Compiler: runs the compiler as a child, and adds to its messages what they mean for dlm data.
+// Compiler: runs the compiler as a child process, and explains those of its messages that concern
+// dlm data.
 #pragma once
 
 #include <string>
@@ -7,14 +8,16 @@
 
 namespace occ {
 
-// The command to compile with, perhaps in several words ("ccache gcc"): `asked` (of --cc), else
-// what the environment says (OCC_CC, OCC_CXX), else cc or c++. `is_cxx`: as a C++ compiler.
+// The command to compile with, perhaps of several words ("ccache gcc"): `asked` (the value of
+// --cc), else what the environment says (OCC_CC, OCC_CXX), else cc or c++. `is_cxx`: a C++ compiler
+// is needed.
 Words compiler_command(const std::string& asked, bool is_cxx);
 
-// A line that a shell would take for these words.
+// A command line from which a shell would get these words.
 std::string shell_line(const Words& words);
 
-// Its exit status; 128 + the signal that ended it. 127: it could not be started, which is told.
+// Returns the exit status; 128 + the signal that ended it; 127 if it could not be started, which is
+// reported.
 int run_compiler(const Words& command);
 
 }  // namespace occ

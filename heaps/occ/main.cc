@@ -45,7 +45,7 @@ constexpr const char* kTransfers[] = {
     "readv",      "writev",      "recv",          "send",       "fread",      "fwrite",
     "__read_chk", "__pread_chk", "__pread64_chk", "__recv_chk", "__fread_chk"};
 
-// Before a "--", behind which everything is a file.
+// Inserts words before a "--", because everything behind it is a file.
 void append(Words* command, const Words& words) {
   auto at = command->end();
   for (auto word = command->begin(); word != command->end(); ++word)
@@ -78,7 +78,8 @@ Words whole_command(const Request& request, const Places& places, bool is_cxx) {
     if (!request.is_position_independent) append(&command, {"-fno-pie"});
   }
   if (request.compiles) {
-    // So that large variables without the word are not taken for dlm data: they get names.
+    // Gives large variables without the word sections with their own names, so that they are not
+    // taken for dlm data.
     append(&command, {"-fdata-sections"});
     if (request.wants_words) append(&command, {"-idirafter", places.include});
   }
@@ -86,7 +87,8 @@ Words whole_command(const Request& request, const Places& places, bool is_cxx) {
   if (request.has_language) append(&command, {"-x", "none"});
   if (!request.is_static) append(&command, {"-no-pie"});
   append(&command, {"-Xlinker", "-T", "-Xlinker", places.parts + "/dlm.ld"});
-  // Objects with -fPIC find dlm data by the table of addresses: nothing nearer would reach it.
+  // Objects with -fPIC find dlm data through the table of addresses: direct references would not
+  // reach it.
   if (!request.has_lld) append(&command, {"-Wl,--no-relax"});
   if (request.is_shadowed) {
     char text[64];
@@ -136,7 +138,7 @@ int run(const std::string& name, const Words& arguments) {
   const Trace before(request.output);
   const int status = run_compiler(command);
   if (status != 0 || !request.links || request.is_partial) return status;
-  if (Trace(request.output) == before) return 0;  // the compiler made no program, and not this file
+  if (Trace(request.output) == before) return 0;  // the compiler did not make this program
   std::string wrong = refuse_own_calls(request.output, request.words);
   if (wrong.empty()) wrong = unload_section(request.output);
   if (wrong.empty()) return 0;

@@ -14,8 +14,9 @@ using outcore::cli::ElfReader;
 
 namespace {
 
-// What the library, its C++ library and heaps/occ/transfers.c call; of ISO C's, what the latter
-// take over. libc.a and the sanitizers define these as weak symbols, programs as global ones.
+// Functions that are called by the library, its C++ library and heaps/occ/transfers.c; of the names
+// that ISO C leaves to the program, those that transfers.c takes over. libc.a and the sanitizers
+// define them as weak symbols, programs as global ones.
 constexpr std::array<std::string_view, 54> kWeakElsewhere = {
     "access",   "clock_gettime", "close",     "closedir",  "faccessat",   "fallocate", "fcntl",
     "fdopen",   "fdopendir",     "flock",     "fopen64",   "fread",       "fstat",     "fstat64",
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, 54> kWeakElsewhere = {
     "pread64",  "pwrite",        "pwrite64",  "read",      "readdir",     "readv",     "recv",
     "renameat", "sched_yield",   "send",      "sigaction", "sigaltstack", "stat",      "strerror_r",
     "sysconf",  "uname",         "unlink",    "write",     "writev"};
-// These are global symbols of libc.a, too: in a static program they may be its.
+// Global symbols in libc.a, too: in a static program they may come from there.
 constexpr std::array<std::string_view, 15> kGlobalElsewhere = {
     "copy_file_range", "epoll_create1", "epoll_ctl", "epoll_wait",   "eventfd",
     "fdatasync",       "fsync",         "linkat",    "memfd_create", "mincore",
@@ -36,7 +37,7 @@ bool is_among(std::string_view name, const std::array<std::string_view, N>& name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A hidden symbol is local in a linked file, and was not in its objects.
+// A hidden symbol is local in a linked file, although it was not local in its objects.
 bool is_shared_by_files(const Elf64_Sym& symbol) {
   const unsigned binding = ELF64_ST_BIND(symbol.st_info);
   return binding == STB_GLOBAL ||
@@ -62,7 +63,7 @@ std::optional<Found> find_in(const ElfReader& file, const std::vector<Elf64_Shdr
   return std::nullopt;
 }
 
-// In the symbols; of a stripped program, in those for the run-time linker.
+// Looks in the symbols; in a stripped program in those for the run-time linker.
 std::optional<Found> find_own_call(const ElfReader& file) {
   if (!file.is_open() || !file.is_x86_64()) return std::nullopt;
   const std::vector<Elf64_Shdr> sections = file.sections();

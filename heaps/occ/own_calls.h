@@ -1,6 +1,6 @@
-// OwnCalls: functions of a program that have the names of system calls. ISO C leaves read and send
-// to the program; but what occ links into it calls the library's, and would get the program's.
-// One thread.
+// OwnCalls: functions of a program that have the names of system calls. ISO C leaves names like
+// read and send to the program, but the code that occ links into it means the C library's
+// functions, and would call the program's. One thread.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace occ {
 
-// In a program that was just linked: a line that names the function, where it is, and what to do.
-// Nothing: there is none. `inputs` are looked through for the object file that has it.
+// Looks at a program that was just linked. Returns a line that names such a function, the object
+// file among `inputs` that defines it, and what to do; empty: there is none.
 std::string refuse_own_calls(const std::string& program, const Words& inputs);
 
 }  // namespace occ

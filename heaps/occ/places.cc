@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lines of "name value" beside the parts: what differs between a build folder and an installation.
-// A value that begins with ./ or ../ is relative to the file.
+// Lines of "name value" in a file beside the parts: what differs between a build folder and an
+// installation. A value that begins with ./ or ../ is relative to the file.
 void read_description(const fs::path& file, Places* places) {
   std::ifstream text(file);
   const fs::path folder = file.parent_path();
@@ -23,7 +23,7 @@ void read_description(const fs::path& file, Places* places) {
       const std::string found = is_relative ? (folder / value).lexically_normal().string() : value;
       if (name == "include") places->include = found;
       if (name == "link") places->link.push_back(found);
-      // The run-time linker must find the library where it was linked.
+      // At run time the library must be found where it was at link time.
       if (name == "runpath")
         for (const std::string& word : {std::string("-rpath"), found})
           places->link.insert(places->link.end(), {"-Xlinker", word});

@@ -1,4 +1,4 @@
-// Places: where occ finds what it compiles and links programs with: beside itself.
+// Places: where occ finds its header, objects and libraries: relative to itself.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ struct Places {
   std::string include;  // the folder that holds outcore/dlm.h
   std::string parts;    // the folder that holds start.o and dlm.ld
   Words link;           // the library, and what it needs
-  std::string missing;  // what was looked for and not found; empty: all is there
+  std::string missing;  // what was looked for and not found; empty: nothing is missing
 };
 
-// In a build folder as in an installation.
+// The same in a build folder and in an installation.
 Places find_places();
 
 }  // namespace occ

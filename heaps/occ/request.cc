@@ -19,7 +19,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Their value is the next word.
+// Options whose value is the next word.
 constexpr std::array<std::string_view, 37> kWithValue = {
     "-o",       "-x",           "-I",          "-D",
     "-U",       "-L",           "-l",          "-T",
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 22> kSources = {
 constexpr std::array<std::string_view, 5> kWithoutWords = {"i", "ii", "f90", "mi", "mii"};
 constexpr std::array<std::string_view, 3> kAssembler = {"s", "S", "sx"};
 
-// The words of a response file, as the compilers take it apart.
+// The words of a response file, split as compilers do.
 Words words_of(const std::string& text) {
   Words words;
   std::string word;
@@ -104,7 +104,7 @@ void read_input(Request& request, const std::string& word, const std::string& la
   request.wants_words = request.wants_words || takes_words;
 }
 
-// No program comes of these.
+// With these options no program is made.
 constexpr std::array<std::string_view, 17> kStopsEarly = {
     "-c",           "-S",         "-E",           "-M",
     "-MM",          "-###",       "-emit-ast",    "-fsyntax-only",
@@ -112,7 +112,7 @@ constexpr std::array<std::string_view, 17> kStopsEarly = {
     "--precompile", "--analyze",  "-emit-pch",    "--user-dependencies",
     "-rewrite-objc"};
 
-// What occ cannot do, whatever is compiled.
+// Looks for what occ cannot do, whatever is compiled.
 void look_for_refusal(Request& request, const std::string& word) {
   constexpr std::array<std::string_view, 6> kOld = {
       "-ansi", "-std=c89", "-std=c90", "-std=iso9899:1990", "-std=iso9899:199409", "-std=c++98"};
@@ -134,7 +134,8 @@ void look_for_refusal(Request& request, const std::string& word) {
                         "standard");
 }
 
-// The compiler takes a linker's word before its own, and occ would look at another file.
+// An option passed to the linker overrides the compiler's own, and occ would then look at another
+// file.
 void look_for_output(Request& request, const std::string& word) {
   if (begins(word, "-o") || word == "--output" || begins(word, "--output="))
     refuse(request, word + " for the linker: name the program with -o, where occ sees it");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kName = ".outcore_dlm";
 
-// False: the file has no such section, or is cut short.
+// False: the file has no such section, or is truncated.
 bool find_section(const ElfReader& file, Elf64_Shdr* found) {
   const std::vector<Elf64_Shdr> sections = file.sections();
   const std::string names = file.names(sections, file.head().e_shstrndx);

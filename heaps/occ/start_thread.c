@@ -1,5 +1,6 @@
-// What occ links into a program under -fsanitize=thread: the library is not compiled for it, so
-// that its own order of things does not show to it, while its calls of memcpy do.
+// Linked by occ into a program that is compiled with -fsanitize=thread. The sanitizer does not see
+// the library's synchronization, because the library is not compiled for it, but it sees its calls
+// of memcpy.
 
 const char* __tsan_default_suppressions(void);
 

@@ -1,9 +1,10 @@
-// What occ links into a program for its system calls: where the kernel cannot wait for an absent
-// page (in-thread and mprotect delivery), a transfer to or from dlm data goes through a buffer, in
-// which the program's own thread touches the pages. By messages the calls are the kernel's.
+// Linked by occ into a program, for its system calls. Where the kernel cannot wait for an absent
+// page (in-thread and mprotect delivery), a transfer to or from dlm data goes through a buffer, and
+// the program's own thread touches the pages. With message delivery the calls go to the kernel
+// directly.
 //
 // The linker turns a program's read into __wrap_read, and __real_read into read
-// (heaps/occ/main.cc). What shared libraries call themselves is not seen here.
+// (heaps/occ/main.cc). Calls that shared libraries make themselves do not come here.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@
 
 #include "outcore/dlm.h"
 
-// Little on the stack, as threads of programs may have little; and no datagram is as long as the
-// last.
+// Little is put on the stack, because threads of programs may have small ones. No datagram is
+// longer than kWholeBytesMax.
 enum { kNearBytes = 4 << 10, kPieceBytes = 64 << 10, kWholeBytesMax = 256 << 20, kListMax = 1024 };
 
 ssize_t __real_read(int fd, void* into, size_t size);
@@ -31,7 +32,8 @@ ssize_t __real_recv(int fd, void* into, size_t size, int flags);
 ssize_t __real_send(int fd, const void* from, size_t size, int flags);
 size_t __real_fread(void* into, size_t size, size_t count, FILE* file);
 size_t __real_fwrite(const void* from, size_t size, size_t count, FILE* file);
-// What the former are called with -D_FORTIFY_SOURCE. They end the program if the room is too small.
+// The names that the functions above have with -D_FORTIFY_SOURCE. They end the program if the
+// buffer is too small.
 ssize_t __real___read_chk(int fd, void* into, size_t size, size_t room);
 ssize_t __real___pread_chk(int fd, void* into, size_t size, off_t offset, size_t room);
 ssize_t __real___recv_chk(int fd, void* into, size_t size, size_t room, int flags);
@@ -48,7 +50,7 @@ struct transfer {
   int flags;
 };
 
-// Whether the kernel could read the list itself. In doubt it could.
+// Whether the kernel could read the list itself. In doubt the answer is yes.
 static int is_readable(const struct iovec* list, int count) {
   char ignored[1024];
   const size_t size = sizeof *list * (size_t)count;
@@ -63,9 +65,9 @@ static int is_readable(const struct iovec* list, int count) {
   return 1;
 }
 
-// A list that is wrong is for the kernel to refuse.
+// The kernel refuses a list that is wrong.
 static int is_any_copied(const struct iovec* list, int count) {
-  if (!oc_dlm_must_copy(NULL, SIZE_MAX)) return 0;  // none at all is copied
+  if (!oc_dlm_must_copy(NULL, SIZE_MAX)) return 0;  // nothing at all needs to be copied
   if (count <= 0 || count > kListMax || !is_readable(list, count)) return 0;
   size_t bytes = 0;
   int is_any = 0;
@@ -106,7 +108,8 @@ struct buffer {
   size_t size;
 };
 
-// `near` itself for what fits, and where there is no memory. Aligned for O_DIRECT.
+// `near` itself, if the bytes fit, or if there is no memory for another buffer. Aligned for
+// O_DIRECT.
 static struct buffer buffer_for(size_t size, char* near) {
   struct buffer buffer = {near, kNearBytes};
   if (size <= kNearBytes) return buffer;
@@ -122,7 +125,7 @@ static void give_back(const struct buffer* buffer, const char* near) {
   if (buffer->at != near) munmap(buffer->at, buffer->size);
 }
 
-// Where each call is a message: one call must carry all of it.
+// Whether one call must carry all of it, because each call is one message.
 static int is_whole(const struct transfer* t) {
   struct stat facts;
   int type = 0;
@@ -133,8 +136,8 @@ static int is_whole(const struct transfer* t) {
   return getsockopt(t->fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type != SOCK_STREAM;
 }
 
-// Whether a read that got all it asked for may ask for more: else it might wait, where one read of
-// all would have returned.
+// Whether a read that got all it asked for may ask for more. Otherwise it might wait where a single
+// read of everything would have returned.
 static int may_go_on(const struct transfer* t) {
   struct stat facts;
   if (t->kind == kAtOffset) return 1;
@@ -154,7 +157,7 @@ static ssize_t write_piece(const struct transfer* t, size_t done, const char* fr
                             : __real_write(t->fd, from, size);
 }
 
-// A message may be longer than what was asked for, and say so (MSG_TRUNC).
+// A message may be longer than what was asked for, and the result may say so (MSG_TRUNC).
 static ssize_t read_whole(const struct transfer* t, const struct buffer* buffer, size_t size) {
   if (buffer->size < size) return errno = ENOMEM, -1;
   const ssize_t got = read_piece(t, 0, buffer->at, size);

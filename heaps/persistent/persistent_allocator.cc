@@ -23,7 +23,7 @@ constexpr auto kCachedMax = [] {
   return all;
 }();
 
-// The heaps that are open in this process. Never destroyed: threads may end after main() has.
+// The heaps that are open in this process. Never destroyed, because threads may end after main().
 struct Open {
   os::ProcessLock lock;
   std::vector<Allocator*> all;
@@ -32,7 +32,8 @@ Open& open_heaps() {
   static Open* const open = new Open;
   return *open;
 }
-// Changes when a heap is opened or closed: what threads remember of heaps is then asked for again.
+// Changes when a heap is opened or closed: then threads look up again which cache belongs to which
+// heap.
 std::atomic<uint64_t> epoch{1};
 
 struct Recent {
@@ -42,14 +43,14 @@ struct Recent {
 };
 constexpr size_t kRecent = 4;
 thread_local constinit Recent recent[kRecent] = {};
-thread_local constinit bool is_ending = false;  // the thread's caches are gone
+thread_local constinit bool is_ending = false;  // the thread's caches have been destroyed
 
 }  // namespace
 
-// The caches of a thread, whose end gives them back.
+// The caches of a thread; when it ends, they are returned to their heaps.
 struct ThreadCaches {
   struct Known {
-    uint64_t heap;  // a number that no other heap ever has
+    uint64_t heap;  // the heap's number, which is never used again
     Cache* cache;
   };
   std::vector<Known> all;
@@ -166,8 +167,8 @@ Cache* Allocator::take_cache() {
 }
 
 void Allocator::retire(Cache* cache) noexcept {
-  if (process_ != ::getpid()) return;  // a forked child, to which the heap does not belong
-  const std::lock_guard<std::mutex> guard(lock_);  // flush() hands caches back, too
+  if (process_ != ::getpid()) return;              // in a forked child, the heap is its parent's
+  const std::lock_guard<std::mutex> guard(lock_);  // flush() returns caches, too
   OC_ASSERT(cache->is_taken && cache->owner == this);
   for (unsigned index = 0; index < kCellSizes; ++index) drain(cache->stacks[index], index, 0);
   cache->is_taken = false;
@@ -190,7 +191,7 @@ Error bad_alignment(uint64_t alignment) {
 Status Allocator::fill(Cache::Stack& stack, unsigned index) {
   void* cells[Cache::kCellsMax];
   const uint32_t wanted = kCachedMax[index] / 2;
-  Result<unsigned> got = slabs_.take(index, {cells, wanted});
+  Result<unsigned> got = slabs_.allocate(index, {cells, wanted});
   if (!got) return got.status();
   OC_CHECK(got.value() != 0 && got.value() <= wanted);
   std::copy_n(cells + wanted - got.value(), got.value(), stack.cells);
@@ -198,12 +199,12 @@ Status Allocator::fill(Cache::Stack& stack, unsigned index) {
   return {};
 }
 
-// The oldest go.
+// Frees the oldest cells.
 void Allocator::drain(Cache::Stack& stack, unsigned index, uint32_t keep) noexcept {
   OC_CHECK(stack.count <= Cache::kCellsMax);
   if (stack.count <= keep) return;
   const uint32_t gone = stack.count - keep;
-  slabs_.give(index, {stack.cells, gone});
+  slabs_.free(index, {stack.cells, gone});
   std::copy(stack.cells + gone, stack.cells + stack.count, stack.cells);
   stack.count = keep;
 }
@@ -225,7 +226,8 @@ void Allocator::deallocate(Cache& cache, void* object, uint64_t size_bytes,
   Cache::Stack& stack = cache.stacks[index];
   if (stack.count == kCachedMax[index]) {
     cache.owner->drain(stack, index, kCachedMax[index] / 2);
-    // An error stays with the tiles, whose space the next trim or close tries to give back again.
+    // An error concerns only the space of tiles, which the next trim or close tries to release
+    // again.
     if (cache.owner->tiles_.should_trim()) static_cast<void>(cache.owner->tiles_.trim());
   }
   OC_CHECK(stack.count < kCachedMax[index]);
@@ -235,12 +237,12 @@ void Allocator::deallocate(Cache& cache, void* object, uint64_t size_bytes,
 Result<void*> Allocator::allocate(uint64_t size_bytes, uint64_t alignment) {
   if (Cache* cache = cache_of(tiles_.base()); cache != nullptr)
     return allocate(*cache, size_bytes, alignment);
-  // The thread is ending, or there is no memory for a cache: one cell at a time.
+  // The thread is ending, or there is no memory for a cache: allocates a single cell.
   if (alignment > kAlignmentMax || !std::has_single_bit(alignment)) return bad_alignment(alignment);
   const unsigned index = cell_index(size_bytes, alignment);
   if (index == kCellSizes) return allocate_large(size_bytes);
   void* cell = nullptr;
-  Result<unsigned> got = slabs_.take(index, {&cell, 1});
+  Result<unsigned> got = slabs_.allocate(index, {&cell, 1});
   if (!got) return got.error();
   return cell;
 }
@@ -250,7 +252,7 @@ void Allocator::deallocate(void* object, uint64_t size_bytes, uint64_t alignment
     return deallocate(*cache, object, size_bytes, alignment);
   const unsigned index = cell_index(size_bytes, alignment);
   if (index == kCellSizes) return deallocate_large(object);
-  slabs_.give(index, {&object, 1});
+  slabs_.free(index, {&object, 1});
 }
 
 void Allocator::deallocate(void* object) noexcept {
@@ -269,7 +271,7 @@ Result<void*> Allocator::allocate_large(uint64_t size_bytes) {
                              base::format_bytes(tiles_.capacity() * kTileBytes) +
                              ": open it again with more reserve_bytes"};
   const uint64_t count = (size_bytes + kTileBytes - 1) / kTileBytes;
-  Result<uint64_t> first = tiles_.take(count);
+  Result<uint64_t> first = tiles_.allocate(count);
   if (!first) return first.error();
   tiles_.set_owner(first.value(), count, Owner(Owner::Kind::kLarge, size_bytes));
   large_bytes_ += size_bytes;
@@ -285,7 +287,7 @@ void Allocator::deallocate_large(void* object) noexcept {
   const uint64_t count = (owner.bytes() + kTileBytes - 1) / kTileBytes;
   large_bytes_ -= owner.bytes();
   tiles_.set_owner(offset / kTileBytes, count, Owner());
-  tiles_.give(offset / kTileBytes, count);
+  tiles_.free(offset / kTileBytes, count);
   if (tiles_.should_trim()) static_cast<void>(tiles_.trim());
 }
 

@@ -1,4 +1,5 @@
-// Looking at a persistent heap without opening it: is it consistent, what is in it, what is wrong.
+// Examines a persistent heap without opening it: whether it is consistent, what it contains, what
+// is wrong.
 #include <algorithm>
 #include <bit>
 #include <cerrno>

@@ -1,5 +1,5 @@
-// Storing a persistent heap: flush and close. The order is what makes a heap that says it is
-// consistent so: everything is durable before the header says anything about it.
+// Stores a persistent heap: flush and close. The order makes the mark "consistent" true: everything
+// is durable before the header refers to it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ using heap::persistent::Run;
 using heap::persistent::RunKind;
 using heap::persistent::State;
 
-// The metadata as it is now, and tiles for it. Those of the old metadata are free in it, but nobody
-// gets them before settle(). REQUIRES: nobody allocates.
+// Makes the metadata as it is now, and allocates tiles for it. The tiles of the old metadata count
+// as free in it, but nobody gets them before settle(). REQUIRES: nobody allocates meanwhile.
 Result<PersistentCore::Impl::Draft> PersistentCore::Impl::draft() {
   Draft d;
   heap::persistent::Tiles& tiles = allocator->tiles();
@@ -38,7 +38,7 @@ Result<PersistentCore::Impl::Draft> PersistentCore::Impl::draft() {
   for (const auto& [text, name] : names) image.names.push_back(name);
   const uint64_t bytes = image.encoded_bytes() + sizeof(Run);
   d.tile_count = (bytes + kTileBytes - 1) / kTileBytes;
-  Result<uint64_t> first = tiles.take(d.tile_count, true);
+  Result<uint64_t> first = tiles.allocate(d.tile_count, true);
   if (!first) {
     if (d.old_count != 0)
       tiles.set_owner(d.old_tile, d.old_count, Owner(Owner::Kind::kMetadata, d.old_bytes));
@@ -56,24 +56,24 @@ Result<PersistentCore::Impl::Draft> PersistentCore::Impl::draft() {
   return d;
 }
 
-// Nothing came of it.
+// The draft was not stored: frees its tiles.
 void PersistentCore::Impl::take_back(const Draft& d, bool may_be_named) {
   heap::persistent::Tiles& tiles = allocator->tiles();
   tiles.set_owner(d.first_tile, d.tile_count, Owner());
   if (may_be_named)
     tiles.lose(d.tile_count);
   else
-    tiles.give(d.first_tile, d.tile_count);
+    tiles.free(d.first_tile, d.tile_count);
   if (d.old_count != 0)
     tiles.set_owner(d.old_tile, d.old_count, Owner(Owner::Kind::kMetadata, d.old_bytes));
 }
 
-// The header names it now.
+// The header names the draft now: frees the tiles of the old metadata.
 void PersistentCore::Impl::settle(const Draft& d) {
-  if (d.old_count != 0) allocator->tiles().give(d.old_tile, d.old_count);
+  if (d.old_count != 0) allocator->tiles().free(d.old_tile, d.old_count);
 }
 
-// What the heap's header says once the draft is stored.
+// The header as it will be when the draft is stored.
 PersistentCore::Impl::Header PersistentCore::Impl::header_with(const Draft& d) const {
   Header next = header;
   ++next.sequence;
@@ -119,7 +119,7 @@ Status PersistentCore::Impl::flush() {
   Result<Draft> d = draft();
   if (!d) return d.status();
   const Header next = header_with(d.value());
-  // By way of the region, whose pages may show these bytes.
+  // Through the region, because its pages may show these bytes.
   Status s = region.write(next.metadata_offset, d->bytes);
   if (s.ok()) s = region.flush();
   if (s.ok()) s = sync_store("flush");
@@ -154,13 +154,13 @@ Status PersistentCore::Impl::close() {
   allocator->withdraw();
   allocator->hand_back();
   Result<Draft> d = draft();
-  // Only now: on a full disk the metadata needs what trimming gives away.
+  // Only now, because on a full disk the metadata may need the space that this frees.
   const Status trimmed = allocator->tiles().trim();
   Status s = d.status();
   if (s.ok()) s = region.flush();
   if (s.ok()) s = sync_store("close");  // while the objects can still be looked at
   if (s.ok()) s = region.unmap();
-  if (!s.ok()) {  // it stays open, and the program may try again
+  if (!s.ok()) {  // the heap stays open, and the program may try again
     if (d) take_back(d.value());
     allocator->announce();
     return s;
@@ -179,7 +179,8 @@ Status PersistentCore::Impl::close() {
   return s.ok() ? trimmed : s;
 }
 
-// The objects are in the store. Metadata, then the mark; a try that failed may be repeated.
+// The objects are in the store. Stores the metadata, and then the mark. After a failure it may be
+// called again.
 Status PersistentCore::Impl::finish_close() {
   if (!lost_sync.ok()) return lost_sync;
   Store& store = *place.store;
@@ -208,7 +209,7 @@ Status PersistentCore::Impl::finish_close() {
   return s;
 }
 
-// What the closed heap does not need. An error takes nothing from the heap.
+// Frees what a closed heap does not need. An error does no harm to the heap.
 Status PersistentCore::Impl::give_back_space(Store& store) const {
   int error = 0;
   if (old_metadata_offset < header.size_bytes && old_metadata_bytes != 0)
@@ -222,7 +223,7 @@ Status PersistentCore::Impl::give_back_space(Store& store) const {
 }
 
 PersistentCore::Impl::~Impl() {
-  if (process != ::getpid()) {  // a forked child: the heap is its parent's
+  if (process != ::getpid()) {  // in a forked child, the heap is its parent's
     if (allocator != nullptr) allocator->withdraw();
     return;
   }

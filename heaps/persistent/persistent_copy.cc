@@ -1,4 +1,5 @@
-// Copying a persistent heap: the bytes of its last flush, and a header that says they are whole.
+// Copies a persistent heap: the bytes of its last flush, and a header that says that they are
+// consistent.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
@@ -28,7 +29,7 @@ bool is_zero(const std::vector<std::byte>& bytes, size_t count) {
                      [](std::byte b) { return b == std::byte{0}; });
 }
 
-// 0 or -errno. Zeros are not written: the target is new.
+// 0 or -errno. Zeros are not written, because the target is new.
 int copy_store(Store& from, Store& to, uint64_t size_bytes) {
   std::vector<std::byte> piece(kPieceBytes);
   for (uint64_t at = 0; at < size_bytes; at += kPieceBytes) {
@@ -41,7 +42,7 @@ int copy_store(Store& from, Store& to, uint64_t size_bytes) {
   return 0;
 }
 
-// One run of bytes that are there. 0, or -errno; -EXDEV and the like: not this way.
+// Copies a range that has data. 0 or -errno; -EXDEV and similar: the filesystem cannot do it.
 int copy_run(int from, int to, uint64_t at, uint64_t end) {
   while (at < end) {
     auto here = static_cast<off_t>(at), there = here;
@@ -55,7 +56,7 @@ int copy_run(int from, int to, uint64_t at, uint64_t end) {
   return 0;
 }
 
-// Within the kernel: shared blocks where the filesystem has them. -EOPNOTSUPP: not this way.
+// Lets the kernel copy, with shared blocks where the filesystem has them. -EOPNOTSUPP: it cannot.
 int copy_file(int from, int to, uint64_t size_bytes) {
   if (::ioctl(to, FICLONE, from) == 0) return 0;
   for (uint64_t at = 0; at < size_bytes;) {
@@ -91,14 +92,15 @@ Status PersistentCore::Impl::copy(const std::string& to) {
   if (!path->empty() && ::stat(path->c_str(), &about) == 0)
     return Error{EEXIST, what + ": something is there already: name another, or remove it first"};
   Result<heap::persistent::Place> made =
-      heap::persistent::open_place(PersistentCore::Mode::kCreate, to);  // locked, and empty
+      heap::persistent::open_place(PersistentCore::Mode::kCreate, to);  // locked and empty
   if (!made) return Error{made.code(), what + ": " + made.message()};
   Store& target = *made->store;
   Header last = header;
   last.state = static_cast<uint32_t>(State::kConsistent);
   int error = target.resize(last.size_bytes);
   if (error == 0) {
-    // By the path only where both are files, and it names the one that the store has.
+    // The path may be used only if both are files, and it still names the file that the store has
+    // open.
     const os::Descriptor file(place.lock.fd() >= 0 && !target.identity().empty()
                                   ? os::above_standard(::open(path->c_str(), O_RDWR | O_CLOEXEC))
                                   : -1);

@@ -1,4 +1,4 @@
-// PersistentCore: named objects, and the calls that lead elsewhere. See outcore/persistent_core.h.
+// PersistentCore: named objects, and calls that are passed on. See outcore/persistent_core.h.
 #include "outcore/persistent_core.h"
 
 #include <cxxabi.h>
@@ -21,11 +21,11 @@ using heap::persistent::Name;
 
 namespace {
 
-// The runtime of heaps that were opened without one.
+// The runtime of heaps that are opened without one.
 Result<std::shared_ptr<Runtime>> shared_runtime(const RuntimeOptions& options) {
   static std::mutex& lock = *new std::mutex;
   static std::weak_ptr<Runtime>& shared = *new std::weak_ptr<Runtime>;
-  static pid_t owner = 0;  // a forked child needs one of its own
+  static pid_t owner = 0;  // a forked child needs another one
   const std::lock_guard<std::mutex> guard(lock);
   if (owner == ::getpid())
     if (std::shared_ptr<Runtime> running = shared.lock()) return running;
@@ -37,7 +37,8 @@ Result<std::shared_ptr<Runtime>> shared_runtime(const RuntimeOptions& options) {
   return runtime;
 }
 
-// Types come from the store: what refers to itself again and again would grow without end.
+// Makes the name of a type readable. Names come from the store: one that refers to itself could
+// grow without end.
 std::string readable(const std::string& type) {
   constexpr size_t kBytesMax = 256;
   if (type.size() > kBytesMax) return type;
@@ -65,7 +66,7 @@ Status check_type(const std::string& what, const Name& name, const PersistentTyp
                            ": ask for the type that it was made with"};
 }
 
-// Takes back what was begun, unless it was finished: constructors may throw.
+// Undoes what was begun, unless it is marked as finished: constructors may throw.
 class Unfinished {
  public:
   Unfinished(PersistentCore::Impl& heap, void* object, const std::string& name)
@@ -105,7 +106,7 @@ Error no_metadata_memory(const std::string& uri) {
   return Error{ENOMEM, "open the heap " + uri + ": no memory for its metadata: free some"};
 }
 
-// What is opened next, without its place.
+// A new Impl, before its store is opened.
 Result<std::unique_ptr<PersistentCore::Impl>> begin(PersistentCore::Mode mode, Runtime* runtime,
                                                     const PersistentHeapOptions& options) {
   auto impl = std::make_unique<PersistentCore::Impl>();

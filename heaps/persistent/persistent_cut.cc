@@ -1,6 +1,6 @@
-// A persistent heap in a checkpoint: its metadata lie in ordinary memory, and are written to its
-// region before the moment of the cut; the header that says "closed" is only ever in the store,
-// from when all of the cut is there until the commit has it.
+// A persistent heap in a checkpoint. Its metadata is in ordinary memory, and is written to the
+// region before the moment of the cut. The header that says "closed" is only in the store, from the
+// time when the whole cut is there until the commit contains it.
 #include <cerrno>
 #include <new>
 
@@ -44,7 +44,7 @@ Status PersistentCore::Impl::begin_cut() {
     return s;
   }
   cut_draft_->bytes = {};
-  names_held.release();  // until leave_cut()
+  names_held.release();  // held until leave_cut()
   return {};
 }
 
@@ -76,7 +76,7 @@ Status PersistentCore::Impl::end_cut(bool is_adopted, bool may_be_named) {
   if (!cut_draft_) return {};
   Status s;
   if (is_adopted) {
-    // The store says so already: the page that is in memory has to follow.
+    // The store contains this already; the page in memory must follow.
     s = region.write(0, open_header(true));
     header = cut_header_;
     ++header.sequence;

@@ -1,6 +1,6 @@
-// Format: what a persistent heap looks like in its store: docs/reference/persistent-heap-format.md.
-// Two copies of a header, tiles of 64 KiB with the objects, and the metadata in tiles of its own.
-// Bytes are little-endian. Any thread.
+// Format: how a persistent heap is laid out in its store
+// (docs/reference/persistent-heap-format.md): two copies of a header, tiles of 64 KiB with the
+// objects, and tiles with the metadata. Bytes are little-endian. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace outcore::heap::persistent {
 
 inline constexpr uint32_t kFormat = 1;
-inline constexpr uint64_t kHeaderStride = 4096;  // from one copy to the other
+inline constexpr uint64_t kHeaderStride = 4096;  // between the two copies
 inline constexpr uint64_t kHeadersBytes = 2 * kHeaderStride;
 inline constexpr char kHeaderMagic[8] = {'O', 'U', 'T', 'C', 'H', 'E', 'A', 'P'};
 inline constexpr char kMetadataMagic[8] = {'O', 'U', 'T', 'C', 'M', 'E', 'T', 'A'};
@@ -32,7 +32,7 @@ struct Header {
   uint64_t metadata_offset;
   uint64_t metadata_bytes;  // 0: nothing was ever allocated
   uint64_t metadata_checksum;
-  uint64_t version;  // the program's own
+  uint64_t version;  // of the program
   uint64_t unused[6];
   uint64_t checksum;  // of all before it
 };
@@ -51,18 +51,18 @@ static_assert(sizeof(MetadataHead) == 64);
 
 enum class RunKind : uint32_t { kFull = 1, kPartial = 2, kLarge = 3, kMetadata = 4 };
 
-// Tiles that are in use; those in no run are free.
+// Consecutive tiles that are in use. Tiles in no run are free.
 struct Run {
   uint64_t first_tile;
   uint64_t tile_count;
   uint32_t kind;
-  uint32_t cell_bytes;  // of slabs; 0 else
+  uint32_t cell_bytes;  // of slabs; otherwise 0
   uint64_t value;       // partial: the first word of its bitmap; large, metadata: bytes
 };
 static_assert(sizeof(Run) == 32);
 
 struct NameHead {
-  uint32_t record_bytes;  // with the texts after it, a multiple of 8
+  uint32_t record_bytes;  // a multiple of 8, the texts that follow included
   uint32_t name_bytes;
   uint32_t type_bytes;
   uint32_t alignment;
@@ -76,17 +76,17 @@ static_assert(sizeof(NameHead) == 48);
 
 uint64_t checksum_of(std::span<const std::byte> bytes);  // XXH3, 64 bits
 
-// Both copies with the header, its checksum set.
+// Both copies, with the checksum set.
 std::vector<std::byte> encode(Header header);
 
 // What the two copies say together.
 struct Headers {
   std::vector<Header> intact;  // the newest first
-  bool is_consistent = false;  // both are there, alike, and say so
+  bool is_consistent = false;  // both are intact and equal, and say that the heap was closed
   std::vector<std::string> findings;
 };
-// Errors: EINVAL (no persistent heap; damaged), ENOTSUP (a newer format). `what` begins the
-// messages.
+// Errors: EINVAL (not a persistent heap, or damaged), ENOTSUP (a newer format). The messages begin
+// with `what`.
 Result<Headers> decode_headers(std::span<const std::byte> bytes, const std::string& what);
 
 }  // namespace outcore::heap::persistent

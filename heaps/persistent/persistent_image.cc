@@ -23,14 +23,14 @@ std::string at_tile(const Run& run) {
   return "run at offset " + std::to_string(run.first_tile * kTileBytes);
 }
 
-// kCellSizes: no such cell.
+// The index of the cells of this size; kCellSizes: there are none.
 unsigned index_of(uint32_t bytes) {
   if (bytes == 0 || bytes > kCellBytesMax) return kCellSizes;
   const unsigned index = cell_index(bytes);
   return cell_bytes(index) == bytes ? index : kCellSizes;
 }
 
-// Why the run cannot be, or "". Counts the words that partial slabs use.
+// Why the run cannot be right, or "". Counts the bitmap words that partial slabs use.
 std::string why_wrong(const Run& run, uint64_t tiles, std::span<const uint64_t> words,
                       uint64_t* words_used) {
   if (run.tile_count == 0 || run.first_tile == 0 || run.first_tile >= tiles ||
@@ -59,7 +59,7 @@ std::string why_wrong(const Run& run, uint64_t tiles, std::span<const uint64_t> 
   return {};
 }
 
-// Why no object of that size is in use there, or "".
+// Why no object of that size can be in use there, or "".
 std::string why_no_object(const Image& image, const Name& name) {
   if (name.element_bytes == 0 || name.count > UINT64_MAX / name.element_bytes)
     return "has a size that cannot be";
@@ -216,8 +216,8 @@ Image decode_image(std::span<const std::byte> bytes, uint64_t size_bytes, Findin
 
 namespace {
 
-// The metadata must know of itself, and of nothing else of its kind: other tiles would be given to
-// objects.
+// The metadata must contain its own run, and no other run of metadata: otherwise its tiles would be
+// given to objects.
 void check_own_run(const Header& header, const Image& image, Findings* findings) {
   bool is_found = false;
   for (const Run& run : image.runs) {

@@ -1,5 +1,6 @@
-// Image: the metadata of a persistent heap as it is in the store: runs, bitmaps, names. Whoever
-// opens and whoever checks reads it here, and here is where no bytes are trusted. Any thread.
+// Image: the metadata of a persistent heap as the store contains it: runs, bitmaps and names. It is
+// read here to open and to check a heap, and nothing that was read is trusted before it was checked
+// here. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,15 @@ struct Name {
 };
 
 struct Image {
-  std::vector<Run> runs;        // sorted, none overlaps another
-  std::vector<uint64_t> words;  // bitmaps of the partial slabs, in their order; 1: in use
+  std::vector<Run> runs;        // sorted; they do not overlap
+  std::vector<uint64_t> words;  // bitmaps of the partial slabs, in the order of the runs; 1: in use
   std::vector<Name> names;
 
   uint64_t encoded_bytes() const;
   std::vector<std::byte> encode() const;
 };
 
-// What was found wrong, one a line; stops counting at a bound.
+// What was found to be wrong, one line each. The number of lines is bounded.
 class Findings {
  public:
   static constexpr size_t kLinesMax = 100;
@@ -41,11 +42,11 @@ class Findings {
   std::vector<std::string> lines_;
 };
 
-// Takes the bytes apart, and tells all that is wrong. Without a finding the image is sound: every
-// run is inside `size_bytes`, every name in an object that is in use.
+// Decodes the bytes, and reports all that is wrong. If nothing is, the image is sound: every run is
+// inside of `size_bytes`, and every name belongs to an object that is in use.
 Image decode_image(std::span<const std::byte> bytes, uint64_t size_bytes, Findings* findings);
 
-// The same for what the header names in the store. Errors: those of its reads, ENOMEM.
+// The same for the metadata that the header names in the store. Errors: those of its reads, ENOMEM.
 Result<Image> read_image(Store& store, const Header& header, Findings* findings);
 
 }  // namespace outcore::heap::persistent

@@ -23,15 +23,15 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 
 FileLock::~FileLock() {
   if (fd_ < 0 || process_ != ::getpid()) return;  // a forked child has closed it
-  // A child that has the descriptor all the same (clone, no fork) would keep it locked.
+  // A child that has the descriptor nevertheless (made by clone, not fork) would keep the lock.
   ::flock(fd_, LOCK_UN);
   os::close_locked(fd_);
 }
 
-Result<FileLock> FileLock::take(const std::string& path, bool is_exclusive) {
+Result<FileLock> FileLock::lock(const std::string& path, bool is_exclusive) {
   FileLock lock;
   const int flags = O_NONBLOCK | O_NOCTTY;
-  // Network filesystems lock for writing only what is open for it.
+  // Network filesystems lock exclusively only what is open for writing.
   int fd = os::open_to_lock(AT_FDCWD, path.c_str(), (is_exclusive ? O_RDWR : O_RDONLY) | flags);
   if (fd == -EISDIR) fd = os::open_to_lock(AT_FDCWD, path.c_str(), O_RDONLY | flags);
   if (fd < 0)

@@ -1,4 +1,4 @@
-// Opening a persistent heap: its store and lock, its headers and metadata, its region.
+// Opens a persistent heap: its store and lock, its headers and metadata, its region.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ Status check_same(const Place& place) {
 bool is_empty(const Place& place) {
   struct stat about;
   if (place.lock.fd() >= 0 && ::fstat(place.lock.fd(), &about) == 0 && S_ISREG(about.st_mode))
-    return about.st_size == 0;  // another may have made it since the store was opened
+    return about.st_size == 0;  // another process may have made it since the store was opened
   return place.store->size_bytes() == 0;
 }
 
@@ -69,12 +69,12 @@ Result<Place> create_place(const std::string& uri, const std::string& path) {
   if (!opened) return opened.error();
   place.store = std::move(opened).value();
   if (!path.empty()) {
-    Result<FileLock> lock = FileLock::take(path, true);
+    Result<FileLock> lock = FileLock::lock(path, true);
     if (!lock) return lock.error();
     place.lock = std::move(lock).value();
   }
   if (Status s = check_same(place); !s) return s.error();
-  // Also where another made it between our look and our lock.
+  // Another process may have made it after we looked and before we locked.
   if (!path.empty() && !is_empty(place))
     return Error{EEXIST, "create the heap " + uri +
                              ": something is there already: open it, or remove it first"};
@@ -92,7 +92,7 @@ Result<Place> open_place(PersistentCore::Mode mode, const std::string& uri) {
   Place place;
   place.uri = uri;
   if (!path.value().empty()) {
-    Result<FileLock> lock = FileLock::take(path.value(), is_writable);
+    Result<FileLock> lock = FileLock::lock(path.value(), is_writable);
     if (!lock) return lock.error();
     place.lock = std::move(lock).value();
   }
@@ -139,7 +139,7 @@ Status PersistentCore::Impl::create(const PersistentHeapOptions& options) {
     allocator = std::make_unique<heap::persistent::Allocator>();
     s = allocator->start(&region, place.store, reserve_bytes, spare_bytes);
   }
-  if (!s.ok()) {  // nothing came of it: the store is as empty as it was
+  if (!s.ok()) {  // the store is as empty as before
     allocator.reset();
     if (region.is_mapped()) static_cast<void>(region.unmap(true));
     static_cast<void>(store.resize(0));
@@ -192,7 +192,7 @@ Status PersistentCore::Impl::open(const PersistentHeapOptions& options) {
   allocator = std::make_unique<heap::persistent::Allocator>();
   if (Status s = allocator->start(&region, place.store, reserve_bytes, spare_bytes); !s) return s;
   if (Status s = allocator->restore(image, header.metadata_offset, !is_consistent); !s) return s;
-  // The last step: whoever fails before has changed nothing.
+  // The last step: if an earlier one fails, nothing has changed.
   Header opened = header;
   opened.state = static_cast<uint32_t>(State::kOpen);
   ++opened.sequence;
@@ -225,8 +225,8 @@ Status PersistentCore::Impl::map(const PersistentHeapOptions& options) {
                           ? round_up(std::max(options.reserve_bytes, least), kTileBytes)
                           : std::min(std::max(kReserve, 4 * least), kReserveMax);
     while (true) {
-      // Metadata of small objects are up to a hundredth of them; flush() writes the new beside the
-      // old.
+      // The metadata of small objects is up to a hundredth of their size, and flush() writes the
+      // new metadata beside the old.
       spare_bytes = round_up(wanted / 32, kTileBytes) + (uint64_t{1} << 20);
       o.reserve_bytes = wanted + spare_bytes;
       Result<Region> mapped = runtime->map(place.store, o);
@@ -238,7 +238,7 @@ Status PersistentCore::Impl::map(const PersistentHeapOptions& options) {
       if (mapped.code() != ENOMEM || options.reserve_bytes != 0 ||
           half < std::max(kReserveMin, 2 * least))
         return mapped.status();
-      wanted = half;  // addresses are short here (ulimit -v)
+      wanted = half;  // there are few addresses (ulimit -v)
     }
     reserve_bytes = o.reserve_bytes;
     return {};

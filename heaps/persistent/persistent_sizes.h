@@ -1,8 +1,8 @@
-// Sizes: the cells that small objects of a persistent heap get, and the slabs that cells lie in.
-// Part of the format on media: docs/reference/persistent-heap-format.md.
+// Sizes: the cells in which small objects of a persistent heap are allocated, and the slabs that
+// contain the cells. They are part of the format: docs/reference/persistent-heap-format.md.
 //
-// Multiples of 16 up to 128 bytes, then four sizes to each doubling, up to 64 KiB: at most a fifth
-// of a cell is lost. A slab is a run of whole tiles, has at least 8 cells and at most 4096.
+// Cells have multiples of 16 bytes up to 128, then four sizes for each doubling up to 64 KiB, so
+// that at most a fifth of a cell is lost. A slab consists of whole tiles and has 8 to 4096 cells.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace outcore::heap::persistent {
 
-inline constexpr uint64_t kTileBytes = 64 << 10;  // the unit of runs
+inline constexpr uint64_t kTileBytes = 64 << 10;  // runs are multiples of it
 inline constexpr uint64_t kCellBytesMax = 64 << 10;
 inline constexpr unsigned kCellSizes = 8 + 9 * 4;
-inline constexpr uint64_t kAlignmentMax = 4096;  // no more is known of where a heap is mapped
+inline constexpr uint64_t kAlignmentMax = 4096;  // where the heap is mapped is aligned to no more
 inline constexpr uint64_t kCellsMin = 8;
 inline constexpr uint64_t kWordsMax = kTileBytes / 16 / 64;  // of a slab's bitmap
 
@@ -23,7 +23,7 @@ constexpr uint64_t cell_bytes(unsigned index) {
   return uint64_t{5 + (index - 8) % 4} << ((index - 8) / 4 + 5);
 }
 
-// The smallest cell that the bytes fit in. REQUIRES: size_bytes <= kCellBytesMax.
+// The smallest cell into which the bytes fit. REQUIRES: size_bytes <= kCellBytesMax.
 constexpr unsigned cell_index(uint64_t size_bytes) {
   if (size_bytes <= 128) return static_cast<unsigned>((std::max<uint64_t>(size_bytes, 1) - 1) / 16);
   const uint64_t last = size_bytes - 1;
@@ -31,7 +31,8 @@ constexpr unsigned cell_index(uint64_t size_bytes) {
   return 8 + (top - 7) * 4 + static_cast<unsigned>(last >> (top - 2) & 3);
 }
 
-// The same with an alignment, a power of two up to kAlignmentMax; kCellSizes: a large object.
+// The same with an alignment, a power of two up to kAlignmentMax. kCellSizes: no cell will do; it
+// is a large object.
 constexpr unsigned cell_index(uint64_t size_bytes, uint64_t alignment) {
   if (size_bytes > kCellBytesMax) return kCellSizes;
   unsigned index = cell_index(std::max(size_bytes, alignment));

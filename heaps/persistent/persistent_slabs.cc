@@ -10,7 +10,7 @@
 namespace outcore::heap::persistent {
 namespace {
 
-// A slab with no cell in use; the bits past its last cell are set. nullptr: no memory.
+// A slab without a cell in use. The bits past its last cell are set. nullptr: there is no memory.
 Slab* new_slab(uint64_t first_tile, unsigned index) {
   auto* slab = new (std::nothrow) Slab;
   if (slab == nullptr) return nullptr;
@@ -53,11 +53,11 @@ void Slabs::unlist(Size& size, Slab* slab) {
 
 Result<Slab*> Slabs::make(unsigned index) {
   const uint64_t count = slab_tiles(index);
-  Result<uint64_t> first = tiles_.take(count);
+  Result<uint64_t> first = tiles_.allocate(count);
   if (!first) return first.error();
   Slab* slab = new_slab(first.value(), index);
   if (slab == nullptr) {
-    tiles_.give(first.value(), count);
+    tiles_.free(first.value(), count);
     return Error{ENOMEM, "allocate in a persistent heap: no memory for its metadata"};
   }
   tiles_.set_owner(slab->first_tile, count, Owner(slab));
@@ -65,7 +65,7 @@ Result<Slab*> Slabs::make(unsigned index) {
   return slab;
 }
 
-Result<unsigned> Slabs::take(unsigned index, std::span<void*> cells) {
+Result<unsigned> Slabs::allocate(unsigned index, std::span<void*> cells) {
   Size& size = sizes_[index];
   const std::lock_guard<std::mutex> guard(size.lock);
   if (size.partial == nullptr) {
@@ -93,7 +93,7 @@ Result<unsigned> Slabs::take(unsigned index, std::span<void*> cells) {
   return static_cast<unsigned>(cells.size() - left);
 }
 
-void Slabs::give(unsigned index, std::span<void* const> cells) noexcept {
+void Slabs::free(unsigned index, std::span<void* const> cells) noexcept {
   Size& size = sizes_[index];
   const uint64_t bytes = cell_bytes(index);
   const std::lock_guard<std::mutex> guard(size.lock);
@@ -111,7 +111,7 @@ void Slabs::give(unsigned index, std::span<void* const> cells) noexcept {
     ++slab->free_cells;
     slab->hint = std::min(slab->hint, static_cast<uint32_t>(number / 64));
     if (!slab->is_listed) list(size, slab);
-    // One that is empty stays for the next who come, if it is the only one with room.
+    // The only slab with free cells is kept even when it is empty, for the next allocations.
     if (slab->free_cells == slab->cells && (slab->previous != nullptr || slab->next != nullptr))
       drop(size, slab);
   }
@@ -123,7 +123,7 @@ void Slabs::drop(Size& size, Slab* slab) noexcept {
   unlist(size, slab);
   tiles_.set_owner(first, count, Owner());
   delete slab;
-  tiles_.give(first, count);
+  tiles_.free(first, count);
 }
 
 void Slabs::drop_empty() noexcept {

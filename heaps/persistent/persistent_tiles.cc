@@ -35,7 +35,7 @@ Status Tiles::start(Region* region, std::shared_ptr<Store> store, uint64_t reser
   return {};
 }
 
-Result<uint64_t> Tiles::take(uint64_t count, bool is_metadata) {
+Result<uint64_t> Tiles::allocate(uint64_t count, bool is_metadata) {
   OC_CHECK(count != 0);
   const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> guard(lock_);
@@ -56,7 +56,7 @@ Result<uint64_t> Tiles::take(uint64_t count, bool is_metadata) {
   }
 }
 
-// The free run at the end gets as long as `count`, or longer.
+// Makes the free run at the end at least `count` long.
 Status Tiles::grow(uint64_t count, uint64_t limit) {
   const std::optional<RangeSet::Range> last = free_.last();
   const uint64_t at_end = last && last->first + last->count == count_ ? last->count : 0;
@@ -80,7 +80,7 @@ Status Tiles::grow(uint64_t count, uint64_t limit) {
   return s;
 }
 
-// 0, or -errno and the range has no more space than before.
+// Reserves space. 0, or -errno, and then the range has no more space than before.
 int Tiles::promise(uint64_t first, uint64_t count) {
   OC_ASSERT(count != 0 && first + count <= count_);
   const int error = store_->reserve(first * kTileBytes, count * kTileBytes);
@@ -89,12 +89,12 @@ int Tiles::promise(uint64_t first, uint64_t count) {
     can_promise_ = false;
     return 0;
   }
-  // A part may have got space. If that stays, no more than space is lost.
+  // A part may have got space. If it keeps it, only space is lost.
   static_cast<void>(store_->discard(first * kTileBytes, count * kTileBytes));
   return error;
 }
 
-// Space for the tiles, which are free, and for some that follow in the same run.
+// Reserves space for the tiles, which are free, and for some that follow in the same run.
 Status Tiles::reserve(uint64_t first, uint64_t count, uint64_t run_end) {
   if (!can_promise_) return {};
   const uint64_t end = first + count;
@@ -126,7 +126,7 @@ void Tiles::prepare(uint64_t first, uint64_t count) noexcept {
   static_cast<void>(region_->prepare(first * kTileBytes, count * kTileBytes));  // a hint
 }
 
-void Tiles::give(uint64_t first, uint64_t count) noexcept {
+void Tiles::free(uint64_t first, uint64_t count) noexcept {
   const os::CancelBlock uncancelled;
   const std::lock_guard<std::mutex> guard(lock_);
   OC_CHECK(first != 0 && first + count <= count_);
@@ -138,7 +138,7 @@ void Tiles::give(uint64_t first, uint64_t count) noexcept {
   }
   try {
     backed_.add(first, count);
-  } catch (const std::bad_alloc&) {  // its space is asked for once more when it is taken
+  } catch (const std::bad_alloc&) {  // its space is reserved once more when it is allocated
   }
   note_trim();
 }
@@ -175,7 +175,7 @@ Status Tiles::trim() {
       const std::optional<RangeSet::Range> found = backed_.first_in(from, count_ - from);
       if (!found) break;
       run = *found;
-      try {  // nobody gets them meanwhile
+      try {  // nobody gets these tiles meanwhile
         backed_.remove(run.first, run.count);
         free_.remove(run.first, run.count);
       } catch (const std::bad_alloc&) {

@@ -1,7 +1,8 @@
-// Tiles: the space of a persistent heap in units of 64 KiB: which are free, which of those have
-// space in the store, and who owns the others. Grows region and store, and gives back.
+// Tiles: the space of a persistent heap in units of 64 KiB: which tiles are free, which of the free
+// ones have space in the store, and who owns the others. It enlarges region and store, and gives
+// space back.
 //
-// All of it is ordinary memory: no call touches the heap's own bytes. Any thread.
+// Its data is in ordinary memory: no call touches the bytes of the heap. Any thread.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,12 @@ namespace outcore::heap::persistent {
 
 struct Slab;
 
-// Who has a tile: a word that any thread may read.
+// Who owns a tile: a word that any thread may read.
 class Owner {
  public:
   enum class Kind : uint8_t { kSlab = 0, kLarge = 1, kInner = 2, kMetadata = 3 };
 
-  Owner() = default;  // nobody: it is free
+  Owner() = default;  // nobody: the tile is free
   explicit Owner(Slab* slab) : word_(reinterpret_cast<uint64_t>(slab)) {}
   Owner(Kind kind, uint64_t bytes) : word_(bytes << 3 | static_cast<uint64_t>(kind)) {}
   static Owner of(uint64_t word) {
@@ -44,42 +45,47 @@ class Owner {
 
 class Tiles {
  public:
-  // The region has `size_bytes`, and may grow to `reserve_bytes`. All tiles but the first are free.
-  // Of what it may grow to, `spare_bytes` at the end are for metadata alone: a heap that is full
-  // of objects can be closed.
+  // The region has `size_bytes` now, and may grow to `reserve_bytes`. All tiles but the first are
+  // free. The last `spare_bytes` are reserved for metadata, so that a heap that is full of objects
+  // can be closed.
   Status start(Region* region, std::shared_ptr<Store> store, uint64_t reserve_bytes,
                uint64_t spare_bytes);
 
-  // At open, in order of place: these are in use. REQUIRES: finish_open() afterwards.
+  // While the heap is opened, in ascending order: these tiles are in use. REQUIRES: finish_open()
+  // follows.
   void claim(uint64_t first, uint64_t count) { free_.remove(first, count); }
-  // `has_space`: what is free may have space in the store, which trim() shall give back.
+  // `has_space`: free tiles may have space in the store, which trim() is to give back.
   void finish_open(bool has_space) {
     if (has_space) backed_ = free_;
   }
 
-  // Tiles for the caller, with space in the store where it can promise that. Errors: ENOSPC, ENOMEM
-  // (of addresses, of memory), and what the store says; then nothing has changed.
-  Result<uint64_t> take(uint64_t count, bool is_metadata = false);
-  // They will be written soon. REQUIRES: taken.
+  // Takes consecutive tiles, with space in the store if the store can promise that, and returns the
+  // first. Errors: ENOSPC, ENOMEM (of addresses or memory), and those of the store; then nothing
+  // has changed.
+  Result<uint64_t> allocate(uint64_t count, bool is_metadata = false);
+  // Hint: the tiles will be written soon. REQUIRES: they are allocated.
   void prepare(uint64_t first, uint64_t count) noexcept;
-  // REQUIRES: taken, and disowned. Never fails: what cannot be noted is lost until the next open.
-  void give(uint64_t first, uint64_t count) noexcept;
-  // REQUIRES: taken, and disowned. Nobody gets them before the next open.
+  // Frees the tiles. REQUIRES: they are allocated, without an owner. Never fails: tiles that
+  // cannot be noted as free are lost until the heap is opened again.
+  void free(uint64_t first, uint64_t count) noexcept;
+  // Loses the tiles on purpose: nobody gets them before the heap is opened again. REQUIRES: as
+  // free().
   void lose(uint64_t count) noexcept;
 
   Owner owner(uint64_t tile) const {
     return Owner::of(owners_[tile].load(std::memory_order_acquire));
   }
-  // The first tile gets the owner, the others kInner; a slab has all of its tiles.
+  // Sets the owner of the first tile, and kInner for the others; all tiles of a slab get its owner.
   void set_owner(uint64_t first, uint64_t count, Owner owner);
 
-  // Gives the space of free tiles back to the store. Returns the first error; the rest is tried.
+  // Gives the space of free tiles back to the store. Goes on after an error, and returns the first
+  // one.
   Status trim();
   bool should_trim() const { return should_trim_.load(std::memory_order_relaxed); }
 
   uint64_t tile_count() const;    // of the region
-  uint64_t end() const;           // after the last that is in use
-  uint64_t in_use_count() const;  // with those of the metadata
+  uint64_t end() const;           // after the last tile in use
+  uint64_t in_use_count() const;  // those of the metadata included
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return owners_.count(); }  // with what metadata may take alone
   bool is_valid() const;
@@ -98,10 +104,10 @@ class Tiles {
   mutable std::mutex lock_;
   std::mutex trim_lock_;
   base::RangeSet free_;
-  base::RangeSet backed_;  // of the free ones: those with space in the store
+  base::RangeSet backed_;  // the free ones that have space in the store
   uint64_t count_ = 0;
-  uint64_t limit_ = 0;           // of objects: with more, none is made
-  uint64_t trimming_count_ = 0;  // neither free nor in use for the moment
+  uint64_t limit_ = 0;           // of tiles for objects: no object is allocated beyond it
+  uint64_t trimming_count_ = 0;  // for the moment neither free nor in use
   uint64_t lost_count_ = 0;
   bool can_promise_ = true;
 };

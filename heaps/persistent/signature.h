@@ -1,9 +1,9 @@
-// HeapSignature: by which the core knows a store that is a persistent heap.
+// HeapSignature: how the core recognizes that a store contains a persistent heap.
 #pragma once
 
 namespace outcore::heap::persistent {
 
-// Tells the core. Once.
+// Registers it with the core. Call it once.
 void add_signature();
 
 }  // namespace outcore::heap::persistent

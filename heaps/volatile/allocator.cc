@@ -12,10 +12,10 @@
 namespace outcore::heap {
 namespace {
 
-// Of a fresh block so small all pages will be written, as a rule.
+// All pages of a fresh block that is so small will usually be written.
 constexpr uint64_t kExpectedBytesMax = 256 << 10;
-// Zeros are written into what is kept up to here; of more, the pages are given back: they may be in
-// the store only, and would be read to be overwritten.
+// In a kept block up to this size zeros are written. Pages of a larger one are given back, because
+// they may be only in the store, and would be read just to be overwritten.
 constexpr uint64_t kZeroedBytesMax = 128 << 10;
 
 [[noreturn]] void refuse_pointer(const void* block) {
@@ -48,17 +48,17 @@ Allocator::~Allocator() {
   }
 }
 
-// -- Taking --
+// -- Allocating --
 
-int Allocator::take_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+int Allocator::allocate_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
   const uint8_t c = class_of(bytes, std::max<size_t>(alignment, 1));
-  if (c == 0) return take_large(bytes, alignment, is_zeroed, block);
-  const int error = take_small(c, block);
+  if (c == 0) return allocate_large(bytes, alignment, is_zeroed, block);
+  const int error = allocate_small(c, block);
   if (error == 0 && is_zeroed) std::memset(*block, 0, bytes);
   return error;
 }
 
-int Allocator::take_small(uint8_t c, void** block) {
+int Allocator::allocate_small(uint8_t c, void** block) {
   OC_CHECK(c != 0 && c < kSizeClasses);
   ThreadCache* cache = thread_caches::find(number_);
   if (cache == nullptr) cache = thread_caches::far(*this, number_);
@@ -67,21 +67,22 @@ int Allocator::take_small(uint8_t c, void** block) {
   if (cache == nullptr) {
     if (thread_caches::is_parents(number_)) return -EPERM;
     std::byte* one = nullptr;
-    if (slabs_.take(c, {&one, 1}, &error) == 0) return error;
+    if (slabs_.allocate(c, {&one, 1}, &error) == 0) return error;
     *block = one;
     count(size.block_bytes, 1);
     return 0;
   }
   ThreadCache::Stack& stack = cache->stacks[c];
   if (stack.blocks == nullptr) {
-    stack.blocks = static_cast<std::byte**>(metadata_.take(size.cached_max * sizeof(std::byte*)));
+    stack.blocks =
+        static_cast<std::byte**>(metadata_.allocate(size.cached_max * sizeof(std::byte*)));
     if (stack.blocks == nullptr) return -ENOMEM;
   }
   if (stack.count == 0) {
     std::byte** const blocks = stack.blocks;
-    const size_t taken = slabs_.take(c, {blocks, size.cached_max / 2}, &error);
+    const size_t taken = slabs_.allocate(c, {blocks, size.cached_max / 2}, &error);
     if (taken == 0) return error;
-    // They came lowest first, and are handed out from the end.
+    // They came in ascending order, and are handed out from the end.
     std::reverse(blocks, blocks + taken);
     stack.count = static_cast<uint32_t>(taken);
   }
@@ -91,17 +92,17 @@ int Allocator::take_small(uint8_t c, void** block) {
   return 0;
 }
 
-int Allocator::take_large(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+int Allocator::allocate_large(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
   if (thread_caches::is_parents(number_)) return -EPERM;
   if (bytes > capacity_bytes_ || alignment > capacity_bytes_) return -ENOMEM;
   const uint64_t units = base::round_up(bytes, kUnitBytes) / kUnitBytes;
   Span* span = nullptr;
   bool is_zero = false;
-  // A small zeroed block is zeroed sooner than memory is found that is.
+  // A small block is zeroed faster than zeroed memory is found.
   const bool wants_zero = is_zeroed && bytes > kZeroedBytesMax;
   const uint64_t aligned_units = std::max<uint64_t>(alignment / kUnitBytes, 1);
   if (const int error =
-          extents_.take({units, aligned_units, wants_zero, SpanKind::kLarge}, &span, &is_zero);
+          extents_.allocate({units, aligned_units, wants_zero, SpanKind::kLarge}, &span, &is_zero);
       error != 0)
     return error;
   if (is_zero && span->size_bytes() <= kExpectedBytesMax)
@@ -127,22 +128,22 @@ void Allocator::zero(const Span& span) {
   memory_->zero(from, to - from);
 }
 
-// -- Giving --
+// -- Freeing --
 
-void Allocator::give_slowly(void* block) {
+void Allocator::free_slowly(void* block) {
   if (thread_caches::is_parents(number_)) return;
   if (!owns(block)) refuse_pointer(block);
   const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - memory_->base());
   const uint8_t c = Extents::mark_of(extents_.find(at / kUnitBytes));
-  if (c == 0) return give_large(large_at(block));
+  if (c == 0) return free_large(large_at(block));
   ThreadCache* cache = thread_caches::find(number_);
   if (cache == nullptr) cache = thread_caches::far(*this, number_);
   auto* const one = static_cast<std::byte*>(block);
   if (cache != nullptr && cache->stacks[c].blocks == nullptr)
     cache->stacks[c].blocks =
-        static_cast<std::byte**>(metadata_.take(kSizes[c].cached_max * sizeof(std::byte*)));
+        static_cast<std::byte**>(metadata_.allocate(kSizes[c].cached_max * sizeof(std::byte*)));
   if (cache == nullptr || cache->stacks[c].blocks == nullptr) {
-    slabs_.give(c, {&one, 1});
+    slabs_.free(c, {&one, 1});
     count(-int64_t{kSizes[c].block_bytes}, -1);
     return;
   }
@@ -151,18 +152,18 @@ void Allocator::give_slowly(void* block) {
   cache->count_one(-int64_t{kSizes[c].block_bytes}, -1);
 }
 
-void Allocator::give_large(Span* span) {
+void Allocator::free_large(Span* span) {
   OC_ASSERT(span->kind == SpanKind::kLarge);
   count(-static_cast<int64_t>(span->size_bytes()), -1);
-  extents_.give(span);
+  extents_.free(span);
 }
 
-// The newest stay: they are warm.
+// The newest blocks stay, because they are in the processor's cache.
 void Allocator::flush(ThreadCache& cache, uint8_t c, uint32_t keep) {
   ThreadCache::Stack& stack = cache.stacks[c];
   OC_CHECK(keep <= stack.count && stack.count <= kSizes[c].cached_max);
   const uint32_t gone = stack.count - keep;
-  slabs_.give(c, {stack.blocks, gone});
+  slabs_.free(c, {stack.blocks, gone});
   std::memmove(stack.blocks, stack.blocks + gone, keep * sizeof *stack.blocks);
   stack.count = keep;
 }
@@ -174,7 +175,7 @@ void Allocator::flush_all(ThreadCache& cache) {
 
 // -- Resizing --
 
-// The program ends if there is no large block at this address.
+// Stops the program if there is no large block at this address.
 Span* Allocator::large_at(const void* block) const {
   const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(block) - memory_->base());
   Span* const span = Extents::span_of(extents_.find(at / kUnitBytes));
@@ -214,19 +215,19 @@ int Allocator::resize(void* block, size_t bytes, size_t alignment, void** now) {
     return 0;
   }
   void* fresh = nullptr;
-  // What grows bit by bit is not copied at every bit.
+  // A block that grows bit by bit should not be copied each time.
   int error = -ENOMEM;
   if (bytes > usable && bytes > kSmallBytesMax && bytes < usable + usable / 8)
-    error = take(usable + usable / 8, alignment, false, &fresh);
-  if (error != 0) error = take(bytes, alignment, false, &fresh);
+    error = allocate(usable + usable / 8, alignment, false, &fresh);
+  if (error != 0) error = allocate(bytes, alignment, false, &fresh);
   if (error != 0) return is_aligned && bytes <= usable ? 0 : error;
   std::memcpy(fresh, block, std::min(usable, bytes));
-  give(block);
+  free(block);
   *now = fresh;
   return 0;
 }
 
-// -- The whole --
+// -- The whole heap --
 
 int Allocator::trim() {
   if (thread_caches::is_parents(number_)) return -EPERM;
@@ -235,7 +236,7 @@ int Allocator::trim() {
   return extents_.trim();
 }
 
-ThreadCache* Allocator::lend_cache() {
+ThreadCache* Allocator::attach_cache() {
   const std::lock_guard<std::mutex> guard(caches_mutex_);
   if (idle_ != nullptr) {
     ThreadCache* const cache = idle_;
@@ -252,7 +253,7 @@ ThreadCache* Allocator::lend_cache() {
   return cache;
 }
 
-void Allocator::take_back(ThreadCache* cache) {
+void Allocator::detach_cache(ThreadCache* cache) {
   OC_CHECK(cache->owner == this);
   flush_all(*cache);
   const std::lock_guard<std::mutex> guard(caches_mutex_);

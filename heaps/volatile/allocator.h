@@ -20,7 +20,7 @@ namespace outcore::heap {
 
 class Allocator {
  public:
-  // nullptr: no memory for what it must know.
+  // nullptr: there is no memory for its own data.
   static std::unique_ptr<Allocator> make(std::unique_ptr<HeapMemory> heap_memory,
                                          uint64_t kept_bytes_max);
   ~Allocator();  // Frees all blocks. REQUIRES: no thread is in a call.
@@ -29,7 +29,7 @@ class Allocator {
 
   // 0 or -errno: -ENOMEM (no addresses or no ordinary memory), -ENOSPC (no space in the store),
   // -EPERM (a forked child). REQUIRES: bytes > 0; `alignment` is a power of two.
-  int take(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
+  int allocate(size_t bytes, size_t alignment, bool is_zeroed, void** block) {
     OC_ASSERT(bytes > 0 && (alignment & (alignment - 1)) == 0);
     if (bytes <= kSmallBytesMax && alignment <= 16 && !is_zeroed) {
       ThreadCache* const cache = thread_caches::find(number_);
@@ -41,10 +41,10 @@ class Allocator {
         return 0;
       }
     }
-    return take_slowly(bytes, alignment, is_zeroed, block);
+    return allocate_slowly(bytes, alignment, is_zeroed, block);
   }
   // REQUIRES: `block` is of this allocator (else the program ends), or nullptr.
-  void give(void* block) {
+  void free(void* block) {
     if (block == nullptr) return;
     const auto at = static_cast<uint64_t>(static_cast<std::byte*>(block) - memory_->base());
     if (at < capacity_bytes_) [[likely]] {
@@ -60,7 +60,7 @@ class Allocator {
         }
       }
     }
-    give_slowly(block);
+    free_slowly(block);
   }
   // As realloc(); on an error the old block is as it was. REQUIRES: bytes > 0.
   int resize(void* block, size_t bytes, size_t alignment, void** now);
@@ -79,17 +79,17 @@ class Allocator {
   HeapMemory& memory() const { return *memory_; }
 
   // -- of thread_cache.cc --
-  std::atomic<unsigned> ending_threads{0};  // threads that are about to call take_back()
-  ThreadCache* lend_cache();                // nullptr: no memory
-  void take_back(ThreadCache* cache);       // its thread has ended
+  std::atomic<unsigned> ending_threads{0};  // threads that are about to call detach_cache()
+  ThreadCache* attach_cache();              // nullptr: no memory
+  void detach_cache(ThreadCache* cache);    // its thread has ended
 
  private:
   Allocator(std::unique_ptr<HeapMemory> heap_memory, uint64_t kept_bytes_max);
-  int take_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block);
-  int take_small(uint8_t size_class, void** block);
-  int take_large(size_t bytes, size_t alignment, bool is_zeroed, void** block);
-  void give_slowly(void* block);
-  void give_large(Span* span);
+  int allocate_slowly(size_t bytes, size_t alignment, bool is_zeroed, void** block);
+  int allocate_small(uint8_t size_class, void** block);
+  int allocate_large(size_t bytes, size_t alignment, bool is_zeroed, void** block);
+  void free_slowly(void* block);
+  void free_large(Span* span);
   void flush(ThreadCache& cache, uint8_t size_class, uint32_t keep);
   void flush_all(ThreadCache& cache);
   Span* large_at(const void* block) const;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint64_t kGrowUnitsMin = (uint64_t{1} << 20) / kUnitBytes;
 constexpr uint64_t kGrowUnitsMax = (uint64_t{64} << 20) / kUnitBytes;
-constexpr int kReturnsMax = 1000;  // fresh spans in one go: others may make more meanwhile
-constexpr int kLooksMax = 16;      // at spans of a bin that may be too small
+constexpr int kReturnsMax = 1000;  // fresh spans at a time: others may make more meanwhile
+constexpr int kLooksMax = 16;      // how many spans of a bin are examined that may be too small
 
 }  // namespace
 
@@ -96,12 +96,12 @@ void Extents::mark_all(Span* span, uint8_t mark) {
     map_[unit].store(value, std::memory_order_release);
 }
 
-// The span that has this unit at its edge. nullptr: none was ever there.
+// The span whose first or last unit this is. nullptr: there has never been one.
 Span* Extents::neighbour(uint64_t unit) {
   return unit >= end_ ? nullptr : span_of(map_[unit].load(std::memory_order_relaxed));
 }
 
-void Extents::drop(Span* span) { metadata_.give(span, sizeof *span); }
+void Extents::drop(Span* span) { metadata_.free(span, sizeof *span); }
 
 void Extents::put_free(Span* span, SpanKind kind) {
   OC_CHECK(is_free(kind) && !is_free(span->kind) && !span->is_aged);
@@ -120,7 +120,7 @@ void Extents::put_free(Span* span, SpanKind kind) {
   list(span);
 }
 
-// The first of the smallest bin that fits for sure, or one of the bin before it that does.
+// From the smallest bin in which all are large enough; or one of the bin before it that is.
 Span* Extents::find_free(SpanKind kind, uint64_t count, uint64_t alignment) {
   const auto fits = [&](const Span& span) {
     const uint64_t start = aligned(span.first, alignment);
@@ -137,7 +137,7 @@ Span* Extents::find_free(SpanKind kind, uint64_t count, uint64_t alignment) {
     bin += static_cast<size_t>(std::countr_zero(rest));
     for (Span* span = in.first[bin]; span != nullptr; span = span->next) {
       if (fits(*span)) return span;
-      // Beyond this only those are looked at that are large enough wherever they begin.
+      // Beyond this only spans count that are large enough wherever they begin.
       if (++looks >= kLooksMax && bin < bin_of(count + alignment - 1) + 1) {
         bin = bin_of(count + alignment - 1);
         break;
@@ -147,15 +147,15 @@ Span* Extents::find_free(SpanKind kind, uint64_t count, uint64_t alignment) {
   return nullptr;
 }
 
-// Takes the span out of its list, and what is more than asked for out of the span. nullptr: no
-// metadata, and nothing has changed.
+// Takes the span out of its list, and splits off what is more than was asked for. nullptr: there is
+// no memory for metadata, and nothing has changed.
 Span* Extents::cut(Span* span, uint64_t count, uint64_t alignment) {
   const SpanKind kind = span->kind;
   const uint64_t start = aligned(span->first, alignment), end = span->end();
   OC_CHECK(start >= span->first && start + count <= end);
   Span *head = nullptr, *tail = nullptr;
   const auto make = [&](uint64_t from, uint64_t to) -> Span* {
-    void* const memory = metadata_.take(sizeof(Span));
+    void* const memory = metadata_.allocate(sizeof(Span));
     if (memory == nullptr) return nullptr;
     Span* const made = new (memory) Span;
     made->first = from;
@@ -180,22 +180,22 @@ Span* Extents::cut(Span* span, uint64_t count, uint64_t alignment) {
   return span;
 }
 
-// -- Taking and giving --
+// -- Allocating and freeing --
 
-int Extents::take(const Wish& wish, Span** span, bool* is_zero) {
+int Extents::allocate(const Wish& wish, Span** span, bool* is_zero) {
   const os::CancelBlock uncancelled;
   if (wish.count > unit_count_ || wish.alignment > unit_count_) return -ENOMEM;
-  int result = take_once(wish, span, is_zero);
+  int result = allocate_once(wish, span, is_zero);
   if (result != -ENOSPC && result != -EDQUOT && result != -ENOMEM) return result;
-  // What is free has space that this could have, and lies in pieces of several kinds.
+  // Free spans have space that could serve this request, but lie in pieces of several kinds.
   Lock lock(mutex_);
   static_cast<void>(purge(lock, 0));
   return_fresh(lock);
   lock.unlock();
-  return take_once(wish, span, is_zero);
+  return allocate_once(wish, span, is_zero);
 }
 
-int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
+int Extents::allocate_once(const Wish& wish, Span** span, bool* is_zero) {
   static constexpr SpanKind kOrder[] = {SpanKind::kKept, SpanKind::kFresh, SpanKind::kReturned};
   static constexpr SpanKind kZeroFirst[] = {SpanKind::kFresh, SpanKind::kReturned, SpanKind::kKept};
   const uint64_t page = memory_.page_bytes() / kUnitBytes;
@@ -203,15 +203,15 @@ int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
   for (;;) {
     bool is_promised = false;
     for (const SpanKind kind : wish.wants_zero ? kZeroFirst : kOrder) {
-      // Space is promised to whole pages of the heap's memory, as those are what is written.
+      // Space is reserved in whole pages of the heap's memory, because whole pages are written.
       const bool is_whole = kind == SpanKind::kReturned;
       const uint64_t count = is_whole ? base::round_up(wish.count, page) : wish.count;
       const uint64_t alignment = is_whole ? std::max(wish.alignment, page) : wish.alignment;
       Span* const found = find_free(kind, count, alignment);
       if (found == nullptr) continue;
-      if (!is_whole) return take_free(wish, found, span, is_zero);
+      if (!is_whole) return allocate_found(wish, found, span, is_zero);
       if (const int error = promise(lock, found, count, alignment); error != 0) return error;
-      is_promised = true;  // fresh now, unless others were faster
+      is_promised = true;  // it is fresh now, unless other threads were faster
       break;
     }
     if (is_promised) continue;
@@ -220,7 +220,7 @@ int Extents::take_once(const Wish& wish, Span** span, bool* is_zero) {
   }
 }
 
-// A part of a returned span gets space, and is fresh.
+// A part of a returned span gets space, and becomes fresh.
 int Extents::promise(Lock& lock, Span* found, uint64_t count, uint64_t alignment) {
   Span* const part = cut(found, count, alignment);
   if (part == nullptr) return -ENOMEM;
@@ -232,7 +232,7 @@ int Extents::promise(Lock& lock, Span* found, uint64_t count, uint64_t alignment
   return error;
 }
 
-int Extents::take_free(const Wish& wish, Span* found, Span** span, bool* is_zero) {
+int Extents::allocate_found(const Wish& wish, Span* found, Span** span, bool* is_zero) {
   const SpanKind was = found->kind;
   Span* const taken = cut(found, wish.count, wish.alignment);
   if (taken == nullptr) return -ENOMEM;
@@ -242,7 +242,7 @@ int Extents::take_free(const Wish& wish, Span* found, Span** span, bool* is_zero
   return 0;
 }
 
-// Others may take what was granted before the caller can: it tries again.
+// Other threads may allocate the new memory before the caller does: then it tries again.
 int Extents::grow_memory(Lock& lock, uint64_t count) {
   const uint64_t seen_end = end_;
   lock.unlock();
@@ -250,7 +250,7 @@ int Extents::grow_memory(Lock& lock, uint64_t count) {
   lock.lock();
   if (end_ != seen_end) return 0;
   const uint64_t room = unit_count_ - end_;
-  // Of free space at the end, the rest is enough.
+  // If there is free space at the end, only the missing part is added.
   Span* const last = end_ == 0 ? nullptr : neighbour(end_ - 1);
   if (last != nullptr && last->kind == SpanKind::kFresh && last->count < count) {
     count -= last->count;
@@ -261,7 +261,7 @@ int Extents::grow_memory(Lock& lock, uint64_t count) {
   if (count > room) return -ENOMEM;
   const uint64_t step =
       std::min(room, std::max(count, std::clamp(end_ / 8, kGrowUnitsMin, kGrowUnitsMax)));
-  void* const memory = metadata_.take(sizeof(Span));
+  void* const memory = metadata_.allocate(sizeof(Span));
   if (memory == nullptr) return -ENOMEM;
   Span* const span = new (memory) Span;
   lock.unlock();
@@ -284,7 +284,7 @@ int Extents::grow_memory(Lock& lock, uint64_t count) {
   return 0;
 }
 
-void Extents::give(Span* span) {
+void Extents::free(Span* span) {
   const os::CancelBlock uncancelled;
   Lock lock(mutex_);
   put_free(span, SpanKind::kKept);
@@ -311,7 +311,7 @@ bool Extents::grow(Span* span, uint64_t count) {
 void Extents::shrink(Span* span, uint64_t count) {
   OC_CHECK(count != 0 && count < span->count && !is_free(span->kind));
   const os::CancelBlock uncancelled;
-  void* const memory = metadata_.take(sizeof(Span));
+  void* const memory = metadata_.allocate(sizeof(Span));
   if (memory == nullptr) return;
   Span* const rest = new (memory) Span;
   {
@@ -322,7 +322,7 @@ void Extents::shrink(Span* span, uint64_t count) {
     set_edges(span);
     set_edges(rest);
   }
-  give(rest);
+  free(rest);
 }
 
 // -- Giving back --
@@ -335,12 +335,12 @@ int Extents::trim() {
   return error;
 }
 
-// What others free meanwhile is theirs to give back.
+// What other threads free meanwhile they give back themselves.
 int Extents::purge(Lock& lock, uint64_t kept_max) {
   int error = 0;
   is_purging_ = true;
   uint64_t quota = aged_ - std::min(aged_, kept_max);
-  // One that cannot go (its pages are pinned, say) keeps no other.
+  // A span that cannot be given back (because its pages are pinned, say) does not stop others.
   while (quota > 0 && aged_ > kept_max) {
     const uint64_t count = oldest_->count;
     int one = 0;
@@ -352,8 +352,8 @@ int Extents::purge(Lock& lock, uint64_t kept_max) {
   return error;
 }
 
-// Gives back the whole pages of a free span; the rest stays. False: it fills no whole page, so it
-// leaves the list by age until it is joined with a neighbour.
+// Gives back the whole pages of a free span; the rest stays. False: it contains no whole page, so
+// it leaves the list by age until it is joined with a neighbour.
 bool Extents::return_one(Lock& lock, Span* span, int* error) {
   const uint64_t page = memory_.page_bytes() / kUnitBytes;
   const uint64_t from = aligned(span->first, page), to = aligned(span->end() + 1, page) - page;
@@ -374,7 +374,7 @@ bool Extents::return_one(Lock& lock, Span* span, int* error) {
   return result == 0;
 }
 
-// Gives back fresh space, too, as far as it fills whole pages of the heap's memory.
+// Gives back fresh space, too, where it fills whole pages of the heap's memory.
 void Extents::return_fresh(Lock& lock) {
   const uint64_t page = memory_.page_bytes() / kUnitBytes;
   for (int i = 0; i < kReturnsMax; ++i) {

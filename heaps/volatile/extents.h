@@ -35,8 +35,8 @@ class Extents {
   };
   // A span of this kind, found by its first and last unit. `is_zero` says whether it reads zero. 0
   // or -errno: -ENOMEM (addresses, metadata), -ENOSPC, as the heap's memory says.
-  int take(const Wish& wish, Span** span, bool* is_zero);
-  void give(Span* span);                    // REQUIRES: taken, and of no use any more
+  int allocate(const Wish& wish, Span** span, bool* is_zero);
+  void free(Span* span);                    // REQUIRES: allocated, and no longer used
   bool grow(Span* span, uint64_t count);    // in place; false: there is no room
   void shrink(Span* span, uint64_t count);  // gives the rest back, if metadata is to be had
   // Gives back all that is free. 0, or the first error of the heap's memory.
@@ -85,9 +85,9 @@ class Extents {
   Span* neighbour(uint64_t unit);
   void drop(Span* span);
   int grow_memory(Lock& lock, uint64_t count);
-  int take_once(const Wish& wish, Span** span, bool* is_zero);
+  int allocate_once(const Wish& wish, Span** span, bool* is_zero);
   int promise(Lock& lock, Span* found, uint64_t count, uint64_t alignment);
-  int take_free(const Wish& wish, Span* found, Span** span, bool* is_zero);
+  int allocate_found(const Wish& wish, Span* found, Span** span, bool* is_zero);
   int purge(Lock& lock, uint64_t kept_max);
   bool return_one(Lock& lock, Span* span, int* error);
   void return_fresh(Lock& lock);

@@ -16,13 +16,13 @@ namespace outcore {
 
 struct Heap::Impl {
   std::unique_ptr<heap::Allocator> allocator;
-  heap::RegionMemory* region = nullptr;  // the allocator's; nullptr: in ordinary memory
+  heap::RegionMemory* region = nullptr;  // the allocator's; nullptr: the heap is in ordinary memory
   std::string name;
 
-  void* take(size_t bytes, size_t alignment, bool is_zeroed) const {
+  void* allocate(size_t bytes, size_t alignment, bool is_zeroed) const {
     if (!base::is_power_of_two(alignment)) return errno = EINVAL, nullptr;
     void* block = nullptr;
-    const int error = allocator->take(std::max<size_t>(bytes, 1), alignment, is_zeroed, &block);
+    const int error = allocator->allocate(std::max<size_t>(bytes, 1), alignment, is_zeroed, &block);
     if (error != 0) [[unlikely]]
       return errno = -error, nullptr;
     return block;
@@ -89,12 +89,12 @@ Result<Heap> Heap::in_memory(const HeapOptions& options) {
 }
 
 void* Heap::allocate(size_t bytes, size_t alignment) {
-  return impl_->take(bytes, alignment, false);
+  return impl_->allocate(bytes, alignment, false);
 }
 void* Heap::allocate_zeroed(size_t bytes, size_t alignment) {
-  return impl_->take(bytes, alignment, true);
+  return impl_->allocate(bytes, alignment, true);
 }
-void Heap::free(void* block) { impl_->allocator->give(block); }
+void Heap::free(void* block) { impl_->allocator->free(block); }
 
 void* Heap::reallocate(void* block, size_t bytes, size_t alignment) {
   if (block == nullptr) return allocate(bytes, alignment);
@@ -180,9 +180,9 @@ uint64_t Heap::page_bytes() const { return impl_->allocator->memory().page_bytes
 namespace heap_calls {
 
 void* allocate(Heap::Impl* impl, size_t bytes, size_t alignment) {
-  return impl->take(bytes, alignment, false);
+  return impl->allocate(bytes, alignment, false);
 }
-void free(Heap::Impl* impl, void* block) { impl->allocator->give(block); }
+void free(Heap::Impl* impl, void* block) { impl->allocator->free(block); }
 void out_of_memory() {
   throw std::bad_alloc();  // banned-ok: containers of the standard library know no other way
 }

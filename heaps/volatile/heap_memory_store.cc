@@ -43,7 +43,7 @@ int HeapMemoryStore::write(uint64_t offset, std::span<const std::byte> from) {
   return inner_->write(offset, from);
 }
 
-// Those that the other store has as a whole travel together.
+// Requests that the other store can answer as a whole travel together.
 void HeapMemoryStore::transfer(std::span<StoreRequest> batch) {
   const bool is_ended = is_ended_.load(std::memory_order_relaxed);
   const auto is_plain = [&](const StoreRequest& r) {
@@ -62,7 +62,7 @@ void HeapMemoryStore::transfer(std::span<StoreRequest> batch) {
 int HeapMemoryStore::resize(uint64_t size_bytes) {
   if (size_bytes > inner_->size_bytes())
     if (const int error = inner_->resize(size_bytes); error != 0)
-      return error == -ENOTSUP ? -ENOSPC : error;  // of fixed size
+      return error == -ENOTSUP ? -ENOSPC : error;  // its size is fixed
   if (size_bytes > this->size_bytes()) size_bytes_.store(size_bytes, std::memory_order_release);
   return 0;
 }
@@ -70,7 +70,7 @@ int HeapMemoryStore::resize(uint64_t size_bytes) {
 int HeapMemoryStore::reserve(uint64_t offset, uint64_t size_bytes) {
   const int error = inner_->reserve(offset, size_bytes);
   if (error == 0 || error == -ENOTSUP) return 0;
-  static_cast<void>(inner_->release(offset, size_bytes));  // a part may have got some
+  static_cast<void>(inner_->release(offset, size_bytes));  // a part may have got space
   return error;
 }
 

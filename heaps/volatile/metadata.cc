@@ -27,7 +27,7 @@ Metadata::~Metadata() {
   }
 }
 
-void* Metadata::take(size_t size_bytes) {
+void* Metadata::allocate(size_t size_bytes) {
   OC_CHECK(size_bytes > 0 && size_bytes <= kPieceBytesMax);
   const size_t units = (size_bytes + kUnitBytes - 1) / kUnitBytes, bytes = units * kUnitBytes;
   void* piece = nullptr;
@@ -52,7 +52,7 @@ void* Metadata::take(size_t size_bytes) {
   return std::memset(piece, 0, bytes);
 }
 
-void Metadata::give(void* piece, size_t size_bytes) {
+void Metadata::free(void* piece, size_t size_bytes) {
   if (piece == nullptr) return;
   const size_t units = (size_bytes + kUnitBytes - 1) / kUnitBytes;
   OC_CHECK(size_bytes > 0 && size_bytes <= kPieceBytesMax);

@@ -23,9 +23,9 @@ class Metadata {
   Metadata(const Metadata&) = delete;
   Metadata& operator=(const Metadata&) = delete;
 
-  // Zeroed; nullptr: no memory. REQUIRES: size_bytes <= kPieceBytesMax; the same size at give().
-  void* take(size_t size_bytes);
-  void give(void* piece, size_t size_bytes);
+  // Zeroed; nullptr: no memory. REQUIRES: size_bytes <= kPieceBytesMax; the same size at free().
+  void* allocate(size_t size_bytes);
+  void free(void* piece, size_t size_bytes);
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   // Zeroed memory that costs nothing untouched; nullptr: there are no addresses.

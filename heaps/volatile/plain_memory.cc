@@ -25,7 +25,7 @@ int PlainMemory::give_back(uint64_t offset, uint64_t size_bytes) {
 }
 
 void PlainMemory::zero(uint64_t offset, uint64_t size_bytes) {
-  // Locked memory (mlockall) cannot be given back.
+  // Memory that is locked (mlockall) cannot be given back.
   if (give_back(offset, size_bytes) != 0) std::memset(base_ + offset, 0, size_bytes);
 }
 

@@ -18,7 +18,7 @@ using base::kSystemPage;
 constexpr uint64_t kAddressesUsual = uint64_t{1} << 40;
 constexpr uint64_t kAddressesMin = uint64_t{64} << 20;
 
-// The value of an option of the runtime, as it describes it: "name = value (where from)".
+// The value of an option in the runtime's description: "name = value (where from)".
 std::string option_of(const Runtime& runtime, const std::string& name) {
   const std::string lines = "\n" + runtime.describe_options();
   const std::string head = "\n" + name + " = ";
@@ -47,7 +47,8 @@ Result<std::shared_ptr<Store>> store_for(const Runtime& runtime, const HeapOptio
 
 uint64_t addresses_wanted(const HeapOptions& options, uint64_t page_bytes) {
   uint64_t bytes = options.reserve_bytes != 0 ? options.reserve_bytes : kAddressesUsual;
-  // Under a limit, what the program needs must be left. What it asks for it gets, or an error.
+  // Under a limit of addresses, what the program needs must be left. An explicit size is tried as
+  // it is.
   if (rlimit limit; options.reserve_bytes == 0 && ::getrlimit(RLIMIT_AS, &limit) == 0 &&
                     limit.rlim_cur != RLIM_INFINITY)
     bytes = std::min<uint64_t>(bytes, std::max<uint64_t>(limit.rlim_cur / 4, kAddressesMin));
@@ -68,7 +69,7 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::make(Runtime& runtime,
     return heap_memory;
   }
   heap_memory.reset();
-  // What it held is still there: it may be of use, or another heap's.
+  // What the store contained before is kept: it may be of use, or another heap's.
   if (options.store_object == nullptr && was_empty) static_cast<void>(store.value()->resize(0));
   return mapped.error();
 }
@@ -88,7 +89,8 @@ Status RegionMemory::map(Runtime& runtime, const HeapOptions& options,
   how.page_bytes = page_bytes;
   how.advice = options.advice;
   how.delivery = options.delivery;
-  // As with malloc, buffers inside may go to system calls, if the process may have messages.
+  // As with malloc, buffers in the heap may be passed to system calls, if the process may use
+  // message delivery.
   const bool is_open = !how.delivery && option_of(runtime, "delivery") == "auto";
   if (is_open) how.delivery = Delivery::kMessages;
   if (inner->size_bytes() < page_bytes)
@@ -123,7 +125,7 @@ RegionMemory::~RegionMemory() {
   if (store_ == nullptr) return;
   store_->end();
   if (region_.is_mapped()) static_cast<void>(region_.unmap(true));
-  // In a forked child it stays mapped, and the store is still its parent's.
+  // In a forked child it stays mapped, and the store still belongs to the parent.
   if (!region_.is_mapped() && opened_ != nullptr) static_cast<void>(opened_->resize(0));
 }
 
@@ -131,7 +133,7 @@ int RegionMemory::grow(uint64_t end) {
   OC_CHECK(end <= capacity_bytes_);
   if (end <= granted_bytes_) return 0;
   end = std::min(base::round_up(end, page_bytes_), capacity_bytes_);
-  if (end > region_.size_bytes())  // a try that found no space may have made it larger
+  if (end > region_.size_bytes())  // an attempt that found no space may have enlarged it
     if (const Status s = region_.grow(end); !s) return -s.code();
   if (const int error = store_->reserve(granted_bytes_, end - granted_bytes_); error != 0)
     return error;

@@ -1,5 +1,5 @@
-// SizeClass: the sizes that small blocks come in: four to each doubling, as in jemalloc, so that at
-// most a fifth is lost. Class 0 is none.
+// SizeClass: the sizes of small blocks: four for each doubling, as in jemalloc, so that at most a
+// fifth of a block is lost. Class 0 is not used.
 #pragma once
 
 #include <algorithm>
@@ -50,14 +50,14 @@ inline constexpr size_t kSizeClasses = size_class_detail::kCount;
 inline constexpr auto kSizes = size_class_detail::make();
 inline constexpr size_t kBlocksMax = (64 << 10) / 16;  // of a slab
 
-// The smallest class with room. REQUIRES: 0 < bytes <= kSmallBytesMax.
+// The smallest class whose blocks are large enough. REQUIRES: 0 < bytes <= kSmallBytesMax.
 constexpr uint8_t class_of(size_t bytes) {
   if (bytes <= 128) return static_cast<uint8_t>((bytes + 15) / 16);
   const auto doubling = static_cast<unsigned>(std::bit_width(bytes - 1) - 1);  // 7 …
   const size_t quarter = (bytes - 1) >> (doubling - 2) & 3;
   return static_cast<uint8_t>(9 + (doubling - 7) * 4 + quarter);
 }
-// The same, for blocks at multiples of `alignment`. 0: none has them. REQUIRES: a power of two.
+// The same for blocks at multiples of `alignment`, a power of two. 0: no class has them.
 constexpr uint8_t class_of(size_t bytes, size_t alignment) {
   if (std::max(bytes, alignment) > kSmallBytesMax || alignment > kUnitBytes) return 0;
   uint8_t c = class_of(std::max(bytes, alignment));

@@ -28,13 +28,13 @@ void Slabs::unlist(Bin& bin, Span* span) {
 Span* Slabs::make(uint8_t size_class, int* error) {
   const SizeClass& size = kSizes[size_class];
   const size_t bits_bytes = words_of(size) * sizeof(uint64_t);
-  auto* const bits = static_cast<uint64_t*>(metadata_.take(bits_bytes));
+  auto* const bits = static_cast<uint64_t*>(metadata_.allocate(bits_bytes));
   if (bits == nullptr) return *error = -ENOMEM, nullptr;
   Span* span = nullptr;
   bool is_zero = false;
-  if (*error = extents_.take({size.slab_units, 1, false, SpanKind::kSlab}, &span, &is_zero);
+  if (*error = extents_.allocate({size.slab_units, 1, false, SpanKind::kSlab}, &span, &is_zero);
       *error != 0) {
-    metadata_.give(bits, bits_bytes);
+    metadata_.free(bits, bits_bytes);
     return nullptr;
   }
   for (uint32_t i = 0; i < size.block_count / 64; ++i) bits[i] = UINT64_MAX;
@@ -50,15 +50,15 @@ Span* Slabs::make(uint8_t size_class, int* error) {
 }
 
 void Slabs::end(Span* span) {
-  metadata_.give(span->free_bits, words_of(kSizes[span->size_class]) * sizeof(uint64_t));
+  metadata_.free(span->free_bits, words_of(kSizes[span->size_class]) * sizeof(uint64_t));
   span->free_bits = nullptr;
   span->size_class = 0;
-  extents_.mark_all(span, 0);  // so that a pointer that dangles finds no class
-  extents_.give(span);
+  extents_.mark_all(span, 0);  // so that a dangling pointer finds no class
+  extents_.free(span);
 }
 
-// The lowest first, so that what is in use lies together.
-size_t Slabs::take_from(Span* span, std::byte** blocks, size_t count) const {
+// The lowest blocks first, so that blocks in use lie together.
+size_t Slabs::allocate_from(Span* span, std::byte** blocks, size_t count) const {
   const SizeClass& size = kSizes[span->size_class];
   std::byte* const first = extents_.address_of(*span);
   size_t taken = 0;
@@ -75,7 +75,7 @@ size_t Slabs::take_from(Span* span, std::byte** blocks, size_t count) const {
   return taken;
 }
 
-size_t Slabs::take(uint8_t size_class, std::span<std::byte*> blocks, int* error) {
+size_t Slabs::allocate(uint8_t size_class, std::span<std::byte*> blocks, int* error) {
   Bin& bin = bins_[size_class];
   std::unique_lock<std::mutex> lock(bin.mutex);
   size_t taken = 0;
@@ -87,7 +87,7 @@ size_t Slabs::take(uint8_t size_class, std::span<std::byte*> blocks, int* error)
       }
       Span* const span = bin.with_room;
       if (span == nullptr) break;
-      taken += take_from(span, blocks.data() + taken, blocks.size() - taken);
+      taken += allocate_from(span, blocks.data() + taken, blocks.size() - taken);
       if (span->free_count == 0) unlist(bin, span);
     }
     if (taken > 0) return taken;
@@ -99,7 +99,7 @@ size_t Slabs::take(uint8_t size_class, std::span<std::byte*> blocks, int* error)
   }
 }
 
-void Slabs::give_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone) {
+void Slabs::free_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone) {
   const SizeClass& size = kSizes[size_class];
   const auto offset = static_cast<uint64_t>(block - memory_.base());
   Span* const span = Extents::span_of(extents_.find(offset / kUnitBytes));
@@ -107,7 +107,7 @@ void Slabs::give_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone
   const uint64_t index = within * size.inverse >> 32, bit = uint64_t{1} << index % 64;
   OC_CHECK(span->size_class == size_class);
   OC_CHECK(index * size.block_bytes == within && index < span->block_count);  // a block's beginning
-  OC_CHECK((span->free_bits[index / 64] & bit) == 0);  // it was not freed already
+  OC_CHECK((span->free_bits[index / 64] & bit) == 0);  // it is not free already
   span->free_bits[index / 64] |= bit;
   span->hint = std::min(span->hint, static_cast<uint32_t>(index / 64));
   if (++span->free_count == 1) list(bin, span);
@@ -120,12 +120,12 @@ void Slabs::give_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone
   bin.empty = span;
 }
 
-void Slabs::give(uint8_t size_class, std::span<std::byte* const> blocks) {
+void Slabs::free(uint8_t size_class, std::span<std::byte* const> blocks) {
   Bin& bin = bins_[size_class];
   Span* gone = nullptr;
   {
     const std::lock_guard<std::mutex> guard(bin.mutex);
-    for (std::byte* block : blocks) give_one(bin, size_class, block, &gone);
+    for (std::byte* block : blocks) free_one(bin, size_class, block, &gone);
   }
   while (gone != nullptr) {
     Span* const next = gone->next;

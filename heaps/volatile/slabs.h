@@ -22,10 +22,10 @@ class Slabs {
 
   // Takes free blocks of the class that are at hand, at least one and at most blocks.size();
   // returns how many. 0: none, and *error says why (-ENOMEM, -ENOSPC).
-  size_t take(uint8_t size_class, std::span<std::byte*> blocks, int* error);
-  // REQUIRES: the blocks were taken, and all belong to this class. A block that is already free
+  size_t allocate(uint8_t size_class, std::span<std::byte*> blocks, int* error);
+  // REQUIRES: the blocks are allocated, and all belong to this class. A block that is already free
   // stops the program.
-  void give(uint8_t size_class, std::span<std::byte* const> blocks);
+  void free(uint8_t size_class, std::span<std::byte* const> blocks);
   // Slabs that are empty become free space.
   void release_empty();
 
@@ -36,8 +36,8 @@ class Slabs {
     Span* empty = nullptr;  // one is kept, for threads that free and allocate in turns
   };
 
-  size_t take_from(Span* span, std::byte** blocks, size_t count) const;
-  void give_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone);
+  size_t allocate_from(Span* span, std::byte** blocks, size_t count) const;
+  void free_one(Bin& bin, uint8_t size_class, std::byte* block, Span** gone);
   Span* make(uint8_t size_class, int* error);
   void end(Span* span);
   static void list(Bin& bin, Span* span);

@@ -15,12 +15,12 @@ thread_local constinit Near near[kNear] = {};
 
 namespace {
 
-// All allocators, by number. Never ends: threads may end after static objects have.
+// All allocators, by number. Never destroyed: threads may end after static objects are destroyed.
 struct Registry {
   std::mutex mutex;
   std::map<uint64_t, Allocator*> allocators;
   uint64_t next_number = 1;
-  std::atomic<uint64_t> parents_end{0};  // numbers below are of a parent of this process
+  std::atomic<uint64_t> parents_end{0};  // smaller numbers belong to a parent of this process
 };
 
 Registry& registry() {
@@ -40,9 +40,9 @@ Registry& registry() {
 }
 
 thread_local constinit bool is_ending = false;
-thread_local constinit bool is_making = false;  // the program's `new` may be a heap's
+thread_local constinit bool is_making = false;  // the program's operator new may use a heap
 
-// leave() waits until it is let go. nullptr: it has ended, or is a parent's.
+// leave() waits until the allocator is released. nullptr: it has ended, or is a parent's.
 Allocator* find_and_hold(uint64_t number) {
   Registry& r = registry();
   const std::lock_guard<std::mutex> guard(r.mutex);
@@ -53,7 +53,7 @@ Allocator* find_and_hold(uint64_t number) {
   return found->second;
 }
 
-// All caches of the thread. They go back when it ends.
+// All caches of the thread. They are returned when it ends.
 struct Own {
   std::vector<Near> caches;
   ~Own() {
@@ -61,7 +61,7 @@ struct Own {
     for (Near& entry : near) entry = {};
     for (const Near& entry : caches)
       if (Allocator* const owner = find_and_hold(entry.number); owner != nullptr) {
-        owner->take_back(entry.cache);
+        owner->detach_cache(entry.cache);
         owner->ending_threads.fetch_sub(1, std::memory_order_release);
         owner->ending_threads.notify_all();
       }
@@ -79,20 +79,20 @@ ThreadCache* far(Allocator& allocator, uint64_t number) {
       entry = known;
       return known.cache;
     }
-  // What has ended makes room.
+  // Entries of allocators that have ended make room.
   {
     Registry& r = registry();
     const std::lock_guard<std::mutex> guard(r.mutex);
     std::erase_if(own.caches, [&](const Near& n) { return !r.allocators.contains(n.number); });
   }
-  ThreadCache* const made = allocator.lend_cache();
+  ThreadCache* const made = allocator.attach_cache();
   if (made == nullptr) return nullptr;
   is_making = true;
   try {
     own.caches.push_back({number, made});
   } catch (const std::bad_alloc&) {
     is_making = false;
-    allocator.take_back(made);
+    allocator.detach_cache(made);
     return nullptr;
   }
   is_making = false;

@@ -1,5 +1,5 @@
-// ThreadCache: free blocks that a thread keeps for itself, by size class: pointers, in ordinary
-// memory. Of its thread alone, but for what is said.
+// ThreadCache: free blocks that a thread keeps for itself, by size class: pointers to them, in
+// ordinary memory. Only its own thread uses it, unless said otherwise.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ struct ThreadCache {
   }
 };
 
-// This thread's cache of an allocator. Allocators have numbers that are never used twice, so what
-// is left of one that has ended is never looked at.
+// This thread's cache of an allocator. The number of an allocator is never used again, so what is
+// left of one that has ended is never found.
 namespace thread_caches {
 
 inline constexpr size_t kNear = 8;
@@ -44,20 +44,20 @@ struct Near {
 };
 extern thread_local constinit Near near[kNear];
 
-// nullptr: ask far().
+// nullptr: call far(), which makes a cache.
 inline ThreadCache* find(uint64_t number) {
   const Near& entry = near[number % kNear];
   return entry.number == number ? entry.cache : nullptr;
 }
-// The cache, which is made if there is none. nullptr: there can be none, as the thread is ending,
-// memory is short, or the process is a forked child and the allocator its parent's.
+// The cache, which is made if there is none. nullptr: there can be none, because the thread is
+// ending, memory is short, or the process is a forked child and the allocator is its parent's.
 ThreadCache* far(Allocator& allocator, uint64_t number);
 
-// An allocator begins: its number. From enter() to leave() caches of ending threads come back to
-// it; leave() waits for those that are about to.
+// An allocator begins, and gets its number. From enter() to leave(), ending threads give their
+// caches back to it; leave() waits for threads that are about to.
 uint64_t enter(Allocator& allocator);
 void leave(Allocator& allocator, uint64_t number);
-// True in a forked child for what its parent had.
+// True in a forked child, if the allocator is its parent's.
 bool is_parents(uint64_t number);
 
 }  // namespace thread_caches

@@ -101,13 +101,33 @@ struct RegionMetrics {
   FetchMetrics fetches;          // likewise
 };
 
+// The policy of one shard; and what `policy = auto` has seen.
+struct PolicyMetrics {
+  std::string policy;    // with its parameters; of auto, the name of the one that it has taken
+  uint64_t changes = 0;  // how often auto took another
+  // Pages unmapped while they were in memory, to see whether they are touched; and how many were.
+  uint64_t probes = 0, probes_touched = 0;
+  // Of auto: what each policy would have cost lately, in units of 1/256 miss, on a sample of the
+  // pages. Empty of others.
+  struct Candidate {
+    std::string policy;
+    uint64_t cost = 0;
+  };
+  std::vector<Candidate> candidates;
+  uint64_t cost_of_twice = 0;  // of the first candidate, with twice the memory
+  // One line: "s3-fifo (di-mmap would cost 1.14 ×, fifo 1.38 ×; with twice the memory s3-fifo
+  // 0.70 ×), 3 changes"; empty without candidates.
+  std::string to_text() const;
+};
+
 struct Metrics {
   Counters counters;
   Gauges gauges;
   LatencyHistogram fault_latency;
   std::vector<RegionMetrics> regions;
-  std::string to_json() const;  // one object, one line
-  std::string to_text() const;  // a table for people
+  std::vector<PolicyMetrics> policies;  // one a shard
+  std::string to_json() const;          // one object, one line
+  std::string to_text() const;          // a table for people
 };
 
 struct MetricInfo {

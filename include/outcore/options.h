@@ -78,7 +78,7 @@ struct RuntimeOptions {
   // margin that is always left to others.
   std::optional<uint64_t> budget_min_bytes{};
   std::optional<uint64_t> budget_max_bytes{};
-  // A policy, with or without parameters (docs/reference/policies.md). Default "s3-fifo".
+  // A policy, with or without parameters (docs/reference/policies.md). Default "auto".
   std::optional<std::string> policy{};
   std::optional<uint64_t> page_bytes{};        // default for regions: 4 KiB
   std::optional<unsigned> keepers{};           // shards, each with a thread that evicts. Default 1

@@ -87,7 +87,7 @@ typedef struct oc_options {
   uint64_t page_bytes;          // default for regions
   uint64_t readahead_bytes;     // largest readahead window; OC_ZERO: no readahead
   uint64_t wait_ms_max;         // bound of a wait for memory to be freed; OC_ZERO: fail at once
-  const char* policy;           // "s3-fifo", "di-mmap:hot=75%", "fifo"
+  const char* policy;           // "auto", "s3-fifo", "di-mmap:hot=75%", "fifo"
   const char* scratch_dir;      // folder for private regions and scratch stores
   const char* metrics_at_exit;  // "none", "text" (standard error), or a path for lines of JSON
   const char* kernel;           // use no kernel features newer than "5.15", "6.1", "6.8"

@@ -49,6 +49,10 @@ class Runtime {
   // are valid; or a budget too small for the threads and page size: the message gives the smallest
   // that works), ENOMEM, EPERM (the delivery is not available: the message gives the remedy).
   static Result<Runtime> start(const RuntimeOptions& options = {});
+  // Whether start() would accept the options, with what the environment and the config file say;
+  // nothing is made. EINVAL: one is wrong, or two contradict each other; others: what keeps the
+  // config file from being read.
+  static Status check(const RuntimeOptions& options = {});
 
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;

@@ -52,6 +52,10 @@ nb::dict dict_of(const Metrics& metrics) {
   nb::list regions;
   for (const RegionMetrics& region : metrics.regions) regions.append(dict_of(region));
   dict["regions"] = regions;
+  nb::list policies;
+  for (const PolicyMetrics& policy : metrics.policies)
+    policies.append(policy.candidates.empty() ? policy.policy : policy.to_text());
+  dict["policies"] = policies;
   return dict;
 }
 

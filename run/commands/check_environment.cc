@@ -6,14 +6,7 @@
 
 namespace outcore::cli {
 
-// A start that is refused for its page size has looked at everything else that was set.
-Status check_runtime_options() {
-  RuntimeOptions refused;
-  refused.page_bytes = 1;
-  const Result<Runtime> runtime = Runtime::start(refused);
-  if (runtime.ok() || runtime.message().starts_with("page = ")) return {};
-  return runtime.status();
-}
+Status check_runtime_options() { return Runtime::check(); }
 
 bool is_runtime_set() { return has_runtime_options(RunOptions{}); }
 

@@ -281,13 +281,16 @@ std::string in_words_of_flags(std::string message, const RunOptions& options) {
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
     if (!options.runtime[i]) continue;
     const std::string variable = kRuntimeOptions[i].variable();
-    const size_t at = message.find(variable);
-    if (at == std::string::npos) continue;
-    const char next = at + variable.size() < message.size() ? message[at + variable.size()] : 0;
-    if (next == '_' || std::isalnum(static_cast<unsigned char>(next)) != 0) continue;  // another
-    const bool has_value = next == '=';
-    message.replace(at, variable.size() + (has_value ? 1 : 0),
-                    kRuntimeOptions[i].flag() + (has_value ? " " : ""));
+    for (size_t at = 0; (at = message.find(variable, at)) != std::string::npos;) {
+      const char next = at + variable.size() < message.size() ? message[at + variable.size()] : 0;
+      if (next == '_' || std::isalnum(static_cast<unsigned char>(next)) != 0) {  // another
+        at += variable.size();
+        continue;
+      }
+      const bool has_value = next == '=';
+      message.replace(at, variable.size() + (has_value ? 1 : 0),
+                      kRuntimeOptions[i].flag() + (has_value ? " " : ""));
+    }
   }
   return message;
 }

@@ -1,6 +1,6 @@
-// AltStack: stacks for signal handlers, as the program sets them by sigaltstack(). Where one is so
-// small that answering a fault would overrun it, the kernel is given a larger one of ours in its
-// place; the program is told its own. Any thread.
+// AltStack: the stacks for signal handlers that the program sets by sigaltstack(). If one is so
+// small that answering a fault would overrun it, the kernel gets a larger stack of ours instead,
+// and the program still sees its own. Any thread.
 #pragma once
 
 #include <signal.h>

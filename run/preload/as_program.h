@@ -1,5 +1,5 @@
-// AsProgram: the functions that this library exports, for its own calls. By their plain names the
-// linker's --wrap sends the library's calls past them (inside.h).
+// AsProgram: the functions that this library exports, for its own use. Called by their plain names,
+// the linker's --wrap would lead past them (inside.h).
 #pragma once
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-// Bounce: memory that system calls may use in place of ours. In in-thread delivery a system call
-// cannot wait for an absent page; and in every delivery the kernel must not be caught in a page
-// that it is about to change, nor write to one behind our back (O_DIRECT).
+// Bounce: buffers that system calls use in place of managed memory. With in-thread delivery a
+// system call cannot wait for an absent page. With any delivery the kernel must not be inside of a
+// page that it is about to change, nor write to a page without our knowledge (O_DIRECT).
 #pragma once
 
 #include <sys/uio.h>
@@ -9,21 +9,21 @@
 
 namespace outcore::preload {
 
-// System calls cannot be left to fault on what is ours. Set when such a region is mapped.
+// System calls must not fault on managed memory. Set when a region is mapped for which this holds.
 bool needs_bounce();
 void set_needs_bounce();
 
 class Bounce {
  public:
-  static constexpr size_t kBytesMax = 1 << 20;  // a larger transfer goes in pieces
+  static constexpr size_t kBytesMax = 1 << 20;  // a larger transfer is done in pieces
 
-  explicit Bounce(size_t size_bytes);  // at most kBytesMax are there
+  explicit Bounce(size_t size_bytes);  // has at most kBytesMax
   ~Bounce();
   Bounce(const Bounce&) = delete;
   Bounce& operator=(const Bounce&) = delete;
   bool is_there() const { return bytes_ != nullptr; }
   std::byte* data() { return bytes_; }
-  // The kernel may read it after the call (MSG_ZEROCOPY, vmsplice): nobody else gets it.
+  // The kernel may read the buffer after the call (MSG_ZEROCOPY, vmsplice): it is not used again.
   void lend() { is_lent_ = true; }
   size_t size() const { return size_; }
 
@@ -33,8 +33,8 @@ class Bounce {
   bool is_lent_ = false;
 };
 
-// A list of buffers as one: copies [at, at + size) out of it, or into it. False: some of it cannot
-// be touched, which is EFAULT to a system call.
+// Treats a list of buffers as one: copies [at, at + size) out of it or into it. False: a part of it
+// cannot be touched, for which a system call would return EFAULT.
 size_t total_of(const iovec* list, int count);
 bool gather(const iovec* list, int count, size_t at, std::byte* into, size_t size_bytes);
 bool scatter(const iovec* list, int count, size_t at, const std::byte* from, size_t size_bytes);

@@ -1,5 +1,5 @@
-// Coherence: decided, not hoped. Whether a file's mappings can be taken so that nobody sees old
-// bytes, and what is done to hear of others. Under the door's lock.
+// Coherence: decides whether the mappings of a file can be taken so that nobody sees old bytes, and
+// how we learn that others open the file. Under the door's lock.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace outcore::preload {
 
-// Settles how the file is kept coherent, for a mapping at `address` that is about to be taken.
-// `is_first`: none of it is taken yet. Empty, or why it cannot be. `is_ours` tells addresses that
-// go through Outcore.
+// Decides how the file is kept coherent, for a mapping at `address` that is about to be taken.
+// `is_first`: no mapping of the file is taken yet. `is_ours` says whether an address goes through
+// Outcore. Returns an empty text, or why the mapping cannot be taken.
 std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
                           bool is_first, const std::function<bool(std::byte*)>& is_ours);
-// The program is about to write to a file that was read-only so far: empty, or why it must go back
-// to the kernel.
+// The program is about to write to a file that was read-only so far. Returns an empty text, or why
+// the file must go back to the kernel.
 std::string become_writable(TakenFile& file, const std::byte* address,
                             const std::function<bool(std::byte*)>& is_ours);
 

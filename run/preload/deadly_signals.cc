@@ -220,7 +220,7 @@ DeadlySignals::Sending::~Sending() {
   constexpr uint64_t kPatienceNs = 1'000'000'000;
   const uint64_t begin_ns = os::now_ns();
   while (is_pending(signal_) && os::now_ns() - begin_ns < kPatienceNs) os::yield();
-  LastStore::go_on();
+  LastStore::resume();
   const os::SignalBlock block;
   const os::Locked locked(changing);
   if ((caught.load() & bit_of(signal_)) != 0) put_ours(signal_);

@@ -1,7 +1,9 @@
-// Door: what of this process goes through Outcore, and how it changes. One for the process.
+// Door: which mappings and files of this process go through Outcore, and how that changes. There is
+// one for the process.
 //
-// Every call on it takes the door's lock, with signals blocked; none is on the fault path. Calls
-// that concern nothing of ours cost a look at one word: `is_any_taken`, `may_concern`.
+// Every call takes the door's lock, with signals blocked; none is made on the fault path. Calls
+// that do not concern managed memory or taken files cost a look at one word: `is_any_taken`,
+// `may_concern`.
 #pragma once
 
 #include <atomic>
@@ -18,7 +20,7 @@
 
 namespace outcore::preload {
 
-// A mapping that the kernel has just made for the program.
+// A mapping that the kernel has just created for the program.
 struct NewMapping {
   std::byte* address = nullptr;
   uint64_t size_bytes = 0;
@@ -28,115 +30,117 @@ struct NewMapping {
 
 class Door {
  public:
-  static constexpr size_t kMappingsMax = 4096;  // of one file; then the kernel has it
+  static constexpr size_t kMappingsMax = 4096;  // of one file; the kernel keeps further ones
 
   static Door& instance();
 
-  // Some file is taken. Without it no call concerns us.
+  // Whether some file is taken. If not, no call of the program concerns us.
   static bool is_any_taken() { return taken_count_.load(std::memory_order_acquire) != 0; }
-  // The range may have something of ours in it.
+  // Whether the range may contain managed memory.
   static bool may_concern(const void* address, size_t size_bytes) {
     const auto from = reinterpret_cast<uint64_t>(address);
     return from < high_.load(std::memory_order_acquire) &&
            from + size_bytes > low_.load(std::memory_order_acquire);
   }
-  // The range is the heap's: calls on it concern us.
+  // The range belongs to the heap: calls on it concern us.
   static void include(const std::byte* address, uint64_t size_bytes);
-  // The address is in a mapping that goes through Outcore. No lock.
+  // Whether the address is in a mapping that goes through Outcore. Takes no lock.
   static bool is_ours(const void* address);
 
   // -- mappings: door_take.cc, door_change.cc --
-  // Takes the mapping over, in place, if that is asked for and can be done rightly; otherwise the
-  // kernel keeps it, and the report says why.
-  // True if it is taken.
+  // Takes the mapping over, in place, if the settings ask for it and it can be done correctly.
+  // Otherwise the kernel keeps it, and the report says why. True if it is taken.
   bool take(const NewMapping& made);
-  // The range is about to become something else. What is ours there ends; `between` makes the
-  // change where a mapping is cut in two, and is told of each such part. 0 or an errno: bytes could
-  // not be stored, and the mapping is still there.
+  // The range is about to become something else, and our mappings there end. `between` makes the
+  // change if a mapping is cut in two, and is called for each such part. 0 or an errno: bytes could
+  // not be stored, and the mapping still exists.
   int release(std::byte* address, uint64_t size_bytes,
               const std::function<void(std::byte*, uint64_t)>& between);
   int protect(std::byte* address, uint64_t size_bytes, int protection);
   void* remap(std::byte* address, uint64_t old_bytes, uint64_t new_bytes, int flags,
               std::byte* new_address);
-  // Calls f(mapping, from, to) for what is ours in the range; offsets are in the mapping.
+  // Calls f(mapping, from, to) for each part of the range that is ours; offsets are in the mapping.
   void for_each_part(const std::byte* address, uint64_t size_bytes,
                      const std::function<void(Mapping&, uint64_t, uint64_t)>& f);
-  // As msync, madvise, mincore; 0 or an errno. What is not ours in the range is the
-  // kernel's: of advise() here, of the others by the caller.
+  // As msync, madvise and mincore; 0 or an errno. For parts of the range that are not ours,
+  // advise() calls the kernel; for the other functions the caller does.
   int sync(std::byte* address, uint64_t size_bytes, int flags);
   int advise(std::byte* address, uint64_t size_bytes, int advice);
   void look_up_residency(const std::byte* address, uint64_t size_bytes, unsigned char* states);
-  // Calls f(address, size) for what is not ours in the range, until it returns an errno.
+  // Calls f(address, size) for each part of the range that is not ours, until one returns an errno.
   int on_the_rest(const std::byte* address, uint64_t size_bytes,
                   const std::function<int(const std::byte*, uint64_t)>& f);
-  // The files that have mappings in the range go back to the kernel. 0 or an errno.
+  // Hands all files with mappings in the range back to the kernel. 0 or an errno.
   int leave(const std::byte* address, uint64_t size_bytes, const char* why);
-  void undo_locks();  // of the kernel's, after mlockall
+  void undo_locks();  // the kernel's, after mlockall
   int lock_range(const std::byte* address, uint64_t size_bytes);
   void unlock_range(const std::byte* address, uint64_t size_bytes);
 
   // -- files: door_file.cc --
-  // Bytes of the file are about to be read past us: ours are stored first. 0 or an errno.
+  // Bytes of the file are about to be read without us: stores those that are in memory first. 0 or
+  // an errno.
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
-  // Bytes of the file change under `change`: none of them is in memory meanwhile.
+  // Calls `change`, which changes bytes of the file. None of them is in memory meanwhile.
   void around_write(TakenFile& file, const std::function<uint64_t()>& offset, uint64_t size_bytes,
                     const std::function<void()>& change);
-  // What was written through mappings is stored: of files on that device, or of all. 0 or an errno.
+  // Stores what was written through mappings: of the files on that device, or of all. 0 or an
+  // errno.
   int store_files(const dev_t* device);
-  // The file may have become longer.
+  // Looks whether the file has become longer.
   void note_growth(TakenFile& file);
-  // Everything goes back to the kernel, in place. False: bytes could not be stored; it stays ours.
+  // Hands all mappings of the file back to the kernel, in place. False: bytes could not be stored,
+  // and the file stays ours.
   bool hand_back(TakenFile& file, const char* why);
   bool hand_back_if_writable(TakenFile& file, const char* why);
-  // The same by identity, for who hears of other openers.
+  // The same, by identity, for callers that learn of other openers.
   bool hand_back(const Identity& identity, const char* why);
-  // The file of a path that is to be opened, if it is taken.
+  // The taken file at a path that is about to be opened; nullptr: it is not taken.
   TakenFile* file_of_path(int folder, const char* path);
   TakenFile* file_of_identity(const Identity& identity);
-  // The program itself opens a file that was read-only so far for writing.
+  // The program itself is about to open a file for writing that was read-only so far.
   void before_write_open(TakenFile& file);
-  // The program has closed a descriptor of it.
+  // The program has closed a descriptor of the file.
   void closed_descriptor(TakenFile& file);
-  // A descriptor is new in the program.
+  // The program has a new descriptor.
   void note_descriptor(int fd);
 
-  // All writable files go back to the kernel, as far as they can be stored.
+  // Hands all writable files back to the kernel, as far as they can be stored.
   void leave_writable(const char* why);
-  // All in-thread ones do, and no more are taken so: what the kernel touches later, in no call of a
-  // thread, it must find by itself.
+  // Hands all in-thread files back, and takes no more so: what the kernel touches later, in no call
+  // of a thread, it must find by itself.
   void leave_in_thread(const char* why);
-  // The process is about to end, or to become another program: what is written is stored, and
-  // writable files are the kernel's from now on, so that what is still written is not lost.
+  // The process is about to end, or to become another program: stores what was written, and hands
+  // writable files to the kernel, so that what is written from now on is not lost.
   void store_all();
-  // What was learnt of the files goes to the profile of --learn, when the process ends or becomes
-  // another program. What fails is told; what the file itself refuses, once.
+  // Writes what was learnt about the files to the profile of --learn, when the process ends or
+  // becomes another program. Errors are reported; one of the profile's file only once.
   void keep_learnt();
   // -- forked children: door_fork.cc --
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
-  bool adopt(const region::View& view);  // within fork(), in the child
-  // A touch of what was the parent's. False: it is none of ours.
+  bool adopt(const region::View& view);  // called within fork(), in the child
+  // The child has touched a mapping of its parent. False: it was not one of ours.
   bool revive(const std::byte* address);
-  // A call is about to change what was the parent's in the range: it must find the kernel's mapping
-  // there, not what stands for it.
+  // A call is about to change mappings of the parent in the range: puts the kernel's mapping in
+  // place of the placeholder first.
   static void revive_range(const void* address, uint64_t size_bytes) {
     if (has_inherited_.load(std::memory_order_acquire))
       instance().revive_all(static_cast<const std::byte*>(address), size_bytes);
   }
-  void begin();  // at the beginning of the process
-  // This process is not the one that the door is of: it shares its memory (vfork, clone), or is a
-  // copy that was made past the C library. It changes nothing of ours.
+  void begin();  // when the process begins
+  // Whether the door belongs to another process: this one shares its memory (vfork, clone), or is a
+  // copy that was not made by the C library. Then nothing of it may be changed.
   bool is_of_another_process() const;
-  // What a descendant asks for.
+  // Answers a request of a descendant.
   ReleaseLink::Answer release(const ReleaseLink::Question& question);
 
-  // Calls f(cache, mapped bytes) if the file is taken.
+  // If the file is taken, calls f(cache, mapped bytes).
   void with_cache(TakenFile& file, const std::function<void(paging::PageCache&, uint64_t)>& f);
-  // Brings a range of the file in, or evicts it.
+  // Prefetches a range of the file, or evicts it.
   Status bring(TakenFile& file, uint64_t offset, uint64_t size_bytes, bool is_in);
   Report report();
-  // Started if it is not; nullptr, and why.
+  // The runtime, which is started if necessary. nullptr: `why` says why there is none.
   std::shared_ptr<Runtime::Impl> runtime_for_heap(std::string* why);
   const std::shared_ptr<Runtime::Impl>& runtime() const { return runtime_; }
 
@@ -152,12 +156,12 @@ class Door {
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
   void store_pieces(TakenFile& file);
-  bool hand_back_locked(TakenFile& file, const char* why);  // says why not
+  bool hand_back_locked(TakenFile& file, const char* why);  // reports why not
   Status try_to_hand_back(TakenFile& file, const char* why);
   void drop_what_was_cut_off(TakenFile& file);
-  Mapping* mapping_at(const std::byte* address);  // the first whose end is behind the address
+  Mapping* mapping_at(const std::byte* address);  // the first that ends behind the address
   Mapping* mapping_covering(const std::byte* address);
-  bool mark_descriptors(TakenFile& file);  // false: they could not be looked at
+  bool mark_descriptors(TakenFile& file);  // false: they could not be read
   void populate(Mapping& mapping);
   int cut(Mapping& mapping, uint64_t from, uint64_t to,
           const std::function<void(std::byte*, uint64_t)>& between);
@@ -183,22 +187,22 @@ class Door {
   std::map<Identity, std::unique_ptr<TakenFile>> files_;
   std::map<std::byte*, Mapping*> mappings_;
   NotTaken not_taken_;
-  std::vector<std::unique_ptr<TakenFile>> inherited_;  // of the parent's, in a forked child
-  std::atomic<pid_t> owner_{0};  // the process that this state is of; 0: it has not begun
+  std::vector<std::unique_ptr<TakenFile>> inherited_;  // in a forked child: those of its parent
+  std::atomic<pid_t> owner_{0};  // the process that this state belongs to; 0: it has not begun
   std::string delivery_;
   bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;
-  // Whether the profile has what was learnt: not tried, or in vain; yes; it cannot be written.
+  // Whether the profile contains what was learnt: not tried, or failed; yes; it cannot be written.
   enum class Kept : uint8_t { kNothing, kAll, kFailed } kept_ = Kept::kNothing;
 };
 
-// What calls say of bytes that could not be stored: ENOSPC and EDQUOT by their names, else EIO.
+// The errno for bytes that could not be stored: ENOSPC and EDQUOT as they are, otherwise EIO.
 int as_errno(const Status& status);
-// The kernel's mapping, in place of ours, as the program asked for it.
+// Puts the kernel's mapping in place of ours, as the program asked for it.
 bool map_by_kernel(const Mapping& mapping);
-// Asks the process that has the file to hand it back, and waits; if that cannot be, this process
-// ends with a message. For forked children, and for those who only share the memory.
+// Asks the process that has taken the file to hand it back, and waits. If that fails, this process
+// ends with a message. For forked children, and for processes that only share the memory.
 void release_or_end(const TakenFile& file);
-// The process ends: everything is stored, and the report published. Once.
+// The process ends: stores everything, and publishes the report. Once.
 void end_of_process();
 
 }  // namespace outcore::preload

@@ -36,14 +36,14 @@ bool on_touch(const std::byte* address) {
 // Nothing of the program runs between these: neither its handlers for fork(), nor its signals'.
 void before_fork() {
   ++inside_depth;
-  Heap::hold_start();  // it takes the door's lock
+  Heap::lock_start();  // it takes the door's lock
   Door::instance().before_fork();
   Heap::before_fork();
 }
 
 void after_fork_in_parent(bool may_have_failed) {
   Door::instance().after_fork_in_parent();
-  Heap::let_start();
+  Heap::unlock_start();
   Heap::after_fork_in_parent(may_have_failed);
   OC_CHECK(inside_depth != 0);
   --inside_depth;
@@ -52,7 +52,7 @@ void after_fork_in_parent(bool may_have_failed) {
 void after_fork_in_child() {
   Heap::after_fork_in_child();
   Door::instance().after_fork_in_child();
-  Heap::let_start();
+  Heap::unlock_start();
   OC_CHECK(inside_depth != 0);
   --inside_depth;
 }

@@ -86,8 +86,8 @@ bool Heap::start() {
   return views_ != nullptr && !is_child_;
 }
 
-void Heap::hold_start() { instance().starting_.lock(); }
-void Heap::let_start() { instance().starting_.unlock(); }
+void Heap::lock_start() { instance().starting_.lock(); }
+void Heap::unlock_start() { instance().starting_.unlock(); }
 
 // REQUIRES: `starting_`.
 void Heap::start_once() {
@@ -135,7 +135,7 @@ void Heap::trim() {
     all = free_.all_in(0, views_->size_bytes());
     free_.remove(0, views_->size_bytes());  // nobody else gets them meanwhile
   }
-  for (const auto& r : all) views_->store().take_back(r.first, r.count);
+  for (const auto& r : all) views_->store().withdraw(r.first, r.count);
   const os::Locked locked(lock_);
   for (const auto& r : all) free_.add(r.first, r.count);
 }
@@ -242,7 +242,7 @@ void Heap::release(const Range& range) {
       const os::Locked locked(lock_);
       is_too_much = views_->store().reserved_bytes() > live_bytes_ + kKeptBytesMax;
     }
-    if (is_too_much) views_->store().take_back(r.from, r.to - r.from);
+    if (is_too_much) views_->store().withdraw(r.from, r.to - r.from);
     const os::Locked locked(lock_);
     free_.add(r.from, r.to - r.from);
   }

@@ -1,10 +1,11 @@
-// Heap: large allocations and large anonymous mappings of the program, on scratch space. One for
-// the process; off until the settings ask for it, and then made by the first that is large enough.
+// Heap: large allocations and large anonymous mappings of the program, whose bytes lie on scratch
+// space. There is one for the process. It is off until the settings ask for it, and is made by the
+// first allocation that is large enough.
 //
-// Calls that concern nothing of it cost a look at one or two words. What it knows about its memory
-// lies elsewhere, so that no call of it touches that memory but to copy, and then without a lock.
-// In a forked child its addresses are inaccessible until the first touch, which gets a true copy
-// (heap_copy.h), in memory that is the kernel's; nothing is added there.
+// Calls that do not concern it cost a look at one or two words. Its own data about the memory lies
+// elsewhere, so its calls touch the memory only to copy, and then hold no lock. In a forked child
+// the addresses are inaccessible until the first touch, which fetches a real copy (heap_copy.h)
+// into memory of the kernel; the child allocates nothing there.
 #pragma once
 
 #include <atomic>
@@ -25,48 +26,49 @@ namespace outcore::preload {
 class Heap {
  public:
   static Heap& instance();
-  static void prepare();  // reads the settings; once, when the library begins
-  // The process ends, but by a signal or _exit(): what it has booked on servers can go.
+  static void prepare();  // reads the settings; once, when the library is loaded
+  // The process ends, but not by a signal or _exit(): what it has booked on servers can be freed.
   static void retire();
 
-  // -- no lock, no call --
+  // -- without a lock or a call --
   static bool wants(size_t bytes) { return bytes >= bytes_min_.load(std::memory_order_relaxed); }
   static bool has(const void* address) {
     return reinterpret_cast<uint64_t>(address) - low_.load(std::memory_order_relaxed) <
            span_.load(std::memory_order_relaxed);
   }
   static bool is_used() { return span_.load(std::memory_order_relaxed) != 0; }
-  // Some of the range is the heap's, and the caller is the program.
+  // Whether some of the range belongs to the heap, and the program itself makes the call.
   static bool concerns(const void* address, size_t size_bytes) {
     const uint64_t span = span_.load(std::memory_order_relaxed);
     if (span == 0) return false;
     const uint64_t from = reinterpret_cast<uint64_t>(address), low = low_.load();
     return from < low + span && size_bytes > (from < low ? low - from : 0) && !is_inside();
   }
-  // `caller`: code. What another allocator maps for itself is none of ours: our threads allocate
-  // there (by the C library), and must never wait for a fault.
+  // `caller` is an address of code. What another allocator maps for itself is left to the kernel:
+  // our own threads allocate there (through the C library), and must never wait for a fault.
   static bool wants_mapping(const void* address, size_t bytes, int protection, int flags,
                             const void* caller);
 
   // -- the malloc family: heap.cc --
   // Reads zero. nullptr: there is no room, in addresses or on the disk (errno is ENOMEM).
-  // REQUIRES: `alignment` is a power of two. `is_available` tells whether there is a heap at all.
+  // `is_available` says whether there is a heap at all. REQUIRES: `alignment` is a power of two.
   void* allocate(size_t bytes, size_t alignment, bool* is_available);
-  // Of what was allocated; anything else ends the program, as the C library would. Without memory
-  // for what there is to note, the addresses are not used again.
+  // Frees a block. Any other address ends the program, as in the C library. If there is no memory
+  // to note it as free, its addresses are not used again.
   void free(void* p) noexcept;
-  // In place, or nullptr: it must move.
+  // Changes the size in place. nullptr: the block must move.
   void* resize(void* p, size_t bytes);
-  // Elsewhere, with room to grow further; nullptr: as allocate().
+  // Moves the block elsewhere, with room to grow further. nullptr: as allocate().
   void* move(void* p, size_t bytes);
   size_t usable_bytes(void* p);
 
-  // -- mappings: heap_memory.cc; 0 or an errno, or an address or MAP_FAILED with errno. Ranges may
-  // have parts that are not the heap's --
-  void* map(size_t bytes);  // nullptr: the kernel shall
-  // At a fixed address, as a part of the heap. False: give_way(), and it is the kernel's.
+  // -- mappings: heap_memory.cc. They return 0 or an errno, or an address or MAP_FAILED with errno.
+  // Ranges may have parts that do not belong to the heap. --
+  void* map(size_t bytes);  // nullptr: the kernel shall do it
+  // Maps at a fixed address, as a part of the heap. False: call give_way(), and let the kernel map.
   bool map_over(std::byte* address, size_t bytes, int protection, int flags);
-  // Something else will be mapped there: what is the heap's of it is the kernel's from now on.
+  // Something else will be mapped there: parts that belong to the heap are the kernel's from now
+  // on.
   int give_way(std::byte* address, size_t bytes);
   int unmap(std::byte* address, size_t bytes);
   void* remap(std::byte* address, size_t old_bytes, size_t new_bytes, int flags, std::byte* to);
@@ -77,34 +79,34 @@ class Heap {
   int lock(const std::byte* address, size_t bytes);
   void unlock(const std::byte* address, size_t bytes);
   void unlock_all();
-  void undo_locks();  // of the kernel's, after mlockall
+  void undo_locks();  // the kernel's, after mlockall
 
   void add_to(Report& report);
 
   // -- fork: heap_fork.cc --
-  // Nobody begins to use the heap in between: half of that would be in the child for ever.
-  static void hold_start();
-  static void let_start();
-  // What fork() needs memory for is made before it, so that fork() fails instead of its child.
-  // False: ENOMEM. With drop_prepared(), in both processes, after fork().
+  // No thread begins to use the heap before fork() is over: the child would have half of a heap.
+  static void lock_start();
+  static void unlock_start();
+  // Allocates what fork() needs before it, so that fork() fails instead of its child. False:
+  // ENOMEM. drop_prepared() must follow, in both processes, after fork().
   static bool prepare_fork();
   static void drop_prepared();
   static void before_fork();
   static void after_fork_in_parent(bool may_have_failed);
   static void after_fork_in_child();
-  // A forked child has touched what was its parent's: true if it is there now. If there can be no
-  // copy the child ends with a message.
+  // A forked child has touched memory of its parent. True: the copy is there now. If there can be
+  // no copy the child ends with a message.
   static bool revive_at(const std::byte* address);
 
  private:
   enum class Kind : uint8_t { kAllocation, kMapping };
   struct Block {
     uint64_t bytes = 0;  // that the program may use: whole system pages
-    uint64_t room = 0;   // addresses that are kept for it; as a rule whole pages of ours
+    uint64_t room = 0;   // addresses that are reserved for it; usually whole pages of ours
     Kind kind = Kind::kAllocation;
   };
   using Blocks = std::map<uint64_t, Block>;  // by offset
-  // What ceased to be some block's: whole pages of ours.
+  // What no longer belongs to a block: whole pages of ours.
   struct Range {
     uint64_t from, to;
   };
@@ -116,13 +118,13 @@ class Heap {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - views_->address());
   }
   uint64_t page_bytes() const { return views_->page_bytes(); }
-  // Addresses and space for a new block, not yet in `blocks_`. 0 or an errno.
+  // Takes addresses and space for a new block, which is not in `blocks_` yet. 0 or an errno.
   int take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset);
   int back(uint64_t offset, uint64_t bytes);  // shown, and space promised. 0 or an errno
   void* add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind);
   void put(uint64_t offset, const Block& block);
   Block block_of(void* p, const char* call);
-  void release(const Range& range);  // its bytes are gone, and it is free
+  void release(const Range& range);  // drops its bytes and frees it
   int empty(uint64_t from, uint64_t to);
   bool grow_room(uint64_t offset, uint64_t bytes);
   void add_live(int64_t bytes);
@@ -160,7 +162,7 @@ class Heap {
   std::atomic<bool> is_started_{false};
   std::unique_ptr<HeapViews> views_;  // nullptr: there is no heap
 
-  // Of a fork, and of the child that comes of it.
+  // Belongs to a fork, and to the child that it makes.
   struct Inherited {
     std::byte* address;
     uint64_t bytes, offset;
@@ -168,10 +170,10 @@ class Heap {
   };
   bool is_forking_ = false, is_child_ = false;
   std::unique_ptr<HeapCopy> copy_;
-  int copy_error_ = 0;  // why there is none
+  int copy_error_ = 0;  // why there is no copy
   os::Lock reviving_;
-  std::vector<Inherited> childs_;        // in a child: what it has, or will have, a copy of
-  std::atomic<bool> is_revived_{false};  // it has
+  std::vector<Inherited> childs_;        // in a child: what it has a copy of, or will have
+  std::atomic<bool> is_revived_{false};  // it has the copy
 
   os::Lock lock_;
   base::RangeSet free_;

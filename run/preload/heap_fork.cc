@@ -97,7 +97,7 @@ void Heap::prepare_copy() {
   if (copy_ != nullptr && copy_->reserve(views_->shown_bytes())) return;
   copy_error_ = errno;
   copy_ = nullptr;
-  views_->go_on();
+  views_->resume();
 }
 
 // Any other error than ENOMEM concerns only a child that touches the heap, not one that executes.
@@ -138,7 +138,7 @@ void Heap::after_fork_in_parent(bool may_have_failed) {
           true);
   }
   copy->finish(error);
-  heap.views_->go_on();
+  heap.views_->resume();
 }
 
 void Heap::after_fork_in_child() {

@@ -9,7 +9,9 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/store/range.h"
+#include "core/store/registry.h"
 #include "core/store/unwritten_zeros.h"
+#include "run/preload/heap_file.h"
 
 namespace outcore::preload {
 
@@ -19,22 +21,72 @@ namespace {
 
 constexpr size_t kCopyBytes = 1 << 20;
 
+Error refuse(const store::Uri& uri) {
+  return {EINVAL, "store '" + uri.text +
+                      "': memory of --alloc rests in space that dies with the process: "
+                      "write scratch:DIR or far://HOST:PORT"};
+}
+
 }  // namespace
 
-Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& uri,
+Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& text,
                                                    const std::string& folder) {
-  auto space = HeapSpace::open(uri, folder);
-  if (!space) return space.error();
+  const Result<store::Uri> parsed = store::parse_uri(text);
+  if (!parsed) return parsed.error();
+  const store::Uri& uri = parsed.value();
+  if (!store::dies_with_process(text)) return refuse(uri);
+  const auto kind = find_store_kind(uri);
+  if (!kind) return kind.error();
+  const Result<unsigned> reads = uri.count_of("read_concurrency", 0);
+  if (!reads) return reads.error();
+  const Result<unsigned> writes = uri.count_of("write_concurrency", 0);
+  if (!writes) return writes.error();
+  const StoreLimits limits{reads.value(), writes.value()};
   std::shared_ptr<HeapStore> heap(new HeapStore);
-  heap->space_ = std::move(space.value());
+  if (kind.value()->place != StoreKind::Place::kFolder) {
+    heap->folder_ = folder;
+    if (Status s = heap->open_far(*kind.value(), uri, limits); !s) return s.error();
+    return heap;
+  }
+  auto file = HeapFile::open(uri.path.empty() ? folder : uri.path, limits);
+  if (!file) return file.error();
+  heap->folder_ = file.value()->folder();
+  heap->file_ = file.value()->descriptor();
+  heap->booking_ = file.value().get();
+  heap->space_ = std::move(file).value();
   return heap;
+}
+
+// A store that books its space, on other machines.
+Status HeapStore::open_far(const StoreKind& kind, store::Uri uri, const StoreLimits& limits) {
+  // What is promised gets its place, piece by piece.
+  const std::string* const reserve = uri.find("reserve");
+  if (reserve == nullptr || *reserve == "yes") {  // what else it is, the kind says
+    std::erase_if(uri.parameters, [](const auto& one) { return one.first == "reserve"; });
+    uri.parameters.emplace_back("reserve", "no");
+  }
+  auto store = kind.open(uri, {.is_writable = true, .may_create = true}, limits);
+  if (!store) return store.error();
+  space_ = std::move(store.value());
+  booking_ = dynamic_cast<store::Booking*>(space_.get());
+  return booking_ != nullptr ? Status{} : refuse(uri);
 }
 
 Status HeapStore::cover(uint64_t capacity_bytes, uint64_t page_bytes) {
   for (store::WrittenMap* map : {&written_, &reserved_})
     if (const int error = map->cover(capacity_bytes, kSystemPage); error != 0)
       return base::system_error(error, "map what is written of " + uri());
-  return space_->cover(capacity_bytes, page_bytes);
+  granule_bytes_ = booking_->granule_bytes();
+  if (is_far()) granule_bytes_ = std::max(granule_bytes_, page_bytes);
+  const int error = space_->resize(capacity_bytes);
+  return error == 0 ? Status{}
+                    : base::system_error(error, "cover " + base::format_bytes(capacity_bytes) +
+                                                    " of addresses with " + space_->uri());
+}
+
+uint64_t HeapStore::free_bytes() const {
+  const Result<uint64_t> free = booking_->free_bytes();
+  return free ? free.value() : 0;
 }
 
 int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
@@ -48,29 +100,36 @@ int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
   }
   if (missing == 0) return 0;
   // Asked first, so that a hopeless wish does not fill the disk before it fails.
-  if (space_->file() >= 0 && missing > free_bytes()) return -ENOSPC;
+  if (!is_far() && missing > free_bytes()) return -ENOSPC;
   for (uint64_t at = offset, next; at < end; at = next) {
     next = reserved_.run_end(at, end);
     if (reserved_.is_written(at)) continue;
-    if (const int error = space_->reserve(at, next - at); error != 0) return error;
+    if (const int error = reserve_space(at, next); error != 0) return error;
     reserved_.mark(at, next - at);
     reserved_bytes_.fetch_add(next - at, std::memory_order_relaxed);
   }
   return 0;
 }
 
-// With what is free around it, as far as space goes in larger pieces.
-void HeapStore::give_up(uint64_t from, uint64_t to) {
-  OC_ASSERT(from < to && to <= size_bytes());
-  const uint64_t granule = space_->granule_bytes();
-  const uint64_t before = base::round_down(from, granule);
-  const uint64_t behind = std::min(base::round_up(to, granule), size_bytes());
-  if (reserved_.next_written(before, from) == from) from = before;
-  if (reserved_.next_written(to, behind) == behind) to = behind;
-  space_->give_up(from, to - from);
+int HeapStore::reserve_space(uint64_t from, uint64_t to) {
+  OC_CHECK(booking_ != nullptr && granule_bytes_ != 0);
+  from = base::round_down(from, granule_bytes_);
+  to = std::min(base::round_up(to, granule_bytes_), space_->size_bytes());
+  return space_->reserve(from, to - from);
 }
 
-void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
+// With what is free around it, as far as space goes in larger pieces. What cannot be given back
+// stays reserved, unknown to us: no harm but the space.
+void HeapStore::release_space(uint64_t from, uint64_t to) {
+  OC_ASSERT(from < to && to <= size_bytes());
+  const uint64_t before = base::round_down(from, granule_bytes_);
+  const uint64_t behind = std::min(base::round_up(to, granule_bytes_), size_bytes());
+  if (reserved_.next_written(before, from) == from) from = before;
+  if (reserved_.next_written(to, behind) == behind) to = behind;
+  static_cast<void>(space_->release(from, to - from));
+}
+
+void HeapStore::withdraw(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
   const std::lock_guard<std::mutex> guard(reserving_);
   const uint64_t end = offset + size_bytes;
@@ -79,7 +138,7 @@ void HeapStore::take_back(uint64_t offset, uint64_t size_bytes) {
        at = reserved_.next_written(next, end)) {
     next = reserved_.run_end(at, end);
     reserved_.clear_inside(at, next - at);
-    give_up(at, next);
+    release_space(at, next);
     OC_ASSERT(reserved_bytes_.load(std::memory_order_relaxed) >= next - at);
     reserved_bytes_.fetch_sub(next - at, std::memory_order_relaxed);
   }
@@ -98,7 +157,7 @@ int HeapStore::write(uint64_t offset, std::span<const std::byte> from) {
   return space_->write(offset, from);
 }
 
-// Those that are in the file as a whole travel together.
+// Those that were written as a whole travel together.
 void HeapStore::transfer(std::span<StoreRequest> batch) {
   const auto is_plain = [this](const StoreRequest& r) {
     return r.is_write || written_.is_all_written(r.offset, r.size_bytes);
@@ -116,7 +175,7 @@ void HeapStore::transfer(std::span<StoreRequest> batch) {
 
 int HeapStore::copy_to(int file, uint64_t end) {
   std::vector<std::byte> buffer;  // used where the kernel does not copy
-  if (space_->file() < 0) buffer.resize(kCopyBytes);
+  if (is_far()) buffer.resize(kCopyBytes);
   for (uint64_t at = written_.next_written(0, end), next; at < end;
        at = written_.next_written(next, end)) {
     next = written_.run_end(at, end);
@@ -132,7 +191,7 @@ int HeapStore::copy_run(int file, uint64_t from, uint64_t to, std::vector<std::b
     auto at = static_cast<off_t>(from), there = at;
     ssize_t n = -1;
     if (buffer.empty()) {
-      n = ::copy_file_range(space_->file(), &at, file, &there, std::min(to - from, kBytesMax), 0);
+      n = ::copy_file_range(file_, &at, file, &there, std::min(to - from, kBytesMax), 0);
       if (n < 0 && errno != EINTR && errno != ENOSPC && errno != EIO) {
         buffer.resize(kCopyBytes);
         continue;
@@ -153,6 +212,11 @@ int HeapStore::discard(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(store::is_range_of(offset, size_bytes, this->size_bytes()));
   forget(offset, size_bytes);
   return 0;
+}
+
+void HeapStore::use_room(std::shared_ptr<store::Room> room) {
+  if (auto* lodger = dynamic_cast<store::Lodger*>(space_.get()); lodger != nullptr)
+    lodger->use_room(std::move(room));
 }
 
 }  // namespace outcore::preload

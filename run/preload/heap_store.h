@@ -1,9 +1,9 @@
-// HeapStore: space behind a range of addresses, of which parts are promised and taken back one by
-// one.
+// HeapStore: the store of a heap's addresses. It lies on another store, which reserves space range
+// by range: an unnamed file (HeapFile), or memory of other machines.
 //
-// Fault safe. What was never written since it was promised reads zero without I/O: a map of what
-// was written, in system pages, is the truth, and not what the space holds. So nothing need be
-// erased when memory is freed.
+// Fault safe. A range that was not written since it was promised reads zero without I/O: a map
+// says, for each system page, whether it was written, whatever the other store holds there. So
+// freed memory need not be erased.
 #pragma once
 
 #include <atomic>
@@ -12,37 +12,41 @@
 #include <string>
 #include <vector>
 
+#include "core/store/booking.h"
 #include "core/store/room.h"
+#include "core/store/uri.h"
 #include "core/store/written_map.h"
 #include "outcore/store.h"
-#include "run/preload/heap_space.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::preload {
 
 class HeapStore final : public Store, public store::Lodger {
  public:
-  // As HeapSpace::open.
+  // scratch:[FOLDER][?parameters], whose default is `folder` (empty: TMPDIR, else /var/tmp); or
+  // far://… (docs/reference/stores.md). Errors: those of the URI, and of the system.
   static Result<std::shared_ptr<HeapStore>> open(const std::string& uri, const std::string& folder);
-  // REQUIRES: called once, before all that follows.
+  // REQUIRES: called once, before the functions below. Whole pages are written.
   Status cover(uint64_t capacity_bytes, uint64_t page_bytes);
 
-  // Bytes that could be promised now.
-  uint64_t free_bytes() const { return space_->free_bytes(); }
-  const std::string& folder() const { return space_->folder(); }
-  // Space for the range, so that what is written there can be stored. 0, or -errno: -ENOSPC, and
-  // then nothing is promised. REQUIRES, here and below: whole system pages.
+  // How many bytes could be promised now.
+  uint64_t free_bytes() const;
+  // Where further files may be created.
+  const std::string& folder() const { return folder_; }
+  // Reserves space for the range, so that what is written there can be stored. 0 or -errno;
+  // -ENOSPC: nothing was promised. REQUIRES, here and below: whole system pages.
   int promise(uint64_t offset, uint64_t size_bytes);
-  // The range need not have space any more. REQUIRES: it reads zero.
-  void take_back(uint64_t offset, uint64_t size_bytes);
-  // Everything that was written below `end`, to the same places of a file that reads zero. 0 or
-  // -errno. REQUIRES: nobody writes meanwhile.
+  // The range needs no space any more. REQUIRES: it reads zero.
+  void withdraw(uint64_t offset, uint64_t size_bytes);
+  // Copies everything that was written below `end` to the same places of a file that reads zero. 0
+  // or -errno. REQUIRES: nobody writes meanwhile.
   int copy_to(int file, uint64_t end);
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
-  // Nothing of the range was written, or it was discarded since.
+  // Whether nothing of the range was written since it was last discarded.
   bool is_untouched(uint64_t offset, uint64_t size_bytes) const {
     return written_.is_untouched(offset, size_bytes);
   }
-  // As discard(), which cannot fail.
+  // As discard(); cannot fail.
   void forget(uint64_t offset, uint64_t size_bytes) { written_.clear_inside(offset, size_bytes); }
 
   uint64_t size_bytes() const override { return written_.capacity_bytes(); }
@@ -55,21 +59,27 @@ class HeapStore final : public Store, public store::Lodger {
   }
   void register_buffer(std::span<std::byte> buffer) override { space_->register_buffer(buffer); }
   StoreTraits traits() const override { return space_->traits(); }
-  std::string uri() const override { return "allocations in " + space_->name(); }
+  std::string uri() const override { return "allocations in " + space_->uri(); }
   std::string remark() const override { return space_->remark(); }
   bool is_unreplicated() const override { return space_->is_unreplicated(); }
-  void retire() { space_->retire(); }
-  bool is_far() const { return space_->file() < 0; }
-  void use_room(std::shared_ptr<store::Room> room) override { space_->use_room(std::move(room)); }
+  void retire() override { space_->retire(); }
+  bool is_far() const { return file_ < 0; }
+  void use_room(std::shared_ptr<store::Room> room) override;
 
  private:
   HeapStore() = default;
+  Status open_far(const StoreKind& kind, store::Uri uri, const StoreLimits& limits);
   int copy_run(int file, uint64_t from, uint64_t to, std::vector<std::byte>& buffer);
-  void give_up(uint64_t from, uint64_t to);
+  int reserve_space(uint64_t from, uint64_t to);
+  void release_space(uint64_t from, uint64_t to);
 
-  std::unique_ptr<HeapSpace> space_;
+  std::shared_ptr<Store> space_;
+  store::Booking* booking_ = nullptr;  // the space's
+  int file_ = -1;                      // the space's; -1: it is on other machines
+  std::string folder_;
+  uint64_t granule_bytes_ = 0;  // space is reserved and released in multiples of this
   store::WrittenMap written_;
-  store::WrittenMap reserved_;  // what there is space for
+  store::WrittenMap reserved_;  // the system pages that have space
   std::atomic<uint64_t> reserved_bytes_{0};
   std::mutex reserving_;
 };

@@ -108,7 +108,7 @@ int HeapViews::stop(bool has_others) {
   return s.code();
 }
 
-void HeapViews::go_on() {
+void HeapViews::resume() {
   if (is_halted_) runtime_->engine->resume(*cache_);
   runtime_->mapping.unlock();
 }

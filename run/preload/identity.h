@@ -1,4 +1,4 @@
-// Identity: which file a descriptor or a path is, whatever its name.
+// Identity: which file a descriptor or a path refers to, whatever the file's name.
 #pragma once
 
 #include <sys/stat.h>

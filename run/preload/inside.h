@@ -1,6 +1,6 @@
-// Inside: this library's own calls go past the program's. The library is linked so that what it
-// calls itself (mmap, read, open …) reaches the real functions; what the C library calls on its
-// behalf (malloc, say) is told by a mark of the thread.
+// Inside: calls that this library makes itself, as opposed to calls of the program. The library is
+// linked so that its own calls (mmap, read, open …) reach the real functions. For calls that the C
+// library makes on its behalf (malloc, say) a mark of the thread tells.
 #pragma once
 
 #include "core/base/assert.h"
@@ -12,10 +12,11 @@ extern constinit thread_local unsigned inside_depth;
 
 inline bool is_inside() { return inside_depth != 0; }
 
-// The calling thread is one of ours: nothing that it calls is the program's, no signal reaches it.
+// Makes the calling thread one of ours: none of its calls is the program's, and no signal reaches
+// it.
 void become_ours(const char* name);
 
-// While it lives, calls of this thread are not taken over, and no signal handler of the program's
+// While it exists, calls of this thread are not taken over, and no signal handler of the program
 // runs in it.
 class Inside {
  public:

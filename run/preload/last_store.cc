@@ -132,7 +132,7 @@ bool LastStore::is_there() { return owner.load() == ::getpid(); }
 
 bool LastStore::has_begun() { return is_ending.load(); }
 
-void LastStore::go_on() {
+void LastStore::resume() {
   is_ending.store(false);
   note_attempt_over();
 }

@@ -1,8 +1,8 @@
-// LastStore: what the program wrote is stored when the process ends, by a thread of ours.
+// LastStore: a thread of ours that stores what the program wrote when the process ends.
 //
-// A process may end anywhere: in a signal handler on a small stack, in the middle of malloc(), with
-// any lock of the program's held. So who ends it only wakes this thread, and waits. The thread
-// needs no lock that the program can hold, and its memory is OwnMemory's.
+// A process may end anywhere: in a signal handler on a small stack, in the middle of malloc(),
+// while any lock of the program is held. So the thread that ends it only wakes this thread, and
+// waits. This thread needs no lock that the program can hold, and its memory comes from OwnMemory.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@ namespace outcore::preload {
 
 class LastStore {
  public:
-  // kStoreAndRetire: nothing of the program runs any more, and others may have its far space.
+  // kStoreAndRetire: no code of the program runs any more, and its space on servers may be freed.
   enum class What : uint8_t { kStore, kStoreAndReport, kStoreAndRetire };
 
-  // Starts the thread, once a process. False: the system gives none. Under the door's lock.
+  // Starts the thread, once for each process. False: the system has no thread left. Under the
+  // door's lock.
   static bool start();
-  // Returns when all is stored, or when storing has not moved for settings().patience_s: then it
-  // says so.
-  // At once where there is no thread: nothing was taken, or this is a child of who took it. Any
-  // thread; async-signal-safe.
+  // Returns when everything is stored, or when storing has not progressed for
+  // settings().patience_s, which it reports. Returns at once if the thread does not exist: nothing
+  // was taken, or this is a child of the process that has taken it. Any thread; async-signal-safe.
   static void run(What what);
   static bool is_there();
-  // The process ends: what would be taken from now on might not be stored.
+  // The process is ending: what would be taken from now on might not be stored.
   static bool has_begun();
-  static void go_on();  // it does not end, after all
-  // Counts the ends that were tried, from 1: what is told of one is told anew of the next.
+  static void resume();  // the process does not end after all
+  // Counts attempts to end the process, from 1: what was reported in one is reported again in the
+  // next.
   static uint32_t attempt();
-  static void note_attempt_over();  // the process may go on (an exec that fails)
-  // Some of it is stored: whoever waits goes on waiting. By the thread that stores.
+  static void note_attempt_over();  // the process may go on (after an exec that fails)
+  // Something was stored, so run() goes on waiting. Called by the thread that stores.
   static void note_progress();
-  // The parent's thread is not the child's.
+  // In a forked child: the thread is the parent's.
   static void forget_in_child();
 };
 

@@ -1,6 +1,6 @@
-// Leaving: descriptors of the program's files that another program, or another process, is about to
-// have. What is read and written by them nobody here sees, so a taken file that is written goes
-// back to the kernel before. Any thread; also in processes that share our memory.
+// Leaving: descriptors of the program's files that another program or process is about to get. We
+// do not see what is read and written through them, so a taken file that is written is handed back
+// to the kernel first. Any thread; also in processes that share our memory.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,18 +11,18 @@
 
 namespace outcore::preload {
 
-// The descriptor is there still after an exec.
+// Whether the descriptor stays open over an exec.
 bool stays_over_exec(int fd);
-// Files of which a descriptor leaves.
+// Hands back the files of those descriptors for which leaves(descriptor) is true.
 void let_leave(const std::function<bool(int)>& leaves);
-// The descriptor goes to another process through a socket. Nobody can tell when that has it, so the
-// file is not taken for writing from now on.
+// The descriptor is sent to another process through a socket. We cannot know when that process has
+// it, so the file is not taken for writing from now on.
 void let_be_sent(int fd);
-void let_descriptors_leave(const msghdr* message);  // those that the message brings to its reader
+void let_descriptors_leave(const msghdr* message);  // those that the message carries
 bool was_sent(const Identity& file);
 
-// While it lives, a program is being started with what leaves. No file is taken for writing
-// meanwhile: whether the new program has it cannot be told yet.
+// While it exists, a program is being started and inherits descriptors. No file is taken for
+// writing meanwhile, because it cannot be known yet whether the new program has it.
 class Starting {
  public:
   explicit Starting(const std::function<bool(int)>& leaves);

@@ -1,5 +1,5 @@
-// MoreOpens: ways to a descriptor that have no function in the C library of Debian 12. As system
-// calls: -1 and errno. See calls_descriptor.cc.
+// MoreOpens: calls that open descriptors and have no function in the C library of Debian 12. They
+// are made as system calls and return -1 with errno. See calls_descriptor.cc.
 #pragma once
 
 #include <linux/openat2.h>

@@ -1,5 +1,5 @@
 // OwnDescriptors: the library's own file descriptors. They have high numbers, so that the program's
-// are what they would be without us, and the program cannot close them. Any thread.
+// numbers are the same as without the library, and the program cannot close them. Any thread.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,21 @@ namespace outcore::preload {
 
 class OwnDescriptors {
  public:
-  static constexpr int kDescriptorsMax = 1 << 16;  // above them a descriptor is not protected
+  static constexpr int kDescriptorsMax = 1 << 16;  // higher numbers are not protected
 
   // Moves a new descriptor to a high number and remembers it; -1 stays -1. errno is kept.
   static int keep(int fd);
-  // Remembers one where it is.
+  // Remembers a descriptor without moving it.
   static void mark(int fd);
   static bool has(int fd);
   static void forget(int fd);
-  // The lowest of ours at or above `from`; kDescriptorsMax if there is none.
+  // The lowest of them at or above `from`; kDescriptorsMax if there is none.
   static int next(int from);
 };
 
-// While it lives what is opened gets a high number at once: to move a descriptor is to close one of
-// the file, which drops the POSIX locks that the process holds on it.
+// While it exists, a new descriptor gets a high number at once. To move a descriptor afterwards
+// would close one of the file, and that would drop the POSIX locks that the process holds on the
+// file.
 class LowNumbersTaken {
  public:
   LowNumbersTaken();

@@ -1,4 +1,5 @@
-// ProgramThreads: whether the program has ever started a thread; those of ours do not count.
+// ProgramThreads: whether the program has ever started a thread. Threads of this library do not
+// count.
 #pragma once
 
 namespace outcore::preload {

@@ -1,5 +1,5 @@
-// Real: the functions that a program's calls would have reached without us: the next in line after
-// this library, mostly those of the C library. Any thread; the first call looks them up.
+// Real: the functions that the program's calls would reach without this library: those of the next
+// library in line, mostly the C library. Any thread; the first call looks them up.
 #pragma once
 
 #include <aio.h>
@@ -19,7 +19,7 @@
 
 namespace outcore::preload {
 
-// X(result, name, parameters): every call that is taken over.
+// X(result, name, parameters): all calls that are taken over.
 #define OUTCORE_CALLS(X)                                                                         \
   X(void*, mmap, (void*, size_t, int, int, int, off_t))                                          \
   X(int, munmap, (void*, size_t))                                                                \
@@ -149,7 +149,7 @@ struct Real {
 #undef OUTCORE_MEMBER
 };
 
-// The table, looked up. Async-signal-safe after the first call.
+// The table of the real functions. Async-signal-safe after the first call.
 const Real& real();
 // Other functions stand in its place from now on. Threads that call meanwhile reach either.
 void replace_real(const Real& table);

@@ -1,6 +1,7 @@
-// RealHeap: the malloc family that the program would have without us: of another library that is
-// preloaded or linked (jemalloc, mimalloc), or the C library's. Apart from Real (real.h), as these
-// are called before anything else, and while the others are looked up.
+// RealHeap: the malloc family that the program would have without this library: that of another
+// library that is preloaded or linked (jemalloc, mimalloc), or of the C library. It is not part of
+// Real (real.h), because these functions are called before any other, and while the others are
+// looked up.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ struct RealHeap {
 #undef OUTCORE_MEMBER
 };
 
-// At first functions that look the others up and take their own places.
+// At first these are functions that look up the real ones and then replace themselves.
 extern RealHeap real_heap;
 
 }  // namespace outcore::preload

@@ -1,4 +1,4 @@
-// Report: what went through Outcore in a process, and what did not and why.
+// Report: what of a process went through Outcore, and what did not, and why.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ struct FileReport {
   std::string path, remark;
   uint64_t file_bytes = 0, mapped_bytes = 0;
   Counters counters;
-  bool is_taken = true;  // still, or to the end
+  bool is_taken = true;  // now, or until the process ended
 };
 
-// NotTaken: mappings that stayed with the kernel, each reason once a file; a bounded list.
+// NotTaken: mappings that stayed with the kernel. A bounded list; each reason is listed once for a
+// file.
 class NotTaken {
  public:
   static constexpr size_t kEntriesMax = 256;
@@ -33,8 +34,8 @@ class NotTaken {
 
 // What --learn has done.
 struct LearnReport {
-  std::string profile;                              // its path; empty: there is none
-  uint64_t brought_bytes = 0, runs = 0, files = 0;  // ahead, of how many files
+  std::string profile;                              // its path; empty: none
+  uint64_t brought_bytes = 0, runs = 0, files = 0;  // brought in ahead, and of how many files
   bool is_kept = false;
 };
 
@@ -49,11 +50,11 @@ struct Report {
   LearnReport learn;
 
   bool is_empty() const { return files.empty() && not_taken.empty() && allocations == 0; }
-  std::string to_json() const;  // one object, one line
+  std::string to_json() const;  // one object on one line
 };
 
-// At the end of the process: adds its report to those of the run, and, in the process that the run
-// began with, prints the table and writes the JSON.
+// At the end of the process: adds its report to those of the run. The process with which the run
+// began also prints the table and writes the JSON.
 void publish(const Report& report);
 
 }  // namespace outcore::preload

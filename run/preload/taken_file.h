@@ -1,5 +1,5 @@
-// TakenFile: a file of the program's, some mappings of which go through Outcore. Mapping: one of
-// them, as the program made it. Plain data under the door's lock, but for what is atomic.
+// TakenFile: a file of the program with mappings that go through Outcore. Mapping: one of these, as
+// the program made it. Plain data, guarded by the door's lock except for atomics.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@ struct TakenFile;
 
 struct Mapping {
   std::byte* address = nullptr;
-  uint64_t size_bytes = 0;  // as the program asked, in whole system pages; perhaps past the end
+  uint64_t size_bytes = 0;  // as the program asked, in whole system pages; may reach past the end
   uint64_t offset = 0;      // in the file
   int protection = 0;
   int flags = 0;
   bool may_write = false;  // the descriptor was open for writing, and the mapping is shared
   TakenFile* file = nullptr;
-  // Shows the bytes that the file has; behind them the kernel's mapping is left, which raises
-  // SIGBUS until the file has them, too.
+  // Shows the bytes that the file has. Behind them the kernel's mapping is left, which raises
+  // SIGBUS until the file is that long.
   std::unique_ptr<Region::Impl> region;
   struct Lock {
     uint64_t from, to;  // in the mapping; pinned
@@ -40,31 +40,32 @@ struct Mapping {
 
 struct TakenFile {
   Identity identity;
-  std::string path;  // for people
+  std::string path;  // for messages
   std::shared_ptr<store::FileStore> store;
-  int fd = -1;       // ours; as writable as the program's
-  int read_fd = -1;  // ours; for reading only
-  // The program may change it: by its mappings or by system calls.
+  int fd = -1;       // our own descriptor, as writable as the program's
+  int read_fd = -1;  // our own, for reading only
+  // Whether the program may change it, through mappings or system calls.
   std::atomic<bool> is_writable{false};
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
   std::atomic<bool> is_watched{false};
   std::string remark;  // how it is kept coherent, for --explain
   std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
-  bool is_counted = false;  // among the taken ones
-  // In which attempt to end (LastStore::attempt()) it was told that what was written cannot be
-  // stored; 0: in none.
+  bool is_counted = false;  // it counts as taken
+  // The attempt to end the process (LastStore::attempt()) in which it was reported that what was
+  // written cannot be stored; 0: none.
   uint32_t loss_told_in = 0;
-  // Open still, as to close one descriptor of a file drops the POSIX locks that the process holds.
+  // Kept open, because closing a descriptor of a file drops the POSIX locks that the process holds
+  // on it.
   std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
 
-  // For a mapping as the kernel would have it.
+  // The descriptor for a mapping as the kernel would make it.
   int fd_of(const Mapping& m) const { return m.may_write || read_fd < 0 ? fd : read_fd; }
 
-  int owner = 0;              // the process whose runtime has it: in a forked child, the parent
-  std::atomic<int> link{-1};  // to ask the owner by: ReleaseLink
+  int owner = 0;              // the process whose runtime has it; in a forked child, the parent
+  std::atomic<int> link{-1};  // how to ask the owner: ReleaseLink
   uint64_t file_bytes = 0;
-  Counters ended;  // of mappings that are gone
+  Counters ended;  // of mappings that no longer exist
 
   paging::PageCache* cache() const {
     return mappings.empty() ? nullptr : mappings.begin()->second->region->cache;

@@ -154,7 +154,9 @@ by_make() {
   mkdir "$fresh"
   tar -C "$source_dir" --exclude='./build*' --exclude=./.git -c . | tar -x -C "$fresh"
   local -x CCACHE_BASEDIR=$fresh # what is built afterwards shares its objects with the checkout
-  check "make build" make -C "$fresh" JOBS="$jobs" build || return
+  # Objects of other options would be others.
+  check "make build" make -C "$fresh" JOBS="$jobs" CMAKE_OPTIONS=-DOUTCORE_WERROR=ON build ||
+    return
   for name in outcore occ occ++ liboutcore_preload.so; do
     check "make build makes $name" test -e "$fresh/build/bin/$name" || return
   done

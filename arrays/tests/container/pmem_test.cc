@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <random>
 #include <thread>
 
 #include "arrays/container/container_storage.h"
@@ -25,22 +24,17 @@
 #include "arrays/tests/container/processes.h"
 #include "outcore/arrays.h"
 #include "tests/folder.h"
+#include "tests/random_bytes.h"
 
 namespace outcore {
 namespace {
 
 using arrays::FileMemory;
 using arrays::Flush;
+using scene::random_bytes;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::vector<std::byte> random_bytes(uint64_t count, unsigned seed = 1) {
-  std::mt19937 random(seed);
-  std::vector<std::byte> bytes(count);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
 
 // Those that this processor has.
 std::vector<Flush> flushes() {
@@ -182,7 +176,7 @@ TEST_P(Pmem, RunsOfAnyLengthArriveInTheFileAndComeBack) {
     runs.run_bytes = run;
     runs.loops = {{count, step, run}};
     ASSERT_TRUE(there->provide(kFirst, 5 + count * step).ok());
-    const auto from = random_bytes(count * run, static_cast<unsigned>(run));
+    const auto from = random_bytes(count * run, run);
     ASSERT_TRUE(there->write_runs(kFirst, runs, from.data()).ok());
     ASSERT_TRUE(there->sync().ok());
     std::vector<std::byte> should(5 + count * step), back(from.size());

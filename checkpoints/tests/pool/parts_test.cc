@@ -67,14 +67,14 @@ TEST(BlockHeap, GivesNeighboursOutInOrderAndKeepsTheDeadThatAreNeeded) {
   ASSERT_EQ(heap.bury({1, 1, 2}), 0);
   ASSERT_EQ(heap.bury({2, 2, 3}), 0);
   MappedArray<Grave> graves;
-  heap.take_fresh(graves);
+  heap.take_graves(graves);
   EXPECT_EQ(graves.size(), 2u);
   const uint32_t held[] = {2};
   heap.settle(graves, held);
   EXPECT_FALSE(heap.is_used(1));
   EXPECT_TRUE(heap.is_used(2));
   EXPECT_TRUE(heap.is_valid());
-  heap.give_up(heap.take_unneeded({}));
+  heap.free_runs(heap.remove_unneeded({}));
   EXPECT_FALSE(heap.is_used(2));
   EXPECT_EQ(heap.used_count(), 13u);
   EXPECT_FALSE(heap.mark_used(4));

@@ -51,11 +51,16 @@ class OpenStore : public Store {
   std::atomic<int> error_{0};  // of writes
 };
 
-// Regions of one runtime, each with a store of its own.
+// Regions of one runtime, each with a store of its own. Without prefetch nothing is on its way into
+// memory but what the test touches.
 class Regions {
  public:
-  Regions(const Mechanism& mechanism, uint64_t budget_bytes, uint64_t count, uint64_t size_bytes) {
+  enum class Prefetch : uint8_t { kOn, kOff };
+
+  Regions(const Mechanism& mechanism, uint64_t budget_bytes, uint64_t count, uint64_t size_bytes,
+          Prefetch prefetch = Prefetch::kOn) {
     RuntimeOptions options = options_with(budget_bytes);
+    if (prefetch == Prefetch::kOff) options.readahead_bytes = 0;
     Result<std::shared_ptr<Runtime::Impl>> started = Runtime::Impl::start(options);
     EXPECT_TRUE(started.ok()) << started.message();
     runtime_ = started.value();

@@ -79,6 +79,8 @@ Metrics example() {
   region.fetches.left_out = 200;
   region.fetches.left_out_used = 186;
   m.regions = {region, region};
+  m.policies = {{"s3-fifo", 3, 70, 60, {{"s3-fifo", 1000}, {"di-mmap", 1140}, {"fifo", 1380}}, 700},
+                {"fifo:cool=0%", 0, 0, 0, {}, 0}};
   return m;
 }
 
@@ -108,6 +110,27 @@ TEST(Metrics, FetchesAreOneLineARegion) {
             "4 KiB 60 %, 64 KiB 30 %, 128 KiB 10 %; 7 % of what came along unused");
   EXPECT_EQ(FetchMetrics{}.to_text(4096), "");
   EXPECT_THAT(metrics.to_text(), HasSubstr("a miss brought in 64 KiB 60 %"));
+}
+
+TEST(Metrics, WhatTheAutomaticPolicyHasSeenIsOneLine) {
+  const Metrics metrics = example();
+  EXPECT_EQ(
+      metrics.policies[0].to_text(),
+      "s3-fifo (di-mmap would cost 1.14 ×, fifo 1.38 ×; with twice the memory s3-fifo 0.70 ×), "
+      "3 changes");
+  EXPECT_EQ(metrics.policies[1].to_text(), "");
+  EXPECT_EQ((PolicyMetrics{"fifo", 1, 0, 0, {{"s3-fifo", 0}, {"fifo", 0}}, 0}.to_text()),
+            "fifo, 1 change");
+  EXPECT_THAT(metrics.to_text(), HasSubstr("policy s3-fifo (di-mmap would"));
+  const auto json = base::Json::parse_or_null(metrics.to_json());
+  ASSERT_EQ(json["policies"].size(), 2u);
+  EXPECT_EQ(json["policies"][0]["policy"], "s3-fifo");
+  EXPECT_EQ(json["policies"][0]["changes"], 3);
+  EXPECT_EQ(json["policies"][0]["probes_touched"], 60);
+  EXPECT_EQ(json["policies"][0]["candidates"][1]["policy"], "di-mmap");
+  EXPECT_EQ(json["policies"][0]["candidates"][1]["cost"], 1140);
+  EXPECT_EQ(json["policies"][0]["cost_of_twice"], 700);
+  EXPECT_EQ(json["policies"][1]["candidates"].size(), 0u);
 }
 
 TEST(Metrics, JsonWithoutRegionsHasAnEmptyList) {

@@ -26,7 +26,7 @@ TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   EXPECT_FALSE(o.adapts_budget);
   EXPECT_EQ(o.budget_min_bytes, 16 * kMiB);
   EXPECT_EQ(o.budget_max_bytes, ResolvedOptions::kNoBound);
-  EXPECT_EQ(o.policy, "s3-fifo");
+  EXPECT_EQ(o.policy, "auto");
   EXPECT_EQ(o.page_bytes, 4096u);
   EXPECT_EQ(o.keepers, 1u);
   EXPECT_EQ(o.prefetch_threads, 2u);

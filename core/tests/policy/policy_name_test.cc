@@ -28,8 +28,8 @@ TEST(PolicyName, ParametersAreReadAndDefaultsAreFilledIn) {
 TEST(PolicyName, AnUnknownPolicyIsToldTheNearest) {
   EXPECT_THAT(refusal("s3fifo"), HasSubstr("did you mean 's3-fifo'?"));
   EXPECT_THAT(refusal("dimmap:hot=75%"), HasSubstr("did you mean 'di-mmap'?"));
-  EXPECT_THAT(refusal("quite-another-thing"), HasSubstr("policies: s3-fifo, di-mmap, fifo"));
-  EXPECT_THAT(refusal(""), HasSubstr("policies: s3-fifo"));
+  EXPECT_THAT(refusal("quite-another-thing"), HasSubstr("policies: auto, s3-fifo, di-mmap, fifo"));
+  EXPECT_THAT(refusal(""), HasSubstr("policies: auto"));
 }
 
 TEST(PolicyName, AnUnknownParameterIsToldTheNearest) {

@@ -1,5 +1,5 @@
 // SimulatedPager: the engine from a policy's point of view: batches between two watermarks, leaving
-// frames, rescues.
+// frames, rescues, probes.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "outcore/policy.h"
@@ -62,8 +63,11 @@ inline PageKey key_of_page(uint64_t page) {
 
 class SimulatedPager {
  public:
-  static constexpr size_t kBatch = 256;
+  static constexpr size_t kBatch = 256, kProbesMax = 64, kTouchedMax = 16;
   uint64_t touches = 0, misses = 0, rescues = 0;
+  uint64_t probes = 0, probes_touched = 0;
+  // Of the touch of a probed page, in units of Policy::kMissPrice.
+  uint32_t probe_price = Policy::kMissPrice / 4;
 
   SimulatedPager(const std::string& name, size_t frames, size_t pages, size_t batch = kBatch)
       : policy_(make_policy(name, frames, frames).value()),
@@ -77,6 +81,13 @@ class SimulatedPager {
   void touch(uint64_t page) {
     ++touches;
     Page& p = page_[page];
+    if (p.is_probed) {
+      p.is_probed = false;
+      ++probes_touched;
+      policy_->touched(p.frame);
+      if (probes_touched % kTouchedMax == 0) probe();
+      return;
+    }
     if (p.state == State::kResident) return;
     if (p.state == State::kLeaving) {
       ++rescues;
@@ -97,7 +108,7 @@ class SimulatedPager {
   double miss_percent() const {
     return 100.0 * static_cast<double>(misses) / static_cast<double>(touches);
   }
-  void forget_counts() { touches = misses = rescues = 0; }
+  void forget_counts() { touches = misses = rescues = probes = probes_touched = halves_paid_ = 0; }
   Policy& policy() { return *policy_; }
 
  private:
@@ -105,8 +116,9 @@ class SimulatedPager {
   struct Page {
     FrameId frame = kNoFrame;
     State state = State::kAbsent;
-    uint32_t stays =
-        0;  // rescues so far: a place in the resting line is good for the stay that it was taken in
+    // Rescues so far: a place in the resting line is good for the stay that it was taken in.
+    uint32_t stays = 0;
+    bool is_probed = false;
   };
   struct Place {
     uint64_t page;
@@ -127,6 +139,7 @@ class SimulatedPager {
     for (const FrameId frame : chosen) {
       const uint64_t page = page_of_[static_cast<uint32_t>(frame)];
       page_[page].state = State::kLeaving;
+      page_[page].is_probed = false;
       resting_.push_back({page, page_[page].stays});
     }
     for (size_t freed = 0; freed < batch && !resting_.empty();) {
@@ -136,12 +149,34 @@ class SimulatedPager {
       Page& p = page_[place.page];
       policy_->freed(p.frame);
       free_.push_back(p.frame);
-      p = {kNoFrame, State::kAbsent, p.stays + 1};
+      p = {kNoFrame, State::kAbsent, p.stays + 1, false};
       ++freed;
+    }
+    probe();
+  }
+
+  // Time passes by misses alone: a sixty-fourth of it pays for halves of probes.
+  uint32_t paid() {
+    if (probe_price == Policy::kNoProbes) return 0;
+    const double half = probe_price / 2.0 / Policy::kMissPrice * 64;  // in misses
+    const auto halves = static_cast<uint64_t>(static_cast<double>(misses) / half);
+    const uint64_t before = std::exchange(halves_paid_, halves);
+    return static_cast<uint32_t>(halves - std::min(halves, before));
+  }
+
+  void probe() {
+    FrameId chosen[kProbesMax];
+    const size_t count = policy_->choose_probes(chosen, probe_price, paid());
+    for (size_t i = 0; i < count; ++i) {
+      Page& p = page_[page_of_[static_cast<uint32_t>(chosen[i])]];
+      if (p.state != State::kResident || p.is_probed) continue;
+      ++probes;
+      p.is_probed = true;
     }
   }
 
   std::unique_ptr<Policy> policy_;
+  uint64_t halves_paid_ = 0;
   size_t frames_, batch_;
   std::vector<Page> page_;
   std::vector<uint64_t> page_of_;

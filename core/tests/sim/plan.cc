@@ -65,19 +65,22 @@ Plan Plan::make(uint64_t seed, FramesModel model) {
     if (!file.traits.is_fault_safe) plan.keepers_running = plan.shards;
   plan.has_reshapes = random.chance(500);
   plan.has_cuts = random.chance(600);
+  if (random.chance(250)) plan.policy = "auto";
+  constexpr uint64_t kProbes[] = {0, 20, 200};
+  plan.probe_permille = random.one_of(kProbes);
   return plan;
 }
 
 std::string Plan::describe() const {
   std::string text =
-      "policy " + policy + ", shards " + std::to_string(shards) + ", prefetchers " +
-      std::to_string(prefetchers) + ", keepers " + std::to_string(keepers_running) + ", apps " +
-      std::to_string(apps) + ", pages at most " + std::to_string(pages_max) + ", ops " +
-      std::to_string(ops) + ", reshapes " + std::to_string(has_reshapes) + ", cuts " +
-      std::to_string(has_cuts) + ", faults " + std::to_string(has_faults) + " (read " +
-      std::to_string(behaviour.read_failures) + ", write " +
-      std::to_string(behaviour.write_failures) + ", install " + std::to_string(refusals.install) +
-      ", unmap " + std::to_string(refusals.unmap) + ")";
+      "policy " + policy + ", probes " + std::to_string(probe_permille) + ", shards " +
+      std::to_string(shards) + ", prefetchers " + std::to_string(prefetchers) + ", keepers " +
+      std::to_string(keepers_running) + ", apps " + std::to_string(apps) + ", pages at most " +
+      std::to_string(pages_max) + ", ops " + std::to_string(ops) + ", reshapes " +
+      std::to_string(has_reshapes) + ", cuts " + std::to_string(has_cuts) + ", faults " +
+      std::to_string(has_faults) + " (read " + std::to_string(behaviour.read_failures) +
+      ", write " + std::to_string(behaviour.write_failures) + ", install " +
+      std::to_string(refusals.install) + ", unmap " + std::to_string(refusals.unmap) + ")";
   constexpr const char* kNames[] = {"shared", "private", "protected"};
   for (const FilePlan& file : files)
     text += std::string("; ") + kNames[static_cast<int>(file.model)] + " frames, pages of " +

@@ -21,6 +21,7 @@ struct FilePlan {
 struct Plan {
   uint64_t seed = 0;
   std::string policy = "s3-fifo";
+  uint64_t probe_permille = 0;  // of the resident pages, a turn
   unsigned shards = 1;
   unsigned prefetchers = 1;
   unsigned keepers_running = 1;  // 0: fillers must help themselves

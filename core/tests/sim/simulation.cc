@@ -6,6 +6,7 @@
 #include "core/region/address_map.h"
 #include "core/region/view_pool.h"
 #include "core/tests/sim/app.h"
+#include "core/tests/sim/random_probes.h"
 
 namespace outcore::sim {
 
@@ -123,6 +124,10 @@ void Simulation::start_engine() {
   Result<std::unique_ptr<paging::Engine>> engine = paging::Engine::start(options);
   fibers_.require(engine.ok(), "the engine starts");
   engine_ = std::move(engine).value();
+  for (const auto& shard : engine_->pager().shards)
+    if (plan_.probe_permille != 0)
+      shard->policy = std::make_unique<RandomProbes>(std::move(shard->policy), options.frames_max,
+                                                     plan_.seed, plan_.probe_permille);
   fixed_bytes_ = engine_->pager().budget.used();
 }
 

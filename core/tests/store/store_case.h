@@ -6,17 +6,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "outcore/store.h"
 #include "tests/folder.h"
+#include "tests/random_bytes.h"
 
 namespace outcore::store_test {
 
@@ -25,16 +24,7 @@ struct Folder : scene::Folder {
 };
 
 using Bytes = std::vector<std::byte>;
-
-inline Bytes random_bytes(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Bytes bytes(count);
-  for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
-    const uint64_t word = random();
-    std::memcpy(bytes.data() + at, &word, std::min(count - at, sizeof word));
-  }
-  return bytes;
-}
+using scene::random_bytes;
 
 inline void write_file(const std::string& path, const Bytes& bytes) {
   std::ofstream out(path, std::ios::binary);

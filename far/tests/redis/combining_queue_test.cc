@@ -20,13 +20,13 @@ TEST(CombiningQueue, IsLeftInTheOrderInWhichItWasJoined) {
     queued[i].batch = std::span(requests).first(i + 1);
     queue.join(&queued[i]);
   }
-  EXPECT_EQ(queue.take(0), nullptr) << "the first does not fit";
+  EXPECT_EQ(queue.dequeue(0), nullptr) << "the first does not fit";
   EXPECT_TRUE(queue.leave(&queued[1]));
   EXPECT_FALSE(queue.leave(&queued[1]));
-  EXPECT_EQ(queue.take(3), &queued[0]);
-  EXPECT_EQ(queue.take(3), &queued[2]);
+  EXPECT_EQ(queue.dequeue(3), &queued[0]);
+  EXPECT_EQ(queue.dequeue(3), &queued[2]);
   EXPECT_TRUE(queue.is_empty());
-  EXPECT_EQ(queue.take(3), nullptr);
+  EXPECT_EQ(queue.dequeue(3), nullptr);
   queue.join(&queued[1]);
   EXPECT_TRUE(queue.leave(&queued[1]));
   EXPECT_TRUE(queue.is_empty());
@@ -51,7 +51,7 @@ TEST(CombiningQueue, LosesNobodyAmongManyThreads) {
         }
         // Somebody takes it, maybe this thread itself.
         while (waiting.state.load() == redis::QueuedBatch::kWaiting) {
-          redis::QueuedBatch* const one = queue.take(1);
+          redis::QueuedBatch* const one = queue.dequeue(1);
           if (one != nullptr) one->state.store(redis::QueuedBatch::kDone);
           if (one == nullptr) os::yield();
         }

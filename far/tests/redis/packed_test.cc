@@ -240,13 +240,13 @@ TEST(Packing, GivesBackChunksOfAllSizesAtAllLevels) {
 
 TEST(SpacePool, GivesEachPieceToOneAndWaitsWithABound) {
   redis::SpacePool pool(2, 100);
-  std::byte* const first = pool.take(0);
-  std::byte* const second = pool.take(0);
+  std::byte* const first = pool.acquire(0);
+  std::byte* const second = pool.acquire(0);
   EXPECT_GE(second - first, 100);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % redis::SpacePool::kAlignment, 0u);
-  EXPECT_EQ(pool.take(base::now_ns() + 1'000'000), nullptr);
-  std::thread giver([&] { pool.give(first); });
-  EXPECT_EQ(pool.take(base::now_ns() + 60'000'000'000), first);
+  EXPECT_EQ(pool.acquire(base::now_ns() + 1'000'000), nullptr);
+  std::thread giver([&] { pool.release(first); });
+  EXPECT_EQ(pool.acquire(base::now_ns() + 60'000'000'000), first);
   giver.join();
 }
 

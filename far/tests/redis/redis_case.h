@@ -19,20 +19,12 @@
 #include "far/tests/redis/test_servers.h"
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
+#include "tests/random_bytes.h"
 
 namespace outcore::redis_test {
 
 using Bytes = std::vector<std::byte>;
-
-inline Bytes random_bytes(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Bytes bytes(count);
-  for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
-    const uint64_t word = random();
-    std::memcpy(bytes.data() + at, &word, std::min(count - at, sizeof word));
-  }
-  return bytes;
-}
+using scene::random_bytes;
 
 inline OpenOptions writable(uint64_t size_bytes = 0) {
   OpenOptions options;
