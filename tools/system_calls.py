@@ -35,8 +35,8 @@ FATES = {
                     "Without it there is nothing to use them on."),
     "kFaults": ("Arguments in memory of ours",
                 "With messages they work wherever their arguments lie. In-thread they do where the "
-                "memory lies in the window; else an argument that lies in memory of ours, in a page "
-                "that is absent at that moment, is EFAULT."),
+                "memory lies in the window; else an argument that lies in memory of ours, in a "
+                "page that is absent at that moment, is EFAULT."),
     "kNothing": ("Of no concern", "They reach no memory and no bytes of files that are ours."),
 }
 

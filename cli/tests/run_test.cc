@@ -46,17 +46,18 @@ TEST_F(Run, ToldNothingSetsWhatTheLibraryNeedsAndNoMore) {
   EXPECT_EQ(all["OUTCORE_RUN_MIN_SIZE"], std::to_string(64 << 20));
   EXPECT_NE(all["OUTCORE_RUN_ROOT"], "");
   EXPECT_EQ(all["OUTCORE_RUN_REPORT"].rfind(all["OUTCORE_RUN_ROOT"] + ":", 0), 0U);
-  for (const char* absent : {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP",
-                             "OUTCORE_RUN_ALLOC", "OUTCORE_STORE", "OUTCORE_RUN_ALLOW_AIO",
-                             "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN", "OUTCORE_RUN_QUIET",
-                             "OUTCORE_RUN_KEEP_PRIVILEGES"})
+  for (const char* absent :
+       {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP", "OUTCORE_RUN_ALLOC",
+        "OUTCORE_STORE", "OUTCORE_RUN_ALLOW_AIO", "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN",
+        "OUTCORE_RUN_QUIET", "OUTCORE_RUN_KEEP_PRIVILEGES"})
     EXPECT_FALSE(all.contains(absent)) << absent;
 }
 
 TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   const Outcome outcome = start(
       "--map '[ab]' --map='*.k2d' --not-map /etc/x --min-size 1.5M --alloc 64k --allow-aio "
-      "--keep-privileges --store 'scratch:.?read_concurrency=2' --explain --quiet --json out.json -- env -0");
+      "--keep-privileges "
+      "--store 'scratch:.?read_concurrency=2' --explain --quiet --json out.json -- env -0");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   auto all = variables(outcome);
   EXPECT_EQ(all["OUTCORE_RUN_MAP"], "[ab]\n*.k2d");

@@ -1,6 +1,6 @@
-// CallFilter: the seccomp filter of the window. It traps (SIGSYS) a system call that points into the
-// window, unless it is made by the window's own instruction. This process and all that it starts
-// have it until they end; it cannot be taken off.
+// CallFilter: the seccomp filter of the window. It traps (SIGSYS) a system call that points into
+// the window, unless it is made by the window's own instruction. This process and all that it
+// starts have it until they end; it cannot be taken off.
 #pragma once
 
 #include <linux/filter.h>

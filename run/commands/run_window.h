@@ -4,9 +4,9 @@
 
 namespace outcore::cli {
 
-// For a run whose delivery may be in-thread: chooses a place, or keeps that of the run it is in, and
-// installs the filter, for good. OUTCORE_RUN_WINDOW says where, or why there is none: seccomp is
-// refused, or --keep-privileges. The last thing before the program is started.
+// For a run whose delivery may be in-thread: chooses a place, or keeps that of the run it is in,
+// and installs the filter, for good. OUTCORE_RUN_WINDOW says where, or why there is none: seccomp
+// is refused, or --keep-privileges. The last thing before the program is started.
 // `has_library`: the program can have the library in it.
 void set_up_run_window(bool has_library);
 

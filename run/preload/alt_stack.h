@@ -11,8 +11,8 @@ namespace outcore::preload {
 
 class AltStack {
  public:
-  // Smaller ones are replaced. A fault needs 8 KiB; a trapped system call, whose file may go back to
-  // the kernel meanwhile, several times as much.
+  // Smaller ones are replaced. A fault needs 8 KiB; a trapped system call, whose file may go back
+  // to the kernel meanwhile, several times as much.
   static constexpr size_t kBytesMin = 48 << 10;
 
   // The thread gets one if it has none; sigaltstack() goes on to say that it has none. So a fault

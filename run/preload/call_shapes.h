@@ -1,6 +1,6 @@
 // CallShapes: what memory each system call of x86-64 Linux reads and writes (call_shapes.inc), in a
-// form to compute with. No more than this header: the command that makes the window's filter uses it
-// as well as the library.
+// form to compute with. No more than this header: the command that makes the window's filter uses
+// it as well as the library.
 #pragma once
 
 #include <array>

@@ -65,8 +65,8 @@ bool is_of_file(int flags) {
          (type == MAP_SHARED || type == MAP_PRIVATE || type == MAP_SHARED_VALIDATE);
 }
 
-// Such a mapping may become ours: then it is to lie in the window, where the program leaves the place
-// to us. MAP_FAILED: it shall not, or the kernel will say why not.
+// Such a mapping may become ours: then it is to lie in the window, where the program leaves the
+// place to us. MAP_FAILED: it shall not, or the kernel will say why not.
 void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset) {
   constexpr int kElsewhere = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_HUGETLB |
                              MAP_GROWSDOWN | MAP_STACK | MAP_SYNC;

@@ -85,9 +85,9 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 // -- a call within the same call --
 
-// What is being carried out by this thread: the C library may be called for it with arguments of the
-// program's, and is then trapped itself. That call goes to the kernel as it is. A frame tells: who
-// has left the handler by a jump calls from above it.
+// What is being carried out by this thread: the C library may be called for it with arguments of
+// the program's, and is then trapped itself. That call goes to the kernel as it is. A frame tells:
+// who has left the handler by a jump calls from above it.
 struct Current {
   uintptr_t frame = 0;
   long number = -1;
@@ -219,6 +219,7 @@ bool has_futex(const CallShape& shape) {
 
 // The answer, or -errno.
 long carry_out(long number, const Words& given, ucontext_t* context) {
+  OC_CHECK(context != nullptr);
   const CallShape& shape = shape_of(number);
   const auto stack = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RSP]);
   if (is_inside() || !Door::is_any_taken() || is_repeated(number, given, stack))
@@ -229,6 +230,7 @@ long carry_out(long number, const Words& given, ucontext_t* context) {
   if (number == SYS_futex) return answer_futex(given);
   if (const int error = arguments.copy_in(); error != 0) return -error;
   const Words& words = arguments.words();
+  OC_ASSERT(number >= 0 && number < shapes::kNumbersMax);
   long result = 0;
   if (has_futex(shape)) {
     result = call_touched(number, words, 0);
@@ -259,6 +261,7 @@ struct sigaction program_trap_action() {
 
 void set_program_trap_action(const struct sigaction& action) {
   const uint32_t next = (latest.load(std::memory_order_relaxed) + 1) % kActions;
+  OC_ASSERT(next < kActions);
   programs[next] = action;
   latest.store(next, std::memory_order_release);
 }
@@ -282,6 +285,7 @@ bool Window::exchange_program_action(const struct sigaction* now, struct sigacti
 void on_trap(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   auto* const frame = static_cast<ucontext_t*>(context);
+  OC_CHECK(info != nullptr && frame != nullptr);
   greg_t* const registers = frame->uc_mcontext.gregs;
   constexpr int kBySeccomp = 1;  // SYS_SECCOMP
   if (info->si_code != kBySeccomp || info->si_errno != static_cast<int>(WindowPlace::kMark)) {

@@ -38,6 +38,7 @@ TrappedArguments::TrappedArguments(const CallShape& shape,
 
 // As the kernel would count; a size that cannot be read is none.
 size_t TrappedArguments::bytes_of(int i) const {
+  OC_ASSERT(i >= 0 && i < CallShape::kArguments);
   const ArgumentShape& a = shape_.arguments[i];
   uint64_t count = 1;
   if (a.by != ArgumentShape::kNoArgument) count = static_cast<uint64_t>(given_[a.by]);
@@ -87,6 +88,7 @@ bool TrappedArguments::concern_ours() const {
 }
 
 std::byte* TrappedArguments::take(size_t bytes) {
+  OC_CHECK(bytes <= Bounce::kBytesMax && used_bytes_ <= Bounce::kBytesMax);
   const size_t rounded = base::round_up(bytes, 16);
   if (!memory_) memory_.emplace(Bounce::kBytesMax);
   if (!memory_->is_there() || rounded > Bounce::kBytesMax - used_bytes_) return nullptr;
@@ -116,7 +118,8 @@ int TrappedArguments::copy_string(int i) {
     done = end == nullptr ? done + n
                           : static_cast<size_t>(static_cast<const std::byte*>(end) - copy) + 1;
     if (end == nullptr) continue;
-    OC_CHECK(take(done) == copy);
+    const std::byte* const taken = take(done);
+    OC_CHECK(taken == copy);
     words_[i] = reinterpret_cast<long>(copy);
     return 0;
   }

@@ -1,6 +1,6 @@
-// TrappedArguments: a system call's arguments that lie in memory of ours, copied to other memory for
-// the length of the call, and back where the kernel has changed them. So no page is pinned while a
-// call waits, and what is mapped may change meanwhile.
+// TrappedArguments: a system call's arguments that lie in memory of ours, copied to other memory
+// for the length of the call, and back where the kernel has changed them. So no page is pinned
+// while a call waits, and what is mapped may change meanwhile.
 //
 // Of a call that cannot be told, or has more than fits, what it points to goes back to the kernel.
 // Async-signal-safe where the door's calls are.

@@ -56,7 +56,10 @@ os::ProcessLock preparing;
 // A call by another instruction than ours: of this library, as any of the program's.
 long call_past(long number, uint64_t first) {
   long result = number;
-  asm volatile("syscall" : "+a"(result) : "D"(first), "S"(0L) : "rcx", "r11", "memory");
+  asm volatile("syscall"  // banned-ok: an instruction's
+               : "+a"(result)
+               : "D"(first), "S"(0L)
+               : "rcx", "r11", "memory");
   return result;
 }
 
@@ -171,6 +174,7 @@ std::string Window::map_instruction() const {
     real().munmap(p, WindowPlace::kPage);
     return "the window's instruction may not be executed";
   }
+  OC_CHECK(outcore_window_code.load() == nullptr);
   outcore_window_code.store(p);
   return {};
 }

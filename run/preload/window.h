@@ -1,5 +1,5 @@
-// Window: the addresses in which mappings with in-thread delivery lie, and the one instruction whose
-// system calls may point there. Any other call that does is trapped, and comes out right:
+// Window: the addresses in which mappings with in-thread delivery lie, and the one instruction
+// whose system calls may point there. Any other call that does is trapped, and comes out right:
 // calls_trapped.cc (docs/internals/decisions/0038-the-window.md). One for the process.
 //
 // `outcore run` has chosen the place and installed the filter. Whether both are there is tried
@@ -31,8 +31,8 @@ class Window {
 
   // Gets it ready, if that was not tried before. Any thread; takes no other lock of ours.
   bool prepare();
-  // As mmap() without an address, at a place in the window. MAP_FAILED: there is none, or the kernel
-  // refuses; nothing has changed.
+  // As mmap() without an address, at a place in the window. MAP_FAILED: there is none, or the
+  // kernel refuses; nothing has changed.
   void* map(size_t size_bytes, int protection, int flags, int fd, off_t offset);
   // As the system call, by our instruction: -errno. Async-signal-safe. REQUIRES: ready.
   static long call(long number, const long (&arguments)[6]);

@@ -1,6 +1,6 @@
-// WindowPlace: where the window of a run lies, and the one instruction whose calls may point into it
-// (docs/internals/decisions/0038-the-window.md). Chosen by `outcore run`, handed on by environment.
-// No more than this header: the command and the library use it.
+// WindowPlace: where the window of a run lies, and the one instruction whose calls may point into
+// it (docs/internals/decisions/0038-the-window.md). Chosen by `outcore run`, handed on by
+// environment. No more than this header: the command and the library use it.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,8 @@ endforeach()
 add_test(NAME preload.window
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/window.sh ${CMAKE_BINARY_DIR}/bin/outcore
     $<TARGET_FILE_DIR:preload_raw_calls>)
-set_tests_properties(preload.window PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77 LABELS "preload;nosan")
+set_tests_properties(preload.window PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77
+  LABELS "preload;nosan")
 
 # Two containers with one network: the files are named, as nobody would tell of others there.
 foreach(delivery messages in-thread)

@@ -56,7 +56,7 @@ struct Place {
   unsigned char* at(size_t offset) const { return m + offset; }
   long word(size_t offset) const { return reinterpret_cast<long>(m + offset); }
   long say(size_t offset, const char* text) const {
-    std::strcpy(reinterpret_cast<char*>(m + offset), text);
+    std::memcpy(m + offset, text, std::strlen(text) + 1);
     return word(offset);
   }
   template <typename T>
@@ -240,7 +240,7 @@ const Case kCases[] = {
     {"futex with a limit",
      [](const Place& p) {
        p.as<timespec>(kA) = {0, 1'000'000};
-       return p.run(SYS_futex, p.word(kPageBytes), FUTEX_WAIT, 0, p.word(kA) * 1);
+       return p.run(SYS_futex, p.word(kPageBytes), FUTEX_WAIT, 0, p.word(kA));
      }},
     {"futex that nobody waits for",
      [](const Place& p) { return p.run(SYS_futex, p.word(kPageBytes), FUTEX_WAKE, 1); }},
