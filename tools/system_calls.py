@@ -11,6 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "run/preload/system_calls.inc"
+SHAPES = ROOT / "run/preload/call_shapes.inc"
 ANSWERS = ROOT / "run/preload/calls_syscall.cc"
 PAGE = ROOT / "docs/reference/system-calls.md"
 HEADERS = [pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -33,8 +34,9 @@ FATES = {
     "kNeedsSetUp": ("Needs a call that may be refused",
                     "Without it there is nothing to use them on."),
     "kFaults": ("Arguments in memory of ours",
-                "With messages they work wherever their arguments lie. In-thread an argument that "
-                "lies in memory of ours, in a page that is absent at that moment, is EFAULT."),
+                "With messages they work wherever their arguments lie. In-thread they do where the "
+                "memory lies in the window; else an argument that lies in memory of ours, in a "
+                "page that is absent at that moment, is EFAULT."),
     "kNothing": ("Of no concern", "They reach no memory and no bytes of files that are ours."),
 }
 
@@ -47,6 +49,20 @@ def read_table(text):
         words = "".join(re.findall(r'"([^"]*)"', remark))
         rows.append((name.strip(), int(number), fate.strip(), words))
     return rows
+
+
+# Calls with pointers that the window's filter must not look at, or that need none: see
+# call_shapes.inc.
+WITHOUT_SHAPE = {
+    "clone", "clone3", "execve", "execveat", "rseq", "set_robust_list", "set_tid_address",
+    "sigaltstack"}
+
+
+def shape_complaints(rows, shapes):
+    shaped = set(re.findall(r"^S\((\w+),", shapes, re.M))
+    return [f"{name} has no shape in {SHAPES.name}"
+            for name, _, fate, _ in rows
+            if fate == "kFaults" and name not in shaped | WITHOUT_SHAPE]
 
 
 def read_header(text):
@@ -109,6 +125,7 @@ def main(arguments):
         return 1
     page = PAGE.read_text() if PAGE.exists() else ""
     found = complaints(rows, read_header(header.read_text()), ANSWERS.read_text(), page)
+    found += shape_complaints(rows, SHAPES.read_text())
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

@@ -46,15 +46,17 @@ TEST_F(Run, ToldNothingSetsWhatTheLibraryNeedsAndNoMore) {
   EXPECT_EQ(all["OUTCORE_RUN_MIN_SIZE"], std::to_string(64 << 20));
   EXPECT_NE(all["OUTCORE_RUN_ROOT"], "");
   EXPECT_EQ(all["OUTCORE_RUN_REPORT"].rfind(all["OUTCORE_RUN_ROOT"] + ":", 0), 0U);
-  for (const char* absent : {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP",
-                             "OUTCORE_RUN_ALLOC", "OUTCORE_STORE", "OUTCORE_RUN_ALLOW_AIO",
-                             "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN", "OUTCORE_RUN_QUIET"})
+  for (const char* absent :
+       {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP", "OUTCORE_RUN_ALLOC",
+        "OUTCORE_STORE", "OUTCORE_RUN_ALLOW_AIO", "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN",
+        "OUTCORE_RUN_QUIET", "OUTCORE_RUN_KEEP_PRIVILEGES"})
     EXPECT_FALSE(all.contains(absent)) << absent;
 }
 
 TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   const Outcome outcome = start(
       "--map '[ab]' --map='*.k2d' --not-map /etc/x --min-size 1.5M --alloc 64k --allow-aio "
+      "--keep-privileges "
       "--store 'scratch:.?read_concurrency=2' --explain --quiet --json out.json -- env -0");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   auto all = variables(outcome);
@@ -65,6 +67,8 @@ TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   EXPECT_EQ(all["OUTCORE_STORE"].rfind("scratch:/", 0), 0U) << all["OUTCORE_STORE"];
   EXPECT_TRUE(all["OUTCORE_STORE"].ends_with("?read_concurrency=2")) << all["OUTCORE_STORE"];
   EXPECT_EQ(all["OUTCORE_RUN_ALLOW_AIO"], "1");
+  EXPECT_EQ(all["OUTCORE_RUN_KEEP_PRIVILEGES"], "1");
+  EXPECT_EQ(all["OUTCORE_RUN_WINDOW"], "none: --keep-privileges");
   EXPECT_EQ(all["OUTCORE_RUN_EXPLAIN"], "1");
   EXPECT_EQ(all["OUTCORE_RUN_QUIET"], "1");
   EXPECT_TRUE(all["OUTCORE_RUN_JSON"].ends_with("/out.json"));

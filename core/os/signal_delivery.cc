@@ -166,7 +166,8 @@ void put(const Handler& handler, int on_stack, struct sigaction* found) {
   action.sa_sigaction = handler.entry;
   action.sa_flags = SA_SIGINFO | SA_RESTART | on_stack;
   sigfillset(&action.sa_mask);
-  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, signal);
+  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS})
+    sigdelset(&action.sa_mask, signal);
   ::sigaction(handler.signal, &action, found);
 }
 
@@ -240,15 +241,16 @@ bool is_handler_stack_too_small() { return has_small_stack; }
 
 bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
   sigjmp_buf point;
+  sigjmp_buf* const before = way_out;  // of what a signal has interrupted
   if (sigsetjmp(point, 1) != 0) {
-    way_out = nullptr;
+    way_out = before;
     return false;
   }
   way_out = &point;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::memcpy(into, from, size_bytes);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  way_out = nullptr;
+  way_out = before;
   return true;
 }
 
@@ -256,10 +258,17 @@ void set_block_query(bool (*query)(int signal)) { is_thought_blocked = query; }
 
 void set_last_words(void (*f)()) { last_words = f; }
 
-bool is_segv_handler_replaced() {
+namespace {
+
+bool is_replaced(const Handler& handler) {
   struct sigaction now {};
-  ::sigaction(SIGSEGV, nullptr, &now);
-  return segv.is_installed && now.sa_sigaction != on_segv;
+  ::sigaction(handler.signal, nullptr, &now);
+  return handler.is_installed && now.sa_sigaction != handler.entry;
 }
+
+}  // namespace
+
+bool is_segv_handler_replaced() { return is_replaced(segv); }
+bool is_bus_handler_replaced() { return is_replaced(bus); }
 
 }  // namespace outcore::os

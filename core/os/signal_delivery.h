@@ -57,7 +57,8 @@ bool is_handler_stack_too_small();
 // Copies as a system call would: false if a part cannot be touched, whatever handlers the program
 // has. REQUIRES: the handlers are installed.
 bool copy_or_fail(void* into, const void* from, size_t size_bytes);
-// True if the program has replaced our handler.
+// True if the program has replaced our handler, by a call that nobody saw.
 bool is_segv_handler_replaced();
+bool is_bus_handler_replaced();
 
 }  // namespace outcore::os

@@ -71,7 +71,7 @@ SignalBlock::SignalBlock() {
   sigfillset(&all);
   // These signals report faults of the thread itself: if they were blocked, a fault would kill the
   // process.
-  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, signal);
+  for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&all, signal);
   Saved saved{0, CancelBlock::disable()};
   ::pthread_sigmask(SIG_BLOCK, &all, &before);
   __builtin_memcpy(&saved.signals, &before, sizeof saved.signals);

@@ -18,6 +18,7 @@
 #include "run/commands/run_command.h"
 #include "run/commands/run_hosts.h"
 #include "run/commands/run_options.h"
+#include "run/commands/run_window.h"
 
 namespace outcore::cli {
 namespace {
@@ -133,15 +134,16 @@ int start(const CommandSyntax& run, const RunOptions& options, char** words) {
   const Program program = find_program(name);
   if (Status status = start_run_hosts(hosts.value()); !status) return report(status.error());
   if (Status status = check_far_store(hosts.value()); !status) return report(status.error());
+  const Obstacle* const obstacle = find_obstacle(program);
   const bool would_fail =
       !program.files.empty() && program.files.back().elf && is_musl(*program.files.back().elf);
   if (!would_fail) preload(library.value());
   if (Status status = add_report_memory(); !status) return report(status.error());
   ::setenv("OUTCORE_RUN_COMMAND", run_command(run, own_words(words), words).c_str(), 1);
-  if (const Obstacle* const obstacle = find_obstacle(program);
-      obstacle != nullptr && std::getenv("OUTCORE_RUN_QUIET") == nullptr)
+  if (obstacle != nullptr && std::getenv("OUTCORE_RUN_QUIET") == nullptr)
     report(Error{ENOEXEC, program.files.back().path + " " + obstacle->text +
                               ": its mappings stay with the kernel; " + obstacle->remedy});
+  set_up_run_window(obstacle == nullptr && !would_fail);
   ::execvp(name.c_str(), words);
   return tell_failed_start(name, program, errno);
 }

@@ -91,6 +91,7 @@ void show_programs(stack_t* stack) {
     if (r.ours == nullptr || r.ours != stack->ss_sp) continue;
     stack->ss_sp = r.programs;
     stack->ss_size = r.programs_bytes;
+    if (r.programs == nullptr) stack->ss_flags = SS_DISABLE;  // provided
   }
 }
 
@@ -102,7 +103,13 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
   const int saved_errno = errno;
   show_programs(&found);
   if (before != nullptr) *before = found;
-  if (now == nullptr || (now->ss_flags & SS_DISABLE) != 0 || now->ss_size >= kBytesMin) return 0;
+  if (now == nullptr) return 0;
+  if ((now->ss_flags & SS_DISABLE) != 0) {
+    if (find(nullptr, 0) != nullptr) provide();
+    errno = saved_errno;
+    return 0;
+  }
+  if (now->ss_size >= kBytesMin) return 0;
   // What the kernel has taken it would take again; if there is no memory it keeps the program's.
   if (const Replaced* r = find_or_make(*now); r != nullptr) {
     const stack_t ours{r->ours, now->ss_flags, kOwnBytes};
@@ -110,6 +117,19 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
   }
   errno = saved_errno;
   return 0;
+}
+
+void AltStack::provide() {
+  const int saved_errno = errno;
+  stack_t now{};
+  if (real().sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0) {
+    const stack_t nothing{};
+    if (const Replaced* r = find_or_make(nothing); r != nullptr) {
+      const stack_t ours{r->ours, 0, kOwnBytes};
+      real().sigaltstack(&ours, nullptr);
+    }
+  }
+  errno = saved_errno;
 }
 
 }  // namespace outcore::preload

@@ -11,9 +11,13 @@ namespace outcore::preload {
 
 class AltStack {
  public:
-  // Smaller ones are replaced.
-  static constexpr size_t kBytesMin = 16 << 10;
+  // Smaller ones are replaced. A fault needs 8 KiB; a trapped system call, whose file may go back
+  // to the kernel meanwhile, several times as much.
+  static constexpr size_t kBytesMin = 48 << 10;
 
+  // The thread gets one if it has none; sigaltstack() goes on to say that it has none. So a fault
+  // needs no room on the stack that the thread is on, which may be a small coroutine's.
+  static void provide();
   // As sigaltstack(). Async-signal-safe.
   static int exchange(const stack_t* now, stack_t* before);
 };

@@ -11,6 +11,7 @@
 #include "run/preload/own_memory.h"
 #include "run/preload/ranges.h"
 #include "run/preload/settings.h"
+#include "run/preload/window.h"
 
 // The C library's headers declare some parameters as never null, and some calls as noexcept.
 #ifndef __clang__
@@ -64,6 +65,31 @@ bool is_of_file(int flags) {
          (type == MAP_SHARED || type == MAP_PRIVATE || type == MAP_SHARED_VALIDATE);
 }
 
+// Such a mapping may become ours: then it is to lie in the window, where the program leaves the
+// place to us. MAP_FAILED: it shall not, or the kernel will say why not.
+void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset) {
+  constexpr int kElsewhere = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_HUGETLB |
+                             MAP_GROWSDOWN | MAP_STACK | MAP_SYNC;
+  const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
+  const bool is_possible = (flags & kElsewhere) == 0 && (protection & PROT_EXEC) == 0 &&
+                           !has_copies && protection != PROT_NONE &&
+                           is_aligned(reinterpret_cast<void*>(offset));
+  const bool is_large = size >= settings().min_bytes || DescriptorTable::file_of(fd) != nullptr;
+  if (!Window::is_offered() || !is_possible || !is_large) return MAP_FAILED;
+  Window& window = Window::instance();
+  if (!window.prepare()) return MAP_FAILED;
+  return window.map(size, protection, flags, fd, offset);
+}
+
+// It stays the kernel's: elsewhere, so that the program's calls on it are not trapped. Nobody knows
+// of its addresses yet.
+void* move_out_of_window(void* p, size_t size, int protection, int flags, int fd, off_t offset) {
+  void* const other = real().mmap(nullptr, size, protection, flags, fd, offset);
+  if (other == MAP_FAILED) return p;
+  real().munmap(p, size);
+  return other;
+}
+
 }  // namespace
 
 OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags, int fd,
@@ -94,13 +120,17 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   // What is taken is brought in by us, and not by the kernel before; and what is not may have to be
   // stored by us before the kernel looks at it.
   const int kernels = is_candidate ? flags & ~MAP_POPULATE : flags;
-  void* p = real().mmap(address, size, protection, kernels, fd, offset);
+  void* p = MAP_FAILED;
+  if (is_candidate && address == nullptr) p = map_in_window(size, protection, kernels, fd, offset);
+  if (p == MAP_FAILED) p = real().mmap(address, size, protection, kernels, fd, offset);
   if (p == MAP_FAILED || !is_candidate) return p;
   const int saved_errno = errno;
   const auto take = [&] {
     return door.take({bytes_at(p), size, protection, flags, fd, static_cast<uint64_t>(offset)});
   };
   const bool is_taken = or_no_memory(take, false);
+  if (!is_taken && address == nullptr && Window::covers(p, size))
+    p = move_out_of_window(p, size, protection, kernels, fd, offset);
   // Of a private writable mapping the kernel makes copies.
   const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
   if (!is_taken && kernels != flags)

@@ -2,6 +2,9 @@
 #include <cerrno>
 #include <cstdarg>
 
+#include "core/base/units.h"
+#include "core/os/signal_delivery.h"
+#include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
@@ -35,15 +38,35 @@ OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
 namespace {
 
 void touch(const char* text) {
-  if (text == nullptr) return;
+  if (text == nullptr || !concerns(text, outcore::base::kSystemPage)) return;
   while (__atomic_load_n(text, __ATOMIC_RELAXED) != 0) ++text;
 }
+
+}  // namespace
+
+namespace outcore::preload {
+
+void bring_in(const char* path, char* const* arguments, char* const* names) {
+  if (is_inside() || (!Heap::is_used() && !needs_bounce())) return;
+  touch(path);
+  for (char* const* list : {arguments, names}) {
+    const char* word = nullptr;
+    // A list that is none is the kernel's to refuse.
+    for (; list != nullptr && os::copy_or_fail(&word, list, sizeof word); ++list) {
+      if (word == nullptr) break;
+      touch(word);
+    }
+  }
+}
+
+}  // namespace outcore::preload
+
+namespace {
 
 // The process becomes another program: what was written must be in the files. A forked child has
 // nothing of its own to store, nor has the child of vfork, which is still the parent in memory; but
 // what they hand on of its descriptors the parent must not have taken any more.
-// What the kernel is to read may lie in the heap, where it cannot wait for it. False, and errno: it
-// could not be done.
+// False, and errno: it could not be done.
 bool before_exec(const char* path, char* const* arguments, char* const* names) {
   const auto store = [] {
     Door::instance().store_all();
@@ -52,10 +75,7 @@ bool before_exec(const char* path, char* const* arguments, char* const* names) {
     let_leave(stays_over_exec);
   };
   if (!is_ready(store)) return false;
-  if (!Heap::is_used()) return true;
-  touch(path);
-  for (char* const* list : {arguments, names})
-    for (; list != nullptr && *list != nullptr; ++list) touch(*list);
+  bring_in(path, arguments, names);
   return true;
 }
 

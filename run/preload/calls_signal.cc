@@ -2,36 +2,41 @@
 // program sees what it has set. See calls.h.
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include "core/os/signal_delivery.h"
 #include "run/preload/alt_stack.h"
 #include "run/preload/calls.h"
 #include "run/preload/deadly_signals.h"
+#include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
 namespace {
 
-constexpr int kFaults[] = {SIGBUS, SIGSEGV};
+// A system call that points into the window raises the last: only where there may be one.
+constexpr int kFaults[] = {SIGBUS, SIGSEGV, SIGSYS};
+constexpr int kFaultsMax = 3;
+int fault_count() { return Window::is_offered() ? kFaultsMax : 2; }
 
 // What the program thinks that this thread has blocked.
-constinit thread_local bool is_thought_blocked[2] = {};
+constinit thread_local bool is_thought_blocked[kFaultsMax] = {};
 
 // The mask without the faults.
 const sigset_t* without_faults(const sigset_t* mask, sigset_t* copy) {
   if (mask == nullptr) return nullptr;
   *copy = *mask;
-  for (const int signal : kFaults) sigdelset(copy, signal);
+  for (int i = 0; i < fault_count(); ++i) sigdelset(copy, kFaults[i]);
   return copy;
 }
 
 template <typename Call>
 int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
   sigset_t copy;
-  bool was[2] = {is_thought_blocked[0], is_thought_blocked[1]};
+  const bool was[] = {is_thought_blocked[0], is_thought_blocked[1], is_thought_blocked[2]};
   const int result = call(how, without_faults(now, &copy), before);
   if (result != 0) return result;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < fault_count(); ++i) {
     if (now != nullptr) {
       const bool is_named = sigismember(now, kFaults[i]) == 1;
       bool is = was[i];
@@ -50,7 +55,11 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
 
 namespace outcore::preload {
 
-bool thinks_blocked(int signal) { return is_thought_blocked[signal == SIGBUS ? 0 : 1]; }
+bool thinks_blocked(int signal) {
+  for (int i = 0; i < kFaultsMax; ++i)
+    if (kFaults[i] == signal) return is_thought_blocked[i];
+  return false;
+}
 
 }  // namespace outcore::preload
 
@@ -85,6 +94,18 @@ OUTCORE_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* other, co
   return real().pselect(count, in, out, other, time, without_faults(mask, &copy));
 }
 
+OUTCORE_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int time,
+                               const sigset_t* mask) {
+  sigset_t copy;
+  return real().epoll_pwait(epoll, events, count, time, without_faults(mask, &copy));
+}
+
+OUTCORE_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* time,
+                                const sigset_t* mask) {
+  sigset_t copy;
+  return real().epoll_pwait2(epoll, events, count, time, without_faults(mask, &copy));
+}
+
 namespace {
 
 // A child of vfork has handlers of its own; what we know of them is its parent's. Of the faults it
@@ -93,6 +114,7 @@ int set_childs_action(int signal, const struct sigaction* now, struct sigaction*
   if ((signal == SIGBUS || signal == SIGSEGV) &&
       outcore::os::exchange_program_action(signal, nullptr, before))
     return 0;
+  if (signal == SIGSYS && Window::exchange_program_action(nullptr, before)) return 0;
   int told = -1;
   const bool is_told = DeadlySignals::exchange(signal, nullptr, before, &told) && told == 0;
   return real().sigaction(signal, now, is_told ? nullptr : before);
@@ -107,6 +129,7 @@ OUTCORE_EXPORT int sigaction(int signal, const struct sigaction* now,
   if ((signal == SIGBUS || signal == SIGSEGV) &&
       outcore::os::exchange_program_action(signal, now, before))
     return 0;
+  if (signal == SIGSYS && Window::exchange_program_action(now, before)) return 0;
   struct sigaction copy;
   if (now != nullptr) {
     copy = *now;

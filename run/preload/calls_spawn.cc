@@ -70,6 +70,7 @@ OUTCORE_EXPORT int posix_spawn(pid_t* child, const char* path,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* arguments,
                                char* const* names) {
+  bring_in(path, arguments, names);
   const auto call = [&] {
     return real().posix_spawn(child, path, actions, attributes, arguments, names);
   };
@@ -80,6 +81,7 @@ OUTCORE_EXPORT int posix_spawnp(pid_t* child, const char* path,
                                 const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const* arguments,
                                 char* const* names) {
+  bring_in(path, arguments, names);
   const auto call = [&] {
     return real().posix_spawnp(child, path, actions, attributes, arguments, names);
   };
@@ -87,11 +89,13 @@ OUTCORE_EXPORT int posix_spawnp(pid_t* child, const char* path,
 }
 
 OUTCORE_EXPORT int system(const char* command) {  // banned-ok: the program's own call
+  bring_in(command, nullptr, nullptr);
   return start(
       nullptr, [&] { return real().system(command); }, -1);
 }
 
 OUTCORE_EXPORT FILE* popen(const char* command, const char* mode) {  // banned-ok: as system
+  bring_in(command, nullptr, nullptr);
   return start(
       nullptr, [&] { return real().popen(command, mode); }, nullptr);
 }

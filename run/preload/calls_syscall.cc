@@ -13,6 +13,7 @@
 #include <array>
 #include <cstring>
 
+#include "run/preload/answered_calls.h"
 #include "run/preload/as_program.h"
 #include "run/preload/calls.h"
 #include "run/preload/deadly_signals.h"
@@ -85,7 +86,7 @@ struct KernelsAction {
 
 long set_action(const Words& w) {
   const int number = as_int(w.a);
-  const bool is_fault = number == SIGBUS || number == SIGSEGV;
+  const bool is_fault = number == SIGBUS || number == SIGSEGV || number == SIGSYS;
   if (!is_fault || as_size(w.d) != kKernelsMaskBytes)
     return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
   struct sigaction now {
@@ -321,6 +322,15 @@ long outcore_look_up_syscall(long, long, long, long, long, long, long);
   return on_process(number, {a, b, c, d, e, f});
 }
 }
+
+namespace outcore::preload {
+
+bool is_answered_call(long number) {
+  return number >= 0 && static_cast<size_t>(number) < outcore_syscall_marks.size() &&
+         outcore_syscall_marks[static_cast<size_t>(number)] != 0;
+}
+
+}  // namespace outcore::preload
 
 // The arguments lie where the called function expects them.
 asm(R"(

@@ -3,10 +3,13 @@
 #include <threads.h>
 
 #include <atomic>
+#include <new>
 
+#include "run/preload/alt_stack.h"
 #include "run/preload/calls.h"
 #include "run/preload/fork.h"
 #include "run/preload/program_threads.h"
+#include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -18,15 +21,53 @@ namespace outcore::preload {
 bool has_program_threads() { return has_threads.load(std::memory_order_acquire); }
 }  // namespace outcore::preload
 
+namespace {
+
+// What a thread of the program begins with, where its faults will be its own.
+template <typename Function>
+struct Start {
+  Function function;
+  void* argument;
+};
+
+// No destructor runs here when the thread is unwound.
+template <typename Result, typename Function>
+Result begin_thread(void* given) {
+  auto* const start = static_cast<Start<Function>*>(given);
+  const Function function = start->function;
+  void* const argument = start->argument;
+  delete start;
+  AltStack::provide();
+  return function(argument);
+}
+
+// nullptr: the thread begins as it is.
+template <typename Function>
+Start<Function>* new_start(Function function, void* argument) {
+  if (is_inside() || !Window::is_offered() || is_borrowing()) return nullptr;
+  return new (std::nothrow) Start<Function>{function, argument};
+}
+
+}  // namespace
+
 OUTCORE_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                   void* (*start)(void*), void* argument) {
   if (!is_inside()) has_threads.store(true, std::memory_order_release);
-  return real().pthread_create(thread, attributes, start, argument);
+  auto* const begin = new_start(start, argument);
+  if (begin == nullptr) return real().pthread_create(thread, attributes, start, argument);
+  const int error =
+      real().pthread_create(thread, attributes, begin_thread<void*, void* (*)(void*)>, begin);
+  if (error != 0) delete begin;
+  return error;
 }
 
 OUTCORE_EXPORT int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
   if (!is_inside()) has_threads.store(true, std::memory_order_release);
-  return real().thrd_create(thread, start, argument);
+  auto* const begin = new_start(start, argument);
+  if (begin == nullptr) return real().thrd_create(thread, start, argument);
+  const int result = real().thrd_create(thread, begin_thread<int, thrd_start_t>, begin);
+  if (result != thrd_success) delete begin;
+  return result;
 }
 
 // Ours are the first: so they are the last before fork(), and the first after it.

@@ -14,6 +14,7 @@
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
 #include "run/preload/real.h"
+#include "run/preload/window.h"
 
 namespace outcore::preload {
 namespace {
@@ -69,7 +70,7 @@ void put_ours(int signal) {
   ours.sa_sigaction = on_deadly;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
-  for (const int fault : {SIGBUS, SIGSEGV}) sigdelset(&ours.sa_mask, fault);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&ours.sa_mask, fault);
   if (real().sigaction(signal, &ours, nullptr) == 0) caught.fetch_or(bit_of(signal));
 }
 
@@ -174,6 +175,7 @@ bool is_pending(int signal) {
 DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
   if (!is_active.load(std::memory_order_acquire) || signal <= 0 || signal >= kSignalsMax ||
       (caught.load() & bit_of(signal)) == 0 || is_inside() ||
+      (signal == SIGSYS && Window::is_ready()) ||  // its handler must stay
       Door::instance().is_of_another_process())
     return;
   // Blocked here, it waits until it is unblocked, or is another thread's: as a rule one's that

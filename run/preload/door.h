@@ -106,6 +106,9 @@ class Door {
 
   // Hands all writable files back to the kernel, as far as they can be stored.
   void leave_writable(const char* why);
+  // Hands all in-thread files back, and takes no more so: what the kernel touches later, in no call
+  // of a thread, it must find by itself.
+  void leave_in_thread(const char* why);
   // The process is about to end, or to become another program: stores what was written, and hands
   // writable files to the kernel, so that what is written from now on is not lost.
   void store_all();
@@ -147,6 +150,8 @@ class Door {
   TakenFile* find_or_open(const NewMapping& made, const struct stat& about, const std::string& path,
                           std::string* why);
   bool put_region(TakenFile& file, const NewMapping& made, std::string* why);
+  Delivery delivery_for(TakenFile& file, const NewMapping& made);  // door_delivery.cc
+  void tell_delivery(const std::string& why);
   void forget(TakenFile& file, Mapping& mapping);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
@@ -185,6 +190,7 @@ class Door {
   std::vector<std::unique_ptr<TakenFile>> inherited_;  // in a forked child: those of its parent
   std::atomic<pid_t> owner_{0};  // the process that this state belongs to; 0: it has not begun
   std::string delivery_;
+  bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;
   // Whether the profile contains what was learnt: not tried, or failed; yes; it cannot be written.
   enum class Kept : uint8_t { kNothing, kAll, kFailed } kept_ = Kept::kNothing;
 };

@@ -10,6 +10,7 @@
 #include "run/preload/door.h"
 #include "run/preload/own_memory.h"
 #include "run/preload/real.h"
+#include "run/preload/window.h"
 #include "run/preload/words.h"
 
 namespace outcore::preload {
@@ -210,9 +211,13 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   const bool is_fixed = (flags & MREMAP_FIXED) != 0;
   const int fd = file.fd_of(mapping);
   NewMapping made{nullptr, new_bytes, mapping.protection, mapping.flags, fd, mapping.offset};
-  void* place = real().mmap(is_fixed ? new_address : nullptr, new_bytes, mapping.protection,
-                            mapping.flags | (is_fixed ? MAP_FIXED : 0), fd,
-                            static_cast<off_t>(mapping.offset));
+  const auto offset = static_cast<off_t>(mapping.offset);
+  void* place = MAP_FAILED;
+  if (!is_fixed && Window::covers(mapping.address, mapping.size_bytes))
+    place = Window::instance().map(new_bytes, mapping.protection, mapping.flags, fd, offset);
+  if (place == MAP_FAILED)
+    place = real().mmap(is_fixed ? new_address : nullptr, new_bytes, mapping.protection,
+                        mapping.flags | (is_fixed ? MAP_FIXED : 0), fd, offset);
   if (place == MAP_FAILED) return MAP_FAILED;
   made.address = static_cast<std::byte*>(place);
   std::byte* const old_address = mapping.address;

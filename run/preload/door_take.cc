@@ -229,8 +229,8 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   options.access = is_writable_shared(made) ? Access::kReadWrite : Access::kReadOnly;
   options.offset = made.offset;
   options.size_bytes = std::min(round_up(there, kSystemPage), size_bytes);
-  if (runtime_->options.delivery == Delivery::kAuto && runtime_->kernel.has_messages)
-    options.delivery = Delivery::kMessages;
+  if (const Delivery chosen = delivery_for(file, made); chosen != Delivery::kAuto)
+    options.delivery = chosen;
   const uint64_t room_bytes =
       std::max(made.offset + size_bytes, file_bytes) * 2 + (uint64_t{1} << 30);
   const Runtime::Impl::Lent lent{made.address, size_bytes, room_bytes};

@@ -78,6 +78,8 @@ bool refuse_later_writes(std::string* why) {
 void before_later_writes() {
   if (is_inside() || are_later_writes_refused() || !Door::is_any_taken()) return;
   Door::instance().leave_writable("the program sets up io_uring or aio, which nobody sees");
+  // What is only read may be written from there: in-thread the kernel would not find it.
+  Door::instance().leave_in_thread("the program sets up io_uring or aio, in-thread");
 }
 
 bool are_later_writes_refused() { return is_refused.load(std::memory_order_relaxed); }

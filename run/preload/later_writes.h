@@ -18,7 +18,8 @@ bool refuse_later_writes(std::string* why);
 bool are_later_writes_refused();
 
 // The program is about to set them up, as it may without --alloc: files that are mapped for writing
-// are handed to the kernel, because nobody sees what such transfers do to them.
+// are handed to the kernel, because nobody sees what such transfers do to them; and so are all
+// that are in-thread, because such transfers find no absent page.
 void before_later_writes();
 
 }  // namespace outcore::preload

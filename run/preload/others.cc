@@ -92,6 +92,14 @@ uint32_t count_maps(const std::string& process, const Identity& file,
   return count;
 }
 
+std::string name_of(const std::string& process, long pid) {
+  std::string name = text_of(process + "/comm");
+  name.resize(std::min(name.find('\n'), name.size()));
+  return name + " (" + std::to_string(pid) + ")";
+}
+
+}  // namespace
+
 // A ring of io_uring, or the one of aio, is a file of its own kind.
 bool has_ring() {
   if (text_of("/proc/self/maps").find("/[aio]") != std::string::npos) return true;
@@ -103,14 +111,6 @@ bool has_ring() {
            std::string_view(kind) == "anon_inode:[io_uring]";
   });
 }
-
-std::string name_of(const std::string& process, long pid) {
-  std::string name = text_of(process + "/comm");
-  name.resize(std::min(name.find('\n'), name.size()));
-  return name + " (" + std::to_string(pid) + ")";
-}
-
-}  // namespace
 
 std::string who_has(const Identity& file) {
   std::string found;

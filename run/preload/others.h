@@ -27,6 +27,8 @@ struct OwnUse {
   uint32_t kernel_mappings = 0;   // mappings of it that we do not know
   bool has_later_writes = false;  // io_uring or aio is set up, whatever it is used for
 };
+// The program has a ring of io_uring, or one of aio, that it has a descriptor or a mapping of.
+bool has_ring();
 // `is_known` says, by the first address, which mappings do not count.
 OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& is_known);
 

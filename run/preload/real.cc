@@ -31,4 +31,12 @@ const Real& real() {
   return table;
 }
 
+void replace_real(const Real& now) {
+  static_cast<void>(real());
+#define OUTCORE_REPLACE(result, name, parameters) \
+  __atomic_store_n(&table.name, now.name, __ATOMIC_RELEASE);
+  OUTCORE_CALLS(OUTCORE_REPLACE)
+#undef OUTCORE_REPLACE
+}
+
 }  // namespace outcore::preload

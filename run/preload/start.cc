@@ -8,6 +8,7 @@
 
 #include "core/os/descriptor_place.h"
 #include "core/os/signal_delivery.h"
+#include "run/preload/alt_stack.h"
 #include "run/preload/calls.h"
 #include "run/preload/fork.h"
 #include "run/preload/heap.h"
@@ -15,6 +16,7 @@
 #include "run/preload/own_descriptors.h"
 #include "run/preload/requests.h"
 #include "run/preload/settings.h"
+#include "run/preload/window.h"
 
 namespace outcore::preload {
 namespace {
@@ -42,6 +44,7 @@ void prepare_unwinding() {
 
 __attribute__((constructor)) void begin() {
   static_cast<void>(real());
+  Window::read_environment();
   prepare_unwinding();
   os::place_descriptor = OwnDescriptors::keep;
   os::set_last_words(store_before_a_crash);
@@ -57,6 +60,10 @@ __attribute__((constructor)) void begin() {
   sigset_t faults;
   sigemptyset(&faults);
   for (const int signal : {SIGBUS, SIGSEGV}) sigaddset(&faults, signal);
+  if (Window::is_offered()) {
+    sigaddset(&faults, SIGSYS);
+    AltStack::provide();
+  }
   real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
 }
 

@@ -39,6 +39,10 @@ class SystemCalls(unittest.TestCase):
         self.assertEqual(len(problems(answers="")), 1)
         self.assertEqual(len(problems(answers=ANSWERS + "case SYS_stat: return 0;")), 1)
 
+    def test_a_call_that_the_window_does_not_know_is_noticed(self):
+        self.assertEqual(len(system_calls.shape_complaints(ROWS, 'S(read, "- =")')), 1)
+        self.assertEqual(system_calls.shape_complaints(ROWS, 'S(stat, "s o144")'), [])
+
     def test_a_page_of_another_table_is_noticed(self):
         self.assertEqual(len(problems(page="")), 1)
 

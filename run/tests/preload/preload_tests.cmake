@@ -19,6 +19,7 @@ foreach(delivery messages in-thread)
       grow_reopened)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
+  agree(raw_calls.${delivery} raw_calls "${small} --delivery ${delivery}" FOLDER)
   agree(ring_after.${delivery} ring_after "${small} --delivery ${delivery}" FOLDER)
   agree(ring_plugin.${delivery} ring_plugin "${small} --delivery ${delivery}" FOLDER)
   agree(leaving.${delivery} leaving "${small} --delivery ${delivery}" FOLDER)
@@ -26,6 +27,17 @@ foreach(delivery messages in-thread)
     FOLDER 1048576 bare)
   agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
 endforeach()
+
+# What `auto` takes.
+foreach(program sigbus_handler fork_threads blocking cancel small_stack raw_calls
+    fork_mappings shared_memory_children kill_oneself)
+  agree(${program}.auto ${program} "${small}" FOLDER)
+endforeach()
+add_test(NAME preload.window
+  COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/window.sh ${CMAKE_BINARY_DIR}/bin/outcore
+    $<TARGET_FILE_DIR:preload_raw_calls>)
+set_tests_properties(preload.window PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77
+  LABELS "preload;nosan")
 
 # Two containers with one network: the files are named, as nobody would tell of others there.
 foreach(delivery messages in-thread)

@@ -1,0 +1,13 @@
+// The window of a run: where it lies, told to the library by environment, and the filter that traps
+// what points into it (docs/internals/decisions/0038-the-window.md).
+#pragma once
+
+namespace outcore::cli {
+
+// For a run whose delivery may be in-thread: chooses a place, or keeps that of the run it is in,
+// and installs the filter, for good. OUTCORE_RUN_WINDOW says where, or why there is none: seccomp
+// is refused, or --keep-privileges. The last thing before the program is started.
+// `has_library`: the program can have the library in it.
+void set_up_run_window(bool has_library);
+
+}  // namespace outcore::cli

@@ -1,0 +1,309 @@
+// System calls that point into the window and were made by another instruction than ours: raw ones,
+// and those that the C library makes inside of itself. SIGSYS comes in their place; here they are
+// carried out as the program meant them. See window.h, calls.h.
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+
+#include "core/base/assert.h"
+#include "core/os/process_lock.h"
+#include "core/os/signal_delivery.h"
+#include "run/preload/answered_calls.h"
+#include "run/preload/calls.h"
+#include "run/preload/last_store.h"
+#include "run/preload/trapped_arguments.h"
+#include "run/preload/window.h"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+using Words = long[CallShape::kArguments];
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kSliceNs = kSecondNs / 10;
+constexpr int kTouchesMax = 64;
+
+// -- the program's own handler --
+
+// The last of several entries counts, so that a handler can read one while the next is written.
+constexpr uint32_t kActions = 16;
+struct sigaction programs[kActions];
+constinit std::atomic<uint32_t> latest{0};
+outcore::os::ProcessLock changing;  // of them, with signals blocked
+
+bool is_handler(const struct sigaction& action) {
+  if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction != nullptr;
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+// The default, or what ignores a call that another filter has trapped.
+void end_by_trap() {
+  LastStore::run(LastStore::What::kStoreAndRetire);
+  struct sigaction fresh {};
+  fresh.sa_handler = SIG_DFL;
+  real().sigaction(SIGSYS, &fresh, nullptr);
+  ::syscall(SYS_tgkill, ::getpid(), ::gettid(), SIGSYS);
+}
+
+// None of ours: another filter's trap, or sent by somebody.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const bool is_sent = info->si_code <= 0;
+  if (is_sent && is_inside()) {  // for later, or for another thread
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    real().pthread_sigmask(SIG_BLOCK, &only, nullptr);
+    sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+    ::syscall(SYS_kill, ::getpid(), signal);
+    return;
+  }
+  const struct sigaction action = program_trap_action();
+  if (!is_handler(action)) {
+    if (!is_sent || action.sa_handler != SIG_IGN) end_by_trap();
+    return;
+  }
+  if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) set_program_trap_action({});
+  sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
+  sigorset(&mask, &mask, &action.sa_mask);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&mask, fault);
+  real().pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else
+    action.sa_handler(signal);
+}
+
+// -- a call within the same call --
+
+// What is being carried out by this thread: the C library may be called for it with arguments of
+// the program's, and is then trapped itself. That call goes to the kernel as it is. A frame tells:
+// who has left the handler by a jump calls from above it.
+struct Current {
+  uintptr_t frame = 0;
+  long number = -1;
+  Words words = {};
+};
+constinit thread_local Current current;
+
+bool is_repeated(long number, const Words& words, uintptr_t stack) {
+  constexpr uintptr_t kDepthMax = 256 << 10;
+  return number == current.number && current.frame - stack < kDepthMax &&
+         std::equal(std::begin(words), std::end(words), std::begin(current.words));
+}
+
+class Carrying {
+ public:
+  Carrying(long number, const Words& words) : before_(current) {
+    constexpr uintptr_t kThisFrame = 256;
+    current.frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + kThisFrame;
+    current.number = number;
+    std::copy(std::begin(words), std::end(words), current.words);
+  }
+  ~Carrying() { current = before_; }
+  Carrying(const Carrying&) = delete;
+  Carrying& operator=(const Carrying&) = delete;
+
+ private:
+  const Current before_;
+};
+
+// -- futexes: their address is their name, so they stay where they are --
+
+bool is_ours(long word) {
+  const auto* p = reinterpret_cast<const void*>(word);
+  return Window::covers(p, 1) && concerns(p, sizeof(uint32_t));
+}
+
+// The page is there now, if only for a moment. `is_write`: as for a write, where that is allowed.
+bool touch(long word, bool is_write) {
+  if (!is_ours(word)) return true;
+  auto* const p = reinterpret_cast<std::byte*>(word);
+  uint32_t value = 0;
+  if (!outcore::os::copy_or_fail(&value, p, sizeof value)) return false;
+  if (!is_write) return true;
+  bool is_writable = false;
+  const auto look = [&] {
+    Door::instance().for_each_part(p, sizeof value, [&](Mapping& m, uint64_t, uint64_t) {
+      is_writable = (m.protection & PROT_WRITE) != 0;
+    });
+  };
+  if (is_ready(look) && is_writable)
+    __atomic_fetch_or(reinterpret_cast<uint32_t*>(p), 0U, __ATOMIC_SEQ_CST);
+  return true;
+}
+
+long call_touched(long number, const Words& words, long other) {
+  for (int tries = 0;; ++tries) {
+    if (!touch(words[0], tries != 0) || (other != 0 && !touch(other, tries != 0))) return -EFAULT;
+    const long result = Window::call(number, words);
+    if (result != -EFAULT || tries == kTouchesMax) return result;
+  }
+}
+
+bool is_one_of(int operation, std::initializer_list<int> all) {
+  return std::find(all.begin(), all.end(), operation) != all.end();
+}
+
+int64_t now_of(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return now.tv_sec * kSecondNs + now.tv_nsec;
+}
+
+// Others may wake it by another name of the same word: once its file is the kernel's again, or its
+// frames are others. So it looks at the word every now and then. -1: without end.
+long wait_in_slices(const Words& given, int command, const timespec* limit) {
+  const bool is_relative = command == FUTEX_WAIT;
+  const bool is_wall = !is_relative && (given[1] & FUTEX_CLOCK_REALTIME) != 0;
+  const clockid_t clock = is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+  int64_t end_ns = -1;
+  if (limit != nullptr) {
+    if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= kSecondNs) return -EINVAL;
+    end_ns = std::min<int64_t>(limit->tv_sec, INT64_MAX / kSecondNs / 4) * kSecondNs +
+             limit->tv_nsec + (is_relative ? now_of(clock) : 0);
+  }
+  Words words;
+  std::copy(std::begin(given), std::end(given), words);
+  if (is_relative) {
+    words[1] = FUTEX_WAIT_BITSET;
+    words[5] = static_cast<long>(FUTEX_BITSET_MATCH_ANY);
+  }
+  for (;;) {
+    const int64_t slice_ns = now_of(clock) + kSliceNs;
+    const bool is_last = end_ns >= 0 && end_ns <= slice_ns;
+    const int64_t until_ns = is_last ? end_ns : slice_ns;
+    const timespec until{until_ns / kSecondNs, until_ns % kSecondNs};
+    words[3] = reinterpret_cast<long>(&until);
+    const long result = call_touched(SYS_futex, words, 0);
+    if (result != -ETIMEDOUT || is_last) return result;
+  }
+}
+
+long answer_futex(const Words& given) {
+  const int command = static_cast<int>(given[1]) & FUTEX_CMD_MASK;
+  constexpr int kLockPi2 = 13;
+  Words words;
+  std::copy(std::begin(given), std::end(given), words);
+  const bool has_limit = is_one_of(
+      command, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI, FUTEX_WAIT_REQUEUE_PI, kLockPi2});
+  const bool has_other = is_one_of(command, {FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP,
+                                             FUTEX_WAIT_REQUEUE_PI, FUTEX_CMP_REQUEUE_PI});
+  timespec limit{};
+  const auto* asked = has_limit ? reinterpret_cast<const timespec*>(given[3]) : nullptr;
+  if (asked != nullptr) {
+    if (!outcore::os::copy_or_fail(&limit, asked, sizeof limit)) return -EFAULT;
+    words[3] = reinterpret_cast<long>(&limit);
+    asked = &limit;
+  }
+  const bool is_shared = (given[1] & FUTEX_PRIVATE_FLAG) == 0;
+  if (is_shared && is_ours(given[0]) && is_one_of(command, {FUTEX_WAIT, FUTEX_WAIT_BITSET}))
+    return wait_in_slices(words, command, asked);
+  return call_touched(SYS_futex, words, has_other ? given[4] : 0);
+}
+
+// -- the call --
+
+bool has_futex(const CallShape& shape) {
+  return shape.arguments[0].kind == ArgumentShape::Kind::kFutex;
+}
+
+// The answer, or -errno.
+long carry_out(long number, const Words& given, ucontext_t* context) {
+  OC_CHECK(context != nullptr);
+  const CallShape& shape = shape_of(number);
+  const auto stack = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RSP]);
+  if (is_inside() || !Door::is_any_taken() || is_repeated(number, given, stack))
+    return Window::call(number, given);
+  TrappedArguments arguments(shape, given);
+  if (!arguments.concern_ours()) return Window::call(number, given);
+  const Carrying carrying(number, given);
+  if (number == SYS_futex) return answer_futex(given);
+  if (const int error = arguments.copy_in(); error != 0) return -error;
+  const Words& words = arguments.words();
+  OC_ASSERT(number >= 0 && number < shapes::kNumbersMax);
+  long result = 0;
+  if (has_futex(shape)) {
+    result = call_touched(number, words, 0);
+  } else if (is_answered_call(number)) {
+    result =
+        outcore_answer_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    if (result == -1) result = -errno;
+  } else {
+    result = Window::call(number, words);
+  }
+  if (number == SYS_rt_sigprocmask && result == 0) {
+    // What is in force here is to be so after the handler, too.
+    sigset_t now;
+    real().pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    std::memcpy(&context->uc_sigmask, &now, sizeof(uint64_t));
+  }
+  const int error = arguments.copy_out();
+  return error != 0 && result >= 0 ? -error : result;
+}
+
+}  // namespace
+
+namespace outcore::preload {
+
+struct sigaction program_trap_action() {
+  return programs[latest.load(std::memory_order_acquire)];
+}
+
+void set_program_trap_action(const struct sigaction& action) {
+  const uint32_t next = (latest.load(std::memory_order_relaxed) + 1) % kActions;
+  OC_ASSERT(next < kActions);
+  programs[next] = action;
+  latest.store(next, std::memory_order_release);
+}
+
+bool Window::exchange_program_action(const struct sigaction* now, struct sigaction* before) {
+  if (!is_ready()) return false;
+  const os::SignalBlock block;
+  const os::Locked locked(changing);
+  if (before != nullptr) *before = program_trap_action();
+  if (now == nullptr) return true;
+  set_program_trap_action(*now);
+  // If the program wants its handler on the thread's own stack, ours runs there, too.
+  struct sigaction ours {};
+  ours.sa_sigaction = on_trap;
+  const int on_stack = is_handler(*now) ? now->sa_flags & SA_ONSTACK : SA_ONSTACK;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | on_stack;
+  real().sigaction(SIGSYS, &ours, nullptr);
+  return true;
+}
+
+void on_trap(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  auto* const frame = static_cast<ucontext_t*>(context);
+  OC_CHECK(info != nullptr && frame != nullptr);
+  greg_t* const registers = frame->uc_mcontext.gregs;
+  constexpr int kBySeccomp = 1;  // SYS_SECCOMP
+  if (info->si_code != kBySeccomp || info->si_errno != static_cast<int>(WindowPlace::kMark)) {
+    pass_on(signal, info, context);
+  } else if (is_trying_traps) {
+    ++trap_count;
+    registers[REG_RAX] = -ENOSYS;
+  } else {
+    // The C library lets a thread be cancelled anywhere within a call that waits: here only where
+    // the calls that stand for it allow it.
+    int type = 0;
+    ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    const Words words = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                         registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+    registers[REG_RAX] = carry_out(info->si_syscall, words, frame);
+    ::pthread_setcanceltype(type, &type);
+  }
+  errno = saved_errno;
+}
+
+}  // namespace outcore::preload
