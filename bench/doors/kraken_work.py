@@ -12,7 +12,7 @@ MASK = "1111111111111111101010101010101"
 
 class KrakenWork:
     name = "kraken2"
-    memories = ["mmap", "mmap-random", "outcore-in-thread", "outcore"]
+    memories = ["mmap", "mmap-random", "outcore", "outcore-messages"]
     threads = 2
 
     def __init__(self, place):
@@ -56,7 +56,7 @@ class KrakenWork:
         if memory == "mmap-random":
             environment["LD_PRELOAD"] = self.place.mmap_random
         if memory.startswith("outcore"):
-            delivery = "in-thread" if memory == "outcore-in-thread" else None
+            delivery = "messages" if memory == "outcore-messages" else None
             words = under_outcore(self.place, self.budget_bytes, delivery) + words
         self._is_under_outcore = memory.startswith("outcore")
         return list(map(str, words)), environment

@@ -50,11 +50,12 @@ def run_quietly(command, **options):
     return done.stdout
 
 
-def under_outcore(place, budget_bytes, delivery=None, profile=None):
+def under_outcore(place, budget_bytes, delivery=None, profile=None, min_size=None):
     """The words before a program: `outcore run` with this budget, and its report. ``profile``: of
     learnt starts."""
     options = [] if delivery is None else ["--delivery", delivery]
     options += [] if profile is None else ["--learn", str(profile)]
+    options += [] if min_size is None else ["--min-size", min_size]
     return [place.outcore, "run", "--budget", str(budget_bytes), "--json", report_of(place),
             *options, "--"]
 

@@ -7,7 +7,7 @@ PROGRAM = SOURCES / "records.py"
 
 class RecordWork:
     name = "lmdb"
-    memories = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
+    memories = ["mmap", "mmap-random", "outcore", "outcore-messages"]
     threads = 1
     reads = 50_000
 
@@ -30,7 +30,7 @@ class RecordWork:
         advice = "random" if memory == "mmap-random" else "default"
         words = [self.place.lmdb_python, PROGRAM, "read", folder, advice, self.reads]
         if memory.startswith("outcore"):
-            delivery = "in-thread" if memory == "outcore-in-thread" else None
+            delivery = "messages" if memory == "outcore-messages" else None
             words = under_outcore(self.place, self.budget_bytes, delivery) + words
         self._is_under_outcore = memory.startswith("outcore")
         return list(map(str, words)), {"PYTHONDONTWRITEBYTECODE": "1"}

@@ -28,6 +28,7 @@ class Row:
     asked: list
     once: set  # memories that are too slow to be run again and again
     seconds_max: int = 180  # of one run
+    is_program: bool = False  # counts in the mean of unmodified programs, by what is asked first
 
 
 @dataclass

@@ -2,11 +2,20 @@
 
 from array_work import ArrayWork
 from kraken_work import KrakenWork
+from program_work import PROGRAMS_OF_TABLE, ProgramWork
 from record_work import RecordWork, SecondStartWork
 from row import Asked, Row
 
 ALL = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
 GATHERS = [*ALL, "outcore-gather"]
+PROGRAMS_RATIO_MIN = 0.95  # of each program
+PROGRAMS_MEAN_MIN = 1.5  # of all of them, the geometric mean
+
+
+def program_row(program):
+    return Row(program.name, program.title, lambda place: ProgramWork(place, program),
+               [Asked(program.name, "outcore", "better", PROGRAMS_RATIO_MIN)], set(),
+               is_program=True)
 
 
 def array_row(name, title, asked_title, ratio_min, memories=ALL, once=()):
@@ -22,16 +31,17 @@ def array_row(name, title, asked_title, ratio_min, memories=ALL, once=()):
 # long, it runs once.
 ROWS = [
     Row("kraken2", "kraken2 --memory-mapping, 1 GiB database in 300 MiB, cold", KrakenWork, [
-        Asked("kraken2, in-thread", "outcore-in-thread", "mmap-random", 1.0),
-        Asked("kraken2, in-thread", "outcore-in-thread", "mmap", 4.0),
-        Asked("kraken2, messages", "outcore", "mmap-random", 0.7)], {"mmap"}),
+        Asked("kraken2", "outcore", "better", PROGRAMS_RATIO_MIN),
+        Asked("  beside default", "outcore", "mmap", 4.0),
+        Asked("  messages", "outcore-messages", "mmap-random", 0.7)], {"mmap"}, is_program=True),
     Row("lmdb", "LMDB, 1 GiB in 256 MiB: random reads", RecordWork, [
-        Asked("LMDB reads, in-thread", "outcore-in-thread", "mmap-random", 0.9),
-        Asked("LMDB reads, messages", "outcore", "mmap-random", 0.9)], {"mmap"}),
+        Asked("LMDB reads", "outcore", "better", PROGRAMS_RATIO_MIN),
+        Asked("  messages", "outcore-messages", "mmap-random", 0.9)], {"mmap"}, is_program=True),
     Row("second-start", "LMDB, 1 GiB in 256 MiB: the first 10,000 reads, after --learn",
         SecondStartWork, [
             Asked("second start, beside the first", "outcore-second", "outcore", 2.0),
             Asked("  beside mmap", "outcore-second", "better", None)], {"mmap"}),
+    *map(program_row, PROGRAMS_OF_TABLE),
     array_row("gather", "random rows of 1 KiB", "a[random rows]", 1.0, GATHERS, {"mmap"}),
     array_row("zipf", "popular rows, zipf 1.2", "a[zipf rows]", 1.3, GATHERS, {"mmap"}),
     array_row("sum", "a.sum()", "a.sum()", 0.95, once={"mmap-random"}),

@@ -27,11 +27,14 @@ void VictimBatch::drain_inbox() {
     }
     if (record.list == kColdList) return;
     OC_CHECK(record.cache != kNone);
+    const bool was_known = record.is_known != 0;  // it was pinned
     record.is_known = record.is_in_policy = 1;
     const PageCache& cache = *pager_.cache_of(record.cache);
     OC_CHECK(record.page < cache.page_count());
     const PageKey key = cache.key_of(record.page);
-    if (record.is_guess != 0)
+    if (was_known)
+      shard_.policy->returned(FrameId{frame}, key);
+    else if (record.is_guess != 0)
       shard_.policy->guessed(FrameId{frame}, key);
     else
       shard_.policy->filled(FrameId{frame}, key);
@@ -52,10 +55,10 @@ void VictimBatch::return_to_policy(const Victim& victim) {
 void VictimBatch::drop_out(uint32_t frame, bool was_chosen) {
   FrameRecord& record = pager_.frames[frame];
   if (was_chosen && record.is_in_policy != 0) {
-    shard_.policy->rescued(FrameId{frame});
+    shard_.policy->put_back(FrameId{frame});
   } else if (record.is_in_policy == 0) {
     record.is_in_policy = 1;
-    shard_.policy->filled(FrameId{frame}, pager_.cache_of(record.cache)->key_of(record.page));
+    shard_.policy->returned(FrameId{frame}, pager_.cache_of(record.cache)->key_of(record.page));
   }
 }
 

@@ -24,12 +24,16 @@ Policy& AutoPolicy::owner_of(FrameId frame) const {
   return *policies_[owner - 1];
 }
 
-void AutoPolicy::note(FrameId frame, PageKey key, Touch touch) {
+void AutoPolicy::take_on(FrameId frame) {
   const auto i = static_cast<uint32_t>(frame);
   OC_CHECK(i < owner_.count());
   OC_CHECK(owner_[i] == 0);
   owner_[i] = static_cast<uint8_t>(trial_.live() + 1);
   used_once_ = std::max(used_once_, i + 1);
+}
+
+void AutoPolicy::note(FrameId frame, PageKey key, Touch touch) {
+  take_on(frame);
   if (trial_.is_sampled(key)) trial_.touch(key, frame, touch);
 }
 
@@ -42,6 +46,14 @@ void AutoPolicy::guessed(FrameId frame, PageKey key) {
   note(frame, key, Touch::kGuess);
   live().guessed(frame, key);
 }
+
+// No touch, so that the trial does not take it for one: neither is put_back().
+void AutoPolicy::returned(FrameId frame, PageKey key) {
+  take_on(frame);
+  live().returned(frame, key);
+}
+
+void AutoPolicy::put_back(FrameId frame) { owner_of(frame).put_back(frame); }
 
 void AutoPolicy::rescued(FrameId frame) {
   Policy& owner = owner_of(frame);

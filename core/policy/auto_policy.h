@@ -37,7 +37,9 @@ class AutoPolicy final : public Policy {
   void filled(FrameId frame, PageKey key) override;
   void guessed(FrameId frame, PageKey key) override;
   size_t choose_victims(std::span<FrameId> out) override;
+  void returned(FrameId frame, PageKey key) override;
   void rescued(FrameId frame) override;
+  void put_back(FrameId frame) override;
   void freed(FrameId frame) override;
   void removed(FrameId frame) override;
   size_t choose_probes(std::span<FrameId> out, uint32_t price, uint32_t paid) override;
@@ -60,6 +62,7 @@ class AutoPolicy final : public Policy {
   Policy& live() { return *policies_[trial_.live()]; }
   const Policy& live() const { return *policies_[trial_.live()]; }
   Policy& owner_of(FrameId frame) const;
+  void take_on(FrameId frame);
   void note(FrameId frame, PageKey key, Touch touch);
   void hand_over();
   void look_anew();

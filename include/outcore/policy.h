@@ -47,6 +47,9 @@ class Policy {
   // evicted first come first.
   virtual void taken_over(FrameId frame, PageKey key) { filled(frame, key); }
 
+  // The page of a frame that was removed is evictable again: it was unpinned. REQUIRES: as filled().
+  virtual void returned(FrameId frame, PageKey key) { filled(frame, key); }
+
   // Chooses up to out.size() resident frames as victims, and returns how many (0 only if none is
   // resident). They are now leaving: unmapped, but still holding their bytes. Cost: O(1) amortised
   // per victim.
@@ -55,12 +58,16 @@ class Policy {
   // A leaving frame was touched before it was freed: it is resident again.
   virtual void rescued(FrameId frame) = 0;
 
+  // A victim is resident again, though nobody touched it: it could not leave (its bytes could not be
+  // stored, or somebody just had it in hand).
+  virtual void put_back(FrameId frame) { rescued(frame); }
+
   // A leaving frame was freed. The policy forgets the frame; it may keep the key (ghosts, fault
   // counts).
   virtual void freed(FrameId frame) = 0;
 
   // A resident or leaving frame was removed without having been a victim: its page was pinned,
-  // discarded or unmapped. The policy forgets it. It may return by filled().
+  // discarded or unmapped. The policy forgets it. It may come back by returned().
   virtual void removed(FrameId frame) = 0;
 
   // Chooses up to out.size() resident frames to be probed, and returns how many: unmapped, to see

@@ -147,6 +147,35 @@ TEST(AutoPolicy, NeverProbesWhatIsLeaving) {
   }
 }
 
+uint64_t all_costs(const Policy& policy) {
+  const PolicyMetrics metrics = policy.metrics();
+  uint64_t sum = metrics.cost_of_twice;
+  for (const auto& candidate : metrics.candidates) sum += candidate.cost;
+  return sum;
+}
+
+// A page that could not leave, or is no longer pinned, was not touched.
+TEST(AutoPolicy, TakesNothingForATouchButTouches) {
+  SimulatedPager pager("auto:wait=0%", kTrialFrames, kTrialPages);
+  run(pager, kUniform, 3, 0, 40 * kTrialFrames);
+  Policy& policy = pager.policy();
+  const uint64_t before = all_costs(policy);
+  ASSERT_GT(before, 0u);
+  std::vector<FrameId> out(2048);
+  ASSERT_EQ(policy.choose_victims(out), out.size());
+  for (const FrameId frame : out) {
+    policy.put_back(frame);
+    const PageKey key = policy.key_of(frame);
+    policy.removed(frame);
+    policy.returned(frame, key);
+    EXPECT_TRUE(policy.is_resident(frame));
+  }
+  EXPECT_EQ(all_costs(policy), before);
+  ASSERT_EQ(policy.choose_victims(out), out.size());
+  for (const FrameId frame : out) policy.rescued(frame);
+  EXPECT_GT(all_costs(policy), before);
+}
+
 TEST(AutoPolicy, ProbesNothingInASmallMemory) {
   SimulatedPager pager("auto", kTrialFrames - 32, kTrialPages);
   const Outcome outcome = run(pager, kMoving, 3, 0, 20 * kTrialFrames);

@@ -18,7 +18,7 @@ import org.apache.lucene.util.BytesRef;
 
 /** Builds an index of many documents, or searches it: java LuceneIndex build|search FOLDER. */
 public final class LuceneIndex {
-    private static final int DOCUMENTS = 25_000;
+    private static final int DOCUMENTS = Integer.getInteger("scale", 1) * 25_000;
     private static final int WORDS = 7;
     private static final int STORED_BYTES = 1_200;
 

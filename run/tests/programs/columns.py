@@ -4,9 +4,10 @@ Usage: columns.py build|arrow|polars|polars-lazy, or columns.py create FILE
 """
 
 import hashlib
+import os
 import sys
 
-ROWS = 4_000_000
+ROWS = int(os.environ.get("SCALE", "1")) * 4_000_000
 ROWS_OF_A_BATCH = 250_000
 TABLE = "table.arrow"
 MAP_BYTES = 20 << 20

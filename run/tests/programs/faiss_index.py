@@ -3,6 +3,7 @@
 Usage: faiss_index.py build|memory|mmap|mmap-ifc|merge|on-disk
 """
 
+import os
 import sys
 import zlib
 
@@ -10,7 +11,8 @@ import faiss
 import numpy as np
 from faiss.contrib.ondisk import merge_ondisk
 
-VECTORS, DIMENSIONS, LISTS = 110_000, 64, 128  # 28 MB
+SCALE = int(os.environ.get("SCALE", "1"))  # times as much data
+VECTORS, DIMENSIONS, LISTS = SCALE * 110_000, 64, 128  # 28 MB
 QUERIES, PROBES, NEIGHBOURS = 40, 8, 5
 
 

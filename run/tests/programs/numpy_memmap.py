@@ -3,11 +3,12 @@
 Usage: numpy_memmap.py save|w+|r+|c|r|load FILE
 """
 
+import os
 import sys
 
 import numpy as np
 
-SHAPE = (16384, 1024)  # of 8 bytes: 128 MiB
+SHAPE = (int(os.environ.get("SCALE", "1")) * 16384, 1024)  # of 8 bytes: 128 MiB
 PART_ROWS = 1024
 CHANGED_ROWS = 750
 
