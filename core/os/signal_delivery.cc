@@ -53,12 +53,31 @@ ProcessLock installing;
 void (*last_words)() = nullptr;
 bool (*is_thought_blocked)(int signal) = nullptr;
 
-// Where copy_or_fail() of this thread continues if a touch fails.
-thread_local sigjmp_buf* way_out = nullptr;
+// A copy_or_fail() of this thread that is under way, and where it continues if a touch of it fails.
+// No pointer to a frame: a handler may have jumped out of it, and the stack may be gone.
+struct WayOut {
+  sigjmp_buf* point = nullptr;
+  uintptr_t frame = 0, into = 0, from = 0;
+  size_t size_bytes = 0;
+};
+constinit thread_local WayOut way_out = {};
+
+// Whether this fault is one of that very copy: not of a handler that has interrupted it, nor of
+// anything after a handler has jumped out of it.
+bool is_of_copy(const siginfo_t& info, const void* context) {
+  constexpr uintptr_t kDepthMax = 16 << 10;  // of the copying function
+  if (way_out.point == nullptr) return false;
+  const auto sp =
+      static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+  if (way_out.frame - sp >= kDepthMax) return false;
+  if (info.si_code == SI_KERNEL) return true;  // no address that memory can have: it is not told
+  const auto at = reinterpret_cast<uintptr_t>(info.si_addr);
+  return at - way_out.into < way_out.size_bytes || at - way_out.from < way_out.size_bytes;
+}
 
 // `must_raise`: touching again would not raise this signal again.
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
-  if (way_out != nullptr) ::siglongjmp(*way_out, 1);
+  if (is_of_copy(*info, context)) ::siglongjmp(*way_out.point, 1);
   const struct sigaction before = handler.before();
   const bool has_info = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr;
   const bool is_blocked = is_thought_blocked != nullptr && is_thought_blocked(handler.signal);
@@ -239,14 +258,15 @@ bool exchange_program_action(int signal, const struct sigaction* now, struct sig
 
 bool is_handler_stack_too_small() { return has_small_stack; }
 
-bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
+[[gnu::noinline]] bool copy_or_fail(void* into, const void* from, size_t size_bytes) {
+  const WayOut before = way_out;  // of what a signal has interrupted
   sigjmp_buf point;
-  sigjmp_buf* const before = way_out;  // of what a signal has interrupted
   if (sigsetjmp(point, 1) != 0) {
     way_out = before;
     return false;
   }
-  way_out = &point;
+  way_out = {&point, reinterpret_cast<uintptr_t>(__builtin_frame_address(0)),
+             reinterpret_cast<uintptr_t>(into), reinterpret_cast<uintptr_t>(from), size_bytes};
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::memcpy(into, from, size_bytes);
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -100,7 +100,8 @@ class FilterText {
   void look_at_instruction() {
     const uint64_t next = place_.code + WindowPlace::kReturnOffset;
     load(offsetof(seccomp_data, instruction_pointer));
-    add(BPF_JMP | BPF_JEQ | BPF_K, next & UINT32_MAX, 0, 3);
+    add(BPF_JMP | BPF_JEQ | BPF_K, next & UINT32_MAX, 1, 0);
+    add(BPF_JMP | BPF_JEQ | BPF_K, (next + WindowPlace::kAnew) & UINT32_MAX, 0, 3);
     load(offsetof(seccomp_data, instruction_pointer) + 4);
     add(BPF_JMP | BPF_JEQ | BPF_K, next >> 32, 0, 1);
     answer(SECCOMP_RET_ALLOW);

@@ -12,7 +12,9 @@
 namespace outcore::preload {
 namespace {
 
-constexpr size_t kOwnBytes = 64 << 10, kGuardBytes = 4096;
+// Handlers of the program run there that had the thread's whole stack before. Only what is touched
+// takes memory.
+constexpr size_t kOwnBytes = 1 << 20, kGuardBytes = 4096;
 // Of a thread at a time: some programs make coroutines of them, whose frames must stay.
 constexpr int kStacksMax = 8;
 constexpr int kPoolMax = 64;
@@ -98,9 +100,11 @@ void show_programs(stack_t* stack) {
 }  // namespace
 
 int AltStack::exchange(const stack_t* now, stack_t* before) {
-  stack_t found{};
-  if (const int result = real().sigaltstack(now, &found); result != 0) return result;
+  stack_t found{}, asked{};
   const int saved_errno = errno;
+  // Copied: in the handler of a call that points into the window the stack cannot be changed.
+  if (now != nullptr) now = &(asked = *now);
+  if (const int result = real().sigaltstack(now, &found); result != 0) return result;
   show_programs(&found);
   if (before != nullptr) *before = found;
   if (now == nullptr) return 0;

@@ -35,6 +35,9 @@ inline bool is_borrowing() { return Door::instance().is_of_another_process(); }
 // What the kernel is about to read to start a program may be ours, where it cannot wait for it.
 void bring_in(const char* path, char* const* arguments, char* const* names);
 
+// The program is about to restrict its own system calls. False, and errno is ENOMEM: it must not.
+bool before_sandbox();
+
 // Runs a call on the door. A list of ours that is too large for the memory that is left is ENOMEM.
 template <typename Call>
 auto or_no_memory(const Call& call, decltype(call()) otherwise) {

@@ -2,17 +2,24 @@
 // concerns us is done here, at once, by the calls that know of us; the rest is the C library's. See
 // calls.h.
 #include <aio.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <new>
 
+#include "core/os/wait.h"
 #include "run/preload/as_program.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/later_writes.h"
+#include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -24,21 +31,34 @@ bool waits_for_others(int fd) {
   return ::fstat(fd, &about) != 0 || !(S_ISREG(about.st_mode) || S_ISBLK(about.st_mode));
 }
 
+// In a thread of the C library a call that points into the window would end the process.
+bool is_in_window(const aiocb& request) {
+  return Window::covers(const_cast<const void*>(request.aio_buf), 1);
+}
+
 bool is_ours(const aiocb* request) {
-  if (request == nullptr || !Door::is_any_taken() || is_inside()) return false;
-  if (waits_for_others(request->aio_fildes)) return false;
+  if (request == nullptr || is_inside()) return false;
+  if (is_in_window(*request)) return true;
+  if (!Door::is_any_taken() || waits_for_others(request->aio_fildes)) return false;
   return DescriptorTable::file_of(request->aio_fildes) != nullptr ||
          concerns(const_cast<const void*>(request->aio_buf), request->aio_nbytes);
 }
 
+// As the C library: what has no positions ignores the offset.
+ssize_t move(const aiocb& request, bool is_write) {
+  void* const buffer = const_cast<void*>(request.aio_buf);
+  const int fd = request.aio_fildes;
+  const size_t n = request.aio_nbytes;
+  const ssize_t moved = is_write ? as_program::pwrite(fd, buffer, n, request.aio_offset)
+                                 : as_program::pread(fd, buffer, n, request.aio_offset);
+  if (moved >= 0 || errno != ESPIPE) return moved;
+  return is_write ? as_program::write(fd, buffer, n) : as_program::read(fd, buffer, n);
+}
+
 // As if a thread of the C library had just done it.
-void carry_out(aiocb* request, bool is_write) {
-  void* buffer = const_cast<void*>(request->aio_buf);
+void do_now(aiocb* request, bool is_write) {
   const int saved_errno = errno;
-  const ssize_t moved = is_write ? as_program::pwrite(request->aio_fildes, buffer,
-                                                      request->aio_nbytes, request->aio_offset)
-                                 : as_program::pread(request->aio_fildes, buffer,
-                                                     request->aio_nbytes, request->aio_offset);
+  const ssize_t moved = move(*request, is_write);
   request->__return_value = moved;
   __atomic_store_n(&request->__error_code, moved < 0 ? errno : 0, __ATOMIC_RELEASE);
   errno = saved_errno;
@@ -47,10 +67,67 @@ void carry_out(aiocb* request, bool is_write) {
 // A list of none has ended at once, and the C library says so in the way that is asked for.
 int tell(sigevent* how) { return real().lio_listio(LIO_NOWAIT, nullptr, 0, how); }
 
-int one(aiocb* request, bool is_write, int (*real_one)(aiocb*)) {
-  if (!is_ours(request)) return real_one(request);
-  carry_out(request, is_write);
+// Requests that threads of ours wait for: the C library does not know of them. And how many have
+// ended, modulo 2^32.
+constinit std::atomic<uint32_t> waiting_count{0}, ended_count{0};
+
+struct Waiting {
+  aiocb* request;
+  bool is_write;
+};
+
+void* wait_for_it(void* given) {
+  const Waiting waiting = *static_cast<Waiting*>(given);
+  delete static_cast<Waiting*>(given);
+  sigset_t faults;
+  sigemptyset(&faults);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigaddset(&faults, fault);
+  real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+  sigevent how = waiting.request->aio_sigevent;  // the request is the program's once it has ended
+  do_now(waiting.request, waiting.is_write);
+  waiting_count.fetch_sub(1);
+  ended_count.fetch_add(1);
+  outcore::os::wake_all(&ended_count);
+  static_cast<void>(tell(&how));
+  return nullptr;
+}
+
+// A thread of ours, which may be trapped, waits for what may never come.
+int wait_in_thread(aiocb* request, bool is_write) {
+  auto* const waiting = new (std::nothrow) Waiting{request, is_write};
+  pthread_attr_t attributes;
+  if (waiting == nullptr || ::pthread_attr_init(&attributes) != 0) {
+    delete waiting;
+    return fail(EAGAIN);
+  }
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  request->__error_code = EINPROGRESS;
+  waiting_count.fetch_add(1);
+  sigset_t all, before;
+  sigfillset(&all);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&all, fault);
+  real().pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = real().pthread_create(&thread, &attributes, wait_for_it, waiting);
+  real().pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  if (error == 0) return 0;
+  delete waiting;
+  waiting_count.fetch_sub(1);
+  request->__error_code = EAGAIN;
+  request->__return_value = -1;
+  return fail(EAGAIN);
+}
+
+// 0, or -1 and errno.
+int carry_out(aiocb* request, bool is_write, bool may_wait) {
+  if (!may_wait && waits_for_others(request->aio_fildes)) return wait_in_thread(request, is_write);
+  do_now(request, is_write);
   return tell(&request->aio_sigevent);
+}
+
+int one(aiocb* request, bool is_write, int (*real_one)(aiocb*)) {
+  return is_ours(request) ? carry_out(request, is_write, false) : real_one(request);
 }
 
 }  // namespace
@@ -60,6 +137,35 @@ OUTCORE_EXPORT int aio_read(aiocb* request) noexcept {
 }
 OUTCORE_EXPORT int aio_write(aiocb* request) noexcept {
   return one(request, true, real().aio_write);
+}
+
+// The C library takes a request that it does not know for one that has ended.
+OUTCORE_EXPORT int aio_suspend(const aiocb* const* list, int count, const timespec* limit) {
+  constexpr int64_t kSecondNs = 1'000'000'000, kSliceNs = kSecondNs / 100;
+  if (waiting_count.load() == 0 || is_inside()) return real().aio_suspend(list, count, limit);
+  const auto now = [] {
+    timespec t{};
+    ::clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * kSecondNs + t.tv_nsec;
+  };
+  const int64_t end_ns =
+      limit == nullptr
+          ? INT64_MAX
+          : now() + std::min<int64_t>(limit->tv_sec, kSecondNs) * kSecondNs + limit->tv_nsec;
+  for (;;) {
+    const uint32_t ended = ended_count.load();
+    for (int i = 0; i < count; ++i)
+      if (list[i] != nullptr && ::aio_error(list[i]) != EINPROGRESS) return 0;
+    const int64_t left_ns = end_ns - now();
+    if (left_ns <= 0) return fail(EAGAIN);
+    // The C library's own requests end without a word to us: looked at every now and then.
+    const timespec slice{0, std::min(left_ns, kSliceNs)};
+    ::pthread_testcancel();
+    if (real().syscall(SYS_futex, &ended_count, FUTEX_WAIT_PRIVATE, ended, &slice, nullptr, 0) <
+            0 &&
+        errno == EINTR)
+      return -1;
+  }
 }
 
 OUTCORE_EXPORT int aio_fsync(int operation, aiocb* request) noexcept {
@@ -89,9 +195,8 @@ OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent*
       rest[static_cast<size_t>(rest_count++)] = request;
       continue;
     }
-    carry_out(request, request->aio_lio_opcode == LIO_WRITE);
-    has_failed = has_failed || request->__error_code != 0;
-    static_cast<void>(tell(&request->aio_sigevent));
+    if (carry_out(request, request->aio_lio_opcode == LIO_WRITE, mode == LIO_WAIT) != 0) return -1;
+    has_failed = has_failed || (mode == LIO_WAIT && request->__error_code != 0);
   }
   const int result = real().lio_listio(mode, rest.get(), rest_count, how);
   return result == 0 && mode == LIO_WAIT && has_failed ? fail(EIO) : result;
@@ -106,6 +211,8 @@ OUTCORE_SAME(int, aio_write64, (aiocb64*), aio_write);
 OUTCORE_SAME(int, aio_fsync64, (int, aiocb64*), aio_fsync);
 OUTCORE_SAME(int, lio_listio64, (int, aiocb64* const*, int, sigevent*), lio_listio);
 #undef OUTCORE_SAME
+__attribute__((visibility("default"), alias("aio_suspend"))) int aio_suspend64(
+    const aiocb64* const* list, int count, const timespec* limit);
 }
 
 // -- libaio's set-up, which makes the system call by an instruction of its own --

@@ -76,6 +76,10 @@ void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset
                            is_aligned(reinterpret_cast<void*>(offset));
   const bool is_large = size >= settings().min_bytes || DescriptorTable::file_of(fd) != nullptr;
   if (!Window::is_offered() || !is_possible || !is_large) return MAP_FAILED;
+  // Others cannot be ours, and a device may notice that it is mapped twice.
+  struct stat about;
+  if (::fstat(fd, &about) != 0 || !(S_ISREG(about.st_mode) || S_ISBLK(about.st_mode)))
+    return MAP_FAILED;
   Window& window = Window::instance();
   if (!window.prepare()) return MAP_FAILED;
   return window.map(size, protection, flags, fd, offset);

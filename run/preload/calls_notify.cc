@@ -25,16 +25,22 @@ struct Notice {
   Notice* next;
 };
 
-Notice* notices = nullptr;
+// By function and value: some programs have one for each of many requests.
+constexpr size_t kChains = 4096;
+constinit Notice* notices[kChains] = {};
 outcore::os::ProcessLock keeping;  // of them, with signals blocked
 
 Notice* keep(void (*function)(sigval), sigval value) {
   const Inside inside;
   const outcore::os::Locked locked(keeping);
-  for (Notice* n = notices; n != nullptr; n = n->next)
+  const auto mixed =
+      (reinterpret_cast<uintptr_t>(function) ^ reinterpret_cast<uintptr_t>(value.sival_ptr)) *
+      0x9E3779B97F4A7C15ULL;
+  Notice*& chain = notices[mixed >> 52];
+  for (Notice* n = chain; n != nullptr; n = n->next)
     if (n->function == function && n->value == value.sival_ptr) return n;
-  auto* const made = new (std::nothrow) Notice{function, value.sival_ptr, notices};
-  if (made != nullptr) notices = made;
+  auto* const made = new (std::nothrow) Notice{function, value.sival_ptr, chain};
+  if (made != nullptr) chain = made;
   return made;
 }
 

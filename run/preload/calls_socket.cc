@@ -2,7 +2,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
 
+#include "core/base/assert.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/leaving.h"
@@ -14,53 +20,106 @@ namespace {
 // Only where system calls cannot fault by themselves.
 bool must_bounce(const void* p, size_t n) { return needs_bounce() && concerns(p, n); }
 
+// What a message is made of beside its bytes is small, or the kernel refuses it.
+constexpr size_t kNameMax = sizeof(sockaddr_storage);
+
+bool is_ours(const void* p, size_t n) { return p != nullptr && n != 0 && concerns(p, n); }
+
 bool must_bounce_message(const msghdr* m) {
-  if (!needs_bounce() || m == nullptr) return false;
+  if (!needs_bounce() || m == nullptr || m->msg_iovlen > IOV_MAX) return false;
+  if (is_ours(m, sizeof *m) || is_ours(m->msg_name, m->msg_namelen) ||
+      is_ours(m->msg_control, m->msg_controllen) ||
+      is_ours(m->msg_iov, m->msg_iovlen * sizeof(iovec)))
+    return true;
   for (size_t i = 0; i < m->msg_iovlen; ++i)
     if (concerns(m->msg_iov[i].iov_base, m->msg_iov[i].iov_len)) return true;
   return false;
 }
+
+// A message with all of it in ordinary memory but its bytes, which are in one buffer.
+class MessageCopy {
+ public:
+  // 0 or an errno. REQUIRES: called once, first.
+  int copy(const msghdr& theirs, bool is_sent) {
+    OC_CHECK(header.msg_iov == nullptr);
+    header = theirs;
+    const auto count = static_cast<int>(theirs.msg_iovlen);
+    bytes_ = total_of(theirs.msg_iov, count);
+    // A longer one is sent in part, as a stream's may be; a datagram is never so long.
+    buffer_.emplace(std::max<size_t>(bytes_, 1));
+    if (!buffer_->is_there()) return ENOMEM;
+    one_ = {buffer_->data(), std::min(buffer_->size(), bytes_)};
+    header.msg_iov = &one_;
+    header.msg_iovlen = 1;
+    if (theirs.msg_name != nullptr) {
+      header.msg_namelen = std::min<socklen_t>(theirs.msg_namelen, kNameMax);
+      if (is_sent && theirs.msg_namelen > kNameMax) return EINVAL;
+      if (is_sent) std::memcpy(&name_, theirs.msg_name, header.msg_namelen);
+      header.msg_name = &name_;
+    }
+    if (is_ours(theirs.msg_control, theirs.msg_controllen)) {
+      // From malloc, so that it is aligned; large ones are refused by the kernel when they are sent.
+      control_.reset(static_cast<std::byte*>(std::calloc(1, theirs.msg_controllen)));
+      if (control_ == nullptr) return ENOBUFS;
+      if (is_sent) std::memcpy(control_.get(), theirs.msg_control, theirs.msg_controllen);
+      header.msg_control = control_.get();
+    }
+    if (is_sent && !gather(theirs.msg_iov, count, 0, buffer_->data(), one_.iov_len)) return EFAULT;
+    return 0;
+  }
+  // What was received goes where the program wants it. False: it cannot.
+  bool give(msghdr* theirs, size_t got) {
+    if (theirs->msg_name != nullptr) {
+      std::memcpy(theirs->msg_name, &name_, std::min(header.msg_namelen, theirs->msg_namelen));
+      theirs->msg_namelen = header.msg_namelen;
+    }
+    if (control_ != nullptr)
+      std::memcpy(theirs->msg_control, control_.get(),
+                  std::min(header.msg_controllen, theirs->msg_controllen));
+    theirs->msg_controllen = header.msg_controllen;
+    theirs->msg_flags = header.msg_flags;
+    return got == 0 || scatter(theirs->msg_iov, static_cast<int>(theirs->msg_iovlen), 0,
+                               buffer_->data(), std::min(got, one_.iov_len));
+  }
+  void lend() { buffer_->lend(); }
+
+  msghdr header{};
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  size_t bytes_ = 0;
+  std::optional<Bounce> buffer_;
+  iovec one_{};
+  sockaddr_storage name_{};
+  std::unique_ptr<std::byte, Free> control_;
+};
 
 }  // namespace
 
 OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (!is_ready([message] { let_descriptors_leave(message); })) return -1;
   if (!must_bounce_message(message)) return real().sendmsg(fd, message, flags);
-  const auto count = static_cast<int>(message->msg_iovlen);
-  // A longer one is sent in part, as a stream's may be; a datagram is never so long.
-  Bounce buffer(std::max<size_t>(total_of(message->msg_iov, count), 1));
-  if (!buffer.is_there()) return fail(ENOMEM);
-  const size_t n = std::min(buffer.size(), total_of(message->msg_iov, count));
-  if (!gather(message->msg_iov, count, 0, buffer.data(), n)) return fail(EFAULT);
-  if ((flags & MSG_ZEROCOPY) != 0) buffer.lend();
-  iovec one{buffer.data(), n};
-  msghdr copy = *message;
-  copy.msg_iov = &one;
-  copy.msg_iovlen = 1;
-  return real().sendmsg(fd, &copy, flags);
+  MessageCopy copy;
+  if (const int error = copy.copy(*message, true); error != 0) return fail(error);
+  if ((flags & MSG_ZEROCOPY) != 0) copy.lend();
+  return real().sendmsg(fd, &copy.header, flags);
 }
 
 OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (!must_bounce_message(message)) return real().recvmsg(fd, message, flags);
-  const auto count = static_cast<int>(message->msg_iovlen);
-  Bounce buffer(std::max<size_t>(total_of(message->msg_iov, count), 1));
-  if (!buffer.is_there()) return fail(ENOMEM);
-  iovec one{buffer.data(), std::min(buffer.size(), total_of(message->msg_iov, count))};
-  iovec* const list = message->msg_iov;
-  message->msg_iov = &one;
-  message->msg_iovlen = 1;
-  const ssize_t got = real().recvmsg(fd, message, flags);
-  message->msg_iov = list;
-  message->msg_iovlen = static_cast<size_t>(count);
-  if (got > 0 &&
-      !scatter(list, count, 0, buffer.data(), std::min(static_cast<size_t>(got), one.iov_len)))
-    return fail(EFAULT);
-  return got;
+  MessageCopy copy;
+  if (const int error = copy.copy(*message, false); error != 0) return fail(error);
+  const ssize_t got = real().recvmsg(fd, &copy.header, flags);
+  if (got < 0) return got;
+  return copy.give(message, static_cast<size_t>(got)) ? got : fail(EFAULT);
 }
 
 OUTCORE_EXPORT ssize_t sendto(int fd, const void* p, size_t n, int flags, const sockaddr* address,
                               socklen_t size) {
-  if (!must_bounce(p, n)) return real().sendto(fd, p, n, flags, address, size);
+  if (!must_bounce(p, n) && !must_bounce(address, size))
+    return real().sendto(fd, p, n, flags, address, size);
   iovec one{const_cast<void*>(p), n};
   msghdr message{};
   message.msg_name = const_cast<sockaddr*>(address);
@@ -87,6 +146,7 @@ OUTCORE_EXPORT ssize_t send(int fd, const void* p, size_t n, int flags) {
 OUTCORE_EXPORT ssize_t recvfrom(int fd, void* p, size_t n, int flags, sockaddr* address,
                                 socklen_t* size) {
   if (!must_bounce(p, n)) return real().recvfrom(fd, p, n, flags, address, size);
+  if (size != nullptr && static_cast<int>(*size) < 0) return fail(EINVAL);
   iovec one{p, n};
   msghdr message{};
   message.msg_name = address;

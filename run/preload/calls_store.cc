@@ -9,12 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 
+#include "core/base/units.h"
+#include "core/os/signal_delivery.h"
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/ranges.h"
+#include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -161,6 +165,33 @@ int ioctl_by(int fd, unsigned long request, void* argument, const Call& call) {
 
 }  // namespace
 
+namespace {
+
+// The structure of a request may hold pointers that no filter sees: what of ours they point to goes
+// back to the kernel, where an absent page would be an error.
+void leave_what_is_named(unsigned long request, const void* argument) {
+  constexpr size_t kBytesLeast = 64;  // older requests do not say how large theirs is
+  uint64_t words[1024];
+  const size_t told = std::max<size_t>(_IOC_SIZE(request), kBytesLeast);
+  size_t bytes = std::min(told, sizeof words);
+  const auto start = reinterpret_cast<uintptr_t>(argument);
+  if (start < outcore::base::kSystemPage || start % sizeof *words != 0) return;  // it is a number
+  if (told == kBytesLeast)  // it may end before
+    bytes =
+        std::min<size_t>(bytes, outcore::base::kSystemPage - start % outcore::base::kSystemPage);
+  if (!outcore::os::copy_or_fail(words, argument, bytes)) return;
+  for (size_t i = 0; i < bytes / sizeof *words; ++i) {
+    const void* const named = reinterpret_cast<const void*>(words[i]);
+    if (!Window::covers(named, 1) || !concerns(named, 1)) continue;
+    const void* const page =
+        reinterpret_cast<const void*>(words[i] & ~(outcore::base::kSystemPage - 1));
+    static_cast<void>(
+        leave_to_kernel(page, outcore::base::kSystemPage, "a request of a device names it"));
+  }
+}
+
+}  // namespace
+
 OUTCORE_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
   va_list arguments;
   va_start(arguments, request);
@@ -168,6 +199,7 @@ OUTCORE_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
   va_end(arguments);
   if (!is_inside() && OwnDescriptors::has(fd)) return fail(EBADF);
   if (is_plain()) return real().ioctl(fd, request, argument);
+  if (Window::is_ready() && !is_borrowing()) leave_what_is_named(request, argument);
   const auto call = [&] { return real().ioctl(fd, request, argument); };
   return or_no_memory([&] { return ioctl_by(fd, request, argument, call); }, -1);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -87,8 +88,14 @@ struct KernelsAction {
 long set_action(const Words& w) {
   const int number = as_int(w.a);
   const bool is_fault = number == SIGBUS || number == SIGSEGV || number == SIGSYS;
-  if (!is_fault || as_size(w.d) != kKernelsMaskBytes)
+  if (as_size(w.d) != kKernelsMaskBytes)
     return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
+  if (!is_fault) {
+    if (w.b == 0) return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
+    KernelsAction copy = *to<const KernelsAction>(w.b);
+    for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) copy.mask &= ~(1UL << (fault - 1));
+    return real().syscall(SYS_rt_sigaction, w.a, &copy, w.c, w.d);
+  }
   struct sigaction now {
   }, before{};
   if (const auto* asked = to<const KernelsAction>(w.b); asked != nullptr) {
@@ -290,6 +297,12 @@ long on_process(long number, const Words& w) {
       return set_mask(w);
     case SYS_rt_sigaction:
       return set_action(w);
+    case SYS_prctl:
+      if (w.a == PR_SET_SECCOMP && !before_sandbox()) return -1;
+      return real().syscall(number, w.a, w.b, w.c, w.d, w.e);
+    case SYS_seccomp:
+      if (!before_sandbox()) return -1;
+      return real().syscall(number, w.a, w.b, w.c);
     case SYS_io_setup:
     case SYS_io_uring_setup:
       if (!is_ready(before_later_writes)) return -1;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <climits>
 #include <functional>
 
 #include "core/base/assert.h"
@@ -117,7 +118,9 @@ ssize_t run(const Transfer& t) {
          (DescriptorTable::file_of(fd) == nullptr && !concerns(p, n));
 }
 
+// What is no list the kernel refuses.
 bool is_plain_list(int fd, const iovec* list, int count) {
+  if (count < 0 || count > IOV_MAX) return true;
   if (!Door::is_any_taken() || is_inside()) return true;
   if (DescriptorTable::file_of(fd) != nullptr) return false;
   for (int i = 0; i < count; ++i)
@@ -227,6 +230,22 @@ ssize_t between(int from, const off_t* from_at, int to, const off_t* to_at, size
       *target, [&] { return position_of(to, to_at == nullptr ? kHere : *to_at, true); }, n, call);
 }
 
+// An offset where the kernel may always reach it: within the calls below what is absent stays so.
+class Offset {
+ public:
+  explicit Offset(off_t* theirs) : theirs_(theirs), own_(theirs == nullptr ? 0 : *theirs) {}
+  ~Offset() {
+    if (theirs_ != nullptr && *theirs_ != own_) *theirs_ = own_;
+  }
+  Offset(const Offset&) = delete;
+  Offset& operator=(const Offset&) = delete;
+  off_t* get() { return theirs_ == nullptr ? nullptr : &own_; }
+
+ private:
+  off_t* const theirs_;
+  off_t own_;
+};
+
 bool is_plain_pair(int a, int b) {
   return !Door::is_any_taken() || is_inside() ||
          (DescriptorTable::file_of(a) == nullptr && DescriptorTable::file_of(b) == nullptr);
@@ -236,14 +255,19 @@ bool is_plain_pair(int a, int b) {
 
 OUTCORE_EXPORT ssize_t sendfile(int to, int from, off_t* at, size_t n) noexcept {
   if (is_plain_pair(to, from)) return real().sendfile(to, from, at, n);
-  return between(from, at, to, nullptr, n, [&] { return real().sendfile(to, from, at, n); });
+  Offset own(at);
+  return between(from, own.get(), to, nullptr, n,
+                 [&] { return real().sendfile(to, from, own.get(), n); });
 }
 OUTCORE_ALIAS(ssize_t, sendfile64, (int, int, off_t*, size_t), sendfile);
 
 OUTCORE_EXPORT ssize_t copy_file_range(int from, off_t* from_at, int to, off_t* to_at, size_t n,
                                        unsigned flags) {
-  const auto call = [&] { return real().copy_file_range(from, from_at, to, to_at, n, flags); };
-  return is_plain_pair(to, from) ? call() : between(from, from_at, to, to_at, n, call);
+  if (is_plain_pair(to, from)) return real().copy_file_range(from, from_at, to, to_at, n, flags);
+  Offset own_from(from_at), own_to(to_at);
+  return between(from, own_from.get(), to, own_to.get(), n, [&] {
+    return real().copy_file_range(from, own_from.get(), to, own_to.get(), n, flags);
+  });
 }
 
 namespace {
@@ -282,16 +306,20 @@ int wait_for_bytes(int pipe) {
 // A pipe may stay empty for ever: it is waited for before a lock is held.
 OUTCORE_EXPORT ssize_t splice(int from, off_t* from_at, int to, off_t* to_at, size_t n,
                               unsigned flags) {
-  const auto call = [&](unsigned f) { return real().splice(from, from_at, to, to_at, n, f); };
-  if (is_plain_pair(to, from)) return call(flags);
+  if (is_plain_pair(to, from)) return real().splice(from, from_at, to, to_at, n, flags);
+  Offset own_from(from_at), own_to(to_at);
+  const auto call = [&](unsigned f) {
+    return real().splice(from, own_from.get(), to, own_to.get(), n, f);
+  };
   const bool is_into_file = DescriptorTable::file_of(to) != nullptr && n != 0;
   const bool may_wait = is_into_file && (flags & SPLICE_F_NONBLOCK) == 0 &&
                         (real().fcntl(from, F_GETFL) & O_NONBLOCK) == 0;
-  if (!may_wait) return between(from, from_at, to, to_at, n, [&] { return call(flags); });
+  if (!may_wait)
+    return between(from, own_from.get(), to, own_to.get(), n, [&] { return call(flags); });
   for (;;) {
     if (wait_for_bytes(from) != 0) return -1;
-    const ssize_t moved =
-        between(from, from_at, to, to_at, n, [&] { return call(flags | SPLICE_F_NONBLOCK); });
+    const ssize_t moved = between(from, own_from.get(), to, own_to.get(), n,
+                                  [&] { return call(flags | SPLICE_F_NONBLOCK); });
     if (moved >= 0 || errno != EAGAIN) return moved;  // EAGAIN: another thread was faster
   }
 }

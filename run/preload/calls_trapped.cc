@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 
 #include "core/base/assert.h"
 #include "core/os/process_lock.h"
@@ -117,6 +118,21 @@ class Carrying {
   const Current before_;
 };
 
+// -- calls that may wait --
+
+// As it was when the call was trapped. The C library lets a thread be cancelled anywhere within a
+// call that waits; in what we do around it the thread must not be.
+constinit thread_local int cancel_type = PTHREAD_CANCEL_DEFERRED;
+
+long call_and_wait(long number, const Words& words) {
+  if (cancel_type != PTHREAD_CANCEL_ASYNCHRONOUS) return Window::call(number, words);
+  int ignored = 0;
+  ::pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &ignored);
+  const long result = Window::call(number, words);
+  ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &ignored);
+  return result;
+}
+
 // -- futexes: their address is their name, so they stay where they are --
 
 bool is_ours(long word) {
@@ -145,7 +161,7 @@ bool touch(long word, bool is_write) {
 long call_touched(long number, const Words& words, long other) {
   for (int tries = 0;; ++tries) {
     if (!touch(words[0], tries != 0) || (other != 0 && !touch(other, tries != 0))) return -EFAULT;
-    const long result = Window::call(number, words);
+    const long result = call_and_wait(number, words);
     if (result != -EFAULT || tries == kTouchesMax) return result;
   }
 }
@@ -160,38 +176,84 @@ int64_t now_of(clockid_t clock) {
   return now.tv_sec * kSecondNs + now.tv_nsec;
 }
 
-// Others may wake it by another name of the same word: once its file is the kernel's again, or its
-// frames are others. So it looks at the word every now and then. -1: without end.
-long wait_in_slices(const Words& given, int command, const timespec* limit) {
+constexpr int kLockPi2 = 13;       // Linux 5.14
+constexpr long kFutexWaitV = 449;  // Linux 5.16
+
+// The end of a limit by that clock; -1: none. nullopt: it is no time.
+std::optional<int64_t> end_of(const timespec* limit, bool is_relative, clockid_t clock) {
+  if (limit == nullptr) return -1;
+  if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= kSecondNs) return std::nullopt;
+  return std::min<int64_t>(limit->tv_sec, INT64_MAX / kSecondNs / 4) * kSecondNs + limit->tv_nsec +
+         (is_relative ? now_of(clock) : 0);
+}
+
+// Calls `wait(until)` again and again, for a slice of time each, until it is not by its end that it
+// returns, or the limit is reached: others may wake it by another name of the same word, once its
+// file is the kernel's again, or its frames are others. So it looks at the word every now and then.
+template <typename Wait>
+long wait_in_slices(clockid_t clock, int64_t end_ns, const Wait& wait) {
+  for (;;) {
+    const int64_t slice_ns = now_of(clock) + kSliceNs;
+    const bool is_last = end_ns >= 0 && end_ns <= slice_ns;
+    const int64_t until_ns = is_last ? end_ns : slice_ns;
+    const timespec until{until_ns / kSecondNs, until_ns % kSecondNs};
+    const long result = wait(&until);
+    if (result != -ETIMEDOUT || is_last) return result;
+  }
+}
+
+// A wait without a limit goes on after a signal whose handler has SA_RESTART; the kernel's with a
+// limit does not, but for this one.
+long wait_as_if_for_ever(const Words& given) {
+  struct {
+    uint64_t value, address;
+    uint32_t flags, reserved;
+  } one{static_cast<uint32_t>(given[2]), static_cast<uint64_t>(given[0]), 2, 0};  // of 32 bits
+  return wait_in_slices(CLOCK_MONOTONIC, -1, [&](const timespec* until) {
+    const Words words = {
+        reinterpret_cast<long>(&one), 1, 0, reinterpret_cast<long>(until), CLOCK_MONOTONIC, 0};
+    const long result = call_touched(kFutexWaitV, words, given[0]);
+    return result > 0 ? 0 : result;
+  });
+}
+
+long wait_shared(const Words& given, int command, const timespec* limit) {
+  const bool is_of_all =
+      command == FUTEX_WAIT || static_cast<uint32_t>(given[5]) == uint32_t{FUTEX_BITSET_MATCH_ANY};
+  if (limit == nullptr && is_of_all)
+    if (const long result = wait_as_if_for_ever(given); result != -ENOSYS) return result;
   const bool is_relative = command == FUTEX_WAIT;
   const bool is_wall = !is_relative && (given[1] & FUTEX_CLOCK_REALTIME) != 0;
   const clockid_t clock = is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-  int64_t end_ns = -1;
-  if (limit != nullptr) {
-    if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= kSecondNs) return -EINVAL;
-    end_ns = std::min<int64_t>(limit->tv_sec, INT64_MAX / kSecondNs / 4) * kSecondNs +
-             limit->tv_nsec + (is_relative ? now_of(clock) : 0);
-  }
+  const std::optional<int64_t> end_ns = end_of(limit, is_relative, clock);
+  if (!end_ns) return -EINVAL;
   Words words;
   std::copy(std::begin(given), std::end(given), words);
   if (is_relative) {
     words[1] = FUTEX_WAIT_BITSET;
     words[5] = static_cast<long>(FUTEX_BITSET_MATCH_ANY);
   }
-  for (;;) {
-    const int64_t slice_ns = now_of(clock) + kSliceNs;
-    const bool is_last = end_ns >= 0 && end_ns <= slice_ns;
-    const int64_t until_ns = is_last ? end_ns : slice_ns;
-    const timespec until{until_ns / kSecondNs, until_ns % kSecondNs};
-    words[3] = reinterpret_cast<long>(&until);
-    const long result = call_touched(SYS_futex, words, 0);
-    if (result != -ETIMEDOUT || is_last) return result;
-  }
+  return wait_in_slices(clock, *end_ns, [&](const timespec* until) {
+    words[3] = reinterpret_cast<long>(until);
+    return call_touched(SYS_futex, words, 0);
+  });
+}
+
+long lock_shared(const Words& given, int command, const timespec* limit) {
+  const bool is_wall = command == FUTEX_LOCK_PI || (given[1] & FUTEX_CLOCK_REALTIME) != 0;
+  const clockid_t clock = is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+  const std::optional<int64_t> end_ns = end_of(limit, false, clock);
+  if (!end_ns) return -EINVAL;
+  Words words;
+  std::copy(std::begin(given), std::end(given), words);
+  return wait_in_slices(clock, *end_ns, [&](const timespec* until) {
+    words[3] = reinterpret_cast<long>(until);
+    return call_touched(SYS_futex, words, 0);
+  });
 }
 
 long answer_futex(const Words& given) {
   const int command = static_cast<int>(given[1]) & FUTEX_CMD_MASK;
-  constexpr int kLockPi2 = 13;
   Words words;
   std::copy(std::begin(given), std::end(given), words);
   const bool has_limit = is_one_of(
@@ -207,7 +269,9 @@ long answer_futex(const Words& given) {
   }
   const bool is_shared = (given[1] & FUTEX_PRIVATE_FLAG) == 0;
   if (is_shared && is_ours(given[0]) && is_one_of(command, {FUTEX_WAIT, FUTEX_WAIT_BITSET}))
-    return wait_in_slices(words, command, asked);
+    return wait_shared(words, command, asked);
+  if (is_shared && is_ours(given[0]) && is_one_of(command, {FUTEX_LOCK_PI, kLockPi2}))
+    return lock_shared(words, command, asked);
   return call_touched(SYS_futex, words, has_other ? given[4] : 0);
 }
 
@@ -217,15 +281,14 @@ bool has_futex(const CallShape& shape) {
   return shape.arguments[0].kind == ArgumentShape::Kind::kFutex;
 }
 
-// The answer, or -errno.
-long carry_out(long number, const Words& given, ucontext_t* context) {
+// The answer, or -errno. None: the call is the kernel's as it is.
+std::optional<long> carry_out(long number, const Words& given, ucontext_t* context) {
   OC_CHECK(context != nullptr);
   const CallShape& shape = shape_of(number);
   const auto stack = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RSP]);
-  if (is_inside() || !Door::is_any_taken() || is_repeated(number, given, stack))
-    return Window::call(number, given);
+  if (is_inside() || !Door::is_any_taken() || is_repeated(number, given, stack)) return {};
   TrappedArguments arguments(shape, given);
-  if (!arguments.concern_ours()) return Window::call(number, given);
+  if (!arguments.concern_ours()) return {};
   const Carrying carrying(number, given);
   if (number == SYS_futex) return answer_futex(given);
   if (const int error = arguments.copy_in(); error != 0) return -error;
@@ -239,13 +302,7 @@ long carry_out(long number, const Words& given, ucontext_t* context) {
         outcore_answer_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
     if (result == -1) result = -errno;
   } else {
-    result = Window::call(number, words);
-  }
-  if (number == SYS_rt_sigprocmask && result == 0) {
-    // What is in force here is to be so after the handler, too.
-    sigset_t now;
-    real().pthread_sigmask(SIG_BLOCK, nullptr, &now);
-    std::memcpy(&context->uc_sigmask, &now, sizeof(uint64_t));
+    result = call_and_wait(number, words);
   }
   const int error = arguments.copy_out();
   return error != 0 && result >= 0 ? -error : result;
@@ -267,7 +324,7 @@ void set_program_trap_action(const struct sigaction& action) {
 }
 
 bool Window::exchange_program_action(const struct sigaction* now, struct sigaction* before) {
-  if (!is_ready()) return false;
+  if (!is_answering_) return false;
   const os::SignalBlock block;
   const os::Locked locked(changing);
   if (before != nullptr) *before = program_trap_action();
@@ -288,20 +345,35 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   OC_CHECK(info != nullptr && frame != nullptr);
   greg_t* const registers = frame->uc_mcontext.gregs;
   constexpr int kBySeccomp = 1;  // SYS_SECCOMP
-  if (info->si_code != kBySeccomp || info->si_errno != static_cast<int>(WindowPlace::kMark)) {
+  const bool is_ours_to_answer =
+      info->si_code == kBySeccomp && info->si_errno == static_cast<int>(WindowPlace::kMark) &&
+      // A run within a run tries the filter by itself.
+      (is_trying_traps || Window::is_ready() || !is_handler(program_trap_action()));
+  if (!is_ours_to_answer) {
     pass_on(signal, info, context);
   } else if (is_trying_traps) {
     ++trap_count;
     registers[REG_RAX] = -ENOSYS;
   } else {
-    // The C library lets a thread be cancelled anywhere within a call that waits: here only where
-    // the calls that stand for it allow it.
-    int type = 0;
-    ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    const int before = cancel_type;
+    int ignored = 0;
+    ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
     const Words words = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                          registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
-    registers[REG_RAX] = carry_out(info->si_syscall, words, frame);
-    ::pthread_setcanceltype(type, &type);
+    // Not yet ready: another process has told this one an address.
+    const bool can_call = Window::is_ready() || Window::instance().prepare();
+    const std::optional<long> answer =
+        can_call ? carry_out(info->si_syscall, words, frame) : std::optional<long>(-EFAULT);
+    if (answer)
+      registers[REG_RAX] = *answer;
+    else
+      Window::call_anew(info->si_syscall, registers);
+    ::pthread_setcanceltype(cancel_type, &ignored);
+    cancel_type = before;
+    // What the call, or a handler meanwhile, has blocked stays so.
+    sigset_t now;
+    real().pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    std::memcpy(&frame->uc_sigmask, &now, sizeof(uint64_t));
   }
   errno = saved_errno;
 }

@@ -49,7 +49,7 @@ sock_filter program[] = {
 
 bool install() {
   const sock_fprog whole{sizeof program / sizeof program[0], program};
-  return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole, 0, 0) == 0;
+  return real().syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole, 0L, 0L) == 0;
 }
 
 // By their answers to calls that do nothing: the kernel has none, or who started us had the filter.
@@ -66,7 +66,7 @@ bool refuse_later_writes(std::string* why) {
   bool is_done = is_refused_already() || install();
   // Without CAP_SYS_ADMIN the kernel wants it promised that no program started later gains rights.
   if (!is_done && errno == EACCES)
-    is_done = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && install();
+    is_done = real().syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 && install();
   if (!is_done)
     *why = std::string("io_uring and aio could not be refused (seccomp: ") +
            ::strerrordesc_np(errno) + ")";

@@ -69,6 +69,7 @@ namespace outcore::preload {
   X(void, sync, (void))                                                                          \
   X(int, syncfs, (int))                                                                          \
   X(int, sync_file_range, (int, off64_t, off64_t, unsigned))                                     \
+  X(int, aio_suspend, (const aiocb* const*, int, const timespec*))                               \
   X(int, aio_read, (struct aiocb*))                                                              \
   X(int, aio_write, (struct aiocb*))                                                             \
   X(int, aio_fsync, (int, struct aiocb*))                                                        \

@@ -44,7 +44,7 @@ void prepare_unwinding() {
 
 __attribute__((constructor)) void begin() {
   static_cast<void>(real());
-  Window::read_environment();
+  Window::answer_traps();
   prepare_unwinding();
   os::place_descriptor = OwnDescriptors::keep;
   os::set_last_words(store_before_a_crash);

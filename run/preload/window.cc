@@ -3,11 +3,13 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -65,8 +67,9 @@ long call_past(long number, uint64_t first) {
 
 }  // namespace
 
-std::atomic<bool> Window::is_offered_{false};
+std::atomic<Window::Offer> Window::offer_{Offer::kUnknown};
 std::atomic<bool> Window::is_ready_{false};
+std::atomic<bool> Window::is_answering_{false};
 uint64_t Window::base_ = 0;
 constinit thread_local bool is_trying_traps = false;
 constinit thread_local unsigned trap_count = 0;
@@ -76,18 +79,23 @@ Window& Window::instance() {
   return *window;
 }
 
-void Window::read_environment() {
+bool Window::read_environment() {
   const char* const text = std::getenv(WindowPlace::kVariable);
-  if (text == nullptr || *text == 0) return;
-  Window& window = instance();
-  window.given_ = text;
-  const std::string none = WindowPlace::kNone;
-  if (window.given_.starts_with(none)) {
-    window.why_not_ = window.given_.substr(none.size());
-    window.is_tried_.store(true);
-    return;
-  }
-  is_offered_.store(true);
+  const bool is_none =
+      text == nullptr || *text == 0 || std::string_view(text).starts_with(WindowPlace::kNone);
+  offer_.store(is_none ? Offer::kNone : Offer::kThere);
+  return !is_none;
+}
+
+void Window::answer_traps() {
+  if (!is_offered() || is_answering_) return;
+  struct sigaction ours {
+  }, before{};
+  ours.sa_sigaction = on_trap;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
+  if (real().sigaction(SIGSYS, &ours, &before) != 0) return;
+  set_program_trap_action(before);
+  is_answering_.store(true);
 }
 
 bool Window::covers(const void* address, uint64_t size_bytes) {
@@ -101,6 +109,18 @@ long Window::call(long number, const long (&w)[6]) {
   return outcore_window_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
+// The return address lies below what the function that made the call may have there.
+void Window::call_anew(long number, long long* registers) {
+  const auto code = reinterpret_cast<uint64_t>(outcore_window_code.load(std::memory_order_relaxed));
+  OC_CHECK(code != 0);
+  const uint64_t below = static_cast<uint64_t>(registers[REG_RSP]) - WindowPlace::kRedZone;
+  auto* const place = reinterpret_cast<uint64_t*>(below) - 1;
+  *place = static_cast<uint64_t>(registers[REG_RIP]);
+  registers[REG_RSP] = static_cast<long long>(below - sizeof *place);
+  registers[REG_RIP] = static_cast<long long>(code + WindowPlace::kAnew);
+  registers[REG_RAX] = number;
+}
+
 bool Window::has_handlers() const {
   struct sigaction now {};
   return real().sigaction(SIGSYS, nullptr, &now) == 0 && now.sa_sigaction == on_trap &&
@@ -108,7 +128,11 @@ bool Window::has_handlers() const {
 }
 
 std::string Window::why_not() {
-  return is_tried_.load(std::memory_order_acquire) ? why_not_ : std::string();
+  if (is_tried_.load(std::memory_order_acquire)) return why_not_;
+  const char* const text = std::getenv(WindowPlace::kVariable);
+  const std::string_view none = WindowPlace::kNone;
+  if (text == nullptr || !std::string_view(text).starts_with(none)) return {};
+  return text + none.size();
 }
 
 bool Window::prepare() {
@@ -116,17 +140,15 @@ bool Window::prepare() {
   // The child of vfork has its parent's memory, and handlers of its own.
   if (!is_offered() || Door::instance().is_of_another_process()) return false;
   const int saved_errno = errno;
-  struct sigaction programs {};
-  static_cast<void>(as_program::sigaction(SIGSYS, nullptr, &programs));
+  answer_traps();
   const os::SignalBlock block;
   bool is_wrong = false;
   {
     const os::Locked once(preparing);
     if (!is_tried_) {
-      set_program_trap_action(programs);
       why_not_ = set_up();
       is_wrong = !why_not_.empty();
-      if (is_wrong) is_offered_.store(false);
+      if (is_wrong) offer_.store(Offer::kNone);
       is_tried_.store(true, std::memory_order_release);
     }
   }
@@ -137,20 +159,16 @@ bool Window::prepare() {
 
 // Empty, or why not.
 std::string Window::set_up() {
-  const std::string given = std::string(WindowPlace::kVariable) + "=" + given_;
-  const std::optional<WindowPlace> place = WindowPlace::parse(given_.c_str());
+  const char* const text = std::getenv(WindowPlace::kVariable);
+  const std::string named = text == nullptr ? "" : text;
+  const std::string given = std::string(WindowPlace::kVariable) + "=" + named;
+  const std::optional<WindowPlace> place = WindowPlace::parse(named.c_str());
   if (!place) return given + " is no place for a window: leave the variable to `outcore run`";
   place_ = *place;
+  if (!is_answering_) return "the handler of SIGSYS is refused";
   if (std::string why = map_instruction(); !why.empty()) return why;
-  struct sigaction ours {
-  }, before{};
-  ours.sa_sigaction = on_trap;
-  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
-  if (real().sigaction(SIGSYS, &ours, &before) != 0) return "the handler of SIGSYS is refused";
-  if (!is_filter_right()) {
-    real().sigaction(SIGSYS, &before, nullptr);
+  if (!is_filter_right())
     return given + ": no filter traps what points there: start the program by `outcore run`";
-  }
   uint64_t start = 0;  // without it: at the beginning
   const ssize_t ignored = ::getrandom(&start, sizeof start, GRND_NONBLOCK);
   static_cast<void>(ignored);
@@ -193,12 +211,28 @@ bool Window::is_filter_right() {
   const bool is_trapped = trap_count == 2;
   call_past(SYS_access, place_.base - 1);
   call_past(SYS_access, last + 1);
+  // By our instruction; calls that are made anew have another, behind it.
   const long there[6] = {static_cast<long>(place_.base), 0, 0, 0, 0, 0};
   call(SYS_access, there);
   const bool is_right = is_trapped && trap_count == 2;
   is_trying_traps = false;
   real().pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return is_right;
+}
+
+// The kernel refuses MAP_SHARED_VALIDATE beside MAP_FIXED_NOREPLACE.
+void* Window::map_at(void* wanted, size_t size_bytes, int protection, int flags, int fd,
+                     off_t offset) {
+  if ((flags & MAP_TYPE) != MAP_SHARED_VALIDATE)
+    return real().mmap(wanted, size_bytes, protection, flags | MAP_FIXED_NOREPLACE, fd, offset);
+  constexpr int kReserve = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* const reserved = real().mmap(wanted, size_bytes, PROT_NONE, kReserve, -1, 0);
+  if (reserved != wanted) return reserved;
+  void* const p = real().mmap(wanted, size_bytes, protection, flags | MAP_FIXED, fd, offset);
+  const int error = errno;
+  if (p == MAP_FAILED) real().munmap(wanted, size_bytes);
+  errno = error;
+  return p;
 }
 
 void* Window::map(size_t size_bytes, int protection, int flags, int fd, off_t offset) {
@@ -213,7 +247,7 @@ void* Window::map(size_t size_bytes, int protection, int flags, int fd, off_t of
       from = at > WindowPlace::kBytes - step ? 0 : at;
     } while (!next_.compare_exchange_weak(at, from + step));
     auto* const wanted = reinterpret_cast<void*>(base_ + from);
-    void* p = real().mmap(wanted, size_bytes, protection, flags | MAP_FIXED_NOREPLACE, fd, offset);
+    void* p = map_at(wanted, size_bytes, protection, flags, fd, offset);
     OC_ASSERT(p == MAP_FAILED || covers(p, size_bytes));
     if (p == wanted) return errno = saved_errno, p;
     if (p != MAP_FAILED) real().munmap(p, size_bytes);  // Linux before 4.17

@@ -20,9 +20,15 @@ struct WindowPlace {
   static constexpr const char* kVariable = "OUTCORE_RUN_WINDOW";
   // What the variable says where there is none, and then why.
   static constexpr const char* kNone = "none: ";
-  // endbr64, syscall, ret: the call is told by where it would go on.
-  static constexpr unsigned char kCode[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x05, 0xc3};
-  static constexpr uint64_t kReturnOffset = 6;
+  // The red zone, which a function may use below its stack pointer.
+  static constexpr uint64_t kRedZone = 128;
+  // endbr64, syscall, ret; then the same with ret kRedZone, for a call that is made anew in its
+  // caller's own stack. They are told by where they would go on.
+  static constexpr unsigned char kCode[] = {
+      0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x05, 0xc3, 0x90,             // from 0
+      0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x05, 0xc2, kRedZone, 0x00};  // from kAnew
+  static constexpr uint64_t kAnew = 8;
+  static constexpr uint64_t kReturnOffset = 6;  // of both
   // What the filter says of a trap, so that it is told from other filters' (si_errno).
   static constexpr unsigned kMark = 0x0c57;
 

@@ -1,0 +1,33 @@
+// prctl(PR_SET_SECCOMP) and seccomp(): from now on the program restricts its own system calls, and
+// so those by which its faults would be answered in its threads. What is in-thread goes back to the
+// kernel before. See calls.h.
+#include <dlfcn.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <cstdarg>
+
+#include "run/preload/calls.h"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace outcore::preload {
+
+bool before_sandbox() {
+  if (is_inside() || is_borrowing()) return true;
+  return is_ready(
+      [] { Door::instance().leave_in_thread("the program restricts its system calls"); });
+}
+
+}  // namespace outcore::preload
+
+OUTCORE_EXPORT int prctl(int option, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, option);
+  unsigned long w[4];
+  for (unsigned long& word : w) word = va_arg(arguments, unsigned long);
+  va_end(arguments);
+  if (option == PR_SET_SECCOMP && !before_sandbox()) return fail(ENOMEM);
+  return static_cast<int>(real().syscall(SYS_prctl, option, w[0], w[1], w[2], w[3]));
+}

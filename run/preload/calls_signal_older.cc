@@ -1,0 +1,123 @@
+// Handlers and masks of signals by functions of System V and BSD, and masks of contexts: what
+// calls_signal.cc does for those of POSIX. Programs get some of these by what they are compiled
+// with: signal() is __sysv_signal() under -std=c11 with _XOPEN_SOURCE. See calls.h.
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include "run/preload/as_program.h"
+#include "run/preload/calls.h"
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+
+namespace {
+
+sighandler_t set_handler(int number, sighandler_t handler, int flags) {
+  struct sigaction now {
+  }, before{};
+  now.sa_handler = handler;
+  now.sa_flags = flags;
+  sigemptyset(&now.sa_mask);
+  if (as_program::sigaction(number, &now, &before) != 0) return SIG_ERR;
+  return before.sa_handler;
+}
+
+// The mask, or an empty one.
+sigset_t only(int number) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  return set;
+}
+
+// BSD's masks are the first 32 signals.
+int change_mask(int how, int mask) {
+  sigset_t now, before;
+  sigemptyset(&now);
+  sigemptyset(&before);
+  for (int number = 1; number <= 32; ++number)
+    if ((static_cast<unsigned>(mask) >> (number - 1) & 1) != 0) sigaddset(&now, number);
+  if (sigprocmask(how, &now, &before) != 0) return -1;
+  unsigned old = 0;
+  for (int number = 1; number <= 32; ++number)
+    if (sigismember(&before, number) == 1) old |= 1U << (number - 1);
+  return static_cast<int>(old);
+}
+
+// A context is entered by one system call that sets its mask, past every function for masks.
+void let_faults_pass(const ucontext_t* context) {
+  auto* const mask = const_cast<sigset_t*>(&context->uc_sigmask);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS})
+    if (sigismember(mask, fault) == 1) sigdelset(mask, fault);
+}
+
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+OUTCORE_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
+  return set_handler(number, handler, static_cast<int>(SA_RESETHAND) | SA_NODEFER);
+}
+OUTCORE_ALIAS(sighandler_t, sysv_signal, (int, sighandler_t) noexcept, __sysv_signal);
+
+OUTCORE_EXPORT sighandler_t ssignal(int number, sighandler_t handler) noexcept {
+  return signal(number, handler);
+}
+
+OUTCORE_EXPORT int __sigaction(int number, const struct sigaction* now,
+                               struct sigaction* before) noexcept {
+  return as_program::sigaction(number, now, before);
+}
+
+OUTCORE_EXPORT int sigblock(int mask) noexcept { return change_mask(SIG_BLOCK, mask); }
+OUTCORE_EXPORT int sigsetmask(int mask) noexcept { return change_mask(SIG_SETMASK, mask); }
+
+OUTCORE_EXPORT int sighold(int number) noexcept {
+  const sigset_t set = only(number);
+  return sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+OUTCORE_EXPORT int sigrelse(int number) noexcept {
+  const sigset_t set = only(number);
+  return sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+OUTCORE_EXPORT int sigignore(int number) noexcept {
+  return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
+OUTCORE_EXPORT sighandler_t sigset(int number, sighandler_t handler) noexcept {
+  const sigset_t set = only(number);
+  sigset_t before;
+  if (sigemptyset(&before); sigprocmask(SIG_BLOCK, nullptr, &before) != 0) return SIG_ERR;
+  const bool was_held = sigismember(&before, number) == 1;
+  if (handler == SIG_HOLD) {
+    struct sigaction found {};
+    if (as_program::sigaction(number, nullptr, &found) != 0) return SIG_ERR;
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    return was_held ? SIG_HOLD : found.sa_handler;
+  }
+  const sighandler_t old = set_handler(number, handler, 0);
+  if (old == SIG_ERR) return SIG_ERR;
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  return was_held ? SIG_HOLD : old;
+}
+
+OUTCORE_EXPORT int setcontext(const ucontext_t* context) noexcept {
+  let_faults_pass(context);
+  return next<int (*)(const ucontext_t*)>("setcontext")(context);
+}
+
+OUTCORE_EXPORT int swapcontext(ucontext_t* here, const ucontext_t* there) noexcept {
+  let_faults_pass(there);
+  return next<int (*)(ucontext_t*, const ucontext_t*)>("swapcontext")(here, there);
+}
+
+OUTCORE_EXPORT int __ppoll_chk(pollfd* list, nfds_t count, const timespec* time,
+                               const sigset_t* mask, size_t) {
+  return ppoll(list, count, time, mask);
+}
