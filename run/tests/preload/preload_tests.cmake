@@ -33,6 +33,15 @@ foreach(program sigbus_handler fork_threads blocking cancel small_stack raw_call
     fork_mappings shared_memory_children kill_oneself)
   agree(${program}.auto ${program} "${small}" FOLDER)
 endforeach()
+# What the window must not do to a program: signals, masks, waits, sandboxes and calls on a mapping.
+set(window_programs window_signals window_masks window_constructor window_sandbox window_calls
+  window_worker window_waits)
+foreach(program ${window_programs})
+  foreach(delivery messages in-thread)
+    agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
+  endforeach()
+  agree(${program}.auto ${program} "${small}" FOLDER)
+endforeach()
 add_test(NAME preload.window
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/window.sh ${CMAKE_BINARY_DIR}/bin/outcore
     $<TARGET_FILE_DIR:preload_raw_calls>)

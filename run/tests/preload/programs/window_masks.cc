@@ -1,0 +1,221 @@
+// window_masks DIR [CASE]: the program blocks every signal, or sets actions of all of them, by each
+// of the C library's functions that can; what it then touches in a mapping, and gives to a system
+// call there, is as without anybody between, and its handler is not called for that.
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+
+#include "window_cases.h"
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // that is what old programs call
+
+using namespace program;
+
+namespace {
+
+Mapped file;
+
+void handle_wrongly(int signal) {
+  std::fprintf(stderr, "FAILED: the handler of signal %d is called for nothing\n", signal);
+  ::_exit(3);
+}
+
+void begin_case() {
+  file = map_new_file();
+  file.evict();
+}
+void end_case() {
+  file.evict();
+  require_works(file);
+}
+
+void require_blocked() {
+  sigset_t mask;
+  require(::pthread_sigmask(SIG_BLOCK, nullptr, &mask) == 0, "pthread_sigmask");
+  for (const int signal : {SIGUSR1, SIGTERM})
+    require(sigismember(&mask, signal) == 1, "the signals are blocked");
+}
+
+// One case for each way to block, or to set.
+template <typename F>
+void with(F f) {
+  begin_case();
+  f();
+  end_case();
+}
+
+void fill_mask(int, siginfo_t*, void* context) {
+  sigfillset(&static_cast<ucontext_t*>(context)->uc_sigmask);
+}
+
+void return_from_handler() {
+  struct sigaction action {};
+  action.sa_sigaction = fill_mask;
+  action.sa_flags = SA_SIGINFO;
+  require(::sigaction(SIGUSR1, &action, nullptr) == 0, "sigaction");
+  require(::kill(::getpid(), SIGUSR1) == 0, "kill");
+  require_blocked();
+}
+
+void set_context() {
+  static ucontext_t context;
+  static volatile bool is_set = false;
+  require(::getcontext(&context) == 0, "getcontext");
+  if (is_set) return require_blocked();
+  is_set = true;
+  sigfillset(&context.uc_sigmask);
+  ::setcontext(&context);
+  fail("setcontext returned");
+}
+
+void run_on_other_stack() {
+  require_blocked();
+  end_case();
+}
+
+void swap_context() {
+  static ucontext_t main_context, other;
+  static char stack[256 << 10];
+  require(::getcontext(&other) == 0, "getcontext");
+  other.uc_stack.ss_sp = stack;
+  other.uc_stack.ss_size = sizeof stack;
+  other.uc_link = &main_context;
+  sigfillset(&other.uc_sigmask);
+  ::makecontext(&other, run_on_other_stack, 0);
+  require(::swapcontext(&main_context, &other) == 0, "swapcontext");
+}
+
+void* work_in_thread(void*) {
+  require_blocked();
+  end_case();
+  return nullptr;
+}
+
+void start_blocked_thread() {
+  pthread_attr_t attributes;
+  sigset_t all;
+  sigfillset(&all);
+  require(::pthread_attr_init(&attributes) == 0, "pthread_attr_init");
+  require(::pthread_attr_setsigmask_np(&attributes, &all) == 0, "pthread_attr_setsigmask_np");
+  pthread_t thread;
+  require(::pthread_create(&thread, &attributes, work_in_thread, nullptr) == 0, "pthread_create");
+  ::pthread_join(thread, nullptr);
+}
+
+// A program that begins with all signals blocked.
+void spawn_blocked() {
+  posix_spawnattr_t attributes;
+  sigset_t all;
+  sigfillset(&all);
+  require(::posix_spawnattr_init(&attributes) == 0, "posix_spawnattr_init");
+  ::posix_spawnattr_setsigmask(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  char name[] = "window_masks", folder[] = "spawned", which[] = "none";
+  char* const arguments[] = {name, folder, which, nullptr};
+  require(::mkdir(folder, 0700) == 0, "mkdir");
+  pid_t child = -1;
+  const int error =
+      ::posix_spawn(&child, "/proc/self/exe", nullptr, &attributes, arguments, ::environ);
+  if (error != 0) fail("posix_spawn: %s", std::strerror(error));
+  require(code_of(child) == 0, "a program that begins with all signals blocked works");
+  ::rmdir(folder);
+}
+
+// What is sent comes to it, once.
+volatile int handled = 0;
+void count_signal(int) { handled = handled + 1; }
+
+void handle_once() {
+  for (const int signal : {SIGBUS, SIGSYS}) {
+    begin_case();
+    handled = 0;
+    require(::sysv_signal(signal, count_signal) == SIG_DFL, "at first there is no handler");
+    end_case();
+    require(handled == 0, "no handler is called for what is touched");
+    struct sigaction now {};
+    require(::sigaction(signal, nullptr, &now) == 0, "sigaction");
+    require(now.sa_handler == count_signal, "sigaction tells the handler");
+    require(::raise(signal) == 0 && handled == 1, "a signal that is sent comes to it");
+    require(::sigaction(signal, nullptr, &now) == 0, "sigaction");
+    require(now.sa_handler == SIG_DFL, "which is for one signal");
+    end_case();
+    ::munmap(file.m, kMappedBytes);
+    ::close(file.number);
+  }
+}
+
+// As daemons begin; SIGKILL and SIGSTOP are refused.
+template <typename F>
+void for_each_signal(F f) {
+  for (int i = 1; i < NSIG; ++i) f(i);
+}
+
+const Case kCases[] = {
+    {"none", [] { with([] {}); }},
+    {"sigblock",
+     [] {
+       with([] {
+         ::sigblock(~0);
+         require_blocked();
+       });
+     }},
+    {"sigsetmask",
+     [] {
+       with([] {
+         ::sigsetmask(~0);
+         require_blocked();
+       });
+     }},
+    {"sighold",
+     [] {
+       with([] {
+         for (const int signal : {SIGBUS, SIGSEGV, SIGSYS}) ::sighold(signal);
+       });
+     }},
+    {"sigset-hold",
+     [] {
+       with([] {
+         for (const int signal : {SIGBUS, SIGSEGV, SIGSYS}) ::sigset(signal, SIG_HOLD);
+       });
+     }},
+    {"handler-mask", [] { with(return_from_handler); }},
+    {"setcontext", [] { with(set_context); }},
+    {"swapcontext", [] { with(swap_context); }},
+    {"thread-attributes", [] { with(start_blocked_thread); }},
+    {"spawned", [] { with(spawn_blocked); }},
+    {"__sysv_signal", [] { with([] { ::__sysv_signal(SIGBUS, handle_wrongly); }); }},
+    {"sysv_signal", [] { with([] { ::sysv_signal(SIGBUS, handle_wrongly); }); }},
+    {"sysv_signal-of-traps", [] { with([] { ::sysv_signal(SIGSYS, handle_wrongly); }); }},
+    {"sysv_signal-once", handle_once},
+    {"sigset", [] { with([] { ::sigset(SIGBUS, handle_wrongly); }); }},
+    {"sigset-of-traps", [] { with([] { ::sigset(SIGSYS, handle_wrongly); }); }},
+    {"ssignal",
+     [] {
+       with([] {
+         for (const int signal : {SIGBUS, SIGSYS}) ::ssignal(signal, handle_wrongly);
+       });
+     }},
+    {"sigignore",
+     [] {
+       with([] {
+         for (const int signal : {SIGBUS, SIGSYS}) ::sigignore(signal);
+       });
+     }},
+    {"siginterrupt",
+     [] {
+       with([] {
+         for (const int signal : {SIGBUS, SIGSYS}) ::siginterrupt(signal, 1);
+       });
+     }},
+    {"all-by-sysv_signal",
+     [] { with([] { for_each_signal([](int i) { ::sysv_signal(i, SIG_DFL); }); }); }},
+    {"all-by-__sysv_signal",
+     [] { with([] { for_each_signal([](int i) { ::__sysv_signal(i, SIG_DFL); }); }); }},
+    {"all-by-signal", [] { with([] { for_each_signal([](int i) { ::signal(i, SIG_DFL); }); }); }},
+    {"all-by-sigset", [] { with([] { for_each_signal([](int i) { ::sigset(i, SIG_DFL); }); }); }},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) { return run_cases(count, arguments, kCases); }
