@@ -53,7 +53,7 @@ lastdb -P2 index genomes.fa""",
     Program("faiss", "FAISS, inverted lists by IO_FLAG_MMAP_IFC: 40 queries", 10, """
 "$PYTHON" "$PROGRAMS/faiss_index.py" build""",
             'exec "$PYTHON" "$PROGRAMS/faiss_index.py" mmap-ifc', "ivf.index"),
-    Program("lucene", "Lucene, MMapDirectory: a seventh of the documents, and 1,000 by key", 10, f"""
+    Program("lucene", "Lucene, MMapDirectory: a seventh of all documents, 1,000 by key", 10, f"""
 javac -cp {LUCENE} -d . "$PROGRAMS/LuceneIndex.java"
 {JAVA} build index""", f"exec {JAVA} search index", "index/*.fdt"),
     Program("rocksdb", "RocksDB's db_bench, mmap_read: 40,000 random reads", 16, """
@@ -119,7 +119,7 @@ class ProgramWork:
             environment["LD_PRELOAD"] = self.place.mmap_random
         words = ["bash", "-uo", "pipefail", "-c", self._program.run]
         if memory == "outcore":
-            # At the start the smallest budget, so that what is measured is the program's own memory.
+            # At the start the smallest budget: what is measured is the program's own memory.
             budget_bytes = BUDGET_BYTES_MIN if is_start else self.budget_bytes
             words = [*under_outcore(self.place, budget_bytes, min_size="1M"), *words]
         self._is_under_outcore = memory == "outcore"
@@ -132,7 +132,7 @@ class ProgramWork:
                              f"{taken.errors.strip()[-200:]}")
         line = {"seconds": taken.seconds, "work": 1, "unit": "1/s"}
         if has_ended:  # right: the same as of the other memories, see row.measure()
-            line.update(is_right=True, rss_bytes=0,
+            line.update(is_right=True,
                         answer=hashlib.sha256(taken.output.encode()).hexdigest()[:16])
         if self._is_under_outcore:
             line.update(take_report(self.place))

@@ -47,7 +47,8 @@ class Policy {
   // evicted first come first.
   virtual void taken_over(FrameId frame, PageKey key) { filled(frame, key); }
 
-  // The page of a frame that was removed is evictable again: it was unpinned. REQUIRES: as filled().
+  // The page of a frame that was removed is evictable again: it was unpinned.
+  // REQUIRES: as filled().
   virtual void returned(FrameId frame, PageKey key) { filled(frame, key); }
 
   // Chooses up to out.size() resident frames as victims, and returns how many (0 only if none is
@@ -58,8 +59,8 @@ class Policy {
   // A leaving frame was touched before it was freed: it is resident again.
   virtual void rescued(FrameId frame) = 0;
 
-  // A victim is resident again, though nobody touched it: it could not leave (its bytes could not be
-  // stored, or somebody just had it in hand).
+  // A victim is resident again, though nobody touched it: it could not leave (its bytes could not
+  // be stored, or somebody just had it in hand).
   virtual void put_back(FrameId frame) { rescued(frame); }
 
   // A leaving frame was freed. The policy forgets the frame; it may keep the key (ghosts, fault

@@ -1,5 +1,5 @@
 // prctl(PR_SET_SECCOMP) and seccomp(): from now on the program restricts its own system calls, and
-// so those by which its faults would be answered in its threads. What is in-thread goes back to the
+// so those by which its faults are answered and its bytes are stored. Its files go back to the
 // kernel before. See calls.h.
 #include <dlfcn.h>
 #include <linux/seccomp.h>
@@ -16,8 +16,7 @@ namespace outcore::preload {
 
 bool before_sandbox() {
   if (is_inside() || is_borrowing()) return true;
-  return is_ready(
-      [] { Door::instance().leave_in_thread("the program restricts its system calls"); });
+  return is_ready([] { Door::instance().leave_all("the program restricts its system calls"); });
 }
 
 }  // namespace outcore::preload

@@ -58,7 +58,7 @@ class MessageCopy {
       header.msg_name = &name_;
     }
     if (is_ours(theirs.msg_control, theirs.msg_controllen)) {
-      // From malloc, so that it is aligned; large ones are refused by the kernel when they are sent.
+      // Aligned, as malloc has it; large ones are refused by the kernel when they are sent.
       control_.reset(static_cast<std::byte*>(std::calloc(1, theirs.msg_controllen)));
       if (control_ == nullptr) return ENOBUFS;
       if (is_sent) std::memcpy(control_.get(), theirs.msg_control, theirs.msg_controllen);

@@ -109,6 +109,9 @@ class Door {
   // Hands all in-thread files back, and takes no more so: what the kernel touches later, in no call
   // of a thread, it must find by itself.
   void leave_in_thread(const char* why);
+  // Hands all files back, and takes none from now on: the program restricts its system calls, and
+  // so perhaps those of our threads.
+  void leave_all(const char* why);
   // The process is about to end, or to become another program: stores what was written, and hands
   // writable files to the kernel, so that what is written from now on is not lost.
   void store_all();
@@ -191,6 +194,7 @@ class Door {
   std::atomic<pid_t> owner_{0};  // the process that this state belongs to; 0: it has not begun
   std::string delivery_;
   bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;
+  const char* why_closed_ = nullptr;  // to all files
   // Whether the profile contains what was learnt: not tried, or failed; yes; it cannot be written.
   enum class Kept : uint8_t { kNothing, kAll, kFailed } kept_ = Kept::kNothing;
 };

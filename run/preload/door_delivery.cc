@@ -47,6 +47,16 @@ void Door::tell_delivery(const std::string& why) {
     say("faults by messages, where they can be had" + (why.empty() ? "" : ": " + why));
 }
 
+void Door::leave_all(const char* why) {
+  if (is_of_another_process()) return;
+  const Inside inside;
+  const os::Locked locked(lock_);
+  why_closed_ = why;
+  for (const auto& [identity, file] : files_)
+    if (!file->mappings.empty() && !is_inherited(*file))
+      static_cast<void>(hand_back_locked(*file, why));
+}
+
 void Door::leave_in_thread(const char* why) {
   if (!Window::is_ready() || is_of_another_process()) return;
   const Inside inside;

@@ -150,6 +150,7 @@ bool Door::take(const NewMapping& made) {
   std::string why = OwnMemory::has_room(OwnMemory::kCallBytes)
                         ? why_never(made, about, path, is_taken)
                         : "no memory is left for it";
+  if (why.empty() && why_closed_ != nullptr) why = why_closed_;
   TakenFile* file =
       why.empty() && start_runtime(&why) ? find_or_open(made, about, path, &why) : nullptr;
   if (file != nullptr && !put_region(*file, made, &why)) {

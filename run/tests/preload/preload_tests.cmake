@@ -37,9 +37,11 @@ endforeach()
 set(window_programs window_signals window_masks window_constructor window_sandbox window_calls
   window_worker window_waits)
 foreach(program ${window_programs})
-  foreach(delivery messages in-thread)
-    agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
-  endforeach()
+  # By messages a wait is the kernel's own, and is lost with the frames (docs/internals/state.md).
+  if(NOT program STREQUAL window_waits)
+    agree(${program}.messages ${program} "${small} --delivery messages" FOLDER)
+  endif()
+  agree(${program}.in-thread ${program} "${small} --delivery in-thread" FOLDER)
   agree(${program}.auto ${program} "${small}" FOLDER)
 endforeach()
 add_test(NAME preload.window

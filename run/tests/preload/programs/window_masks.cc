@@ -45,19 +45,6 @@ void with(F f) {
   end_case();
 }
 
-void fill_mask(int, siginfo_t*, void* context) {
-  sigfillset(&static_cast<ucontext_t*>(context)->uc_sigmask);
-}
-
-void return_from_handler() {
-  struct sigaction action {};
-  action.sa_sigaction = fill_mask;
-  action.sa_flags = SA_SIGINFO;
-  require(::sigaction(SIGUSR1, &action, nullptr) == 0, "sigaction");
-  require(::kill(::getpid(), SIGUSR1) == 0, "kill");
-  require_blocked();
-}
-
 void set_context() {
   static ucontext_t context;
   static volatile bool is_set = false;
@@ -179,7 +166,6 @@ const Case kCases[] = {
          for (const int signal : {SIGBUS, SIGSEGV, SIGSYS}) ::sigset(signal, SIG_HOLD);
        });
      }},
-    {"handler-mask", [] { with(return_from_handler); }},
     {"setcontext", [] { with(set_context); }},
     {"swapcontext", [] { with(swap_context); }},
     {"thread-attributes", [] { with(start_blocked_thread); }},
