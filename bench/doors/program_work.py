@@ -41,13 +41,13 @@ python3 "$PROGRAMS/make_genomes.py" 12 $((SCALE * 1000000)) 12
 makeblastdb -in genomes.fa -dbtype nucl -out genomes -blastdb_version 5 >makeblastdb.txt
 rm genomes.fa""",
             "exec blastn -db genomes -query reads.fa -outfmt 6 -num_threads 2", "genomes.nsq"),
-    Program("bowtie2", "bowtie2 --mm: 20,000 reads aligned", 40, """
-python3 "$PROGRAMS/make_genomes.py" 4 $((SCALE * 1000000)) 20000
+    Program("bowtie2", "bowtie2 --mm: 200 reads aligned", 40, """
+python3 "$PROGRAMS/make_genomes.py" 4 $((SCALE * 1000000)) 200
 bowtie2-build -q --threads 2 genomes.fa index""",
             "bowtie2 --mm -f -x index -U reads.fa -p 2 --reorder --seed 1 --no-head 2>/dev/null",
-            "index.*1.bt2"),
-    Program("lastal", "lastal: 5,000 reads looked up in a suffix array", 40, """
-python3 "$PROGRAMS/make_genomes.py" 8 $((SCALE * 1000000)) 5000
+            "index.*.bt2"),
+    Program("lastal", "lastal: 100 reads looked up in a suffix array", 40, """
+python3 "$PROGRAMS/make_genomes.py" 8 $((SCALE * 1000000)) 100
 lastdb -P2 index genomes.fa""",
             "lastal -P2 -f TAB index reads.fa | grep -v '^#' | sort", "index.*"),
     Program("faiss", "FAISS, inverted lists by IO_FLAG_MMAP_IFC: 40 queries", 10, """

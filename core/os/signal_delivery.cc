@@ -91,7 +91,7 @@ void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, 
     // are never blocked, because it may touch managed memory.
     sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
     sigorset(&mask, &mask, &before.sa_mask);
-    for (int signal : {SIGBUS, SIGSEGV}) sigdelset(&mask, signal);
+    for (int signal : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&mask, signal);
     ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
     if (has_info)
       before.sa_sigaction(handler.signal, info, context);

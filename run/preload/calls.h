@@ -35,6 +35,9 @@ inline bool is_borrowing() { return Door::instance().is_of_another_process(); }
 // What the kernel is about to read to start a program may be ours, where it cannot wait for it.
 void bring_in(const char* path, char* const* arguments, char* const* names);
 
+// siginterrupt() says of a signal what signal() makes of it.
+void note_interrupting(int signal, bool is_interrupting);
+
 // The program is about to restrict its own system calls. False, and errno is ENOMEM: it must not.
 bool before_sandbox();
 

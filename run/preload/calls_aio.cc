@@ -79,10 +79,6 @@ struct Waiting {
 void* wait_for_it(void* given) {
   const Waiting waiting = *static_cast<Waiting*>(given);
   delete static_cast<Waiting*>(given);
-  sigset_t faults;
-  sigemptyset(&faults);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigaddset(&faults, fault);
-  real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
   sigevent how = waiting.request->aio_sigevent;  // the request is the program's once it has ended
   do_now(waiting.request, waiting.is_write);
   waiting_count.fetch_sub(1);
@@ -92,26 +88,29 @@ void* wait_for_it(void* given) {
   return nullptr;
 }
 
-// A thread of ours, which may be trapped, waits for what may never come.
-int wait_in_thread(aiocb* request, bool is_write) {
-  auto* const waiting = new (std::nothrow) Waiting{request, is_write};
+// A thread of ours, in which calls may be trapped. 0 or an errno.
+int start_thread(void* (*function)(void*), void* argument) {
   pthread_attr_t attributes;
-  if (waiting == nullptr || ::pthread_attr_init(&attributes) != 0) {
-    delete waiting;
-    return fail(EAGAIN);
-  }
+  if (::pthread_attr_init(&attributes) != 0) return EAGAIN;
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  request->__error_code = EINPROGRESS;
-  waiting_count.fetch_add(1);
   sigset_t all, before;
   sigfillset(&all);
   for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&all, fault);
   real().pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = real().pthread_create(&thread, &attributes, wait_for_it, waiting);
+  const int error = real().pthread_create(&thread, &attributes, function, argument);
   real().pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
-  if (error == 0) return 0;
+  return error;
+}
+
+// It waits for what may never come.
+int wait_in_thread(aiocb* request, bool is_write) {
+  auto* const waiting = new (std::nothrow) Waiting{request, is_write};
+  if (waiting == nullptr) return fail(EAGAIN);
+  request->__error_code = EINPROGRESS;
+  waiting_count.fetch_add(1);
+  if (start_thread(wait_for_it, waiting) == 0) return 0;
   delete waiting;
   waiting_count.fetch_sub(1);
   request->__error_code = EAGAIN;
@@ -119,11 +118,12 @@ int wait_in_thread(aiocb* request, bool is_write) {
   return fail(EAGAIN);
 }
 
-// 0, or -1 and errno.
-int carry_out(aiocb* request, bool is_write, bool may_wait) {
-  if (!may_wait && waits_for_others(request->aio_fildes)) return wait_in_thread(request, is_write);
+// 0, or -1 and errno. Of a list that is waited for nobody is told.
+int carry_out(aiocb* request, bool is_write, bool is_awaited) {
+  if (is_awaited) request->aio_sigevent.sigev_notify = SIGEV_NONE;
+  if (waits_for_others(request->aio_fildes)) return wait_in_thread(request, is_write);
   do_now(request, is_write);
-  return tell(&request->aio_sigevent);
+  return is_awaited ? 0 : tell(&request->aio_sigevent);
 }
 
 int one(aiocb* request, bool is_write, int (*real_one)(aiocb*)) {
@@ -179,15 +179,54 @@ OUTCORE_EXPORT int aio_fsync(int operation, aiocb* request) noexcept {
   return real().aio_fsync(operation, request);
 }
 
+namespace {
+
+// A list of which some wait in threads of ours: who tells of its end waits for all of them.
+struct ListEnd {
+  std::unique_ptr<aiocb*[]> all;
+  int count = 0;
+  sigevent how{};
+};
+
+// False, and errno: a signal came.
+bool wait_for_all(aiocb* const* list, int count) {
+  for (int i = 0; i < count; ++i)
+    while (list[i] != nullptr && list[i]->aio_lio_opcode != LIO_NOP &&
+           ::aio_error(list[i]) == EINPROGRESS)
+      if (aio_suspend(&list[i], 1, nullptr) != 0) return false;
+  return true;
+}
+
+void* tell_of_end(void* given) {
+  const std::unique_ptr<ListEnd> end(static_cast<ListEnd*>(given));
+  while (!wait_for_all(end->all.get(), end->count)) continue;
+  static_cast<void>(tell(&end->how));
+  return nullptr;
+}
+
+bool is_to_be_told(const sigevent* how) {
+  return how != nullptr && how->sigev_notify != SIGEV_NONE;
+}
+
+}  // namespace
+
 OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent* how) noexcept {
-  bool is_any_ours = false;
-  for (int i = 0; i < count; ++i) is_any_ours = is_any_ours || is_ours(list[i]);
+  bool is_any_ours = false, is_any_waiting = false;
+  for (int i = 0; i < count; ++i) {
+    const bool is_one = is_ours(list[i]) && list[i]->aio_lio_opcode != LIO_NOP;
+    is_any_ours = is_any_ours || is_one;
+    is_any_waiting = is_any_waiting || (is_one && waits_for_others(list[i]->aio_fildes));
+  }
   const bool is_known = mode == LIO_WAIT || mode == LIO_NOWAIT;
   if (!is_any_ours || !is_known) return real().lio_listio(mode, list, count, how);
-  const std::unique_ptr<aiocb*[]> rest(new (std::nothrow) aiocb*[static_cast<size_t>(count)]);
-  if (rest == nullptr) return fail(EAGAIN);
+  const auto size = static_cast<size_t>(count);
+  const std::unique_ptr<aiocb*[]> rest(new (std::nothrow) aiocb*[size]);
+  std::unique_ptr<ListEnd> end(new (std::nothrow) ListEnd);
+  if (end != nullptr) end->all.reset(new (std::nothrow) aiocb*[size]);
+  if (rest == nullptr || end == nullptr || end->all == nullptr) return fail(EAGAIN);
+  std::copy_n(list, count, end->all.get());
+  end->count = count;
   int rest_count = 0;
-  bool has_failed = false;
   for (int i = 0; i < count; ++i) {
     aiocb* const request = list[i];
     const bool moves = request != nullptr && request->aio_lio_opcode != LIO_NOP;
@@ -196,10 +235,21 @@ OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent*
       continue;
     }
     if (carry_out(request, request->aio_lio_opcode == LIO_WRITE, mode == LIO_WAIT) != 0) return -1;
-    has_failed = has_failed || (mode == LIO_WAIT && request->__error_code != 0);
   }
-  const int result = real().lio_listio(mode, rest.get(), rest_count, how);
-  return result == 0 && mode == LIO_WAIT && has_failed ? fail(EIO) : result;
+  if (mode == LIO_NOWAIT && is_any_waiting && is_to_be_told(how)) {
+    end->how = *how;
+    if (real().lio_listio(LIO_NOWAIT, rest.get(), rest_count, nullptr) != 0) return -1;
+    if (start_thread(tell_of_end, end.get()) != 0) return fail(EAGAIN);
+    static_cast<void>(end.release());
+    return 0;
+  }
+  if (mode == LIO_NOWAIT) return real().lio_listio(mode, rest.get(), rest_count, how);
+  if (real().lio_listio(LIO_NOWAIT, rest.get(), rest_count, nullptr) != 0) return -1;
+  if (!wait_for_all(list, count)) return -1;
+  for (int i = 0; i < count; ++i)
+    if (list[i] != nullptr && list[i]->aio_lio_opcode != LIO_NOP && ::aio_error(list[i]) != 0)
+      return fail(EIO);
+  return 0;
 }
 
 // The same structure under another name.

@@ -27,6 +27,7 @@ OUTCORE_EXPORT int prctl(int option, ...) noexcept {
   unsigned long w[4];
   for (unsigned long& word : w) word = va_arg(arguments, unsigned long);
   va_end(arguments);
-  if (option == PR_SET_SECCOMP && !before_sandbox()) return fail(ENOMEM);
+  // Without a filter it only asks whether that can be done, or is refused.
+  if (option == PR_SET_SECCOMP && w[1] != 0 && !before_sandbox()) return fail(ENOMEM);
   return static_cast<int>(real().syscall(SYS_prctl, option, w[0], w[1], w[2], w[3]));
 }

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <atomic>
+#include <cerrno>
+
 #include "core/os/signal_delivery.h"
 #include "run/preload/alt_stack.h"
 #include "run/preload/calls.h"
@@ -18,6 +21,9 @@ namespace {
 constexpr int kFaults[] = {SIGBUS, SIGSEGV, SIGSYS};
 constexpr int kFaultsMax = 3;
 int fault_count() { return Window::is_offered() ? kFaultsMax : 2; }
+
+// Signals of which siginterrupt() was told that they end calls; by number.
+constinit std::atomic<uint64_t> interrupting{0};
 
 // What the program thinks that this thread has blocked.
 constinit thread_local bool is_thought_blocked[kFaultsMax] = {};
@@ -54,6 +60,15 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
 }  // namespace
 
 namespace outcore::preload {
+
+void note_interrupting(int signal, bool is_interrupting) {
+  if (signal <= 0 || signal >= 64) return;
+  const uint64_t bit = uint64_t{1} << signal;
+  if (is_interrupting)
+    interrupting.fetch_or(bit);
+  else
+    interrupting.fetch_and(~bit);
+}
 
 bool thinks_blocked(int signal) {
   for (int i = 0; i < kFaultsMax; ++i)
@@ -142,10 +157,13 @@ OUTCORE_EXPORT int sigaction(int signal, const struct sigaction* now,
 
 OUTCORE_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
   if (is_inside()) return real().signal(number, handler);
+  if (handler == SIG_ERR) return errno = EINVAL, SIG_ERR;
   struct sigaction now {
   }, before{};
   now.sa_handler = handler;
-  now.sa_flags = SA_RESTART;
+  const bool is_interrupting =
+      number > 0 && number < 64 && (interrupting.load() >> number & 1) != 0;
+  now.sa_flags = is_interrupting ? 0 : SA_RESTART;
   sigemptyset(&now.sa_mask);
   if (sigaction(number, &now, &before) != 0) return SIG_ERR;
   return before.sa_handler;

@@ -16,6 +16,7 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 namespace {
 
 sighandler_t set_handler(int number, sighandler_t handler, int flags) {
+  if (handler == SIG_ERR) return errno = EINVAL, SIG_ERR;
   struct sigaction now {
   }, before{};
   now.sa_handler = handler;
@@ -25,12 +26,10 @@ sighandler_t set_handler(int number, sighandler_t handler, int flags) {
   return before.sa_handler;
 }
 
-// The mask, or an empty one.
-sigset_t only(int number) {
+int change_one(int how, int number) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, number);
-  return set;
+  return sigaddset(&set, number) != 0 ? -1 : sigprocmask(how, &set, nullptr);
 }
 
 // BSD's masks are the first 32 signals.
@@ -70,6 +69,15 @@ OUTCORE_EXPORT sighandler_t ssignal(int number, sighandler_t handler) noexcept {
   return signal(number, handler);
 }
 
+// The C library keeps what signal() asks.
+OUTCORE_EXPORT int siginterrupt(int number, int is_interrupted) noexcept {
+  struct sigaction now {};
+  if (as_program::sigaction(number, nullptr, &now) != 0) return -1;
+  now.sa_flags = is_interrupted != 0 ? now.sa_flags & ~SA_RESTART : now.sa_flags | SA_RESTART;
+  note_interrupting(number, is_interrupted != 0);
+  return as_program::sigaction(number, &now, nullptr);
+}
+
 OUTCORE_EXPORT int __sigaction(int number, const struct sigaction* now,
                                struct sigaction* before) noexcept {
   return as_program::sigaction(number, now, before);
@@ -78,32 +86,25 @@ OUTCORE_EXPORT int __sigaction(int number, const struct sigaction* now,
 OUTCORE_EXPORT int sigblock(int mask) noexcept { return change_mask(SIG_BLOCK, mask); }
 OUTCORE_EXPORT int sigsetmask(int mask) noexcept { return change_mask(SIG_SETMASK, mask); }
 
-OUTCORE_EXPORT int sighold(int number) noexcept {
-  const sigset_t set = only(number);
-  return sigprocmask(SIG_BLOCK, &set, nullptr);
-}
-OUTCORE_EXPORT int sigrelse(int number) noexcept {
-  const sigset_t set = only(number);
-  return sigprocmask(SIG_UNBLOCK, &set, nullptr);
-}
+OUTCORE_EXPORT int sighold(int number) noexcept { return change_one(SIG_BLOCK, number); }
+OUTCORE_EXPORT int sigrelse(int number) noexcept { return change_one(SIG_UNBLOCK, number); }
 OUTCORE_EXPORT int sigignore(int number) noexcept {
   return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
 OUTCORE_EXPORT sighandler_t sigset(int number, sighandler_t handler) noexcept {
-  const sigset_t set = only(number);
   sigset_t before;
   if (sigemptyset(&before); sigprocmask(SIG_BLOCK, nullptr, &before) != 0) return SIG_ERR;
   const bool was_held = sigismember(&before, number) == 1;
   if (handler == SIG_HOLD) {
     struct sigaction found {};
     if (as_program::sigaction(number, nullptr, &found) != 0) return SIG_ERR;
-    sigprocmask(SIG_BLOCK, &set, nullptr);
+    change_one(SIG_BLOCK, number);
     return was_held ? SIG_HOLD : found.sa_handler;
   }
   const sighandler_t old = set_handler(number, handler, 0);
   if (old == SIG_ERR) return SIG_ERR;
-  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  change_one(SIG_UNBLOCK, number);
   return was_held ? SIG_HOLD : old;
 }
 
@@ -112,10 +113,42 @@ OUTCORE_EXPORT int setcontext(const ucontext_t* context) noexcept {
   return next<int (*)(const ucontext_t*)>("setcontext")(context);
 }
 
-OUTCORE_EXPORT int swapcontext(ucontext_t* here, const ucontext_t* there) noexcept {
-  let_faults_pass(there);
-  return next<int (*)(ucontext_t*, const ucontext_t*)>("swapcontext")(here, there);
+// It keeps the place that it was called from, which may be returned to several times: so it must be
+// the program's, and no frame of ours.
+extern "C" {
+[[gnu::used, gnu::visibility("hidden")]] constinit void* outcore_real_swapcontext = nullptr;
+[[gnu::used, gnu::visibility("hidden")]] void outcore_enter_context(const ucontext_t* context) {
+  if (__atomic_load_n(&outcore_real_swapcontext, __ATOMIC_ACQUIRE) == nullptr)
+    __atomic_store_n(&outcore_real_swapcontext, ::dlsym(RTLD_NEXT, "swapcontext"),
+                     __ATOMIC_RELEASE);
+  let_faults_pass(context);
 }
+}
+asm(R"(
+  .text
+  .globl swapcontext
+  .type swapcontext, @function
+swapcontext:
+  .cfi_startproc
+  endbr64
+  pushq %rdi
+  .cfi_adjust_cfa_offset 8
+  pushq %rsi
+  .cfi_adjust_cfa_offset 8
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  movq %rsi, %rdi
+  call outcore_enter_context
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  popq %rsi
+  .cfi_adjust_cfa_offset -8
+  popq %rdi
+  .cfi_adjust_cfa_offset -8
+  jmpq *outcore_real_swapcontext(%rip)
+  .cfi_endproc
+  .size swapcontext, .-swapcontext
+)");
 
 OUTCORE_EXPORT int __ppoll_chk(pollfd* list, nfds_t count, const timespec* time,
                                const sigset_t* mask, size_t) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/base/assert.h"
+#include "core/os/signal_delivery.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/leaving.h"
@@ -53,15 +54,17 @@ class MessageCopy {
     header.msg_iovlen = 1;
     if (theirs.msg_name != nullptr) {
       header.msg_namelen = std::min<socklen_t>(theirs.msg_namelen, kNameMax);
-      if (is_sent && theirs.msg_namelen > kNameMax) return EINVAL;
-      if (is_sent) std::memcpy(&name_, theirs.msg_name, header.msg_namelen);
+      if (is_sent && !outcore::os::copy_or_fail(&name_, theirs.msg_name, header.msg_namelen))
+        return EFAULT;
       header.msg_name = &name_;
     }
     if (is_ours(theirs.msg_control, theirs.msg_controllen)) {
       // Aligned, as malloc has it; large ones are refused by the kernel when they are sent.
       control_.reset(static_cast<std::byte*>(std::calloc(1, theirs.msg_controllen)));
       if (control_ == nullptr) return ENOBUFS;
-      if (is_sent) std::memcpy(control_.get(), theirs.msg_control, theirs.msg_controllen);
+      if (is_sent &&
+          !outcore::os::copy_or_fail(control_.get(), theirs.msg_control, theirs.msg_controllen))
+        return EFAULT;
       header.msg_control = control_.get();
     }
     if (is_sent && !gather(theirs.msg_iov, count, 0, buffer_->data(), one_.iov_len)) return EFAULT;
@@ -69,15 +72,20 @@ class MessageCopy {
   }
   // What was received goes where the program wants it. False: it cannot.
   bool give(msghdr* theirs, size_t got) {
+    bool is_given = true;
     if (theirs->msg_name != nullptr) {
-      std::memcpy(theirs->msg_name, &name_, std::min(header.msg_namelen, theirs->msg_namelen));
+      is_given = outcore::os::copy_or_fail(theirs->msg_name, &name_,
+                                           std::min(header.msg_namelen, theirs->msg_namelen));
       theirs->msg_namelen = header.msg_namelen;
     }
     if (control_ != nullptr)
-      std::memcpy(theirs->msg_control, control_.get(),
-                  std::min(header.msg_controllen, theirs->msg_controllen));
+      is_given =
+          outcore::os::copy_or_fail(theirs->msg_control, control_.get(),
+                                    std::min(header.msg_controllen, theirs->msg_controllen)) &&
+          is_given;
     theirs->msg_controllen = header.msg_controllen;
     theirs->msg_flags = header.msg_flags;
+    if (!is_given) return false;
     return got == 0 || scatter(theirs->msg_iov, static_cast<int>(theirs->msg_iovlen), 0,
                                buffer_->data(), std::min(got, one_.iov_len));
   }
@@ -122,6 +130,7 @@ OUTCORE_EXPORT ssize_t sendto(int fd, const void* p, size_t n, int flags, const 
     return real().sendto(fd, p, n, flags, address, size);
   iovec one{const_cast<void*>(p), n};
   msghdr message{};
+  if (address != nullptr && size > kNameMax) return fail(EINVAL);
   message.msg_name = const_cast<sockaddr*>(address);
   message.msg_namelen = size;
   message.msg_iov = &one;

@@ -169,16 +169,18 @@ namespace {
 
 // The structure of a request may hold pointers that no filter sees: what of ours they point to goes
 // back to the kernel, where an absent page would be an error.
-void leave_what_is_named(unsigned long request, const void* argument) {
+[[gnu::noinline]] void leave_what_is_named(unsigned long request, const void* argument) {
   constexpr size_t kBytesLeast = 64;  // older requests do not say how large theirs is
-  uint64_t words[1024];
-  const size_t told = std::max<size_t>(_IOC_SIZE(request), kBytesLeast);
-  size_t bytes = std::min(told, sizeof words);
+  constexpr unsigned kOfTerminals = 'T';
+  uint64_t words[512];
+  const size_t told = _IOC_SIZE(request);
+  // Of these it is a number, or its address; FIONREAD and its kin are terminals', too.
+  if (told == 0 && _IOC_TYPE(request) == kOfTerminals) return;
   const auto start = reinterpret_cast<uintptr_t>(argument);
   if (start < outcore::base::kSystemPage || start % sizeof *words != 0) return;  // it is a number
-  if (told == kBytesLeast)  // it may end before
-    bytes =
-        std::min<size_t>(bytes, outcore::base::kSystemPage - start % outcore::base::kSystemPage);
+  const size_t to_end = outcore::base::kSystemPage - start % outcore::base::kSystemPage;
+  const size_t bytes =
+      told != 0 ? std::min(told, sizeof words) : std::min<size_t>(kBytesLeast, to_end);
   if (!outcore::os::copy_or_fail(words, argument, bytes)) return;
   for (size_t i = 0; i < bytes / sizeof *words; ++i) {
     const void* const named = reinterpret_cast<const void*>(words[i]);

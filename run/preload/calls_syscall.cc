@@ -3,6 +3,7 @@
 // the stack (vfork by number returns twice). See calls.h.
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -298,10 +299,11 @@ long on_process(long number, const Words& w) {
     case SYS_rt_sigaction:
       return set_action(w);
     case SYS_prctl:
-      if (w.a == PR_SET_SECCOMP && !before_sandbox()) return -1;
+      if (as_int(w.a) == PR_SET_SECCOMP && w.c != 0 && !before_sandbox()) return -1;
       return real().syscall(number, w.a, w.b, w.c, w.d, w.e);
     case SYS_seccomp:
-      if (!before_sandbox()) return -1;
+      // Others only ask; and where there is no filter it does nothing.
+      if (as_unsigned(w.a) == SECCOMP_SET_MODE_FILTER && w.c != 0 && !before_sandbox()) return -1;
       return real().syscall(number, w.a, w.b, w.c);
     case SYS_io_setup:
     case SYS_io_uring_setup:

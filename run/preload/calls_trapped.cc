@@ -281,6 +281,13 @@ bool has_futex(const CallShape& shape) {
   return shape.arguments[0].kind == ArgumentShape::Kind::kFutex;
 }
 
+// Whether the handler runs on the stack of the call: then the frame of the signal, which must stay as
+// it is, lies right below what the function has there.
+bool is_right_below(long long stack, const ucontext_t* frame) {
+  constexpr uintptr_t kFrameMax = 64 << 10;  // of a signal: with AMX 11 KiB
+  return static_cast<uintptr_t>(stack) - reinterpret_cast<uintptr_t>(frame) < kFrameMax;
+}
+
 // The answer, or -errno. None: the call is the kernel's as it is.
 std::optional<long> carry_out(long number, const Words& given, ucontext_t* context) {
   OC_CHECK(context != nullptr);
@@ -366,6 +373,8 @@ void on_trap(int signal, siginfo_t* info, void* context) {
         can_call ? carry_out(info->si_syscall, words, frame) : std::optional<long>(-EFAULT);
     if (answer)
       registers[REG_RAX] = *answer;
+    else if (is_right_below(registers[REG_RSP], frame))
+      registers[REG_RAX] = call_and_wait(info->si_syscall, words);
     else
       Window::call_anew(info->si_syscall, registers);
     ::pthread_setcanceltype(cancel_type, &ignored);

@@ -168,19 +168,23 @@ int TrappedArguments::copy_in() {
 }
 
 // Only what has changed: what other threads write beside it stays. Where two arguments overlap the
-// kernel's later one wins, so that goes back whole.
+// kernel's later one wins: what that did not change was changed back by it.
 int TrappedArguments::copy_out() {
   int error = 0;
   for (const Piece& piece : pieces_) {
     if (piece.before == nullptr) continue;
-    const bool is_second =
-        std::any_of(static_cast<const Piece*>(pieces_), &piece, [&](const Piece& other) {
-          return other.before != nullptr && other.theirs < piece.theirs + piece.bytes &&
-                 piece.theirs < other.theirs + other.bytes;
-        });
+    const auto is_in_earlier = [&](const std::byte* place) {
+      return std::any_of(static_cast<const Piece*>(pieces_), &piece, [&](const Piece& other) {
+        return other.before != nullptr && place >= other.theirs &&
+               place < other.theirs + other.bytes;
+      });
+    };
+    const auto must_go = [&](size_t i) {
+      return piece.copy[i] != piece.before[i] || is_in_earlier(piece.theirs + i);
+    };
     for (size_t from = 0; from < piece.bytes;) {
       size_t to = from;
-      while (to < piece.bytes && (is_second || piece.copy[to] != piece.before[to])) ++to;
+      while (to < piece.bytes && must_go(to)) ++to;
       if (to > from && !os::copy_or_fail(piece.theirs + from, piece.copy + from, to - from))
         error = EFAULT;
       from = to + 1;

@@ -55,6 +55,9 @@ constexpr int kTriesMax = 4096;
 // At most once at a time, and not while the process forks.
 os::ProcessLock preparing;
 
+// What the environment said in the beginning.
+char given[512] = {};
+
 // A call by another instruction than ours: of this library, as any of the program's.
 long call_past(long number, uint64_t first) {
   long result = number;
@@ -79,10 +82,12 @@ Window& Window::instance() {
   return *window;
 }
 
+// Kept: the program may clean its environment.
 bool Window::read_environment() {
   const char* const text = std::getenv(WindowPlace::kVariable);
-  const bool is_none =
-      text == nullptr || *text == 0 || std::string_view(text).starts_with(WindowPlace::kNone);
+  const std::string_view named = text == nullptr ? "" : text;
+  named.copy(given, sizeof given - 1);
+  const bool is_none = named.empty() || named.starts_with(WindowPlace::kNone);
   offer_.store(is_none ? Offer::kNone : Offer::kThere);
   return !is_none;
 }
@@ -94,7 +99,7 @@ void Window::answer_traps() {
   ours.sa_sigaction = on_trap;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
   if (real().sigaction(SIGSYS, &ours, &before) != 0) return;
-  set_program_trap_action(before);
+  if (before.sa_sigaction != on_trap) set_program_trap_action(before);
   is_answering_.store(true);
 }
 
@@ -129,10 +134,8 @@ bool Window::has_handlers() const {
 
 std::string Window::why_not() {
   if (is_tried_.load(std::memory_order_acquire)) return why_not_;
-  const char* const text = std::getenv(WindowPlace::kVariable);
   const std::string_view none = WindowPlace::kNone;
-  if (text == nullptr || !std::string_view(text).starts_with(none)) return {};
-  return text + none.size();
+  return std::string_view(given).starts_with(none) ? given + none.size() : std::string();
 }
 
 bool Window::prepare() {
@@ -159,16 +162,14 @@ bool Window::prepare() {
 
 // Empty, or why not.
 std::string Window::set_up() {
-  const char* const text = std::getenv(WindowPlace::kVariable);
-  const std::string named = text == nullptr ? "" : text;
-  const std::string given = std::string(WindowPlace::kVariable) + "=" + named;
-  const std::optional<WindowPlace> place = WindowPlace::parse(named.c_str());
-  if (!place) return given + " is no place for a window: leave the variable to `outcore run`";
+  const std::string told = std::string(WindowPlace::kVariable) + "=" + given;
+  const std::optional<WindowPlace> place = WindowPlace::parse(given);
+  if (!place) return told + " is no place for a window: leave the variable to `outcore run`";
   place_ = *place;
   if (!is_answering_) return "the handler of SIGSYS is refused";
   if (std::string why = map_instruction(); !why.empty()) return why;
   if (!is_filter_right())
-    return given + ": no filter traps what points there: start the program by `outcore run`";
+    return told + ": no filter traps what points there: start the program by `outcore run`";
   uint64_t start = 0;  // without it: at the beginning
   const ssize_t ignored = ::getrandom(&start, sizeof start, GRND_NONBLOCK);
   static_cast<void>(ignored);
