@@ -24,7 +24,7 @@ class Program:
 
 
 LUCENE = "/usr/share/java/lucene-core-8.7.0.jar"
-JAVA = f"java -Xmx128m -XX:+UseSerialGC -cp .:{LUCENE} -Dscale=$SCALE LuceneIndex"
+JAVA = f"java -Xms32m -Xmx32m -XX:+UseSerialGC -cp .:{LUCENE} -Dscale=$SCALE LuceneIndex"
 
 PROGRAMS_OF_TABLE = [
     Program("sqlite", "sqlite3 with mmap_size: 20,000 rows by key, anywhere", 400, """

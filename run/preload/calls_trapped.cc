@@ -281,8 +281,8 @@ bool has_futex(const CallShape& shape) {
   return shape.arguments[0].kind == ArgumentShape::Kind::kFutex;
 }
 
-// Whether the handler runs on the stack of the call: then the frame of the signal, which must stay as
-// it is, lies right below what the function has there.
+// Whether the handler runs on the stack of the call: then the frame of the signal, which must stay
+// as it is, lies right below what the function has there.
 bool is_right_below(long long stack, const ucontext_t* frame) {
   constexpr uintptr_t kFrameMax = 64 << 10;  // of a signal: with AMX 11 KiB
   return static_cast<uintptr_t>(stack) - reinterpret_cast<uintptr_t>(frame) < kFrameMax;

@@ -16,12 +16,13 @@ VECTORS, DIMENSIONS, LISTS = SCALE * 110_000, 64, 128  # 28 MB
 QUERIES, PROBES, NEIGHBOURS = 40, 8, 5
 
 
-def make_vectors():
-    return np.random.default_rng(1).standard_normal((VECTORS, DIMENSIONS), dtype="f4")
+def make_vectors(count):
+    """The first ones are the same, however many."""
+    return np.random.default_rng(1).standard_normal((count, DIMENSIONS), dtype="f4")
 
 
 def build():
-    vectors = make_vectors()
+    vectors = make_vectors(VECTORS)
     quantizer = faiss.IndexFlatL2(DIMENSIONS)
     index = faiss.IndexIVFFlat(quantizer, DIMENSIONS, LISTS)
     index.cp.niter = 4
@@ -40,7 +41,7 @@ def merge():
 def search(path, flags):
     index = faiss.read_index(path, flags)
     index.nprobe = PROBES
-    queries = make_vectors()[:QUERIES] + np.float32(0.01)
+    queries = make_vectors(QUERIES) + np.float32(0.01)
     distances, found = index.search(queries, NEIGHBOURS)
     hits = int((found[:, 0] == np.arange(QUERIES)).sum())
     print(hits, zlib.crc32(found.tobytes()), f"{float(distances.sum()):.3f}")
