@@ -223,8 +223,8 @@ void keep_vectors(bool is_handed_back, int flags) {
   file = map_new_file();
   if (is_handed_back) hand_back(file);
   constexpr size_t kStackBytes = 1 << 20;
-  void* const memory = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(memory != MAP_FAILED, "mmap of the stack");
   const stack_t stack{memory, 0, kStackBytes};
   require(::sigaltstack(&stack, nullptr) == 0, "sigaltstack");
@@ -262,8 +262,7 @@ void map_then(void (*change_environment)()) {
 
 // As programs do that write their state over what `ps` shows.
 void overwrite_environment() {
-  for (char** each = ::environ; *each != nullptr; ++each)
-    std::memset(*each, 0, std::strlen(*each));
+  for (char** each = ::environ; *each != nullptr; ++each) std::memset(*each, 0, std::strlen(*each));
 }
 
 const Case kCases[] = {
