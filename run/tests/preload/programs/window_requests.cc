@@ -158,7 +158,7 @@ void wait_until_all_asleep() {
   DIR* const threads = ::opendir("/proc/self/task");
   require(threads != nullptr, "opendir");
   while (const dirent* const each = ::readdir(threads)) {
-    const std::atomic<pid_t> thread{static_cast<pid_t>(std::atol(each->d_name))};
+    const std::atomic<pid_t> thread{static_cast<pid_t>(std::strtoull(each->d_name, nullptr, 10))};
     if (thread != 0 && thread != thread_id()) wait_until_asleep(thread);
   }
   ::closedir(threads);
