@@ -35,7 +35,7 @@ foreach(program sigbus_handler fork_threads blocking cancel small_stack raw_call
 endforeach()
 # What the window must not do to a program: signals, masks, waits, sandboxes and calls on a mapping.
 set(window_programs window_signals window_masks window_constructor window_sandbox window_calls
-  window_worker window_waits)
+  window_worker window_waits window_contexts window_requests)
 foreach(program ${window_programs})
   # By messages a wait is the kernel's own, and is lost with the frames (docs/internals/state.md).
   if(NOT program STREQUAL window_waits)

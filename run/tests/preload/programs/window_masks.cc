@@ -132,6 +132,59 @@ void handle_once() {
   }
 }
 
+bool restarts(int signal) {
+  struct sigaction now {};
+  require(::sigaction(signal, nullptr, &now) == 0, "sigaction");
+  return (now.sa_flags & SA_RESTART) != 0;
+}
+
+// What siginterrupt says of a signal holds for handlers that are set later; others restart.
+void interrupt_later() {
+  begin_case();
+  for (const int signal : {SIGALRM, SIGBUS, SIGSYS}) {
+    require(::signal(signal, handle_wrongly) != SIG_ERR, "signal");
+    require(restarts(signal), "at first handlers restart");
+    require(::siginterrupt(signal, 1) == 0, "siginterrupt");
+    require(!restarts(signal), "siginterrupt holds for the handler that is set");
+    require(::signal(signal, handle_wrongly) == handle_wrongly, "signal tells the handler before");
+    require(!restarts(signal), "and for the handler that is set later");
+    require(::siginterrupt(signal, 0) == 0, "siginterrupt");
+    require(::signal(signal, handle_wrongly) == handle_wrongly, "signal tells the handler before");
+    require(restarts(signal), "until it is taken back");
+  }
+  end_case();
+}
+
+void require_invalid(bool is_refused, const char* what) {
+  require(is_refused && errno == EINVAL, what);
+  errno = 0;
+}
+
+// What is no signal, or no handler, is refused.
+void refuse_wrong() {
+  begin_case();
+  volatile int none = 999;
+  errno = 0;
+  for (const int signal : {none + 0, 0, -1}) {
+    require_invalid(::sighold(signal) == -1, "sighold of no signal");
+    require_invalid(::sigrelse(signal) == -1, "sigrelse of no signal");
+    require_invalid(::sigignore(signal) == -1, "sigignore of no signal");
+    require_invalid(::sigset(signal, handle_wrongly) == SIG_ERR, "sigset of no signal");
+    require_invalid(::sigset(signal, SIG_HOLD) == SIG_ERR, "sigset of no signal to be held");
+    require_invalid(::signal(signal, handle_wrongly) == SIG_ERR, "signal of no signal");
+    require_invalid(::sysv_signal(signal, handle_wrongly) == SIG_ERR, "sysv_signal of no signal");
+    require_invalid(::siginterrupt(signal, 1) == -1, "siginterrupt of no signal");
+  }
+  for (const int signal : {SIGUSR2, SIGBUS, SIGSYS}) {
+    require_invalid(::signal(signal, SIG_ERR) == SIG_ERR, "signal of no handler");
+    require_invalid(::sysv_signal(signal, SIG_ERR) == SIG_ERR, "sysv_signal of no handler");
+    struct sigaction now {};
+    require(::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL,
+            "what is refused changes nothing");
+  }
+  end_case();
+}
+
 // As daemons begin; SIGKILL and SIGSTOP are refused.
 template <typename F>
 void for_each_signal(F f) {
@@ -194,6 +247,8 @@ const Case kCases[] = {
          for (const int signal : {SIGBUS, SIGSYS}) ::siginterrupt(signal, 1);
        });
      }},
+    {"siginterrupt-of-later-handlers", interrupt_later},
+    {"refused", refuse_wrong},
     {"all-by-sysv_signal",
      [] { with([] { for_each_signal([](int i) { ::sysv_signal(i, SIG_DFL); }); }); }},
     {"all-by-__sysv_signal",
