@@ -74,9 +74,6 @@ git -c user.name=a -c user.email=a@example.org commit --quiet -m files
 git -c core.compression=0 -c pack.window=0 repack --quiet -a -d
 rm file*""", "git cat-file --batch --batch-all-objects | md5sum",
             ".git/objects/pack/pack-*.pack"),
-    Program("arrow", "Arrow's memory_map: two columns summed, and rows taken", 4, """
-"$PYTHON" "$PROGRAMS/columns.py" build""",
-            'exec "$PYTHON" "$PROGRAMS/columns.py" arrow', "table.arrow"),
     Program("memmap", "np.load(mmap_mode='r'): sums, random rows, a column", 4, """
 "$PYTHON" "$PROGRAMS/numpy_memmap.py" save array.npy""",
             'exec "$PYTHON" "$PROGRAMS/numpy_memmap.py" load array.npy', "array.npy"),
