@@ -4,6 +4,8 @@
 // not, it is the real call. They set errno as the real ones do.
 #pragma once
 
+#include <signal.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <new>
@@ -25,7 +27,11 @@ inline bool concerns(const void* address, size_t size_bytes) {
   return true;
 }
 
-// The program has blocked SIGBUS or SIGSEGV in this thread, as it thinks.
+// By these faults come, and system calls that point into the window: they are never blocked.
+inline constexpr int kFaultSignals[] = {SIGBUS, SIGSEGV, SIGSYS};
+// Unblocks them in this thread, whose mask is somebody else's.
+void let_faults_come();
+// The program has blocked one of them in this thread, as it thinks.
 bool thinks_blocked(int signal);
 
 // This process only shares the memory that our state is in, as a child of vfork does: its calls

@@ -95,7 +95,7 @@ int start_thread(void* (*function)(void*), void* argument) {
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   sigset_t all, before;
   sigfillset(&all);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&all, fault);
+  for (const int fault : kFaultSignals) sigdelset(&all, fault);
   real().pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   const int error = real().pthread_create(&thread, &attributes, function, argument);

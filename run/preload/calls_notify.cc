@@ -46,10 +46,7 @@ Notice* keep(void (*function)(sigval), sigval value) {
 
 void call_program(sigval given) {
   const Notice notice = *static_cast<const Notice*>(given.sival_ptr);
-  sigset_t faults;
-  sigemptyset(&faults);
-  for (const int signal : {SIGBUS, SIGSEGV, SIGSYS}) sigaddset(&faults, signal);
-  real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+  let_faults_come();
   AltStack::provide();
   sigval value;
   value.sival_ptr = notice.value;

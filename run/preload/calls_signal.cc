@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <iterator>
 
 #include "core/os/signal_delivery.h"
 #include "run/preload/alt_stack.h"
@@ -17,9 +18,8 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
-// A system call that points into the window raises the last: only where there may be one.
-constexpr int kFaults[] = {SIGBUS, SIGSEGV, SIGSYS};
-constexpr int kFaultsMax = 3;
+constexpr int kFaultsMax = std::size(kFaultSignals);
+// The last is for the window: only where there may be one.
 int fault_count() { return Window::is_offered() ? kFaultsMax : 2; }
 
 // Signals of which siginterrupt() was told that they end calls; by number.
@@ -32,7 +32,7 @@ constinit thread_local bool is_thought_blocked[kFaultsMax] = {};
 const sigset_t* without_faults(const sigset_t* mask, sigset_t* copy) {
   if (mask == nullptr) return nullptr;
   *copy = *mask;
-  for (int i = 0; i < fault_count(); ++i) sigdelset(copy, kFaults[i]);
+  for (int i = 0; i < fault_count(); ++i) sigdelset(copy, kFaultSignals[i]);
   return copy;
 }
 
@@ -44,7 +44,7 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
   if (result != 0) return result;
   for (int i = 0; i < fault_count(); ++i) {
     if (now != nullptr) {
-      const bool is_named = sigismember(now, kFaults[i]) == 1;
+      const bool is_named = sigismember(now, kFaultSignals[i]) == 1;
       bool is = was[i];
       if (how == SIG_SETMASK) is = is_named;
       if (how == SIG_BLOCK && is_named) is = true;
@@ -52,7 +52,7 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
       // A child of vfork has the parent's thread-local memory, and a mask of its own.
       if (is != was[i] && !is_borrowing()) is_thought_blocked[i] = is;
     }
-    if (before != nullptr && was[i]) sigaddset(before, kFaults[i]);
+    if (before != nullptr && was[i]) sigaddset(before, kFaultSignals[i]);
   }
   return 0;
 }
@@ -60,6 +60,13 @@ int set_mask(int how, const sigset_t* now, sigset_t* before, const Call& call) {
 }  // namespace
 
 namespace outcore::preload {
+
+void let_faults_come() {
+  sigset_t faults;
+  sigemptyset(&faults);
+  for (const int fault : kFaultSignals) sigaddset(&faults, fault);
+  real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+}
 
 void note_interrupting(int signal, bool is_interrupting) {
   if (signal <= 0 || signal >= 64) return;
@@ -72,7 +79,7 @@ void note_interrupting(int signal, bool is_interrupting) {
 
 bool thinks_blocked(int signal) {
   for (int i = 0; i < kFaultsMax; ++i)
-    if (kFaults[i] == signal) return is_thought_blocked[i];
+    if (kFaultSignals[i] == signal) return is_thought_blocked[i];
   return false;
 }
 

@@ -49,7 +49,7 @@ int change_mask(int how, int mask) {
 // A context is entered by one system call that sets its mask, past every function for masks.
 void let_faults_pass(const ucontext_t* context) {
   auto* const mask = const_cast<sigset_t*>(&context->uc_sigmask);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS})
+  for (const int fault : kFaultSignals)
     if (sigismember(mask, fault) == 1) sigdelset(mask, fault);
 }
 

@@ -94,7 +94,7 @@ long set_action(const Words& w) {
   if (!is_fault) {
     if (w.b == 0) return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
     KernelsAction copy = *to<const KernelsAction>(w.b);
-    for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) copy.mask &= ~(1UL << (fault - 1));
+    for (const int fault : kFaultSignals) copy.mask &= ~(1UL << (fault - 1));
     return real().syscall(SYS_rt_sigaction, w.a, &copy, w.c, w.d);
   }
   struct sigaction now {

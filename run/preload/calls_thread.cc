@@ -38,10 +38,7 @@ Result begin_thread(void* given) {
   void* const argument = start->argument;
   delete start;
   // The C library may have given it a mask, and its creator may not have known of us yet.
-  sigset_t faults;
-  sigemptyset(&faults);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigaddset(&faults, fault);
-  real().pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+  let_faults_come();
   AltStack::provide();
   return function(argument);
 }

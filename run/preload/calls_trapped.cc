@@ -76,7 +76,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) set_program_trap_action({});
   sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
   sigorset(&mask, &mask, &action.sa_mask);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&mask, fault);
+  for (const int fault : kFaultSignals) sigdelset(&mask, fault);
   real().pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   if ((action.sa_flags & SA_SIGINFO) != 0)
     action.sa_sigaction(signal, info, context);
