@@ -245,7 +245,8 @@ void keep_vectors(bool is_handed_back, int flags) {
 void require_in_window(bool is_offered, const Mapped& p) {
   constexpr uint64_t first = 0x4000'0000'0000, end = 0x5000'0000'0000;
   const auto at = reinterpret_cast<uint64_t>(p.m);
-  if (is_offered && ::geteuid() == 0 && (at < first || at >= end)) fail("the mapping lies at %p", p.m);
+  if (is_offered && ::geteuid() == 0 && (at < first || at >= end))
+    fail("the mapping lies at %p", p.m);
 }
 
 bool is_window_offered() {
