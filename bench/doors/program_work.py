@@ -23,8 +23,8 @@ class Program:
     data: str  # a pattern of the files that are mapped
 
 
-LUCENE = "/usr/share/java/lucene-core-8.7.0.jar"
-JAVA = f"java -Xms32m -Xmx32m -XX:+UseSerialGC -cp .:{LUCENE} -Dscale=$SCALE LuceneIndex"
+LUCENE = "jar=$(printf '%s:' /usr/share/java/lucene-core-*.jar)"
+JAVA = "java -Xms32m -Xmx32m -XX:+UseSerialGC -cp .:$jar -Dscale=$SCALE LuceneIndex"
 
 PROGRAMS_OF_TABLE = [
     Program("sqlite", "sqlite3 with mmap_size: 20,000 rows by key, anywhere", 400, """
@@ -54,8 +54,9 @@ lastdb -P2 index genomes.fa""",
 "$PYTHON" "$PROGRAMS/faiss_index.py" build""",
             'exec "$PYTHON" "$PROGRAMS/faiss_index.py" mmap-ifc', "ivf.index"),
     Program("lucene", "Lucene, MMapDirectory: a seventh of all documents, 1,000 by key", 10, f"""
-javac -cp {LUCENE} -d . "$PROGRAMS/LuceneIndex.java"
-{JAVA} build index""", f"exec {JAVA} search index", "index/*.fdt"),
+{LUCENE}
+javac -cp "$jar" -d . "$PROGRAMS/LuceneIndex.java"
+{JAVA} build index""", f"{LUCENE}\nexec {JAVA} search index", "index/*.fdt"),
     Program("rocksdb", "RocksDB's db_bench, mmap_read: 40,000 random reads", 16, """
 db_bench --db=db --benchmarks=fillrandom,compact --num=$((SCALE * 100000)) --seed=1 \
   --value_size=200 --compression_type=none --target_file_size_base=67108864 >/dev/null 2>&1""", """

@@ -16,6 +16,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/process_lock.h"
+#include "core/os/program_action.h"
 #include "core/os/wait.h"
 
 #ifndef __x86_64__
@@ -30,21 +31,8 @@ struct Handler {
   FaultFunction on_fault = nullptr;
   ReasonFunction reason = nullptr;
   void (*entry)(int, siginfo_t*, void*) = nullptr;
-  // The action that the program has set. The last of several entries counts, so that a handler can
-  // read one while the next is written.
-  static constexpr uint32_t kActions = 16;
-  struct sigaction action[kActions] = {};
-  std::atomic<uint32_t> latest{0};
+  ProgramAction programs;
   bool is_installed = false;
-
-  struct sigaction before() const {
-    return action[latest.load(std::memory_order_acquire)];
-  }
-  void set_before(const struct sigaction& now) {
-    const uint32_t next = (latest.load(std::memory_order_relaxed) + 1) % kActions;
-    action[next] = now;
-    latest.store(next, std::memory_order_release);
-  }
 };
 
 Handler bus{SIGBUS};
@@ -78,27 +66,8 @@ bool is_of_copy(const siginfo_t& info, const void* context) {
 // `must_raise`: touching again would not raise this signal again.
 void pass_on(Handler& handler, siginfo_t* info, void* context, const char* why, bool must_raise) {
   if (is_of_copy(*info, context)) ::siglongjmp(*way_out.point, 1);
-  const struct sigaction before = handler.before();
-  const bool has_info = (before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr;
   const bool is_blocked = is_thought_blocked != nullptr && is_thought_blocked(handler.signal);
-  if (!is_blocked && (has_info || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))) {
-    if ((before.sa_flags & SA_RESETHAND) != 0) {
-      struct sigaction fresh {};
-      fresh.sa_handler = SIG_DFL;
-      handler.set_before(fresh);
-    }
-    // The program's handler runs with the mask it would have without Outcore, except that faults
-    // are never blocked, because it may touch managed memory.
-    sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
-    sigorset(&mask, &mask, &before.sa_mask);
-    for (int signal : {SIGBUS, SIGSEGV, SIGSYS}) sigdelset(&mask, signal);
-    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-    if (has_info)
-      before.sa_sigaction(handler.signal, info, context);
-    else
-      before.sa_handler(handler.signal);
-    return;
-  }
+  if (!is_blocked && handler.programs.call(handler.signal, info, context)) return;
   if (why != nullptr) {
     ssize_t ignored = ::write(STDERR_FILENO, why, std::strlen(why));
     ignored = ::write(STDERR_FILENO, "\n", 1);
@@ -225,7 +194,7 @@ void install(Handler& handler, FaultFunction on_fault, ReasonFunction reason,
   handler.entry = entry;
   struct sigaction found {};
   put(handler, SA_ONSTACK, &found);
-  handler.set_before(found);
+  handler.programs.set(found);
   handler.is_installed = true;
   look_up_calls();
 }
@@ -246,9 +215,9 @@ bool exchange_program_action(int signal, const struct sigaction* now, struct sig
   const SignalBlock block;
   const Locked locked(installing);
   if (!handler.is_installed) return false;
-  if (before != nullptr) *before = handler.before();
+  if (before != nullptr) *before = handler.programs.get();
   if (now == nullptr) return true;
-  handler.set_before(*now);
+  handler.programs.set(*now);
   // If the program wants its handler on the thread's own stack, ours runs there, too.
   const bool is_default = (now->sa_flags & SA_SIGINFO) == 0 &&
                           (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);

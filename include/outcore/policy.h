@@ -92,9 +92,9 @@ class Policy {
   // frames_max.
   virtual void set_capacity(size_t frames) = 0;
 
-  // The key of a frame that the policy knows.
   // Whether the frame is resident, and not leaving. REQUIRES: the policy knows it.
   virtual bool is_resident(FrameId frame) const = 0;
+  // The key of a frame that the policy knows.
   virtual PageKey key_of(FrameId frame) const = 0;
   virtual size_t resident_count() const = 0;
   virtual size_t leaving_count() const = 0;

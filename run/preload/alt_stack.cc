@@ -99,6 +99,18 @@ void show_programs(stack_t* stack) {
 
 }  // namespace
 
+namespace {
+
+// If there is no memory the kernel keeps what the program has set.
+void put_ours_in_place_of(const stack_t& programs) {
+  const Replaced* const r = find_or_make(programs);
+  if (r == nullptr) return;
+  const stack_t ours{r->ours, programs.ss_flags, kOwnBytes};
+  real().sigaltstack(&ours, nullptr);
+}
+
+}  // namespace
+
 int AltStack::exchange(const stack_t* now, stack_t* before) {
   stack_t found{}, asked{};
   const int saved_errno = errno;
@@ -110,14 +122,8 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
   if (now == nullptr) return 0;
   if ((now->ss_flags & SS_DISABLE) != 0) {
     if (find(nullptr, 0) != nullptr) provide();
-    errno = saved_errno;
-    return 0;
-  }
-  if (now->ss_size >= kBytesMin) return 0;
-  // What the kernel has taken it would take again; if there is no memory it keeps the program's.
-  if (const Replaced* r = find_or_make(*now); r != nullptr) {
-    const stack_t ours{r->ours, now->ss_flags, kOwnBytes};
-    real().sigaltstack(&ours, nullptr);
+  } else if (now->ss_size < kBytesMin) {
+    put_ours_in_place_of(*now);  // what the kernel has taken it would take again
   }
   errno = saved_errno;
   return 0;
@@ -126,13 +132,8 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
 void AltStack::provide() {
   const int saved_errno = errno;
   stack_t now{};
-  if (real().sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0) {
-    const stack_t nothing{};
-    if (const Replaced* r = find_or_make(nothing); r != nullptr) {
-      const stack_t ours{r->ours, 0, kOwnBytes};
-      real().sigaltstack(&ours, nullptr);
-    }
-  }
+  if (real().sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0)
+    put_ours_in_place_of({});
   errno = saved_errno;
 }
 

@@ -188,11 +188,14 @@ struct ListEnd {
   sigevent how{};
 };
 
+bool moves(const aiocb* request) {
+  return request != nullptr && request->aio_lio_opcode != LIO_NOP;
+}
+
 // False, and errno: a signal came.
 bool wait_for_all(aiocb* const* list, int count) {
   for (int i = 0; i < count; ++i)
-    while (list[i] != nullptr && list[i]->aio_lio_opcode != LIO_NOP &&
-           ::aio_error(list[i]) == EINPROGRESS)
+    while (moves(list[i]) && ::aio_error(list[i]) == EINPROGRESS)
       if (aio_suspend(&list[i], 1, nullptr) != 0) return false;
   return true;
 }
@@ -204,16 +207,12 @@ void* tell_of_end(void* given) {
   return nullptr;
 }
 
-bool is_to_be_told(const sigevent* how) {
-  return how != nullptr && how->sigev_notify != SIGEV_NONE;
-}
-
 }  // namespace
 
 OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent* how) noexcept {
   bool is_any_ours = false, is_any_waiting = false;
   for (int i = 0; i < count; ++i) {
-    const bool is_one = is_ours(list[i]) && list[i]->aio_lio_opcode != LIO_NOP;
+    const bool is_one = moves(list[i]) && is_ours(list[i]);
     is_any_ours = is_any_ours || is_one;
     is_any_waiting = is_any_waiting || (is_one && waits_for_others(list[i]->aio_fildes));
   }
@@ -221,23 +220,24 @@ OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent*
   if (!is_any_ours || !is_known) return real().lio_listio(mode, list, count, how);
   const auto size = static_cast<size_t>(count);
   const std::unique_ptr<aiocb*[]> rest(new (std::nothrow) aiocb*[size]);
-  std::unique_ptr<ListEnd> end(new (std::nothrow) ListEnd);
-  if (end != nullptr) end->all.reset(new (std::nothrow) aiocb*[size]);
-  if (rest == nullptr || end == nullptr || end->all == nullptr) return fail(EAGAIN);
-  std::copy_n(list, count, end->all.get());
-  end->count = count;
+  if (rest == nullptr) return fail(EAGAIN);
+  std::unique_ptr<ListEnd> end;  // if somebody is to be told later
+  if (mode == LIO_NOWAIT && is_any_waiting && how != nullptr && how->sigev_notify != SIGEV_NONE) {
+    end.reset(new (std::nothrow) ListEnd{nullptr, count, *how});
+    if (end != nullptr) end->all.reset(new (std::nothrow) aiocb*[size]);
+    if (end == nullptr || end->all == nullptr) return fail(EAGAIN);
+    std::copy_n(list, count, end->all.get());
+  }
   int rest_count = 0;
   for (int i = 0; i < count; ++i) {
     aiocb* const request = list[i];
-    const bool moves = request != nullptr && request->aio_lio_opcode != LIO_NOP;
-    if (!moves || !is_ours(request)) {
+    if (!moves(request) || !is_ours(request)) {
       rest[static_cast<size_t>(rest_count++)] = request;
       continue;
     }
     if (carry_out(request, request->aio_lio_opcode == LIO_WRITE, mode == LIO_WAIT) != 0) return -1;
   }
-  if (mode == LIO_NOWAIT && is_any_waiting && is_to_be_told(how)) {
-    end->how = *how;
+  if (end != nullptr) {
     if (real().lio_listio(LIO_NOWAIT, rest.get(), rest_count, nullptr) != 0) return -1;
     if (start_thread(tell_of_end, end.get()) != 0) return fail(EAGAIN);
     static_cast<void>(end.release());
@@ -247,8 +247,7 @@ OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent*
   if (real().lio_listio(LIO_NOWAIT, rest.get(), rest_count, nullptr) != 0) return -1;
   if (!wait_for_all(list, count)) return -1;
   for (int i = 0; i < count; ++i)
-    if (list[i] != nullptr && list[i]->aio_lio_opcode != LIO_NOP && ::aio_error(list[i]) != 0)
-      return fail(EIO);
+    if (moves(list[i]) && ::aio_error(list[i]) != 0) return fail(EIO);
   return 0;
 }
 

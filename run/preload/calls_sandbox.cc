@@ -1,8 +1,6 @@
 // prctl(PR_SET_SECCOMP) and seccomp(): from now on the program restricts its own system calls, and
 // so those by which its faults are answered and its bytes are stored. Its files go back to the
 // kernel before. See calls.h.
-#include <dlfcn.h>
-#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 

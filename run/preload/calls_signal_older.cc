@@ -1,10 +1,11 @@
 // Handlers and masks of signals by functions of System V and BSD, and masks of contexts: what
 // calls_signal.cc does for those of POSIX. Programs get some of these by what they are compiled
 // with: signal() is __sysv_signal() under -std=c11 with _XOPEN_SOURCE. See calls.h.
-#include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
 #include <ucontext.h>
+
+#include <atomic>
 
 #include "run/preload/as_program.h"
 #include "run/preload/calls.h"
@@ -51,11 +52,6 @@ void let_faults_pass(const ucontext_t* context) {
   auto* const mask = const_cast<sigset_t*>(&context->uc_sigmask);
   for (const int fault : kFaultSignals)
     if (sigismember(mask, fault) == 1) sigdelset(mask, fault);
-}
-
-template <typename Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace
@@ -110,17 +106,17 @@ OUTCORE_EXPORT sighandler_t sigset(int number, sighandler_t handler) noexcept {
 
 OUTCORE_EXPORT int setcontext(const ucontext_t* context) noexcept {
   let_faults_pass(context);
-  return next<int (*)(const ucontext_t*)>("setcontext")(context);
+  return real().setcontext(context);
 }
 
 // It keeps the place that it was called from, which may be returned to several times: so it must be
 // the program's, and no frame of ours.
 extern "C" {
-[[gnu::used, gnu::visibility("hidden")]] constinit void* outcore_real_swapcontext = nullptr;
+[[gnu::used,
+  gnu::visibility("hidden")]] constinit std::atomic<int (*)(ucontext_t*, const ucontext_t*)>
+    outcore_real_swapcontext{nullptr};
 [[gnu::used, gnu::visibility("hidden")]] void outcore_enter_context(const ucontext_t* context) {
-  if (__atomic_load_n(&outcore_real_swapcontext, __ATOMIC_ACQUIRE) == nullptr)
-    __atomic_store_n(&outcore_real_swapcontext, ::dlsym(RTLD_NEXT, "swapcontext"),
-                     __ATOMIC_RELEASE);
+  outcore_real_swapcontext.store(real().swapcontext, std::memory_order_relaxed);
   let_faults_pass(context);
 }
 }

@@ -89,10 +89,9 @@ struct KernelsAction {
 long set_action(const Words& w) {
   const int number = as_int(w.a);
   const bool is_fault = number == SIGBUS || number == SIGSEGV || number == SIGSYS;
-  if (as_size(w.d) != kKernelsMaskBytes)
+  if (as_size(w.d) != kKernelsMaskBytes || (!is_fault && w.b == 0))
     return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
   if (!is_fault) {
-    if (w.b == 0) return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
     KernelsAction copy = *to<const KernelsAction>(w.b);
     for (const int fault : kFaultSignals) copy.mask &= ~(1UL << (fault - 1));
     return real().syscall(SYS_rt_sigaction, w.a, &copy, w.c, w.d);
@@ -299,8 +298,7 @@ long on_process(long number, const Words& w) {
     case SYS_rt_sigaction:
       return set_action(w);
     case SYS_prctl:
-      if (as_int(w.a) == PR_SET_SECCOMP && w.c != 0 && !before_sandbox()) return -1;
-      return real().syscall(number, w.a, w.b, w.c, w.d, w.e);
+      return prctl(as_int(w.a), w.b, w.c, w.d, w.e);
     case SYS_seccomp:
       // Others only ask; and where there is no filter it does nothing.
       if (as_unsigned(w.a) == SECCOMP_SET_MODE_FILTER && w.c != 0 && !before_sandbox()) return -1;

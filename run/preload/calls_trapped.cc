@@ -17,6 +17,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/process_lock.h"
+#include "core/os/program_action.h"
 #include "core/os/signal_delivery.h"
 #include "run/preload/answered_calls.h"
 #include "run/preload/calls.h"
@@ -28,6 +29,7 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
+using outcore::os::ProgramAction;
 using Words = long[CallShape::kArguments];
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -36,16 +38,8 @@ constexpr int kTouchesMax = 64;
 
 // -- the program's own handler --
 
-// The last of several entries counts, so that a handler can read one while the next is written.
-constexpr uint32_t kActions = 16;
-struct sigaction programs[kActions];
-constinit std::atomic<uint32_t> latest{0};
-outcore::os::ProcessLock changing;  // of them, with signals blocked
-
-bool is_handler(const struct sigaction& action) {
-  if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction != nullptr;
-  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
-}
+ProgramAction program_action;
+outcore::os::ProcessLock changing;  // of it, with signals blocked
 
 // The default, or what ignores a call that another filter has trapped.
 void end_by_trap() {
@@ -68,20 +62,8 @@ void pass_on(int signal, siginfo_t* info, void* context) {
     ::syscall(SYS_kill, ::getpid(), signal);
     return;
   }
-  const struct sigaction action = program_trap_action();
-  if (!is_handler(action)) {
-    if (!is_sent || action.sa_handler != SIG_IGN) end_by_trap();
-    return;
-  }
-  if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) set_program_trap_action({});
-  sigset_t mask = static_cast<ucontext_t*>(context)->uc_sigmask;
-  sigorset(&mask, &mask, &action.sa_mask);
-  for (const int fault : kFaultSignals) sigdelset(&mask, fault);
-  real().pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-  if ((action.sa_flags & SA_SIGINFO) != 0)
-    action.sa_sigaction(signal, info, context);
-  else
-    action.sa_handler(signal);
+  if (program_action.call(signal, info, context)) return;
+  if (!is_sent || program_action.get().sa_handler != SIG_IGN) end_by_trap();
 }
 
 // -- a call within the same call --
@@ -217,13 +199,8 @@ long wait_as_if_for_ever(const Words& given) {
   });
 }
 
-long wait_shared(const Words& given, int command, const timespec* limit) {
-  const bool is_of_all =
-      command == FUTEX_WAIT || static_cast<uint32_t>(given[5]) == uint32_t{FUTEX_BITSET_MATCH_ANY};
-  if (limit == nullptr && is_of_all)
-    if (const long result = wait_as_if_for_ever(given); result != -ENOSYS) return result;
-  const bool is_relative = command == FUTEX_WAIT;
-  const bool is_wall = !is_relative && (given[1] & FUTEX_CLOCK_REALTIME) != 0;
+// By slices with absolute ends. `is_wall`: of the wall's clock.
+long call_in_slices(const Words& given, bool is_relative, bool is_wall, const timespec* limit) {
   const clockid_t clock = is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   const std::optional<int64_t> end_ns = end_of(limit, is_relative, clock);
   if (!end_ns) return -EINVAL;
@@ -239,17 +216,18 @@ long wait_shared(const Words& given, int command, const timespec* limit) {
   });
 }
 
-long lock_shared(const Words& given, int command, const timespec* limit) {
-  const bool is_wall = command == FUTEX_LOCK_PI || (given[1] & FUTEX_CLOCK_REALTIME) != 0;
-  const clockid_t clock = is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-  const std::optional<int64_t> end_ns = end_of(limit, false, clock);
-  if (!end_ns) return -EINVAL;
-  Words words;
-  std::copy(std::begin(given), std::end(given), words);
-  return wait_in_slices(clock, *end_ns, [&](const timespec* until) {
-    words[3] = reinterpret_cast<long>(until);
-    return call_touched(SYS_futex, words, 0);
-  });
+// Of a word that other processes share. None: it waits for nobody, or stays with its word.
+std::optional<long> wait_shared(const Words& given, int command, const timespec* limit) {
+  const bool is_by_wall = (given[1] & FUTEX_CLOCK_REALTIME) != 0;
+  if (is_one_of(command, {FUTEX_LOCK_PI, kLockPi2}))
+    return call_in_slices(given, false, command == FUTEX_LOCK_PI || is_by_wall, limit);
+  if (!is_one_of(command, {FUTEX_WAIT, FUTEX_WAIT_BITSET})) return {};
+  const bool is_relative = command == FUTEX_WAIT;
+  const bool is_of_all =
+      is_relative || static_cast<uint32_t>(given[5]) == uint32_t{FUTEX_BITSET_MATCH_ANY};
+  if (limit == nullptr && is_of_all)
+    if (const long result = wait_as_if_for_ever(given); result != -ENOSYS) return result;
+  return call_in_slices(given, is_relative, !is_relative && is_by_wall, limit);
 }
 
 long answer_futex(const Words& given) {
@@ -268,10 +246,8 @@ long answer_futex(const Words& given) {
     asked = &limit;
   }
   const bool is_shared = (given[1] & FUTEX_PRIVATE_FLAG) == 0;
-  if (is_shared && is_ours(given[0]) && is_one_of(command, {FUTEX_WAIT, FUTEX_WAIT_BITSET}))
-    return wait_shared(words, command, asked);
-  if (is_shared && is_ours(given[0]) && is_one_of(command, {FUTEX_LOCK_PI, kLockPi2}))
-    return lock_shared(words, command, asked);
+  if (is_shared && is_ours(given[0]))
+    if (const auto result = wait_shared(words, command, asked); result) return *result;
   return call_touched(SYS_futex, words, has_other ? given[4] : 0);
 }
 
@@ -319,28 +295,19 @@ std::optional<long> carry_out(long number, const Words& given, ucontext_t* conte
 
 namespace outcore::preload {
 
-struct sigaction program_trap_action() {
-  return programs[latest.load(std::memory_order_acquire)];
-}
-
-void set_program_trap_action(const struct sigaction& action) {
-  const uint32_t next = (latest.load(std::memory_order_relaxed) + 1) % kActions;
-  OC_ASSERT(next < kActions);
-  programs[next] = action;
-  latest.store(next, std::memory_order_release);
-}
+void set_program_trap_action(const struct sigaction& action) { program_action.set(action); }
 
 bool Window::exchange_program_action(const struct sigaction* now, struct sigaction* before) {
   if (!is_answering_) return false;
   const os::SignalBlock block;
   const os::Locked locked(changing);
-  if (before != nullptr) *before = program_trap_action();
+  if (before != nullptr) *before = program_action.get();
   if (now == nullptr) return true;
-  set_program_trap_action(*now);
+  program_action.set(*now);
   // If the program wants its handler on the thread's own stack, ours runs there, too.
   struct sigaction ours {};
   ours.sa_sigaction = on_trap;
-  const int on_stack = is_handler(*now) ? now->sa_flags & SA_ONSTACK : SA_ONSTACK;
+  const int on_stack = ProgramAction::is_handler(*now) ? now->sa_flags & SA_ONSTACK : SA_ONSTACK;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | on_stack;
   real().sigaction(SIGSYS, &ours, nullptr);
   return true;
@@ -355,7 +322,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
   const bool is_ours_to_answer =
       info->si_code == kBySeccomp && info->si_errno == static_cast<int>(WindowPlace::kMark) &&
       // A run within a run tries the filter by itself.
-      (is_trying_traps || Window::is_ready() || !is_handler(program_trap_action()));
+      (is_trying_traps || Window::is_ready() || !ProgramAction::is_handler(program_action.get()));
   if (!is_ours_to_answer) {
     pass_on(signal, info, context);
   } else if (is_trying_traps) {

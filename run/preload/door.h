@@ -178,6 +178,8 @@ class Door {
   void revive_file(TakenFile& file);
   void revive_all(const std::byte* address, uint64_t size_bytes);
   bool is_inherited(TakenFile& file);
+  template <typename IsMeant>
+  void leave_locked(const char* why, const IsMeant& is_meant);
 
   static std::atomic<uint32_t> taken_count_;
   static std::atomic<uint64_t> low_, high_;

@@ -47,14 +47,20 @@ void Door::tell_delivery(const std::string& why) {
     say("faults by messages, where they can be had" + (why.empty() ? "" : ": " + why));
 }
 
+// Those of this process that `is_meant` says. REQUIRES: the lock is held.
+template <typename IsMeant>
+void Door::leave_locked(const char* why, const IsMeant& is_meant) {
+  for (const auto& [identity, file] : files_)
+    if (!file->mappings.empty() && !is_inherited(*file) && is_meant(*file))
+      static_cast<void>(hand_back_locked(*file, why));
+}
+
 void Door::leave_all(const char* why) {
   if (is_of_another_process()) return;
   const Inside inside;
   const os::Locked locked(lock_);
   why_closed_ = why;
-  for (const auto& [identity, file] : files_)
-    if (!file->mappings.empty() && !is_inherited(*file))
-      static_cast<void>(hand_back_locked(*file, why));
+  leave_locked(why, [](TakenFile&) { return true; });
 }
 
 void Door::leave_in_thread(const char* why) {
@@ -62,12 +68,10 @@ void Door::leave_in_thread(const char* why) {
   const Inside inside;
   const os::Locked locked(lock_);
   is_closed_to_in_thread_ = true;
-  for (const auto& [identity, file] : files_) {
-    if (file->mappings.empty() || is_inherited(*file)) continue;
-    OC_CHECK(file->cache() != nullptr);
-    if (file->cache()->delivery == Delivery::kInThread)
-      static_cast<void>(hand_back_locked(*file, why));
-  }
+  leave_locked(why, [](TakenFile& file) {
+    OC_CHECK(file.cache() != nullptr);
+    return file.cache()->delivery == Delivery::kInThread;
+  });
 }
 
 }  // namespace outcore::preload

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <threads.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace outcore::preload {
@@ -69,6 +70,8 @@ namespace outcore::preload {
   X(void, sync, (void))                                                                          \
   X(int, syncfs, (int))                                                                          \
   X(int, sync_file_range, (int, off64_t, off64_t, unsigned))                                     \
+  X(int, setcontext, (const ucontext_t*))                                                        \
+  X(int, swapcontext, (ucontext_t*, const ucontext_t*))                                          \
   X(int, aio_suspend, (const aiocb* const*, int, const timespec*))                               \
   X(int, aio_read, (struct aiocb*))                                                              \
   X(int, aio_write, (struct aiocb*))                                                             \

@@ -80,8 +80,7 @@ void on_trap(int signal, siginfo_t* info, void* context);
 // While a thread tries the filter: how many of its calls were trapped; they are not carried out.
 extern constinit thread_local bool is_trying_traps;
 extern constinit thread_local unsigned trap_count;
-// What the program wants done with SIGSYS. Async-signal-safe.
-struct sigaction program_trap_action();
+// What the program wants done with SIGSYS, found when ours was installed.
 void set_program_trap_action(const struct sigaction& action);
 // Calls on ranges of the window go by our instruction from now on: window_ranges.cc.
 void pass_ranges();

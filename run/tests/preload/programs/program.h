@@ -88,4 +88,17 @@ inline uint64_t begin(int count, char** arguments, uint64_t bytes = 1 << 20) {
   return bytes;
 }
 
+// A system call by an instruction of the program's own: -errno if it fails.
+inline long call_raw(long number, long a, long b, long c = 0, long d = 0, long e = 0, long f = 0) {
+  long result = number;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
 }  // namespace program

@@ -28,18 +28,6 @@ namespace {
 
 using Call = long (*)(long number, long a, long b, long c, long d, long e, long f);
 
-long call_raw(long number, long a, long b, long c, long d, long e, long f) {
-  long result = number;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  asm volatile("syscall"
-               : "+a"(result)
-               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
-}
-
 long call_by_libc(long number, long a, long b, long c, long d, long e, long f) {
   const long result = ::syscall(number, a, b, c, d, e, f);
   return result == -1 ? -errno : result;

@@ -73,18 +73,6 @@ inline void hand_back(const Mapped& p) {
   ::madvise(p.m, kMappedBytes, MADV_DOFORK);
 }
 
-inline long call_raw(long number, long a, long b, long c = 0, long d = 0, long e = 0, long f = 0) {
-  long result = number;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  asm volatile("syscall"
-               : "+a"(result)
-               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
-}
-
 inline pid_t thread_id() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 // Until a thread of this process sleeps in the kernel, and some times again.
