@@ -243,7 +243,11 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
   add_ended(file);
   const Status s = runtime_->hand_back(regions, [&]() -> Status {
     // A mapping takes the place of one that is there: the kernel has no reason to refuse.
-    for (const auto& [address, m] : file.mappings) OC_CHECK(map_by_kernel(*m));
+    for (const auto& [address, m] : file.mappings) {
+      const bool is_mapped = map_by_kernel(*m);
+      if (!is_mapped) say(file.path + ": the kernel: " + ::strerrordesc_np(errno), true);
+      OC_CHECK(is_mapped);
+    }
     return {};
   });
   if (!s.ok()) {
