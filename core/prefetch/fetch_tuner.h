@@ -41,6 +41,8 @@ namespace outcore::prefetch {
 // FetchHistory: what is known of one cache.
 struct FetchHistory {
   FetchHistory();
+  // With an id of the caller's: chance depends on it, and a test is to be the same each time.
+  explicit FetchHistory(uint64_t own_id) : id(own_id) {}
   FetchMetrics metrics() const;
 
   const uint64_t id;  // of no other history, before or after

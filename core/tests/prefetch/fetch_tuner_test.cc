@@ -80,7 +80,7 @@ class ModelMemory {
 
  private:
   FetchTuner tuner_;
-  FetchHistory history_;
+  FetchHistory history_{1};  // whatever tests ran before: chance depends on it
   std::vector<bool> is_in_;
   std::deque<uint64_t> order_;
   std::set<uint64_t> touched_;
