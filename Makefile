@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help packages build demo test test-qemu bench bench-tuning bench-doors bench-far bench-arrays check
+.PHONY: help packages build demo test test-qemu bench bench-tuning bench-doors bench-far bench-arrays check docs
 .PHONY: format asan tsan install wheel deb clean
 
 help:  ## say what there is
@@ -44,6 +44,10 @@ bench-arrays:  ## named arrays beside HDF5, NetCDF, PnetCDF, ADIOS (30 minutes; 
 
 check:  ## layers, sizes, banned calls, clang-format, clang-tidy
 	@tools/test.sh tools tidy
+
+docs:  ## this documentation as a site: build/site/index.html (needs no network when it is read)
+	@tools/install_packages.sh docs
+	@tools/docs.sh
 
 format:  ## format the C++ and C
 	@tools/format.sh

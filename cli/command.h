@@ -27,6 +27,12 @@ void add_store(CommandSyntax& outcore);
 void add_checkpoint(CommandSyntax& outcore);
 void add_arrays(CommandSyntax& outcore);
 void add_residency(CommandSyntax& outcore);  // and warm and evict
+void add_buffers(CommandSyntax& outcore);
+void add_report(CommandSyntax& outcore);
+void add_explain(CommandSyntax& outcore);
+void add_export(CommandSyntax& outcore);
+void add_top(CommandSyntax& outcore);
+void add_stat(CommandSyntax& outcore);
 // Parts of `bench`.
 void add_bench_tools(CommandSyntax& bench);  // compare, ingest, generate
 void add_bench_report(CommandSyntax& bench);
@@ -36,9 +42,6 @@ void add_bench_checkpoint(CommandSyntax& bench);
 
 // Bytes, as in "64k", "1.5G" or "4096". EINVAL: the text is none.
 Result<uint64_t> parse_size(const std::string& text);
-
-// Whatever comes from outside, without what would end its line.
-std::string one_line(std::string text);
 
 // Prints "outcore: message" on standard error, one line, and returns kFailed, or kUsage for EINVAL.
 int report(const Error& error);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/text.h"
 #include "outcore/options.h"
 
 namespace outcore::cli {

@@ -22,13 +22,6 @@
 
 namespace outcore::cli {
 
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
 namespace {
 
 // Digits, perhaps a fraction, perhaps a blank, perhaps a unit: "4096", "64k", "1.5GiB", "4 KiB". No
@@ -154,6 +147,12 @@ int run(int argc, char** argv) {
   } else {
     add_check(app);
     add_residency(app);
+    add_buffers(app);
+    add_report(app);
+    add_explain(app);
+    add_export(app);
+    add_top(app);
+    add_stat(app);
     add_heap(app);
     add_store(app);
     add_checkpoint(app);

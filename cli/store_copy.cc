@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/text.h"
 
 namespace outcore::cli {
 namespace {

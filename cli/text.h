@@ -17,6 +17,8 @@ std::string format_bytes(uint64_t bytes);
 std::string format_count(double count);
 // "1.23 s", "45.6 ms".
 std::string format_seconds(double seconds);
+// Whatever comes from outside, without what would end its line.
+std::string one_line(std::string text);
 // "mmap,outcore" as its parts; empty parts are left out.
 std::vector<std::string> split(const std::string& text, char separator);
 // Where the file of this program lies, with the last '/'.

@@ -41,12 +41,15 @@ install(FILES docs/completion/_outcore DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/
 # The documents as they lie in the source, so that their links hold.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(product ${OUTCORE_PRODUCTS} run python bench cli)
+foreach(product ${OUTCORE_PRODUCTS} run sight python bench cli)
   install(FILES ${product}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/${product})
 endforeach()
 install(FILES bench/rivals/example_hdf5.cc DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/rivals)
-install(DIRECTORY docs/concepts docs/guides docs/internals docs/reference
+install(DIRECTORY docs/concepts docs/guides docs/internals docs/reference docs/use-cases
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.md)
+install(FILES docs/comparison.md docs/newcomers.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(FILES docs/pictures/report-light.png DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/pictures)
+install(FILES docs/dashboards/outcore.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/dashboards)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(TARGET outcore_preload)  # beside the library; the command finds it there

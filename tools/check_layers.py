@@ -14,13 +14,15 @@ import sources
 PRODUCTS = {
     "core": {
         "base": 1, "os": 2, "packing": 3, "region": 4, "budget": 4, "policy": 4, "prefetch": 4,
-        "store": 4, "metrics": 4, "paging": 5, "runtime": 6, "c": 7, "alone": 8,
+        "store": 4, "metrics": 4, "buffer": 5, "published": 5, "recording": 6,
+        "paging": 6, "runtime": 7, "c": 8, "alone": 9,
     },
     "far": {"redis": 1, "store": 2},
     "checkpoints": {"pool": 1, "store": 2, "capture": 3, "c": 4},
     "heaps": {"volatile": 1, "persistent": 1, "c": 2},
     "arrays": {"container": 1, "c": 2},
     "run": {"preload": 1},
+    "sight": {"page": 1},
 }
 # Beside the library: these use the public API, as any user would, and what is named here.
 OUTSIDE_MAY_USE = {
@@ -34,7 +36,7 @@ OUTSIDE_MAY_USE = {
 }
 OUTSIDE_MAY_USE["cli"] |= {f"{product}/commands" for product in PRODUCTS}
 # `outcore run --hosts` starts servers for the program.
-OUTSIDE_MAY_USE["run/commands"] |= {"far/commands"}
+OUTSIDE_MAY_USE["run/commands"] |= {"far/commands", "sight/commands"}
 OUTSIDE_MAY_USE["arrays/commands"] |= {"arrays/formats"}
 # One type of JSON for all: cli/json.h hands the core's on to the commands and benchmarks, and the
 # module of Zarr, which sees nothing of the command's, compiles it into itself.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# install_packages.sh GROUP… : installs what is missing; build, test, engines, bench, demo, qemu,
-# programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
+# install_packages.sh GROUP… : installs what is missing; build, test, engines, bench, demo, docs,
+# qemu, programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -9,18 +9,20 @@ packages_of() {
   build)
     echo g++ cmake ninja-build pkg-config ccache python3 liburing-dev libcli11-dev
     echo nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libboost-dev libxxhash-dev
-    echo libssl-dev librbd-dev librados-dev liblz4-dev libzstd-dev
+    echo node-d3 libdw-dev systemtap-sdt-dev prometheus-cpp-dev # outcore report, export, probes
+    echo libssl-dev librbd-dev librados-dev liblz4-dev libzstd-dev libncurses-dev
     echo libzip-dev libhdf5-dev libnetcdf-dev libpng-dev zlib1g-dev libblosc-dev # outcore arrays
     ;;
   test)
     echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox
-    echo libopenmpi-dev openmpi-bin libcereal-dev
+    echo libopenmpi-dev openmpi-bin libcereal-dev tmux
     ;;
   engines) # whose servers the tests of their stores start
     echo redis-server openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
     ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox libhiredis-dev ;;
   demo) echo util-linux ;;
+  docs) echo python3 python3-venv ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
   programs) # whose answers under `outcore run` are compared with those of a plain run
     echo kraken2 bowtie2 ncbi-blast+ last-align lmdb-utils sqlite3 rocksdb-tools fio git
@@ -40,7 +42,7 @@ packages_of() {
   rivals-adios2) echo python3-pip ;;
   *)
     echo "install_packages.sh: '$1' is no group:" \
-      "build, test, engines, bench, demo, qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
+      "build, test, engines, bench, demo, docs, qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
     return 2
     ;;
   esac
@@ -71,8 +73,8 @@ run_apt() {
 missing=()
 wanted=()
 if (($# == 0)); then
-  echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, qemu, programs," \
-    "mpi, clean-root, rivals-LIBRARY" >&2
+  echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, docs, qemu," \
+    "programs, mpi, clean-root, rivals-LIBRARY" >&2
   exit 2
 fi
 for group in "$@"; do

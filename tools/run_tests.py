@@ -351,6 +351,9 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
+    # In the background of a script they are ignored, and a shell cannot trap what it finds ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     times_path = pathlib.Path(options.build) / "test_times.json"
     times = read_times(times_path)
     tests = [t for t in tests_of(options.build, options.timeout) if is_chosen(t, options)]

@@ -19,7 +19,7 @@ export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 test_seconds_max=${TEST_SECONDS_MAX:-300}
 
-default_stages=(tools gcc clang checked tsan programs python unprivileged install)
+default_stages=(tools gcc clang checked tsan programs python docs unprivileged install)
 # By name: with these, two cores would take longer than a commit may wait.
 all_stages=("${default_stages[@]}" all changed asan masked tidy tsan-all qemu wheel deb)
 
@@ -31,6 +31,7 @@ describe() {
   all) echo "build with g++ -Werror, all tests" ;;
   programs) echo "real programs under \`outcore run\`" ;;
   python) echo "the Python package: built, installed, its tests and examples" ;;
+  docs) echo "every command of the documentation, and the site" ;;
   clang) echo "clang++ -Werror, checked: AddressSanitizer and UndefinedBehaviorSanitizer" ;;
   tidy) echo "clang-tidy" ;;
   asan) echo "the same sanitizers with g++" ;;
@@ -124,6 +125,14 @@ stage_programs() {
 
 stage_python() {
   RESULT=$results/python.xml tools/test_python.sh
+}
+
+# After `python`, whose environment it uses; what that did is not done again.
+stage_docs() {
+  local targets=(installable)
+  configure_and_build build && tools/install_packages.sh docs programs &&
+    tools/test_python.sh --install &&
+    tools/run_docs.py --junit "$results/docs.xml" && tools/docs.sh
 }
 
 # Without the command, preload and occ, at which clang++ looks in `tidy`.

@@ -1,8 +1,8 @@
 #!/bin/bash
-# test_python.sh [PYTEST ARGUMENT…] : builds and installs the wheel in its own environment, and
-# runs its tests, its doctests and the guide. $RESULT: where the JUnit file goes. $PYTHON_WORK: the
-# environment and the wheel's objects, by default build/python. What did not change is kept, so a
-# second run takes as long as the tests.
+# test_python.sh [--install | PYTEST ARGUMENT…] : builds and installs the wheel in its own
+# environment, and runs its tests and its doctests, or (--install) nothing more. $RESULT: where the
+# JUnit file goes. $PYTHON_WORK: the environment and the wheel's objects, by default build/python.
+# What did not change is kept, so a second run takes as long as the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source_dir=$PWD
@@ -33,7 +33,7 @@ if has_changed "$work/requirements.stamp" "$wanted"; then
 fi
 
 inputs=(CMakeLists.txt LICENSE README.md pyproject.toml umbrella
-  bench cmake cli core far checkpoints heaps arrays run
+  bench cmake cli core far checkpoints heaps arrays run sight
   include python)
 wanted=$(find "${inputs[@]}" -type f -not -name '*.pyc' -print0 | sort -z |
   xargs -0 sha256sum | sha256sum)
@@ -48,12 +48,14 @@ if has_changed "$work/wheel.stamp" "$wanted"; then
   echo "$wanted" >"$work/wheel.stamp"
 fi
 
+[[ ${1-} != --install ]] || exit 0
+
 report=()
 if [[ -n ${RESULT-} ]]; then
   mkdir -p "$(dirname "$RESULT")"
   report=("--junitxml=$(realpath "$RESULT")" -o junit_suite_name=python)
 fi
-echo "-- tests, doctests and the guide"
+echo "-- tests and doctests"
 what=("$@")
 (($#)) || what=(python/tests --pyargs outcore)
 PYTHONDONTWRITEBYTECODE=1 exec "$venv/bin/python" -m pytest -c python/tests/pytest.ini \

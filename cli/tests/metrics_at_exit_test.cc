@@ -17,7 +17,7 @@ TEST_F(MetricsAtExit, OfSeveralProcessesStandInOneFileWhichEachRunBeginsAnew) {
                                 "assert m[5000] == 120\n";
   for (int i = 0; i < 2; ++i) {
     const Outcome outcome =
-        run("run -q --min-size 4k --map '" + data + "' --metrics-at-exit " + metrics +
+        run("run -q --buffer none --min-size 4k --map '" + data + "' --metrics-at-exit " + metrics +
             " -- sh -c 'for i in 1 2 3; do python3 " + program + " & done; wait'");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");

@@ -90,6 +90,8 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   set(o.checkpoint_every_ms, &into->checkpoint_every_ms);
   set(o.checkpoint_pool, &into->checkpoint_pool);
   set(o.learn_file, &into->learn_file);
+  set(o.buffer, &into->buffer);
+  set(o.report_file, &into->report_file);
   set(o.budget_min_bytes, &into->budget_min_bytes);
   set(o.budget_max_bytes, &into->budget_max_bytes);
   into->adapts_budget = o.adapts_budget != 0;

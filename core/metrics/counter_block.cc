@@ -17,6 +17,22 @@ Counters CounterBlock::sum() const {
   return sums;
 }
 
+void CounterBlock::add_all_of(const CounterBlock& other) {
+  OC_CHECK(&other != this);
+  for (size_t i = 0; i < kCounterCount; ++i)
+    add(static_cast<Counter>(i), other.sum(static_cast<Counter>(i)));
+  const LatencyHistogram latency = other.fault_latency();
+  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+    shard().latency[i].fetch_add(latency.count[i], std::memory_order_relaxed);
+}
+
+void CounterBlock::clear() {
+  for (Shard& shard : shards_) {
+    for (std::atomic<uint64_t>& count : shard.count) count.store(0, std::memory_order_relaxed);
+    for (std::atomic<uint64_t>& count : shard.latency) count.store(0, std::memory_order_relaxed);
+  }
+}
+
 LatencyHistogram CounterBlock::fault_latency() const {
   LatencyHistogram histogram;
   for (const Shard& shard : shards_)

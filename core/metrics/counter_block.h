@@ -45,13 +45,19 @@ class CounterBlock {
   }
   // Counts one fault that took this long from the entry of the handler.
   void fault_took(uint64_t ns) {
-    shard().latency[latency_bucket(ns)].fetch_add(1, std::memory_order_relaxed);
+    Shard& mine = shard();
+    mine.latency[latency_bucket(ns)].fetch_add(1, std::memory_order_relaxed);
+    mine.count[static_cast<size_t>(Counter::fault_ns)].fetch_add(ns, std::memory_order_relaxed);
   }
+
+  // Adds all that the other has counted.
+  void add_all_of(const CounterBlock& other);
 
   // Sums over the shards. Not a snapshot: counts made meanwhile may be included or not.
   Counters sum() const;
   uint64_t sum(Counter counter) const;
   LatencyHistogram fault_latency() const;
+  void clear();  // REQUIRES: nobody counts meanwhile
 
   // Bucket i holds 2^i … 2^(i+1) - 1 nanoseconds; 0 is in the first bucket, too long times in the
   // last.

@@ -77,6 +77,32 @@ Json json_of(const PolicyMetrics& policy) {
 
 }  // namespace
 
+Counters& Counters::operator+=(const Counters& more) {
+#define OUTCORE_ADD(name, unit, help) name += more.name;
+  OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+  return *this;
+}
+
+Counters Counters::since(const Counters& before) const {
+  Counters change = *this;
+#define OUTCORE_SUBTRACT(name, unit, help) change.name -= std::min(change.name, before.name);
+  OUTCORE_COUNTERS(OUTCORE_SUBTRACT)
+#undef OUTCORE_SUBTRACT
+  return change;
+}
+
+LatencyHistogram& LatencyHistogram::operator+=(const LatencyHistogram& more) {
+  for (size_t i = 0; i < kBuckets; ++i) count[i] += more.count[i];
+  return *this;
+}
+
+LatencyHistogram LatencyHistogram::since(const LatencyHistogram& before) const {
+  LatencyHistogram change = *this;
+  for (size_t i = 0; i < kBuckets; ++i) change.count[i] -= std::min(count[i], before.count[i]);
+  return change;
+}
+
 uint64_t LatencyHistogram::percentile_ns(double share) const {
   uint64_t all = 0;
   for (uint64_t n : count) all += n;

@@ -50,6 +50,20 @@ int punch_hole(int fd, uint64_t offset, uint64_t size_bytes) {
   });
 }
 
+std::string read_file(const char* path, size_t bytes_max) {
+  const Descriptor fd(::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  std::string text(bytes_max, '\0');
+  size_t size = 0;
+  while (fd.get() >= 0 && size < bytes_max) {
+    const ssize_t n =
+        repeat([&] { return ::read(fd.get(), text.data() + size, bytes_max - size); });
+    if (n <= 0) break;
+    size += static_cast<size_t>(n);
+  }
+  text.resize(size);
+  return text;
+}
+
 int sync_folder_of(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   const size_t slash = end == std::string::npos ? end : path.rfind('/', end);

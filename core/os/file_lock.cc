@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
 #include "core/os/parents_descriptors.h"
@@ -46,6 +47,19 @@ int lock_bytes(int fd, int type, uint64_t first, uint64_t count, bool may_wait) 
 int find_lock(int fd, uint64_t first, uint64_t count, struct flock* found) {
   *found = range_of(F_WRLCK, first, count);
   return ::fcntl(fd, F_OFD_GETLK, found) == 0 ? 0 : -errno;
+}
+
+int find_locks(int fd, uint64_t first, uint64_t count, std::vector<uint64_t>* bytes) {
+  if (count == 0) return 0;
+  struct flock found;
+  if (const int result = find_lock(fd, first, count, &found); result != 0) return result;
+  if (found.l_type == F_UNLCK) return 0;
+  const auto at = static_cast<uint64_t>(found.l_start);
+  OC_CHECK(at >= first && at - first < count && found.l_len == 1);
+  // It need not be the first of them.
+  if (const int result = find_locks(fd, first, at - first, bytes); result != 0) return result;
+  bytes->push_back(at);
+  return find_locks(fd, at + 1, count - (at - first) - 1, bytes);
 }
 
 std::string identity_of(int fd) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace outcore::os {
 
@@ -27,6 +28,10 @@ int lock_bytes(int fd, int type, uint64_t first, uint64_t count, bool may_wait =
 // A lock of others that keeps this descriptor from locking the bytes; l_type F_UNLCK: there is
 // none. Of several it need not be the first. 0 or -errno.
 int find_lock(int fd, uint64_t first, uint64_t count, struct flock* found);
+
+// Of locks of single bytes, by others: which bytes in the range are locked, in order. Not the fault
+// path. 0 or -errno.
+int find_locks(int fd, uint64_t first, uint64_t count, std::vector<uint64_t>* bytes);
 
 // "device:inode" of the file, as Store::identity(); "": it is not known.
 std::string identity_of(int fd);

@@ -1,5 +1,6 @@
 #include "core/os/memory_file.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,9 +14,11 @@
 
 namespace outcore::os {
 
-Result<int> make_memory_file(uint64_t size_bytes) {
-  const int memfd = ParentsDescriptors::open([] {
-    const int fd = above_standard(::memfd_create("outcore-frames", MFD_CLOEXEC));
+Result<int> make_memory_file(uint64_t size_bytes, const char* name, bool is_sealed) {
+  OC_CHECK(name != nullptr);
+  const int memfd = ParentsDescriptors::open([name, is_sealed] {
+    const unsigned sealing = is_sealed ? MFD_ALLOW_SEALING : 0;
+    const int fd = above_standard(::memfd_create(name, MFD_CLOEXEC | sealing));
     return fd >= 0 ? fd : -errno;
   });
   if (memfd < 0)
@@ -25,6 +28,7 @@ Result<int> make_memory_file(uint64_t size_bytes) {
     return base::system_error(error, "size frames to " + base::format_bytes(size_bytes),
                               "lift the file size limit (ulimit -f)");
   }
+  if (is_sealed) ::fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return memfd;
 }
 

@@ -9,7 +9,10 @@
 
 namespace outcore::os {
 
-Result<int> make_memory_file(uint64_t size_bytes);
+// `name` is seen in /proc/PID/fd and in maps. `is_sealed`: nobody can change its size any more, who
+// would end everybody that maps it.
+Result<int> make_memory_file(uint64_t size_bytes, const char* name = "outcore-frames",
+                             bool is_sealed = false);
 // Maps the piece, inaccessible, in place of reserved addresses; forked children do not inherit it.
 // 0 or -errno.
 int map_memory_file(int memfd, const Piece& piece);

@@ -18,11 +18,28 @@ namespace outcore::os {
 
 WaitHooks* wait_hooks = nullptr;
 
-void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns) {
-  if (wait_hooks != nullptr) return wait_hooks->wait(word, while_value, timeout_ns);
+namespace {
+
+void wait_on(std::atomic<uint32_t>* word, int how, uint32_t while_value, uint64_t timeout_ns) {
   const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
                             static_cast<long>(timeout_ns % 1'000'000'000)};
-  ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_value, &timeout, nullptr, 0);
+  ::syscall(SYS_futex, word, how, while_value, &timeout, nullptr, 0);
+}
+
+}  // namespace
+
+void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns) {
+  if (wait_hooks != nullptr) return wait_hooks->wait(word, while_value, timeout_ns);
+  wait_on(word, FUTEX_WAIT_PRIVATE, while_value, timeout_ns);
+}
+
+void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value,
+                            uint64_t timeout_ns) {
+  wait_on(word, FUTEX_WAIT, while_value, timeout_ns);
+}
+
+void wake_between_processes(std::atomic<uint32_t>* word) {
+  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void wake_all(std::atomic<uint32_t>* word) {

@@ -27,6 +27,10 @@ extern WaitHooks* wait_hooks;
 void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_all(std::atomic<uint32_t>* word);
 void wake(std::atomic<uint32_t>* word, uint32_t most);
+// The same for words in memory that several processes map: threads of all of them. No simulation
+// has such words.
+void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
+void wake_between_processes(std::atomic<uint32_t>* word);
 void yield();
 uint64_t now_ns();
 

@@ -184,7 +184,7 @@ int BudgetControl::lend(uint64_t bytes) {
       pager_.budget.give(bytes);
       return -ENOSPC;
     }
-    lent_bytes_.fetch_add(bytes);
+    pager_.budget.show_lent(lent_bytes_.fetch_add(bytes) + bytes);
   }
   if (taken != 0) pager_.budget.give(taken);
   if (taken != bytes) return -ENOSPC;
@@ -196,6 +196,7 @@ void BudgetControl::take_back(uint64_t bytes) {
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
   const uint64_t before = lent_bytes_.fetch_sub(bytes);
+  pager_.budget.show_lent(before - bytes);
   OC_CHECK(before >= bytes);
   pager_.budget.set_limit(pager_.budget.limit() + bytes);
   pager_.budget.give(0);  // there is room for who waits

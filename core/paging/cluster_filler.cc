@@ -22,12 +22,17 @@ namespace {
 constexpr uint64_t kExtentBytes = 2 << 20;
 
 bool is_page_absent(const void* of, uint64_t page) {
-  return static_cast<const PageCache*>(of)->words[page].glance() == PageState::kAbsent;
+  return static_cast<const PageCache*>(of)->seems_absent(page);
 }
 
 }  // namespace
 
+const budget::BouncePool& ClusterFiller::bounce_of(const PageCache& cache) const {
+  return cache.shared != nullptr ? shared_.bounce() : pager_.bounce;
+}
+
 bool ClusterFiller::may_fill(const PageCache& cache, const View& view, uint64_t page) const {
+  if (cache.shared != nullptr) return shared_.bounce().has_chunk();
   return pager_.bounce.has_chunk() && PageBatch::can_take(pager_, cache, view, page);
 }
 
@@ -35,7 +40,14 @@ bool ClusterFiller::may_fill(const PageCache& cache, const View& view, uint64_t 
 bool ClusterFiller::is_off(const PageCache& cache, const View& view) const {
   return !pager_.options.fetches_clusters || pager_.options.readahead_bytes == 0 ||
          view.advice.load(std::memory_order_relaxed) == Advice::kRandom ||
-         cache.page_bytes > pager_.bounce.shape().chunk_bytes / 2;
+         cache.page_bytes > bounce_of(cache).shape().chunk_bytes / 2;
+}
+
+int ClusterFiller::fill_alone(PageCache& cache, View& view, uint64_t page, bool is_write,
+                              Caller caller) {
+  if (cache.shared == nullptr) return filler_.fill(cache, view, page, is_write, caller);
+  uint32_t filled = 0;
+  return shared_.fill(cache, view, {page, page, page + 1, FetchTuner::kNone, true, false}, &filled);
 }
 
 // Pages without stored bytes are zeros: they cost memory and no transfer.
@@ -56,23 +68,32 @@ FetchTuner::Miss ClusterFiller::locate(const PageCache& cache, uint64_t page, ui
 
 // Whether there is room for guesses.
 void ClusterFiller::look_for_room(const PageCache& cache, FetchTuner::Miss* miss) const {
-  const uint64_t limit = pager_.budget.limit(), used = pager_.budget.used();
-  // So much may be used without a page being evicted for it.
-  const uint64_t kept = std::min(limit / 100 * pager_.options.low_watermark,
-                                 limit - std::min(limit, pager_.page_bytes_max.load()));
+  SharedFiller::Room room = shared_.room(cache);
+  const uint64_t chunk_bytes = bounce_of(cache).shape().chunk_bytes;
+  uint64_t reserve = 0;
+  if (cache.shared == nullptr) {
+    room.limit_bytes = pager_.budget.limit();
+    room.used_bytes = pager_.budget.used();
+    room.resident_bytes = cache.resident_bytes.load(std::memory_order_relaxed);
+    room.kept_bytes =
+        std::min(room.limit_bytes / 100 * pager_.options.low_watermark,
+                 room.limit_bytes - std::min(room.limit_bytes, pager_.page_bytes_max.load()));
+    reserve = room.limit_bytes / 16 + chunk_bytes;
+  } else {
+    reserve = room.limit_bytes / 64 + chunk_bytes;  // all that others need counts as used there
+  }
   const uint64_t stored = cache.store_bytes.load(std::memory_order_relaxed);
-  const uint64_t missing =
-      stored - std::min(stored, cache.resident_bytes.load(std::memory_order_relaxed));
-  const uint64_t reserve = limit / 16 + pager_.bounce.shape().chunk_bytes;
-  miss->room_pages = limit / cache.page_bytes;
-  miss->is_all_fitting = used + missing + reserve <= kept;
-  miss->is_roomy = miss->is_all_fitting || used + reserve <= kept / 2;
+  const uint64_t missing = stored - std::min(stored, room.resident_bytes);
+  miss->room_pages = room.limit_bytes / cache.page_bytes;
+  miss->is_all_fitting = room.used_bytes + missing + reserve <= room.kept_bytes;
+  miss->is_full = room.used_bytes + reserve > room.kept_bytes;
+  miss->is_roomy = miss->is_all_fitting || room.used_bytes + reserve <= room.kept_bytes / 2;
 }
 
 void ClusterFiller::describe(const PageCache& cache, const View& view,
                              FetchTuner::Miss* miss) const {
   OC_ASSERT(miss->page < cache.page_count());
-  const uint64_t chunk_pages = pager_.bounce.shape().chunk_bytes / cache.page_bytes;
+  const uint64_t chunk_pages = bounce_of(cache).shape().chunk_bytes / cache.page_bytes;
   if (may_fill(cache, view, miss->page) && is_stored(cache, miss->page))
     miss->level_max =
         std::min(static_cast<uint32_t>(std::bit_width(chunk_pages)) - 1, FetchTuner::kLevelMax);
@@ -82,7 +103,9 @@ void ClusterFiller::describe(const PageCache& cache, const View& view,
 }
 
 void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
-  pager_.tuner.see(cache.fetches, page, pager_.budget.limit() / cache.page_bytes);
+  const uint64_t limit_bytes =
+      cache.shared != nullptr ? shared_.limit_bytes(cache) : pager_.budget.limit();
+  pager_.tuner.see(cache.fetches, page, limit_bytes / cache.page_bytes);
 }
 
 bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page, uint64_t site) {
@@ -103,7 +126,9 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
   uint64_t first = page, end = page + 1, left_out = FetchTuner::kNone;
   for (uint32_t more = std::min(count, kPagesMax) - 1; more > 0; --more) {
     const uint64_t next = stride > 0 ? end : first - 1;
-    if (next < view.first_page() || next >= view.end_page() || !is_page_absent(&cache, next)) break;
+    if (next < view.first_page() || next >= view.end_page()) break;
+    // Of a buffer's pages the filler looks at all of them at once.
+    if (cache.shared == nullptr && !is_page_absent(&cache, next)) break;
     (stride > 0 ? end : first) += static_cast<uint64_t>(stride);
     if (left_out == FetchTuner::kNone && is_watched(cache, next)) left_out = next;
   }
@@ -113,13 +138,12 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
 
 ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
                                                   bool is_write, Caller caller, uint64_t site) {
-  if (is_off(cache, view))
-    return {page, page + 1, filler_.fill(cache, view, page, is_write, caller)};
+  if (is_off(cache, view)) return {page, page + 1, fill_alone(cache, view, page, is_write, caller)};
   FetchTuner::Miss miss = locate(cache, page, site);
   look_for_room(cache, &miss);
   if (!miss.is_roomy && pager_.tuner.is_decided(miss)) {
     note_miss(cache, page);
-    return {page, page + 1, filler_.fill(cache, view, page, is_write, caller)};
+    return {page, page + 1, fill_alone(cache, view, page, is_write, caller)};
   }
   const uint64_t start_ns = os::now_ns();
   describe(cache, view, &miss);
@@ -134,7 +158,7 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
     hint(view, (page & ~(pages - 1)) ^ pages, pages, miss.pages_end);
   uint32_t filled = 0;
   if (choice.level == 0) {
-    cluster.result = filler_.fill(cache, view, page, is_write, caller);
+    cluster.result = fill_alone(cache, view, page, is_write, caller);
     filled = cluster.result == 0 ? 1 : 0;
   } else {
     cluster.result = fill_wanted(
@@ -142,6 +166,7 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
         {page, cluster.first, cluster.end, choice.left_out, !choice.is_proven, is_write}, caller,
         &filled);
   }
+  pager_.tuner.note_brought_in(filled);
   if (filled != 0 && cluster.result == 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
   return cluster;
 }
@@ -163,6 +188,10 @@ void ClusterFiller::hint(View& view, uint64_t first, uint64_t count, uint64_t en
 // In one transfer. *filled: how many pages that was meant to be.
 int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wanted, Caller caller,
                                uint32_t* filled) {
+  if (cache.shared != nullptr)
+    return shared_.fill(
+        cache, view,
+        {wanted.page, wanted.first, wanted.end, wanted.left_out, true, wanted.is_guess}, filled);
   OC_CHECK(cache.words[wanted.page].glance() == PageState::kFilling);
   OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);

@@ -10,6 +10,7 @@
 #include "core/paging/frame_supply.h"
 #include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
+#include "core/paging/shared_filler.h"
 #include "core/prefetch/fetch_tuner.h"
 
 namespace outcore::paging {
@@ -18,8 +19,9 @@ class ClusterFiller {
  public:
   static constexpr uint32_t kPagesMax = 1 << prefetch::FetchTuner::kLevelMax;  // of a transfer
 
-  ClusterFiller(Pager& pager, FrameSupply& supply, Filler& filler, PrefetchQueue& queue)
-      : pager_(pager), supply_(supply), filler_(filler), queue_(queue) {}
+  ClusterFiller(Pager& pager, FrameSupply& supply, Filler& filler, SharedFiller& shared,
+                PrefetchQueue& queue)
+      : pager_(pager), supply_(supply), filler_(filler), shared_(shared), queue_(queue) {}
 
   // Pages [first, end) that a miss brought in; those that were there already among them.
   struct Cluster {
@@ -27,16 +29,19 @@ class ClusterFiller {
     int result = 0;  // 0: the page is there. -EAGAIN: look again. Otherwise -errno
   };
 
+  // Fills the page alone. 0 or -errno; of a buffer's pages also -EAGAIN: look again. REQUIRES: the
+  // page is Filling and ours, or a buffer's.
+  int fill_alone(PageCache& cache, region::View& view, uint64_t page, bool is_write, Caller caller);
   // Whether the page can come in together with others now: a guess.
   bool may_fill(const PageCache& cache, const region::View& view, uint64_t page) const;
   // Fills the page and up to `count` - 1 neighbours in the direction of its reader: a reader that
   // is faster than the prefetch threads pays one fault for all of them. 0: it is there. -EAGAIN:
   // look again. Otherwise the error of the memory for the page. REQUIRES: the page is Filling and
-  // ours; may_fill().
+  // ours, or a buffer's; may_fill().
   int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
                  uint32_t count, bool is_write, Caller caller);
   // Fills the page, and as much around it as its misses have shown to be worth it. `site`: where in
-  // the code the touch was. REQUIRES: the page is Filling and ours.
+  // the code the touch was. REQUIRES: the page is Filling and ours, or a buffer's.
   Cluster fill_around(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                       Caller caller, uint64_t site);
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
@@ -55,6 +60,7 @@ class ClusterFiller {
     bool is_guess = false;    // nothing proves that the others will be used
     bool is_written = false;  // the page was asked for by a write
   };
+  const budget::BouncePool& bounce_of(const PageCache& cache) const;
   bool is_off(const PageCache& cache, const region::View& view) const;
   bool is_stored(const PageCache& cache, uint64_t page) const;
   static prefetch::FetchTuner::Miss locate(const PageCache& cache, uint64_t page, uint64_t site);
@@ -78,6 +84,7 @@ class ClusterFiller {
   Pager& pager_;
   FrameSupply& supply_;
   Filler& filler_;
+  SharedFiller& shared_;
   PrefetchQueue& queue_;
 };
 

@@ -17,14 +17,15 @@ Engine::Engine(const PagerOptions& options)
       keeper_(pager_),
       supply_(pager_, keeper_),
       filler_(pager_, supply_),
-      clusters_(pager_, supply_, filler_, queue_),
+      shared_(pager_),
+      clusters_(pager_, supply_, filler_, shared_, queue_),
       remapper_(pager_, queue_),
-      prefetcher_(pager_, supply_, filler_, clusters_, remapper_, queue_),
+      prefetcher_(pager_, supply_, filler_, shared_, clusters_, remapper_, queue_),
       replayer_(pager_, supply_, filler_),
-      readahead_(pager_, queue_, prefetcher_),
+      readahead_(pager_, queue_, prefetcher_, shared_),
       fault_path_(pager_, supply_, filler_, remapper_, queue_, readahead_, clusters_),
       fresh_pages_(pager_, supply_, filler_),
-      pins_(pager_, remapper_, fault_path_),
+      pins_(pager_, remapper_, fault_path_, shared_),
       flusher_(pager_),
       ranges_(pager_),
       discarder_(pager_),
@@ -38,6 +39,8 @@ Engine::Engine(const PagerOptions& options)
 Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
   if (Status s = engine->pager_.allocate(); !s) return s.error();
+  if (options.buffer_bounce.total_bytes() != 0)
+    if (Status s = engine->shared_.allocate(options.buffer_bounce); !s) return s.error();
   if (Status s = engine->filler_.allocate(); !s) return s.error();
   if (!options.has_threads) return engine;
   try {

@@ -37,6 +37,7 @@
 #include "core/paging/remapper.h"
 #include "core/paging/replayer.h"
 #include "core/paging/reshaper.h"
+#include "core/paging/shared_filler.h"
 #include "core/paging/view_list.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
@@ -163,6 +164,7 @@ class Engine {
     return budget_control_.approach(bytes, ns_max);
   }
   uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
+  uint64_t buffer_bounce_bytes() const { return shared_.bounce().shape().total_bytes(); }
   uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }
   // Of the budget, what is in memory: pages, buffers, and what is lent to stores.
   uint64_t used_bytes() const;
@@ -182,6 +184,7 @@ class Engine {
   Keeper keeper_;
   FrameSupply supply_;
   Filler filler_;
+  SharedFiller shared_;
   ClusterFiller clusters_;
   Remapper remapper_;
   Prefetcher prefetcher_;

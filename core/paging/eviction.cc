@@ -339,7 +339,7 @@ uint64_t Eviction::free() {
       word_of(victim).update([](PageValue) { return PageValue(); });
       const uint64_t resident =
           cache.resident_bytes.fetch_sub(cache.page_bytes, std::memory_order_relaxed);
-      cache.counters.add(Counter::evictions, 1);
+      cache.note_eviction(victim.page);
       OC_CHECK(resident >= cache.page_bytes);
       frames_.give(victim.frame);
       freed += cache.page_bytes;

@@ -53,7 +53,9 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
   const uint64_t page = view.page_of(address);
   cache.counters.add(Counter::faults, 1);
   const int result = bring_in(view, page, address, is_write, Caller::kFault, site);
-  cache.counters.fault_took(os::now_ns() - start_ns);
+  const uint64_t took_ns = os::now_ns() - start_ns;
+  cache.counters.fault_took(took_ns);
+  if (cache.entry.is_watched()) cache.entry.tell_fault(page, site, took_ns);
   if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
   if (cache.delivery == Delivery::kMessages && !poison_page(view, page, address, result))
     return FaultOutcome::kDone;  // changed meanwhile: the touch comes again
@@ -66,6 +68,7 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
                         uint64_t site) {
   PageCache& cache = *view.cache;
   OC_CHECK(page < cache.page_count());
+  if (cache.shared != nullptr) return bring_in_shared(view, page, caller, site);
   region::PageWord& word = cache.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
@@ -125,8 +128,27 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
   }
 }
 
+// A page of a buffer: whether it is there only the kernel knows, and others may take it away again.
+int FaultPath::bring_in_shared(View& view, uint64_t page, Caller caller, uint64_t site) {
+  PageCache& cache = *view.cache;
+  OC_CHECK(cache.traits.is_fault_safe);
+  for (bool is_first_try = caller == Caller::kFault;; is_first_try = false) {
+    if (view.is_replaced.load(std::memory_order_acquire)) return come_again();
+    if (cache.is_frozen.load(std::memory_order_acquire) || !cache.shared->enter()) {
+      if (must_leave_frozen(cache, caller)) return kTouchAgain;
+      continue;
+    }
+    const bool is_frozen = cache.is_frozen.load(std::memory_order_seq_cst);
+    const int result =
+        is_frozen ? -EAGAIN : fill_claimed(cache, view, page, false, caller, site, is_first_try);
+    cache.shared->leave();
+    if (result != -EAGAIN) return result;
+  }
+}
+
 // The page is ours: it is filled alone, or together with what its reader will want next, at the
-// first try. 0: it is there. -EAGAIN: look again. REQUIRES: the page is Filling and ours.
+// first try. 0: it is there. -EAGAIN: look again. REQUIRES: the page is Filling and ours, or a
+// buffer's.
 int FaultPath::fill_claimed(PageCache& cache, View& view, uint64_t page, bool is_write,
                             Caller caller, uint64_t site, bool is_first_try) {
   if (is_first_try) {
@@ -142,7 +164,7 @@ int FaultPath::fill_claimed(PageCache& cache, View& view, uint64_t page, bool is
     }
     clusters_.note_miss(cache, page);
   }
-  return filler_.fill(cache, view, page, is_write, caller);
+  return clusters_.fill_alone(cache, view, page, is_write, caller);
 }
 
 // Whether the bound on waits has not passed since `start_ns`, which is set at the first call (0).
@@ -193,7 +215,7 @@ int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t site, u
 
 void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
   PageCache& cache = *view.cache;
-  if (!cache.traits.is_fault_safe) return;
+  if (!cache.traits.is_fault_safe || cache.shared != nullptr) return;
   uint32_t gathered[16];
   PageBatch many(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::fills,
                  base::kSystemPage, gathered);

@@ -42,6 +42,7 @@ class FaultPath {
                uint64_t site = 0);
 
  private:
+  int bring_in_shared(region::View& view, uint64_t page, Caller caller, uint64_t site);
   int fill_claimed(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                    Caller caller, uint64_t site, bool is_first_try);
   bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);

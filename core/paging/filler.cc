@@ -218,9 +218,10 @@ void Filler::finish(PageCache& cache, uint64_t page, uint32_t frame, int result,
     record.is_in_policy = record.list = record.is_known = 0;
     record.is_guess = is_guess ? 1 : 0;
     cache.resident_bytes.fetch_add(cache.page_bytes, std::memory_order_relaxed);
+    cache.entry->resident_bytes.fetch_add(cache.page_bytes, std::memory_order_relaxed);
     OC_ASSERT(cache.resident_bytes.load() <= pager_.budget.used_max());
     if (cache.share_frames) cache.fills_since_look.fetch_add(1, std::memory_order_relaxed);
-    cache.note_touch(page);
+    cache.note_fill(page, is_guess);
     pager_.shard_of(cache, page).inbox.push(pager_.frames, frame);
     cache.words[page].update(
         [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });

@@ -37,6 +37,12 @@ os::Piece whole_of(const View& view) {
 Status Freezer::empty(PageCache& cache, uint64_t first, uint64_t last_end, const char* what) {
   OC_CHECK(cache.is_frozen.load());
   constexpr uint64_t kNsMax = 5'000'000'000;  // who touches a page all the time may rescue it often
+  if (cache.shared != nullptr) {  // others keep its pages; of ours nobody may be bringing one in
+    if (!cache.shared->block(kNsMax))
+      return Error{EBUSY, what + cache.uri + ": a page of it is being read for very long"};
+    cache.shared->unblock();
+    return {};
+  }
   const uint64_t start_ns = os::now_ns();
   uint64_t end = std::min(mapped_end(cache), last_end);
   for (uint64_t page = first; page < end; ++page)
@@ -126,6 +132,8 @@ Status Freezer::extend_view(PageCache& cache, View* view, uint64_t size_bytes,
                  after = base::round_up(size_bytes, base::kSystemPage);
   const uint64_t edge = view->offset + before;
   OC_CHECK(view->offset + after <= cache.page_count() * cache.page_bytes);
+  if (cache.shared != nullptr && store_bytes > cache.store_bytes.load())
+    return Error{EBUSY, "grow " + cache.uri + ": others share its pages as they were"};
   const Freeze freeze(cache);
   if (const uint64_t stored = cache.store_bytes.load(); store_bytes > stored)
     if (Status s = empty(cache, stored / cache.page_bytes, UINT64_MAX, "grow "); !s) return s;
@@ -151,6 +159,7 @@ Status Freezer::extend_view(PageCache& cache, View* view, uint64_t size_bytes,
 }
 
 Status Freezer::hand_to_kernel(PageCache& cache, const std::function<Status()>& place) {
+  if (cache.shared != nullptr) cache.shared->close_to_others();
   const Freeze freeze(cache);
   if (Status s = empty(cache, 0, UINT64_MAX, "hand back "); !s) return s;
   if (Status s = place(); !s) return s;

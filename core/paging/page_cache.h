@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "core/base/assert.h"
+#include "core/base/probe.h"
+#include "core/buffer/shared_file.h"
 #include "core/metrics/counter_block.h"
 #include "core/os/address_space.h"
+#include "core/os/buffer_frames.h"
 #include "core/os/epoch_gate.h"
 #include "core/os/frames.h"
 #include "core/paging/change_log.h"
@@ -19,6 +22,7 @@
 #include "core/paging/write_failures.h"
 #include "core/prefetch/fetch_tuner.h"
 #include "core/prefetch/touch_log.h"
+#include "core/published/sheet.h"
 #include "core/region/page_word.h"
 #include "core/region/view.h"
 #include "outcore/options.h"
@@ -70,7 +74,11 @@ struct PageCache {
   std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
+  os::Table<std::atomic<uint64_t>> evicted;  // a bit a page: it was evicted; empty: nobody notes it
   CurrentFrames frames;
+  // Not nullptr: other processes have its pages, too, in a buffer. Then none of them is in any
+  // state here but Absent: what is in memory the kernel alone knows (SharedFiller). Constant.
+  std::unique_ptr<buffer::SharedFile> shared;
   // Replaces frames that have write faults by shared ones that have none; empty: it cannot be done,
   // or was not left to us. A prefetch thread calls it, and holds a view.
   std::function<void()> share_frames;
@@ -79,21 +87,23 @@ struct PageCache {
   std::atomic<uint32_t> views_end{0}, view_count{0};
   // Threads in retry_failed: they look at views and hold nothing else that remove_view waits for.
   std::atomic<uint32_t> retries{0};
+  const published::Entry entry;  // what others may see of it
   std::atomic<uint64_t> resident_bytes{0};
   // Pages in memory that are zeros because their read failed; and whether there were any since the
   // last retry_failed: what was read of them may have been believed, also if they have left since.
   std::atomic<uint64_t> zeroed_pages{0};
   std::atomic<bool> has_zeroed{false};
   std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
-  WriteFailures write_failures;
+  WriteFailures write_failures{entry->is_degraded};
   Gate read_gate, write_gate;
   os::EpochGate epoch;
-  metrics::CounterBlock counters;
-  prefetch::FetchHistory fetches;                     // what its misses have shown
+  metrics::CounterBlock& counters = entry->counters;
+  prefetch::FetchHistory fetches{entry->fetches};     // what its misses have shown
   std::atomic<ChangeLog*> changes{nullptr};           // ours; made when somebody wants to know
   std::atomic<prefetch::TouchLog*> touches{nullptr};  // of a learner, which lives longer
 
   PageCache() = default;
+  explicit PageCache(std::shared_ptr<published::Sheet> sheet) : entry(std::move(sheet)) {}
   ~PageCache() { delete changes.load(); }
   PageCache(const PageCache&) = delete;
   PageCache& operator=(const PageCache&) = delete;
@@ -111,6 +121,21 @@ struct PageCache {
   }
 
   bool is_told_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
+
+  // Whether the page is absent: a guess, for whoever asks what could come in along.
+  bool seems_absent(uint64_t page) const {
+    if (shared == nullptr) return words[page].glance() == region::PageState::kAbsent;
+    unsigned char present = 0;
+    const uint32_t end = views_end.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < end; ++i) {
+      const region::View* view = views[i].load(std::memory_order_acquire);
+      if (view == nullptr || page < view->first_page() || page >= view->end_page()) continue;
+      const os::Piece piece = view->piece_of(page);
+      return os::look_up_presence(piece.address, piece.size_bytes, &present) == 0 &&
+             (present & 1) == 0;
+    }
+    return false;
+  }
 
   // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
   // absent any more, or the cache is frozen.
@@ -136,13 +161,32 @@ struct PageCache {
     return start >= end ? 0 : std::min(size_bytes, end - start);
   }
 
+  // To whoever watches. The fault path.
+  void tell(published::EventKind kind, uint64_t page) const {
+    if (entry.is_watched()) entry.tell(kind, page);
+  }
+
   // The store has these bytes now, or perhaps: whoever writes to it says so before it is done.
   void note_change(uint64_t offset, uint64_t size_bytes) const {
     if (ChangeLog* log = changes.load(std::memory_order_acquire); log != nullptr)
       log->note(offset, size_bytes);
   }
-  // The page is brought in. The fault path.
-  void note_touch(uint64_t page) const {
+  // The page leaves, having been in memory.
+  void note_eviction(uint64_t page) {
+    counters.add(metrics::Counter::evictions, 1);
+    entry->resident_bytes.fetch_sub(page_bytes, std::memory_order_relaxed);
+    tell(published::EventKind::kEviction, page);
+    OC_PROBE(evict, id, page, page_bytes);
+    if (page / 64 < evicted.count())
+      evicted[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_relaxed);
+  }
+  // The page is brought in; `is_guess`: beside another. The fault path.
+  void note_fill(uint64_t page, bool is_guess) {
+    tell(is_guess ? published::EventKind::kGuess : published::EventKind::kFill, page);
+    OC_PROBE(fill, id, page, page_bytes);
+    if (page / 64 < evicted.count() &&
+        (evicted[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0)
+      counters.add(metrics::Counter::refaults, 1);
     if (prefetch::TouchLog* log = touches.load(std::memory_order_acquire); log != nullptr)
       log->note(page * page_bytes, page_bytes);
   }

@@ -39,6 +39,10 @@ struct PagerOptions {
   uint64_t readahead_bytes = 2 << 20;
   bool fetches_clusters = true;  // around a miss, as the tuner chooses; false: the page alone
   uint64_t wait_ns_max = 30'000'000'000;
+  // Of transfers of a buffer's pages, beside the budget; none: no page cache is a buffer's.
+  budget::BouncePool::Shape buffer_bounce;
+  budget::BudgetCells* budget_cells =
+      nullptr;              // where the budget is counted; nullptr: nobody sees it
   bool has_threads = true;  // false: a simulation runs turns and prefetches itself
 };
 
@@ -52,7 +56,8 @@ enum class Caller : uint8_t {
 struct Pager {
   static constexpr uint32_t kCachesMax = 1 << 20;
 
-  explicit Pager(const PagerOptions& asked) : options(asked), budget(asked.budget_bytes) {}
+  explicit Pager(const PagerOptions& asked)
+      : options(asked), budget(asked.budget_bytes, asked.budget_cells) {}
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
   ~Pager();  // REQUIRES: no cache is left

@@ -16,6 +16,10 @@ using region::View;
 
 int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   PageCache& cache = *view.cache;
+  if (cache.shared != nullptr) {
+    if (!cache.shared->buffer().pins().reserve(1)) return -ENOMEM;
+    return shared_.hold(cache, view, page);
+  }
   for (;;) {
     if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
         result != 0)
@@ -44,6 +48,7 @@ int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
 // it before it can be evicted again. So the frame is pushed into the inbox while the pin still
 // holds it in its place.
 void Pins::release(PageCache& cache, uint64_t page) {
+  if (cache.shared != nullptr) return shared_.release(cache, page);
   region::PageWord& word = cache.words[page];
   PageValue seen = word.load();
   for (;;) {
@@ -89,11 +94,34 @@ Status Pins::claim_pins(const PageCache& cache, uint64_t first, uint64_t end,
                                       fresh + pager_.pin_reserve_bytes())};
 }
 
+// All of them or none.
+Status Pins::pin_shared(View& view, uint64_t first, uint64_t end) {
+  PageCache& cache = *view.cache;
+  buffer::Pins& pins = cache.shared->buffer().pins();
+  const bool is_reserved = pins.reserve(end - first);
+  int result = is_reserved ? 0 : -ENOMEM;
+  uint64_t page = first;
+  while (page < end && result == 0) {
+    result = shared_.hold(cache, view, page);
+    if (result == 0) ++page;
+  }
+  if (result == 0) return {};
+  for (uint64_t p = first; p < page; ++p) shared_.release(cache, p);
+  if (is_reserved && end - page > 1) pins.give_back(end - page - 1);
+  const std::string what =
+      "pin " + base::format_bytes((end - first) * cache.page_bytes) + " of " + cache.uri;
+  if (result != -ENOMEM) return base::system_error(result, what);
+  return Error{ENOMEM, what + ": all who share its buffer may pin half of its limit together, " +
+                           base::format_bytes(shared_.room(cache).limit_bytes / 2) +
+                           ", and one process some 10 MiB"};
+}
+
 Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0);
   OC_ASSERT(view.contains(from));
   PageCache& cache = *view.cache;
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
+  if (cache.shared != nullptr) return pin_shared(view, first, end);
   uint64_t claimed = 0;
   if (Status s = claim_pins(cache, first, end, &claimed); !s) return s;
   for (uint64_t page = first; page < end; ++page) {
@@ -148,7 +176,8 @@ Status Pins::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   PageCache& cache = *view.cache;
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)
-    if (cache.words[page].load().pins() == 0)
+    if (cache.shared != nullptr ? !shared_.is_held(cache, page)
+                                : cache.words[page].load().pins() == 0)
       return Error{
           EINVAL, "unpin page " + std::to_string(page) + " of " + cache.uri + ": it is not pinned"};
   for (uint64_t page = first; page < end; ++page) release(cache, page);

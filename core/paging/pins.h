@@ -9,14 +9,15 @@
 #include "core/paging/fault_path.h"
 #include "core/paging/pager.h"
 #include "core/paging/remapper.h"
+#include "core/paging/shared_filler.h"
 #include "outcore/result.h"
 
 namespace outcore::paging {
 
 class Pins {
  public:
-  Pins(Pager& pager, Remapper& remapper, FaultPath& fault_path)
-      : pager_(pager), remapper_(remapper), fault_path_(fault_path) {}
+  Pins(Pager& pager, Remapper& remapper, FaultPath& fault_path, SharedFiller& shared)
+      : pager_(pager), remapper_(remapper), fault_path_(fault_path), shared_(shared) {}
 
   // Errors: ENOMEM (the budget cannot hold it, with the least that would do), those of fills.
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
@@ -27,11 +28,13 @@ class Pins {
   void release(PageCache& cache, uint64_t page);
 
  private:
+  Status pin_shared(region::View& view, uint64_t first, uint64_t end);
   Status claim_pins(const PageCache& cache, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
 
   Pager& pager_;
   Remapper& remapper_;
   FaultPath& fault_path_;
+  SharedFiller& shared_;
 };
 
 }  // namespace outcore::paging

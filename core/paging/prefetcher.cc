@@ -19,8 +19,8 @@ void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t c
                           bool is_readahead) {
   PageCache& cache = *view.cache;
   OC_CHECK(stride != 0);
-  const uint64_t at_once =
-      std::max<uint64_t>(pager_.bounce.shape().chunk_bytes / cache.page_bytes, 1);
+  const budget::BouncePool& bounce = cache.shared != nullptr ? shared_.bounce() : pager_.bounce;
+  const uint64_t at_once = std::max<uint64_t>(bounce.shape().chunk_bytes / cache.page_bytes, 1);
   while (count > 0) {
     const uint64_t n = std::min(count, at_once);
     view.users.fetch_add(1, std::memory_order_relaxed);
@@ -43,7 +43,10 @@ bool Prefetcher::run_one() {
   OC_CHECK(view.users.load() != 0);
   switch (request.task) {
     case PrefetchTask::kHint:
-      fill_ahead(request);
+      if (view.cache->shared != nullptr)
+        fill_shared(request);
+      else
+        fill_ahead(request);
       break;
     case PrefetchTask::kDemand:
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
@@ -76,6 +79,42 @@ void Prefetcher::run() {
     const uint32_t changes = queue_.changes();
     if (!run_one()) queue_.wait_for_change(changes);
   }
+}
+
+// Pages of a buffer: those of them that nobody has and nobody brings in.
+void Prefetcher::fill_shared(const PrefetchRequest& request) {
+  View& view = *request.view;
+  PageCache& cache = *view.cache;
+  const uint64_t begin = view.first_page(), end = std::min(view.end_page(), cache.stored_pages());
+  uint64_t dropped = 0;
+  const auto fill = [&](uint64_t first, uint64_t last) {
+    for (uint64_t page = first; page < last;) {
+      uint64_t left_out = SharedFiller::kNone;
+      const uint64_t stop = std::min(last, page + SharedFiller::kPagesMax);
+      for (uint64_t p = page; p < stop && request.is_readahead && left_out == SharedFiller::kNone;
+           ++p)
+        if (clusters_.is_watched(cache, p)) left_out = p;
+      uint32_t filled = 0;
+      const SharedFiller::Wanted wanted{page, page, stop, left_out, false, request.is_guess};
+      if (!cache.shared->enter()) return;
+      const bool may_fill = !cache.is_frozen.load(std::memory_order_seq_cst);
+      const int result = may_fill ? shared_.fill(cache, view, wanted, &filled) : -EAGAIN;
+      cache.shared->leave();
+      if (!may_fill) return;
+      if (result != 0) dropped += stop - page;
+      page = std::max(page + std::max(filled, 1u), wanted.page);
+    }
+  };
+  if (request.stride == 1 && request.first < end)
+    fill(std::max(request.first, begin), std::min(request.first + request.count, end));
+  else if (request.stride == -1 && request.first >= begin)
+    fill(std::max(begin, request.first - std::min(request.first, request.count - 1)),
+         std::min(request.first + 1, end));
+  else
+    for (uint64_t i = 0, page = request.first; i < request.count;
+         ++i, page += static_cast<uint64_t>(request.stride))
+      if (page >= begin && page < end) fill(page, page + 1);
+  if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 
 void Prefetcher::fill_ahead(const PrefetchRequest& request) {

@@ -15,11 +15,12 @@ namespace outcore::paging {
 
 class Prefetcher {
  public:
-  Prefetcher(Pager& pager, FrameSupply& supply, Filler& filler, ClusterFiller& clusters,
-             Remapper& remapper, PrefetchQueue& queue)
+  Prefetcher(Pager& pager, FrameSupply& supply, Filler& filler, SharedFiller& shared,
+             ClusterFiller& clusters, Remapper& remapper, PrefetchQueue& queue)
       : pager_(pager),
         supply_(supply),
         filler_(filler),
+        shared_(shared),
         clusters_(clusters),
         remapper_(remapper),
         queue_(queue) {}
@@ -36,10 +37,12 @@ class Prefetcher {
  private:
   void fill_demanded(PageCache& cache, const PrefetchRequest& request);
   void fill_ahead(const PrefetchRequest& request);
+  void fill_shared(const PrefetchRequest& request);
 
   Pager& pager_;
   FrameSupply& supply_;
   Filler& filler_;
+  SharedFiller& shared_;
   ClusterFiller& clusters_;
   Remapper& remapper_;
   PrefetchQueue& queue_;

@@ -30,8 +30,10 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
   prefetch::StreamTable& streams = mine.table();
   miss.readers = pager_.readers.note(&mine.round());
   const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
-  const uint64_t window_bytes = std::min({pager_.options.readahead_bytes, pager_.budget.limit() / 8,
-                                          pager_.budget.limit() / kAheadShare / stream_count});
+  const uint64_t limit =
+      cache.shared != nullptr ? cache.shared->buffer().room().limit_bytes() : pager_.budget.limit();
+  const uint64_t window_bytes =
+      std::min({pager_.options.readahead_bytes, limit / 8, limit / kAheadShare / stream_count});
   miss.window_max = static_cast<uint32_t>(window_bytes / cache.page_bytes);
   if (miss.window_max < 2) return {};
   // Where readers are faster than the prefetch threads, a hint that has to wait long would bring
@@ -65,8 +67,9 @@ uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool
   const Advice advice = view.advice.load(std::memory_order_relaxed);
   if (pager_.options.readahead_bytes == 0 || advice == Advice::kRandom) return 0;
   // There are a few large buffers: who would have to wait for one reads its page alone.
+  const budget::BouncePool& bounce = cache.shared != nullptr ? shared_.bounce() : pager_.bounce;
   const uint64_t along_bytes =
-      pager_.bounce.has_chunk() ? std::min(kAlongBytesMax, pager_.bounce.shape().chunk_bytes) : 0;
+      bounce.has_chunk() ? std::min(kAlongBytesMax, bounce.shape().chunk_bytes) : 0;
   prefetch::StreamTable::Miss miss;
   miss.cache_id = cache.id;
   miss.page = page;
@@ -75,8 +78,7 @@ uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool
   miss.is_sequential = advice == Advice::kSequential;
   miss.is_in_flight = is_in_flight;
   miss.absent = {&cache, [](const void* of, uint64_t next) {
-                   return static_cast<const PageCache*>(of)->words[next].glance() ==
-                          PageState::kAbsent;
+                   return static_cast<const PageCache*>(of)->seems_absent(next);
                  }};
   const prefetch::StreamTable::Advice ahead = ask_streams(cache, miss);
   if (is_in_flight) note_in_flight(cache, view, page);

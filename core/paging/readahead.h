@@ -19,8 +19,8 @@ class Readahead {
   static constexpr uint64_t kAlongBytesMax = 128 << 10;
   static constexpr uint64_t kHintsMax = 16;  // that may wait when a reader adds to them
 
-  Readahead(Pager& pager, PrefetchQueue& queue, Prefetcher& prefetcher)
-      : pager_(pager), queue_(queue), prefetcher_(prefetcher) {}
+  Readahead(Pager& pager, PrefetchQueue& queue, Prefetcher& prefetcher, const SharedFiller& shared)
+      : pager_(pager), queue_(queue), prefetcher_(prefetcher), shared_(shared) {}
 
   // Issues what the thread's streams advise after this miss. Returns how many neighbours of a
   // sequential reader may be filled along with the page, at this touch, and in which direction.
@@ -38,6 +38,7 @@ class Readahead {
   Pager& pager_;
   PrefetchQueue& queue_;
   Prefetcher& prefetcher_;
+  const SharedFiller& shared_;
   prefetch::TablePool tables_;
 };
 

@@ -134,6 +134,10 @@ Status Reshaper::evict_and_block(PageCache& cache, uint64_t first, uint64_t end)
   OC_CHECK(end <= cache.page_count());
   constexpr uint64_t kNsMax = 5'000'000'000, kPinnedNsMax = 200'000'000;
   const os::SignalBlock block;
+  if (cache.shared != nullptr) {  // nobody of this process brings in any of them
+    if (cache.shared->block(kNsMax)) return {};
+    return Error{EBUSY, "change " + cache.uri + ": a page of it is being read for very long"};
+  }
   const uint64_t start_ns = os::now_ns();
   uint64_t pinned_ns = 0;  // since when the page is seen pinned; 0: it is not
   Status s = ranges_.evict(cache, first, end);
@@ -164,6 +168,7 @@ Status Reshaper::evict_and_block(PageCache& cache, uint64_t first, uint64_t end)
 
 void Reshaper::unblock(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(end <= cache.page_count());
+  if (cache.shared != nullptr) return cache.shared->unblock();
   for (uint64_t page = first; page < end; ++page) cache.leave(page);
 }
 

@@ -155,6 +155,8 @@ void VictimWriter::finish_write(Victim& victim) {
       return v.state() == PageState::kLeaving ? idle.plus(PageValue::kCleaned) : idle;
     });
     cache.counters.add(Counter::write_backs, 1);
+    cache.tell(published::EventKind::kWriteBack, victim.page);
+    OC_PROBE(write_back, cache.id, victim.page, cache.page_bytes);
     return;
   }
   // Dirty and in memory, and tried again when the policy gives it up again.

@@ -24,6 +24,9 @@ class WriteFailures {
     bool is_lost = false;  // the bytes are not in memory any more
   };
 
+  // `seen`: a copy of is_any(), for others to see; it outlives this.
+  explicit WriteFailures(std::atomic<uint32_t>& seen) : seen_(seen) {}
+
   // Something was not stored yet.
   bool is_any() const { return is_any_.load(std::memory_order_relaxed); }
   // Of the error that was not told yet; 0: there is none.
@@ -75,7 +78,7 @@ class WriteFailures {
     // Whoever flushes part by part comes to an end, too.
     if (from <= from_ && to > from_) from_ = std::min(to, to_);
     if (to >= to_ && from < to_) to_ = std::max(from, from_);
-    if (from_ == to_) is_any_.store(false, std::memory_order_relaxed);
+    if (from_ == to_) set_any(false);
     return {};
   }
 
@@ -89,7 +92,7 @@ class WriteFailures {
     from_ = is_any() ? std::min(from_, offset) : offset;
     to_ = is_any() ? std::max(to_, offset + size_bytes) : offset + size_bytes;
     OC_ASSERT(from_ <= to_);
-    is_any_.store(true, std::memory_order_relaxed);
+    set_any(true);
   }
   void forget() {
     untold_ = {};
@@ -97,7 +100,12 @@ class WriteFailures {
   }
 
   os::Lock lock_;  // of all that follows
+  void set_any(bool is_any) {
+    is_any_.store(is_any, std::memory_order_relaxed);
+    seen_.store(is_any, std::memory_order_relaxed);
+  }
   std::atomic<bool> is_any_{false};
+  std::atomic<uint32_t>& seen_;
   std::atomic<int> code_{0};
   Untold untold_;
   uint64_t from_ = 0, to_ = 0;  // of what failed and was not stored since: all of it lies within

@@ -86,6 +86,16 @@ void Miniature::evict_one(ProbeQueue& dropped) {
   drop(slot);
 }
 
+void Miniature::forget(PageKey key) {
+  const FrameId slot = find(key);
+  if (slot == kNoFrame) return;
+  const Queue queue = entries_[static_cast<uint32_t>(slot)].queue;
+  OC_CHECK(queue == Queue::kFirst || queue == Queue::kLeaving);
+  policy_->removed(slot);
+  (queue == Queue::kFirst ? resident_ : leaving_).remove(entries_, slot);
+  drop(slot);
+}
+
 void Miniature::drop(FrameId slot) {
   const uint32_t link = static_cast<uint32_t>(slot) + 1;
   uint32_t* at = &head_of(entries_[link - 1].key);

@@ -36,6 +36,9 @@ class Miniature {
     return slot != kNoFrame && entries_[static_cast<uint32_t>(slot)].queue == Queue::kFirst;
   }
 
+  // The page is gone, which no policy could help; nothing, if it is not there.
+  void forget(PageKey key);
+
   uint32_t capacity() const { return capacity_; }
   bool is_valid() const;  // O(n)
   uint64_t metadata_bytes() const;

@@ -8,10 +8,18 @@
 namespace outcore::prefetch {
 namespace {
 
-// What a page that comes along costs beside its transfer, where memory is full: another page has to
-// leave for it, which takes kLeaveNs, and some of these would have been used again: this part of a
-// miss.
-constexpr double kLeaveNs = 1'000, kPushedOut = 0.25;
+// What a page that comes along costs beside its transfer, and beside the worth of what is pushed
+// out for it: the other page has to leave.
+constexpr double kLeaveNs = 1'000;
+// What is pushed out costs at most this part of what a page saves that comes along and is used: who
+// reads the same again and again is served by large clusters, though all that leaves comes back.
+constexpr double kPushedOutMost = 0.98;
+// A page that would have come along is of use if it is missed before this part of memory has come
+// in; one that has left is back soon if it is missed in the first half of that. In the time in
+// which all of memory comes in nearly each page is touched where touches are even over little more.
+constexpr uint64_t kUsedWithin = 2, kBackWithin = 4;
+// A page of the sample that has not left when so many times the memory has come in will stay.
+constexpr uint64_t kStays = 3;
 // While there is room, a cluster may cost this many times the miss it comes with; doubled each
 // kMissesADoubling misses, up to the larger figure where the rest of the store fits.
 constexpr uint64_t kGuessMin = 2, kGuessMax = 4, kGuessMaxIfFitting = 64, kMissesADoubling = 64;
@@ -52,13 +60,20 @@ uint64_t outside_page(uint64_t cache_id, uint64_t page, uint32_t ring) {
 
 }  // namespace
 
-FetchHistory::FetchHistory()
+FetchHistory::FetchHistory(FetchCounts& counted)
     : id([] {
         static std::atomic<uint64_t> next{0};
         return next.fetch_add(1, std::memory_order_relaxed);
-      }()) {}
+      }()),
+      counts(counted) {}
 
-FetchMetrics FetchHistory::metrics() const {
+void FetchCounts::clear() {
+  for (std::atomic<uint64_t>& count : clusters) count.store(0, std::memory_order_relaxed);
+  left_out.store(0, std::memory_order_relaxed);
+  left_out_used.store(0, std::memory_order_relaxed);
+}
+
+FetchMetrics FetchCounts::metrics() const {
   static_assert(FetchMetrics::kSizes == UseEvidence::kRings);
   FetchMetrics metrics;
   for (size_t i = 0; i < clusters.size(); ++i)
@@ -78,7 +93,7 @@ FetchTuner::Place* FetchTuner::take(os::Table<Place>& table, uint64_t key, uint3
   constexpr uint32_t kWays = 4;
   const auto set = static_cast<uint32_t>(key % (table.count() / kWays)) * kWays;
   // If all are others', one of them, as chance will have it.
-  *slot = set + brought_in_.load(std::memory_order_relaxed) % kWays;
+  *slot = set + (seed_.load(std::memory_order_relaxed) >> 32) % kWays;
   for (uint32_t i = set; i < set + kWays; ++i) {
     const uint64_t there = table[i].key.load(std::memory_order_relaxed);
     if (there == key) {
@@ -115,11 +130,14 @@ UseEvidence::Shares FetchTuner::shares(const FetchHistory& history, const Where&
 }
 
 uint32_t FetchTuner::level_by_evidence(const FetchHistory& history,
-                                       const UseEvidence::Shares& shares, uint32_t level_max) {
+                                       const UseEvidence::Shares& shares,
+                                       uint32_t level_max) const {
   OC_CHECK(level_max <= kLevelMax);
   const auto miss_ns = static_cast<double>(history.cost.miss_ns());
+  const double alone_ns = static_cast<double>(history.cost.page_ns()) + kLeaveNs;
   const double page_ns =
-      static_cast<double>(history.cost.page_ns()) + kLeaveNs + kPushedOut * miss_ns;
+      alone_ns +
+      std::max(std::min(evictions_.share() * miss_ns, kPushedOutMost * (miss_ns - alone_ns)), 0.0);
   double gain = 0, best = 0;
   uint32_t level = 0;
   for (uint32_t ring = 1; ring <= level_max; ++ring) {
@@ -132,8 +150,8 @@ uint32_t FetchTuner::level_by_evidence(const FetchHistory& history,
 
 uint32_t FetchTuner::level_by_room(const FetchHistory& history, const Miss& miss) {
   if (!miss.is_roomy) return 0;
-  const uint64_t left_out = history.left_out.load(std::memory_order_relaxed);
-  const uint64_t used = history.left_out_used.load(std::memory_order_relaxed);
+  const uint64_t left_out = history.counts.left_out.load(std::memory_order_relaxed);
+  const uint64_t used = history.counts.left_out_used.load(std::memory_order_relaxed);
   if (!miss.is_all_fitting && left_out >= kGuessesTried && used * kGuessesAUse < left_out) return 0;
   const uint64_t misses = history.misses.load(std::memory_order_relaxed);
   const uint64_t most = miss.is_all_fitting ? kGuessMaxIfFitting : kGuessMax;
@@ -178,8 +196,11 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   if (const uint32_t guess = level_by_room(history, miss); guess > choice.level)
     choice.level = guess, choice.is_proven = false;
   OC_CHECK(choice.level <= miss.level_max);
-  history.clusters[choice.level].fetch_add(misses, std::memory_order_relaxed);
-  brought_in_.fetch_add(misses << choice.level, std::memory_order_relaxed);
+  history.counts.clusters[0].fetch_add(misses - 1, std::memory_order_relaxed);
+  history.counts.clusters[choice.level].fetch_add(1, std::memory_order_relaxed);
+  brought_in_.fetch_add(misses - 1, std::memory_order_relaxed);
+  if (is_full_.load(std::memory_order_relaxed) != miss.is_full)
+    is_full_.store(miss.is_full, std::memory_order_relaxed);
   const uint64_t chance = mix(seed_.fetch_add(0x9E3779B97F4A7C15ull, std::memory_order_relaxed));
   if (choice.level != 0) {
     const bool is_sure = shares[choice.level] >= kSure ||
@@ -187,11 +208,12 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
     leave_out(history, miss, where, chance, is_sure, &choice);
   }
   if (choice.level < miss.level_max) watch_outside(history, miss, where, chance, choice.level);
+  if (miss.is_full) look_at_evictions(miss, choice, chance);
   return choice;
 }
 
 // One page of the cluster stays out: one that is watched already, or any. Others that are watched
-// come in: nothing will be known of them.
+// come in.
 void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where& where,
                            uint64_t chance, bool is_sure, Choice* choice) {
   const uint64_t cluster = uint64_t{1} << choice->level, first = miss.page & ~(cluster - 1);
@@ -200,10 +222,10 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
   for (uint64_t page = begin; page < end; ++page) {
     if (page == miss.page || !is_watched(miss.cache_id, page)) continue;
     if (!miss.absent.has(static_cast<int64_t>(page))) continue;
-    if (choice->left_out == kNone)
+    if (choice->left_out == kNone && !is_over(miss, page))
       choice->left_out = page;
     else
-      unwatch(history, miss.cache_id, page);
+      end_early(history, miss, page, chance);
   }
   if (choice->left_out != kNone) return;
   if ((chance >> 32) % 8 >= std::min<uint64_t>(cluster, is_sure ? 2 : 8)) return;
@@ -231,7 +253,8 @@ void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Wh
   if (page < miss.pages_begin || page >= miss.pages_end ||
       !miss.absent.has(static_cast<int64_t>(page)))
     return;
-  if (!is_watched(miss.cache_id, page)) watch(history, miss, where, page, ring, false);
+  if (!is_watched(miss.cache_id, page) || is_over(miss, page))
+    watch(history, miss, where, page, ring, false);
 }
 
 void FetchTuner::watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
@@ -250,7 +273,7 @@ void FetchTuner::watch(FetchHistory& history, const Miss& miss, const Where& whe
   where.place->evidence.watch(ring);
   where.site->evidence.watch(ring);
   history.evidence.watch(ring);
-  if (is_left_out) history.left_out.fetch_add(1, std::memory_order_relaxed);
+  if (is_left_out) history.counts.left_out.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool FetchTuner::is_watched(uint64_t cache_id, uint64_t page) const {
@@ -258,11 +281,70 @@ bool FetchTuner::is_watched(uint64_t cache_id, uint64_t page) const {
   return watched_[key % kWatched].key.load(std::memory_order_relaxed) == key;
 }
 
-void FetchTuner::unwatch(FetchHistory& history, uint64_t cache_id, uint64_t page) {
+uint64_t FetchTuner::age_of(uint64_t note) const {
+  constexpr uint64_t kTimes = uint64_t{1} << (64 - kTimeShift);
+  return (brought_in_.load(std::memory_order_relaxed) - (note >> kTimeShift)) % kTimes;
+}
+
+uint64_t FetchTuner::watched_for(uint64_t note, uint64_t room_pages) const {
+  if (ring_of(note) == 0) return room_pages / kBackWithin;
+  return is_full_.load(std::memory_order_relaxed) ? room_pages / kUsedWithin : room_pages;
+}
+
+// REQUIRES: the page is watched.
+bool FetchTuner::is_over(const Miss& miss, uint64_t page) const {
+  const Watched& watched = watched_[key_of(miss.cache_id, page) % kWatched];
+  const uint64_t note = watched.note.load(std::memory_order_relaxed);
+  return age_of(note) > watched_for(note, miss.room_pages);
+}
+
+// A watched page comes in unasked. Its watch counts if it lasted long enough; one that lasted for a
+// part of that counts with as much probability.
+void FetchTuner::end_early(FetchHistory& history, const Miss& miss, uint64_t page,
+                           uint64_t chance) {
   uint64_t note = 0;
-  if (!end_watch(cache_id, page, &note)) return;
+  if (!end_watch(miss.cache_id, page, &note)) return;
+  if (mix(chance + page) % (watched_for(note, miss.room_pages) + 1) < age_of(note)) return;
+  if (ring_of(note) == 0) {
+    if ((note & 1) == 0) evictions_.forget();
+    return;
+  }
   for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.unwatch(ring_of(note)); });
-  if ((note & 1) != 0) history.left_out.fetch_sub(1, std::memory_order_relaxed);
+  if ((note & 1) != 0) history.counts.left_out.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void FetchTuner::watch_eviction(uint64_t cache_id, uint64_t page, bool has_left) {
+  const uint64_t key = key_of(cache_id, page), now = brought_in_.load(std::memory_order_relaxed);
+  Watched& watched = watched_[key % kWatched];
+  watched.note.store(now << kTimeShift | (has_left ? 0 : 1), std::memory_order_relaxed);
+  watched.key.store(key, std::memory_order_release);
+}
+
+// Looks whether a page of the sample has left. If so, another takes its place: one that comes in
+// now, as chance will have it.
+void FetchTuner::look_at_evictions(const Miss& miss, const Choice& choice, uint64_t chance) {
+  EvictionWorth::Page* sampled = evictions_.next();
+  if (sampled == nullptr) return;
+  const uint64_t now = brought_in_.load(std::memory_order_relaxed);
+  const uint64_t cache = sampled->cache.load(std::memory_order_relaxed);
+  const uint64_t before = sampled->page.load(std::memory_order_relaxed);
+  if (cache == miss.cache_id + 1 && before < miss.pages_end && before >= miss.pages_begin) {
+    const bool has_left = miss.absent.has(static_cast<int64_t>(before));
+    watch_eviction(miss.cache_id, before, has_left);
+    if (has_left) evictions_.note_gone(), sampled->cache.store(0, std::memory_order_relaxed);
+  }
+  if (sampled->cache.load(std::memory_order_relaxed) != 0 &&
+      now - sampled->since.load(std::memory_order_relaxed) <= kStays * miss.room_pages)
+    return;
+  const uint64_t cluster = uint64_t{1} << choice.level;
+  const uint64_t page = (miss.page & ~(cluster - 1)) + (chance >> 8) % cluster;
+  const bool comes_in =
+      page == miss.page || (page != choice.left_out && page >= miss.pages_begin &&
+                            page < miss.pages_end && miss.absent.has(static_cast<int64_t>(page)));
+  sampled->cache.store(comes_in ? miss.cache_id + 1 : 0, std::memory_order_relaxed);
+  sampled->page.store(page, std::memory_order_relaxed);
+  sampled->since.store(now, std::memory_order_relaxed);
+  if (comes_in) watch_eviction(miss.cache_id, page, false);
 }
 
 // False: nobody watches the page, or another thread was faster.
@@ -271,20 +353,22 @@ bool FetchTuner::end_watch(uint64_t cache_id, uint64_t page, uint64_t* note) {
   Watched& watched = watched_[key % kWatched];
   if (watched.key.load(std::memory_order_acquire) != key) return false;
   *note = watched.note.load(std::memory_order_relaxed);
-  // A thread that puts another page there at this moment may leave a note without a ring.
-  return watched.key.compare_exchange_strong(key, 0, std::memory_order_relaxed) &&
-         ring_of(*note) != 0;
+  return watched.key.compare_exchange_strong(key, 0, std::memory_order_relaxed);
 }
 
 // A page that is missed so late that its cluster would have been evicted was of no use.
 void FetchTuner::see(FetchHistory& history, uint64_t page, uint64_t room_pages) {
   uint64_t note = 0;
   if (!end_watch(history.id, page, &note)) return;
-  constexpr uint64_t kTimes = uint64_t{1} << (64 - kTimeShift);
-  const uint64_t now = brought_in_.load(std::memory_order_relaxed);
-  if ((now - (note >> kTimeShift)) % kTimes > room_pages) return;
+  const bool is_soon = age_of(note) <= watched_for(note, room_pages);
+  if (ring_of(note) == 0) {
+    if ((note & 1) != 0) evictions_.note_gone();  // and has come back before anybody looked
+    if (is_soon) evictions_.note_back();
+    return;
+  }
+  if (!is_soon) return;
   for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.use(ring_of(note)); });
-  if ((note & 1) != 0) history.left_out_used.fetch_add(1, std::memory_order_relaxed);
+  if ((note & 1) != 0) history.counts.left_out_used.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace outcore::prefetch

@@ -10,6 +10,9 @@
 // - a page just outside of the cluster, which costs nothing: it would not have come in anyway. So a
 //   cluster that is too small is seen as well as one that is too large. If its own cluster comes in
 //   first, it stays out of that.
+// Such a page counts as used if it is missed before half as many pages have come in as memory has.
+// If another cluster brings it in before that, its watch counts for the part that it lasted: if it
+// did not count at all, those that are used would remain, and every place would look well used.
 //
 // Evidence is kept for the extent and site together, for the site, and for the whole cache. What is
 // known in one place is the prior of the next (so a new extent begins as others did that the same
@@ -17,10 +20,14 @@
 //
 //     pages used × time of a miss  >  pages × (time of a page + what it pushes out)
 //
-// with both times measured (FetchCost). While there is room this does not hold yet: a page that
-// pushes out nothing costs its bandwidth alone, and what a program reads first is usually read all
-// over. Then a cluster may cost twice the time of the miss it comes with (more as misses go on;
-// much more if the rest of the store fits): whoever needs one page waits at most three times as
+// with both times measured (FetchCost), and what is pushed out as well (EvictionWorth): where
+// touches are even over more than memory, any page that comes along is used as often as the one
+// that leaves for it, and nothing is gained.
+//
+// While there is room this does not hold yet: a page that pushes out nothing costs its bandwidth
+// alone, and what a program reads first is usually read all over. Then a cluster may cost twice the
+// time of the miss it comes with (more as misses go on; much more if the rest of the store fits):
+// whoever needs one page waits at most three times as
 // long, and whoever needs all of them a small part. That is the bound of renting until one has paid
 // the price of buying (Karlin et al., "Competitive snoopy caching", Algorithmica 1988).
 #pragma once
@@ -30,6 +37,7 @@
 #include <cstdint>
 
 #include "core/os/address_space.h"
+#include "core/prefetch/eviction_worth.h"
 #include "core/prefetch/fetch_cost.h"
 #include "core/prefetch/stream_table.h"
 #include "core/prefetch/use_evidence.h"
@@ -38,21 +46,27 @@
 
 namespace outcore::prefetch {
 
-// FetchHistory: what is known of one cache.
-struct FetchHistory {
-  FetchHistory();
-  // With an id of the caller's: chance depends on it, and a test is to be the same each time.
-  explicit FetchHistory(uint64_t own_id) : id(own_id) {}
+// FetchCounts: what was chosen for one cache, and how right that was.
+struct FetchCounts {
+  // How many clusters of 2^k pages were chosen.
+  std::array<std::atomic<uint64_t>, UseEvidence::kRings> clusters{};
+  // Of the pages left out of clusters: how many, and how many were asked for.
+  std::atomic<uint64_t> left_out{0}, left_out_used{0};
   FetchMetrics metrics() const;
+  void clear();  // REQUIRES: nobody counts meanwhile
+};
+
+// FetchHistory: what is known of one cache. What it counts lies where the caller says.
+struct FetchHistory {
+  explicit FetchHistory(FetchCounts& counted);
+  // With an id of the caller's: chance depends on it, and a test is to be the same each time.
+  FetchHistory(FetchCounts& counted, uint64_t own_id) : id(own_id), counts(counted) {}
 
   const uint64_t id;  // of no other history, before or after
   FetchCost cost;
   UseEvidence evidence;
   std::atomic<uint64_t> misses{0};
-  // How many clusters of 2^k pages were chosen.
-  std::array<std::atomic<uint64_t>, UseEvidence::kRings> clusters{};
-  // Of the pages left out of clusters: how many, and how many were asked for.
-  std::atomic<uint64_t> left_out{0}, left_out_used{0};
+  FetchCounts& counts;
 };
 
 class FetchTuner {
@@ -68,6 +82,7 @@ class FetchTuner {
     uint64_t pages_begin = 0, pages_end = 0;      // nothing is watched outside
     StreamTable::Pages absent{};
     uint64_t room_pages = 0;      // of the whole memory
+    bool is_full = false;         // pages leave for those that come in
     bool is_roomy = false;        // there is room for guesses that push out nothing
     bool is_all_fitting = false;  // and what is missing of the store fits, too
   };
@@ -82,9 +97,10 @@ class FetchTuner {
   // Whether the page comes in alone, as others of its place have done for long, without anything
   // being decided or watched. Where there is no room for guesses, this is to be asked first.
   bool is_decided(const Miss& miss);
-  // Chooses for a miss that belongs to no stream. The caller reports the cost afterwards
-  // (FetchHistory::cost).
+  // Chooses for a miss that belongs to no stream. The caller reports afterwards how many pages came
+  // in (note_brought_in()), and the cost (FetchHistory::cost).
   Choice choose(FetchHistory& history, const Miss& miss);
+  void note_brought_in(uint32_t pages) { brought_in_.fetch_add(pages, std::memory_order_relaxed); }
   // What choose() would choose. It notes nothing.
   uint32_t level_of(FetchHistory& history, const Miss& miss);
   // Any other miss of a page: it may be one that is watched.
@@ -109,7 +125,8 @@ class FetchTuner {
     std::atomic<uint64_t> key;   // cache and page; 0: free
     std::atomic<uint64_t> note;  // when (pages brought in), place, site, ring, whether left out
   };
-  // Bits of a note, from below: whether left out, ring, site, place, time.
+  // Bits of a note, from below: whether left out, ring, site, place, time. Ring 0: of the pages of
+  // evictions_, which has left if the lowest bit is 0.
   static constexpr unsigned kSiteShift = 4, kPlaceShift = 12, kTimeShift = 26;
 
   // Where the evidence of a miss is kept.
@@ -123,8 +140,8 @@ class FetchTuner {
   Where find(const Miss& miss);
   Place* take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
   static UseEvidence::Shares shares(const FetchHistory& history, const Where& where);
-  static uint32_t level_by_evidence(const FetchHistory& history, const UseEvidence::Shares& shares,
-                                    uint32_t level_max);
+  uint32_t level_by_evidence(const FetchHistory& history, const UseEvidence::Shares& shares,
+                             uint32_t level_max) const;
   static uint32_t level_by_room(const FetchHistory& history, const Miss& miss);
   void leave_out(FetchHistory& history, const Miss& miss, const Where& where, uint64_t chance,
                  bool is_sure, Choice* choice);
@@ -132,7 +149,12 @@ class FetchTuner {
                      uint32_t level);
   void watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
              uint32_t ring, bool is_left_out);
-  void unwatch(FetchHistory& history, uint64_t cache_id, uint64_t page);
+  void end_early(FetchHistory& history, const Miss& miss, uint64_t page, uint64_t chance);
+  void look_at_evictions(const Miss& miss, const Choice& choice, uint64_t chance);
+  void watch_eviction(uint64_t cache_id, uint64_t page, bool has_left);
+  uint64_t age_of(uint64_t note) const;
+  uint64_t watched_for(uint64_t note, uint64_t room_pages) const;
+  bool is_over(const Miss& miss, uint64_t page) const;
   bool end_watch(uint64_t cache_id, uint64_t page, uint64_t* note);
   template <typename F>
   void for_each_evidence(FetchHistory& history, uint64_t note, const F& f) {
@@ -144,7 +166,9 @@ class FetchTuner {
   os::Table<Place> places_;
   os::Table<Place> sites_;
   os::Table<Watched> watched_;
-  std::atomic<uint64_t> brought_in_{0};  // pages
+  EvictionWorth evictions_;
+  std::atomic<uint64_t> brought_in_{0};  // pages: the clock
+  std::atomic<bool> is_full_{false};     // at the last miss that was decided
   std::atomic<uint64_t> seed_{0};
 };
 

@@ -34,6 +34,9 @@ struct View {
   // In a forked child: a region of the parent, which is only a placeholder here.
   std::atomic<bool> is_inherited{false};
   paging::PageCache* cache = nullptr;  // whose pages it shows
+  // The region that a forked child may have of its own in place of this view (Inheritance), which
+  // alone looks inside; nullptr: it may not.
+  std::atomic<void*> owner{nullptr};
   // Number of threads that are answering a fault of this view. Unmapping waits until it is 0.
   std::atomic<uint32_t> users{0};
   // One bit a page: its addresses may show bytes. Only for frames that views can share.

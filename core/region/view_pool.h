@@ -34,6 +34,7 @@ class ViewPool {
     view.is_closed = false;
     view.is_replaced = false;
     view.is_inherited = false;
+    view.owner = nullptr;
     return &view;
   }
 

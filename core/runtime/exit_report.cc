@@ -1,6 +1,8 @@
 #include "core/runtime/exit_report.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,15 +38,10 @@ Metrics collect(Runtime::Impl& impl) {
   if (impl.governor != nullptr)
     metrics.gauges.budget_shrink_ns_max = impl.governor->shrink_ns_max();
   auto add = [&](const metrics::CounterBlock& block) {
-    const Counters counters = block.sum();
-#define OUTCORE_ADD(name, unit, help) metrics.counters.name += counters.name;
-    OUTCORE_COUNTERS(OUTCORE_ADD)
-#undef OUTCORE_ADD
-    const LatencyHistogram latency = block.fault_latency();
-    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
-      metrics.fault_latency.count[i] += latency.count[i];
+    metrics.counters += block.sum();
+    metrics.fault_latency += block.fault_latency();
   };
-  add(impl.ended);
+  add(impl.ended());
   for (const auto& [key, cache] : impl.caches) {
     add(cache->counters);
     metrics.gauges.degraded += cache->is_told_degraded();
@@ -56,6 +53,55 @@ Metrics collect(Runtime::Impl& impl) {
 
 bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
+}
+
+// One line, appended in one call, so that lines of processes that append at the same time are not
+// mixed. 0 or -errno.
+int append(int file, std::string line) {
+  struct stat about {};
+  if (::fstat(file, &about) != 0) return -errno;
+  if (S_ISREG(about.st_mode)) {
+    const auto size = static_cast<uint64_t>(about.st_size);
+    rlimit most{};  // whoever makes a file larger than he may is ended by a signal
+    if (::getrlimit(RLIMIT_FSIZE, &most) == 0 &&
+        most.rlim_cur - std::min(most.rlim_cur, size) < line.size() + 1)
+      return -EFBIG;
+    // What another could not write to its end is not made longer.
+    char last = '\n';
+    if (size != 0 && ::pread(file, &last, 1, about.st_size - 1) == 1 && last != '\n')
+      line.insert(line.begin(), '\n');
+  }
+  const ssize_t written = ::write(file, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return 0;
+  return written < 0 ? -errno : -ENOSPC;
+}
+
+void append_line(const std::string& path, const std::string& line, const char* what,
+                 bool may_create = true) {
+  const int file = open_to_append(path, may_create);
+  if (file == -ENOENT && !may_create) return;  // whoever wanted it has taken it away
+  const int error = file < 0 ? file : append(file, line);
+  if (error != 0)
+    std::fprintf(
+        stderr, "outcore: %s\n",
+        base::system_error(error, std::string("write ") + what + " to " + path).message.c_str());
+  if (file >= 0) ::close(file);
+}
+
+bool is_to_be_recorded(Runtime::Impl& impl) {
+  // A child that came about without fork's handlers has no record of its own.
+  return impl.is_recorded_to_file && impl.sheet->memory().process.load() == ::getpid() &&
+         !impl.is_recorded.exchange(true);
+}
+
+// The same.
+void write_record(Runtime::Impl& impl, const Metrics& metrics) noexcept {
+  try {
+    append_line(impl.record_path, impl.record_of(*impl.recorder, metrics) + "\n",
+                "the record of the run", false);
+  } catch (const std::bad_alloc&) {
+    std::fputs("outcore: the record of the run cannot be written: no memory is left\n", stderr);
+  }
 }
 
 // Within exit() or a destructor, which no exception may leave.
@@ -80,11 +126,18 @@ void report_all() {
   for (const auto& impl : all) {
     if (impl->generation != process_generation()) continue;
     if (impl->keeps_learnt_at_exit.exchange(false)) keep_and_tell(*impl);
-    if (!is_wanted(*impl) || impl->is_reported.exchange(true)) continue;
-    if (!lock_soon(impl->mapping)) continue;
+    const bool is_recorded = is_to_be_recorded(*impl);
+    const bool is_told = is_wanted(*impl) && !impl->is_reported.exchange(true);
+    if (!is_recorded && !is_told) continue;
+    if (!lock_soon(impl->mapping)) {
+      std::fputs("outcore: nothing is told of the run: another thread is mapping at its end\n",
+                 stderr);
+      continue;
+    }
     const Metrics metrics = collect(*impl);
     impl->mapping.unlock();
-    write_metrics(impl->options.metrics_at_exit, metrics);
+    if (is_recorded) write_record(*impl, metrics);
+    if (is_told) write_metrics(impl->options.metrics_at_exit, metrics);
   }
   // They must not be destroyed here: their memory stays in use until the process is gone.
   static auto* const kept = new std::vector<std::shared_ptr<Runtime::Impl>>;
@@ -100,6 +153,14 @@ void remember(const std::shared_ptr<Runtime::Impl>& impl) {
 }
 
 }  // namespace
+
+int open_to_append(const std::string& path, bool may_create) {
+  // A pipe that nobody reads would be waited for, with signals blocked.
+  const int flags = O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (may_create ? O_CREAT : 0);
+  int file = ::open(path.c_str(), O_RDWR | flags, 0666);
+  if (file < 0) file = ::open(path.c_str(), O_WRONLY | flags, 0666);
+  return file >= 0 ? file : -errno;
+}
 
 bool lock_soon(std::mutex& lock) {
   constexpr uint64_t kNsMax = 1'000'000'000;
@@ -117,15 +178,7 @@ void write_metrics(const std::string& where, const Metrics& metrics) {
     std::fputs(metrics.to_text().c_str(), stderr);
     return;
   }
-  // In one call, so that lines of processes that append at the same time are not mixed.
-  const std::string line = metrics.to_json() + "\n";
-  const int file = ::open(where.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  const ssize_t written = file < 0 ? -1 : ::write(file, line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size()))
-    std::fprintf(stderr, "outcore: %s\n",
-                 base::system_error(written < 0 ? errno : ENOSPC, "write metrics to " + where)
-                     .message.c_str());
-  if (file >= 0) ::close(file);
+  append_line(where, metrics.to_json() + "\n", "metrics");
 }
 
 Metrics collect_metrics(Runtime::Impl& impl) {
@@ -134,7 +187,7 @@ Metrics collect_metrics(Runtime::Impl& impl) {
 }
 
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
-  if (is_wanted(*impl)) remember(impl);
+  if (is_wanted(*impl) || impl->is_recorded_to_file) remember(impl);
 }
 
 void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
@@ -145,6 +198,7 @@ void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
 void report_end(Runtime::Impl& impl) {
   if (is_wanted(impl) && !impl.is_reported.exchange(true))
     write_metrics(impl.options.metrics_at_exit, collect_metrics(impl));
+  if (is_to_be_recorded(impl)) write_record(impl, collect_metrics(impl));
   keep_and_tell(impl);
 }
 

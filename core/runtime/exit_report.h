@@ -21,6 +21,8 @@ void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl);
 void report_end(Runtime::Impl& impl);
 // What the runtime has learnt goes to its profiles when the process calls exit(), likewise.
 void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl);
+// Opens a file that lines are appended to, without waiting for anybody: a descriptor, or -errno.
+int open_to_append(const std::string& path, bool may_create = true);
 // The program ends, possibly in the middle of a call of another thread: waits for a lock for a
 // short time only. False: it is not locked.
 bool lock_soon(std::mutex& lock);

@@ -17,6 +17,7 @@
 #include "core/paging/fault_reason.h"
 #include "core/region/address_map.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/inheritance.h"
 
 namespace outcore::runtime {
 namespace {
@@ -27,6 +28,7 @@ namespace {
 // without limit where the map changes all the time.
 os::FaultOutcome answer_to_nobodys(const std::byte* address) {
   constexpr uint32_t kTriesMax = 8;
+  if (Inheritance::wait_for_attaching()) return os::FaultOutcome::kDone;
   static thread_local uint64_t seen_changes = 0;
   static thread_local const std::byte* seen_address = nullptr;
   static thread_local uint32_t tries = 0;
@@ -122,6 +124,7 @@ Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wante
 
 FaultSources::~FaultSources() {
   for (auto& delivery : delivery_) delivery.reset();
+  for (auto& guard : guard_) guard.reset();
   for (auto& row : source_)
     for (const os::FaultSource& source : row)
       for (const int fd : {source.fd, source.nothing})
@@ -137,6 +140,17 @@ Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechani
   if (source.fd < 0)
     if (Status s = open(source, is_messages, is_shared); !s) return s.error();
   return &source;
+}
+
+Status FaultSources::guard(bool is_messages) {
+  const std::lock_guard<std::mutex> guard(opening_);
+  const os::FaultSource& source = source_[is_messages][true];
+  OC_CHECK(source.fd >= 0);
+  if (guard_[is_messages] != nullptr) return {};
+  Result<std::unique_ptr<os::DescriptorGuard>> started = os::DescriptorGuard::start(source.fd);
+  if (!started) return started.error();
+  guard_[is_messages] = std::move(started).value();
+  return {};
 }
 
 Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_shared) {

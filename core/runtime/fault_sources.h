@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/os/descriptor_guard.h"
 #include "core/os/fault_ranges.h"
 #include "core/os/kernel_features.h"
 #include "core/os/message_delivery.h"
@@ -42,6 +43,9 @@ class FaultSources {
 
   // The source lives as long as this object. Any thread. REQUIRES: not mprotect.
   Result<const os::FaultSource*> source_for(const Mechanism& mechanism);
+  // The source for shared frames outlives whoever closes its descriptor (DescriptorGuard), as long
+  // as this object. REQUIRES: it is open.
+  Status guard(bool is_messages);
 
  private:
   Status open(os::FaultSource& source, bool is_messages, bool is_shared);
@@ -52,6 +56,7 @@ class FaultSources {
   int pagemap_ = -1;
   os::FaultSource source_[2][2];  // [messages][shared]
   std::unique_ptr<os::MessageDelivery> delivery_[2];
+  std::unique_ptr<os::DescriptorGuard> guard_[2];  // [messages]
 };
 
 // Installs the process's fault handlers, once, and what prevents a forked child from paging.

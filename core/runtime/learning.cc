@@ -26,9 +26,10 @@ std::string absolute_profile(const std::string& path) {
   return error ? path : whole.string();
 }
 
-// nullptr: the bytes are in no file, or the region has changes of its own.
+// nullptr: the bytes are in no file, or the region has changes of its own, or its pages are a
+// buffer's, in which others bring them in.
 const store::FileStore* file_of(const Region::Impl& region) {
-  if (region.access == Access::kPrivate) return nullptr;
+  if (region.access == Access::kPrivate || region.cache->shared != nullptr) return nullptr;
   return dynamic_cast<const store::FileStore*>(region.cache->store.load());
 }
 

@@ -11,6 +11,7 @@
 #include "core/os/signal_delivery.h"
 #include "core/region/address_map.h"
 #include "core/region/view_pool.h"
+#include "core/runtime/inheritance.h"
 #include "core/runtime/overlay.h"
 #include "core/runtime/runtime_impl.h"
 
@@ -108,13 +109,12 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   const uint64_t reserve_bytes =
       lent != nullptr ? lent->size_bytes
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
-
   auto region = std::make_unique<Region::Impl>();
-  Result<PageCache*> cache = cache_for(std::move(store), uri, o, o.offset + reserve_bytes,
-                                       lent != nullptr ? lent->room_bytes : 0, &region->cache_key);
+  Result<PageCache*> cache =
+      cache_for(std::move(store), uri, o, o.offset + reserve_bytes, lent, &region->cache_key);
   if (!cache) return cache.error();
-  Result<std::byte*> address = lent != nullptr ? Result<std::byte*>(lent->address)
-                                               : place(o, reserve_bytes, cache.value()->page_bytes);
+  Result<std::byte*> address =
+      lent != nullptr ? lent->address : place(o, reserve_bytes, cache.value()->page_bytes);
   if (!address) {
     drop_cache(region->cache_key);
     return address.error();
@@ -145,26 +145,15 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
   regions.push_back(region.get());
+  runtime::Inheritance::note_mapped(*region);
   learn_by_option(*region);
   return region;
-}
-
-// Claims the store: no other runtime of this process may write its bytes until its cache is
-// dropped.
-Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
-  const std::string identity = store.identity();
-  if (identity.empty() || claims.contains(identity)) return {};
-  if (claims[identity].take(identity)) return {};
-  claims.erase(identity);
-  return refuse(EBUSY, uri,
-                "another runtime of this process has it mapped for writing, and neither would see "
-                "what the other writes: map it by that runtime, or unmap it there first");
 }
 
 // The cache of the store: an existing one with the same bytes, or a new one.
 Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                             const MapOptions& o, uint64_t end_bytes,
-                                            uint64_t room_bytes, std::string* key) {
+                                            const Lent* lent, std::string* key) {
   const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   *key = key_of(*store);
   if (o.access == Access::kPrivate) {
@@ -188,15 +177,31 @@ Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const 
                     "it is mapped already, with less room to grow: unmap it first, or reserve more "
                     "at the first map");
     if (Status s = join(cache, store, o, page_bytes); !s) return s.error();
+    runtime::publish(cache);
     return &cache;
   }
 
+  Result<std::unique_ptr<PageCache>> made = make_cache(std::move(store), uri, o, end_bytes, lent);
+  if (!made) return made.error();
+  std::unique_ptr<PageCache> cache = std::move(made).value();
+  if (Status s = engine->add_cache(cache.get()); !s) return s.error();
+  for (const std::span<std::byte> lend : engine->pager().buffers())
+    cache->store.load()->register_buffer(lend);
+  runtime::publish(*cache);
+  return (caches[*key] = std::move(cache)).get();
+}
+
+Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Store> store,
+                                                             const std::string& uri,
+                                                             const MapOptions& o,
+                                                             uint64_t end_bytes, const Lent* lent) {
+  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
   const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
                                o.frames.value_or(options.frames), page_bytes,
                                o.access != Access::kReadOnly, engine->pager().policy_wants_rescue};
   Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
-  auto cache = std::make_unique<PageCache>();
+  auto cache = std::make_unique<PageCache>(sheet);
   cache->traits = store->traits();
   cache->uri = uri;
   cache->store_bytes = store->size_bytes();
@@ -210,15 +215,24 @@ Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const 
     cache->write_gate.share(paging::TransferCount::of_writers(cache->traits.device));
   // The table spans the whole store, because a second view may show more than the first. Its memory
   // is used where it is touched.
+  const uint64_t room_bytes = lent != nullptr ? lent->room_bytes : 0;
   const uint64_t span_bytes =
       std::max({end_bytes, room_bytes, round_up(cache->store_bytes, kSystemPage)});
   if (Status s = cache->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
-  if (Status s = make_frames(*cache, mechanism.value()); !s)
-    return refuse(s.code(), uri, s.message());
+  if (Status s = cache->evicted.allocate(cache->page_count() / 64 + 1); !s) return s.error();
+  // What cannot be shared just now is the process's own.
+  const bool is_shared = can_share(*cache, o, lent) && share(*cache, mechanism.value()).ok();
+  if (!is_shared) {
+    if (lent != nullptr && lent->must_share)
+      return refuse(EBUSY, uri, "its pages cannot be shared just now");
+    Status s = take_private_memory();
+    if (s.ok()) s = make_frames(*cache, mechanism.value());
+    if (!s.ok()) return refuse(s.code(), uri, s.message());
+  }
   if (options.checkpoint_every_ms != 0)  // each checkpoint copies what has changed since the last
     if (const auto logged = cache->log_changes(); !logged) return logged.error();
-  if (wanted.frames == FrameKind::kAuto && cache->delivery == Delivery::kInThread &&
+  if (!is_shared && wanted.frames == FrameKind::kAuto && cache->delivery == Delivery::kInThread &&
       kernel.has_write_tracking && cache->frames->has_write_faults())
     cache->share_frames = [this, s = cache.get()] {
       // While frames are replaced, touches raise SIGSEGV, which a handler of the program would see.
@@ -227,17 +241,18 @@ Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const 
       const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
-  if (Status s = engine->add_cache(cache.get()); !s) return s.error();
-  for (const std::span<std::byte> buffer : engine->pager().buffers())
-    cache->store.load()->register_buffer(buffer);
-  return (caches[*key] = std::move(cache)).get();
+  return cache;
+}
+
+void Runtime::Impl::set_delivery(PageCache& cache, Delivery delivery) {
+  cache.delivery = delivery;
+  // Measured (docs/internals/kernel-facts.md): a fault that is answered in its thread, and one that
+  // an event thread answers, without what the pager does.
+  cache.fetches.cost.set_trap_ns(delivery == Delivery::kMessages ? 12'000 : 2'000);
 }
 
 Status Runtime::Impl::make_frames(PageCache& cache, const runtime::Mechanism& mechanism) const {
-  cache.delivery = mechanism.delivery;
-  // Measured (docs/internals/kernel-facts.md): a fault that is answered in its thread, and one that
-  // an event thread answers, without what the pager does.
-  cache.fetches.cost.set_trap_ns(mechanism.delivery == Delivery::kMessages ? 12'000 : 2'000);
+  set_delivery(cache, mechanism.delivery);
   const uint64_t bytes = cache.page_count() * cache.page_bytes;
   OC_CHECK(bytes != 0);
   if (mechanism.delivery == Delivery::kMprotect) {
@@ -272,6 +287,10 @@ Status Runtime::Impl::share_frames(PageCache& cache) const {
 // Adds another view of a cache: the same pages, the same frames.
 Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store,
                            const MapOptions& o, uint64_t page_bytes) {
+  if (cache.shared != nullptr && o.access == Access::kReadWrite)
+    return refuse(EBUSY, cache.uri,
+                  "it is mapped already, read-only and in a buffer that others share: unmap it "
+                  "first");
   if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
     return refuse(EBUSY, cache.uri,
                   "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +
@@ -306,6 +325,8 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
   // The existing store may have been opened read-only, and knows the size it had then.
   const uint64_t store_bytes = std::max(store->size_bytes(), cache.store.load()->size_bytes());
   const bool is_outgrown = store_bytes > cache.store.load()->size_bytes();
+  if (cache.shared != nullptr && store_bytes > cache.store_bytes.load())
+    return refuse(EBUSY, cache.uri, "it has grown, and others share its pages: unmap it first");
   if (is_outgrown && cache.is_writable && o.access != Access::kReadWrite)
     return refuse(EBUSY, cache.uri,
                   "it has grown to " + std::to_string(store_bytes) +
@@ -333,10 +354,8 @@ void Runtime::Impl::drop_cache(const std::string& key) {
   if (found == caches.end() || found->second->view_count != 0) return;
   end_learning(*found->second);
   engine->remove_cache(found->second.get());
-  const Counters counters = found->second->counters.sum();
-#define OUTCORE_KEEP(name, unit, help) ended.add(metrics::Counter::name, counters.name);
-  OUTCORE_COUNTERS(OUTCORE_KEEP)
-#undef OUTCORE_KEEP
+  if (recorder != nullptr) recorder->note_end(found->second->entry);
+  sheet->memory().end(*found->second->entry);
   caches.erase(found);
   claims.erase(key);
 }

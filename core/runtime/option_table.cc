@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/buffer/place.h"
 #include "core/os/kernel_features.h"
 #include "core/runtime/option_text.h"
 #include "outcore/policy.h"
@@ -195,6 +196,16 @@ std::string refuse_pool(const std::string& uri) {
   return "checkpoints are kept in versioned:FOLDER";
 }
 
+std::string refuse_report(const std::string& path) {
+  if (path == "none" || path.ends_with(".json")) return "";
+  return "a runtime writes a record: name a file that ends in .json (`outcore report` reads it)";
+}
+
+std::string refuse_buffer(const std::string& name) {
+  const Status status = buffer::check_name(name);
+  return status ? "" : status.message();
+}
+
 std::string refuse_policy(const std::string& name) {
   if (name.empty()) return refuse_empty(name);
   constexpr size_t kFrames = 64;  // any number: only the name is checked
@@ -306,6 +317,15 @@ std::vector<Option> make_fault_options() {
             "a file that keeps what of which files was needed first; the next start brings that in "
             "ahead"},
            {&R::learn_file, &O::learn_file}, nullptr, refuse_empty),
+      text(
+          {"buffer", "buffer", "none", "none, or a name",
+           "the buffer that holds pages of files mapped read-only, for all processes that name it; "
+           "the budget of the first is the limit for all together"},
+          {&R::buffer, &O::buffer}, nullptr, refuse_buffer),
+      text({"report", "report_file", "none", "none, or a path that ends in .json",
+            "a file to which a record of the run is appended when it ends, one line of JSON, of "
+            "which `outcore report` makes a page"},
+           {&R::report_file, &O::report_file}, nullptr, refuse_report),
       text({"metrics_at_exit", "metrics_at_exit", "none", "none, text, or a path",
             "metrics when the runtime ends, or the process by exit(): on the standard error as "
             "text, or appended to a file as one line of JSON"},
@@ -371,12 +391,9 @@ std::string option_table_markdown() {
   text +=
       "\n`RuntimeOptions::ignore_environment` makes a runtime deaf to environment and config "
       "file.\n"
-      "\nA file of `metrics_at_exit` has one line of JSON for each runtime that has ended: the "
-      "several of a process, and those of several processes, are written\n"
-      "behind each other in one call each, and none overwrites another's (on NFS, where no file "
-      "is appended to in one step, give each process a path of its own). What\n"
-      "was in the file stays, but `outcore run --metrics-at-exit PATH` empties it before the "
-      "program begins.\n";
+      "\nA file of `metrics_at_exit`, or of `report`, has one line of JSON for each runtime that "
+      "has ended, of all processes; none overwrites another's (on NFS give each a path of its "
+      "own).\nWhat was in it stays, but `outcore run` empties it before the program begins.\n";
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
+#include "core/runtime/inheritance.h"
 #include "core/runtime/runtime_impl.h"
 
 namespace outcore {
@@ -35,6 +36,18 @@ const char* name_of(Delivery d) {
 
 namespace runtime {
 
+void publish(const paging::PageCache& cache) {
+  published::StoreSlot& slot = *cache.entry;
+  slot.page_bytes = cache.page_bytes;
+  slot.store_bytes = cache.store_bytes.load();
+  slot.is_writable = cache.is_writable.load();
+  slot.is_shared = cache.shared != nullptr;
+  slot.delivery.set(name_of(cache.delivery));
+  slot.frames.set(cache.frames->kind() == FrameKind::kShared ? "shared" : "private");
+  slot.uri.set(cache.uri);
+  slot.is_described.store(true, std::memory_order_release);
+}
+
 RegionMetrics metrics_of(const Region::Impl& region) {
   RegionMetrics m;
   m.uri = region.uri;
@@ -48,7 +61,8 @@ RegionMetrics metrics_of(const Region::Impl& region) {
   m.is_degraded = region.cache->is_told_degraded();
   m.is_unreplicated = region.cache->store.load()->is_unreplicated();
   m.counters = region.cache->counters.sum();
-  m.fetches = region.cache->fetches.metrics();
+  m.fetches = region.cache->fetches.counts.metrics();
+  m.fault_latency = region.cache->counters.fault_latency();
   return m;
 }
 
@@ -61,7 +75,9 @@ struct Call {
   std::byte* from = nullptr;
   uint64_t first = 0, end = 0;  // pages
 
-  Call(const Region::Impl* r, const char* what, uint64_t offset, uint64_t size_bytes) {
+  Call(Region::Impl* r, const char* what, uint64_t offset, uint64_t size_bytes) {
+    if (r != nullptr && r->generation.load(std::memory_order_acquire) != process_generation())
+      Inheritance::attach(*r);
     if (r == nullptr || r->view == nullptr) {
       status = Error{EINVAL, std::string(what) + ": the region is not mapped"};
       return;
@@ -104,6 +120,7 @@ Region& Region::operator=(Region&& other) noexcept {
 Region::~Region() {
   const os::CancelBlock uncancelled;
   if (impl_ == nullptr || impl_->view == nullptr) return;
+  runtime::Inheritance::forget(*impl_);
   if (!impl_->runtime->check_alive("unmap").ok()) return;
   if (const Status s = unmap(true); !s)
     std::fprintf(stderr, "outcore: unmap lost bytes: %s\n", s.message().c_str());

@@ -47,6 +47,7 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
     (*right)->access = region.access;
     (*right)->reserve_bytes = parts[1]->reserved_bytes;
     (*right)->is_lent = true;
+    (*right)->generation = region.generation.load();
     regions.push_back(right->get());
   }
   return {};

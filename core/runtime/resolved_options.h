@@ -44,6 +44,8 @@ struct ResolvedOptions {
   std::string checkpoint_pool;
   unsigned checkpoint_keep = 0;
   std::string learn_file;
+  std::string buffer;
+  std::string report_file;
   std::string metrics_at_exit;
   std::string kernel;
 

@@ -19,6 +19,7 @@
 #include "core/runtime/runtime_impl.h"
 #include "core/store/buffer_set.h"
 #include "core/store/registry.h"
+#include "outcore/buffers.h"
 
 namespace outcore {
 
@@ -52,14 +53,19 @@ Runtime::Impl::~Impl() {
     // In a forked child: the threads are the parent's, so nothing can be ended here.
     static_cast<void>(checkpointer.release());
     static_cast<void>(governor.release());
+    static_cast<void>(recorder.release());
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
+    // Nor may its place in a buffer be given up, which is the parent's.
+    static_cast<void>(new std::shared_ptr<buffer::Buffer>(std::move(shared_buffer)));
     for (auto& [key, cache] : caches) static_cast<void>(cache.release());
+    static_cast<void>(new std::shared_ptr<published::Sheet>(std::move(sheet)));
     return;
   }
   checkpointer.reset();
   if (governor != nullptr) governor->end();
   if (engine != nullptr) runtime::report_end(*this);
+  recorder.reset();
   sources.reset();  // event threads use the engine, so they end first
   // A store of the program may outlive the buffers that it was lent.
   if (engine != nullptr)
@@ -67,6 +73,7 @@ Runtime::Impl::~Impl() {
       store::BufferSet::of_process().forget(buffer);
   governor.reset();
   engine.reset();
+  if (private_bytes != 0) shared_buffer->give_private(private_bytes);
 }
 
 Status Runtime::Impl::check_alive(const std::string& what) const {
@@ -78,19 +85,28 @@ Status Runtime::Impl::check_alive(const std::string& what) const {
           "of its own in it"};
 }
 
-Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions& options) {
+Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions& options,
+                                                            bool has_own_budget_beside) {
   const os::CancelBlock uncancelled;
   Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(options);
   if (!resolved) return resolved.error();
   auto impl = std::make_shared<Impl>();
+  impl->given = options;
   impl->options = std::move(resolved).value();
+  impl->has_own_budget_beside = has_own_budget_beside;
   const runtime::ResolvedOptions& o = impl->options;
   Result<os::KernelFeatures> kernel = os::detect_kernel_features(o.kernel);
   if (!kernel) return kernel.error();
   impl->kernel = std::move(kernel).value();
   impl->sources = std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads);
+  if (Status s = impl->join_buffer(); !s) return s.error();
+  impl->sheet = published::Sheet::make();
+  if (impl->sheet == nullptr)
+    return base::system_error(ENOMEM, "make room for counters", "no memory or addresses are left");
   paging::PagerOptions e;
-  e.budget_bytes = base::round_down(o.budget_bytes, kSystemPage);
+  e.budget_cells = &impl->sheet->memory().budget;
+  e.budget_bytes = base::round_down(impl->pages_bytes(), kSystemPage);
+  e.buffer_bounce = impl->buffer_bounce();
   const uint64_t memory_bytes =
       static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * kSystemPage;
   e.frames_max = std::max({e.budget_bytes, memory_bytes, o.largest_budget()}) / kSystemPage;
@@ -106,6 +122,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   const std::string budget_from = "budget (" + o.source_of("budget") + "): ";
   if (!engine) return Error{engine.code(), budget_from + engine.message()};
   impl->engine = std::move(engine).value();
+  impl->publish();
   if (o.page_bytes > kSystemPage &&
       impl->engine->pager().least_budget(o.page_bytes) > e.budget_bytes)
     return Error{EINVAL, budget_from + "a budget of " + base::format_bytes(e.budget_bytes) +
@@ -114,6 +131,11 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
                              base::format_bytes(impl->engine->pager().least_budget(o.page_bytes))};
   impl->start_learning();
   if (Status s = impl->start_governor(); !s) return s.error();
+  if (Status s = impl->start_recording(); !s) {
+    // Set from outside, it is no reason to have no budget.
+    if (o.source_of("report") == "the program") return s.error();
+    std::fprintf(stderr, "outcore: %s: the run is not recorded\n", s.message().c_str());
+  }
   runtime::install_handlers(true);
   runtime::report_at_exit(impl);
   if (o.checkpoint_every_ms != 0) {
@@ -124,8 +146,31 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   return impl;
 }
 
+// What others may see of the runtime beside its counts.
+void Runtime::Impl::publish() const {
+  published::Layout& seen = sheet->memory();
+  seen.policy.set(options.policy);
+  seen.budget_source.set(options.source_of("budget"));
+  seen.shared_buffer.set(shared_buffer != nullptr ? options.buffer : "");
+  seen.buffer_bytes = engine->pager().buffer_bytes();
+  sheet->show();
+}
+
+// Claims the store: no other runtime of this process may write its bytes until its cache is
+// dropped.
+Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
+  const std::string identity = store.identity();
+  if (identity.empty() || claims.contains(identity)) return {};
+  if (claims[identity].take(identity)) return {};
+  claims.erase(identity);
+  return Error{EBUSY, "map " + uri +
+                          ": another runtime of this process has it mapped for writing, and "
+                          "neither would see what the other writes: map it by that runtime, or "
+                          "unmap it there first"};
+}
+
 Status Runtime::Impl::start_governor() {
-  if (!options.adapts_budget) return {};
+  if (!options.adapts_budget || shared_buffer != nullptr) return {};
   Result<runtime::BudgetGovernor::Meter> meter = runtime::BudgetGovernor::machine_meter();
   if (!meter) return meter.error();
   const uint64_t frames_bytes = uint64_t{engine->pager().frames.count()} * kSystemPage;
@@ -136,7 +181,7 @@ Status Runtime::Impl::start_governor() {
       base::round_up(engine->pager().least_budget(options.page_bytes), kSystemPage);
   bounds.min_bytes = std::min(std::max(options.budget_min_bytes, needed), bounds.max_bytes);
   governor =
-      std::make_unique<runtime::BudgetGovernor>(*engine, ended, bounds, std::move(meter).value());
+      std::make_unique<runtime::BudgetGovernor>(*engine, ended(), bounds, std::move(meter).value());
   return governor->start();
 }
 
@@ -203,11 +248,17 @@ Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& opti
 Status Runtime::resize_budget(uint64_t bytes) {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("resize the budget"); !s) return s;
+  if (impl_->shared_buffer != nullptr) return resize_buffer(impl_->options.buffer, bytes);
   return impl_->governor != nullptr ? impl_->governor->fix(bytes)
                                     : impl_->engine->resize_budget(bytes);
 }
 
-uint64_t Runtime::budget_bytes() const { return impl_->engine->budget_bytes(); }
+uint64_t Runtime::budget_bytes() const {
+  if (!impl_->check_alive("").ok())
+    return impl_->options.budget_bytes;  // the board is the parent's
+  return impl_->shared_buffer != nullptr ? impl_->shared_buffer->room().limit_bytes()
+                                         : impl_->engine->budget_bytes();
+}
 
 Metrics Runtime::metrics() const {
   if (!impl_->check_alive("metrics").ok()) return {};  // the parent's metrics are not the child's

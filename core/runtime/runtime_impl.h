@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "core/buffer/buffer.h"
 #include "core/os/kernel_features.h"
 #include "core/paging/engine.h"
+#include "core/published/sheet.h"
+#include "core/recording/recorder.h"
 #include "core/runtime/budget_governor.h"
 #include "core/runtime/fault_sources.h"
 #include "core/runtime/learner.h"
@@ -29,13 +32,21 @@ struct Reservation::Impl {
 };
 
 struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
+  RuntimeOptions given;  // what it was started with
   runtime::ResolvedOptions options;
   os::KernelFeatures kernel;
   // They outlive the caches, which note in their logs.
   std::vector<std::unique_ptr<runtime::Learner>> learners;
   std::unique_ptr<runtime::FaultSources> sources;
+  std::shared_ptr<published::Sheet> sheet;  // where it counts; it outlives the engine
   std::unique_ptr<paging::Engine> engine;
-  const uint64_t generation;  // of the process: a forked child has another
+  // With the option `buffer`. It outlives the caches.
+  std::shared_ptr<buffer::Buffer> shared_buffer;
+  // The buffer is for what is shared alone: other pages have the budget beside it.
+  bool has_own_budget_beside = false;
+  uint64_t private_bytes = 0;       // what this runtime has of the buffer's limit for itself
+  bool has_private_memory = false;  // also for pages that are not shared
+  const uint64_t generation;        // of the process: a forked child has another
 
   // Page caches by the identity of their store. The lock makes mapping and unmapping one at a time.
   std::mutex mapping;
@@ -43,8 +54,13 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Of the stores that are mapped for writing, as long as they are.
   std::map<std::string, runtime::WriterClaim> claims;
   uint64_t nameless = 0;
-  metrics::CounterBlock ended;  // counters of caches that are gone, and of what is no cache's
+  // Counters of caches that are gone, and of what is no cache's.
+  metrics::CounterBlock& ended() const { return sheet->memory().ended; }
   std::unique_ptr<runtime::BudgetGovernor> governor;  // with budget = auto
+  // Not nullptr: it is being recorded. Changes under the mapping lock.
+  std::unique_ptr<recording::Recorder> recorder;
+  std::string record_path;           // constant once started
+  bool is_recorded_to_file = false;  // by the option `report`, until the end; constant once started
   std::vector<Reservation::Impl*> reservations;
   std::vector<Region::Impl*> regions;
 
@@ -55,6 +71,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   };
   std::unique_ptr<Checkpointer> checkpointer;
   std::atomic<bool> is_reported{false};  // by metrics_at_exit
+  std::atomic<bool> is_recorded{false};  // its record is written, or being written
 
   // Profiles of learnt starts (learning.cc).
   bool learns_by_option = false;  // the first learner is the option's; constant once it has started
@@ -64,7 +81,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
 
   Impl();
   ~Impl();
-  static Result<std::shared_ptr<Impl>> start(const RuntimeOptions& options);
+  static Result<std::shared_ptr<Impl>> start(const RuntimeOptions& options,
+                                             bool has_own_budget_beside = false);
 
   // Addresses of the program (`outcore run`) over whose mapping a region is put: as many bytes as
   // the options say, perhaps none yet. The store may grow to `room_bytes`. The region does not own
@@ -73,6 +91,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
     std::byte* address = nullptr;
     uint64_t size_bytes = 0;
     uint64_t room_bytes = 0;
+    bool may_share = false;   // nobody of this process will write the file
+    bool must_share = false;  // in a buffer, or not at all: EBUSY
   };
   Status claim(const Store& store, const std::string& uri);
   Result<std::unique_ptr<Region::Impl>> map(std::shared_ptr<Store> store, const std::string& uri,
@@ -97,6 +117,10 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Changes whether the program may read or write the region; `tell` changes it in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
                  const std::function<Status(bool, bool)>& tell);
+  // Records of the run: recording.cc. Takes the mapping lock. EBUSY: it is recorded already.
+  Status record();
+  // Ends the recording: the record, as one line. Once.
+  std::string record_of(recording::Recorder& of, const Metrics& metrics) const;
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 
   // Learnt starts: learning.cc. Brings in ahead what the profile has of the bytes [from, to) of the
@@ -110,17 +134,31 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status keep_learnt(bool may_wait);
 
  private:
+  void publish() const;
   void start_learning();
   void learn_by_option(Region::Impl& region);
   void count_replayed_files();
   void end_learning(const paging::PageCache& cache);
   Status start_governor();
+  Status start_recording();
+  // Pages in a buffer: sharing.cc.
+  Status join_buffer();
+  uint64_t pages_bytes() const;  // for pages that are no buffer's
+  budget::BouncePool::Shape buffer_bounce() const;
+  bool can_share(const paging::PageCache& cache, const MapOptions& options, const Lent* lent) const;
+  Status share(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
+  Status take_private_memory();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,
-                                       uint64_t room_bytes, std::string* key);
+                                       const Lent* lent, std::string* key);
+  Result<std::unique_ptr<paging::PageCache>> make_cache(std::shared_ptr<Store> store,
+                                                        const std::string& uri,
+                                                        const MapOptions& options,
+                                                        uint64_t end_bytes, const Lent* lent);
   Status join(paging::PageCache& cache, const std::shared_ptr<Store>& store,
               const MapOptions& options, uint64_t page_bytes);
   Status share_frames(paging::PageCache& cache) const;
+  static void set_delivery(paging::PageCache& cache, Delivery delivery);
   Status make_frames(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
   void give_place_back(const Region::Impl& region);
@@ -138,12 +176,17 @@ struct Region::Impl {
   bool is_fixed = false;       // inside a Reservation
   bool is_lent = false;        // the addresses are lent by the program
   bool wants_zeros = false;    // on_error=zero was set for this region itself
+  // Of the process whose region it is; in a forked child another one, until the region has become
+  // the child's own (Inheritance). The other fields are constant while this is.
+  std::atomic<uint32_t> generation{0};
 };
 
 // Forked children: see fork.cc.
 namespace runtime {
 uint64_t process_generation();
 RegionMetrics metrics_of(const Region::Impl& region);
+// What others may see of the cache beside its counts, as it is now. REQUIRES: the mapping lock.
+void publish(const paging::PageCache& cache);
 // Checkpoints by the runtime's options are made by a product, which registers here the function
 // that starts them (core/base/products.h). They end with the Checkpointer.
 using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Checkpointer>> (*)(

@@ -18,15 +18,16 @@ constexpr std::string_view kPrefix = "OUTCORE_";
 
 // Variables that are not options of a runtime.
 constexpr std::string_view kOthers[] = {
-    "CONFIG",         "STORE",        "POOL",          "HOSTS",        "SSH",
-    "BENCH_DIR",      "RUN_MAP",      "RUN_NOT_MAP",   "RUN_MIN_SIZE", "RUN_ALLOC",
-    "RUN_EXPLAIN",    "RUN_QUIET",    "RUN_JSON",      "RUN_ROOT",     "RUN_REPORT",
-    "RUN_COMMAND",    "RUN_REPLICAS", "RUN_ALLOW_AIO", "RUN_WINDOW",   "RUN_KEEP_PRIVILEGES",
-    "PRELOAD_LIBRARY"};
+    "CONFIG",      "STORE",        "POOL",           "HOSTS",        "SSH",
+    "BENCH_DIR",   "RUN_MAP",      "RUN_NOT_MAP",    "RUN_MIN_SIZE", "RUN_ALLOC",
+    "RUN_EXPLAIN", "RUN_QUIET",    "RUN_JSON",       "RUN_ROOT",     "RUN_REPORT",
+    "RUN_COMMAND", "RUN_REPLICAS", "RUN_ALLOW_AIO",  "RUN_WINDOW",   "RUN_KEEP_PRIVILEGES",
+    "RUN_BUFFER",  "BUFFER_DIR",   "PRELOAD_LIBRARY"};
 
 // Variables of Outcore's own tests and their scripts.
-constexpr std::string_view kOfTests[] = {"TEST_",   "SIM_",        "STRESS_",    "UPDATE_DOCS",
-                                         "COMMAND", "ARRAY_KILLS", "SOURCE_DIR", "IS_INSIDE"};
+constexpr std::string_view kOfTests[] = {"TEST_",       "SIM_",       "STRESS_",
+                                         "UPDATE_DOCS", "COMMAND",    "ARRAY_KILLS",
+                                         "KILLS",       "SOURCE_DIR", "IS_INSIDE"};
 
 // Kubernetes sets such variables for each service; here for one that is called outcore or
 // outcore-….

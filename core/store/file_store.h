@@ -11,6 +11,7 @@
 
 #include "core/store/buffer_set.h"
 #include "core/store/direct_file.h"
+#include "core/store/file_version.h"
 #include "core/store/lost_sync.h"
 #include "core/store/written_map.h"
 #include "outcore/store.h"
@@ -59,6 +60,11 @@ class FileStore final : public Store {
   int look_at_size(bool is_mapped);
   // Errors: ENOENT (it has no name any more), those of the system. Not on the fault path.
   Result<FileFacts> facts() const;
+  // Errors: ENOTSUP (a block device), those of the system. Not on the fault path.
+  Result<FileVersion> version() const;
+  // By what it was opened, and is open: in a forked child, too, unless that has closed it.
+  const std::string& path() const { return path_; }
+  int descriptor() const { return file_.fd(); }
 
  private:
   // Opened, but not yet examined.

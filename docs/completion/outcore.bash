@@ -12,6 +12,11 @@ _outcore_words() {
     /^$/ { is_commands = 0 }'
 }
 
+# The numbers of processes that can be watched.
+_outcore_processes() {
+  "${COMP_WORDS[0]}" top --json --interval 50ms 2>/dev/null | grep -oE '"pid":[0-9]+' | cut -d: -f2
+}
+
 # The index of the program in `outcore run [OPTION…] [--] PROGRAM…`, or of the word being written.
 _outcore_program() {
   local i
@@ -34,7 +39,7 @@ _outcore() {
   for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
     [[ ${COMP_WORDS[i]} == [a-z]* ]] || break
     said+=("${COMP_WORDS[i]}")
-    [[ ${COMP_WORDS[1]} == @(arrays|bench|checkpoint|heap|store) ]] || break
+    [[ ${COMP_WORDS[1]} == @(arrays|bench|buffers|checkpoint|heap|store) ]] || break
   done
   COMPREPLY=()
   if [[ ${COMP_WORDS[1]} == run ]] && ((COMP_CWORD > 1)); then
@@ -52,7 +57,7 @@ _outcore() {
       return
     fi
     case $before in
-    --json | --map | --not-map | --hosts | --learn) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
+    --json | --map | --not-map | --hosts | --learn | --report | --metrics) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
     --store) choices="scratch: far://" before=--choice ;;
     --replicas) choices="0 1" before=--choice ;;
     esac
@@ -65,9 +70,19 @@ _outcore() {
   elif [[ ${COMP_WORDS[1]} =~ ^(residency|warm|evict)$ && $word != -* && $before != --* ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
+  elif [[ ${COMP_WORDS[1]} == report && $word != -* ]] && ((COMP_CWORD > 1)); then
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    return
+  elif [[ ${COMP_WORDS[1]} == @(stat|explain) && $word != -* ]] && ((COMP_CWORD == 2)); then
+    mapfile -t COMPREPLY < <(compgen -W "$(_outcore_processes)" -- "$word")
+    return
   fi
   case $before in
   --choice) ;;
+  --pid) choices=$(_outcore_processes) ;;
+  --format) choices="prometheus openmetrics" ;;
+  --sort) choices="pid user stalled budget fills read write p99 refaults amplification cpu rss command" ;;
+  --interval) choices="200ms 1s 5s 1min" ;;
   --memory) choices="all dram dram-huge mmap mmap-random swap direct outcore outcore-random" ;;
   --compress) choices="lz4 zstd zstd:1 zstd:9 zstd:19" ;;
   --page) choices="4k 16k 64k 256k 1M 2M 16M" ;;

@@ -40,7 +40,10 @@ namespace outcore {
   X(budget_growths, "count", "times that it made it larger")                                       \
   X(budget_shrink_failures, "count",                                                               \
     "times that it could not, or not as much as it wanted, because pages could not leave; tried "  \
-    "again")
+    "again")                                                                                       \
+  X(fault_ns, "nanoseconds", "time in faults, from the entry of the handler: of all threads")      \
+  X(refaults, "pages",                                                                             \
+    "of fills and prefetch_fills: pages that had been in memory before, and were evicted")
 
 // X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \
@@ -60,6 +63,9 @@ struct Counters {
 #define OUTCORE_FIELD(name, unit, help) uint64_t name = 0;
   OUTCORE_COUNTERS(OUTCORE_FIELD)
 #undef OUTCORE_FIELD
+  Counters& operator+=(const Counters& more);
+  // What was counted since they were `before`; never less than 0.
+  Counters since(const Counters& before) const;
 };
 
 struct Gauges {
@@ -76,6 +82,8 @@ struct LatencyHistogram {
   // The upper edge of the bucket that contains the given share (0 … 1) of all faults; 0 if there
   // were no faults.
   uint64_t percentile_ns(double share) const;
+  LatencyHistogram& operator+=(const LatencyHistogram& more);
+  LatencyHistogram since(const LatencyHistogram& before) const;  // as of Counters
 };
 
 // How much misses brought in that belonged to no sequential reader.
@@ -96,9 +104,10 @@ struct RegionMetrics {
   uint64_t address = 0, size_bytes = 0, page_bytes = 0, resident_bytes = 0;
   std::string access, delivery, frames;
   bool is_degraded = false;
-  bool is_unreplicated = false;  // as Store::is_unreplicated()
-  Counters counters;             // of the store's pages: regions of one store share them
-  FetchMetrics fetches;          // likewise
+  bool is_unreplicated = false;    // as Store::is_unreplicated()
+  Counters counters;               // of the store's pages: regions of one store share them
+  FetchMetrics fetches;            // likewise
+  LatencyHistogram fault_latency;  // likewise
 };
 
 // The policy of one shard; and what `policy = auto` has seen.

@@ -111,6 +111,16 @@ struct RuntimeOptions {
   // brings that in ahead (docs/guides/run.md). "none" (default): nothing is kept. It is written
   // when the runtime ends, or the process by exit().
   std::optional<std::string> learn_file{};
+  // The name of a buffer (outcore/buffers.h): pages of files that are mapped read-only are shared
+  // with all processes that name it, and the budget of the first is the limit for all of them
+  // together. "none" (default): each process for itself. Regions with pages other than 4 KiB,
+  // with mprotect delivery, private frames or on_error = zero stay the process's own.
+  std::optional<std::string> buffer{};
+  // A file to which a record of the run is appended, one line of JSON, when the runtime ends, or
+  // the process by exit(): what happened when, in which part of which file and at which place of
+  // the code, and what a larger budget would have saved. `outcore report` makes a page of it.
+  // "none" (default): nothing is recorded.
+  std::optional<std::string> report_file{};
   // "none" (default), "text" (to stderr), or a path to which lines of JSON are appended.
   std::optional<std::string> metrics_at_exit;
   // Pretend to run on an older kernel: "5.15", "6.1", "6.8"; "all" uses every feature.

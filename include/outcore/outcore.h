@@ -1,5 +1,4 @@
-// Outcore in C: the C API, for C11 and later; C++ may include it too. Named arrays are in
-// outcore/arrays_c.h.
+// Outcore in C: the C API, for C11 and later; C++ may include it too. Arrays: outcore/arrays_c.h.
 //
 // The functions correspond to those of the C++ headers, which describe them in full;
 // docs/reference/c.md has examples. Rules for all functions:
@@ -103,6 +102,7 @@ typedef struct oc_options {
   uint64_t budget_min_bytes, budget_max_bytes;  // of a budget that adapts: see outcore/options.h
   uint32_t adapts_budget;                       // 1: it follows what the machine has left
   uint32_t fetch;                               // how much a miss brings in; 0: not set
+  const char *buffer, *report_file;             // see outcore/options.h
 } oc_options;
 
 static inline void oc_options_init(oc_options* options) {
@@ -367,7 +367,8 @@ typedef struct oc_metric_values {
   uint64_t budget_bytes, used_bytes, used_bytes_max, bounce_bytes, metadata_bytes, degraded;
   uint64_t fault_latency[OC_LATENCY_BUCKETS];  // [i]: faults of 2^i … 2^(i+1) - 1 ns
   uint64_t learnt_fills, replays;              // a counter and a gauge of later releases
-  uint64_t budget_shrinks, budget_growths, budget_shrink_failures, budget_shrink_ns_max;
+  uint64_t budget_shrinks, budget_growths, budget_shrink_failures, budget_shrink_ns_max, fault_ns,
+      refaults;
 } oc_metric_values;
 
 static inline void oc_metric_values_init(oc_metric_values* values) {

@@ -41,7 +41,8 @@ class Region {
 
   // Ranges below are in bytes from data(). They need not be aligned: they are widened to pages.
   // Errors of all functions: EINVAL (the range is outside the region, or the region is not mapped),
-  // EPERM (in a forked child).
+  // EPERM (in a forked child, unless the pages are in a buffer: then the first call, or the first
+  // touch, makes the region the child's own).
 
   // Brings the range in and keeps it resident until unpin(). Pins nest. System calls and devices
   // may use pinned memory in every delivery (O_DIRECT, io_uring). Dirty pinned pages are still

@@ -79,6 +79,16 @@ class Runtime {
   uint64_t budget_bytes() const;
 
   Metrics metrics() const;  // empty in a forked child
+
+  // Records what the runtime does from here on: when, in which part of which file, at which place
+  // in the code, and what a larger budget would have saved. A thread of its own reads events;
+  // faults take about a tenth longer. Errors: EBUSY (it is recorded already, or wholly by the
+  // option `report`), ENOMEM, EAGAIN (no thread).
+  Status start_recording();
+  // The record since start_recording(): one JSON object in one line (docs/reference/run-format.md),
+  // of which `outcore report` makes a page. Errors: EINVAL (nothing is recorded), EBUSY (the option
+  // `report` records the whole run).
+  Result<std::string> stop_recording();
   // One line for each option: "name = value (where from)".
   std::string describe_options() const;
 

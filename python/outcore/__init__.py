@@ -21,6 +21,7 @@ from .creation import empty, full, like, memmap, open, zeros
 from .datasets import store_dataset
 from .drains import ArraysDrain, DrainProgress, drain
 from .facts import preload_library, show_info
+from .report import Report, report
 from .runtime import Runtime, default_runtime, set_default_runtime
 from .sizes import format_bytes, parse_bytes
 from .stored_array import StoredArray
@@ -28,7 +29,7 @@ from .view import View
 
 __version__ = _version()
 __all__ = ["Array", "Arrays", "ArraysDrain", "Checkpoint", "CheckpointReport", "DrainProgress",
-           "Restart", "Runtime", "StoredArray", "View", "checkpoint",
+           "Report", "Restart", "Runtime", "StoredArray", "View", "checkpoint",
            "default_runtime", "drain", "empty", "format_bytes", "full", "like", "list_checkpoints",
-           "memmap", "open", "parse_bytes", "preload_library", "remove_checkpoints", "restart",
-           "set_default_runtime", "show_info", "store_dataset", "zeros"]
+           "memmap", "open", "parse_bytes", "preload_library", "remove_checkpoints", "report",
+           "restart", "set_default_runtime", "show_info", "store_dataset", "zeros"]

@@ -104,6 +104,18 @@ NB_MODULE(_core, m) {
              r.check("options");
              return r.runtime->describe_options();
            })
+      .def("start_recording",
+           [](const RuntimeHandle& r) {
+             r.check("start_recording");
+             require(r.runtime->start_recording(), "outcore runtime", Blame::kStore);
+           })
+      .def("stop_recording",
+           [](const RuntimeHandle& r) {
+             r.check("stop_recording");
+             const outcore::Result<std::string> record = r.runtime->stop_recording();
+             if (!record) raise(record.error(), "outcore runtime", Blame::kStore);
+             return record.value();
+           })
       .def("metrics", [](const RuntimeHandle& r) { return dict_of(metrics_of(r)); })
       .def("to_json", [](const RuntimeHandle& r) { return metrics_of(r).to_json(); })
       .def("to_text", [](const RuntimeHandle& r) { return metrics_of(r).to_text(); })

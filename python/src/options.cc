@@ -122,6 +122,8 @@ RuntimeOptions runtime_options_of(const nb::dict& from) {
   fields.take("checkpoint_pool", o.checkpoint_pool);
   fields.take("checkpoint_keep", o.checkpoint_keep);
   fields.take("learn", o.learn_file);
+  fields.take("buffer", o.buffer);
+  fields.take("report", o.report_file);
   fields.take("metrics_at_exit", o.metrics_at_exit);
   fields.take("kernel", o.kernel);
   fields.take("ignore_environment", o.ignore_environment);

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 
 import joblib
 import numpy as np
@@ -247,3 +248,50 @@ def test_arrays_that_are_written_stay_the_parents(table, mode):
     with outcore.open(table, mode) as a:
         assert in_child(lambda: float(a[3, 5])) == f"PermissionError {errno.EPERM}"
         assert in_child(lambda: memoryview(a).nbytes) == f"PermissionError {errno.EPERM}"
+
+
+SHARING = """
+import multiprocessing, os, sys, time
+import numpy as np, outcore
+
+def read(name, barrier):
+    a = outcore.open(name)
+    total = float(a.sum())
+    barrier.wait()  # whoever ends first takes nothing along
+    return total, a.stats()["read_bytes"]
+
+def work(name, barrier, answers):
+    answers.put(read(name, barrier))
+
+if __name__ == "__main__":
+    method, name = sys.argv[1:]
+    context = multiprocessing.get_context(method)
+    mine = outcore.open(name)  # and so the first to have it
+    barrier, answers = context.Barrier(3), context.Queue()
+    workers = [context.Process(target=work, args=(name, barrier, answers)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    found = [answers.get() for _ in workers]
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    print(len({total for total, _ in found}), sum(read for _, read in found))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_share_what_they_read(tmp_path, method):
+    """With OUTCORE_BUFFER set every process has its pages in one buffer."""
+    name, script = str(tmp_path / "t.npy"), tmp_path / "script.py"
+    np.save(name, np.arange(1 << 20, dtype="f8"))
+    script.write_text(SHARING)
+    while time.time() - os.stat(name).st_ctime < 0.1:  # what is this fresh is not shared
+        pass
+    (tmp_path / "buffers").mkdir(mode=0o700)
+    environment = dict(os.environ, OUTCORE_BUFFER="t", OUTCORE_BUDGET="16M",
+                       OUTCORE_BUFFER_DIR=str(tmp_path / "buffers"))
+    out = subprocess.run([sys.executable, script, method, name], env=environment, check=True,
+                         capture_output=True, text=True).stdout
+    answers, read = map(int, out.split())
+    assert answers == 1
+    assert (8 << 20) <= read <= 1.1 * (8 << 20), read / (8 << 20)

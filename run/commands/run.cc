@@ -1,6 +1,7 @@
 // outcore run: starts a program with the preload library in it, and is that program from then on:
 // same process, exit status, signals, input and output.
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "run/commands/run_hosts.h"
 #include "run/commands/run_options.h"
 #include "run/commands/run_window.h"
+#include "run/commands/watched_run.h"
 
 namespace outcore::cli {
 namespace {
@@ -84,6 +86,10 @@ Status add_report_memory() {
   const std::string pid = std::to_string(::getpid());
   const std::string report = pid + ":" + std::to_string(file);
   ::setenv("OUTCORE_RUN_ROOT", pid.c_str(), 1);
+  // Of no other run, now or later.
+  uint64_t chance = 0;
+  if (::getrandom(&chance, sizeof chance, 0) == sizeof chance)
+    ::setenv("OUTCORE_RUN_BUFFER", ("run-" + pid + "-" + std::to_string(chance)).c_str(), 1);
   ::setenv("OUTCORE_RUN_REPORT", report.c_str(), 1);
   return {};
 }
@@ -132,6 +138,14 @@ int start(const CommandSyntax& run, const RunOptions& options, char** words) {
   tell_unknown_variables();
   if (Status status = check_options(options); !status) return report(status.error());
   const Program program = find_program(name);
+  const std::optional<std::string> page = report_page(options);
+  if (page || options.metrics) {
+    auto watched = WatchedRun::prepare(page, options.metrics);
+    if (!watched) return report(watched.error());
+    const Result<std::optional<int>> ended = watched.value()->start();
+    if (!ended) return report(ended.error());
+    if (ended.value()) return *ended.value();
+  }
   if (Status status = start_run_hosts(hosts.value()); !status) return report(status.error());
   if (Status status = check_far_store(hosts.value()); !status) return report(status.error());
   const Obstacle* const obstacle = find_obstacle(program);

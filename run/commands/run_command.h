@@ -11,10 +11,6 @@ class CommandSyntax;
 
 inline constexpr size_t kRunCommandBytesMax = 4096;
 
-// A word that bash reads as these bytes: as it is where it means nothing else, in '…', or in $'…'
-// where it has bytes that no terminal shows.
-std::string shell_word(const std::string& word);
-
 // Lines of such words, so that an option can be replaced without reading quotes: the command
 // ("outcore run"); each option, and its value ("--budget 64M"); "-- PROGRAM ARGUMENT…". If that is
 // more than kRunCommandBytesMax, "…" stands for the arguments, or for all that follows the command.

@@ -44,14 +44,10 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"checkpoint_pool", "URI", "where checkpoints are kept, versioned:FOLDER (none)"},
     {"checkpoint_keep", "N", "how many of them are kept (3)"},
     {"learn", "FILE", "keeps what was needed first; the next start brings it in ahead (none)"},
+    {"buffer", "NAME", "shares pages of files with all runs of this name, in one budget (none)"},
+    {"report", "FILE", "a page about the run (.html), or its record (.json), when it ends (none)"},
     {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for lines of JSON (none)"},
     {"kernel", "RELEASE", "leaves out newer kernel features, as in 6.1 (all)"}};
-
-std::string absolute(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path whole = std::filesystem::absolute(path, error);
-  return error ? path : whole.string();
-}
 
 // The program may go elsewhere before it comes to this.
 std::string value_of(const RuntimeOption& option, const std::string& given) {
@@ -60,7 +56,8 @@ std::string value_of(const RuntimeOption& option, const std::string& given) {
   static const std::string pool = "versioned:";
   if (name == "checkpoint_pool" && given.starts_with(pool) && given.size() > pool.size())
     return pool + absolute(given.substr(pool.size()));
-  const bool is_path = name == "scratch_dir" || (name == "learn" && given != "none") ||
+  const bool is_path = name == "scratch_dir" ||
+                       ((name == "learn" || name == "report") && given != "none") ||
                        (name == "metrics_at_exit" && !is_word);
   return is_path ? absolute(given) : given;
 }
@@ -171,6 +168,12 @@ Status check_checkpoints(const RunOptions& options) {
 
 }  // namespace
 
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
 Error GivenOption::wrong(const std::string& why) const { return {EINVAL, place + ": " + why}; }
 
 GivenOption GivenOption::find(const std::optional<std::string>& option, const char* flag,
@@ -224,10 +227,21 @@ void add_run_options(CommandSyntax& run, RunOptions& options) {
       .type("N")
       .option("--json", options.json, "keeps the table of the end, as JSON")
       .type("FILE")
+      .option("--metrics", options.metrics,
+              "serves metrics for Prometheus while the program runs, or writes them")
+      .type("[ADDRESS:]PORT|FILE")
       .flag("--explain", options.is_explained, "says of each mapping why it was taken, or not")
       .flag("-q,--quiet", options.is_quiet, "no table at the end, no warning before")
       .optional_word("program", options.program, "The program, then what it takes")
       .type("[--] PROGRAM [ARGUMENT]");
+}
+
+std::optional<std::string> report_page(const RunOptions& options) {
+  for (size_t i = 0; i < options.runtime.size(); ++i)
+    if (kRuntimeOptions[i].name == std::string_view("report") && options.runtime[i] &&
+        (options.runtime[i]->ends_with(".html") || options.runtime[i]->ends_with(".htm")))
+      return absolute(*options.runtime[i]);
+  return std::nullopt;
 }
 
 bool has_runtime_options(const RunOptions& options) {
@@ -259,10 +273,12 @@ Status set_run_environment(const RunOptions& options) {
     if (options.runtime[i]->empty())
       return Error{EINVAL, option.flag() + " is empty: leave it out, or give it a value"};
     const std::string value = value_of(option, *options.runtime[i]);
+    if (option.name == std::string_view("report") && report_page(options)) continue;
     set(option.variable().c_str(), value);
     // The processes of this run append to it; what an earlier run left goes.
-    if (option.name == std::string_view("metrics_at_exit") && value.starts_with('/') &&
-        !is_one_of_several())
+    if ((option.name == std::string_view("metrics_at_exit") ||
+         (option.name == std::string_view("report") && value.ends_with(".json"))) &&
+        value.starts_with('/') && !is_one_of_several())
       static_cast<void>(::truncate(value.c_str(), 0));
   }
   for (const Status& status :

@@ -27,7 +27,7 @@ struct RunOptions {
   std::vector<std::optional<std::string>> runtime;  // as the table of options goes
   std::vector<std::string> map, not_map;
   std::vector<std::string> program;  // for the help alone: its words are set apart before
-  std::optional<std::string> min_size, alloc, store, hosts, replicas, json;
+  std::optional<std::string> min_size, alloc, store, hosts, replicas, json, metrics;
   bool allows_aio = false, keeps_privileges = false, is_explained = false, is_quiet = false;
 };
 
@@ -45,6 +45,10 @@ struct GivenOption {
 // The options of `outcore run`. `options` outlives the command.
 void add_run_options(CommandSyntax& run, RunOptions& options);
 
+// The program may go elsewhere before it comes to a path; as it is if there is no folder to be in.
+std::string absolute(const std::string& path);
+// Where the page of --report goes; nothing: no page was asked for, or a record alone.
+std::optional<std::string> report_page(const RunOptions& options);
 // Sets the environment of the program; an option wins over its variable. What is wrong, in either,
 // is an error here rather than in the program. Errors: EINVAL; those of files that are named.
 Status set_run_environment(const RunOptions& options);

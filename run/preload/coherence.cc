@@ -22,6 +22,7 @@ std::string hold_read_only(TakenFile& file) {
   const int result = Watch::instance().watch(file, Watch::For::kWrites);
   if (result == 0) {
     file.remark = "read-only, under a read lease";
+    file.is_unchanging = true;
     return {};
   }
   if (result == -EAGAIN) {
@@ -32,6 +33,7 @@ std::string hold_read_only(TakenFile& file) {
   struct statvfs about;
   if (::fstatvfs(file.fd, &about) == 0 && (about.f_flag & ST_RDONLY) != 0) {
     file.remark = "read-only, on a filesystem that is mounted read-only";
+    file.is_unchanging = true;
     return {};
   }
   if (Watch::instance().watch(file, Watch::For::kChanges) == 0) {

@@ -115,6 +115,8 @@ class Door {
   // The process is about to end, or to become another program: stores what was written, and hands
   // writable files to the kernel, so that what is written from now on is not lost.
   void store_all();
+  // The process ends: nobody is to find the buffer by it, if it is the last one there.
+  void leave_buffer();
   // Writes what was learnt about the files to the profile of --learn, when the process ends or
   // becomes another program. Errors are reported; one of the profile's file only once.
   void keep_learnt();
@@ -175,7 +177,10 @@ class Door {
   static void add_ended(TakenFile& file);
   int advise_part(Mapping& mapping, uint64_t from, uint64_t to, int advice);
   int punch(Mapping& mapping, uint64_t offset, uint64_t size_bytes);
+  bool take_locked(const NewMapping& made);
   void revive_file(TakenFile& file);
+  void revive_what_is_read();
+  void map_inherited(TakenFile& file);
   void revive_all(const std::byte* address, uint64_t size_bytes);
   bool is_inherited(TakenFile& file);
   template <typename IsMeant>

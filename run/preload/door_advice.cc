@@ -151,6 +151,11 @@ void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsi
     const View& view = *m.region->view;
     to = std::min<uint64_t>(to, view.mapped_bytes());
     for (uint64_t at = from; at < to; at += kSystemPage) {
+      if (m.region->cache->shared != nullptr) {
+        const bool is_absent = m.region->cache->seems_absent((view.offset + at) / view.page_bytes);
+        states[static_cast<uint64_t>(m.address + at - address) / kSystemPage] = is_absent ? 0 : 1;
+        continue;
+      }
       const auto state =
           m.region->cache->words[(view.offset + at) / view.page_bytes].load().state();
       // Being filled counts: whoever waited for it may have gone on already.
@@ -213,6 +218,11 @@ Report Door::report() {
   runtime_->engine->add_to(metrics);
   r.budget_bytes = metrics.gauges.budget_bytes;
   r.peak_bytes = metrics.gauges.used_bytes_max;
+  if (runtime_->shared_buffer != nullptr) {
+    r.budget_bytes = runtime_->shared_buffer->room().limit_bytes();
+    const uint64_t shared = runtime_->shared_buffer->member().board().used_bytes_max.load();
+    r.peak_bytes = runtime_->has_own_budget_beside ? std::max(shared, r.peak_bytes) : shared;
+  }
   r.page_bytes = runtime_->options.page_bytes;
   r.delivery = delivery_;
   if (runtime_->learns_by_option) {
@@ -230,10 +240,7 @@ Report Door::report() {
     f.counters = file->ended;
     for (const auto& [address, m] : file->mappings) f.mapped_bytes += m->size_bytes;
     if (const PageCache* cache = file->cache()) {
-      const Counters now = cache->counters.sum();
-#define OUTCORE_ADD(name, unit, help) f.counters.name += now.name;
-      OUTCORE_COUNTERS(OUTCORE_ADD)
-#undef OUTCORE_ADD
+      f.counters += cache->counters.sum();
     }
     r.files.push_back(f);
   }

@@ -278,6 +278,13 @@ void* Door::remap(std::byte* address, uint64_t old_bytes, uint64_t new_bytes, in
 
 int Door::lock_range(const std::byte* address, uint64_t size_bytes) {
   int result = OwnMemory::has_room(OwnMemory::kCallBytes) ? 0 : ENOMEM;
+  bool is_some_shared = false;
+  for_each_part(address, size_bytes, [&](Mapping& m, uint64_t, uint64_t) {
+    is_some_shared = is_some_shared || m.region->cache->shared != nullptr;
+  });
+  // What a buffer's limit is for many the kernel locks for one, as far as it may.
+  if (is_some_shared)
+    result = leave(address, size_bytes, "the program locks it, and others share it");
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     to = std::min<uint64_t>(to, m.region->view->mapped_bytes());
     if (from >= to || result != 0) return;

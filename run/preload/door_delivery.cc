@@ -60,6 +60,7 @@ void Door::leave_all(const char* why) {
   const Inside inside;
   const os::Locked locked(lock_);
   why_closed_ = why;
+  revive_what_is_read();
   leave_locked(why, [](TakenFile&) { return true; });
 }
 
@@ -68,6 +69,7 @@ void Door::leave_in_thread(const char* why) {
   const Inside inside;
   const os::Locked locked(lock_);
   is_closed_to_in_thread_ = true;
+  revive_what_is_read();
   leave_locked(why, [](TakenFile& file) {
     OC_CHECK(file.cache() != nullptr);
     return file.cache()->delivery == Delivery::kInThread;

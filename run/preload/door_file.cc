@@ -46,10 +46,7 @@ void Door::populate(Mapping& mapping) {
 void Door::add_ended(TakenFile& file) {
   const PageCache* cache = file.cache();
   if (cache == nullptr) return;
-  const Counters now = cache->counters.sum();
-#define OUTCORE_ADD(name, unit, help) file.ended.name += now.name;
-  OUTCORE_COUNTERS(OUTCORE_ADD)
-#undef OUTCORE_ADD
+  file.ended += cache->counters.sum();
 }
 
 // No mapping of it is left. While the program has a descriptor of it ours stay open.
@@ -121,6 +118,8 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
     is_changed = true;
     change();
   };
+  if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
+    hand_back_locked(file, "it is written, and others share its pages");
   PageCache* cache = file.cache();
   // What lies past the end is in no page of ours.
   const uint64_t known = cache == nullptr ? 0 : cache->store_bytes.load();
@@ -282,6 +281,10 @@ void Door::before_write_open(TakenFile& file) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (file.mappings.empty() || file.is_writable) return;
+  if (file.cache()->shared != nullptr) {
+    hand_back_locked(file, "the program opens it for writing, and others share its pages");
+    return;
+  }
   const std::string why = become_writable(
       file, nullptr, [this](std::byte* a) { return mapping_covering(a) != nullptr; });
   if (!why.empty()) hand_back_locked(file, why.c_str());
@@ -330,6 +333,14 @@ void Door::leave_writable(const char* why) {
           true);
     LastStore::note_progress();
   }
+}
+
+// The name alone: what it is mapped for stays until the last instruction.
+void Door::leave_buffer() {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (runtime_ != nullptr && runtime_->shared_buffer != nullptr)
+    runtime_->shared_buffer->member().remove_file_if_last();
 }
 
 void Door::store_all() {

@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/base/assert.h"
 #include "core/os/at_fork.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/inheritance.h"
 #include "core/runtime/runtime_impl.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
@@ -19,6 +24,7 @@
 #include "run/preload/own_memory.h"
 #include "run/preload/real.h"
 #include "run/preload/watch.h"
+#include "run/preload/window.h"
 #include "run/preload/words.h"
 
 namespace outcore::preload {
@@ -82,10 +88,24 @@ bool Door::is_of_another_process() const {
 void Door::before_fork() { lock_.lock(); }
 void Door::after_fork_in_parent() { lock_.unlock(); }
 
-// In the child, within fork(): read-only mappings are the kernel's.
+namespace {
+
+// Pages of a buffer: the child becomes a member at its first touch, so there is a placeholder until
+// then. Where a system call could meet that unseen the mapping is the kernel's at once.
+bool is_taken_when_touched(const TakenFile& file) {
+  const paging::PageCache* const cache = file.cache();
+  return !file.is_writable && cache != nullptr && cache->shared != nullptr &&
+         cache->delivery == Delivery::kInThread && Window::is_ready();
+}
+
+}  // namespace
+
+// In the child, within fork(): read-only mappings are the kernel's, unless the child may share them
+// as its parent does.
 bool Door::adopt(const region::View& view) {
   const Mapping* m = mapping_covering(view.address);
-  return m != nullptr && !m->file->is_writable && map_by_kernel(*m);
+  return m != nullptr && !m->file->is_writable && !is_taken_when_touched(*m->file) &&
+         map_by_kernel(*m);
 }
 
 void Door::after_fork_in_child() {
@@ -100,8 +120,9 @@ void Door::after_fork_in_child() {
   kept_ = Kept::kNothing;
   for (auto& [identity, file] : files_) {
     if (file->mappings.empty()) continue;
-    if (file->is_writable) {
+    if (file->is_writable || is_taken_when_touched(*file)) {
       OC_CHECK(taken_count_.load() != 0);
+      if (!file->is_writable) DescriptorTable::forget_file(file.get());  // calls only read it
       inherited_.push_back(std::move(file));
       has_inherited_.store(true, std::memory_order_release);
       continue;
@@ -140,10 +161,47 @@ void release_or_end(const TakenFile& file) {
   ::_exit(128 + SIGSEGV);
 }
 
-// A file of the parent's becomes the kernel's in both. REQUIRES: the lock.
+// A file of the parent's that is written becomes the kernel's in both; one that is only read
+// becomes this process's, as if the program had just mapped it. REQUIRES: the lock.
 void Door::revive_file(TakenFile& file) {
+  if (file.is_writable) {
+    map_inherited(file);
+    return;
+  }
+  std::vector<std::pair<NewMapping, Advice>> made;
+  for (const auto& [address, m] : file.mappings)
+    made.push_back({{address, m->size_bytes, m->protection, m->flags, file.fd_of(*m), m->offset},
+                    m->region->view->advice.load()});
+  // Other threads that touch it meanwhile wait for this lock.
+  runtime::Inheritance::lock();
+  map_inherited(file);
+  try {
+    std::thread([&] {  // this may be a signal handler, on a small stack
+      const Inside inside;
+      for (const auto& [mapping, advice] : made)
+        if (take_locked(mapping)) mappings_[mapping.address]->region->view->advice = advice;
+    })
+        .join();
+  } catch (const std::exception&) {  // no thread can be started: they are the kernel's
+  }
+  runtime::Inheritance::unlock();
+}
+
+// What is only read: before what this process takes can be no placeholder any more. REQUIRES: the
+// lock.
+void Door::revive_what_is_read() {
+  const auto is_read = [](const std::unique_ptr<TakenFile>& file) { return !file->is_writable; };
+  for (;;) {
+    const auto file = std::find_if(inherited_.begin(), inherited_.end(), is_read);
+    if (file == inherited_.end()) return;
+    revive_file(**file);
+  }
+}
+
+// The kernel's mappings in place of the placeholders. REQUIRES: the lock.
+void Door::map_inherited(TakenFile& file) {
   OC_ASSERT(!file.mappings.empty());
-  release_or_end(file);
+  if (file.is_writable) release_or_end(file);
   for (const auto& [address, m] : file.mappings) {
     if (!map_by_kernel(*m)) ::_exit(128 + SIGSEGV);
     runtime::forget_inherited(address, m->size_bytes);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -90,6 +91,29 @@ bool is_worth_telling(const NewMapping& made, const std::string& path) {
          made.size_bytes >= std::min(settings().min_bytes, uint64_t{64} << 20);
 }
 
+// What the first process of a run has started shares by default, where nobody has said anything
+// about buffers; not with a budget that each follows, and only with those that have the same one.
+std::string default_buffer() {
+  if (settings().buffer.empty() || settings().root == ::getpid()) return {};
+  const Result<runtime::ResolvedOptions> options = runtime::resolve_options({});
+  if (!options || options.value().adapts_budget || options.value().source_of("buffer") != "default")
+    return {};
+  const char* const budget = std::getenv("OUTCORE_BUDGET");
+  const size_t mark = std::hash<std::string>()(budget == nullptr ? "" : budget);
+  return settings().buffer + "-" + std::to_string(mark % 1'000'000);
+}
+
+// What is not shared then has the budget that a process alone would have.
+Result<std::shared_ptr<Runtime::Impl>> start_usual_runtime() {
+  if (!settings().complaint.empty()) return Error{EINVAL, settings().complaint};
+  if (const std::string buffer = default_buffer(); !buffer.empty()) {
+    RuntimeOptions options;
+    options.buffer = buffer;
+    if (auto started = Runtime::Impl::start(options, true)) return started;
+  }
+  return Runtime::Impl::start({});
+}
+
 }  // namespace
 
 bool Door::start_runtime(std::string* why) {
@@ -98,10 +122,7 @@ bool Door::start_runtime(std::string* why) {
     has_tried_runtime_ = true;
     // Before handlers that were registered earlier: some close standard error.
     std::atexit(end_of_process);
-    Result<std::shared_ptr<Runtime::Impl>> started =
-        settings().complaint.empty()
-            ? Runtime::Impl::start({})
-            : Result<std::shared_ptr<Runtime::Impl>>(Error{EINVAL, settings().complaint});
+    Result<std::shared_ptr<Runtime::Impl>> started = start_usual_runtime();
     if (started)
       runtime_ = std::move(started).value();
     else
@@ -137,10 +158,15 @@ void Door::include(const std::byte* address, uint64_t size_bytes) {
 
 bool Door::take(const NewMapping& made) {
   if (is_of_another_process()) return false;  // the child of vfork, in its parent's memory
-  struct stat about;
-  if (::fstat(made.fd, &about) != 0) return false;
   const Inside inside;
   const os::Locked locked(lock_);
+  return take_locked(made);
+}
+
+// REQUIRES: the lock.
+bool Door::take_locked(const NewMapping& made) {
+  struct stat about;
+  if (::fstat(made.fd, &about) != 0) return false;
   if (owner_ == 0) begin();  // the initialization of a library that comes before ours
   const auto known = files_.find(identity_of(about));
   const bool is_taken = known != files_.end() && !known->second->mappings.empty();
@@ -180,7 +206,7 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
     file.path = path;
     file.is_named = settings().is_named(path);
     file.remark.clear();
-    file.is_writable = false;
+    file.is_writable = file.is_unchanging = false;
   }
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(made.fd);
   const bool is_enough = file.fd >= 0 && (!may_write || file.is_open_for_writing);
@@ -234,7 +260,8 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
     options.delivery = chosen;
   const uint64_t room_bytes =
       std::max(made.offset + size_bytes, file_bytes) * 2 + (uint64_t{1} << 30);
-  const Runtime::Impl::Lent lent{made.address, size_bytes, room_bytes};
+  const Runtime::Impl::Lent lent{made.address, size_bytes, room_bytes,
+                                 !file.is_writable && file.is_unchanging};
   Result<std::unique_ptr<Region::Impl>> region =
       runtime_->map(file.store, file.path, options, &lent);
   if (!region) {

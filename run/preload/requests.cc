@@ -112,8 +112,10 @@ std::string residency(Door& door, TakenFile& file, uint64_t offset, uint64_t siz
     uint64_t resident = 0, dirty = 0;
     for (uint64_t page = first; page < end; ++page) {
       const region::PageValue value = cache.words[page].load();
-      const bool is_resident = value.state() == region::PageState::kResident ||
-                               value.state() == region::PageState::kBusy;
+      const bool is_resident = cache.shared != nullptr
+                                   ? !cache.seems_absent(page)
+                                   : value.state() == region::PageState::kResident ||
+                                         value.state() == region::PageState::kBusy;
       const uint64_t column = (page - first) * columns / std::max<uint64_t>(end - first, 1);
       ++all[column];
       if (!is_resident) continue;

@@ -55,6 +55,7 @@ Settings read_settings() {
   if (const uint64_t seconds = number_of(std::getenv("OUTCORE_RUN_PATIENCE")); seconds != 0)
     s.patience_s = seconds;
   s.command = lines_of(std::getenv("OUTCORE_RUN_COMMAND"));
+  if (const char* buffer = std::getenv("OUTCORE_RUN_BUFFER")) s.buffer = buffer;
   s.root = static_cast<pid_t>(number_of(std::getenv("OUTCORE_RUN_ROOT")));
   if (const char* report = std::getenv("OUTCORE_RUN_REPORT")) {  // PID:DESCRIPTOR
     const char* colon = report;

@@ -20,6 +20,8 @@ struct Settings {
   std::string json;    // where the report goes; empty: nowhere
   pid_t root = 0;      // the process that prints the table
   int report_fd = -1;  // for the process with which the run began, and its descendants
+  // What the processes that the first one starts share by default; empty: nothing.
+  std::string buffer;
   std::string report;  // the memory in which processes of this run report; empty: none
   std::vector<std::string> command;  // of the run, as it was typed: see report_next.h
   uint64_t patience_s = 30;  // how long a store may stand still at the end; shorter in tests

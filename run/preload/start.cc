@@ -81,6 +81,7 @@ void end_of_process() {
   const pid_t self = ::getpid();
   // A second thread that ends the process waits until the first one's bytes are stored.
   if (ending.exchange(self) == self) return LastStore::run(LastStore::What::kStore);
+  static_cast<void>(is_ready([&] { door.leave_buffer(); }));
   if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
   static_cast<void>(is_ready([&] {
     door.store_all();

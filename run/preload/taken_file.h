@@ -46,6 +46,8 @@ struct TakenFile {
   int read_fd = -1;  // our own, for reading only
   // Whether the program may change it, through mappings or system calls.
   std::atomic<bool> is_writable{false};
+  // Nobody can write it before we hear of it and have let go: a lease, or mounted read-only.
+  bool is_unchanging = false;
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
   std::atomic<bool> is_watched{false};

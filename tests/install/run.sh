@@ -39,7 +39,7 @@ header_alone() { # HEADER: compiles as the only line of a program
 
 completion_works() {
   # shellcheck disable=SC2016  # the inner shell's
-  bash -c 'source "$1" && COMP_WORDS=("$2" b) COMP_CWORD=1 && _outcore &&
+  bash -c 'source "$1" && COMP_WORDS=("$2" be) COMP_CWORD=1 && _outcore &&
     [[ "${COMPREPLY[*]}" == bench ]] &&
     COMP_WORDS=("$2" bench sort --bu) COMP_CWORD=3 && _outcore &&
     [[ "${COMPREPLY[*]}" == --budget ]]' \
@@ -62,7 +62,8 @@ manual_is_complete() {
     checkpoint arrays; do
     commands+=("bench $workload")
   done
-  commands+=("heap check" "heap info" "arrays ls" "arrays info" "arrays export" "arrays import")
+  commands+=(top stat "heap check" "heap info" "buffers ls" "buffers resize")
+  commands+=("arrays ls" "arrays info" "arrays export" "arrays import")
   commands+=("arrays show" "arrays verify")
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")
   # shellcheck disable=SC2086  # a command is one word or two

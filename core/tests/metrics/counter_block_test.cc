@@ -29,6 +29,32 @@ TEST(CounterBlock, EachCounterHasItsOwnPlace) {
   EXPECT_EQ(block.sum(Counter::fills), sums.fills);
 }
 
+TEST(CounterBlock, AddsAllThatAnotherHasCounted) {
+  CounterBlock block, other;
+  uint64_t n = 0;
+#define OUTCORE_ADD(name, unit, help) \
+  block.add(Counter::name, 1);        \
+  other.add(Counter::name, 10 * ++n);
+  OUTCORE_COUNTERS(OUTCORE_ADD)
+#undef OUTCORE_ADD
+  block.fault_took(5);
+  other.fault_took(5);
+  other.fault_took(5'000'000);
+  block.add_all_of(other);
+  const Counters sums = block.sum();
+  n = 0;
+  const uint64_t in_latency_ns = 5 + 5 + 5'000'000;
+#define OUTCORE_EXPECT(name, unit, help)                                                      \
+  ++n;                                                                                        \
+  EXPECT_EQ(sums.name, 10 * n + 1 + (Counter::name == Counter::fault_ns ? in_latency_ns : 0)) \
+      << #name;
+  OUTCORE_COUNTERS(OUTCORE_EXPECT)
+#undef OUTCORE_EXPECT
+  EXPECT_EQ(block.fault_latency().count[CounterBlock::latency_bucket(5)], 2u);
+  EXPECT_EQ(block.fault_latency().count[CounterBlock::latency_bucket(5'000'000)], 1u);
+  EXPECT_EQ(other.fault_latency().count[CounterBlock::latency_bucket(5)], 1u) << "stays as it was";
+}
+
 TEST(CounterBlock, LosesNoCountOfManyThreads) {
   constexpr unsigned kThreads = 20, kCounts = 20'000;  // more threads than shards
   CounterBlock block;

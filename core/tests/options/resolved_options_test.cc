@@ -66,29 +66,19 @@ TEST_F(ResolveOptions, TheProgramComesBeforeTheEnvironmentBeforeTheFileBeforeThe
 }
 
 TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
-  environment_ = {{"OUTCORE_BUDGET", "auto"},
-                  {"OUTCORE_BUDGET_MIN", "64M"},
-                  {"OUTCORE_BUDGET_MAX", "4G"},
-                  {"OUTCORE_POLICY", "di-mmap:hot=75%"},
-                  {"OUTCORE_PAGE", "64k"},
-                  {"OUTCORE_KEEPERS", "2"},
-                  {"OUTCORE_PREFETCH_THREADS", "3"},
-                  {"OUTCORE_EVENT_THREADS", "4"},
-                  {"OUTCORE_HIGH_WATERMARK", "90"},
-                  {"OUTCORE_LOW_WATERMARK", "80"},
-                  {"OUTCORE_READAHEAD", "0"},
-                  {"OUTCORE_WAIT_MAX", "500ms"},
-                  {"OUTCORE_DELIVERY", "messages"},
-                  {"OUTCORE_FRAMES", "private"},
-                  {"OUTCORE_ON_ERROR", "zero"},
-                  {"OUTCORE_SCRATCH_DIR", "/x"},
-                  {"OUTCORE_CHECKPOINT", "10min"},
-                  {"OUTCORE_CHECKPOINT_POOL", "versioned:p"},
-                  {"OUTCORE_CHECKPOINT_KEEP", "9"},
-                  {"OUTCORE_METRICS_AT_EXIT", "m"},
-                  {"OUTCORE_KERNEL", "6.1"},
-                  {"OUTCORE_FETCH", "page"},
-                  {"OUTCORE_LEARN", "/l"}};
+  environment_ = {{"OUTCORE_BUDGET", "auto"},        {"OUTCORE_BUDGET_MIN", "64M"},
+                  {"OUTCORE_BUDGET_MAX", "4G"},      {"OUTCORE_POLICY", "di-mmap:hot=75%"},
+                  {"OUTCORE_PAGE", "64k"},           {"OUTCORE_KEEPERS", "2"},
+                  {"OUTCORE_PREFETCH_THREADS", "3"}, {"OUTCORE_EVENT_THREADS", "4"},
+                  {"OUTCORE_HIGH_WATERMARK", "90"},  {"OUTCORE_LOW_WATERMARK", "80"},
+                  {"OUTCORE_READAHEAD", "0"},        {"OUTCORE_WAIT_MAX", "500ms"},
+                  {"OUTCORE_DELIVERY", "messages"},  {"OUTCORE_FRAMES", "private"},
+                  {"OUTCORE_ON_ERROR", "zero"},      {"OUTCORE_SCRATCH_DIR", "/x"},
+                  {"OUTCORE_CHECKPOINT", "10min"},   {"OUTCORE_CHECKPOINT_POOL", "versioned:p"},
+                  {"OUTCORE_CHECKPOINT_KEEP", "9"},  {"OUTCORE_METRICS_AT_EXIT", "m"},
+                  {"OUTCORE_KERNEL", "6.1"},         {"OUTCORE_FETCH", "page"},
+                  {"OUTCORE_LEARN", "/l"},           {"OUTCORE_BUFFER", "b"},
+                  {"OUTCORE_REPORT", "/r.json"}};
   EXPECT_EQ(environment_.size(), option_table().size());
   const ResolvedOptions o = resolved();
   EXPECT_TRUE(o.adapts_budget);
@@ -113,6 +103,8 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
   EXPECT_EQ(o.checkpoint_pool, "versioned:p");
   EXPECT_EQ(o.checkpoint_keep, 9u);
   EXPECT_EQ(o.learn_file, "/l");
+  EXPECT_EQ(o.buffer, "b");
+  EXPECT_EQ(o.report_file, "/r.json");
   EXPECT_EQ(o.metrics_at_exit, "m");
   EXPECT_EQ(o.kernel, "6.1");
   for (const Option& option : option_table())
@@ -127,6 +119,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   p.readahead_bytes = 1, p.wait_ms_max = 9, p.delivery = Delivery::kInThread;
   p.frames = FrameKind::kShared, p.on_error = OnError::kAbort, p.scratch_dir = "/y";
   p.fetch = Fetch::kPage, p.metrics_at_exit = "text", p.kernel = "5.15", p.learn_file = "l";
+  p.buffer = "c", p.report_file = "r.json";
   p.checkpoint_every_ms = 10, p.checkpoint_pool = "versioned:q", p.checkpoint_keep = 1;
   const ResolvedOptions o = resolved(p);
   for (const Option& option : option_table())

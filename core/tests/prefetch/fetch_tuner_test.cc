@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "core/tests/sim/random.h"
@@ -27,7 +26,6 @@ class ModelMemory {
   // Whether the page had to be brought in.
   bool touch(uint64_t page, uint64_t site = 1) {
     ++touches_;
-    touched_.insert(page);
     if (is_in_.at(page)) return false;
     ++misses_;
     FetchTuner::Miss miss;
@@ -35,16 +33,18 @@ class ModelMemory {
     miss.page = page;
     miss.extent = page / kExtentPages;
     miss.site = site;
-    miss.level_max = FetchTuner::kLevelMax;
+    miss.level_max = is_by_page_ ? 0 : FetchTuner::kLevelMax;
     miss.pages_end = is_in_.size();
     miss.room_pages = room_;
+    miss.is_full = !is_roomy_ && order_.size() >= room_;
     miss.is_roomy = is_roomy_;
     miss.is_all_fitting = is_all_fitting_;
     miss.absent = {this, [](const void* of, uint64_t p) {
                      return !static_cast<const ModelMemory*>(of)->is_in_.at(p);
                    }};
     choice_ = {};
-    if (!is_roomy_ && tuner_.is_decided(miss))
+    const bool is_decided = !is_roomy_ && tuner_.is_decided(miss);
+    if (is_decided)
       tuner_.see(history_, page, room_);
     else
       choice_ = tuner_.choose(history_, miss);
@@ -62,6 +62,7 @@ class ModelMemory {
       ++filled;
       for (; order_.size() > room_; order_.pop_front()) is_in_[order_.front()] = false;
     }
+    if (!is_decided) tuner_.note_brought_in(filled);
     brought_in_ += filled;
     history_.cost.note(filled, 60'000 + (filled - 1) * page_ns_);
     return true;
@@ -71,6 +72,7 @@ class ModelMemory {
     is_roomy_ = is_roomy;
     is_all_fitting_ = is_all_fitting;
   }
+  void set_by_page() { is_by_page_ = true; }
   void set_page_ns(uint64_t ns) { page_ns_ = ns; }
   void start_counting() { misses_ = brought_in_ = touches_ = 0; }
   const FetchTuner::Choice& choice() const { return choice_; }
@@ -80,12 +82,12 @@ class ModelMemory {
 
  private:
   FetchTuner tuner_;
-  FetchHistory history_{1};  // whatever tests ran before: chance depends on it
+  FetchCounts counts_;
+  FetchHistory history_{counts_, 1};  // whatever tests ran before: chance depends on it
   std::vector<bool> is_in_;
   std::deque<uint64_t> order_;
-  std::set<uint64_t> touched_;
   const uint64_t room_;
-  bool is_roomy_ = false, is_all_fitting_ = false;
+  bool is_roomy_ = false, is_all_fitting_ = false, is_by_page_ = false;
   uint64_t page_ns_ = 4'000;
   FetchTuner::Choice choice_;
   uint64_t misses_ = 0, brought_in_ = 0, touches_ = 0;
@@ -209,9 +211,9 @@ TEST(FetchTuner, WhatIsLeftOutTellsHowMuchIsUsed) {
       for (uint64_t i = 0; i < kExtentPages; ++i)
         if (random.below(10) < tenths)
           memory.touch(extent * kExtentPages + (i * 129 + 7) % kExtentPages);
-    const double share = static_cast<double>(memory.history().left_out_used.load()) /
-                         static_cast<double>(memory.history().left_out.load());
-    EXPECT_GT(memory.history().left_out.load(), 1000u);
+    const double share = static_cast<double>(memory.history().counts.left_out_used.load()) /
+                         static_cast<double>(memory.history().counts.left_out.load());
+    EXPECT_GT(memory.history().counts.left_out.load(), 1000u);
     EXPECT_NEAR(share, static_cast<double>(tenths) / 10, 0.05) << tenths;
   }
 }
@@ -224,6 +226,81 @@ TEST(FetchTuner, HabitsThatChangeAreUnlearnt) {
   memory.start_counting();
   for (int i = 0; i < 20'000; ++i) memory.touch((1 << 18) + random.below(3 << 18));
   EXPECT_LT(memory.brought_in(), memory.misses() * 11 / 10);
+}
+
+// Whatever comes along is used as often as what leaves for it: nothing is gained, so nothing should
+// come along. By a device of 60 µs, by one of half a millisecond, and where pages are dear.
+TEST(FetchTuner, EvenTouchesOfMoreThanMemoryBringInLittleThatIsNotAskedFor) {
+  constexpr uint64_t kHot = 17'066;  // a third of a file of 200 MiB
+  for (const uint64_t tenths : {11, 13, 20, 40}) {
+    uint64_t misses_by_page = 0;
+    for (const uint64_t page_ns : {0, 4'000, 600, 20'000}) {
+      ModelMemory memory(3 * kHot, kHot * 10 / tenths);
+      if (page_ns == 0)
+        memory.set_by_page();
+      else
+        memory.set_page_ns(page_ns);
+      sim::Random random(10);
+      for (int i = 0; i < 1'000'000; ++i) memory.touch(random.below(kHot));
+      memory.start_counting();
+      for (int i = 0; i < 200'000; ++i) memory.touch(random.below(kHot));
+      if (page_ns == 0) misses_by_page = memory.misses();
+      EXPECT_LE(memory.brought_in() * 100, memory.misses() * 115) << tenths << ' ' << page_ns;
+      EXPECT_LE(memory.misses() * 100, misses_by_page * 102) << tenths << ' ' << page_ns;
+    }
+  }
+}
+
+TEST(FetchTuner, WhatIsReadAgainAndAgainComesInByLargeClusters) {
+  for (const uint64_t tenths : {11, 13, 20}) {
+    constexpr uint64_t kExtents = 32, kPages = kExtents * kExtentPages;
+    ModelMemory memory(kPages, kPages * 10 / tenths);
+    sim::Random random(11);
+    for (int round = 0; round < 24; ++round) {
+      if (round == 12) memory.start_counting();
+      for (uint64_t extent = 0; extent < kExtents; ++extent) read_all(memory, extent, random);
+    }
+    EXPECT_LT(memory.misses(), 12 * kPages / 8) << tenths;
+  }
+}
+
+// Clusters that come in before a watched page could be asked for are no proof that it is used.
+TEST(FetchTuner, PlacesThatLookUsedByChanceAreUnlearnt) {
+  ModelMemory memory(1 << 16, 1 << 14);
+  sim::Random random(12);
+  for (uint64_t extent = 0; extent < 64; ++extent) read_all(memory, extent, random);
+  for (int i = 0; i < 300'000; ++i) memory.touch(random.below(1 << 16));
+  memory.start_counting();
+  for (int i = 0; i < 100'000; ++i) memory.touch(random.below(1 << 16));
+  EXPECT_LT(memory.brought_in(), memory.misses() * 110 / 100);
+}
+
+TEST(EvictionWorth, IsTwiceWhatComesBackSoonAndNeverNothing) {
+  EvictionWorth worth;
+  EXPECT_NEAR(worth.share(), 0.22, 1e-9);
+  for (int i = 0; i < 100; ++i) {
+    worth.note_gone();
+    if (i % 3 == 0) worth.note_back();
+  }
+  EXPECT_NEAR(worth.share(), 2.0 / 3, 0.1);
+  for (int i = 0; i < 100; ++i) worth.note_gone(), worth.note_back();
+  EXPECT_LE(worth.share(), 1.0);
+  for (int i = 0; i < 1000; ++i) worth.note_gone();
+  EXPECT_NEAR(worth.share(), 0.22, 1e-9);
+}
+
+TEST(EvictionWorth, LooksAtEachPageOfItsSampleInTurn) {
+  EvictionWorth worth;
+  EvictionWorth::Page* first = nullptr;
+  uint32_t looks = 0;
+  for (uint32_t i = 0; i < EvictionWorth::kSample * EvictionWorth::kDecisionsALook; ++i) {
+    EvictionWorth::Page* page = worth.next();
+    if (page == nullptr) continue;
+    if (first == nullptr) first = page;
+    ++looks;
+  }
+  EXPECT_EQ(looks, EvictionWorth::kSample);
+  EXPECT_EQ(worth.next(), first);
 }
 
 TEST(FetchCost, FollowsWhatIsMeasured) {

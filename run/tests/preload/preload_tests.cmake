@@ -28,6 +28,14 @@ foreach(delivery messages in-thread)
   agree(daemon.${delivery} daemon "${small} --delivery ${delivery}" FOLDER FOLDER/answer)
 endforeach()
 
+# Forked children of a process that has its pages in a buffer.
+foreach(delivery messages in-thread)
+  agree(fork_shared.${delivery} fork_shared
+    "--budget 4M --min-size 4k --buffer fork_shared.${delivery} --delivery ${delivery}" FOLDER
+    6291456)
+endforeach()
+agree(fork_shared.auto fork_shared "--budget 4M --min-size 4k --buffer fork_shared.auto" FOLDER)
+
 # What `auto` takes.
 foreach(program sigbus_handler fork_threads blocking cancel small_stack raw_calls
     fork_mappings shared_memory_children kill_oneself)

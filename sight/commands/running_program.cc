@@ -1,4 +1,4 @@
-#include "run/commands/running_program.h"
+#include "sight/commands/running_program.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -18,7 +18,7 @@
 #include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
-#include "run/commands/running_program.h"
+#include "sight/commands/running_program.h"
 
 namespace outcore::cli {
 namespace {

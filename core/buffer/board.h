@@ -1,0 +1,134 @@
+// Board: what the processes that share a buffer have in common beside the pages: how much there may
+// be, who is a member, which files are in it, and notes between them. It lies in a memory file that
+// all members map; only numbers are in it, no addresses.
+//
+// What is true stands elsewhere, in the kernel, and so survives any death at any instruction: which
+// pages are in memory, in the memory file of the frames (a page is there with its bytes, or not at
+// all); who is alive, in the locks of the buffer's file (file_lock.h). The board has no state
+// that must be put right when a member dies: what a dead one left there counts no more once
+// somebody looks whether it is alive, and is cleared by who finds it (Member::clear_dead).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/store/file_version.h"
+
+namespace outcore::buffer {
+
+inline constexpr uint32_t kMembersMax = 256, kFilesMax = 1024;
+inline constexpr uint64_t kPage = base::kSystemPage;
+
+// Lowers a count of a member's record, not below 0: a member that has lost its lock, because the
+// program closed all descriptors, is cleared by others while it still lives.
+template <typename T>
+void lower(std::atomic<T>& count, T by) {
+  T before = count.load(std::memory_order_relaxed);
+  while (!count.compare_exchange_weak(before, before - (before < by ? before : by),
+                                      std::memory_order_seq_cst)) {
+  }
+}
+
+// A run of pages that a member brought in, for the keeping process, which has policies and chooses
+// what leaves. 0: none.
+class News {
+ public:
+  static constexpr uint64_t kCountMax = 0x7FFF, kGuess = 0x8000;
+  constexpr News() = default;
+  constexpr explicit News(uint64_t bits) : bits_(bits) {}
+  // `is_guess`: nobody asked for them, and nothing proves that somebody will.
+  static News of(uint64_t first_page, uint64_t count, bool is_guess) {
+    OC_CHECK(count != 0 && count <= kCountMax);
+    OC_CHECK(first_page < uint64_t{1} << 48);
+    return News(first_page << 16 | (is_guess ? kGuess : 0) | count);
+  }
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr uint64_t first_page() const { return bits_ >> 16; }
+  constexpr uint64_t count() const { return bits_ & kCountMax; }
+  constexpr bool is_guess() const { return (bits_ & kGuess) != 0; }
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+struct MemberRecord {
+  static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16;
+
+  // A guess that saves asking for the lock: it was taken once.
+  std::atomic<uint32_t> is_joined;
+  // Odd while this member takes pages out of the memory file; it changes each time.
+  std::atomic<uint32_t> punching;
+  std::atomic<uint64_t> reserved_pages;  // of fills under way
+  std::atomic<uint64_t> private_bytes;   // that it may use beside the buffer's frames
+  std::atomic<uint64_t> filled_pages, evicted_pages;
+  // News for the keeping process; one that finds its place taken overwrites it, and says so.
+  std::atomic<uint64_t> news_end;
+  std::atomic<uint32_t> has_lost_news;
+  // Pages that must stay: page + 1 in the upper 48 bits, how often below; 0: none.
+  std::atomic<uint32_t> pin_count;
+  alignas(64) std::array<std::atomic<uint64_t>, kPinSets * kPinWays> pins;
+  std::array<std::atomic<uint64_t>, kNews> news;
+};
+
+enum class FileState : uint32_t {
+  kFree,
+  kOpen,    // others may join
+  kClosed,  // nobody new: somebody gave it back, or nobody has it any more
+};
+
+// Changed by who holds the board's lock of files.
+struct FileRecord {
+  std::atomic<FileState> state;
+  store::FileVersion version;
+  uint64_t first_page, pages;                                   // in the memory file of the frames
+  std::array<std::atomic<uint64_t>, kMembersMax / 64> members;  // bits: who has it mapped
+};
+
+struct Board {
+  static constexpr uint64_t kMagic = 0x4f43425546463031;  // OCBUFF01
+  static constexpr uint32_t kClaims = 16384;
+
+  std::atomic<uint64_t> limit_bytes;
+  std::atomic<uint64_t> next_page;  // of the memory file, that no file had; never again given out
+  std::atomic<uint32_t> members_end, keeping_member;  // + 1; 0: nobody yet
+  std::atomic<uint32_t> takeovers;
+  std::atomic<uint32_t> has_untold_pages;  // a member has ended: see what is in memory
+  std::atomic<uint64_t> used_bytes_max;
+  // Words that threads sleep on, each beside how many do.
+  alignas(64) std::atomic<uint32_t> bell;  // for the keeping process
+  std::atomic<uint32_t> is_bell_heard;     // it is awake
+  alignas(64) std::atomic<uint32_t> room_changes;
+  std::atomic<uint32_t> room_waiters;
+  std::atomic<uint32_t> claim_waiters;
+  // Who is bringing in which page: page in the upper bits, member + 1 below. A hint, so that two do
+  // not read the same: nothing is wrong if it is.
+  alignas(64) std::array<std::atomic<uint64_t>, kClaims> claims;
+  std::array<FileRecord, kFilesMax> files;
+  std::array<MemberRecord, kMembersMax> members;
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+// What members have that cannot leave: for themselves, and pinned. A dead one counts until it is
+// cleared.
+struct Kept {
+  uint64_t private_bytes = 0, pinned_bytes = 0;
+};
+inline Kept kept_by_members(const Board& board) {
+  Kept kept;
+  const uint32_t end = board.members_end.load(std::memory_order_acquire);
+  OC_CHECK(end <= kMembersMax);
+  for (uint32_t i = 0; i < end; ++i) {
+    kept.private_bytes += board.members[i].private_bytes.load();
+    kept.pinned_bytes += board.members[i].pin_count.load(std::memory_order_seq_cst) * kPage;
+  }
+  return kept;
+}
+
+// Another build of the library lays the board out in another way, and must stay away.
+inline constexpr uint64_t kLayout =
+    sizeof(Board) * 1'000'003 + sizeof(MemberRecord) * 1009 + sizeof(FileRecord);
+
+}  // namespace outcore::buffer

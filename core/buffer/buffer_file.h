@@ -1,0 +1,53 @@
+// Buffer file: what the file of a buffer says, and which of its bytes are locked by whom. Not the
+// fault path.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/buffer/board.h"
+#include "core/os/file_calls.h"
+
+namespace outcore::buffer {
+
+// Bytes of the file that are locked: by who makes or joins the buffer, by the keeping process, by
+// who changes the table of files, and by each member as long as it lives.
+inline constexpr uint64_t kMaking = 0, kKeeping = 1, kFiles = 2, kSlots = 16;
+inline constexpr uint64_t kFramesBytes = uint64_t{1} << 60;
+inline constexpr uint64_t kLimitLeast = uint64_t{4} << 20;
+// What all members may have for themselves: an eighth is for the pages.
+constexpr uint64_t most_beside(uint64_t limit_bytes) { return limit_bytes - limit_bytes / 8; }
+
+// Who holds the lock of kMaking writes it.
+struct Header {
+  uint64_t magic = 0, layout = 0;
+  uint64_t board_inode = 0, frames_inode = 0;
+  bool is_a_buffers() const { return magic == Board::kMagic; }
+  bool is_ours() const { return is_a_buffers() && layout == kLayout; }
+};
+// A member's process, and under which descriptors it has the memory files.
+struct Slot {
+  int32_t process = 0, board_fd = -1, frames_fd = -1;
+};
+constexpr uint64_t slot_offset(uint64_t slot) { return 4096 + slot * sizeof(Slot); }
+
+template <typename T>
+int read_from(int fd, uint64_t offset, T* into) {
+  return os::read_all(fd, offset, {reinterpret_cast<std::byte*>(into), sizeof *into});
+}
+template <typename T>
+int write_to(int fd, uint64_t offset, const T& from) {
+  return os::write_all(fd, offset, {reinterpret_cast<const std::byte*>(&from), sizeof from});
+}
+
+uint64_t inode_of(int fd);  // 0: not known
+
+// The two memory files of a member's process; -1: they cannot be had. os::close_locked() closes
+// them.
+struct MemoryFiles {
+  int board = -1, frames = -1;
+  bool are_there() const { return board >= 0 && frames >= 0; }
+};
+MemoryFiles open_memory_of(const Header& header, const Slot& slot);
+
+}  // namespace outcore::buffer

@@ -1,0 +1,292 @@
+#include "core/buffer/keeping.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/buffer/room.h"
+#include "core/os/wait.h"
+
+namespace outcore::buffer {
+namespace {
+
+uint64_t mix(uint64_t x) {
+  x *= 0x9E3779B97F4A7C15ull;
+  x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
+  return x;
+}
+
+}  // namespace
+
+Status Keeping::start() {
+  try {
+    const os::SignalBlock block;  // inherited: no signal of the program runs on our thread
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& e) {
+    return base::system_error(e.code().value(), "start the thread that keeps a buffer",
+                              "raise ulimit -u");
+  }
+  return {};
+}
+
+Keeping::~Keeping() {
+  if (!thread_.joinable()) return;
+  is_ending_.store(1);
+  os::wake_all(&is_ending_);
+  member_.board().bell.fetch_add(1);
+  os::wake_between_processes(&member_.board().bell);
+  thread_.join();
+}
+
+void Keeping::run() {
+  // Nobody tells that a process has ended: so this is asked every so often, and not by a wait that
+  // nothing can end. Who needs a page meanwhile makes room for it itself (Room::take).
+  while (!member_.try_to_keep() || !begin().ok()) {
+    member_.stop_keeping();  // without memory for it, perhaps another has some
+    os::wait(&is_ending_, 0, kPeriodNs);
+    if (is_ending_.load() != 0) return;
+  }
+  Board& board = member_.board();
+  while (is_ending_.load() == 0) {
+    board.is_bell_heard.store(1, std::memory_order_seq_cst);
+    const uint32_t heard = board.bell.load(std::memory_order_seq_cst);
+    step();
+    board.is_bell_heard.store(0, std::memory_order_seq_cst);
+    if (board.bell.load(std::memory_order_seq_cst) == heard)
+      os::wait_between_processes(&board.bell, heard, kPeriodNs);
+  }
+}
+
+Status Keeping::begin() {
+  Board& board = member_.board();
+  const auto memory_pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+  const uint64_t most = std::max(memory_pages, board.limit_bytes.load() / kPage) + 4096;
+  const uint64_t frames = std::min<uint64_t>(most, 0xFFFFFFF0);
+  if (page_of_.count() == 0)
+    if (Status s = page_of_.allocate(frames); !s) return s;
+  capacity_ = std::min(board.limit_bytes.load() / kPage, page_of_.count());
+  Result<std::unique_ptr<Policy>> policy = make_policy("s3-fifo", page_of_.count(), capacity_);
+  if (!policy) return policy.error();
+  policy_ = std::move(policy).value();
+  OC_CHECK(capacity_ <= page_of_.count());
+  board.keeping_member.store(member_.index() + 1);
+  board.takeovers.fetch_add(1);
+  for (uint32_t i = 0; i < kMembersMax; ++i) news_read_[i] = board.members[i].news_end.load();
+  look_at_memory();
+  return {};
+}
+
+void Keeping::step() {
+  OC_CHECK(policy_ != nullptr);  // begin() comes first
+  const uint64_t now_ns = os::now_ns();
+  hear_news();
+  if (now_ns - looked_after_ns_ >= kPeriodNs) {
+    looked_after_ns_ = now_ns;
+    look_after_members();
+    forget_files();
+  }
+  make_room();
+}
+
+// Members that have ended. Who has the lock may stand still: then at another time.
+void Keeping::look_after_members() {
+  Board& board = member_.board();
+  bool has_one_ended = false;
+  {
+    const Member::FilesLock lock(member_, Member::FilesLock::Patience::kNone);
+    has_one_ended = lock.is_held() && member_.clear_dead();
+  }
+  if (board.has_untold_pages.exchange(0) != 0) look_at_memory();
+  if (has_one_ended) tell_of_room();
+}
+
+void Keeping::tell_of_room() {
+  Board& board = member_.board();
+  board.room_changes.fetch_add(1, std::memory_order_seq_cst);
+  if (board.room_waiters.load(std::memory_order_seq_cst) != 0)
+    os::wake_between_processes(&board.room_changes);
+}
+
+// Files that nobody has mapped any more.
+void Keeping::forget_files() {
+  Board& board = member_.board();
+  for (uint32_t i = 0; i < kFilesMax; ++i) {
+    FileRecord& file = board.files[i];
+    const auto is_without_members = [&] {
+      return std::all_of(file.members.begin(), file.members.end(),
+                         [](const std::atomic<uint64_t>& bits) { return bits.load() == 0; });
+    };
+    if (file.state.load() == FileState::kFree || !is_without_members()) continue;
+    {
+      const Member::FilesLock lock(member_, Member::FilesLock::Patience::kNone);
+      if (!lock.is_held()) return;
+      if (file.state.load() == FileState::kFree || !is_without_members()) continue;
+      file.state.store(FileState::kClosed);  // nobody joins: it is ours alone
+    }
+    forget(i);
+    puncher_.punch_range(file.first_page, file.pages);
+    file.state.store(FileState::kFree);
+  }
+}
+
+void Keeping::forget(uint32_t index) {
+  const auto found = std::find_if(known_.begin(), known_.end(),
+                                  [&](const auto& known) { return known.second.index == index; });
+  if (found == known_.end()) return;
+  const auto& [first, known] = *found;
+  for (uint32_t frame = 0; frame < frames_used_; ++frame) {
+    const uint64_t page = page_of_[frame];
+    if (page < first || page - first >= known.pages || known.frame[page - first] != frame + 1)
+      continue;
+    policy_->removed(FrameId{frame});
+    free_.push_back(frame);
+  }
+  known_.erase(found);
+}
+
+Keeping::Known* Keeping::find(uint64_t page, uint64_t* first) {
+  const auto known_one = [&]() -> Known* {
+    auto after = known_.upper_bound(page);
+    if (after == known_.begin()) return nullptr;
+    --after;
+    *first = after->first;
+    return page - after->first < after->second.pages ? &after->second : nullptr;
+  };
+  if (Known* const known = known_one(); known != nullptr) return known;
+  Board& board = member_.board();
+  for (uint32_t i = 0; i < kFilesMax; ++i) {
+    const FileRecord& file = board.files[i];
+    if (file.state.load() == FileState::kFree || page < file.first_page ||
+        page - file.first_page >= file.pages)
+      continue;
+    Known& made = known_[file.first_page];
+    made.index = i;
+    made.pages = file.pages;
+    if (!made.frame.allocate(file.pages).ok()) {
+      known_.erase(file.first_page);
+      return nullptr;
+    }
+    return known_one();
+  }
+  return nullptr;
+}
+
+void Keeping::hear_news() {
+  Board& board = member_.board();
+  bool is_some_lost = false;
+  for (uint32_t i = 0; i < board.members_end.load(); ++i) {
+    MemberRecord& m = board.members[i];
+    const uint64_t end = m.news_end.load(std::memory_order_seq_cst);
+    uint64_t& read = news_read_[i];
+    if (m.has_lost_news.exchange(0) != 0 || end - read > MemberRecord::kNews) {
+      is_some_lost = true;
+      read = end - std::min<uint64_t>(end, MemberRecord::kNews);
+    }
+    // One that is being written just now is read when its place comes round again.
+    for (; read < end; ++read) {
+      const News news(m.news[read % MemberRecord::kNews].exchange(0));
+      if (news.bits() != 0) learn(news.first_page(), news.count(), news.is_guess());
+    }
+  }
+  if (is_some_lost) look_at_memory();
+}
+
+void Keeping::learn(uint64_t first_page, uint64_t count, bool is_guess) {
+  for (uint64_t page = first_page; page < first_page + count; ++page) {
+    uint64_t first = 0;
+    Known* const known = find(page, &first);
+    if (known == nullptr || known->frame[page - first] != 0) continue;
+    uint32_t frame = kNone;
+    if (!free_.empty()) {
+      frame = free_.back();
+      free_.pop_back();
+    } else if (frames_used_ < page_of_.count()) {
+      frame = frames_used_++;
+    } else {
+      return;
+    }
+    OC_CHECK(frame != kNone && frame < frames_used_);
+    OC_CHECK(page - first < known->pages);
+    page_of_[frame] = page;
+    known->frame[page - first] = frame + 1;
+    if (is_guess)
+      policy_->guessed(FrameId{frame}, mix(page));
+    else
+      policy_->filled(FrameId{frame}, mix(page));
+  }
+}
+
+// What is in memory and was not told. What was told and is not there any more leaves when the
+// policy chooses it.
+void Keeping::look_at_memory() {
+  looked_at_memory_ns_ = os::now_ns();
+  const auto end = static_cast<off_t>(member_.board().next_page.load() * kPage);
+  for (off_t at = 0; at < end;) {
+    const off_t from = ::lseek(member_.frames_fd(), at, SEEK_DATA);
+    if (from < 0 || from >= end) return;
+    at = ::lseek(member_.frames_fd(), from, SEEK_HOLE);
+    if (at < 0) return;
+    learn(static_cast<uint64_t>(from) / kPage, static_cast<uint64_t>(at - from) / kPage, false);
+  }
+}
+
+// While there is less than should be free.
+void Keeping::make_room() {
+  Board& board = member_.board();
+  for (;;) {
+    const uint64_t limit = board.limit_bytes.load(), used = member_.used_bytes();
+    const uint64_t frames_bytes = member_.pages_in_memory() * kPage;
+    const uint64_t others = used - std::min(used, frames_bytes);
+    const uint64_t room = (limit - std::min(limit, others)) / kPage;
+    if (const uint64_t capacity = std::min(room, page_of_.count());
+        capacity / 16 != capacity_ / 16) {
+      capacity_ = capacity;
+      policy_->set_capacity(std::max<uint64_t>(capacity, 16));
+    }
+    const uint64_t wanted = Room::free_pages_wanted(limit) * kPage;
+    if (used + wanted <= limit) return;
+    const uint64_t most = (used + 2 * wanted - limit) / kPage;
+    if (evict(std::min<uint64_t>(most, Puncher::kPagesMax)) != 0) {
+      tell_of_room();
+      hear_news();
+      continue;
+    }
+    if (used <= limit || os::now_ns() - looked_at_memory_ns_ < kPeriodNs) return;
+    look_at_memory();
+  }
+}
+
+// Returns how many pages have left.
+size_t Keeping::evict(size_t most) {
+  FrameId chosen[Puncher::kPagesMax];
+  OC_CHECK(most != 0 && most <= Puncher::kPagesMax);
+  const size_t count = policy_->choose_victims({chosen, most});
+  OC_CHECK(count <= most);
+  std::sort(chosen, chosen + count, [&](FrameId a, FrameId b) {
+    return page_of_[static_cast<uint32_t>(a)] < page_of_[static_cast<uint32_t>(b)];
+  });
+  uint64_t pages[Puncher::kPagesMax];
+  bool is_freed[Puncher::kPagesMax];
+  for (size_t i = 0; i < count; ++i) pages[i] = page_of_[static_cast<uint32_t>(chosen[i])];
+  const size_t freed = puncher_.punch({pages, count}, is_freed);
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_freed[i]) {
+      policy_->put_back(chosen[i]);
+      continue;
+    }
+    uint64_t first = 0;
+    Known* const known = find(pages[i], &first);
+    OC_CHECK(known != nullptr);
+    OC_CHECK(known->frame[pages[i] - first] == static_cast<uint32_t>(chosen[i]) + 1);
+    known->frame[pages[i] - first] = 0;
+    policy_->freed(chosen[i]);
+    free_.push_back(static_cast<uint32_t>(chosen[i]));
+  }
+  return freed;
+}
+
+}  // namespace outcore::buffer

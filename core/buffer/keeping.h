@@ -1,0 +1,77 @@
+// Keeping: chooses what leaves a buffer, in one process at a time.
+//
+// Each member has a thread that tries for the lock of the keeping process, which the kernel takes
+// from a process that ends, however it ends. The new one learns what is in memory from the
+// memory file itself; what policies had learnt is forgotten. Everything else that it needs is in
+// its own memory: frames here are numbers for the policy alone.
+//
+// Pages that come in are told (Room::tell); touches of pages that are there nobody sees. So s3-fifo
+// it is: what is missed again soon after it left stays longer.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/buffer/member.h"
+#include "core/buffer/puncher.h"
+#include "core/os/address_space.h"
+#include "outcore/policy.h"
+#include "outcore/result.h"
+
+namespace outcore::buffer {
+
+class Keeping {
+ public:
+  static constexpr uint64_t kPeriodNs = 100'000'000;  // after which a dead one is replaced
+
+  // REQUIRES: both live longer.
+  Keeping(Member& member, Puncher& puncher) : member_(member), puncher_(puncher) {}
+  ~Keeping();  // ends the thread
+  Keeping(const Keeping&) = delete;
+  Keeping& operator=(const Keeping&) = delete;
+
+  Status start();  // EAGAIN: no thread could be started
+
+ private:
+  static constexpr uint32_t kNone = 0xFFFFFFFF;
+  // A file's pages, as this process knows them.
+  struct Known {
+    uint32_t index = 0;  // of the board
+    uint64_t pages = 0;
+    os::Table<uint32_t> frame;  // of each page: its number + 1; 0: not in memory
+  };
+
+  void run();
+  Status begin();
+  void step();
+  void tell_of_room();
+  void look_after_members();
+  void forget_files();
+  void forget(uint32_t index);
+  Known* find(uint64_t page, uint64_t* first);
+  void hear_news();
+  void learn(uint64_t first_page, uint64_t count, bool is_guess);
+  void look_at_memory();
+  void make_room();
+  size_t evict(size_t most);
+
+  Member& member_;
+  Puncher& puncher_;
+  std::unique_ptr<Policy> policy_;
+  std::map<uint64_t, Known> known_;  // by the first page
+  os::Table<uint64_t> page_of_;      // of a frame
+  std::vector<uint32_t> free_;
+  uint32_t frames_used_ = 0;  // once
+  std::array<uint64_t, kMembersMax> news_read_{};
+  uint64_t capacity_ = 0;
+  uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;
+  std::atomic<uint32_t> is_ending_{0};
+  std::thread thread_;
+};
+
+}  // namespace outcore::buffer

@@ -1,0 +1,330 @@
+#include "core/buffer/member.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/buffer/buffer_file.h"
+#include "core/buffer/place.h"
+#include "core/os/file_calls.h"
+#include "core/os/file_lock.h"
+#include "core/os/memory_file.h"
+#include "core/os/wait.h"
+
+namespace outcore::buffer {
+namespace {
+
+// Tries for as long as a process that is running needs at most. 0, -ETIMEDOUT or -errno.
+int lock_soon(int fd, uint64_t byte) {
+  constexpr uint64_t kNsMax = 1'000'000'000;
+  const uint64_t start_ns = os::now_ns();
+  for (;;) {
+    const int result = os::lock_bytes(fd, F_WRLCK, byte, 1);
+    if (result != -EAGAIN) return result;
+    if (os::now_ns() - start_ns > kNsMax) return -ETIMEDOUT;
+    constexpr timespec kPause{0, 200'000};
+    ::nanosleep(&kPause, nullptr);
+  }
+}
+
+void unlock(int fd, uint64_t byte) { static_cast<void>(os::lock_bytes(fd, F_UNLCK, byte, 1)); }
+
+// Whether anybody but this descriptor has a lock of the range; who cannot be asked has one.
+bool is_locked(int fd, uint64_t first, uint64_t count) {
+  struct flock found;
+  return os::find_lock(fd, first, count, &found) != 0 || found.l_type != F_UNLCK;
+}
+
+// Whoever makes a file larger than he may is ended by a signal (SIGXFSZ).
+Status can_have_size(uint64_t bytes) {
+  struct rlimit most;
+  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY ||
+      most.rlim_cur >= bytes)
+    return {};
+  return base::system_error(EFBIG, "make the memory file of a buffer",
+                            "lift the file size limit (ulimit -f unlimited)");
+}
+
+// A lock of the buffer's file for the length of a scope.
+class Scope {
+ public:
+  Scope(int fd, uint64_t byte) : fd_(fd), byte_(byte), result_(lock_soon(fd, byte)) {}
+  ~Scope() {
+    if (result_ == 0) unlock(fd_, byte_);
+  }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  int result() const { return result_; }
+
+ private:
+  const int fd_;
+  const uint64_t byte_;
+  const int result_;
+};
+
+}  // namespace
+
+Member::~Member() {
+  if (has_slot_) {
+    const FilesLock lock(*this);
+    clear(index_);
+  }
+  if (fd_ >= 0) {
+    // A copy of the descriptor that somebody has would keep them.
+    if (has_file()) unlock(fd_, kKeeping);
+    if (has_file() && has_slot_) unlock(fd_, kSlots + index_);
+    remove_file_if_last();
+  }
+  if (board_ != nullptr) ::munmap(board_, sizeof *board_);
+  for (const int fd : {board_fd_, frames_fd_, fd_})
+    if (fd >= 0) os::close_locked(fd);
+}
+
+// Nobody joins while the lock is held, and who waits for it finds a file without a name, and makes
+// another.
+void Member::remove_file_if_last() const {
+  if (!has_file() || os::lock_bytes(fd_, F_WRLCK, kMaking, 1) != 0) return;
+  remove_if_empty(fd_, path_);
+  unlock(fd_, kMaking);
+}
+
+Result<std::unique_ptr<Member>> Member::join(const std::string& name, uint64_t limit_bytes) {
+  if (Status s = check_name(name); !s) return s.error();
+  Result<std::string> place = folder();
+  if (!place) return place.error();
+  if (Status s = can_have_size(slot_offset(kMembersMax)); !s) return s.error();
+  for (;;) {
+    std::unique_ptr<Member> member(new Member);
+    member->name_ = name;
+    if (Status s = member->open_file(place.value()); !s) return s.error();
+    const Scope making(member->fd_, kMaking);
+    if (making.result() != 0)
+      return base::system_error(making.result(), "join the buffer " + name,
+                                "a process that has it seems to stand still");
+    // Somebody has removed it meanwhile, as one that nobody is in, and perhaps made another.
+    struct stat about;
+    if (::fstat(member->fd_, &about) == 0 && about.st_nlink == 0) continue;
+    if (Status s = member->find_or_make(limit_bytes); !s) return s.error();
+    if (Status s = member->take_slot(); !s) return s.error();
+    const Result<std::vector<std::string>> names =
+        member->has_made_it_ ? names_in(place.value()) : std::vector<std::string>();
+    for (size_t i = 0; names.ok() && i < names.value().size(); ++i)
+      if (names.value()[i] != name) remove_if_left(file_of(place.value(), names.value()[i]));
+    return member;
+  }
+}
+
+Status Member::open_file(const std::string& folder) {
+  path_ = file_of(folder, name_);
+  fd_ = os::open_to_lock(AT_FDCWD, path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  if (fd_ < 0) return base::system_error(fd_, "open the buffer " + path_);
+  struct stat about;
+  if (::fstat(fd_, &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != ::geteuid())
+    return Error{EPERM, "open the buffer " + path_ + ": it is no file of yours"};
+  file_ = {about.st_dev, about.st_ino};
+  Header header;
+  if (about.st_size != 0 && (read_from(fd_, 0, &header) != 0 || !header.is_a_buffers()))
+    return Error{EEXIST, "open the buffer " + path_ + ": it is the file of something else"};
+  return {};
+}
+
+// The memory of a living member, or new memory if there is none.
+Status Member::find_or_make(uint64_t limit_bytes) {
+  // Members may end while they are asked.
+  constexpr int kTriesMax = 100;
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    Header header;
+    const bool is_told = read_from(fd_, 0, &header) == 0;
+    std::vector<uint64_t> living;
+    if (const int result = os::find_locks(fd_, kSlots, kMembersMax, &living); result != 0)
+      return base::system_error(result, "look for members of the buffer " + name_);
+    if (living.empty()) return make(limit_bytes);
+    if (!is_told || !header.is_ours())
+      return Error{EPROTO, "join the buffer " + name_ +
+                               ": another version of Outcore has it: take another name"};
+    for (const uint64_t at : living) {
+      Slot slot;
+      if (read_from(fd_, slot_offset(at - kSlots), &slot) != 0) continue;
+      const MemoryFiles files = open_memory_of(header, slot);
+      if (!files.are_there()) continue;
+      board_fd_ = files.board;
+      frames_fd_ = files.frames;
+      return map_board();
+    }
+    constexpr timespec kPause{0, 200'000};
+    ::nanosleep(&kPause, nullptr);
+  }
+  return Error{EACCES, "join the buffer " + name_ +
+                           ": the memory of its members cannot be had from here (another "
+                           "container, or more rights than this process): take another name"};
+}
+
+Status Member::make(uint64_t limit_bytes) {
+  if (limit_bytes < kLimitLeast)
+    return Error{EINVAL, "make the buffer " + name_ + ": a budget of " +
+                             base::format_bytes(limit_bytes) + " is too small; the least is " +
+                             base::format_bytes(kLimitLeast)};
+  if (Status s = can_have_size(kFramesBytes); !s) return s;
+  for (const auto& [fd, bytes] :
+       {std::pair{&board_fd_, uint64_t{sizeof(Board)}}, std::pair{&frames_fd_, kFramesBytes}}) {
+    Result<int> made = os::make_memory_file(bytes);
+    if (!made) return made.error();
+    *fd = made.value();
+  }
+  if (Status s = map_board(); !s) return s;
+  board_->limit_bytes.store(limit_bytes);
+  const Header header{Board::kMagic, kLayout, inode_of(board_fd_), inode_of(frames_fd_)};
+  if (const int result = write_to(fd_, 0, header); result != 0)
+    return base::system_error(result, "write the file of the buffer " + name_);
+  has_made_it_ = true;
+  return {};
+}
+
+Status Member::map_board() {
+  OC_CHECK(board_ == nullptr && board_fd_ >= 0 && frames_fd_ >= 0);
+  void* const at = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, board_fd_, 0);
+  if (at == MAP_FAILED) return base::system_error(errno, "map the board of the buffer " + name_);
+  // A forked child is no member, and must not look like one.
+  static_cast<void>(::madvise(at, sizeof(Board), MADV_DONTFORK));
+  static_cast<void>(::madvise(at, sizeof(Board), MADV_DONTDUMP));
+  board_ = static_cast<Board*>(at);
+  struct stat about;
+  if (::fstat(frames_fd_, &about) != 0)
+    return base::system_error(errno, "look at the frames of the buffer " + name_);
+  frames_ = {about.st_dev, about.st_ino};
+  return {};
+}
+
+// What a dead member had in this place must not look like ours, not for a moment: so nobody looks
+// at the table of files meanwhile. REQUIRES: the lock of kMaking.
+Status Member::take_slot() {
+  const Scope files(fd_, kFiles);
+  if (files.result() != 0)
+    return base::system_error(files.result(), "join the buffer " + name_,
+                              "a process that has it seems to stand still");
+  for (uint32_t slot = 0; slot < kMembersMax; ++slot) {
+    const int result = os::lock_bytes(fd_, F_WRLCK, kSlots + slot, 1);
+    if (result == -EAGAIN) continue;
+    if (result != 0) return base::system_error(result, "join the buffer " + name_);
+    if (const int written =
+            write_to(fd_, slot_offset(slot), Slot{::getpid(), board_fd_, frames_fd_});
+        written != 0)
+      return base::system_error(written, "write the file of the buffer " + name_);
+    clear(slot);
+    index_ = slot;
+    has_slot_ = true;
+    OC_CHECK(index_ < kMembersMax && board_ != nullptr);
+    record().is_joined.store(1);
+    uint32_t end = board_->members_end.load();
+    while (end <= slot && !board_->members_end.compare_exchange_weak(end, slot + 1)) {
+    }
+    return {};
+  }
+  return Error{EUSERS, "join the buffer " + name_ + ": it has " + std::to_string(kMembersMax) +
+                           " members already"};
+}
+
+bool Member::is_alive(uint32_t member) const {
+  OC_CHECK(member < kMembersMax);
+  if (member == index_) return true;
+  if (board_->members[member].is_joined.load() == 0) return false;
+  return !has_file() || is_locked(fd_, kSlots + member, 1);
+}
+
+bool Member::Named::is_named_by(int fd, struct stat* about) const {
+  return ::fstat(fd, about) == 0 && about->st_ino == inode && about->st_dev == device;
+}
+
+bool Member::has_file() const {
+  struct stat about;
+  return file_.is_named_by(fd_, &about);
+}
+
+bool Member::has_frames() const {
+  struct stat about;
+  return frames_.is_named_by(frames_fd_, &about);
+}
+
+// The kernel counts them. Where that fails the buffer counts as full.
+uint64_t Member::pages_in_memory() const {
+  struct stat about;
+  if (!frames_.is_named_by(frames_fd_, &about)) return board_->limit_bytes.load() / kPage;
+  return static_cast<uint64_t>(about.st_blocks) * 512 / kPage;
+}
+
+uint64_t Member::used_beside_pages() const {
+  uint64_t bytes = 0;
+  const uint32_t end = board_->members_end.load(std::memory_order_acquire);
+  OC_CHECK(end <= kMembersMax);
+  for (uint32_t i = 0; i < end; ++i) {
+    const MemberRecord& m = board_->members[i];
+    bytes += m.reserved_pages.load(std::memory_order_seq_cst) * kPage + m.private_bytes.load();
+  }
+  return bytes;
+}
+
+// What is under way is in memory afterwards: so it is counted first, and perhaps twice.
+uint64_t Member::used_bytes() const {
+  const uint64_t beside = used_beside_pages();
+  return beside + pages_in_memory() * kPage;
+}
+
+void Member::stop_keeping() const {
+  if (has_file()) unlock(fd_, kKeeping);
+}
+
+bool Member::try_to_keep() const {
+  return has_file() && os::lock_bytes(fd_, F_WRLCK, kKeeping, 1) == 0;
+}
+
+void Member::clear(uint32_t member) const {
+  OC_CHECK(member < kMembersMax);
+  MemberRecord& m = board_->members[member];
+  // It may have brought in what it could not tell any more.
+  if (m.is_joined.exchange(0) != 0) board_->has_untold_pages.store(1);
+  m.reserved_pages.store(0);
+  m.private_bytes.store(0);
+  for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);
+  m.pin_count.store(0);
+  if (m.punching.load() % 2 != 0) m.punching.fetch_add(1);
+  for (FileRecord& file : board_->files)
+    file.members[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
+  for (std::atomic<uint64_t>& claim : board_->claims)
+    if (uint64_t held = claim.load(); held != 0 && (held & 0xFFFF) == member + 1)
+      claim.compare_exchange_strong(held, 0);
+}
+
+bool Member::clear_dead() const {
+  bool is_any = false;
+  for (uint32_t i = 0; i < board_->members_end.load(); ++i) {
+    if (board_->members[i].is_joined.load() == 0 || is_alive(i)) continue;
+    clear(i);
+    is_any = true;
+  }
+  return is_any;
+}
+
+Member::FilesLock::FilesLock(Member& member, Patience patience)
+    : member_(member), guard_(member.files_, std::defer_lock) {
+  if (patience == Patience::kNone) {
+    is_held_ = guard_.try_lock() && member_.has_file() &&
+               os::lock_bytes(member_.fd_, F_WRLCK, kFiles, 1) == 0;
+    return;
+  }
+  guard_.lock();
+  is_held_ = member_.has_file() && lock_soon(member.fd_, kFiles) == 0;
+}
+Member::FilesLock::~FilesLock() {
+  if (is_held_) unlock(member_.fd_, kFiles);
+}
+
+}  // namespace outcore::buffer

@@ -1,0 +1,106 @@
+// Member: this process's place in a buffer: the board, the memory file of the frames, and the lock
+// that says that it is alive. A forked child is no member, until it joins by itself.
+//
+// How a buffer is found: a small file with its name (place.h) says for each member under which
+// descriptors of its process the two memory files are to be had (/proc/PID/fd: for the same user
+// alone, as the kernel sees to). No server, nothing to administer; when the last member ends the
+// memory is gone. Any thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/buffer/board.h"
+#include "outcore/result.h"
+
+namespace outcore::buffer {
+
+class Member {
+ public:
+  // Joins the buffer of this name, or makes it with this limit if it has no living member. Errors:
+  // EINVAL (the name, a limit that is too small), those of the folder, EPROTO (another version of
+  // the library has it), EACCES (its members' memory cannot be had), EMFILE, EUSERS (256 members),
+  // ETIMEDOUT (somebody who stands still has its lock). REQUIRES: this process is no member of it.
+  static Result<std::unique_ptr<Member>> join(const std::string& name, uint64_t limit_bytes);
+
+  ~Member();  // leaves
+  // The buffer's file goes with its last member; a process that ends without leaving calls this.
+  void remove_file_if_last() const;
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+  const std::string& name() const { return name_; }
+  Board& board() const { return *board_; }
+  MemberRecord& record() const { return board_->members[index_]; }
+  uint32_t index() const { return index_; }
+  int frames_fd() const { return frames_fd_; }
+  int file_fd() const { return fd_; }  // of the buffer's file; for tests
+
+  // Whether the process of the member is alive: asks the kernel. The fault path.
+  bool is_alive(uint32_t member) const;
+  // Whether the descriptor of the buffer's file, or of the frames, still names them: a program may
+  // have closed it, and have another file of its own there. The fault path.
+  bool has_file() const;
+  bool has_frames() const;
+  // Pages in the memory file, whoever maps them: asks the kernel. The fault path.
+  uint64_t pages_in_memory() const;
+  // All that counts against the limit: pages, fills under way, what members have beside. The fault
+  // path.
+  uint64_t used_bytes() const;
+  // The same but for the pages.
+  uint64_t used_beside_pages() const;
+
+  // Changes of the table of files, and of who is a member, one at a time among all processes. With
+  // kNone the fault path, else it waits up to a second.
+  class FilesLock {
+   public:
+    enum class Patience : uint8_t { kSome, kNone };
+    explicit FilesLock(Member& member, Patience patience = Patience::kSome);
+    ~FilesLock();
+    FilesLock(const FilesLock&) = delete;
+    FilesLock& operator=(const FilesLock&) = delete;
+    bool is_held() const { return is_held_; }  // false: somebody who stands still has it
+
+   private:
+    Member& member_;
+    std::unique_lock<std::mutex> guard_;
+    bool is_held_ = false;
+  };
+
+  // Whether this process keeps the buffer from now on: no other one does.
+  bool try_to_keep() const;
+  void stop_keeping() const;
+  // What a member that has ended left is no longer there. REQUIRES: the lock of files.
+  void clear(uint32_t member) const;
+  // Of all members that have ended; whether there were any. REQUIRES: as clear().
+  bool clear_dead() const;
+
+ private:
+  // A file, whatever number it is open by.
+  struct Named {
+    uint64_t device = 0, inode = 0;
+    bool is_named_by(int fd, struct stat* about) const;
+  };
+
+  Member() = default;
+  Status open_file(const std::string& folder);
+  Status find_or_make(uint64_t limit_bytes);
+  Status make(uint64_t limit_bytes);
+  Status map_board();
+  Status take_slot();
+
+  std::string name_, path_;
+  int fd_ = -1, board_fd_ = -1, frames_fd_ = -1;
+  Board* board_ = nullptr;
+  Named file_, frames_;
+  uint32_t index_ = 0;
+  bool has_slot_ = false, has_made_it_ = false;
+  std::mutex files_;
+};
+
+}  // namespace outcore::buffer

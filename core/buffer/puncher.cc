@@ -1,0 +1,103 @@
+#include "core/buffer/puncher.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "core/buffer/pins.h"
+#include "core/os/file_calls.h"
+#include "core/os/wait.h"
+
+namespace outcore::buffer {
+namespace {
+
+// Says that this member punches, for the length of a scope.
+class Punching {
+ public:
+  Punching(MemberRecord& record, std::atomic<bool>& is_busy) : record_(record), is_busy_(is_busy) {
+    const uint32_t before = record_.punching.fetch_add(1, std::memory_order_seq_cst);
+    OC_CHECK(before % 2 == 0);
+  }
+  ~Punching() {
+    record_.punching.fetch_add(1, std::memory_order_seq_cst);
+    is_busy_.store(false);
+    os::wake_between_processes(&record_.punching);
+  }
+  Punching(const Punching&) = delete;
+  Punching& operator=(const Punching&) = delete;
+
+ private:
+  MemberRecord& record_;
+  std::atomic<bool>& is_busy_;
+};
+
+}  // namespace
+
+bool Puncher::is_pinned(uint64_t page) const {
+  const Board& board = member_.board();
+  const uint32_t end = board.members_end.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < end; ++i)
+    if (Pins::has(board.members[i], page) && member_.is_alive(i)) return true;
+  return false;
+}
+
+size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed) {
+  OC_CHECK(pages.size() <= kPagesMax && is_freed.size() >= pages.size());
+  OC_ASSERT(std::is_sorted(pages.begin(), pages.end()));
+  std::fill_n(is_freed.begin(), pages.size(), false);
+  if (!member_.has_frames() || is_busy_.exchange(true)) return 0;
+  const Punching punching(member_.record(), is_busy_);
+  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !is_pinned(pages[i]);
+  size_t freed = 0;
+  for (size_t begin = 0; begin < pages.size();) {
+    size_t end = begin + 1;
+    while (end < pages.size() && pages[end] == pages[end - 1] + 1 &&
+           is_freed[end] == is_freed[begin])
+      ++end;
+    if (is_freed[begin]) {
+      const int error =
+          os::punch_hole(member_.frames_fd(), pages[begin] * kPage, (end - begin) * kPage);
+      if (error != 0)
+        for (size_t i = begin; i < end; ++i) is_freed[i] = false;
+      else
+        freed += end - begin;
+    }
+    begin = end;
+  }
+  OC_CHECK(freed <= pages.size());
+  member_.record().evicted_pages.fetch_add(freed, std::memory_order_relaxed);
+  return freed;
+}
+
+size_t Puncher::punch_any(uint64_t chance) {
+  constexpr size_t kAtOnce = 64;
+  const uint64_t end = member_.board().next_page.load();
+  uint64_t pages[kAtOnce];
+  bool is_freed[kAtOnce];
+  size_t count = 0;
+  off_t at = end == 0 ? 0 : static_cast<off_t>(chance % end * kPage);
+  for (int rounds = 0; count < kAtOnce && rounds < 2;) {
+    at = ::lseek(member_.frames_fd(), at, SEEK_DATA);
+    if (at < 0 || static_cast<uint64_t>(at) >= end * kPage) {
+      ++rounds;
+      at = 0;
+      continue;
+    }
+    const uint64_t page = static_cast<uint64_t>(at) / kPage;
+    if (std::find(pages, pages + count, page) != pages + count) break;
+    pages[count++] = page;
+    at += static_cast<off_t>(kPage);
+  }
+  std::sort(pages, pages + count);
+  return punch({pages, count}, is_freed);
+}
+
+void Puncher::punch_range(uint64_t first_page, uint64_t count) {
+  OC_CHECK(count != 0);
+  if (!member_.has_frames()) return;
+  static_cast<void>(os::punch_hole(member_.frames_fd(), first_page * kPage, count * kPage));
+}
+
+}  // namespace outcore::buffer

@@ -1,0 +1,39 @@
+// Puncher: takes pages out of a buffer's memory, for all processes at once.
+//
+// Whoever maps such a page faults at its next touch, and whoever needs it reads it again: so any
+// member may do this at any moment, and may die in the middle of it. Only pinned pages must stay.
+// The order makes that sure (Dekker's): who pins writes the pin first, and then looks for members
+// that are punching and waits for those; who punches says so first, and then looks for pins.
+//
+// The fault path; any thread, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/buffer/member.h"
+
+namespace outcore::buffer {
+
+class Puncher {
+ public:
+  static constexpr size_t kPagesMax = 512;
+
+  explicit Puncher(Member& member) : member_(member) {}
+  // Frees those of the pages that nobody has pinned, and sets is_freed for each. `pages` is sorted.
+  // Returns how many; 0 while another thread of this process is at it. REQUIRES: as many as
+  // kPagesMax at most.
+  size_t punch(std::span<const uint64_t> pages, std::span<bool> is_freed);
+  // Frees what lies in the range, for a filler that waits in vain for the keeping process: a few
+  // pages anywhere in the memory, as chance will have it. Returns how many.
+  size_t punch_any(uint64_t chance);
+  // A file that nobody has any more: all of its pages, pinned or not.
+  void punch_range(uint64_t first_page, uint64_t count);
+
+ private:
+  bool is_pinned(uint64_t page) const;
+  Member& member_;
+  std::atomic<bool> is_busy_{false};
+};
+
+}  // namespace outcore::buffer

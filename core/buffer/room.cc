@@ -1,0 +1,115 @@
+#include "core/buffer/room.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+
+namespace outcore::buffer {
+
+uint64_t Room::free_pages_wanted(uint64_t limit_bytes) {
+  return std::clamp<uint64_t>(limit_bytes / kPage / 128, 16, 1024);
+}
+
+void Room::ring() {
+  Board& board = member_.board();
+  board.bell.fetch_add(1, std::memory_order_seq_cst);
+  if (board.is_bell_heard.load(std::memory_order_seq_cst) == 0)
+    os::wake_between_processes(&board.bell);
+}
+
+bool Room::try_take(uint64_t pages) {
+  OC_CHECK(pages != 0);
+  std::atomic<uint64_t>& reserved = member_.record().reserved_pages;
+  reserved.fetch_add(pages, std::memory_order_seq_cst);
+  const uint64_t used = member_.used_bytes(), limit = limit_bytes();
+  if (used > limit) lower(reserved, pages);
+  if (used + free_pages_wanted(limit) * kPage > limit) ring();
+  note_used(used);
+  return used <= limit;
+}
+
+void Room::note_used(uint64_t used_bytes) {
+  std::atomic<uint64_t>& most = member_.board().used_bytes_max;
+  uint64_t before = most.load(std::memory_order_relaxed);
+  while (used_bytes > before && used_bytes <= limit_bytes() &&
+         !most.compare_exchange_weak(before, used_bytes, std::memory_order_relaxed)) {
+  }
+}
+
+int Room::take(uint64_t pages, uint64_t wait_ns, const Question& gives_up) {
+  int result = -ENOMEM;
+  const auto is_there = [&] {
+    if (try_take(pages))
+      result = 0;
+    else if (gives_up.ask != nullptr && gives_up.ask(gives_up.of))
+      result = -EAGAIN;
+    return result != -ENOMEM;
+  };
+  static_cast<void>(wait_until(is_there, wait_ns));
+  return result;
+}
+
+bool Room::wait_for_less(uint64_t used_bytes, uint64_t wait_ns) {
+  OC_CHECK(used_bytes != 0);
+  const auto is_less = [&] {
+    if (member_.used_bytes() <= used_bytes) return true;
+    ring();
+    return false;
+  };
+  return wait_until(is_less, wait_ns);
+}
+
+// Nobody can be asked to hurry: what the keeping process does not do is done here after a while.
+template <typename IsThere>
+bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
+  // A keeping process that runs answers within milliseconds; one that died is replaced as fast.
+  // Where one stands still, waiting has been in vain for a while, and is not tried for long.
+  constexpr uint64_t kPatienceNs = 100'000'000, kLittlePatienceNs = 2'000'000;
+  constexpr uint64_t kSleepNs = 5'000'000, kImpatientNs = 1'000'000'000;
+  Board& board = member_.board();
+  const uint64_t start_ns = os::now_ns();
+  uint64_t helped_ns = start_ns;
+  for (;;) {
+    const uint32_t changes = board.room_changes.load(std::memory_order_seq_cst);
+    if (is_there()) return true;
+    const uint64_t now_ns = os::now_ns();
+    if (now_ns - start_ns > wait_ns || !member_.has_frames()) return false;
+    const bool is_impatient = now_ns < impatient_until_ns_.load(std::memory_order_relaxed);
+    if (now_ns - helped_ns > (is_impatient ? kLittlePatienceNs : kPatienceNs)) {
+      helped_ns = now_ns;
+      impatient_until_ns_.store(now_ns + kImpatientNs, std::memory_order_relaxed);
+      if (help(now_ns)) continue;
+    }
+    board.room_waiters.fetch_add(1, std::memory_order_seq_cst);
+    if (board.room_changes.load(std::memory_order_seq_cst) == changes)
+      os::wait_between_processes(&board.room_changes, changes,
+                                 is_impatient ? kLittlePatienceNs : kSleepNs);
+    board.room_waiters.fetch_sub(1);
+  }
+}
+
+// What the dead had, and else pages as chance will have it.
+bool Room::help(uint64_t chance) {
+  {
+    const Member::FilesLock lock(member_, Member::FilesLock::Patience::kNone);
+    if (lock.is_held() && member_.clear_dead()) return true;
+  }
+  return puncher_.punch_any(chance) != 0;
+}
+
+void Room::give(uint64_t pages) { lower(member_.record().reserved_pages, pages); }
+
+void Room::tell(uint64_t first_page, uint64_t count, bool is_guess) {
+  MemberRecord& m = member_.record();
+  m.filled_pages.fetch_add(count, std::memory_order_relaxed);
+  const uint64_t at = m.news_end.fetch_add(1, std::memory_order_seq_cst);
+  const News news = News::of(first_page, count, is_guess);
+  const uint64_t lost = m.news[at % MemberRecord::kNews].exchange(news.bits());
+  if (lost != 0) m.has_lost_news.store(1);
+  // Half full: the keeping process sleeps while there is room.
+  if (at % (MemberRecord::kNews / 2) == 0) ring();
+}
+
+}  // namespace outcore::buffer

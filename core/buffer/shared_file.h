@@ -1,0 +1,59 @@
+// SharedFile: a file whose pages this process has in a buffer, together with others. Read only; the
+// caller sees to it that nobody changes the file meanwhile, as for any region that is read.
+//
+// The pages of each file have a place of their own in the buffer's memory file, which no other file
+// ever gets. A file that has changed since is another one. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/buffer/buffer.h"
+#include "outcore/result.h"
+
+namespace outcore::buffer {
+
+class SharedFile {
+ public:
+  // Joins those who have the file in the buffer, if somebody has, or puts it there. Errors: ENFILE
+  // (1024 files), EBUSY (this process has it already), ETIMEDOUT. Not the fault path.
+  static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
+                                                  const store::FileVersion& version);
+  // REQUIRES: nobody brings pages in any more.
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  Buffer& buffer() const { return *buffer_; }
+  uint64_t first_frame_page() const { return first_page_; }
+  uint64_t frame_page(uint64_t page) const;
+  // Nobody joins any more: the file is about to change.
+  void close_to_others();
+
+  // Between the two the caller may bring pages in. False: they are kept out just now. The fault
+  // path.
+  bool enter() {
+    inside_.fetch_add(1, std::memory_order_seq_cst);
+    if (blocks_.load(std::memory_order_seq_cst) == 0) return true;
+    leave();
+    return false;
+  }
+  void leave() { inside_.fetch_sub(1, std::memory_order_seq_cst); }
+  // Keeps threads of this process from bringing pages in, and waits for those that do. False: they
+  // did not end in time, and nothing is blocked.
+  bool block(uint64_t wait_ns);
+  bool is_blocked() const { return blocks_.load(std::memory_order_seq_cst) != 0; }
+  void unblock() { blocks_.fetch_sub(1, std::memory_order_seq_cst); }
+
+ private:
+  SharedFile(std::shared_ptr<Buffer> buffer, uint32_t index, uint64_t first_page, uint64_t pages)
+      : buffer_(std::move(buffer)), index_(index), first_page_(first_page), pages_(pages) {}
+
+  const std::shared_ptr<Buffer> buffer_;
+  const uint32_t index_;
+  const uint64_t first_page_, pages_;
+  std::atomic<uint32_t> inside_{0}, blocks_{0};
+};
+
+}  // namespace outcore::buffer

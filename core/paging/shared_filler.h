@@ -1,0 +1,77 @@
+// SharedFiller: brings pages of a buffer in, for all processes that share it.
+//
+// Here a page has no state of its own (PageCache::shared): it is in the buffer's memory file with
+// its bytes, or it is not there at all, and the kernel knows which. Several threads, of several
+// processes, may bring in the same page: one of them does, and the others find it there. The bytes
+// of the file are the same for all.
+//
+// The fault path; any thread. No allocation, no lock; it touches no managed memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/budget/bounce_pool.h"
+#include "core/paging/pager.h"
+#include "core/prefetch/fetch_tuner.h"
+
+namespace outcore::paging {
+
+class SharedFiller {
+ public:
+  static constexpr uint64_t kNone = prefetch::FetchTuner::kNone;
+  static constexpr uint32_t kPagesMax = 1 << prefetch::FetchTuner::kLevelMax;
+
+  explicit SharedFiller(Pager& pager) : pager_(pager) {}
+
+  // Buffers for transfers, outside of the pager's budget: the caller accounts for them. Once.
+  Status allocate(const budget::BouncePool::Shape& shape) { return bounce_.allocate(shape); }
+  const budget::BouncePool& bounce() const { return bounce_; }
+
+  // How much memory there is for pages of the cache's buffer, by a glance. All 0 for other caches.
+  struct Room {
+    uint64_t limit_bytes = 0, used_bytes = 0, resident_bytes = 0;
+    uint64_t kept_bytes = 0;  // so much may be used without a page being evicted for it
+  };
+  Room room(const PageCache& cache) const;
+  // Of the buffer of the cache. REQUIRES: it has one.
+  static uint64_t limit_bytes(const PageCache& cache);
+
+  // What is to come in: the page, and of [first, end) what is not there, at most kPagesMax pages,
+  // but for `left_out`.
+  struct Wanted {
+    uint64_t page = 0, first = 0, end = 0, left_out = kNone;
+    bool is_demanded = true;  // somebody waits for the page; else nobody waits for anything
+    bool is_guess = false;    // nothing proves that the others will be used
+  };
+  // 0: the page is there, or was. -EAGAIN: look again. Otherwise -errno. *filled: how many pages
+  // came in. REQUIRES: between SharedFile::enter() and leave().
+  int fill(PageCache& cache, const region::View& view, const Wanted& wanted, uint32_t* filled);
+
+  // Keeps the page in memory until release(). 0 or -errno. REQUIRES: buffer::Pins::reserve().
+  int hold(PageCache& cache, region::View& view, uint64_t page);
+  void release(PageCache& cache, uint64_t page);
+  bool is_held(const PageCache& cache, uint64_t page) const;
+
+ private:
+  // Neighbouring pages that are claimed; bit i: page first + i comes in.
+  struct Run {
+    uint64_t first = 0, end = 0;
+    uint64_t taken[kPagesMax / 64] = {};
+    uint32_t count = 0;
+    bool has(uint64_t page) const {
+      return (taken[(page - first) / 64] >> (page - first) % 64 & 1) != 0;
+    }
+  };
+  int claim(PageCache& cache, uint64_t page, bool is_demanded);
+  Run claim_around(PageCache& cache, const region::View& view, const Wanted& wanted);
+  void drop_claims(PageCache& cache, const Run& run);
+  int take_room(PageCache& cache, const Wanted& wanted, Run* run);
+  int transfer(PageCache& cache, const region::View& view, const Run& run);
+  void tell(PageCache& cache, const Run& run, const Wanted& wanted);
+
+  Pager& pager_;
+  budget::BouncePool bounce_;
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,36 @@
+#include "core/published/layout.h"
+
+namespace outcore::published {
+
+void StoreSlot::clear() {
+  for (std::atomic<uint32_t>* const flag : {&is_described, &is_writable, &is_shared, &is_degraded})
+    flag->store(0, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>* const bytes : {&store_bytes, &page_bytes, &resident_bytes})
+    bytes->store(0, std::memory_order_relaxed);
+  delivery.set("");
+  frames.set("");
+  uri.set("");
+  fetches.clear();
+  counters.clear();
+}
+
+void Layout::end(StoreSlot& slot) {
+  moves.fetch_add(1);
+  ended.add_all_of(slot.counters);
+  slot.is_over.store(true);
+  moves.fetch_add(1);
+}
+
+uint32_t format_of_this_library() {
+  // FNV-1a, of everything that gives a number its place and its meaning.
+  uint32_t hash = 2166136261u;
+  const auto add = [&hash](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  };
+  for (const MetricInfo& metric : metric_list())
+    if (metric.is_counter) add(metric.name);
+  add(std::to_string(sizeof(Layout)) + " " + std::to_string(sizeof(StoreSlot)) + " 1");
+  return hash;
+}
+
+}  // namespace outcore::published

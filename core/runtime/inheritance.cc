@@ -1,0 +1,246 @@
+#include "core/runtime/inheritance.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <exception>
+#include <map>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/os/at_fork.h"
+#include "core/os/cancel_block.h"
+#include "core/os/file_lock.h"
+#include "core/os/wait.h"
+#include "core/region/address_map.h"
+#include "core/store/file_store.h"
+
+namespace outcore::runtime {
+
+using region::AddressMap;
+using region::View;
+
+namespace {
+
+// Held while a region is being attached, and over fork(). It comes before the process's locks.
+constinit os::Lock attaching;
+// How many placeholders have been replaced in this process.
+constinit std::atomic<uint64_t> replaced{0};
+
+// The runtime of this process that stands in for one of its parent's.
+struct Heir {
+  std::weak_ptr<Runtime::Impl> runtime;  // it ends with its last region
+  Status why_none;                       // it could not be started, and is not tried again
+};
+// Of one process: a child of it has others. REQUIRES for all use: the lock.
+struct Heirs {
+  uint32_t generation = 0;
+  std::map<const Runtime::Impl*, Heir> of;
+};
+Heirs* heirs = nullptr;
+
+Heir& heir_of(const Runtime::Impl& parents) {
+  OC_ASSERT(attaching.is_held());
+  if (heirs == nullptr || heirs->generation != os::process_generation())
+    heirs = new Heirs{os::process_generation(), {}};  // the other is its parent's, and stays
+  return heirs->of[&parents];
+}
+
+// As the parent's was started, but for what is kept about a run, which is the parent's.
+RuntimeOptions options_after(const Runtime::Impl& parents) {
+  RuntimeOptions options = parents.given;
+  options.buffer = parents.options.buffer;
+  options.budget_bytes = parents.options.budget_bytes;  // if all members have ended since
+  options.learn_file = options.report_file = options.metrics_at_exit = "none";
+  options.checkpoint_every_ms = 0;
+  return options;
+}
+
+Result<std::shared_ptr<Runtime::Impl>> runtime_after(const Runtime::Impl& parents) {
+  Heir& heir = heir_of(parents);
+  if (!heir.why_none.ok()) return heir.why_none.error();
+  if (std::shared_ptr<Runtime::Impl> known = heir.runtime.lock(); known != nullptr) return known;
+  auto started = Runtime::Impl::start(options_after(parents), parents.has_own_budget_beside);
+  if (started)
+    heir.runtime = started.value();
+  else
+    heir.why_none = started.error();
+  return started;
+}
+
+// The parent's store is not used here: what it shares with the parent (a ring, direct transfers) is
+// the parent's. By its descriptor, or, if the program has closed that one, by its name: the file
+// must be the same.
+Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents) {
+  Error first{EBADF, "open " + parents.uri() + " in a forked child"};
+  for (const std::string& path :
+       {"/proc/self/fd/" + std::to_string(parents.descriptor()), parents.path()}) {
+    store::FileStoreOptions options;
+    options.path = path;
+    options.uri = parents.uri();
+    Result<std::shared_ptr<Store>> opened = store::FileStore::open(options);
+    if (opened && opened.value()->identity() == parents.identity()) return opened;
+    if (!opened) first = opened.error();
+  }
+  return first;
+}
+
+const store::FileStore& file_of(const View& view) {
+  const auto* file = dynamic_cast<const store::FileStore*>(view.cache->store.load());
+  OC_CHECK(file != nullptr);  // what is in a buffer is in a file
+  return *file;
+}
+
+// The handle that the program has becomes one of the new region. REQUIRES: the lock.
+void take_over(Region::Impl& region, Region::Impl& made) {
+  Runtime::Impl& runtime = *made.runtime;
+  // The parent's runtime is not ended here; nor is its view freed, at which another thread of this
+  // process may just be looking.
+  static_cast<void>(new std::shared_ptr<Runtime::Impl>(std::move(region.runtime)));
+  region.runtime = made.runtime;
+  region.cache = made.cache;
+  region.cache_key = made.cache_key;
+  region.view = std::exchange(made.view, nullptr);
+  region.view->owner.store(&region);
+  {
+    const std::lock_guard<std::mutex> guard(runtime.mapping);
+    std::replace(runtime.regions.begin(), runtime.regions.end(), &made, &region);
+  }
+  region.generation.store(os::process_generation(), std::memory_order_release);
+}
+
+// After an error the view and the region are as they were, but for what is mapped at its addresses:
+// that may be the buffer's frames, so the runtime, which has their userfaultfd, must live until
+// something else is. REQUIRES: the lock; the view is not in the map.
+Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Impl>* runtime) {
+  Result<std::shared_ptr<Store>> store = open_again(file_of(view));
+  if (!store) return store.error();
+  Result<std::shared_ptr<Runtime::Impl>> started = runtime_after(*region.runtime);
+  if (!started) return started.error();
+  *runtime = std::move(started).value();
+  MapOptions options;
+  options.offset = view.offset;
+  options.size_bytes = view.size_bytes.load();
+  options.advice = view.advice.load();
+  options.on_error = view.on_error;
+  options.page_bytes = view.page_bytes;
+  options.delivery = view.cache->delivery;
+  Runtime::Impl::Lent lent;
+  lent.address = view.address;
+  lent.size_bytes = view.reserved_bytes;
+  lent.may_share = lent.must_share = true;
+  Result<std::unique_ptr<Region::Impl>> made =
+      (*runtime)->map(std::move(store).value(), region.uri, options, &lent);
+  if (!made) return made.error();
+  take_over(region, *made.value());
+  return {};
+}
+
+void say_why_by_kernel(const std::string& uri, const Status& why) {
+  static std::atomic<uint32_t> told_in{0};
+  if (told_in.exchange(os::process_generation()) == os::process_generation()) return;
+  // Not by stdio: the thread that touches the region may hold the lock of that.
+  const std::string text = "outcore: a forked child reads " + uri +
+                           " through the kernel, outside of its parent's buffer: " + why.message() +
+                           "\n";
+  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(ignored);
+}
+
+// The kernel's mapping in place of the view. False: the file cannot be had any more.
+bool map_by_kernel(const View& view, const Status& why) {
+  const store::FileStore& file = file_of(view);
+  if (os::identity_of(file.descriptor()) != file.identity()) return false;
+  void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_READ, MAP_SHARED | MAP_FIXED,
+                          file.descriptor(), static_cast<off_t>(view.offset));
+  if (at != MAP_FAILED) say_why_by_kernel(file.uri(), why);
+  return at != MAP_FAILED;
+}
+
+// Whether something else is in the place of the placeholder now. REQUIRES: the lock; it is one, and
+// was offered.
+bool replace(View& view, bool has_thread) {
+  auto& region = *static_cast<Region::Impl*>(view.owner.load());
+  AddressMap::instance().remove(&view);
+  std::shared_ptr<Runtime::Impl> runtime;
+  try {
+    const Status attached = has_thread ? attach_view(view, region, &runtime)
+                                       : Status(Error{EAGAIN, "no thread could be started"});
+    if (attached.ok() || map_by_kernel(view, attached)) {
+      view.owner.store(nullptr);
+      replaced.fetch_add(1, std::memory_order_release);
+      return true;
+    }
+  } catch (const std::bad_alloc&) {  // the placeholder stays: the child ends with a message
+  }
+  const void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  static_cast<void>(at);
+  view.owner.store(nullptr);
+  OC_CHECK(AddressMap::instance().add(&view).ok());  // there was a place for it
+  return false;
+}
+
+bool replace_by_a_thread(View& view) {
+  const os::CancelBlock uncancelled;
+  bool is_replaced = false;
+  try {
+    std::thread([&] { is_replaced = replace(view, true); }).join();
+    return is_replaced;
+  } catch (const std::exception&) {  // no thread can be started
+    return replace(view, false);
+  }
+}
+
+}  // namespace
+
+void Inheritance::note_mapped(Region::Impl& region) {
+  region.generation.store(os::process_generation(), std::memory_order_release);
+  if (region.cache->shared != nullptr && !region.is_lent)
+    region.view->owner.store(&region, std::memory_order_release);
+}
+
+void Inheritance::lock() { attaching.lock(); }
+void Inheritance::unlock() { attaching.unlock(); }
+
+bool Inheritance::answer(const std::byte* address) {
+  static constinit thread_local uint64_t seen_replaced = 0;
+  const os::SignalBlock block;
+  const os::Locked locked(attaching);
+  View* const view = AddressMap::instance().find_and_hold(address);
+  const bool is_placeholder = view != nullptr && view->is_inherited.load();
+  if (view != nullptr) AddressMap::let_go(view);
+  if (is_placeholder) return view->owner.load() != nullptr && replace_by_a_thread(*view);
+  // Another thread may have replaced it since the touch. If not, this is so once for each.
+  const uint64_t now = replaced.load(std::memory_order_acquire);
+  return std::exchange(seen_replaced, now) != now;
+}
+
+bool Inheritance::wait_for_attaching() {
+  if (!attaching.is_held()) return false;
+  const os::SignalBlock block;
+  const os::Locked locked(attaching);
+  return true;
+}
+
+void Inheritance::attach(Region::Impl& region) {
+  const os::SignalBlock block;
+  const os::Locked locked(attaching);
+  View* const view = region.view;
+  if (view != nullptr && view->is_inherited.load() && view->owner.load() == &region)
+    static_cast<void>(replace(*view, true));
+}
+
+void Inheritance::forget(Region::Impl& region) {
+  const os::SignalBlock block;
+  const os::Locked locked(attaching);
+  if (region.view != nullptr && region.view->is_inherited.load()) region.view->owner.store(nullptr);
+}
+
+}  // namespace outcore::runtime

@@ -1,0 +1,138 @@
+// Sharing: files that are mapped read-only have their pages in a buffer, with other processes
+// (core/buffer). See runtime_impl.h.
+#include <time.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/buffer_frames.h"
+#include "core/runtime/runtime_impl.h"
+#include "core/store/file_store.h"
+
+namespace outcore {
+
+using budget::BouncePool;
+
+namespace {
+
+constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
+
+// Times of change may be as coarse as a tick of the kernel: what has changed within the last ones
+// may change again, and look the same.
+bool is_fresh(int64_t changed_ns) {
+  constexpr int64_t kTicksNs = 20'000'000;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t now_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+  return now_ns - changed_ns < kTicksNs;  // also of a change in the future
+}
+
+// nullptr: its bytes are in no file.
+const store::FileStore* file_of(const paging::PageCache& cache) {
+  return dynamic_cast<const store::FileStore*>(cache.store.load());
+}
+
+}  // namespace
+
+Status Runtime::Impl::join_buffer() {
+  if (options.buffer == "none") return {};
+  Result<std::shared_ptr<buffer::Buffer>> joined =
+      buffer::Buffer::join(options.buffer, options.budget_bytes);
+  if (!joined) return joined.error();
+  shared_buffer = std::move(joined).value();
+  const uint64_t bytes = buffer_bounce().total_bytes();
+  if (shared_buffer->take_private(bytes, kWaitNs)) {
+    private_bytes = bytes;
+    return {};
+  }
+  return Error{ENOMEM, "join the buffer " + options.buffer + ": its limit of " +
+                           base::format_bytes(shared_buffer->room().limit_bytes()) +
+                           " has no room for what one more process needs beside the pages: make it "
+                           "larger (outcore buffers resize NAME SIZE)"};
+}
+
+// Until a region needs them the pager has no pages of its own; then half of the limit, or less.
+uint64_t Runtime::Impl::pages_bytes() const {
+  return shared_buffer == nullptr || has_own_budget_beside
+             ? options.budget_bytes
+             : shared_buffer->room().limit_bytes() / 2;
+}
+
+// Some buffers for transfers of up to 512 KiB: less than a hundredth of the limit.
+BouncePool::Shape Runtime::Impl::buffer_bounce() const {
+  if (shared_buffer == nullptr) return {};
+  const uint64_t limit = shared_buffer->room().limit_bytes();
+  BouncePool::Shape shape;
+  shape.small_count = 8;
+  shape.chunk_bytes = std::clamp<uint64_t>(std::bit_floor(limit / 512), 32 << 10, 512 << 10);
+  shape.chunk_count =
+      static_cast<uint32_t>(std::clamp<uint64_t>(limit / 512 / shape.chunk_bytes, 2, 8));
+  return shape;
+}
+
+bool Runtime::Impl::can_share(const paging::PageCache& cache, const MapOptions& o,
+                              const Lent* lent) const {
+  const Delivery delivery = o.delivery.value_or(options.delivery);
+  const FrameKind frames = o.frames.value_or(options.frames);
+  return shared_buffer != nullptr && o.access == Access::kReadOnly &&
+         cache.page_bytes == base::kSystemPage && (lent == nullptr || lent->may_share) &&
+         kernel.has_sigbus && kernel.has_write_tracking && delivery != Delivery::kMprotect &&
+         frames != FrameKind::kPrivate &&
+         o.on_error.value_or(options.on_error) != OnError::kZeroFill && cache.store_bytes != 0 &&
+         cache.traits.is_fault_safe && file_of(cache) != nullptr;
+}
+
+// REQUIRES: can_share().
+Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& chosen) const {
+  OC_CHECK(shared_buffer != nullptr && cache.shared == nullptr);
+  const Result<store::FileVersion> version = file_of(cache)->version();
+  if (!version) return version.error();
+  const auto& [device, inode, size_bytes, changed_ns] = version.value();
+  if (is_fresh(changed_ns)) return Error{EBUSY, "it has changed just now"};
+  if (size_bytes != cache.store_bytes.load()) return Error{EBUSY, "its size changes just now"};
+  Result<const os::FaultSource*> source =
+      sources->source_for({chosen.delivery, FrameKind::kShared});
+  if (!source) return source.error();
+  if (Status s = sources->guard(chosen.delivery == Delivery::kMessages); !s) return s;
+  Result<std::unique_ptr<buffer::SharedFile>> shared =
+      buffer::SharedFile::open(shared_buffer, {device, inode, size_bytes, changed_ns});
+  if (!shared) return shared.error();
+  cache.shared = std::move(shared).value();
+  set_delivery(cache, chosen.delivery);
+  cache.frames = os::BufferFrames::make(*source.value(), shared_buffer->member().frames_fd(),
+                                        cache.shared->first_frame_page() * buffer::kPage);
+  return {};
+}
+
+// The first region whose pages are the process's own: memory for them, of the buffer's limit. As
+// much as can be had, in halves, until the runtime ends.
+Status Runtime::Impl::take_private_memory() {
+  if (shared_buffer == nullptr || has_private_memory || has_own_budget_beside) return {};
+  const uint64_t least =
+      base::round_up(engine->pager().least_budget(options.page_bytes), base::kSystemPage);
+  uint64_t wait_ns = kWaitNs;  // in all
+  for (uint64_t bytes = pages_bytes(); bytes >= least; bytes /= 2) {
+    bytes = base::round_down(bytes, base::kSystemPage);
+    if (!shared_buffer->take_private(bytes, wait_ns)) {
+      wait_ns /= 2;
+      continue;
+    }
+    if (Status s = engine->resize_budget(bytes); !s) {
+      shared_buffer->give_private(bytes);
+      return s;
+    }
+    private_bytes += bytes;
+    has_private_memory = true;
+    return {};
+  }
+  return Error{ENOMEM, "the buffer " + options.buffer + " of " +
+                           base::format_bytes(shared_buffer->room().limit_bytes()) +
+                           " has no memory left for pages that are not shared: make it larger "
+                           "(outcore buffers resize NAME SIZE)"};
+}
+
+}  // namespace outcore

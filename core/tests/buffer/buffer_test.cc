@@ -1,0 +1,190 @@
+// The pieces of a buffer, by themselves: claims, pins, room, and files.
+#include <thread>
+
+#include "core/buffer/buffer_file.h"
+#include "core/buffer/shared_file.h"
+#include "core/tests/buffer/buffer_of.h"
+
+namespace outcore::buffer {
+namespace {
+
+TEST_F(BufferOf, APageIsClaimedOnce) {
+  const auto here = join();
+  Claims& claims = here->claims();
+  EXPECT_EQ(claims.take(7), Claims::Took::kYes);
+  EXPECT_EQ(claims.take(7), Claims::Took::kOthers);
+  claims.drop(7);
+  EXPECT_EQ(claims.take(7), Claims::Took::kYes);
+  // Of as many pages as there are places some fall on one.
+  uint64_t without_place = 0;
+  for (uint64_t page = 8; page < 8 + Board::kClaims; ++page)
+    if (claims.take(page) == Claims::Took::kNoPlace) ++without_place;
+  EXPECT_GT(without_place, 0u);
+  for (uint64_t page = 7; page < 8 + Board::kClaims; ++page) claims.drop(page);
+  for (const auto& claim : here->member().board().claims) EXPECT_EQ(claim.load(), 0u);
+}
+
+TEST_F(BufferOf, AClaimOfADeadMemberIsDropped) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  const auto here = join();
+  const pid_t other = job_.begin([&] {
+    const auto joined = Buffer::join("b", kLimit);
+    return joined.value()->claims().take(7) == Claims::Took::kYes ? ::raise(SIGKILL) : 1;
+  });
+  EXPECT_EQ(job_.end(other), -SIGKILL);
+  Claims::Took took = Claims::Took::kOthers;
+  while (took == Claims::Took::kOthers) {
+    here->claims().wait(7, 1'000'000);
+    took = here->claims().take(7);
+  }
+  EXPECT_EQ(took, Claims::Took::kYes);
+}
+
+TEST_F(BufferOf, PinnedPagesStayAndOthersLeave) {
+  const auto here = join();
+  Puncher puncher(here->member());
+  for (uint64_t page = 0; page < 16; ++page) put(*here, page);
+  EXPECT_EQ(here->member().pages_in_memory(), 16u);
+  ASSERT_TRUE(here->pins().reserve(4));
+  for (const uint64_t page : {3u, 4u, 4u, 9u}) ASSERT_EQ(here->pins().add(page), 0);
+  uint64_t pages[16];
+  bool is_freed[16];
+  for (uint64_t i = 0; i < 16; ++i) pages[i] = i;
+  EXPECT_EQ(puncher.punch(pages, is_freed), 13u);
+  EXPECT_FALSE(is_freed[3] || is_freed[4] || is_freed[9]);
+  EXPECT_EQ(here->member().pages_in_memory(), 3u);
+  here->pins().drop(4);
+  EXPECT_EQ(puncher.punch({pages + 4, 1}, is_freed), 0u);  // pinned twice
+  here->pins().drop(4);
+  EXPECT_FALSE(here->pins().has(4));
+  EXPECT_EQ(puncher.punch({pages + 4, 1}, is_freed), 1u);
+  EXPECT_EQ(here->member().pages_in_memory(), 2u);
+}
+
+TEST_F(BufferOf, HalfOfTheLimitCanBePinnedByAllTogether) {
+  const auto here = join();
+  const uint64_t half = kLimit / kPage / 2;
+  ASSERT_TRUE(here->pins().reserve(half));
+  EXPECT_FALSE(here->pins().reserve(1));
+  const pid_t other = job_.begin([&] {
+    const auto joined = Buffer::join("b", kLimit);
+    return joined.value()->pins().reserve(1) ? 1 : 0;
+  });
+  EXPECT_EQ(job_.end(other), 0);
+  here->pins().give_back(1);
+  EXPECT_TRUE(here->pins().reserve(1));
+}
+
+TEST_F(BufferOf, WhatIsPinnedOfAFileGoesWithIt) {
+  const auto here = join();
+  for (int round = 0; round < 20; ++round) {
+    auto file = SharedFile::open(here, {1, 2, 256 * kPage, 3}).value();
+    ASSERT_TRUE(here->pins().reserve(256));
+    for (uint64_t page = 0; page < 256; ++page)
+      ASSERT_EQ(here->pins().add(file->frame_page(page)), 0) << round;
+  }
+  EXPECT_EQ(here->member().record().pin_count.load(), 0u);
+}
+
+// Whoever holds a pin finds the page there for as long as it holds it, whatever others punch.
+TEST_F(BufferOf, NoPageLeavesUnderAPin) {
+  const auto here = join();
+  Puncher puncher(here->member());
+  constexpr uint64_t kPages = 8;
+  std::atomic<bool> is_over{false};
+  std::thread puncher_thread([&] {
+    uint64_t pages[kPages];
+    bool is_freed[kPages];
+    for (uint64_t i = 0; i < kPages; ++i) pages[i] = i;
+    while (!is_over.load()) puncher.punch(pages, is_freed);
+  });
+  uint64_t gone = 0;
+  const auto is_there = [&](uint64_t page) {
+    const auto at = static_cast<off_t>(page * kPage);
+    return ::lseek(here->member().frames_fd(), at, SEEK_DATA) == at;
+  };
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    const uint64_t page = mix(i) % kPages;
+    ASSERT_TRUE(here->pins().reserve(1));
+    ASSERT_EQ(here->pins().add(page), 0);
+    put(*here, page);
+    for (int look = 0; look < 3; ++look)
+      if (!is_there(page)) ++gone;
+    here->pins().drop(page);
+  }
+  is_over.store(true);
+  puncher_thread.join();
+  EXPECT_EQ(gone, 0u);
+}
+
+TEST_F(BufferOf, RoomIsGivenUpToTheLimit) {
+  const auto here = join();
+  Room& room = here->room();
+  const uint64_t pages = kLimit / kPage;
+  EXPECT_TRUE(room.try_take(pages));
+  EXPECT_FALSE(room.try_take(1));
+  EXPECT_EQ(room.take(1, 1'000'000), -ENOMEM);
+  room.give(1);
+  EXPECT_TRUE(room.try_take(1));
+  room.give(pages);
+  EXPECT_EQ(here->member().used_bytes(), 0u);
+}
+
+TEST_F(BufferOf, PrivateMemoryLeavesTheFramesAnEighth) {
+  const auto here = join();
+  EXPECT_FALSE(here->take_private(kLimit, 1'000'000));
+  EXPECT_TRUE(here->take_private(kLimit / 2, 1'000'000));
+  EXPECT_EQ(here->member().used_bytes(), kLimit / 2);
+  const pid_t other = job_.begin([&] {
+    const auto joined = Buffer::join("b", kLimit);
+    if (joined.value()->take_private(kLimit / 2, 1'000'000)) return 1;
+    return joined.value()->take_private(kLimit / 4, 1'000'000) ? 0 : 2;
+  });
+  EXPECT_EQ(job_.end(other), 0);
+  // What it had while it lived is no longer counted.
+  EXPECT_TRUE(here->take_private(kLimit / 4, 1'000'000));
+  EXPECT_EQ(resize_buffer("b", kLimit / 2).code(), EBUSY);
+  here->give_private(kLimit / 4 * 3);
+  EXPECT_EQ(here->member().used_bytes(), 0u);
+}
+
+TEST_F(BufferOf, WhoComesSecondFindsTheFileWhereTheFirstPutIt) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  const auto here = join();
+  const store::FileVersion version{1, 2, 100 * kPage, 3};
+  auto first = SharedFile::open(here, version).value();
+  const uint64_t place = first->first_frame_page();
+  const auto other = [&](const store::FileVersion& of) {
+    return job_.end(job_.begin([&] {
+      const auto joined = Buffer::join("b", kLimit);
+      return SharedFile::open(joined.value(), of).value()->first_frame_page() == place ? 1 : 0;
+    }));
+  };
+  EXPECT_EQ(other(version), 1);
+  EXPECT_EQ(other({1, 2, 100 * kPage, 4}), 0);  // it was written since
+  EXPECT_EQ(other({1, 3, 100 * kPage, 3}), 0);
+  first->close_to_others();
+  EXPECT_EQ(other(version), 0);
+  // Nobody has the new ones any more; the place is never given out again.
+  first.reset();
+  auto again = SharedFile::open(here, version).value();
+  EXPECT_NE(again->first_frame_page(), place);
+}
+
+TEST_F(BufferOf, WhoBlocksWaitsForThoseInside) {
+  const auto here = join();
+  const auto file = SharedFile::open(here, {1, 2, kPage, 3}).value();
+  ASSERT_TRUE(file->enter());
+  EXPECT_FALSE(file->block(1'000'000));
+  ASSERT_TRUE(file->enter());
+  file->leave();
+  file->leave();
+  EXPECT_TRUE(file->block(1'000'000));
+  EXPECT_FALSE(file->enter());
+  file->unblock();
+  EXPECT_TRUE(file->enter());
+  file->leave();
+}
+
+}  // namespace
+}  // namespace outcore::buffer

@@ -1,0 +1,392 @@
+// Forked children of members of a buffer: what they read at their parents' addresses.
+#include <dirent.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "core/os/kernel_features.h"
+#include "core/tests/buffer/job.h"
+#include "core/tests/conformance/scene.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+using namespace of_job;
+
+// Runs it in a child of this process. The exit status, or -signal.
+template <typename Work>
+int status_in_child(const Work& work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+bool is_member(pid_t process) {
+  const std::vector<pid_t> members = Job::facts().members;
+  return std::find(members.begin(), members.end(), process) != members.end();
+}
+
+class Forked : public testing::Test {
+ protected:
+  void SetUp() override {
+    OUTCORE_NEEDS_THREADS_IN_CHILD();
+    const auto kernel = os::detect_kernel_features("all");
+    ASSERT_TRUE(kernel.ok()) << kernel.message();
+    if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
+      GTEST_SKIP() << "files are shared by in-thread delivery alone: "
+                   << kernel.value().why_no_userfaultfd;
+  }
+
+  // A member with the job's file mapped does `work`, which forks. Its exit status.
+  template <typename Work>
+  int in_member(const Work& work, Delivery delivery = Delivery::kAuto) {
+    return job_.end(job_.begin([&] { return as_member(work, delivery); }));
+  }
+  template <typename Work>
+  int as_member(const Work& work, Delivery delivery = Delivery::kAuto) {
+    RuntimeOptions options = Job::options(kLimit);
+    options.delivery = delivery;
+    auto runtime = Runtime::start(options);
+    if (!runtime) return std::fprintf(stderr, "%s\n", runtime.message().c_str()), kNoRuntime;
+    auto region = runtime.value().map(job_.path());
+    if (!region) return std::fprintf(stderr, "%s\n", region.message().c_str()), kNoRegion;
+    return work(runtime.value(), region.value());
+  }
+  // All pages, in an order by chance.
+  bool is_all_right(const Region& region, uint64_t seed = 1) const {
+    for (uint64_t i = 0; i < job_.file_pages(); ++i)
+      if (const uint64_t x = mix(seed + i); !job_.is_right(region, x % job_.file_pages(), x >> 40))
+        return false;
+    return true;
+  }
+
+  Job job_{4096};  // twice the limit
+};
+
+TEST_F(Forked, AChildReadsItsParentsRegionAsAMemberOfTheBuffer) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              if (!is_all_right(region)) return kWrong;
+              return status_in_child([&] {
+                if (is_member(::getpid())) return kNotShared;  // it has not used it yet
+                if (!is_all_right(region, 2)) return kWrong;
+                if (!is_member(::getpid()) || Job::facts().files != 1) return kNotShared;
+                return Job::facts().resident_bytes <= kLimit ? 0 : kWrong;
+              });
+            }),
+            0);
+  EXPECT_EQ(Job::facts().members.size(), 0u);
+}
+
+// What is in memory is used there: nobody reads it again, and nothing more is in memory.
+TEST_F(Forked, PagesInMemoryAreShared) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              if (!region.advise(0, kPage, Advice::kRandom).ok()) return kNoRegion;  // no guesses
+              for (uint64_t page = 0; page < 512; ++page)
+                if (!job_.is_right(region, page, page)) return kWrong;
+              const uint64_t resident = Job::facts().resident_bytes;
+              return status_in_child([&] {
+                for (uint64_t page = 0; page < 512; ++page)
+                  if (!job_.is_right(region, page, page)) return kWrong;
+                if (!is_member(::getpid())) return kNotShared;
+                return Job::facts().resident_bytes == resident &&
+                               region.metrics().counters.read_bytes == 0
+                           ? 0
+                           : kWrong;
+              });
+            }),
+            0);
+}
+
+TEST_F(Forked, ByMessagesToo) {
+  if (const auto kernel = os::detect_kernel_features("all"); !kernel.value().has_messages)
+    GTEST_SKIP() << kernel.value().why_no_messages;
+  const auto read = [&](Runtime&, Region& region) {
+    return status_in_child([&] {
+      if (!is_all_right(region)) return kWrong;
+      return is_member(::getpid()) ? 0 : kNotShared;
+    });
+  };
+  EXPECT_EQ(in_member(read, Delivery::kMessages), 0);
+}
+
+TEST_F(Forked, AChildsCallsAreOnItsOwnRegion) {
+  EXPECT_EQ(in_member([&](Runtime& runtime, Region& region) {
+              return status_in_child([&] {
+                if (!region.pin(0, 16 * kPage).ok() || !is_member(::getpid())) return kNotShared;
+                uint64_t word = 0;
+                std::span<std::byte> into{reinterpret_cast<std::byte*>(&word), sizeof word};
+                if (!region.read(5 * kPage, into).ok()) return kNoRegion;
+                if (word != Job::word(5 * kPage / 8)) return kWrong;
+                if (!is_all_right(region) || !region.unpin(0, 16 * kPage).ok()) return kWrong;
+                if (region.metrics().counters.read_bytes == 0) return kWrong;
+                if (runtime.map(job_.path()).code() != EPERM) return kNoRuntime;
+                if (!region.unmap().ok() || region.is_mapped()) return kNoRegion;
+                { const Region ended(std::move(region)); }  // the last that holds its runtime
+                return is_member(::getpid()) ? kLeak : 0;
+              });
+            }),
+            0);
+}
+
+TEST_F(Forked, AChildOfAChildIsAMemberToo) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              for (const bool is_used_before : {false, true}) {
+                const int status = status_in_child([&] {
+                  if (is_used_before && !job_.is_right(region, 9, 9)) return kWrong;
+                  const int of_grandchild = status_in_child([&] {
+                    if (!is_all_right(region, 3)) return kWrong;
+                    return is_member(::getpid()) ? 0 : kNotShared;
+                  });
+                  if (of_grandchild != 0) return of_grandchild;
+                  return is_all_right(region, 4) ? 0 : kWrong;
+                });
+                if (status != 0) return status;
+              }
+              return is_all_right(region, 5) ? 0 : kWrong;
+            }),
+            0);
+}
+
+TEST_F(Forked, ThreadsOfAChildMayTouchItFirstAllAtOnce) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              for (int round = 0; round < 20; ++round) {
+                const int status = status_in_child([&] {
+                  std::atomic<int> wrong{0};
+                  std::atomic<bool> has_begun{false};
+                  std::vector<std::thread> threads;
+                  for (uint64_t t = 0; t < 6; ++t)
+                    threads.emplace_back([&, t] {
+                      while (!has_begun) ::sched_yield();
+                      for (uint64_t i = 0; i < 200; ++i)
+                        if (!job_.is_right(region, mix(t * 1000 + i) % job_.file_pages(), i))
+                          wrong.fetch_add(1);
+                    });
+                  has_begun = true;
+                  for (std::thread& thread : threads) thread.join();
+                  return wrong.load() == 0 ? 0 : kWrong;
+                });
+                if (status != 0) return status;
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Forked, AForkBesideThreadsInFaultsAndEvictionIsRight) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              std::atomic<bool> is_over{false};
+              std::atomic<int> wrong{0};
+              std::vector<std::thread> threads;
+              for (uint64_t t = 0; t < 3; ++t)
+                threads.emplace_back([&, t] {
+                  for (uint64_t i = 0; !is_over; ++i)
+                    if (!job_.is_right(region, mix(t * 99'999 + i) % job_.file_pages(), i))
+                      wrong.fetch_add(1);
+                });
+              int status = 0;
+              for (uint64_t round = 0; round < 30 && status == 0; ++round)
+                status = status_in_child([&] {
+                  for (uint64_t i = 0; i < 500; ++i)
+                    if (!job_.is_right(region, mix(round * 999 + i) % job_.file_pages(), i))
+                      return kWrong;
+                  return is_member(::getpid()) ? 0 : kNotShared;
+                });
+              is_over = true;
+              for (std::thread& thread : threads) thread.join();
+              return status != 0 ? status : wrong.load() == 0 ? 0 : kWrong;
+            }),
+            0);
+}
+
+// Another thread of the child forks while one makes the region the child's own.
+TEST_F(Forked, AForkBesideTheFirstTouchOfAChildIsRight) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              for (int round = 0; round < 20; ++round) {
+                const int status = status_in_child([&] {
+                  std::atomic<bool> is_right{false};
+                  std::thread toucher([&] { is_right = is_all_right(region, 6); });
+                  int of_grandchild = 0;
+                  for (uint64_t i = 0; i < 5 && of_grandchild == 0; ++i)
+                    of_grandchild = status_in_child(
+                        [&] { return job_.is_right(region, mix(i) % 4096, 1) ? 0 : kWrong; });
+                  toucher.join();
+                  return of_grandchild != 0 ? of_grandchild : is_right ? 0 : kWrong;
+                });
+                if (status != 0) return status;
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Forked, AChildGoesOnWhenItsParentHasEnded) {
+  const auto orphan = [&](Runtime&, Region& region) {
+    const pid_t parent = ::getpid();
+    if (::fork() == 0) {
+      while (::getppid() == parent) ::sched_yield();
+      const bool is_right = is_all_right(region) && is_member(::getpid());
+      job_.shared().arrived.store(is_right ? 1 : 2);
+      ::_exit(0);
+    }
+    return 0;
+  };
+  EXPECT_EQ(in_member(orphan), 0);
+  while (job_.shared().arrived.load() == 0) ::sched_yield();
+  EXPECT_EQ(job_.shared().arrived.load(), 1u);
+}
+
+// As a daemon does at its beginning; its file is then found by its name.
+TEST_F(Forked, AChildThatHasClosedAllDescriptorsReadsIt) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              return status_in_child([&] {
+                if (::syscall(SYS_close_range, 3u, ~0u, 0) != 0) return kNoRegion;
+                if (!is_all_right(region)) return kWrong;
+                return is_member(::getpid()) ? 0 : kNotShared;
+              });
+            }),
+            0);
+}
+
+TEST_F(Forked, WhereAChildCannotBeAMemberTheKernelMapsTheFile) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              return status_in_child([&] {
+                ::setenv("OUTCORE_BUFFER_DIR", "/dev/null/none", 1);
+                if (!is_all_right(region)) return kWrong;
+                if (region.pin(0, kPage).code() != EPERM) return kNoRegion;
+                const int of_grandchild =
+                    status_in_child([&] { return is_all_right(region, 2) ? 0 : kWrong; });
+                ::setenv("OUTCORE_BUFFER_DIR", (job_.folder() / "buffers").c_str(), 1);
+                return is_member(::getpid()) ? kNotShared : of_grandchild;
+              });
+            }),
+            0);
+}
+
+// Its own runtime of the same buffer has the file already: only one can.
+TEST_F(Forked, AChildMayHaveTheFileByARuntimeOfItsOwn) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              return status_in_child([&] {
+                auto runtime = Runtime::start(Job::options(kLimit));
+                if (!runtime) return kNoRuntime;
+                auto own = runtime.value().map(job_.path());
+                if (!own || !is_all_right(own.value())) return kNoRegion;
+                return is_all_right(region, 2) ? 0 : kWrong;
+              });
+            }),
+            0);
+}
+
+TEST_F(Forked, ATouchOfARegionThatTheChildHasEndedEndsIt) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              const std::byte* const at = region.data();
+              return status_in_child([&] {
+                { const Region ended(std::move(region)); }
+                return static_cast<int>(*static_cast<const volatile std::byte*>(at));
+              });
+            }),
+            128 + SIGSEGV);
+}
+
+TEST_F(Forked, AWriteToItRaisesItsSignalInAChild) {
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              const int status = status_in_child([&] {
+                if (!job_.is_right(region, 1, 1)) return kWrong;
+                *static_cast<volatile std::byte*>(region.data()) = std::byte{1};
+                return kWrong;
+              });
+              return status == -SIGSEGV ? 0 : kWrong;
+            }),
+            0);
+}
+
+uint64_t count_of_descriptors() {
+  uint64_t count = 0;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  while (::readdir(folder) != nullptr) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+uint64_t count_of_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  uint64_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
+TEST_F(Forked, ManyForksInARowLeaveNothingBehind) {
+  const char* const asked = std::getenv("OUTCORE_FORKS");
+  const uint64_t forks = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 300;
+  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
+              uint64_t descriptors = 0, mappings = 0, used = 0;
+              for (uint64_t i = 0; i < forks; ++i) {
+                const int status = status_in_child([&] {
+                  for (uint64_t k = 0; k < 20; ++k)
+                    if (!job_.is_right(region, mix(i * 99 + k) % job_.file_pages(), k))
+                      return kWrong;
+                  if (i % 3 == 0) ::kill(::getpid(), SIGKILL);
+                  return is_member(::getpid()) ? 0 : kNotShared;
+                });
+                if (status != (i % 3 == 0 ? -SIGKILL : 0)) return status == 0 ? kWrong : status;
+                if (i != 20) continue;  // what is made once has been made
+                descriptors = count_of_descriptors();
+                mappings = count_of_mappings();
+              }
+              // What the dead had is given back when the keeping process has noticed.
+              while (Job::facts().members.size() != 1) ::sched_yield();
+              do {
+                used = Job::facts().used_bytes - Job::facts().resident_bytes;
+                ::sched_yield();
+              } while (used > 256 << 10);
+              if (count_of_descriptors() > descriptors) return kLeak;
+              return count_of_mappings() <= mappings + 8 ? 0 : kLeak;
+            }),
+            0);
+}
+
+// Members that fork, and their children, are killed at any moment; others check all that they read.
+TEST_F(Forked, OthersGoOnWhenForkedChildrenAreKilledAtAnyMoment) {
+  const char* const asked = std::getenv("OUTCORE_KILLS");
+  const uint64_t kills = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 100;
+  const auto read = [&](Runtime&, Region& region) {
+    for (uint64_t i = 0; job_.shared().is_over.load() == 0; ++i) {
+      if (!job_.is_right(region, mix(i) % job_.file_pages(), i)) return kWrong;
+      job_.shared().touches.fetch_add(1, std::memory_order_relaxed);
+    }
+    return 0;
+  };
+  const pid_t reader = job_.begin([&] { return as_member(read); });
+  const auto fork_and_kill = [&](Runtime& runtime, Region& region) {
+    uint64_t x = 1;
+    for (uint64_t i = 0; i < kills; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) ::_exit(read(runtime, region));
+      x = mix(x + i);
+      // From the first instructions after fork() to the midst of reading.
+      const uint64_t until = job_.shared().touches.load() + x % 600;
+      while (x % 5 != 0 && job_.shared().touches.load() < until)
+        if (!job_.is_right(region, mix(until) % job_.file_pages(), x)) return kWrong;
+      if (::kill(child, SIGKILL) != 0) return kWrong;
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) return kWrong;
+      if (Job::facts().resident_bytes > kLimit) return kWrong;
+    }
+    return 0;
+  };
+  EXPECT_EQ(job_.end(job_.begin([&] { return as_member(fork_and_kill); })), 0);
+  while (Job::facts().members.size() != 1) ::sched_yield();
+  while (Job::facts().used_bytes - Job::facts().resident_bytes > 256 << 10) ::sched_yield();
+  job_.shared().is_over.store(1);
+  EXPECT_EQ(job_.end(reader), 0);
+}
+
+}  // namespace
+}  // namespace outcore

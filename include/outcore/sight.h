@@ -1,0 +1,48 @@
+// Sight: what runtimes of other processes have counted, read while they run.
+//
+// Every runtime keeps its counters in memory that processes of the same user (and root) may read.
+// That costs the observed process nothing, and it is not asked: it may hang, or be stopped.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "outcore/metrics.h"
+#include "outcore/result.h"
+
+namespace outcore {
+
+// One runtime of a process.
+struct PublishedRuntime {
+  pid_t process = 0;
+  std::string version;        // of its library
+  uint64_t started_ns = 0;    // since 1970
+  std::string policy;         // as the option has it
+  std::string budget_source;  // where the budget comes from: "OUTCORE_BUDGET", "default", …
+  std::string shared_buffer;  // the name of the buffer that it shares; empty: none
+  // `regions` has one entry for each store, of the store's whole size, without an address;
+  // resident_bytes of a store whose pages a buffer shares is 0, as they are the buffer's. The first
+  // 512 stores have entries; what others count is counted when they end. `policies` is empty, and
+  // metadata_bytes, replays and budget_shrink_ns_max are 0.
+  Metrics metrics;
+};
+
+// Processes with a runtime that this process may look at, in order of their numbers. Processes that
+// end meanwhile are left out, as are those of other users and those with another version of the
+// layout (look_at() says so).
+std::vector<pid_t> list_published();
+
+// The runtimes of a process, the oldest first. Errors: ESRCH (no such process), EACCES (another
+// user's, or not dumpable), ENOENT (it has no runtime), EPROTO (its library has another version).
+Result<std::vector<PublishedRuntime>> look_at(pid_t process);
+
+// For who wants to know what a process had counted when it ended: descriptors of what its runtimes
+// publish now, which the caller closes. None: it has no runtime, or look_at() would fail.
+std::vector<int> keep_published(pid_t process);
+// Errors: EINVAL (the descriptor is not one of keep_published()).
+Result<PublishedRuntime> look_at_kept(int descriptor);
+
+}  // namespace outcore

@@ -1,0 +1,58 @@
+#include "sight/commands/change.h"
+
+#include <algorithm>
+
+namespace outcore::cli {
+namespace {
+
+// Calls f(a's counter, b's counter) for each.
+template <typename A, typename B, typename F>
+void for_each_pair(A& a, B& b, const F& f) {
+#define OUTCORE_CALL(name, unit, help) f(a.name, b.name);
+  OUTCORE_COUNTERS(OUTCORE_CALL)
+#undef OUTCORE_CALL
+}
+
+}  // namespace
+
+double Change::refault_share() const {
+  const uint64_t all = filled();
+  return all == 0
+             ? 0
+             : std::min(1.0, static_cast<double>(counters.refaults) / static_cast<double>(all));
+}
+
+void Change::add(const Change& other) {
+  seconds = std::max(seconds, other.seconds);
+  counters += other.counters;
+  latency += other.latency;
+}
+
+void raise(const Counters& now, Counters* highest) {
+  for_each_pair(*highest, now, [](uint64_t& h, uint64_t n) { h = std::max(h, n); });
+}
+
+void raise(const LatencyHistogram& now, LatencyHistogram* highest) {
+  for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i)
+    highest->count[i] = std::max(highest->count[i], now.count[i]);
+}
+
+bool has_fallen(const Counters& now, const Counters& before) {
+  bool is_less = false;
+  for_each_pair(now, before, [&](uint64_t n, uint64_t b) { is_less = is_less || n < b; });
+  return is_less;
+}
+
+void Amplification::add(const RegionMetrics& store) {
+  const uint64_t came = store.counters.fills + store.counters.prefetch_fills;
+  const uint64_t again = std::min(came, store.counters.refaults);
+  read_bytes += store.counters.read_bytes;
+  distinct_bytes += (came - again) * store.page_bytes;
+}
+
+std::optional<double> Amplification::value() const {
+  if (distinct_bytes == 0) return std::nullopt;
+  return static_cast<double>(read_bytes) / static_cast<double>(distinct_bytes);
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,130 @@
+// outcore explain: what a running program's paging comes to, in sentences.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/command_syntax.h"
+#include "cli/json.h"
+#include "cli/shell_word.h"
+#include "cli/text.h"
+#include "outcore/sight.h"
+#include "sight/commands/verdict.h"
+
+namespace outcore::cli {
+namespace {
+
+struct Words {
+  uint64_t process = 0;
+  bool is_json = false;
+};
+
+uint64_t now_since_1970_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+// The program as it was called, for a shell; `outcore run` is that program by now.
+std::string command_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
+  std::string command;
+  for (std::string word; std::getline(file, word, '\0');)
+    command += (command.empty() ? "" : " ") + shell_word(word);
+  return command;
+}
+
+// Distinct bytes that came in: of stores that are mapped by their pages; of those that are gone
+// nobody knows how large these were, and most have the kernel's.
+uint64_t touched_bytes(const Metrics& metrics) {
+  constexpr uint64_t kUsualPage = 4096;
+  uint64_t bytes = 0, pages = 0;
+  for (const RegionMetrics& region : metrics.regions) {
+    bytes += brought_in_first(region.counters) * region.page_bytes;
+    pages += brought_in_first(region.counters);
+  }
+  const uint64_t all = brought_in_first(metrics.counters);
+  return bytes + (all - std::min(all, pages)) * kUsualPage;
+}
+
+RunFacts facts_of(const PublishedRuntime& runtime) {
+  RunFacts facts;
+  const Metrics& m = runtime.metrics;
+  const uint64_t now_ns = now_since_1970_ns();
+  facts.seconds = static_cast<double>(now_ns - std::min(now_ns, runtime.started_ns)) * 1e-9;
+  facts.command = command_of(runtime.process);
+  facts.counters = m.counters;
+  facts.latency = m.fault_latency;
+  facts.budget_bytes = m.gauges.budget_bytes;
+  facts.used_bytes_max = m.gauges.used_bytes_max;
+  facts.is_degraded = m.gauges.degraded != 0;
+  facts.policy = runtime.policy;
+  facts.touched_bytes = touched_bytes(m);
+  for (const RegionMetrics& region : m.regions) {
+    facts.files.push_back({region.uri, region.fetches.to_text(region.page_bytes),
+                           brought_in(region.counters), region.counters.read_bytes,
+                           region.size_bytes, region.resident_bytes});
+  }
+  std::stable_sort(facts.files.begin(), facts.files.end(),
+                   [](const auto& a, const auto& b) { return a.brought_in > b.brought_in; });
+  return facts;
+}
+
+std::string state_sentence(const PublishedRuntime& runtime, const RunFacts& facts) {
+  const Gauges& g = runtime.metrics.gauges;
+  return "It has run for " + format_seconds(facts.seconds) + " with " +
+         std::to_string(runtime.metrics.regions.size()) + " store" +
+         (runtime.metrics.regions.size() == 1 ? "" : "s") + " mapped; " +
+         format_bytes(g.used_bytes) + " of its budget of " + format_bytes(g.budget_bytes) +
+         " are in use (" + runtime.budget_source + ").";
+}
+
+int run(const Words& words) {
+  const auto process = static_cast<pid_t>(std::min<uint64_t>(words.process, INT32_MAX));
+  const Result<std::vector<PublishedRuntime>> all = look_at(process);
+  if (!all) return report(all.error());
+  Json list = Json::array();
+  for (const PublishedRuntime& runtime : all.value()) {
+    const RunFacts facts = facts_of(runtime);
+    Verdict verdict = verdict_of(facts);
+    verdict.sentences.insert(verdict.sentences.begin(), state_sentence(runtime, facts));
+    if (!runtime.shared_buffer.empty())
+      verdict.sentences.push_back("It shares pages with other processes in the buffer " +
+                                  runtime.shared_buffer + ".");
+    if (words.is_json) {
+      Json json = json_of(verdict);
+      json["pid"] = static_cast<int64_t>(process);
+      json["command"] = facts.command;
+      json["metrics"] = Json::parse_or_null(runtime.metrics.to_json());
+      list.push_back(std::move(json));
+      continue;
+    }
+    std::printf("%s (%d)\n%s\n", facts.command.c_str(), process, verdict.headline.c_str());
+    for (const std::string& sentence : verdict.sentences) std::printf("%s\n", sentence.c_str());
+    for (const std::string& next : verdict.next) std::printf("Try: %s\n", next.c_str());
+  }
+  if (words.is_json) show_json({{"runtimes", list}}, 2);
+  return 0;
+}
+
+}  // namespace
+
+void add_explain(CommandSyntax& outcore) {
+  const auto words = std::make_shared<Words>();
+  outcore.add("explain", "Say what a running program waits for, and what to try")
+      .number("pid", words->process, "a process with a runtime of Outcore")
+      .type("PID")
+      .required()
+      .flag("--json", words->is_json, "one JSON object, with all figures")
+      .footer(
+          "It looks at what the process has counted since it began; the process is not asked.\n"
+          "Exit status: 0 done; 1 it cannot be looked at.\n"
+          "Example:\n  outcore explain $(pgrep kraken2)")
+      .runs([words] { return run(*words); });
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,331 @@
+// outcore export: metrics of running programs for Prometheus.
+#include "sight/commands/export.h"
+
+#include <prometheus/exposer.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "cli/command.h"
+#include "cli/command_syntax.h"
+#include "cli/interrupts.h"
+#include "cli/json.h"
+#include "cli/text.h"
+#include "outcore/sight.h"
+#include "sight/commands/whole_file.h"
+
+namespace outcore::cli {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+// What stores have of their own.
+constexpr std::string_view kOfStores[] = {"faults",     "fills",         "prefetch_fills",
+                                          "evictions",  "refaults",      "write_backs",
+                                          "read_bytes", "written_bytes", "fault_ns"};
+
+// As Prometheus' conventions have it: base units, which the name ends with, and _total.
+std::string exported_name(const MetricInfo& metric) {
+  std::string name = "outcore_" + std::string(metric.name);
+  if (metric.unit == "nanoseconds") {
+    const size_t unit = name.rfind("_ns");
+    if (unit != std::string::npos) name.replace(unit, 3, "_seconds");
+  } else if (metric.unit == "pages") {
+    name += "_pages";
+  }
+  return metric.is_counter ? name + "_total" : name;
+}
+
+double exported_value(const MetricInfo& metric, uint64_t value) {
+  const auto number = static_cast<double>(value);
+  return metric.unit == "nanoseconds" ? number * 1e-9 : number;
+}
+
+// Families by name, in the order in which they first come.
+class Families {
+ public:
+  void add(const std::string& name, std::string_view help, bool is_counter, const Labels& labels,
+           double value) {
+    ClientMetric metric;
+    metric.label = labels;
+    (is_counter ? metric.counter.value : metric.gauge.value) = value;
+    family(name, help, is_counter ? MetricType::Counter : MetricType::Gauge)
+        .metric.push_back(std::move(metric));
+  }
+  void add_latency(const LatencyHistogram& latency, uint64_t sum_ns, const Labels& labels) {
+    ClientMetric metric;
+    metric.label = labels;
+    uint64_t count = 0;
+    // Below a microsecond and above a minute nothing is told apart.
+    constexpr size_t kFirst = 9, kLast = 36;
+    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
+      count += latency.count[i];
+      if (i >= kFirst && i <= kLast)
+        metric.histogram.bucket.push_back({count, static_cast<double>(uint64_t{2} << i) / 1e9});
+    }
+    metric.histogram.bucket.push_back({count, std::numeric_limits<double>::infinity()});
+    metric.histogram.sample_count = count;
+    metric.histogram.sample_sum = static_cast<double>(sum_ns) * 1e-9;
+    family("outcore_fault_duration_seconds", "how long faults took, from the entry of the handler",
+           MetricType::Histogram)
+        .metric.push_back(std::move(metric));
+  }
+  std::vector<MetricFamily> take() { return std::move(all_); }
+
+ private:
+  MetricFamily& family(const std::string& name, std::string_view help, MetricType type) {
+    const auto [found, is_new] = index_.try_emplace(name, all_.size());
+    if (is_new) all_.push_back({name, std::string(help), type, {}});
+    return all_[found->second];
+  }
+  std::vector<MetricFamily> all_;
+  std::map<std::string, size_t> index_;
+};
+
+// Labels are UTF-8; names of files may be any bytes, and what is none is replaced.
+std::string label_text(const std::string& text) {
+  return Json::parse_or_null(Json(text).dump()).as<std::string>().value_or("");
+}
+
+std::string command_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return label_text(one_line(name));
+}
+
+uint64_t value_of(const Counters& counters, std::string_view name) {
+#define OUTCORE_VALUE(counter, unit, help) \
+  if (name == #counter) return counters.counter;
+  OUTCORE_COUNTERS(OUTCORE_VALUE)
+#undef OUTCORE_VALUE
+  return 0;
+}
+uint64_t value_of(const Gauges& gauges, std::string_view name) {
+#define OUTCORE_VALUE(gauge, unit, help) \
+  if (name == #gauge) return gauges.gauge;
+  OUTCORE_GAUGES(OUTCORE_VALUE)
+#undef OUTCORE_VALUE
+  return 0;
+}
+
+void add_stores(const Metrics& metrics, const Labels& of_runtime, Families* families) {
+  std::set<std::string> seen;  // of one name there may be several: private mappings
+  for (const RegionMetrics& region : metrics.regions) {
+    Labels labels = of_runtime;
+    const std::string text = label_text(region.uri);
+    std::string store = text;
+    for (unsigned n = 2; !seen.insert(store).second; ++n) store = text + "#" + std::to_string(n);
+    labels.push_back({"store", std::move(store)});
+    families->add("outcore_store_size_bytes", "the size of the store", false, labels,
+                  static_cast<double>(region.size_bytes));
+    families->add("outcore_store_page_bytes", "the size of its pages", false, labels,
+                  static_cast<double>(region.page_bytes));
+    families->add("outcore_store_resident_bytes", "of its pages, what is in memory", false, labels,
+                  static_cast<double>(region.resident_bytes));
+    families->add("outcore_store_degraded", "1: something could not be stored, and still is not",
+                  false, labels, region.is_degraded ? 1 : 0);
+    for (const MetricInfo& metric : metric_list()) {
+      if (!metric.is_counter ||
+          std::find(std::begin(kOfStores), std::end(kOfStores), metric.name) == std::end(kOfStores))
+        continue;
+      std::string name = exported_name(metric);
+      name.replace(0, std::string_view("outcore").size(), "outcore_store");
+      families->add(name, std::string(metric.help) + ", of one store", true, labels,
+                    exported_value(metric, value_of(region.counters, metric.name)));
+    }
+  }
+}
+
+// What nobody publishes is 0 (outcore/sight.h), and not told.
+bool is_published(const MetricInfo& metric) {
+  return metric.name != "metadata_bytes" && metric.name != "replays" &&
+         metric.name != "budget_shrink_ns_max";
+}
+
+std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
+  Families families;
+  for (const pid_t process : list_published()) {
+    if (filter && !filter(process)) continue;
+    const auto runtimes = look_at(process);
+    if (!runtimes) continue;  // it has ended
+    for (size_t i = 0; i < runtimes.value().size(); ++i) {
+      const PublishedRuntime& runtime = runtimes.value()[i];
+      const Labels labels{{"pid", std::to_string(process)},
+                          {"command", command_of(process)},
+                          {"runtime", std::to_string(i)}};
+      families.add("outcore_start_time_seconds", "when the runtime began, since 1970", false,
+                   labels, static_cast<double>(runtime.started_ns) * 1e-9);
+      const Metrics& m = runtime.metrics;
+      for (const MetricInfo& metric : metric_list()) {
+        if (!is_published(metric)) continue;
+        const uint64_t value =
+            metric.is_counter ? value_of(m.counters, metric.name) : value_of(m.gauges, metric.name);
+        families.add(exported_name(metric), metric.help, metric.is_counter, labels,
+                     exported_value(metric, value));
+      }
+      families.add_latency(m.fault_latency, m.counters.fault_ns, labels);
+      add_stores(m, labels, &families);
+    }
+  }
+  return families.take();
+}
+
+// OpenMetrics names a family of counters without _total, and says where the text ends.
+std::string as_open_metrics(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(std::move(line));
+  std::string result;
+  for (std::string& line : all) {
+    const bool is_about = line.starts_with("# HELP ") || line.starts_with("# TYPE ");
+    const size_t end = is_about ? line.find(' ', 7) : std::string::npos;
+    if (end != std::string::npos && line.compare(end - 6, 6, "_total") == 0) line.erase(end - 6, 6);
+    result += line + "\n";
+  }
+  return result + "# EOF\n";
+}
+
+struct Collector final : prometheus::Collectable {
+  explicit Collector(ProcessFilter asked) : filter(std::move(asked)) {}
+  std::vector<MetricFamily> Collect() const override { return families_of_now(filter); }
+  const ProcessFilter filter;
+};
+
+// "9464" or "0.0.0.0:9464", as it is bound; empty: it is none.
+std::string address_in(const std::string& where) {
+  const size_t colon = where.rfind(':');
+  const std::string port = colon == std::string::npos ? where : where.substr(colon + 1);
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number > 65535) return "";
+  return (colon == std::string::npos ? "127.0.0.1" : where.substr(0, colon)) + ":" + port;
+}
+
+constexpr double kIntervalMax = 24 * 3600;
+
+struct Words {
+  std::optional<std::string> where;
+  std::string format = "prometheus";
+  double interval_s = 5;
+  uint64_t process = 0;
+};
+
+int run(const Words& words) {
+  if (words.where && words.where->empty())
+    return report(Error{EINVAL, "--metrics is empty: leave it out, or give it a port or a path"});
+  if (!(words.interval_s > 0 && words.interval_s <= kIntervalMax))
+    return report(Error{EINVAL, "--interval: it is a number of seconds above 0, a day at most"});
+  ProcessFilter filter;
+  if (words.process != 0) {
+    const auto wanted = static_cast<pid_t>(std::min<uint64_t>(words.process, INT32_MAX));
+    if (const auto seen = look_at(wanted); !seen) return report(seen.error());
+    filter = [wanted](pid_t process) { return process == wanted; };
+  }
+  if (!words.where) {
+    const std::string text =
+        metrics_text(filter, words.format == "openmetrics" ? MetricsFormat::kOpenMetrics
+                                                           : MetricsFormat::kPrometheus);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : report(failure(errno, "write metrics"));
+  }
+  catch_interrupts();
+  Result<std::unique_ptr<MetricsExport>> started = MetricsExport::start(*words.where, filter);
+  if (!started) return report(started.error());
+  std::fprintf(stderr, "outcore: metrics at %s\n", started.value()->place().c_str());
+  while (!is_interrupted()) {
+    // A disk that is full now may not be so later.
+    if (Status s = started.value()->refresh(); !s) report(Error{s.code(), s.message()});
+    for (double left_s = words.interval_s; left_s > 0 && !is_interrupted(); left_s -= 0.1)
+      ::usleep(100'000);
+  }
+  return 0;
+}
+
+}  // namespace
+
+struct MetricsExport::Server {
+  Server(const std::string& address, ProcessFilter filter)
+      : collector(std::make_shared<Collector>(std::move(filter))), exposer(address, 4) {
+    exposer.RegisterCollectable(collector);
+  }
+  std::shared_ptr<Collector> collector;
+  prometheus::Exposer exposer;
+};
+
+MetricsExport::~MetricsExport() = default;
+
+std::string metrics_text(const ProcessFilter& filter, MetricsFormat format) {
+  const std::string text = prometheus::TextSerializer().Serialize(families_of_now(filter));
+  return format == MetricsFormat::kOpenMetrics ? as_open_metrics(text) : text;
+}
+
+Result<std::unique_ptr<MetricsExport>> MetricsExport::start(const std::string& where,
+                                                            ProcessFilter filter) {
+  std::unique_ptr<MetricsExport> made(new MetricsExport);
+  if (const std::string address = address_in(where); !address.empty()) {
+    try {
+      made->server_ = std::make_unique<Server>(address, std::move(filter));
+      made->place_ = "http://" + address.substr(0, address.rfind(':')) + ":" +
+                     std::to_string(made->server_->exposer.GetListeningPorts().at(0)) + "/metrics";
+    } catch (const std::exception&) {
+      return Error{EADDRINUSE, "serve metrics at " + address +
+                                   ": the port cannot be had: name another, or an address of this "
+                                   "machine"};
+    }
+    return made;
+  }
+  if (where.find('/') == std::string::npos && where.find('.') == std::string::npos)
+    return Error{EINVAL, "metrics to '" + where +
+                             "': it is neither a port, as 9464 or 0.0.0.0:9464, nor a path, as "
+                             "./metrics.prom"};
+  made->place_ = where;
+  made->filter_ = std::move(filter);
+  if (Status s = made->refresh(); !s) return Error{s.code(), s.message()};
+  return made;
+}
+
+Status MetricsExport::refresh() {
+  if (server_ != nullptr) return {};
+  return write_whole(place_, metrics_text(filter_, MetricsFormat::kPrometheus), "metrics");
+}
+
+void add_export(CommandSyntax& outcore) {
+  const auto words = std::make_shared<Words>();
+  outcore.add("export", "Metrics of running programs, as Prometheus reads them")
+      .option("--metrics", words->where,
+              "serve them over HTTP, or write them to a file again and again; else they are "
+              "printed once")
+      .type("[ADDRESS:]PORT|FILE")
+      .option("--interval", words->interval_s, "seconds between two writes of the file (5)")
+      .type("SECONDS")
+      .option("--format", words->format, "of what is printed: prometheus or openmetrics")
+      .one_of({"prometheus", "openmetrics"})
+      .number("--pid", words->process, "of this process alone (of all of this user)")
+      .type("PID")
+      .footer(
+          "Nobody but this machine can connect unless an address is given, as 0.0.0.0:9464.\n"
+          "Exit status: 0 done, or interrupted; 1 the port or file cannot be had.\n"
+          "Examples:\n"
+          "  outcore export\n"
+          "  outcore export --metrics 9464\n"
+          "  outcore export --metrics /var/lib/node_exporter/outcore.prom --interval 15")
+      .runs([words] { return run(*words); });
+}
+
+}  // namespace outcore::cli

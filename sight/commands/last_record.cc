@@ -1,0 +1,118 @@
+#include "sight/commands/last_record.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+
+#include "cli/text.h"
+#include "outcore/sight.h"
+#include "sight/commands/verdict.h"
+
+namespace outcore::cli {
+namespace {
+
+std::vector<std::string> arguments_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+double seconds_since(uint64_t since_1970_ns) {
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  return std::max(0.0, static_cast<double>(now.count()) - static_cast<double>(since_1970_ns)) *
+         1e-9;
+}
+
+// As a recorder has it, but for what it alone has seen.
+Json files_of(const Metrics& metrics, const Json& regions) {
+  Json files = Json::array();
+  for (size_t i = 0; i < metrics.regions.size(); ++i) {
+    const RegionMetrics& region = metrics.regions[i];
+    Json file = regions[i];
+    file.erase("address");
+    file["touched_bytes"] = brought_in_first(region.counters) * region.page_bytes;
+    file["fetches"] = region.fetches.to_text(region.page_bytes);
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+bool is_same_file(int one, int other) {
+  struct stat a {
+  }, b{};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
+// Its recorder has written the same number, and no other runtime has it.
+std::string sign_of(const PublishedRuntime& runtime) {
+  return "\"runtime_started_ns\":" + std::to_string(runtime.started_ns) + ",";
+}
+
+Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments) {
+  const Json all = Json::parse_or_null(runtime.metrics.to_json());
+  std::string command;
+  for (const std::string& word : arguments) command += (command.empty() ? "" : " ") + word;
+  Json record;
+  record["format"] = "outcore-run";
+  record["version"] = 1;
+  record["program"] = Json{{"command", command},
+                           {"arguments", Json(arguments)},
+                           {"pid", static_cast<int64_t>(runtime.process)},
+                           {"runtime_started_ns", runtime.started_ns},
+                           {"seconds", seconds_since(runtime.started_ns)}};
+  record["environment"] = Json{{"outcore", runtime.version}};
+  record["settings"] = Json{{"policy", runtime.policy}};
+  for (const char* name : {"counters", "gauges"}) record[name] = all[name];
+  record["latency"] = all["fault_latency"];
+  record["files"] = files_of(runtime.metrics, all["regions"]);
+  return record;
+}
+
+}  // namespace
+
+LastRecord::~LastRecord() {
+  for (const Kept& kept : kept_) ::close(kept.descriptor);
+}
+
+void LastRecord::look() {
+  const std::vector<std::string> arguments = arguments_of(process_);  // before it may have ended
+  const std::vector<int> now = keep_published(process_);
+  for (Kept& kept : kept_)
+    kept.is_there = std::any_of(now.begin(), now.end(), [&](int descriptor) {
+      return is_same_file(kept.descriptor, descriptor);
+    });
+  for (const int descriptor : now) {
+    if (std::any_of(kept_.begin(), kept_.end(),
+                    [&](const Kept& kept) { return is_same_file(kept.descriptor, descriptor); })) {
+      ::close(descriptor);
+      continue;
+    }
+    if (kept_.size() == kRuntimesMax) {
+      ::close(kept_.front().descriptor);
+      kept_.erase(kept_.begin());
+    }
+    kept_.push_back({descriptor, true, arguments});
+  }
+}
+
+std::vector<Json> LastRecord::make(const std::string& end, std::string_view written) const {
+  std::vector<Json> records;
+  for (const Kept& kept : kept_) {
+    Result<PublishedRuntime> runtime = look_at_kept(kept.descriptor);
+    if (!runtime || brought_in(runtime->metrics.counters) == 0) continue;
+    if (written.find(sign_of(runtime.value())) != std::string_view::npos) continue;
+    runtime->process = process_;  // it may have another number where it runs
+    Json record = record_of(runtime.value(), kept.arguments);
+    record["ended"] = kept.is_there ? end : "became another program";
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace outcore::cli

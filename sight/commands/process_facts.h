@@ -1,0 +1,23 @@
+// ProcessFacts: what /proc says of a process beside its counters. Any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace outcore::cli {
+
+struct ProcessFacts {
+  std::string user;        // the number if it has no name
+  std::string command;     // its command line, on one line
+  std::string name;        // the base name of what it runs
+  uint64_t started = 0;    // in ticks of the system; tells it from another with its number
+  double cpu_seconds = 0;  // of all its threads
+  uint64_t rss_bytes = 0;
+};
+
+// What of it can be read: the rest stays as it is when the process ends meanwhile.
+ProcessFacts facts_of(pid_t process);
+
+}  // namespace outcore::cli

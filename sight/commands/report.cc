@@ -1,0 +1,309 @@
+// outcore report: makes a page of the record that a run with --report, or OUTCORE_REPORT, has left.
+#include "sight/commands/report.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/command_syntax.h"
+#include "cli/shell_word.h"
+#include "cli/text.h"
+#include "sight/commands/page_text.h"
+#include "sight/commands/whole_file.h"
+
+namespace outcore::cli {
+namespace {
+
+constexpr uint64_t kRecordsBytesMax = uint64_t{256} << 20;
+constexpr uint64_t kVersion = 1;
+
+// What is wrong with a line; empty: it is a record.
+std::string complaint_about(const Json& record, const std::string& line) {
+  if (!record.is_object())
+    return line.starts_with('{') ? "is cut short, as by the end of a full disk or of the program"
+                                 : "is no record of a run";
+  if (record.value("format", "") != "outcore-run") return "is no record of a run";
+  const uint64_t version = record.value("version", uint64_t{0});
+  return version == kVersion ? ""
+                             : "is of version " + std::to_string(version) +
+                                   ", and this command reads version 1: use a newer one";
+}
+
+// A loop that the compiler has unrolled has many instructions, and is one place.
+bool is_one_place(const Json& a, const Json& b) {
+  if (a["function"].is_null() || a["function"] != b["function"]) return false;
+  for (const char* name : {"module", "file", "line", "file_uri"})
+    if (a[name] != b[name]) return false;
+  return true;
+}
+
+void add_site(const Json& more, Json* site) {
+  const double before = site->value("faults", 0.0), added = more.value("faults", 0.0);
+  Json shares;
+  for (const char* name : {"sequential", "strided", "random"}) {
+    const double sum =
+        before * (*site)["pattern"].value(name, 0.0) + added * more["pattern"].value(name, 0.0);
+    shares[name] = before + added > 0 ? sum / (before + added) : 0.0;
+  }
+  (*site)["pattern"] = std::move(shares);
+  for (const char* name : {"faults", "share", "stalled_s"})
+    (*site)[name] = site->value(name, 0.0) + more.value(name, 0.0);
+}
+
+void name_sites(Json* record, Symbols* symbols) {
+  std::vector<Json> named;  // the one with most faults comes first, and stands for its place
+  for (Json site : (*record)["sites"]) {
+    if (!site.is_object()) continue;
+    const CodePlace place =
+        symbols->find(site.value("module", ""), site.value("offset", uint64_t{0}));
+    site["function"] = place.function.empty() ? Json() : Json(place.function);
+    site["file"] = place.file.empty() ? Json() : Json(place.file);
+    site["line"] = place.file.empty() ? Json() : Json(place.line);
+    const auto same = std::find_if(named.begin(), named.end(),
+                                   [&](const Json& other) { return is_one_place(other, site); });
+    if (same == named.end())
+      named.push_back(std::move(site));
+    else
+      add_site(site, &*same);
+  }
+  std::stable_sort(named.begin(), named.end(), [](const Json& a, const Json& b) {
+    return a.value("faults", 0.0) > b.value("faults", 0.0);
+  });
+  Json sites = Json::array();
+  for (Json& site : named) sites.push_back(std::move(site));
+  (*record)["sites"] = std::move(sites);
+}
+
+std::string place_sentence(const Json& record) {
+  if (record["sites"].empty()) return "";
+  const Json& site = record["sites"][size_t{0}];
+  const std::string function = site.value("function", ""), file = site.value("file", "");
+  std::string where = function.empty() ? site.value("module", "") : function;
+  if (where.empty()) where = "code without a file";
+  if (!file.empty())
+    where +=
+        " (" + file.substr(file.rfind('/') + 1) + ":" + std::to_string(site.value("line", 0)) + ")";
+  const Json& pattern = site["pattern"];
+  const char* order = "at random";
+  if (pattern.value("sequential", 0.0) > 0.5) order = "in order";
+  if (pattern.value("strided", 0.0) > 0.5) order = "in even steps";
+  return format("%.0f %% of the absent touches are at ", 100 * site.value("share", 0.0)) + where +
+         ", " + order + ".";
+}
+
+// The smallest budget that saves most of what any would.
+void find_better_budget(const Json& curve, RunFacts* facts) {
+  constexpr double kWorthIt = 0.05, kMostOfIt = 0.8;
+  const Json::Array& points = curve["points"].items();
+  if (points.size() < 2) return;
+  const double now = points.front().value("misses", 0.0);
+  const double least = points.back().value("misses", now);
+  if (now <= 0 || (now - least) / now < kWorthIt) return;
+  for (const Json& point : points) {
+    const double saved = now - point.value("misses", now);
+    if (saved < kMostOfIt * (now - least)) continue;
+    facts->better_budget_bytes = point.value("budget_bytes", uint64_t{0});
+    facts->better_share_saved = saved / now;
+    return;
+  }
+}
+
+RunFacts facts_of(const Json& record) {
+  RunFacts facts;
+  facts.seconds = record["program"].value("seconds", 0.0);
+  facts.ended = record.value("ended", "");
+  for (const Json& word : record["program"]["arguments"])
+    facts.command +=
+        (facts.command.empty() ? "" : " ") + shell_word(word.as<std::string>().value_or(""));
+  facts.counters = counters_of(record["counters"]);
+  facts.latency = latency_of(record["latency"]);
+  facts.budget_bytes = record["gauges"].value("budget_bytes", uint64_t{0});
+  facts.used_bytes_max = record["gauges"].value("used_bytes_max", uint64_t{0});
+  facts.is_degraded = record["gauges"].value("degraded", uint64_t{0}) != 0;
+  for (const Json& json : record["files"]) {
+    const Counters counters = counters_of(json["counters"]);
+    facts.files.push_back({json.value("uri", ""), json.value("fetches", ""), brought_in(counters),
+                           counters.read_bytes, json.value("size_bytes", uint64_t{0}),
+                           json.value("resident_bytes", uint64_t{0})});
+    facts.touched_bytes += json.value("touched_bytes", uint64_t{0});
+  }
+  std::stable_sort(facts.files.begin(), facts.files.end(),
+                   [](const auto& a, const auto& b) { return a.brought_in > b.brought_in; });
+  facts.place = place_sentence(record);
+  facts.policy = record["settings"].value("policy", "");
+  find_better_budget(record["miss_curve"], &facts);
+  return facts;
+}
+
+// In place of a name that stands in the template once.
+void put(const std::string& name, const std::string& text, std::string* page) {
+  const size_t at = page->find(name);
+  if (at != std::string::npos) page->replace(at, name.size(), text);
+}
+
+// Nothing within ends the script that it stands in, nor hides its end.
+std::string script_text(const std::string& json) {
+  std::string text;
+  for (const char c : json)
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  return text;
+}
+
+std::string html_text(const std::string& text) {
+  std::string html;
+  for (const char c : text) {
+    if (c == '<')
+      html += "&lt;";
+    else if (c == '&')
+      html += "&amp;";
+    else
+      html += c;
+  }
+  return html;
+}
+
+struct Words {
+  std::string records, output;
+  bool is_json = false, is_text = false;
+};
+
+void print_text(const std::vector<Json>& records) {
+  for (const Json& record : records) {
+    std::printf("%s (%s)\n", one_line(record["program"].value("command", "")).c_str(),
+                std::to_string(record["program"].value("pid", uint64_t{0})).c_str());
+    std::printf("  %s\n", record["verdict"].value("headline", "").c_str());
+    for (const Json& sentence : record["verdict"]["sentences"])
+      std::printf("  %s\n", sentence.as<std::string>().value_or("").c_str());
+    for (const Json& next : record["verdict"]["next"])
+      std::printf("  next: %s\n", next.as<std::string>().value_or("").c_str());
+  }
+}
+
+int run(const Words& words) {
+  std::string output = words.output;
+  if (output.empty()) {
+    output = words.records;
+    const size_t end = output.rfind(".json");
+    if (end != std::string::npos && end + 5 == output.size()) output.resize(end);
+    output += ".html";
+  }
+  if (!words.is_json && !words.is_text) {
+    const Status done = write_report(words.records, output);
+    return done.ok() ? 0 : report(Error{done.code(), done.message()});
+  }
+  Result<std::vector<Json>> records = read_records(words.records);
+  if (!records) return report(records.error());
+  Symbols symbols;
+  for (Json& record : records.value()) complete_record(&record, &symbols);
+  if (words.is_json)
+    for (const Json& record : records.value()) show_json(record);
+  else
+    print_text(records.value());
+  return 0;
+}
+
+}  // namespace
+
+Result<std::vector<Json>> read_records(const std::string& path) {
+  struct stat about {};
+  const std::string attempt = "read the record " + path;
+  const auto unreadable = [&] {
+    return failure(errno, attempt, "name the file of --report or OUTCORE_REPORT");
+  };
+  if (::stat(path.c_str(), &about) != 0) return unreadable();
+  // Before it is opened: of a pipe that nobody writes, that would wait for ever.
+  if (!S_ISREG(about.st_mode)) return Error{EINVAL, attempt + ": it is no regular file"};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return unreadable();
+  if (static_cast<uint64_t>(about.st_size) > kRecordsBytesMax)
+    return Error{EFBIG, attempt + ": it has " + format_bytes(static_cast<uint64_t>(about.st_size)) +
+                            ", and 256 MiB are the most: give each run a file of its own"};
+  std::vector<Json> records;
+  std::string line, complaint;
+  for (size_t number = 1; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    const Result<Json> record = Json::parse(line);
+    const std::string wrong = complaint_about(record ? record.value() : Json(), line);
+    if (wrong.empty())
+      records.push_back(record.value());
+    else
+      complaint = path + ":" + std::to_string(number) + " " + wrong;
+  }
+  if (records.empty())
+    return Error{
+        EINVAL,
+        attempt + ": " +
+            (complaint.empty() ? "it is empty: the run has not ended, or was killed" : complaint)};
+  if (!complaint.empty()) std::fprintf(stderr, "outcore: %s: it is left out\n", complaint.c_str());
+  return records;
+}
+
+void complete_record(Json* record, Symbols* symbols) {
+  name_sites(record, symbols);
+  (*record)["verdict"] = json_of(verdict_of(facts_of(*record)));
+}
+
+std::string page_of(const std::vector<Json>& records) {
+  std::string page{page_template()};
+  Json all;
+  all["runs"] = Json::array(records);
+  const std::string name =
+      records.empty() ? "" : one_line(records.front()["program"].value("command", ""));
+  // In this order: what a run is called may be the name of a place.
+  put("/*@D3@*/", std::string(drawing_library()), &page);
+  put("/*@RUNS@*/", script_text(all.dump({.is_as_added = true})), &page);
+  put("@TITLE@", html_text(name.substr(0, 80)) + " – Outcore", &page);
+  return page;
+}
+
+Status write_report(const std::string& records_path, const std::string& page_path) {
+  Result<std::vector<Json>> records = read_records(records_path);
+  if (!records) return records.error();
+  Symbols symbols;
+  bool has_sites = false;
+  for (Json& record : records.value()) {
+    has_sites = has_sites || !record["sites"].empty();
+    complete_record(&record, &symbols);
+  }
+  if (Status s = write_whole(page_path, page_of(records.value()), "the report"); !s) return s;
+  if (has_sites && !symbols.complaint().empty())
+    std::fprintf(stderr, "outcore: %s\n", symbols.complaint().c_str());
+  // Of several processes the one that waited longest.
+  const auto longest = std::max_element(
+      records.value().begin(), records.value().end(), [](const Json& one, const Json& other) {
+        return one["counters"].value("fault_ns", 0.0) < other["counters"].value("fault_ns", 0.0);
+      });
+  std::fprintf(stderr, "outcore: %s\n  the report: %s\n",
+               (*longest)["verdict"].value("headline", "").c_str(), page_path.c_str());
+  return {};
+}
+
+void add_report(CommandSyntax& outcore) {
+  const auto words = std::make_shared<Words>();
+  outcore.add("report", "Make a page of the record that a run has left")
+      .word("record", words->records, "the file of --report FILE.json, or OUTCORE_REPORT")
+      .type("RECORD.json")
+      .required()
+      .option("-o,--output", words->output, "where the page goes (beside the record, .html)")
+      .type("FILE.html")
+      .flag("--text", words->is_text, "print the verdict alone")
+      .flag("--json", words->is_json, "print the records, with lines of code and the verdict")
+      .footer(
+          "`outcore run --report FILE.html -- PROGRAM` does both.\n"
+          "Exit status: 0 done; 1 it cannot be read or written; 2 it is no record.\n"
+          "Example:\n  outcore report run.json -o run.html")
+      .runs([words] { return run(*words); });
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,239 @@
+#include "sight/commands/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/command.h"
+#include "cli/text.h"
+
+namespace outcore::cli {
+namespace {
+
+double share(uint64_t part, uint64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+std::string percent(double share) {
+  return format(share > 0 && share < 0.095 ? "%.1f %%" : "%.0f %%", share * 100);
+}
+std::string duration(uint64_t ns) { return format_seconds(seconds(ns)); }
+
+// What a fault took on average of the time that was not spent waiting for room.
+double mean_fault_ns(const Counters& c) {
+  return share(c.fault_ns - std::min(c.fault_ns, c.wait_for_frame_ns), c.faults);
+}
+
+Limit limit_of(const RunFacts& facts) {
+  constexpr double kNothingShare = 0.02;  // of the time
+  constexpr double kDeviceFaultNs = 30'000;
+  const Counters& c = facts.counters;
+  if (facts.seconds == 0 || seconds(c.fault_ns) < kNothingShare * facts.seconds)
+    return Limit::kNothing;
+  if (share(c.wait_for_frame_ns, c.fault_ns) > 0.3)
+    return c.write_backs != 0 ? Limit::kWriteBack : Limit::kBudget;
+  if (share(c.refaults, brought_in(c)) > 0.3) return Limit::kBudget;
+  return mean_fault_ns(c) > kDeviceFaultNs ? Limit::kDevice : Limit::kFaultCost;
+}
+
+std::string headline_of(const RunFacts& facts, Limit limit) {
+  const Counters& c = facts.counters;
+  if (brought_in(c) == 0 && c.faults == 0)
+    return "Nothing had to be brought in: no page was touched that was not in memory.";
+  // Of several threads, more seconds than there are.
+  const double waited = seconds(c.fault_ns);
+  const std::string time = format_seconds(waited) + " of waiting for pages in " +
+                           format_seconds(facts.seconds) + " (" +
+                           percent(facts.seconds == 0 ? 0 : waited / facts.seconds) +
+                           (waited > facts.seconds ? ", of several threads)" : ")");
+  switch (limit) {
+    case Limit::kNothing:
+      return "Paging cost next to nothing: " + time + ".";
+    case Limit::kBudget:
+      return "The budget is what limits: " + time + ".";
+    case Limit::kWriteBack:
+      return "Writing back is what limits: " + time + ".";
+    case Limit::kDevice:
+      return "The store is what limits: " + time + ".";
+    case Limit::kFaultCost:
+      return "The faults themselves are what limits: " + time + ".";
+  }
+  return time;
+}
+
+void tell_faults(const RunFacts& facts, std::vector<std::string>* to) {
+  const Counters& c = facts.counters;
+  if (c.faults == 0) return;
+  const double rate = facts.seconds == 0 ? 0 : static_cast<double>(c.faults) / facts.seconds;
+  to->push_back(format_count(static_cast<double>(c.faults)) + " touches found their page absent, " +
+                format_count(rate) + " a second; half of them waited less than " +
+                duration(facts.latency.percentile_ns(0.5)) + ", one in a hundred more than " +
+                duration(facts.latency.percentile_ns(0.99)) + ".");
+}
+
+void tell_reads(const RunFacts& facts, std::vector<std::string>* to) {
+  const Counters& c = facts.counters;
+  if (c.read_bytes == 0) {
+    to->push_back("Nothing was read from stores.");
+    return;
+  }
+  std::string text = format_bytes(c.read_bytes) + " were read";
+  if (facts.touched_bytes != 0)
+    text += " for " + format_bytes(facts.touched_bytes) + " that were needed at least once (" +
+            format("%.2f", share(c.read_bytes, facts.touched_bytes)) + " times)";
+  to->push_back(text + ", " + format_bytes(c.read_bytes / std::max<uint64_t>(c.read_requests, 1)) +
+                " a transfer.");
+}
+
+void tell_refaults(const RunFacts& facts, std::vector<std::string>* to) {
+  const Counters& c = facts.counters;
+  if (brought_in(c) == 0) return;
+  if (c.refaults == 0) {
+    to->push_back("No page came back after it had left: the budget of " +
+                  format_bytes(facts.budget_bytes) + " was large enough.");
+    return;
+  }
+  to->push_back(percent(share(c.refaults, brought_in(c))) +
+                " of the pages that came in had been in memory before and had to leave, with a "
+                "budget of " +
+                format_bytes(facts.budget_bytes) + ".");
+}
+
+void tell_writes(const RunFacts& facts, std::vector<std::string>* to) {
+  const Counters& c = facts.counters;
+  if (c.written_bytes != 0)
+    to->push_back(format_bytes(c.written_bytes) + " were written back, " +
+                  format_bytes(c.written_bytes / std::max<uint64_t>(c.write_requests, 1)) +
+                  " a transfer.");
+  if (c.waits_for_frame != 0 && share(c.wait_for_frame_ns, c.fault_ns) > 0.01)
+    to->push_back(format_count(static_cast<double>(c.waits_for_frame)) +
+                  " times a page could not come in before another had left, which took " +
+                  duration(c.wait_for_frame_ns) + " in all.");
+  if (facts.is_degraded || c.write_back_errors != 0)
+    to->push_back(
+        facts.is_degraded
+            ? "Some bytes could not be stored, or not be read, and still are not: see the "
+              "program's messages."
+            : format_count(static_cast<double>(c.write_back_errors)) +
+                  " write-backs failed at first, and were done later.");
+}
+
+void tell_where(const RunFacts& facts, std::vector<std::string>* to) {
+  const Counters& c = facts.counters;
+  if (c.prefetch_fills != 0)
+    to->push_back(percent(share(c.prefetch_fills, brought_in(c))) +
+                  " of the pages came in ahead of a touch, or along with one.");
+  if (!facts.files.empty() && facts.files.front().brought_in != 0) {
+    const RunFacts::File& file = facts.files.front();
+    std::string text = percent(share(file.brought_in, brought_in(c))) + " of them are of " +
+                       file.uri + " (" + format_bytes(file.size_bytes) + ")";
+    if (!file.fetches.empty()) text += ", fetched by " + file.fetches;
+    to->push_back(text + ".");
+  }
+  if (!facts.place.empty()) to->push_back(facts.place);
+  if (!facts.policy.empty()) to->push_back("Pages leave by the policy " + facts.policy + ".");
+}
+
+void tell_next(const RunFacts& facts, Verdict* verdict) {
+  const auto command = [&](const std::string& option) {
+    return facts.command.empty() ? "outcore run " + option + " -- PROGRAM"
+                                 : "outcore run " + option + " -- " + facts.command;
+  };
+  // In whole MiB: what is to be typed.
+  constexpr uint64_t kMiB = 1 << 20;
+  const uint64_t wanted =
+      facts.better_budget_bytes != 0 ? facts.better_budget_bytes : 2 * facts.budget_bytes;
+  const uint64_t mib = (wanted + kMiB - 1) / kMiB;
+  const std::string more = format_bytes(mib * kMiB), size = std::to_string(mib) + "M";
+  if (facts.better_budget_bytes != 0)
+    verdict->sentences.push_back("A budget of " + more + " would have saved " +
+                                 percent(facts.better_share_saved) +
+                                 " of what came in, by a sample of the pages.");
+  switch (verdict->limit) {
+    case Limit::kBudget:
+      verdict->next.push_back(command("--budget " + size));
+      break;
+    case Limit::kWriteBack:
+      verdict->sentences.push_back(
+          "Pages wait for the store to take what was written: a larger budget delays that, a "
+          "faster store or --keepers 2 shortens it.");
+      verdict->next.push_back(command("--keepers 2"));
+      break;
+    case Limit::kDevice:
+      verdict->sentences.push_back(
+          "Most of what came in was needed for the first time: a larger budget saves little; "
+          "bringing it in ahead at the next start saves the waiting.");
+      verdict->next.push_back(command("--learn FILE"));
+      break;
+    case Limit::kFaultCost:
+      verdict->sentences.push_back(
+          "Pages came in quickly, and there were many of them: larger pages make fewer faults, "
+          "where neighbours are used.");
+      verdict->next.push_back(command("--page 64k"));
+      break;
+    case Limit::kNothing:
+      break;
+  }
+}
+
+}  // namespace
+
+const char* name_of(Limit limit) {
+  static constexpr const char* kNames[] = {"nothing", "budget", "write-back", "device",
+                                           "fault cost"};
+  return kNames[static_cast<size_t>(limit)];
+}
+
+uint64_t brought_in(const Counters& counters) { return counters.fills + counters.prefetch_fills; }
+uint64_t brought_in_first(const Counters& counters) {
+  return brought_in(counters) - std::min(brought_in(counters), counters.refaults);
+}
+
+Verdict verdict_of(const RunFacts& facts) {
+  Verdict verdict;
+  verdict.limit = limit_of(facts);
+  verdict.headline = headline_of(facts, verdict.limit);
+  if (facts.counters.faults == 0 && brought_in(facts.counters) == 0) return verdict;
+  std::vector<std::string>* const to = &verdict.sentences;
+  if (!facts.ended.empty())
+    to->push_back("The program " + facts.ended +
+                  ": what it had counted is here; the timeline, heat maps, places in the code and "
+                  "the miss curve, which it writes at exit(), are not.");
+  tell_faults(facts, to);
+  tell_reads(facts, to);
+  tell_refaults(facts, to);
+  tell_writes(facts, to);
+  tell_where(facts, to);
+  tell_next(facts, &verdict);
+  // Names of files and places are data, which may have line ends and escapes in them.
+  for (std::vector<std::string>* const texts : {&verdict.sentences, &verdict.next})
+    for (std::string& text : *texts) text = one_line(std::move(text));
+  return verdict;
+}
+
+Json json_of(const Verdict& verdict) {
+  Json json;
+  json["limit"] = name_of(verdict.limit);
+  json["headline"] = verdict.headline;
+  json["sentences"] = Json(verdict.sentences);
+  json["next"] = Json(verdict.next);
+  return json;
+}
+
+Counters counters_of(const Json& json) {
+  Counters counters;
+#define OUTCORE_READ(name, unit, help) counters.name = json.value(#name, uint64_t{0});
+  OUTCORE_COUNTERS(OUTCORE_READ)
+#undef OUTCORE_READ
+  return counters;
+}
+
+LatencyHistogram latency_of(const Json& json) {
+  LatencyHistogram latency;
+  const std::vector<uint64_t> buckets =
+      json["buckets"].as<std::vector<uint64_t>>().value_or(std::vector<uint64_t>());
+  std::copy_n(buckets.begin(), std::min(buckets.size(), latency.count.size()),
+              latency.count.begin());
+  return latency;
+}
+
+}  // namespace outcore::cli

@@ -1,0 +1,55 @@
+// Verdict: what the figures of a program mean, in sentences: what it waited for, what limits it,
+// and what to try. Of a run that is over (`outcore report`) and of one that goes on (`outcore
+// explain`).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/json.h"
+#include "outcore/metrics.h"
+
+namespace outcore::cli {
+
+// What limits a program, as far as paging does.
+enum class Limit : uint8_t { kNothing, kBudget, kWriteBack, kDevice, kFaultCost };
+const char* name_of(Limit limit);
+
+struct RunFacts {
+  double seconds = 0;  // that it has run
+  std::string ended;   // how, of a program that could not write its record: "was ended by signal 9"
+  Counters counters;
+  LatencyHistogram latency;
+  uint64_t budget_bytes = 0, used_bytes_max = 0, page_bytes = 4096;
+  uint64_t touched_bytes = 0;  // of stores: distinct bytes that were brought in
+  bool is_degraded = false;
+  struct File {
+    std::string uri, fetches;
+    uint64_t brought_in = 0, read_bytes = 0, size_bytes = 0, resident_bytes = 0;
+  };
+  std::vector<File> files;  // the one with the most pages brought in first
+  std::string policy,
+      place;  // where the code misses most: "81 % of them at f (f.c:12)"; empty: unknown
+  // What a larger budget would save of what was brought in: 0 … 1; 0 bytes: not known.
+  uint64_t better_budget_bytes = 0;
+  double better_share_saved = 0;
+  // The program and its arguments as a shell reads them; empty: not known.
+  std::string command;
+};
+
+struct Verdict {
+  Limit limit = Limit::kNothing;
+  std::string headline;
+  std::vector<std::string> sentences, next;
+};
+Verdict verdict_of(const RunFacts& facts);
+Json json_of(const Verdict& verdict);
+
+// Of counters and latency as JSON has them, by name; what is not there is 0.
+Counters counters_of(const Json& json);
+LatencyHistogram latency_of(const Json& json);
+// Pages brought in, and those of them that had not been in memory before.
+uint64_t brought_in(const Counters& counters);
+uint64_t brought_in_first(const Counters& counters);
+
+}  // namespace outcore::cli

@@ -1,0 +1,150 @@
+#include "sight/commands/watch.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace outcore::cli {
+namespace {
+
+template <typename Clock>
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+          .count());
+}
+
+uint64_t rise(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
+
+}  // namespace
+
+Status Watch::look() {
+  Sample sample;
+  Status refused;
+  for (const pid_t pid : only_.empty() ? list_published() : only_) {
+    Result<std::vector<PublishedRuntime>> runtimes = look_at(pid);
+    if (!runtimes) {  // it has ended; or it was never to be seen
+      if (refused.ok()) refused = runtimes.error();
+      continue;
+    }
+    sample.processes.push_back({pid, facts_of(pid), std::move(*runtimes)});
+  }
+  if (only_.empty())
+    if (Result<std::vector<BufferFacts>> buffers = list_buffers()) sample.buffers = *buffers;
+  sample.since_boot_ns = now_ns<std::chrono::steady_clock>();
+  sample.since_1970_ns = now_ns<std::chrono::system_clock>();
+  take(sample);
+  if (!only_.empty() && processes_.empty()) return refused;
+  return {};
+}
+
+void Watch::take(const Sample& sample) {
+  const bool is_first = since_boot_ns_ == 0;
+  seconds_ = is_first ? 0 : static_cast<double>(rise(sample.since_boot_ns, since_boot_ns_)) / 1e9;
+  std::map<pid_t, SeenProcess> seen;
+  processes_.clear();
+  for (const Sample::Process& process : sample.processes)
+    processes_.push_back(view_of(process, &seen[process.pid]));
+  seen_ = std::move(seen);
+  take_buffers(sample.buffers);
+  since_boot_ns_ = sample.since_boot_ns;
+  since_1970_ns_ = sample.since_1970_ns;
+}
+
+const ProcessView* Watch::find(pid_t pid) const {
+  for (const ProcessView& process : processes_)
+    if (process.pid == pid) return &process;
+  return nullptr;
+}
+
+ProcessView Watch::view_of(const Sample::Process& process, SeenProcess* seen) {
+  ProcessView view;
+  view.pid = process.pid;
+  view.facts = process.facts;
+  const auto found = seen_.find(process.pid);
+  // Another process may have got its number.
+  const SeenProcess* const before =
+      found != seen_.end() && found->second.started == process.facts.started ? &found->second
+                                                                             : nullptr;
+  seen->started = process.facts.started;
+  seen->cpu_seconds = process.facts.cpu_seconds;
+  if (before != nullptr && seconds_ > 0)
+    view.cpu_share = std::max(0.0, process.facts.cpu_seconds - before->cpu_seconds) / seconds_;
+  std::map<StoreKey, size_t> occurrences;
+  for (const PublishedRuntime& runtime : process.runtimes) {
+    const SeenRuntime* earlier = nullptr;
+    if (before != nullptr)
+      if (const auto same = before->runtimes.find(runtime.started_ns);
+          same != before->runtimes.end())
+        earlier = &same->second;
+    view.runtimes.push_back(
+        view_of(runtime, &occurrences, earlier, &seen->runtimes[runtime.started_ns]));
+    const Metrics& metrics = runtime.metrics;
+    view.change.add(view.runtimes.back().change);
+    view.counters += metrics.counters;
+    view.latency += metrics.fault_latency;
+    for (const RegionMetrics& store : metrics.regions) view.amplification.add(store);
+    view.budget_bytes += metrics.gauges.budget_bytes;
+    view.used_bytes += metrics.gauges.used_bytes;
+    view.degraded += metrics.gauges.degraded;
+  }
+  if (before != nullptr) seen->stalled = before->stalled;
+  if (view.change.is_known()) seen->stalled.push_back(view.change.stalled());
+  if (seen->stalled.size() > ProcessView::kHistoryMax) seen->stalled.pop_front();
+  view.stalled = seen->stalled;
+  return view;
+}
+
+RuntimeView Watch::view_of(const PublishedRuntime& runtime, std::map<StoreKey, size_t>* occurrences,
+                           const SeenRuntime* before, SeenRuntime* seen) const {
+  RuntimeView view;
+  view.now = runtime;
+  // One that started since the last look has counted all that it has since then.
+  const bool is_known = seconds_ > 0 && (before != nullptr || runtime.started_ns >= since_1970_ns_);
+  const Metrics& metrics = runtime.metrics;
+  // Its numbers only grow. They seem to fall for a moment when a store ends while they are read,
+  // and what is missing then must not be counted again: the highest is remembered.
+  if (before != nullptr) seen->highest = before->highest;
+  if (is_known) {
+    view.change.seconds = seconds_;
+    view.change.counters = metrics.counters.since(seen->highest.counters);
+    view.change.latency = metrics.fault_latency.since(seen->highest.latency);
+  }
+  raise(metrics.counters, &seen->highest.counters);
+  raise(metrics.fault_latency, &seen->highest.latency);
+  for (const RegionMetrics& region : metrics.regions) {
+    StoreView store{region, {}, (*occurrences)[{region.uri, 0}]++};
+    const StoreKey key{region.uri, store.occurrence};
+    if (is_known) {
+      Seen earlier;  // zeros: it was mapped since, or again
+      if (before != nullptr)
+        if (const auto same = before->stores.find(key);
+            same != before->stores.end() && !has_fallen(region.counters, same->second.counters))
+          earlier = same->second;
+      store.change = {seconds_, region.counters.since(earlier.counters),
+                      region.fault_latency.since(earlier.latency)};
+    }
+    seen->stores[key] = {region.counters, region.fault_latency};
+    view.stores.push_back(std::move(store));
+  }
+  return view;
+}
+
+void Watch::take_buffers(const std::vector<BufferFacts>& buffers) {
+  std::vector<BufferView> views;
+  for (const BufferFacts& buffer : buffers) {
+    BufferView view{buffer};
+    for (const BufferView& before : buffers_) {
+      if (before.now.name != buffer.name || seconds_ <= 0) continue;
+      // Members that leave take their counts with them.
+      const auto a_second = [&](uint64_t now, uint64_t then) {
+        return static_cast<double>(rise(now, then)) / seconds_;
+      };
+      view.fills_a_second = a_second(buffer.filled_pages, before.now.filled_pages);
+      view.evictions_a_second = a_second(buffer.evicted_pages, before.now.evicted_pages);
+    }
+    views.push_back(std::move(view));
+  }
+  buffers_ = std::move(views);
+}
+
+}  // namespace outcore::cli

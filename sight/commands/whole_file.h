@@ -1,0 +1,14 @@
+// WholeFile: writes a file whole or not at all, beside whoever reads the one before. One thread.
+#pragma once
+
+#include <string>
+
+#include "outcore/result.h"
+
+namespace outcore::cli {
+
+// `what`: "the report", for the message. A link's target is replaced, not the link; what is no
+// regular file (a device, a pipe that somebody reads) is written into. Errors: those of the system.
+Status write_whole(const std::string& path, const std::string& text, const std::string& what);
+
+}  // namespace outcore::cli

@@ -1,0 +1,234 @@
+"""outcore report: a page of a record; and what is wrong with one, in one line."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+import programs
+
+BEGIN = '<script type="application/json" id="runs">'
+
+
+def runs_in(page):
+    begin = page.index(BEGIN) + len(BEGIN)
+    return json.loads(page[begin:page.index("</script>", begin)])["runs"]
+
+
+def frame_of(page):
+    """The page without its title and its records."""
+    begin = page.index(BEGIN)
+    records = page[begin:page.index("</script>", begin)]
+    assert "</" not in records and "<!--" not in records
+    return re.sub("<title>.*?</title>", "", page.replace(records, ""), count=1, flags=re.DOTALL)
+
+
+def record(**changes):
+    """A record of a run that paged; with other members."""
+    counters = {"faults": 1000, "fills": 900, "refaults": 500, "evictions": 800,
+                "read_bytes": 4096 * 900, "read_requests": 900, "fault_ns": 500_000_000}
+    made = {"format": "outcore-run", "version": 1,
+            "program": {"command": "scan data", "pid": 7, "seconds": 1.0,
+                        "started": "2026-01-01T00:00:00Z"},
+            "environment": {"outcore": "1", "kernel": "6", "host": "h", "processors": 2,
+                            "memory_bytes": 1 << 30},
+            "settings": {"policy": "auto"}, "counters": counters,
+            "gauges": {"budget_bytes": 4 << 20, "used_bytes_max": 4 << 20},
+            "latency": {"buckets": [0] * 12 + [1000]},
+            "timeline": {"step_s": 0.1, "fills": [900], "stalled_s": [0.5]},
+            "files": [{"uri": "/data", "size_bytes": 8 << 20, "page_bytes": 4096,
+                       "counters": counters, "touched_bytes": 4096 * 400, "fetches": ""}],
+            "sites": [], "sampled_faults": 0, "tuner": [], "lost_events": 0,
+            "miss_curve": {"sampled_one_in": 1, "points": []}}
+    made.update(changes)
+    return made
+
+
+class Report(programs.SightTest):
+    def write(self, *records, name="run.json"):
+        path = self.folder / name
+        lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
+        path.write_text("".join(line + "\n" for line in lines))
+        return path
+
+    def page_of(self, path):
+        self.run_outcore("report", path, "-o", self.folder / "page.html")
+        return (self.folder / "page.html").read_text()
+
+    def one_of_scan(self, scan=None):
+        done = self.scan("--report", self.folder / "run.json", scan=scan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / "run.json"
+
+    def test_a_record_of_a_program_that_was_killed_has_a_verdict_and_a_page(self):
+        killed = record(ended="was ended by signal 9 (Killed)")
+        for name in ("timeline", "sites", "sampled_faults", "tuner", "lost_events", "miss_curve"):
+            del killed[name]
+        path = self.write(killed)
+        said = self.run_outcore("report", path, "--text").stdout.decode()
+        self.assertIn("The program was ended by signal 9 (Killed):", said)
+        self.assertIn("miss curve, which it writes at exit(), are not", said)
+        run, = runs_in(self.page_of(path))
+        self.assertEqual(run["ended"], killed["ended"])
+        self.assertTrue(run["verdict"]["headline"])
+
+    def test_the_page_of_a_run_has_all_that_it_needs(self):
+        page = self.page_of(self.one_of_scan())
+        for placeholder in ("@TITLE@", "/*@RUNS@*/", "/*@D3@*/"):
+            self.assertNotIn(placeholder, page)
+        self.assertLess(len(page), 1 << 20)
+        self.assertIsNone(re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page))
+        self.assertIn("scan", re.search("<title>(.*?)</title>", page).group(1))
+        run, = runs_in(page)
+        self.assertIn("s of waiting for pages", run["verdict"]["headline"])
+        self.assertGreaterEqual(len(run["verdict"]["sentences"]), 4)
+        self.assertGreater(run["counters"]["faults"], 1000)
+
+    def test_a_place_in_the_code_is_told_by_function_and_line(self):
+        site = runs_in(self.page_of(self.one_of_scan()))[0]["sites"][0]
+        self.assertEqual(site["function"], "touch_pages")
+        self.assertTrue(site["file"].endswith("scan.c"), site)
+        self.assertEqual(site["line"], programs.LINE + 1)
+        self.assertGreater(site["share"], 0.8)
+
+    def test_instructions_of_one_line_are_one_place(self):
+        path = self.one_of_scan()
+        made = json.loads(path.read_text())
+        site = made["sites"][0]
+        made["sites"] = [
+            dict(site, faults=1, share=0.1, stalled_s=1, pattern={"random": 1}),
+            dict(site, faults=3, share=0.3, stalled_s=2, pattern={"sequential": 1}),
+            dict(site, faults=2, share=0.2, stalled_s=0, pattern=5, file_uri="another")]
+        path.write_text(json.dumps(made) + "\n")
+        one, other = runs_in(self.page_of(path))[0]["sites"]
+        self.assertEqual((one["faults"], one["stalled_s"]), (4, 3))
+        self.assertAlmostEqual(one["share"], 0.4)
+        self.assertEqual(one["pattern"], {"sequential": 0.75, "strided": 0, "random": 0.25})
+        self.assertEqual((other["faults"], other["file_uri"]), (2, "another"))
+
+    def test_without_symbols_a_place_is_module_and_offset(self):
+        bare = self.folder / "bare"
+        subprocess.run(["strip", "-s", "-o", bare, self.shared / "scan"], check=True)
+        path = self.one_of_scan(scan=bare)
+        site = runs_in(self.page_of(path))[0]["sites"][0]
+        self.assertIsNone(site["function"])
+        self.assertIsNone(site["file"])
+        self.assertEqual(pathlib.Path(site["module"]), bare)
+        text = self.run_outcore("report", path, "--text").stdout.decode()
+        self.assertIn(str(bare), text)
+
+    def test_a_module_that_is_gone_or_no_code_stays_a_number(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        sites = [{"module": str(module), "offset": 5, "faults": 1, "share": 0.1, "stalled_s": 0,
+                  "pattern": {}} for module in (self.folder / "gone", self.folder, "/dev/zero",
+                                                fifo, self.shared / "data", "", "\x00")]
+        for site in runs_in(self.page_of(self.write(record(sites=sites))))[0]["sites"]:
+            self.assertIsNone(site["function"], site)
+
+    def test_strings_of_a_record_are_data_of_the_page(self):
+        usual = self.page_of(self.write(record()))
+        hostile = ['</script><script>alert(1)</script>', '<!--<script>', "@TITLE@ /*@RUNS@*/",
+                   "/*@D3@*/", '"><img src=x onerror=alert(1)>', "a\u2028b\x1b[31m\nc",
+                   "</SCRIPT >", "é" * 100, "\\u003c/script"]
+        for text in hostile:
+            made = record(program={"command": text, "pid": 1, "seconds": 1.0, "started": text})
+            made["files"][0]["uri"] = text
+            made["settings"] = {text: text, "policy": text}
+            made["sites"] = [{"module": text, "offset": 1, "faults": 1, "share": 1,
+                              "stalled_s": 1, "pattern": {"random": 1}, "file_uri": text}]
+            page = self.page_of(self.write(made))
+            run, = runs_in(page)
+            self.assertEqual(run["files"][0]["uri"], text)
+            self.assertEqual(run["program"]["command"], text)
+            # The script that the strings stand in ends where it did, and nothing else has changed.
+            self.assertEqual(frame_of(page), frame_of(usual), text)
+            title = re.search("<title>(.*?)</title>", page, re.DOTALL).group(1)
+            self.assertNotIn("<", title)
+            self.assertNotIn("\ufffd", title)
+
+    def test_lines_for_people_are_one_line_each(self):
+        odd = "a\nb\x1b[31m\r\tc"
+        made = record(program={"command": odd, "pid": 1, "seconds": 1.0})
+        made["files"][0]["uri"] = odd
+        made["settings"]["policy"] = odd
+        made["sites"] = [{"module": odd, "offset": 1, "faults": 1, "share": 1, "stalled_s": 1,
+                          "pattern": {"random": 1}, "file_uri": odd}]
+        plain = self.run_outcore("report", self.write(record(sites=[dict(
+            made["sites"][0], module="m")])), "--text").stdout
+        done = self.run_outcore("report", self.write(made), "--text")
+        self.assertNotIn(b"\x1b", done.stdout)
+        self.assertEqual(done.stdout.count(b"\n"), plain.count(b"\n"), done.stdout)
+
+    def test_a_record_of_other_types_is_a_page_all_the_same(self):
+        usual = record()
+        for name in list(usual)[2:]:
+            for other in (None, 5, -1.5, "text", [], {}, [[]], [5], {"x": [1]}, 1e308, True):
+                path = self.write(dict(usual, **{name: other}))
+                self.run_outcore("report", path, "--text")
+            self.page_of(path)
+        self.page_of(self.write({"format": "outcore-run", "version": 1}))
+
+    def test_bytes_that_are_no_text_are_replaced(self):
+        path = self.folder / "run.json"
+        path.write_bytes(json.dumps(record()).replace("/data", "/d@ta").encode()
+                         .replace(b"@", b"\xff"))
+        done = subprocess.run([programs.OUTCORE, "report", path, "-o", self.folder / "page.html"],
+                              capture_output=True, env=self.environment, check=False)
+        self.assertIn(done.returncode, (0, 2))
+        if done.returncode == 0:
+            runs_in((self.folder / "page.html").read_text(encoding="utf-8"))
+
+    def test_what_is_no_record_is_told_in_one_line(self):
+        whole = json.dumps(record())
+        for text, why in (("", "it is empty"), ("\n\n", "it is empty"),
+                          (whole[:len(whole) // 2], "is cut short"),
+                          ("{}", "is no record"), ("[1]", "is no record"),
+                          ("hello", "is no record"),
+                          ('{"format": "other"}', "is no record"),
+                          ("[" * 100_000, "is no record"),
+                          (json.dumps(record(version=2)), "is of version 2")):
+            path = self.write(text) if text else self.write()
+            done = self.run_outcore("report", path, "-o", self.folder / "page.html", status=2)
+            self.assertIn(why, done.stderr.decode())
+            self.assertFalse((self.folder / "page.html").exists())
+
+    def test_files_that_cannot_be_read_are_told_in_one_line(self):
+        os.mkfifo(self.folder / "fifo")
+        self.run_outcore("report", self.folder / "missing", status=1)
+        for path in (self.folder, self.folder / "fifo", "/dev/null"):
+            done = self.run_outcore("report", path, "-o", self.folder / "page.html", status=2)
+            self.assertIn("no regular file", done.stderr.decode())
+
+    def test_a_page_that_cannot_be_written_is_told_in_one_line(self):
+        path = self.write(record())
+        for place in (self.folder / "missing" / "page.html", self.folder, "/dev/null/page.html"):
+            done = self.run_outcore("report", path, "-o", place, status=1)
+            self.assertIn(str(place), done.stderr.decode())
+        self.assertEqual(sorted(os.listdir(self.folder)), ["run.json"])
+
+    def test_a_line_that_is_none_is_left_out(self):
+        page_path = self.folder / "page.html"
+        path = self.write(record(), json.dumps(record())[:100], record())
+        done = self.run_outcore("report", path, "-o", page_path)
+        self.assertIn(":2 is cut short", done.stderr.decode())
+        self.assertEqual(len(runs_in(page_path.read_text())), 2)
+
+    def test_the_page_lies_beside_its_record(self):
+        self.run_outcore("report", self.write(record()))
+        self.assertTrue((self.folder / "run.html").exists())
+        self.write(record(), name="other")
+        self.run_outcore("report", "other")
+        self.assertTrue((self.folder / "other.html").exists())
+
+    def test_json_is_the_records_with_their_verdicts(self):
+        done = self.run_outcore("report", self.write(record(), record()), "--json")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[0]["verdict"]["limit"], "budget")
+
+
+if __name__ == "__main__":
+    unittest.main()
