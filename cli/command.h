@@ -28,6 +28,7 @@ void add_checkpoint(CommandSyntax& outcore);
 void add_arrays(CommandSyntax& outcore);
 void add_residency(CommandSyntax& outcore);  // and warm and evict
 void add_buffers(CommandSyntax& outcore);
+void add_serve(CommandSyntax& outcore);
 void add_report(CommandSyntax& outcore);
 void add_explain(CommandSyntax& outcore);
 void add_export(CommandSyntax& outcore);

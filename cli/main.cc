@@ -148,6 +148,7 @@ int run(int argc, char** argv) {
     add_check(app);
     add_residency(app);
     add_buffers(app);
+    add_serve(app);
     add_report(app);
     add_explain(app);
     add_export(app);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "outcore/result.h"
@@ -17,8 +18,13 @@ std::string format_bytes(uint64_t bytes);
 std::string format_count(double count);
 // "1.23 s", "45.6 ms".
 std::string format_seconds(double seconds);
-// Whatever comes from outside, without what would end its line.
-std::string one_line(std::string text);
+// Bytes of the character that a text in UTF-8 begins with; 0: it is none, or one that controls a
+// terminal.
+size_t character_bytes(std::string_view text);
+// Whatever comes from outside, without what would end its line or control a terminal.
+std::string one_line(const std::string& text);
+// As many whole characters of it as fit.
+std::string beginning_of(const std::string& text, size_t bytes_max);
 // "mmap,outcore" as its parts; empty parts are left out.
 std::vector<std::string> split(const std::string& text, char separator);
 // Where the file of this program lies, with the last '/'.

@@ -126,6 +126,55 @@ TEST_F(RunBuffer, IsListedAndResizedWhileItsProcessesRun) {
   EXPECT_GT(outcome.out.rfind("no process shares a buffer"), 100u) << outcome.out;
 }
 
+// One after the other: the first fills, the next find what it left.
+TEST_F(RunBuffer, PagesOfServedFilesStayWhenTheirReadersHaveEnded) {
+  const std::string outcore = command_path();
+  const std::string scan = outcore +
+                           " run --min-size 4k --buffer samples --json r.json -q -- "
+                           "python3 scan.py data.bin 1; "
+                           "tr -d ' \n' < r.json | grep -o '\"read_bytes\":[0-9]*' | "
+                           "cut -d: -f2 | awk '{ s += $1 } END { print s + 0 }'; ";
+  // Until the server has taken the file, and is done with what the last one left.
+  const std::string until_held =
+      "until " + outcore + " buffers ls --json | grep -q '\"files\": 1'; do :; done; ";
+  const Outcome outcome =
+      bash(outcore + " serve samples --budget 40M data.bin 2> said & " + until_held + scan + scan +
+           "printf x >> data.bin; touch written; " + until_held + scan + scan + outcore +
+           " buffers ls; " + outcore + " buffers end samples; wait $!; echo ended $?; " + scan +
+           outcore + " buffers ls; cat said");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::string sum, word;
+  uint64_t first = 0, second = 0, third = 0, fourth = 0, alone = 0;
+  lines >> sum >> first >> word >> second;
+  EXPECT_EQ(sum, word);
+  EXPECT_GE(first, kBytes);
+  EXPECT_LE(second, kBytes / 100);
+  lines >> sum >> third >> word >> fourth;
+  EXPECT_EQ(sum, word);
+  EXPECT_GE(third, kBytes);  // it was written: another file
+  EXPECT_LE(fourth, kBytes / 100);
+  const std::string rest{std::istreambuf_iterator<char>(lines), {}};
+  EXPECT_NE(rest.find("+\nended 0\n" + word + "\n"), std::string::npos) << rest;
+  std::istringstream(rest.substr(rest.find(word + "\n") + word.size())) >> alone;
+  EXPECT_GE(alone, kBytes);
+  EXPECT_NE(rest.find("no process shares a buffer"), std::string::npos) << rest;
+  EXPECT_NE(rest.find("holding the buffer samples of 40 MiB, and pages of 1 files"),
+            std::string::npos)
+      << rest;
+}
+
+TEST_F(RunBuffer, AServedFileCanBeWrittenReplacedAndRemoved) {
+  const std::string outcore = command_path();
+  const Outcome outcome = bash(
+      outcore + " serve samples --budget 40M data.bin & " + "until " + outcore +
+      " buffers ls --json | grep -q '\"files\": 1'; do :; done; " +
+      "timeout 10 dd if=/dev/zero of=data.bin bs=1M count=1 conv=notrunc 2> no && echo written; "
+      "cp data.bin new && mv new data.bin && rm data.bin && echo removed; " +
+      outcore + " buffers end samples; wait $!; echo ended $?");
+  EXPECT_EQ(outcome.out, "written\nremoved\nended 0\n") << outcome.err;
+}
+
 TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
   const struct {
     const char *words, *why;
@@ -135,7 +184,17 @@ TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
                 {"buffers", "a command is missing", 2},
                 {"buffers resize x", "size", 2},
                 {"buffers resize x 1M", "the least is 4 MiB", 2},
-                {"buffers resize x 64M", "nobody is in it", 1}};
+                {"buffers resize x 64M", "nobody is in it", 1},
+                {"buffers end x", "nobody is in it", 1},
+                {"buffers end a/b", "a name has letters", 2},
+                {"serve", "name is required", 2},
+                {"serve x", "--budget", 2},
+                {"serve a/b --budget 16M", "a name has letters", 2},
+                {"serve x --budget 1M", "the least is 4 MiB", 2},
+                {"serve x --budget 16M missing", "hold missing", 1},
+                {"serve x --budget 16M .", "no regular file", 2},
+                {"serve x --budget 16M /dev/null", "no regular file", 2},
+                {"serve x --budget 16M /proc/self/status", "empty", 2}};
   for (const auto& [words, why, status] : kWrong) {
     const Outcome outcome = bash(command_path() + " " + words);
     EXPECT_EQ(outcome.status, status) << words << ": " << outcome.err;

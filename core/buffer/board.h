@@ -59,6 +59,7 @@ struct MemberRecord {
 
   // A guess that saves asking for the lock: it was taken once.
   std::atomic<uint32_t> is_joined;
+  std::atomic<uint32_t> is_holding;  // it is there for others (HeldBuffer)
   // Odd while this member takes pages out of the memory file; it changes each time.
   std::atomic<uint32_t> punching;
   std::atomic<uint64_t> reserved_pages;  // of fills under way
@@ -88,7 +89,7 @@ struct FileRecord {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463031;  // OCBUFF01
+  static constexpr uint64_t kMagic = 0x4f43425546463032;  // OCBUFF02
   static constexpr uint32_t kClaims = 16384;
 
   std::atomic<uint64_t> limit_bytes;

@@ -1,5 +1,6 @@
 // The buffers of this user, seen without joining them: include/outcore/buffers.h.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,6 +76,8 @@ class Glance {
       facts_.members.push_back(files.are_there() ? slot.process : 0);
       if (!files.are_there()) continue;
       if (board_ == nullptr) map(files);
+      if (board_ != nullptr && board_->members[at - kSlots].is_holding.load() != 0)
+        facts_.holders.push_back(slot.process);
       if (board_ != nullptr && board_->keeping_member.load() == at - kSlots + 1)
         facts_.keeping = slot.process;
       for (const int fd : {files.board, files.frames}) os::close_locked(fd);
@@ -134,6 +137,23 @@ Status resize_buffer(const std::string& name, uint64_t limit_bytes) {
   board->bell.fetch_add(1);
   os::wake_between_processes(&board->bell);
   return {};
+}
+
+Result<size_t> end_buffer(const std::string& name) {
+  if (Status s = buffer::check_name(name); !s) return s.error();
+  const std::string attempt = "end the buffer " + name;
+  Result<std::string> folder = buffer::folder();
+  if (!folder) return folder.error();
+  const BufferFacts facts = Glance(folder.value(), name).facts();
+  if (facts.members.empty())
+    return Error{ENOENT,
+                 attempt + ": nobody is in it (`outcore buffers ls` lists those there are)"};
+  if (facts.holders.empty())
+    return Error{ESRCH, attempt + ": no `outcore serve` holds it; it ends with the last of its " +
+                            std::to_string(facts.members.size()) + " processes"};
+  size_t asked = 0;
+  for (const pid_t holder : facts.holders) asked += ::kill(holder, SIGTERM) == 0 ? 1 : 0;
+  return asked;
 }
 
 }  // namespace outcore

@@ -244,6 +244,15 @@ bool Member::Named::is_named_by(int fd, struct stat* about) const {
   return ::fstat(fd, about) == 0 && about->st_ino == inode && about->st_dev == device;
 }
 
+bool Member::is_found_by_name() const {
+  const Result<std::string> place = folder();
+  if (!place) return false;
+  const std::string path = file_of(place.value(), name_);
+  struct stat about;
+  return path == path_ || (::lstat(path.c_str(), &about) == 0 && about.st_ino == file_.inode &&
+                           about.st_dev == file_.device);
+}
+
 bool Member::has_file() const {
   struct stat about;
   return file_.is_named_by(fd_, &about);
@@ -291,6 +300,7 @@ void Member::clear(uint32_t member) const {
   MemberRecord& m = board_->members[member];
   // It may have brought in what it could not tell any more.
   if (m.is_joined.exchange(0) != 0) board_->has_untold_pages.store(1);
+  m.is_holding.store(0);
   m.reserved_pages.store(0);
   m.private_bytes.store(0);
   for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);

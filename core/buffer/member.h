@@ -47,6 +47,9 @@ class Member {
   // have closed it, and have another file of its own there. The fault path.
   bool has_file() const;
   bool has_frames() const;
+  // Whether whoever looks for the buffer by its name from here looks where it is, or was. In a
+  // forked child, too. Not the fault path.
+  bool is_found_by_name() const;
   // Pages in the memory file, whoever maps them: asks the kernel. The fault path.
   uint64_t pages_in_memory() const;
   // All that counts against the limit: pages, fills under way, what members have beside. The fault

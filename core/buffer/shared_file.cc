@@ -71,7 +71,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buf
   OC_CHECK(index < kFilesMax);
   OC_CHECK(file->first_page % kAlignPages == 0 && file->pages != 0);
   return std::unique_ptr<SharedFile>(
-      new SharedFile(std::move(buffer), index, file->first_page, file->pages));
+      new SharedFile(std::move(buffer), version, index, file->first_page, file->pages));
 }
 
 SharedFile::~SharedFile() {

@@ -27,6 +27,8 @@ class SharedFile {
 
   Buffer& buffer() const { return *buffer_; }
   uint64_t first_frame_page() const { return first_page_; }
+  // Of the file as it was when it was put there.
+  const store::FileVersion& version() const { return version_; }
   uint64_t frame_page(uint64_t page) const;
   // Nobody joins any more: the file is about to change.
   void close_to_others();
@@ -47,10 +49,16 @@ class SharedFile {
   void unblock() { blocks_.fetch_sub(1, std::memory_order_seq_cst); }
 
  private:
-  SharedFile(std::shared_ptr<Buffer> buffer, uint32_t index, uint64_t first_page, uint64_t pages)
-      : buffer_(std::move(buffer)), index_(index), first_page_(first_page), pages_(pages) {}
+  SharedFile(std::shared_ptr<Buffer> buffer, const store::FileVersion& version, uint32_t index,
+             uint64_t first_page, uint64_t pages)
+      : buffer_(std::move(buffer)),
+        version_(version),
+        index_(index),
+        first_page_(first_page),
+        pages_(pages) {}
 
   const std::shared_ptr<Buffer> buffer_;
+  const store::FileVersion version_;
   const uint32_t index_;
   const uint64_t first_page_, pages_;
   std::atomic<uint32_t> inside_{0}, blocks_{0};

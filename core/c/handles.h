@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "core/os/process_lock.h"
 #include "outcore/checkpoint.h"
 #include "outcore/heap.h"
 #include "outcore/outcore.h"
@@ -19,7 +19,8 @@ struct oc_runtime {
   explicit oc_runtime(outcore::Runtime started) : runtime(std::move(started)) {}
 
   outcore::Runtime runtime;
-  std::mutex mutex;  // protects the fields below; not locked during calls to the engine
+  // Protects the fields below; not locked during calls to the engine. A forked child unmaps, too.
+  outcore::os::ProcessLock mutex;
   std::vector<const oc_region*> regions;
   size_t reservation_count = 0;
   size_t heap_count = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
 #include "core/c/handles.h"
 
@@ -12,11 +11,11 @@ namespace outcore::c {
 inline std::shared_ptr<oc_runtime> lend(oc_runtime* runtime) {
   if (runtime == nullptr) return {};
   {
-    const std::lock_guard<std::mutex> guard(runtime->mutex);
+    const outcore::os::Locked locked(runtime->mutex);
     ++runtime->container_count;
   }
   return {runtime, [](oc_runtime* lent) {
-            const std::lock_guard<std::mutex> guard(lent->mutex);
+            const outcore::os::Locked locked(lent->mutex);
             --lent->container_count;
           }};
 }

@@ -32,7 +32,7 @@ int map_by(oc_runtime* runtime, const oc_map_options* options, oc_region** regio
   handle->owner = runtime;
   handle->region = std::move(mapped).value();
   handle->address = reinterpret_cast<uintptr_t>(handle->region.data());
-  const std::lock_guard<std::mutex> guard(runtime->mutex);
+  const outcore::os::Locked locked(runtime->mutex);
   runtime->regions.push_back(handle.get());
   *region = handle.release();
   return 0;
@@ -77,7 +77,7 @@ int oc_unmap(oc_region* region, int force) {
     // A forked child has nothing to unmap; with force the handle is freed anyway.
     if (!status.ok() && force == 0) return outcome(status);
     {
-      const std::lock_guard<std::mutex> guard(owner.mutex);
+      const outcore::os::Locked locked(owner.mutex);
       std::erase(owner.regions, region);
     }
     delete region;

@@ -32,7 +32,7 @@ int oc_stop(oc_runtime* runtime) {
   if (runtime == nullptr) return fail_null("oc_stop", "runtime");
   return guarded("oc_stop", [&] {
     {
-      const std::lock_guard<std::mutex> guard(runtime->mutex);
+      const outcore::os::Locked locked(runtime->mutex);
       const size_t regions = runtime->regions.size(), reservations = runtime->reservation_count;
       if (regions + reservations != 0)
         return fail(EBUSY, "oc_stop: the runtime still has " + std::to_string(regions) +
@@ -72,7 +72,7 @@ int oc_reserve(oc_runtime* runtime, uint64_t size_bytes, oc_reservation** reserv
     if (!reserved) return outcome(reserved.error());
     handle->owner = runtime;
     handle->reservation = std::move(reserved).value();
-    const std::lock_guard<std::mutex> guard(runtime->mutex);
+    const outcore::os::Locked locked(runtime->mutex);
     ++runtime->reservation_count;
     *reservation = handle.release();
     return 0;
@@ -91,7 +91,7 @@ int oc_release(oc_reservation* reservation) {
   if (reservation == nullptr) return fail_null("oc_release", "reservation");
   return guarded("oc_release", [&] {
     {
-      const std::lock_guard<std::mutex> guard(reservation->owner->mutex);
+      const outcore::os::Locked locked(reservation->owner->mutex);
       const auto first = reinterpret_cast<uintptr_t>(reservation->reservation.data());
       for (const oc_region* region : reservation->owner->regions)
         if (region->address - first < reservation->reservation.size_bytes())

@@ -80,8 +80,10 @@ std::string format_regions(const std::vector<RegionMetrics>& regions) {
   return text;
 }
 
-std::string percent(uint64_t part, uint64_t whole) {
-  return std::to_string((part * 100 + whole / 2) / whole) + " %";
+// Other processes' counters may be any numbers: their sums, and products, wrap.
+std::string percent(uint64_t part, double whole) {
+  const double share = whole > 0 ? static_cast<double>(part) / whole : 0;
+  return std::to_string(static_cast<int>(share * 100 + 0.5)) + " %";
 }
 
 }  // namespace
@@ -124,16 +126,19 @@ std::string metric_table_markdown() {
 namespace outcore {
 
 std::string FetchMetrics::to_text(uint64_t page_bytes) const {
-  uint64_t all = 0;
-  for (const uint64_t count : clusters) all += count;
+  double all = 0;
+  for (const uint64_t count : clusters) all += static_cast<double>(count);
   std::string text;
   for (size_t i = 0; i < kSizes; ++i) {
-    if (clusters[i] * 200 < all || clusters[i] == 0) continue;  // less than half a percent
+    const bool is_little = static_cast<double>(clusters[i]) * 200 < all;  // half a percent
+    if (is_little || clusters[i] == 0) continue;
     if (!text.empty()) text += ", ";
     text += base::format_bytes(page_bytes << i) + " " + metrics::percent(clusters[i], all);
   }
   if (left_out != 0)
-    text += "; " + metrics::percent(left_out - std::min(left_out, left_out_used), left_out) +
+    text += "; " +
+            metrics::percent(left_out - std::min(left_out, left_out_used),
+                             static_cast<double>(left_out)) +
             " of what came along unused";
   return text;
 }

@@ -32,4 +32,8 @@ void at_fork(ForkOrder order, void (*before)(), void (*after_in_parent)(),
 // fault path.
 uint32_t process_generation();
 
+// Whether this process runs in the memory of another, as a child of vfork() does until it executes:
+// what it starts here ends with it, and what it changes stays. The fault path.
+bool is_in_others_memory();
+
 }  // namespace outcore::os

@@ -6,21 +6,29 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 #include "core/base/assert.h"
+#include "core/os/at_fork.h"
 #include "core/os/descriptor_place.h"
 
 namespace outcore::os {
 namespace {
 
-// A pidfd of this process, opened once (PIDFD_SELF_THREAD_GROUP is newer than process_madvise). A
-// forked child that used it would advise its parent; children do not get here, because they have no
-// paging.
+// A pidfd of this process (PIDFD_SELF_THREAD_GROUP is newer than process_madvise), opened once in
+// each: a forked child that used its parent's would advise that. -1: there is none just now.
 int self() {
-  static const int pidfd =
-      above_standard(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  return pidfd;
+  static std::atomic<uint64_t> opened{0};  // generation and descriptor
+  const uint64_t generation = process_generation();
+  uint64_t seen = opened.load(std::memory_order_acquire);
+  if (seen >> 32 == generation) return static_cast<int>(seen & 0xFFFFFFFF);
+  const int pidfd = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  if (pidfd < 0) return pidfd;
+  if (opened.compare_exchange_strong(seen, generation << 32 | static_cast<uint32_t>(pidfd)))
+    return pidfd;
+  ::close(pidfd);
+  return seen >> 32 == generation ? static_cast<int>(seen & 0xFFFFFFFF) : -1;
 }
 
 int advise_one(const iovec& range, int advice) {

@@ -68,8 +68,13 @@ class Copy {
   int error = 0;
   // No store went while it was copied. False: they come and go faster than they can be read.
   bool is_of_one_moment = false;
+  enum class Kind : uint8_t { kNone, kOther, kOurs };
+  Kind kind = Kind::kNone;
 
-  explicit Copy(const std::string& path)
+  // `inside`: the process that must have published it, as it knows itself; of others the head alone
+  // is read. kAnyProcess: whoever has.
+  static constexpr pid_t kAnyProcess = -1;
+  Copy(const std::string& path, pid_t inside)
       : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
     struct stat about;
     if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0) {
@@ -77,6 +82,10 @@ class Copy {
       return;
     }
     layout = std::make_unique<Layout>();
+    read_head(static_cast<uint64_t>(about.st_size));
+    if (error != 0) return;
+    kind = kind_for(inside == kAnyProcess ? layout->process.load() : inside);
+    if (kind != Kind::kOurs) return;
     constexpr int kCopiesMax = 100, kLooksMax = 10'000;  // it may be stopped amid a move
     for (int copies = 0, looks = 0; copies < kCopiesMax && !is_of_one_moment; ++copies) {
       uint32_t moves = 1;
@@ -104,11 +113,22 @@ class Copy {
     return os::read_all(fd.get(), offset_of(&copied), std::as_writable_bytes(std::span(now, 1))) ==
            0;
   }
-  // What comes before the slots, and those that have been used.
+  Kind kind_for(pid_t inside) const {
+    if (layout->magic.get() != Layout::kMagic) return Kind::kNone;
+    if (layout->process.load() != inside || layout->format.load() == 0) return Kind::kNone;
+    return layout->format.load() == published::format_of_this_library() ? Kind::kOurs
+                                                                        : Kind::kOther;
+  }
+  // What comes before the slots.
+  uint64_t read_head(uint64_t size) {
+    const uint64_t head = std::min<uint64_t>(size, offsetof(Layout, slots));
+    error = os::read_all(fd.get(), 0, {reinterpret_cast<std::byte*>(layout.get()), head});
+    return head;
+  }
+  // That, and those that have been used.
   void read(uint64_t size) {
     auto* const bytes = reinterpret_cast<std::byte*>(layout.get());
-    const uint64_t head = std::min<uint64_t>(size, offsetof(Layout, slots));
-    error = os::read_all(fd.get(), 0, {bytes, head});
+    const uint64_t head = read_head(size);
     const uint64_t slots = std::min(layout->slots_used.load(), Layout::kSlots);
     const uint64_t end = std::min(size, offsetof(Layout, slots) + slots * sizeof(StoreSlot));
     if (error == 0 && end > head) error = os::read_all(fd.get(), head, {bytes + head, end - head});
@@ -169,13 +189,25 @@ std::string printable(std::string text) {
   return text;
 }
 
-enum class Kind : uint8_t { kNone, kOther, kOurs };
+using Kind = Copy::Kind;
 
-Kind kind_of(const Copy& copy, pid_t inside) {
-  if (copy.error != 0 || copy.layout->magic.get() != Layout::kMagic) return Kind::kNone;
-  if (copy.layout->process.load() != inside || copy.layout->format.load() == 0) return Kind::kNone;
-  return copy.layout->format.load() == published::format_of_this_library() ? Kind::kOurs
-                                                                           : Kind::kOther;
+// Calls f(copy) for each sheet that the process publishes, each once by whatever descriptors
+// it has it, and no more than a process has good reason to have. -errno: they cannot be listed.
+template <typename F>
+int for_each_sheet(pid_t process, pid_t inside, const F& f) {
+  constexpr size_t kSheetsMax = 64;
+  std::vector<std::pair<dev_t, ino_t>> seen;
+  const std::string descriptors = folder_of(process) + "/fd";
+  return for_each_name(descriptors, [&](const char* name) {
+    const std::string path = descriptors + "/" + name;
+    struct stat about;
+    if (!is_sheet(path) || ::stat(path.c_str(), &about) != 0) return true;
+    const std::pair file(about.st_dev, about.st_ino);
+    if (std::find(seen.begin(), seen.end(), file) != seen.end()) return true;
+    seen.push_back(file);
+    const Copy copy(path, inside);
+    return f(copy) && seen.size() < kSheetsMax;
+  });
 }
 
 }  // namespace
@@ -186,21 +218,17 @@ Result<std::vector<PublishedRuntime>> look_at(pid_t process) {
   if (inside == 0) return Error{ESRCH, attempt + ": there is no such process"};
   std::vector<PublishedRuntime> all;
   std::string other_version;
-  const std::string descriptors = folder_of(process) + "/fd";
-  const int error = for_each_name(descriptors, [&](const char* name) {
-    const std::string path = descriptors + "/" + name;
-    if (!is_sheet(path)) return true;
-    const Copy copy(path);
-    const Kind kind = kind_of(copy, inside);
-    if (kind == Kind::kOurs) all.push_back(runtime_of(copy, process));
-    if (kind == Kind::kOther) other_version = printable(copy.layout->version.get());
+  const int error = for_each_sheet(process, inside, [&](const Copy& copy) {
+    if (copy.error != 0) return true;
+    if (copy.kind == Kind::kOurs) all.push_back(runtime_of(copy, process));
+    if (copy.kind == Kind::kOther) other_version = printable(copy.layout->version.get());
     return true;
   });
   if (error == -ENOENT) return Error{ESRCH, attempt + ": it has ended"};
   if (error != 0)
     return base::system_error(
         error, attempt, "it is another user's, or does not let itself be looked at: try as root");
-  if (!other_version.empty())
+  if (all.empty() && !other_version.empty())
     return Error{EPROTO, attempt + ": its library is outcore " + other_version +
                              ", and this one is " + OUTCORE_VERSION +
                              " with other counters: use the command that belongs to it"};
@@ -217,13 +245,10 @@ std::vector<int> keep_published(pid_t process) {
   const pid_t inside = process > 0 ? number_inside(process) : 0;
   std::vector<int> kept;
   if (inside == 0) return kept;
-  const std::string descriptors = folder_of(process) + "/fd";
-  static_cast<void>(for_each_name(descriptors, [&](const char* name) {
-    const std::string path = descriptors + "/" + name;
-    if (!is_sheet(path)) return true;
-    const Copy copy(path);
+  static_cast<void>(for_each_sheet(process, inside, [&](const Copy& copy) {
     // It may have been another file when it was opened.
-    if (kind_of(copy, inside) != Kind::kOurs || !is_sheet(own_path_of(copy.fd.get()))) return true;
+    if (copy.error != 0 || copy.kind != Kind::kOurs || !is_sheet(own_path_of(copy.fd.get())))
+      return true;
     const int descriptor = ::fcntl(copy.fd.get(), F_DUPFD_CLOEXEC, 3);
     if (descriptor >= 0) kept.push_back(descriptor);
     return true;
@@ -236,11 +261,9 @@ Result<PublishedRuntime> look_at_kept(int descriptor) {
   const Error refused{EINVAL, "look at what a process published: descriptor " +
                                   std::to_string(descriptor) + " is not one of keep_published()"};
   if (descriptor < 0 || !is_sheet(path)) return refused;
-  const Copy copy(path);
-  if (copy.error != 0) return refused;
-  const pid_t process = copy.layout->process.load();
-  if (kind_of(copy, process) != Kind::kOurs) return refused;
-  return runtime_of(copy, process);
+  const Copy copy(path, Copy::kAnyProcess);
+  if (copy.error != 0 || copy.kind != Kind::kOurs) return refused;
+  return runtime_of(copy, copy.layout->process.load());
 }
 
 std::vector<pid_t> list_published() {
@@ -249,12 +272,10 @@ std::vector<pid_t> list_published() {
     pid_t process = 0;
     const char* const end = name + std::char_traits<char>::length(name);
     if (std::from_chars(name, end, process).ptr != end) return true;
-    const std::string descriptors = folder_of(process) + "/fd";
     bool is_any = false;
-    static_cast<void>(for_each_name(descriptors, [&](const char* fd) {
-      const std::string path = descriptors + "/" + fd;
-      if (!is_sheet(path)) return true;
-      is_any = kind_of(Copy(path), number_inside(process)) == Kind::kOurs;
+    const pid_t inside = number_inside(process);
+    static_cast<void>(for_each_sheet(process, inside, [&](const Copy& copy) {
+      is_any = copy.error == 0 && copy.kind == Kind::kOurs;
       return !is_any;
     }));
     if (is_any) all.push_back(process);

@@ -97,6 +97,7 @@ Result<std::unique_ptr<Recorder>> Recorder::start(std::shared_ptr<published::She
   recorder->budget_now_ = recorder->sheet_->memory().budget.limit.load();
   recorder->note_beginning();
   recorder->next_event_ = recorder->sheet_->events().end();
+  recorder->sheet_->events().sample_one_in(1);  // an earlier recorder may have left another
   recorder->sheet_->events().turn(true);
   try {
     const os::SignalBlock block;  // inherited: no signal of the program runs on our threads

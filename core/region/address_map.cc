@@ -144,6 +144,15 @@ void AddressMap::forget_in_child(View& view) {
   close_after_change();
 }
 
+void AddressMap::forget_inherited(const std::byte* address, uint64_t size_bytes) {
+  const os::SignalBlock block;
+  const os::Locked locked(writers_);
+  for_each([&](View& view) {
+    if (view.is_inherited && view.address >= address && view.address < address + size_bytes)
+      forget_in_child(view);
+  });
+}
+
 void AddressMap::for_each(const std::function<void(View&)>& f) {
   for (uint64_t i = count_.load(std::memory_order_acquire); i-- > 0;)
     if (View* view = entry_[i].view.load(std::memory_order_acquire); view != nullptr) f(*view);

@@ -50,6 +50,8 @@ class AddressMap {
   // In a forked child, where no thread holds the parent's views: removes this one. May be called
   // from within for_each.
   void forget_in_child(View& view);
+  // The same for those that begin in the range, once the child may have threads.
+  void forget_inherited(const std::byte* address, uint64_t size_bytes);
   // Calls f for every view: in a forked child, where no other thread runs, and for metrics (under
   // the writers' lock).
   void for_each(const std::function<void(View&)>& f);

@@ -119,10 +119,7 @@ void after_fork_in_child() {
 void set_fork_hooks(const ForkHooks& now) { hooks = now; }
 
 void forget_inherited(const std::byte* address, uint64_t size_bytes) {
-  region::AddressMap::instance().for_each([&](region::View& view) {
-    if (view.is_inherited && view.address >= address && view.address < address + size_bytes)
-      region::AddressMap::instance().forget_in_child(view);
-  });
+  region::AddressMap::instance().forget_inherited(address, size_bytes);
 }
 
 bool answer_inherited(const std::byte* address) {

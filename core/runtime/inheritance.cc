@@ -66,6 +66,12 @@ Result<std::shared_ptr<Runtime::Impl>> runtime_after(const Runtime::Impl& parent
   Heir& heir = heir_of(parents);
   if (!heir.why_none.ok()) return heir.why_none.error();
   if (std::shared_ptr<Runtime::Impl> known = heir.runtime.lock(); known != nullptr) return known;
+  OC_CHECK(parents.shared_buffer != nullptr);
+  if (!parents.shared_buffer->member().is_found_by_name())
+    return heir.why_none = Error{EACCES,
+                                 "its buffer is not found from here (another user, another "
+                                 "root, or its file was removed)"},
+           heir.why_none.error();
   auto started = Runtime::Impl::start(options_after(parents), parents.has_own_budget_beside);
   if (started)
     heir.runtime = started.value();
@@ -74,10 +80,18 @@ Result<std::shared_ptr<Runtime::Impl>> runtime_after(const Runtime::Impl& parent
   return started;
 }
 
+bool is_of(const Store& store, const store::FileVersion& version) {
+  const auto* file = dynamic_cast<const store::FileStore*>(&store);
+  if (file == nullptr) return false;
+  const Result<store::FileVersion> now = file->version();
+  return now.ok() && now.value() == version;
+}
+
 // The parent's store is not used here: what it shares with the parent (a ring, direct transfers) is
 // the parent's. By its descriptor, or, if the program has closed that one, by its name: the file
-// must be the same.
-Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents) {
+// must be the same, and unchanged, since another one may have got its number.
+Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents,
+                                          const store::FileVersion& version) {
   Error first{EBADF, "open " + parents.uri() + " in a forked child"};
   for (const std::string& path :
        {"/proc/self/fd/" + std::to_string(parents.descriptor()), parents.path()}) {
@@ -85,7 +99,9 @@ Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents) {
     options.path = path;
     options.uri = parents.uri();
     Result<std::shared_ptr<Store>> opened = store::FileStore::open(options);
-    if (opened && opened.value()->identity() == parents.identity()) return opened;
+    if (opened && opened.value()->identity() == parents.identity() &&
+        (path != parents.path() || is_of(*opened.value(), version)))
+      return opened;
     if (!opened) first = opened.error();
   }
   return first;
@@ -119,7 +135,7 @@ void take_over(Region::Impl& region, Region::Impl& made) {
 // that may be the buffer's frames, so the runtime, which has their userfaultfd, must live until
 // something else is. REQUIRES: the lock; the view is not in the map.
 Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Impl>* runtime) {
-  Result<std::shared_ptr<Store>> store = open_again(file_of(view));
+  Result<std::shared_ptr<Store>> store = open_again(file_of(view), view.cache->shared->version());
   if (!store) return store.error();
   Result<std::shared_ptr<Runtime::Impl>> started = runtime_after(*region.runtime);
   if (!started) return started.error();
@@ -163,21 +179,20 @@ bool map_by_kernel(const View& view, const Status& why) {
   return at != MAP_FAILED;
 }
 
-// Whether something else is in the place of the placeholder now. REQUIRES: the lock; it is one, and
-// was offered.
-bool replace(View& view, bool has_thread) {
+// Whether something else is in the place of the placeholder now. `why_not`: unless this process may
+// become a member here. REQUIRES: the lock; it is one, and was offered.
+bool replace(View& view, const Status& why_not) {
   auto& region = *static_cast<Region::Impl*>(view.owner.load());
   AddressMap::instance().remove(&view);
   std::shared_ptr<Runtime::Impl> runtime;
   try {
-    const Status attached = has_thread ? attach_view(view, region, &runtime)
-                                       : Status(Error{EAGAIN, "no thread could be started"});
+    const Status attached = why_not.ok() ? attach_view(view, region, &runtime) : why_not;
     if (attached.ok() || map_by_kernel(view, attached)) {
       view.owner.store(nullptr);
       replaced.fetch_add(1, std::memory_order_release);
       return true;
     }
-  } catch (const std::bad_alloc&) {  // the placeholder stays: the child ends with a message
+  } catch (const std::exception&) {  // the placeholder stays: the child ends with a message
   }
   const void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -187,14 +202,22 @@ bool replace(View& view, bool has_thread) {
   return false;
 }
 
+// What a child of vfork() starts would end with it, and leave its parent's memory without: the
+// kernel's mapping is right for both.
+Status why_not_here() {
+  if (!os::is_in_others_memory()) return {};
+  return Error{EBUSY, "the first to use it is a child of vfork()"};
+}
+
 bool replace_by_a_thread(View& view) {
   const os::CancelBlock uncancelled;
+  if (const Status why_not = why_not_here(); !why_not) return replace(view, why_not);
   bool is_replaced = false;
   try {
-    std::thread([&] { is_replaced = replace(view, true); }).join();
+    std::thread([&] { is_replaced = replace(view, {}); }).join();
     return is_replaced;
-  } catch (const std::exception&) {  // no thread can be started
-    return replace(view, false);
+  } catch (const std::exception&) {
+    return replace(view, Error{EAGAIN, "no thread could be started"});
   }
 }
 
@@ -234,7 +257,7 @@ void Inheritance::attach(Region::Impl& region) {
   const os::Locked locked(attaching);
   View* const view = region.view;
   if (view != nullptr && view->is_inherited.load() && view->owner.load() == &region)
-    static_cast<void>(replace(*view, true));
+    static_cast<void>(replace(*view, why_not_here()));
 }
 
 void Inheritance::forget(Region::Impl& region) {

@@ -1,7 +1,5 @@
 // Sharing: files that are mapped read-only have their pages in a buffer, with other processes
 // (core/buffer). See runtime_impl.h.
-#include <time.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -20,16 +18,6 @@ using budget::BouncePool;
 namespace {
 
 constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
-
-// Times of change may be as coarse as a tick of the kernel: what has changed within the last ones
-// may change again, and look the same.
-bool is_fresh(int64_t changed_ns) {
-  constexpr int64_t kTicksNs = 20'000'000;
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const int64_t now_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-  return now_ns - changed_ns < kTicksNs;  // also of a change in the future
-}
 
 // nullptr: its bytes are in no file.
 const store::FileStore* file_of(const paging::PageCache& cache) {
@@ -91,15 +79,15 @@ Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& 
   OC_CHECK(shared_buffer != nullptr && cache.shared == nullptr);
   const Result<store::FileVersion> version = file_of(cache)->version();
   if (!version) return version.error();
-  const auto& [device, inode, size_bytes, changed_ns] = version.value();
-  if (is_fresh(changed_ns)) return Error{EBUSY, "it has changed just now"};
-  if (size_bytes != cache.store_bytes.load()) return Error{EBUSY, "its size changes just now"};
+  if (version.value().is_fresh()) return Error{EBUSY, "it has changed just now"};
+  if (version.value().size_bytes != cache.store_bytes.load())
+    return Error{EBUSY, "its size changes just now"};
   Result<const os::FaultSource*> source =
       sources->source_for({chosen.delivery, FrameKind::kShared});
   if (!source) return source.error();
   if (Status s = sources->guard(chosen.delivery == Delivery::kMessages); !s) return s;
   Result<std::unique_ptr<buffer::SharedFile>> shared =
-      buffer::SharedFile::open(shared_buffer, {device, inode, size_bytes, changed_ns});
+      buffer::SharedFile::open(shared_buffer, version.value());
   if (!shared) return shared.error();
   cache.shared = std::move(shared).value();
   set_delivery(cache, chosen.delivery);

@@ -173,11 +173,11 @@ Result<FileFacts> FileStore::facts() const {
 }
 
 Result<FileVersion> FileStore::version() const {
-  struct stat about;
-  if (::fstat(file_.fd(), &about) != 0) return base::system_error(errno, "look at " + path_);
-  if (!S_ISREG(about.st_mode)) return Error{ENOTSUP, path_ + " is no regular file"};
-  return FileVersion{about.st_dev, about.st_ino, static_cast<uint64_t>(about.st_size),
-                     about.st_ctim.tv_sec * int64_t{1'000'000'000} + about.st_ctim.tv_nsec};
+  FileVersion version;
+  const int result = FileVersion::of(file_.fd(), &version);
+  if (result == -ENOTSUP) return Error{ENOTSUP, path_ + " is no regular file"};
+  if (result != 0) return base::system_error(result, "look at " + path_);
+  return version;
 }
 
 void FileStore::watch_from(uint64_t offset) {

@@ -10,6 +10,12 @@ struct FileVersion {
   uint64_t device = 0, inode = 0, size_bytes = 0;
   int64_t changed_ns = 0;
   bool operator==(const FileVersion&) const = default;
+
+  // 0, -ENOTSUP (no regular file) or -errno.
+  static int of(int fd, FileVersion* version);
+  // Times of change may be as coarse as a tick of the kernel: what has changed within the last ones
+  // may change again, and look the same.
+  bool is_fresh() const;
 };
 
 }  // namespace outcore::store

@@ -139,7 +139,7 @@ int oc_heap_create(oc_runtime* runtime, const oc_heap_options* options, oc_heap*
     Result<Heap> made = Heap::create(runtime->runtime, taken);
     if (!made) return outcome(made.error());
     std::unique_ptr<oc_heap> handle(new oc_heap{runtime, std::move(made).value()});
-    const std::lock_guard<std::mutex> guard(runtime->mutex);
+    const outcore::os::Locked locked(runtime->mutex);
     ++runtime->heap_count;
     *heap = handle.release();
     return 0;
@@ -153,7 +153,7 @@ int oc_heap_destroy(oc_heap* heap) {
   return guarded("oc_heap_destroy", [&] {
     oc_runtime& owner = *heap->owner;
     delete heap;
-    const std::lock_guard<std::mutex> guard(owner.mutex);
+    const outcore::os::Locked locked(owner.mutex);
     --owner.heap_count;
     return 0;
   });

@@ -2,12 +2,14 @@
 // touches it, and one limit holds for all of them (RuntimeOptions::buffer, `outcore run --buffer`).
 //
 // Whoever comes first makes a buffer, with its own budget as the limit; it ends with its last
-// member. It belongs to one user. Any thread.
+// member, which may be one that only holds it for others (`outcore serve`). It belongs to one user.
+// Any thread.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct BufferFacts {
   uint64_t resident_bytes = 0;  // pages of files
   pid_t keeping = 0;            // the member that chooses what leaves; 0: not seen from here
   std::vector<pid_t> members;   // 0: in another PID namespace
+  std::vector<pid_t> holders;   // those of them that hold it for others (HeldBuffer)
   uint32_t files = 0;
   uint64_t filled_pages = 0, evicted_pages = 0;  // by the members of now; pages of 4 KiB
   uint32_t takeovers = 0;  // how often another member began to keep, the first included
@@ -35,5 +38,52 @@ Result<std::vector<BufferFacts>> list_buffers();
 // or kept by a member for itself. Errors: ENOENT (nobody is in a buffer of this name), EINVAL (the
 // name; less than 4 MiB).
 Status resize_buffer(const std::string& name, uint64_t limit_bytes);
+
+namespace buffer {
+class Buffer;
+class SharedFile;
+}  // namespace buffer
+
+// A file whose pages stay in a buffer when those who brought them in have ended, as long as this
+// object lives and the limit has room. Movable.
+class HeldFile {
+ public:
+  explicit HeldFile(std::unique_ptr<buffer::SharedFile> file);
+  HeldFile(HeldFile&&) noexcept;
+  HeldFile& operator=(HeldFile&&) noexcept;
+  ~HeldFile();
+
+  // The file is about to change: nobody finds these pages any more who has not mapped it already.
+  void close_to_others();
+
+ private:
+  std::unique_ptr<buffer::SharedFile> file_;
+};
+
+// A buffer that is there for others, and for programs to come: a membership that maps nothing. It
+// ends with the last copy.
+class HeldBuffer {
+ public:
+  // Joins the buffer of this name, or makes it with this limit if it has no member. Errors: EINVAL
+  // (the name, a limit below 4 MiB), those of the folder, EPROTO (another version has it), EACCES,
+  // EUSERS, ETIMEDOUT.
+  static Result<HeldBuffer> hold(const std::string& name, uint64_t limit_bytes);
+
+  uint64_t limit_bytes() const;
+  // Of the regular file that is open as `fd`, as it is now. Nothing is read. The caller sees to it
+  // that nobody changes the file meanwhile, for example by a read lease. Errors: EINVAL (no regular
+  // file, or empty), EBUSY (it has changed just now, so that a further change could not be told:
+  // ask again; or this process has it in the buffer), ENFILE, ETIMEDOUT.
+  Result<HeldFile> hold_file(int fd) const;
+
+ private:
+  explicit HeldBuffer(std::shared_ptr<buffer::Buffer> buffer) : buffer_(std::move(buffer)) {}
+  std::shared_ptr<buffer::Buffer> buffer_;
+};
+
+// Asks those who hold the buffer for others to end (SIGTERM). It lives on as long as it has members
+// that work. Returns how many were asked. Errors: ENOENT (nobody is in a buffer of this name),
+// ESRCH (nobody holds it), EINVAL (the name).
+Result<size_t> end_buffer(const std::string& name);
 
 }  // namespace outcore

@@ -36,7 +36,8 @@ struct PublishedRuntime {
 std::vector<pid_t> list_published();
 
 // The runtimes of a process, the oldest first. Errors: ESRCH (no such process), EACCES (another
-// user's, or not dumpable), ENOENT (it has no runtime), EPROTO (its library has another version).
+// user's, or not dumpable), ENOENT (it has no runtime), EPROTO (its library has another version,
+// and no runtime of it this one).
 Result<std::vector<PublishedRuntime>> look_at(pid_t process);
 
 // For who wants to know what a process had counted when it ended: descriptors of what its runtimes

@@ -343,7 +343,7 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
     # -- by reference --
 
     def __reduce__(self) -> Any:
-        reference = reference_to(self._opened.plan, self.shape)
+        reference = reference_to(self._opened.plan, self.shape, self._opened.pager.buffer)
         self._region.check("pickle")
         self.flush()
         return self._opened.reopen, (type(self), reference)

@@ -6,6 +6,7 @@ A Runtime shows one to its users. Arrays, views and containers need no more than
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from typing import Any
 
@@ -71,8 +72,9 @@ class Pager:
         region = self.core.map(location.raw, options)
         kept = tuple((k, asked.get(k)) for k in ("page_bytes", "advice", "delivery", "frames",
                                                  "on_error"))
+        buffer = self.buffer if budget == (None, None) else None
         registry.add(region, registry.Source(location, location.identity(), options["access"], kept,
-                                             budget))
+                                             budget, buffer))
         registry.set_block_bytes(region, self.block_bytes())
         return region
 
@@ -83,6 +85,14 @@ class Pager:
         3 % of the budget for what is touched once.
         """
         return min(walk.BLOCK_BYTES_MAX, max(self.core.budget_bytes // 128, 1 << 16))
+
+    @functools.cached_property
+    def buffer(self) -> str | None:
+        """The name of the buffer that it shares with other processes."""
+        line = next(line for line in self.core.describe_options().splitlines()
+                    if line.startswith("buffer = "))
+        name = line.removeprefix("buffer = ").rpartition(" (")[0]
+        return None if name == "none" else name
 
     @property
     def closed(self) -> bool:
@@ -109,6 +119,23 @@ def default_pager() -> Pager:
         if _default is None or _default.closed or _default.core.is_inherited:
             _default = Pager()
         return _default
+
+
+_in_buffers: dict[str, Pager] = {}
+
+
+def pager_in(buffer: str) -> Pager:
+    """One in this buffer, for what comes by reference from other processes that share it. It stays
+    until this process ends, as the default one does."""
+    if os.environ.get("OUTCORE_BUFFER") == buffer:
+        default_pager()
+    with _default_lock:
+        for pager in (_default, _in_buffers.get(buffer)):
+            if pager is not None and not pager.closed and not pager.core.is_inherited and \
+                    pager.buffer == buffer:
+                return pager
+        _in_buffers[buffer] = Pager(buffer=buffer)
+        return _in_buffers[buffer]
 
 
 def set_default_pager(pager: Pager) -> None:

@@ -75,8 +75,7 @@ class Report:
         target = os.path.abspath(os.fspath(path))
         line = self._recorded() + "\n"
         if target.endswith(".json"):
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(line)
+            _write_whole(target, line)
             return
         with tempfile.TemporaryDirectory() as folder:
             record = os.path.join(folder, "run.json")
@@ -104,6 +103,28 @@ class Report:
 
 
 report = Report
+
+
+def _write_whole(path: str, text: str) -> None:
+    """The file is as it was, or it has all of the text; what is no file is written into."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    path = os.path.realpath(path)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(path),
+                                     delete=False) as fresh:
+        try:
+            fresh.write(text)
+            fresh.flush()
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask
+            os.chmod(fresh.name, mode)
+            os.replace(fresh.name, path)
+        except BaseException:
+            os.unlink(fresh.name)
+            raise
 
 
 def _command() -> list[str]:

@@ -11,7 +11,7 @@ from .array import Array
 from .fork_lock import ForkLock
 from .location import scratch_url
 from .opening import Opened, make_plan, map_plan
-from .pager import Pager, default_pager, set_default_pager
+from .pager import Pager, default_pager, pager_in, set_default_pager
 from .sizes import format_bytes, parse_budget
 
 
@@ -145,7 +145,9 @@ def open_plan(*arguments: Any, **options: Any) -> Opened:
 
 def _reopen(kind: type[Array[Any]], reference: tuple[Any, ...]) -> Array[Any]:
     """An Array as it was when it was pickled; 'w' comes back as 'r+'."""
-    url, mode, shape, dtype, order, offset, options = reference
+    url, mode, shape, dtype, order, offset, options, buffer = reference
+    if buffer is not None:
+        options = {**options, "runtime": Runtime._of(pager_in(buffer))}
     array = kind.__new__(kind)
     Array.__init__(array, open_plan(url, mode, shape, dtype, order, offset or 0, **options))
     return array

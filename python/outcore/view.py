@@ -17,7 +17,7 @@ import numpy as np
 from . import _core, registry, walk
 from .fork_lock import ForkLock
 from .location import Location
-from .pager import Pager, default_pager
+from .pager import Pager, default_pager, pager_in
 from .plain_errors import plain_errors
 
 
@@ -146,7 +146,7 @@ def _reopen(where: tuple[registry.Source, int, int], begin: int, shape: tuple[in
         if region is None or not region.is_open:
             is_own = source.budget != (None, None)
             pager = (Pager(source.budget[0], policy=source.budget[1]) if is_own
-                     else default_pager())
+                     else default_pager() if source.buffer is None else pager_in(source.buffer))
             options = {"access": source.access, "offset": start, "size_bytes": size,
                        **dict(source.options)}
             region = pager.map(source.location, options, source.budget)

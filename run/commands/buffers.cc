@@ -21,8 +21,9 @@ struct Words {
 void print_json(const std::vector<BufferFacts>& all) {
   Json list = Json::array();
   for (const BufferFacts& buffer : all) {
-    Json members = Json::array();
+    Json members = Json::array(), holders = Json::array();
     for (const pid_t member : buffer.members) members.push_back(static_cast<int64_t>(member));
+    for (const pid_t holder : buffer.holders) holders.push_back(static_cast<int64_t>(holder));
     list.push_back({{"name", buffer.name},
                     {"limit_bytes", buffer.limit_bytes},
                     {"used_bytes", buffer.used_bytes},
@@ -32,7 +33,8 @@ void print_json(const std::vector<BufferFacts>& all) {
                     {"evicted_pages", buffer.evicted_pages},
                     {"keeping", static_cast<int64_t>(buffer.keeping)},
                     {"takeovers", static_cast<uint64_t>(buffer.takeovers)},
-                    {"members", members}});
+                    {"members", members},
+                    {"holders", holders}});
   }
   show_json({{"buffers", list}}, 2);
 }
@@ -42,10 +44,13 @@ void print_table(const std::vector<BufferFacts>& all) {
               "processes");
   for (const BufferFacts& buffer : all) {
     std::string processes;
-    for (const pid_t member : buffer.members)
+    for (const pid_t member : buffer.members) {
+      const bool is_holder =
+          std::find(buffer.holders.begin(), buffer.holders.end(), member) != buffer.holders.end();
       processes += (processes.empty() ? "" : " ") +
                    (member == 0 ? std::string("?") : std::to_string(member)) +
-                   (member != 0 && member == buffer.keeping ? "*" : "");
+                   (member != 0 && member == buffer.keeping ? "*" : "") + (is_holder ? "+" : "");
+    }
     std::printf("%-24s %10s %10s %10s %6u  %s\n", buffer.name.c_str(),
                 format_bytes(buffer.limit_bytes).c_str(), format_bytes(buffer.used_bytes).c_str(),
                 format_bytes(buffer.resident_bytes).c_str(), buffer.files, processes.c_str());
@@ -58,7 +63,9 @@ int list(const Words& words) {
   if (words.is_json)
     print_json(all.value());
   else if (all.value().empty())
-    std::printf("no process shares a buffer: outcore run --buffer NAME makes one\n");
+    std::printf(
+        "no process shares a buffer: outcore run --buffer NAME makes one, outcore serve keeps "
+        "it\n");
   else
     print_table(all.value());
   return 0;
@@ -67,6 +74,11 @@ int list(const Words& words) {
 int resize(const Words& words) {
   const Status done = resize_buffer(words.name, words.size_bytes);
   return done.ok() ? 0 : report(Error{done.code(), done.message()});
+}
+
+int end(const Words& words) {
+  const Result<size_t> asked = end_buffer(words.name);
+  return asked.ok() ? 0 : report(asked.error());
 }
 
 }  // namespace
@@ -79,7 +91,9 @@ void add_buffers(CommandSyntax& outcore) {
       .flag("--json", words->is_json, "one JSON object")
       .footer(
           "limit: of all members together; used: pages, those on their way in, and what members\n"
-          "need beside. '*': the process that chooses what leaves; '?': one in another container.\n"
+          "need beside. '*': the process that chooses what leaves; '+': one of outcore serve; "
+          "'?':\n"
+          "one in another container.\n"
           "Exit status: 0 done; 1 they cannot be looked for.\nExample:\n  outcore buffers ls")
       .runs([words] { return list(*words); });
   buffers.add("resize", "Change the limit of a buffer while its members run")
@@ -92,6 +106,15 @@ void add_buffers(CommandSyntax& outcore) {
           "Exit status: 0 done; 1 nobody is in such a buffer; 2 usage.\nExample:\n"
           "  outcore buffers resize samples 32G")
       .runs([words] { return resize(*words); });
+  buffers.add("end", "End the outcore serve that holds a buffer for others")
+      .word("name", words->name, "its name")
+      .type("NAME")
+      .required()
+      .footer(
+          "Processes that use the buffer go on, and it ends with the last of them.\n"
+          "Exit status: 0 it was told to end; 1 nobody holds such a buffer; 2 usage.\nExample:\n"
+          "  outcore buffers end samples")
+      .runs([words] { return end(*words); });
 }
 
 }  // namespace outcore::cli

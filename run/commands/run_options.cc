@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/command_syntax.h"
+#include "cli/output_file.h"
 #include "cli/text.h"
 #include "outcore/store_catalog.h"
 
@@ -126,15 +127,7 @@ Status set_report(const RunOptions& options) {
   const GivenOption json = GivenOption::find(options.json, "--json", "OUTCORE_RUN_JSON");
   if (!json.text) return {};
   const std::string path = absolute(*json.text);
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
-  struct stat facts {};
-  const bool is_there = ::stat(path.c_str(), &facts) == 0;
-  int why = 0;
-  if (is_there && S_ISDIR(facts.st_mode))
-    why = EISDIR;
-  else if (::access(is_there ? path.c_str() : folder.c_str(), is_there ? W_OK : W_OK | X_OK) != 0)
-    why = errno;
-  if (why != 0) return failure(why, json.place, "name a file in a folder that you may write to");
+  if (Status s = check_output(path, HowWritten::kInPlace, json.place); !s) return s;
   set("OUTCORE_RUN_JSON", path);
   return {};
 }
@@ -152,15 +145,32 @@ Status set_flag(bool is_given, const char* variable) {
   return {};
 }
 
+GivenOption find_runtime_option(const RunOptions& options, std::string_view name) {
+  const auto* const option = std::find_if(std::begin(kRuntimeOptions), std::end(kRuntimeOptions),
+                                          [&](const RuntimeOption& o) { return o.name == name; });
+  return GivenOption::find(options.runtime[static_cast<size_t>(option - kRuntimeOptions)],
+                           option->flag().c_str(), option->variable().c_str());
+}
+
+// What is written at the end of the program is written, or refused before it begins.
+Status check_outputs(const RunOptions& options) {
+  for (const char* name : {"learn", "report", "metrics_at_exit"}) {
+    const GivenOption file = find_runtime_option(options, name);
+    if (!file.text || file.text->empty() || *file.text == "none" || *file.text == "text") continue;
+    if (name == std::string_view("report") && report_page(options)) continue;  // its watcher asks
+    const bool is_replaced = name == std::string_view("learn");
+    if (Status s = check_output(
+            *file.text, is_replaced ? HowWritten::kReplaced : HowWritten::kInPlace, file.place);
+        !s)
+      return s;
+  }
+  return {};
+}
+
 // Files are of no pool.
 Status check_checkpoints(const RunOptions& options) {
-  const auto given = [&](std::string_view name) {
-    const auto* const option = std::find_if(std::begin(kRuntimeOptions), std::end(kRuntimeOptions),
-                                            [&](const RuntimeOption& o) { return o.name == name; });
-    return GivenOption::find(options.runtime[static_cast<size_t>(option - kRuntimeOptions)],
-                             option->flag().c_str(), option->variable().c_str());
-  };
-  const GivenOption every = given("checkpoint"), pool = given("checkpoint_pool");
+  const GivenOption every = find_runtime_option(options, "checkpoint"),
+                    pool = find_runtime_option(options, "checkpoint_pool");
   if (!every.text || every.text->find_first_of("123456789") == std::string::npos) return {};
   if (pool.text && *pool.text != "none") return {};
   return every.wrong("say where they are kept: --checkpoint-pool versioned:FOLDER");
@@ -267,6 +277,7 @@ bool is_one_of_several() {
 }  // namespace
 
 Status set_run_environment(const RunOptions& options) {
+  if (Status s = check_outputs(options); !s) return s;
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
     const RuntimeOption& option = kRuntimeOptions[i];
     if (!options.runtime[i]) continue;

@@ -15,13 +15,17 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <new>
+#include <set>
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/output_file.h"
 #include "cli/text.h"
 #include "run/commands/run_options.h"
 #include "sight/commands/export.h"
 #include "sight/commands/last_record.h"
+#include "sight/commands/record_lines.h"
 #include "sight/commands/report.h"
 
 namespace outcore::cli {
@@ -29,18 +33,6 @@ namespace {
 
 constexpr timespec kRefresh{1, 0};
 constexpr timespec kUntilSeen{0, 50'000'000};  // a program that ends early is seen all the same
-
-Status check_folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  struct stat about {};
-  int why = 0;
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) why = errno;
-  if (::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) why = EISDIR;
-  return why == 0 ? Status()
-                  : Status(failure(why, "report to " + path,
-                                   "name a file in a folder that you may write to"));
-}
 
 // What the program gives up, this process does not hold: pipes, locks. All but standard error and
 // `kept`.
@@ -73,6 +65,19 @@ bool is_of_run(pid_t process, pid_t root) {
 void forward(const siginfo_t& signal, pid_t program) {
   if (signal.si_code == SI_KERNEL) return;
   ::kill(program, signal.si_signo);
+}
+
+// To stop discards a SIGCONT that is pending: both would stay stopped.
+void stop_until_continued(pid_t program) {
+  sigset_t continued;
+  sigemptyset(&continued);
+  sigaddset(&continued, SIGCONT);
+  constexpr timespec kNoWait{0, 0};
+  siginfo_t signal{};
+  if (::sigtimedwait(&continued, &signal, &kNoWait) < 0)
+    ::kill(::getpid(), SIGSTOP);
+  else
+    forward(signal, program);
 }
 
 std::string end_of(int status) {
@@ -167,7 +172,8 @@ Result<std::unique_ptr<WatchedRun>> WatchedRun::prepare(const std::optional<std:
   run->page_ = page;
   run->metrics_ = metrics;
   if (!page) return run;
-  if (Status s = check_folder_of(*page); !s) return Error{s.code(), s.message()};
+  if (Status s = check_output(*page, HowWritten::kReplaced, "report to " + *page); !s)
+    return Error{s.code(), s.message()};
   const char* const folder = std::getenv("TMPDIR");
   std::string path =
       absolute(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/outcore-XXXXXX.json";
@@ -223,7 +229,14 @@ Result<std::optional<int>> WatchedRun::start() {
   // What it told is over, in a file, too; to stop the server would take a second.
   if (exported != nullptr) static_cast<void>(exported->refresh());
   static_cast<void>(exported.release());
-  if (!records_.empty()) make_report(status, last);
+  if (!records_.empty()) {
+    try {
+      make_report(status, last);
+    } catch (const std::bad_alloc&) {  // the end of the program is told all the same
+      report(failure(ENOMEM, "make the report", "outcore report " + records_ + " -o FILE.html"));
+      records_.clear();
+    }
+  }
   if (WIFSIGNALED(status)) end_by(WTERMSIG(status));
   return std::optional<int>(WEXITSTATUS(status));
 }
@@ -252,18 +265,23 @@ int WatchedRun::stay(int program, MetricsExport* exported, LastRecord* last) con
     // Stopped by its terminal: so is this process, until the shell goes on with both. Who stops the
     // program alone, by SIGSTOP, will go on with the program alone.
     const int by = WSTOPSIG(status);
-    if (by == SIGTSTP || by == SIGTTIN || by == SIGTTOU) ::kill(::getpid(), SIGSTOP);
+    if (by == SIGTSTP || by == SIGTTIN || by == SIGTTOU) stop_until_continued(program);
   }
 }
 
 // Of runtimes that could not write their record: what they had counted.
 void WatchedRun::add_last_records(int status, const LastRecord& last) const {
-  std::ifstream file(records_, std::ios::binary);
-  const std::string written{std::istreambuf_iterator<char>(file), {}};
+  std::set<uint64_t> recorded;
+  bool is_cut_short = false;
+  RecordLines lines(records_);
+  for (std::string line; lines.next(&line);) {
+    is_cut_short = !lines.is_whole();
+    if (!is_cut_short) recorded.insert(started_ns_of(line));
+  }
   std::ofstream more(records_, std::ios::binary | std::ios::app);
-  if (!written.empty() && written.back() != '\n') more << '\n';  // a record that is cut short
+  if (is_cut_short) more << '\n';
   for (const Json& record :
-       last.make(WIFSIGNALED(status) ? "was " + end_of(status) : end_of(status), written))
+       last.make(WIFSIGNALED(status) ? "was " + end_of(status) : end_of(status), recorded))
     more << record.dump() << '\n';
 }
 

@@ -164,7 +164,12 @@ void release_or_end(const TakenFile& file) {
 // A file of the parent's that is written becomes the kernel's in both; one that is only read
 // becomes this process's, as if the program had just mapped it. REQUIRES: the lock.
 void Door::revive_file(TakenFile& file) {
-  if (file.is_writable) {
+  // What a child of vfork() starts would end with it.
+  const paging::PageCache* const cache = file.cache();
+  const bool can_join = !file.is_writable && !is_of_another_process() && cache != nullptr &&
+                        cache->shared != nullptr &&
+                        cache->shared->buffer().member().is_found_by_name();
+  if (!can_join) {
     map_inherited(file);
     return;
   }
@@ -178,8 +183,11 @@ void Door::revive_file(TakenFile& file) {
   try {
     std::thread([&] {  // this may be a signal handler, on a small stack
       const Inside inside;
-      for (const auto& [mapping, advice] : made)
-        if (take_locked(mapping)) mappings_[mapping.address]->region->view->advice = advice;
+      try {
+        for (const auto& [mapping, advice] : made)
+          if (take_locked(mapping)) mappings_[mapping.address]->region->view->advice = advice;
+      } catch (const std::bad_alloc&) {  // the rest are the kernel's
+      }
     })
         .join();
   } catch (const std::exception&) {  // no thread can be started: they are the kernel's
@@ -198,12 +206,25 @@ void Door::revive_what_is_read() {
   }
 }
 
+namespace {
+
+bool is_open_as(int fd, const Identity& identity) {
+  struct stat about;
+  return ::fstat(fd, &about) == 0 && identity_of(about) == identity;
+}
+
+}  // namespace
+
 // The kernel's mappings in place of the placeholders. REQUIRES: the lock.
 void Door::map_inherited(TakenFile& file) {
   OC_ASSERT(!file.mappings.empty());
   if (file.is_writable) release_or_end(file);
   for (const auto& [address, m] : file.mappings) {
-    if (!map_by_kernel(*m)) ::_exit(128 + SIGSEGV);
+    // The program may have closed the descriptor since, and its number is another file's.
+    if (!is_open_as(file.fd_of(*m), file.identity) || !map_by_kernel(*m)) {
+      say("this child has closed " + file.path + ", which it reads: it cannot go on", true);
+      ::_exit(128 + SIGSEGV);
+    }
     runtime::forget_inherited(address, m->size_bytes);
   }
   DescriptorTable::forget_file(&file);

@@ -80,7 +80,7 @@ std::string state_sentence(const PublishedRuntime& runtime, const RunFacts& fact
          std::to_string(runtime.metrics.regions.size()) + " store" +
          (runtime.metrics.regions.size() == 1 ? "" : "s") + " mapped; " +
          format_bytes(g.used_bytes) + " of its budget of " + format_bytes(g.budget_bytes) +
-         " are in use (" + runtime.budget_source + ").";
+         " are in use (" + one_line(runtime.budget_source) + ").";
 }
 
 int run(const Words& words) {
@@ -94,7 +94,7 @@ int run(const Words& words) {
     verdict.sentences.insert(verdict.sentences.begin(), state_sentence(runtime, facts));
     if (!runtime.shared_buffer.empty())
       verdict.sentences.push_back("It shares pages with other processes in the buffer " +
-                                  runtime.shared_buffer + ".");
+                                  one_line(runtime.shared_buffer) + ".");
     if (words.is_json) {
       Json json = json_of(verdict);
       json["pid"] = static_cast<int64_t>(process);

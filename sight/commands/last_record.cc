@@ -49,11 +49,6 @@ bool is_same_file(int one, int other) {
          a.st_ino == b.st_ino;
 }
 
-// Its recorder has written the same number, and no other runtime has it.
-std::string sign_of(const PublishedRuntime& runtime) {
-  return "\"runtime_started_ns\":" + std::to_string(runtime.started_ns) + ",";
-}
-
 Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments) {
   const Json all = Json::parse_or_null(runtime.metrics.to_json());
   std::string command;
@@ -101,12 +96,13 @@ void LastRecord::look() {
   }
 }
 
-std::vector<Json> LastRecord::make(const std::string& end, std::string_view written) const {
+std::vector<Json> LastRecord::make(const std::string& end,
+                                   const std::set<uint64_t>& recorded) const {
   std::vector<Json> records;
   for (const Kept& kept : kept_) {
     Result<PublishedRuntime> runtime = look_at_kept(kept.descriptor);
     if (!runtime || brought_in(runtime->metrics.counters) == 0) continue;
-    if (written.find(sign_of(runtime.value())) != std::string_view::npos) continue;
+    if (recorded.contains(runtime->started_ns)) continue;
     runtime->process = process_;  // it may have another number where it runs
     Json record = record_of(runtime.value(), kept.arguments);
     record["ended"] = kept.is_there ? end : "became another program";

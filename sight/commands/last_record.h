@@ -4,8 +4,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/json.h"
@@ -24,10 +25,10 @@ class LastRecord {
   void look();
   bool has_seen() const { return !kept_.empty(); }
 
-  // Once the process has ended: a record of each runtime that brought in something, and is in no
-  // line of `written`; the oldest first. `end`: how the process ended, in words that follow on "The
-  // program".
-  std::vector<Json> make(const std::string& end, std::string_view written) const;
+  // Once the process has ended: a record of each runtime that brought in something, and is none
+  // of `recorded` (when it was started, in nanoseconds, which its own record has, too); the oldest
+  // first. `end`: how the process ended, in words that follow on "The program".
+  std::vector<Json> make(const std::string& end, const std::set<uint64_t>& recorded) const;
 
  private:
   // The last ones, if a process has more of them one after the other.

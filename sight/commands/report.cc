@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cli/shell_word.h"
 #include "cli/text.h"
 #include "sight/commands/page_text.h"
+#include "sight/commands/record_lines.h"
 #include "sight/commands/whole_file.h"
 
 namespace outcore::cli {
@@ -24,6 +26,39 @@ namespace {
 
 constexpr uint64_t kRecordsBytesMax = uint64_t{256} << 20;
 constexpr uint64_t kVersion = 1;
+
+// KeptRecords: as many as fit a page that a browser can show; of more those whose runtimes waited
+// longest. In the order in which they came.
+class KeptRecords {
+ public:
+  void add(Json record, size_t bytes) {
+    bytes_ += bytes;
+    all_.push_back({std::move(record), bytes});
+    while (bytes_ > kRecordsBytesMax && all_.size() > 1) {
+      const auto least = std::min_element(all_.begin(), all_.end(), [](const One& a, const One& b) {
+        return waited_ns(a.record) < waited_ns(b.record);
+      });
+      bytes_ -= least->bytes;
+      all_.erase(least);
+      ++left_out_;
+    }
+  }
+  size_t left_out() const { return left_out_; }
+  std::vector<Json> take() {
+    std::vector<Json> records;
+    for (One& one : all_) records.push_back(std::move(one.record));
+    return records;
+  }
+
+ private:
+  struct One {
+    Json record;
+    size_t bytes;
+  };
+  static double waited_ns(const Json& record) { return record["counters"].value("fault_ns", 0.0); }
+  std::vector<One> all_;
+  size_t bytes_ = 0, left_out_ = 0;
+};
 
 // What is wrong with a line; empty: it is a record.
 std::string complaint_about(const Json& record, const std::string& line) {
@@ -198,6 +233,10 @@ int run(const Words& words) {
     if (end != std::string::npos && end + 5 == output.size()) output.resize(end);
     output += ".html";
   }
+  std::error_code none;
+  if (!words.is_json && !words.is_text && std::filesystem::equivalent(words.records, output, none))
+    return report(Error{EINVAL, "the page would take the place of its record, " + words.records +
+                                    ": name another file by -o"});
   if (!words.is_json && !words.is_text) {
     const Status done = write_report(words.records, output);
     return done.ok() ? 0 : report(Error{done.code(), done.message()});
@@ -224,22 +263,25 @@ Result<std::vector<Json>> read_records(const std::string& path) {
   if (::stat(path.c_str(), &about) != 0) return unreadable();
   // Before it is opened: of a pipe that nobody writes, that would wait for ever.
   if (!S_ISREG(about.st_mode)) return Error{EINVAL, attempt + ": it is no regular file"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return unreadable();
-  if (static_cast<uint64_t>(about.st_size) > kRecordsBytesMax)
-    return Error{EFBIG, attempt + ": it has " + format_bytes(static_cast<uint64_t>(about.st_size)) +
-                            ", and 256 MiB are the most: give each run a file of its own"};
-  std::vector<Json> records;
+  RecordLines lines(path);
+  if (!lines.is_open()) return unreadable();
+  KeptRecords kept;
   std::string line, complaint;
-  for (size_t number = 1; std::getline(file, line); ++number) {
+  for (size_t number = 1; lines.next(&line); ++number) {
     if (line.empty()) continue;
     const Result<Json> record = Json::parse(line);
     const std::string wrong = complaint_about(record ? record.value() : Json(), line);
     if (wrong.empty())
-      records.push_back(record.value());
+      kept.add(record.value(), line.size());
     else
       complaint = path + ":" + std::to_string(number) + " " + wrong;
   }
+  std::vector<Json> records = kept.take();
+  if (kept.left_out() != 0)
+    std::fprintf(stderr,
+                 "outcore: %s has more than 256 MiB: %zu records of those that waited least "
+                 "are left out\n",
+                 path.c_str(), kept.left_out());
   if (records.empty())
     return Error{
         EINVAL,
@@ -263,7 +305,7 @@ std::string page_of(const std::vector<Json>& records) {
   // In this order: what a run is called may be the name of a place.
   put("/*@D3@*/", std::string(drawing_library()), &page);
   put("/*@RUNS@*/", script_text(all.dump({.is_as_added = true})), &page);
-  put("@TITLE@", html_text(name.substr(0, 80)) + " – Outcore", &page);
+  put("@TITLE@", html_text(beginning_of(name, 80)) + " – Outcore", &page);
   return page;
 }
 

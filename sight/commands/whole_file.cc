@@ -1,6 +1,7 @@
 #include "sight/commands/whole_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,18 @@
 #include "cli/text.h"
 
 namespace outcore::cli {
+namespace {
+
+// Of a pipe that is full. 0, or an errno: ETIMEDOUT if nobody reads for long.
+int wait_for_reader(int file) {
+  constexpr int kMsMax = 30'000;
+  pollfd wanted{file, POLLOUT, 0};
+  const int ready = ::poll(&wanted, 1, kMsMax);
+  if (ready == 0) return ETIMEDOUT;
+  return ready > 0 || errno == EINTR ? 0 : errno;
+}
+
+}  // namespace
 
 Status write_whole(const std::string& path, const std::string& text, const std::string& what) {
   struct stat about {};
@@ -25,8 +38,11 @@ Status write_whole(const std::string& path, const std::string& text, const std::
   int error = file < 0 ? errno : 0;
   for (size_t at = 0; error == 0 && at < text.size();) {
     const ssize_t n = ::write(file, text.data() + at, text.size() - at);
-    if (n < 0 && errno != EINTR) error = errno;
     if (n > 0) at += static_cast<size_t>(n);
+    if (n < 0 && errno == EAGAIN)
+      error = wait_for_reader(file);
+    else if (n < 0 && errno != EINTR)
+      error = errno;
   }
   const mode_t mask = ::umask(0);
   ::umask(mask);

@@ -62,7 +62,7 @@ manual_is_complete() {
     checkpoint arrays; do
     commands+=("bench $workload")
   done
-  commands+=(top stat "heap check" "heap info" "buffers ls" "buffers resize")
+  commands+=(top stat "heap check" "heap info" "buffers ls" "buffers resize" "buffers end" serve)
   commands+=("arrays ls" "arrays info" "arrays export" "arrays import")
   commands+=("arrays show" "arrays verify")
   text=$(sed 's/\\-/-/g' "$prefix/share/man/man1/outcore.1")

@@ -6,69 +6,12 @@
 #include <fstream>
 #include <thread>
 
-#include "core/os/kernel_features.h"
-#include "core/tests/buffer/job.h"
-#include "core/tests/conformance/scene.h"
+#include "core/tests/buffer/forked.h"
 
 namespace outcore {
 namespace {
 
-using namespace scene;
-
 using namespace of_job;
-
-// Runs it in a child of this process. The exit status, or -signal.
-template <typename Work>
-int status_in_child(const Work& work) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(work());
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-bool is_member(pid_t process) {
-  const std::vector<pid_t> members = Job::facts().members;
-  return std::find(members.begin(), members.end(), process) != members.end();
-}
-
-class Forked : public testing::Test {
- protected:
-  void SetUp() override {
-    OUTCORE_NEEDS_THREADS_IN_CHILD();
-    const auto kernel = os::detect_kernel_features("all");
-    ASSERT_TRUE(kernel.ok()) << kernel.message();
-    if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-      GTEST_SKIP() << "files are shared by in-thread delivery alone: "
-                   << kernel.value().why_no_userfaultfd;
-  }
-
-  // A member with the job's file mapped does `work`, which forks. Its exit status.
-  template <typename Work>
-  int in_member(const Work& work, Delivery delivery = Delivery::kAuto) {
-    return job_.end(job_.begin([&] { return as_member(work, delivery); }));
-  }
-  template <typename Work>
-  int as_member(const Work& work, Delivery delivery = Delivery::kAuto) {
-    RuntimeOptions options = Job::options(kLimit);
-    options.delivery = delivery;
-    auto runtime = Runtime::start(options);
-    if (!runtime) return std::fprintf(stderr, "%s\n", runtime.message().c_str()), kNoRuntime;
-    auto region = runtime.value().map(job_.path());
-    if (!region) return std::fprintf(stderr, "%s\n", region.message().c_str()), kNoRegion;
-    return work(runtime.value(), region.value());
-  }
-  // All pages, in an order by chance.
-  bool is_all_right(const Region& region, uint64_t seed = 1) const {
-    for (uint64_t i = 0; i < job_.file_pages(); ++i)
-      if (const uint64_t x = mix(seed + i); !job_.is_right(region, x % job_.file_pages(), x >> 40))
-        return false;
-    return true;
-  }
-
-  Job job_{4096};  // twice the limit
-};
 
 TEST_F(Forked, AChildReadsItsParentsRegionAsAMemberOfTheBuffer) {
   EXPECT_EQ(in_member([&](Runtime&, Region& region) {
@@ -254,73 +197,10 @@ TEST_F(Forked, AChildThatHasClosedAllDescriptorsReadsIt) {
             0);
 }
 
-TEST_F(Forked, WhereAChildCannotBeAMemberTheKernelMapsTheFile) {
-  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
-              return status_in_child([&] {
-                ::setenv("OUTCORE_BUFFER_DIR", "/dev/null/none", 1);
-                if (!is_all_right(region)) return kWrong;
-                if (region.pin(0, kPage).code() != EPERM) return kNoRegion;
-                const int of_grandchild =
-                    status_in_child([&] { return is_all_right(region, 2) ? 0 : kWrong; });
-                ::setenv("OUTCORE_BUFFER_DIR", (job_.folder() / "buffers").c_str(), 1);
-                return is_member(::getpid()) ? kNotShared : of_grandchild;
-              });
-            }),
-            0);
-}
-
+// As one that has given up its user, and so finds another folder: not a second buffer of as much.
+// The child of vfork() has its parent's memory: what it starts ends with it, and the parent would
+// go on with frames that nobody fills.
 // Its own runtime of the same buffer has the file already: only one can.
-TEST_F(Forked, AChildMayHaveTheFileByARuntimeOfItsOwn) {
-  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
-              return status_in_child([&] {
-                auto runtime = Runtime::start(Job::options(kLimit));
-                if (!runtime) return kNoRuntime;
-                auto own = runtime.value().map(job_.path());
-                if (!own || !is_all_right(own.value())) return kNoRegion;
-                return is_all_right(region, 2) ? 0 : kWrong;
-              });
-            }),
-            0);
-}
-
-TEST_F(Forked, ATouchOfARegionThatTheChildHasEndedEndsIt) {
-  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
-              const std::byte* const at = region.data();
-              return status_in_child([&] {
-                { const Region ended(std::move(region)); }
-                return static_cast<int>(*static_cast<const volatile std::byte*>(at));
-              });
-            }),
-            128 + SIGSEGV);
-}
-
-TEST_F(Forked, AWriteToItRaisesItsSignalInAChild) {
-  EXPECT_EQ(in_member([&](Runtime&, Region& region) {
-              const int status = status_in_child([&] {
-                if (!job_.is_right(region, 1, 1)) return kWrong;
-                *static_cast<volatile std::byte*>(region.data()) = std::byte{1};
-                return kWrong;
-              });
-              return status == -SIGSEGV ? 0 : kWrong;
-            }),
-            0);
-}
-
-uint64_t count_of_descriptors() {
-  uint64_t count = 0;
-  DIR* const folder = ::opendir("/proc/self/fd");
-  while (::readdir(folder) != nullptr) ++count;
-  ::closedir(folder);
-  return count;
-}
-
-uint64_t count_of_mappings() {
-  std::ifstream maps("/proc/self/maps");
-  uint64_t count = 0;
-  for (std::string line; std::getline(maps, line);) ++count;
-  return count;
-}
-
 TEST_F(Forked, ManyForksInARowLeaveNothingBehind) {
   const char* const asked = std::getenv("OUTCORE_FORKS");
   const uint64_t forks = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 300;

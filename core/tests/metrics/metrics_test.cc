@@ -112,6 +112,17 @@ TEST(Metrics, FetchesAreOneLineARegion) {
   EXPECT_THAT(metrics.to_text(), HasSubstr("a miss brought in 64 KiB 60 %"));
 }
 
+// Counters that another process publishes may be forged.
+TEST(Metrics, FetchesThatCannotBeAreAText) {
+  FetchMetrics forged;
+  forged.clusters[0] = forged.clusters[1] = uint64_t{1} << 63;
+  EXPECT_EQ(forged.to_text(4096), "4 KiB 50 %, 8 KiB 50 %");
+  forged.clusters.fill(~uint64_t{0});
+  forged.left_out = ~uint64_t{0};
+  EXPECT_NE(forged.to_text(4096).find("100 % of what came along unused"), std::string::npos)
+      << forged.to_text(4096);
+}
+
 TEST(Metrics, WhatTheAutomaticPolicyHasSeenIsOneLine) {
   const Metrics metrics = example();
   EXPECT_EQ(

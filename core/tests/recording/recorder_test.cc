@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/base/json.h"
+#include "core/recording/recorder.h"
 #include "core/tests/conformance/scene.h"
 #include "core/tests/published/child.h"
 #include "core/tests/recording/heat_cells.h"
@@ -29,6 +30,16 @@ std::vector<Json> records_in(const std::string& path) {
     if (record) all.push_back(record.value());
   }
   return all;
+}
+
+// An earlier one may have had to look at fewer pages; the curve of this one begins with all.
+TEST(Recorder, BeginsWithAllPages) {
+  const std::shared_ptr<published::Sheet> sheet = published::Sheet::make();
+  ASSERT_TRUE(sheet->has_event_memory());
+  sheet->events().sample_one_in(8);
+  const auto recorder = recording::Recorder::start(sheet, [] { return std::string("s3-fifo"); });
+  ASSERT_TRUE(recorder.ok()) << recorder.message();
+  EXPECT_EQ(sheet->events().sampled_one_in(), 1u);
 }
 
 class Recording : public testing::Test {

@@ -1,10 +1,13 @@
 """outcore report: a page of a record; and what is wrong with one, in one line."""
 
+import fcntl
 import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
+import termios
 import unittest
 
 import programs
@@ -208,6 +211,41 @@ class Report(programs.SightTest):
             done = self.run_outcore("report", path, "-o", place, status=1)
             self.assertIn(str(place), done.stderr.decode())
         self.assertEqual(sorted(os.listdir(self.folder)), ["run.json"])
+
+    def test_a_page_is_not_written_over_its_record(self):
+        path = self.write(record())
+        os.link(path, self.folder / "other.json")
+        before = path.read_bytes()
+        for place in (path, self.folder / "other.json"):
+            done = self.run_outcore("report", path, "-o", place, status=2)
+            self.assertIn("take the place of its record", done.stderr.decode())
+        self.assertEqual(path.read_bytes(), before)
+
+    def test_a_pipe_gets_all_of_the_page(self):
+        path = self.write(record())
+        whole = self.page_of(path)
+        words = [programs.OUTCORE, "report", str(path), "-o", "/dev/stdout"]
+        started = subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(self.end, started)
+        # Nobody reads before it is full.
+        def waiting():
+            return struct.unpack("i", fcntl.ioctl(started.stdout, termios.FIONREAD, bytes(4)))[0]
+        while waiting() < 65536:
+            self.assertIsNone(started.poll(), started.stderr)
+        out, err = started.communicate(timeout=programs.WAIT_S)
+        self.assertEqual((started.returncode, out.decode()), (0, whole), err)
+
+    def test_a_title_ends_between_letters(self):
+        name = "x" + "ä" * 100
+        page = self.page_of(self.write(record(program={"command": name, "pid": 7, "seconds": 1.0})))
+        self.assertIn("<title>x" + "ä" * 39 + " – Outcore</title>", page)
+
+    def test_what_would_control_a_terminal_does_not_reach_it(self):
+        path = self.write(record(program={"command": "a\x1b[2J\u009b31m\x7fb", "pid": 7,
+                                          "seconds": 1.0}))
+        said = self.run_outcore("report", path, "--text").stdout
+        self.assertTrue(said.startswith(b"a [2J??31m b (7)\n"), said)
 
     def test_a_line_that_is_none_is_left_out(self):
         page_path = self.folder / "page.html"

@@ -244,6 +244,20 @@ class WatchedRun(programs.SightTest):
         watcher.send_signal(signal.SIGUSR1)
         self.assertEqual(watcher.wait(programs.WAIT_S), 12)
 
+    def test_who_goes_on_before_the_command_has_stopped_goes_on_with_both(self):
+        watcher, program = self.start_counter(preexec_fn=os.setpgrp)
+        watcher.send_signal(signal.SIGSTOP)  # it will find both at once
+        while state_of(watcher.pid) != "T":
+            pass
+        os.kill(program, signal.SIGTSTP)
+        while state_of(program) != "T":
+            pass
+        watcher.send_signal(signal.SIGCONT)
+        watcher.send_signal(signal.SIGTERM)
+        self.assertEqual(watcher.stdout.readline(), b"got 15\n")
+        watcher.send_signal(signal.SIGUSR1)
+        self.assertEqual(watcher.wait(programs.WAIT_S), 11)
+
     def test_who_stops_the_program_alone_goes_on_with_the_program_alone(self):
         watcher, program = self.start_counter()
         os.kill(program, signal.SIGSTOP)

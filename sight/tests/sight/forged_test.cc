@@ -74,6 +74,23 @@ TEST_F(Forged, NumbersThatCannotBeAreShownAsTheyAre) {
   }
 }
 
+TEST_F(Forged, TextsThatWouldControlATerminalDoNot) {
+  std::string bytes = sheet_of(published::format_of_this_library());
+  auto* const layout = reinterpret_cast<Layout*>(bytes.data());
+  layout->budget_source.set("\x1b[2Jx");
+  layout->shared_buffer.set("\x1b]0;x\x07");
+  layout->policy.set(
+      "\xc2\x9b"
+      "31m");
+  make(bytes);
+  for (const char* const words : {"explain ", "stat ", "top --once --interval 50ms --pid "}) {
+    const Outcome outcome = run(std::string(words) + own_number());
+    EXPECT_EQ(outcome.status, 0) << words << outcome.err;
+    for (const char* const control : {"\x1b", "\x07", "\xc2\x9b"})
+      EXPECT_FALSE(has(outcome.out, control)) << words << outcome.out;
+  }
+}
+
 TEST_F(Forged, OneThatShrinksWhileItIsReadHarmsNobody) {
   const std::string bytes = sheet_of(published::format_of_this_library());
   make(bytes);

@@ -49,6 +49,17 @@ void* read_all(void*) {
   return nullptr;
 }
 
+// A child of vfork() has its parent's memory, and ends before it.
+void in_borrowed_memory() {
+  const pid_t borrower = ::vfork();
+  if (borrower == 0) {
+    static_cast<void>(*static_cast<const volatile uint64_t*>(words));
+    ::_exit(0);
+  }
+  require(borrower > 0 && code_of(borrower) == 0, "vfork");
+  require(is_filled(words, words_count, 1), "what is read after a child of vfork() has touched it");
+}
+
 void by_system_calls() {
   int ends[2];
   uint64_t got[kPageWords];
@@ -80,6 +91,7 @@ int main(int count, char** arguments) {
     read_all(nullptr);
     in_child("after its parent", [] { read_all(nullptr); });
   });
+  in_child("borrowed memory", in_borrowed_memory);
   in_child("system calls", by_system_calls);
   in_child("threads", [] {
     pthread_t threads[6];

@@ -1,0 +1,34 @@
+#include "core/store/file_version.h"
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cerrno>
+
+#include "core/base/assert.h"
+
+namespace outcore::store {
+namespace {
+
+int64_t in_ns(const timespec& time) { return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec; }
+
+}  // namespace
+
+int FileVersion::of(int fd, FileVersion* version) {
+  OC_CHECK(version != nullptr);
+  struct stat about;
+  if (::fstat(fd, &about) != 0) return -errno;
+  if (!S_ISREG(about.st_mode)) return -ENOTSUP;
+  *version = {about.st_dev, about.st_ino, static_cast<uint64_t>(about.st_size),
+              in_ns(about.st_ctim)};
+  return 0;
+}
+
+bool FileVersion::is_fresh() const {
+  constexpr int64_t kTicksNs = 20'000'000;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return in_ns(now) - changed_ns < kTicksNs;  // also of a change in the future
+}
+
+}  // namespace outcore::store
