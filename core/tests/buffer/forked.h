@@ -11,9 +11,7 @@
 #include "core/tests/buffer/job.h"
 #include "core/tests/conformance/scene.h"
 
-namespace outcore::of_job {
-
-using namespace scene;
+namespace outcore::scene::of_job {
 
 // Runs it in a child of this process. The exit status, or -signal.
 template <typename Work>
@@ -68,4 +66,4 @@ class Forked : public testing::Test {
   Job job_{4096};  // twice the limit
 };
 
-}  // namespace outcore::of_job
+}  // namespace outcore::scene::of_job

@@ -11,6 +11,8 @@
 namespace outcore {
 namespace {
 
+using namespace scene;
+
 using namespace of_job;
 
 TEST_F(Forked, AChildReadsItsParentsRegionAsAMemberOfTheBuffer) {
