@@ -96,20 +96,5 @@ TEST_F(Forked, AWriteToItRaisesItsSignalInAChild) {
             0);
 }
 
-uint64_t count_of_descriptors() {
-  uint64_t count = 0;
-  DIR* const folder = ::opendir("/proc/self/fd");
-  while (::readdir(folder) != nullptr) ++count;
-  ::closedir(folder);
-  return count;
-}
-
-uint64_t count_of_mappings() {
-  std::ifstream maps("/proc/self/maps");
-  uint64_t count = 0;
-  for (std::string line; std::getline(maps, line);) ++count;
-  return count;
-}
-
 }  // namespace
 }  // namespace outcore

@@ -199,6 +199,21 @@ TEST_F(Forked, AChildThatHasClosedAllDescriptorsReadsIt) {
             0);
 }
 
+uint64_t count_of_descriptors() {
+  uint64_t count = 0;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  while (::readdir(folder) != nullptr) ++count;
+  ::closedir(folder);
+  return count;
+}
+
+uint64_t count_of_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  uint64_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
 // As one that has given up its user, and so finds another folder: not a second buffer of as much.
 // The child of vfork() has its parent's memory: what it starts ends with it, and the parent would
 // go on with frames that nobody fills.
